@@ -1,0 +1,17 @@
+/** A value that is neither null, an array nor a primitive. */
+export type JsonObject = { readonly [key: string]: unknown }
+
+/** Whether `value` is an object in the sense of JSON: no array, not null. */
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Names a value for an error message by its kind, never by its content, which may be secret. */
+export function kindOf(value: unknown): string {
+  if (value === undefined) return 'nothing'
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'an array'
+  if (typeof value === 'object') return 'an object'
+  if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a number'
+  return `a ${typeof value}`
+}

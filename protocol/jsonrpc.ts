@@ -1,0 +1,171 @@
+import { errorCodes, type JsonRpcError, ProtocolError, toJsonRpcError } from './errors.js'
+import { isObject, type JsonObject, kindOf } from './json.js'
+
+/** What ties an answer to its request: a string or an integer, never null; `1` and `"1"` are two ids. */
+export type RequestId = string | number
+
+/** A call that wants an answer. */
+export interface JsonRpcRequest {
+  readonly jsonrpc: '2.0'
+  readonly id: RequestId
+  readonly method: string
+  readonly params?: JsonObject
+}
+
+/** A message that is never answered. */
+export interface JsonRpcNotification {
+  readonly jsonrpc: '2.0'
+  readonly method: string
+  readonly params?: JsonObject
+}
+
+/** The good answer to a request. */
+export interface JsonRpcResult {
+  readonly jsonrpc: '2.0'
+  readonly id: RequestId
+  readonly result: JsonObject
+}
+
+/** The bad answer to a request; without an id it answers a message whose id could not be read. */
+export interface JsonRpcErrorResponse {
+  readonly jsonrpc: '2.0'
+  readonly id?: RequestId
+  readonly error: JsonRpcError
+}
+
+/** One JSON-RPC message, told apart by its keys: `method` with or without `id`, `result`, `error`. */
+export type Message = JsonRpcRequest | JsonRpcNotification | JsonRpcResult | JsonRpcErrorResponse
+
+/** The `data` of INVALID_MESSAGE and TOO_DEEP: what the broken message was about, and its id where that is readable. */
+export interface InvalidMessage {
+  readonly about: 'request' | 'notification' | 'response' | 'unknown'
+  readonly id?: RequestId
+}
+
+/**
+ * Checks that a parsed JSON value is one JSON-RPC message as MCP has them and returns that same value.
+ * Throws INVALID_MESSAGE with an `InvalidMessage` as data. An error response with `id: null` is read as one without id.
+ */
+export function readMessage(value: unknown): Message {
+  if (!isObject(value)) throw invalid(value, `a message must be an object, got ${kindOf(value)}`)
+  if (value.jsonrpc !== '2.0') throw invalid(value, 'jsonrpc: expected "2.0"')
+  return 'method' in value ? readCall(value) : readAnswer(value)
+}
+
+function readCall(value: JsonObject): Message {
+  const { method, id, params } = value
+  if (typeof method !== 'string') throw invalid(value, `method: expected a string, got ${kindOf(method)}`)
+  if ('result' in value || 'error' in value) {
+    throw invalid(value, 'a message with a method must have neither result nor error')
+  }
+  if ('id' in value && !isRequestId(id)) throw invalid(value, expectedId(id))
+  if ('params' in value && !isObject(params)) {
+    throw invalid(value, `params: expected an object, got ${kindOf(params)}`)
+  }
+  return value as unknown as JsonRpcRequest | JsonRpcNotification
+}
+
+function readAnswer(value: JsonObject): Message {
+  const { id, result, error } = value
+  const good = 'result' in value
+  if (good === 'error' in value) {
+    throw invalid(
+      value,
+      good ? 'expected result or error, got both' : 'expected method, result or error, got none',
+    )
+  }
+  if (good) {
+    if (!isRequestId(id)) throw invalid(value, expectedId(id))
+    if (!isObject(result)) throw invalid(value, `result: expected an object, got ${kindOf(result)}`)
+    return value as unknown as JsonRpcResult
+  }
+  if (!isObject(error)) throw invalid(value, `error: expected an object, got ${kindOf(error)}`)
+  if (!Number.isInteger(error.code)) {
+    throw invalid(value, `error.code: expected an integer, got ${kindOf(error.code)}`)
+  }
+  if (typeof error.message !== 'string') {
+    throw invalid(value, `error.message: expected a string, got ${kindOf(error.message)}`)
+  }
+  if (id === null) return buildError(undefined, error as unknown as JsonRpcError)
+  if ('id' in value && !isRequestId(id)) throw invalid(value, expectedId(id))
+  return value as unknown as JsonRpcErrorResponse
+}
+
+/** Whether `value` can be an id. Integers beyond 2^53 are not: they would come back changed. */
+export function isRequestId(value: unknown): value is RequestId {
+  return typeof value === 'string' || Number.isSafeInteger(value)
+}
+
+function expectedId(id: unknown): string {
+  return `id: expected a string or an integer within 2^53, got ${kindOf(id)}`
+}
+
+function invalid(value: unknown, problem: string): ProtocolError {
+  return new ProtocolError('INVALID_MESSAGE', `not a JSON-RPC message: ${problem}`, {
+    data: describeInvalid(value),
+  })
+}
+
+/** What can still be said of a parsed value that is refused as a message. */
+export function describeInvalid(value: unknown): InvalidMessage {
+  if (!isObject(value)) return { about: 'unknown' }
+  const about = aboutOf(value)
+  return isRequestId(value.id) ? { about, id: value.id } : { about }
+}
+
+function aboutOf(value: JsonObject): InvalidMessage['about'] {
+  if ('method' in value) return 'id' in value || typeof value.method !== 'string' ? 'request' : 'notification'
+  return 'result' in value || 'error' in value ? 'response' : 'unknown'
+}
+
+/**
+ * The error response that a receiver owes for a message it could not read, or undefined when none may be sent:
+ * a broken answer or notification is never answered, and only what claims to be a request is answered with its id,
+ * since an id of ours in an error would end a request of the far side.
+ */
+export function answerInvalid(error: ProtocolError): JsonRpcErrorResponse | undefined {
+  const answer = toJsonRpcError(error)
+  if (answer.code === errorCodes.internalError) return undefined
+  const { about, id } = (error.data ?? { about: 'unknown' }) as InvalidMessage
+  if (about === 'response' || about === 'notification') return undefined
+  return buildError(about === 'request' ? id : undefined, answer)
+}
+
+/** Whether the message is a request: it has a method and wants an answer. */
+export function isRequest(message: Message): message is JsonRpcRequest {
+  return 'method' in message && 'id' in message
+}
+
+/** Whether the message is a notification: it has a method and is never answered. */
+export function isNotification(message: Message): message is JsonRpcNotification {
+  return 'method' in message && !('id' in message)
+}
+
+/** Whether the message answers a request, well or badly. */
+export function isResponse(message: Message): message is JsonRpcResult | JsonRpcErrorResponse {
+  return !('method' in message)
+}
+
+/** A request; leaves `params` out when there are none. */
+export function buildRequest(id: RequestId, method: string, params?: object): JsonRpcRequest {
+  return params === undefined
+    ? { jsonrpc: '2.0', id, method }
+    : { jsonrpc: '2.0', id, method, params: params as JsonObject }
+}
+
+/** A notification; leaves `params` out when there are none. */
+export function buildNotification(method: string, params?: object): JsonRpcNotification {
+  return params === undefined
+    ? { jsonrpc: '2.0', method }
+    : { jsonrpc: '2.0', method, params: params as JsonObject }
+}
+
+/** The good answer to the request `id`. */
+export function buildResult(id: RequestId, result: object): JsonRpcResult {
+  return { jsonrpc: '2.0', id, result: result as JsonObject }
+}
+
+/** The bad answer to the request `id`, or to a message whose id could not be read (`undefined`). */
+export function buildError(id: RequestId | undefined, error: JsonRpcError): JsonRpcErrorResponse {
+  return id === undefined ? { jsonrpc: '2.0', error } : { jsonrpc: '2.0', id, error }
+}

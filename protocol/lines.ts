@@ -1,0 +1,144 @@
+import { ProtocolError } from './errors.js'
+
+/** How a line decoder is made. */
+export interface LineDecoderOptions {
+  /** The longest line in bytes, its end not counted. Default 4 MiB. */
+  readonly maxLineBytes?: number
+}
+
+/** What a chunk brought: a whole line; a line that is no UTF-8, which is skipped; or a line too long, which ends the decoder. */
+export type LineItem =
+  | { readonly type: 'line'; readonly text: string }
+  | { readonly type: 'invalid'; readonly error: ProtocolError }
+  | { readonly type: 'too_long'; readonly error: ProtocolError }
+
+/** What went through a decoder so far. */
+export interface LineStats {
+  /** Bytes pushed, line ends included. */
+  readonly bytes: number
+  /** Lines given out; blank ones are not counted. */
+  readonly lines: number
+  /** Lines that were no UTF-8, or too long. */
+  readonly errors: number
+}
+
+/** Cuts a byte stream into lines, however it was chunked; holds at most one unfinished line. */
+export interface LineDecoder {
+  /** The items that this chunk completes, in order; nothing after `too_long`. The chunk may be reused afterwards. */
+  push(chunk: Uint8Array): readonly LineItem[]
+  /** The last line, when the stream ended without a line end. */
+  end(): readonly LineItem[]
+  readonly stats: LineStats
+}
+
+const defaultMaxLineBytes = 4 * 1024 * 1024
+const keptBytes = 64 * 1024
+const lineFeed = 0x0a
+const carriageReturn = 0x0d
+const space = 0x20
+
+/** A decoder of newline framing (specification: transports, stdio): LF or CRLF, blank lines skipped, time linear in the bytes. */
+export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder {
+  const { maxLineBytes = defaultMaxLineBytes } = options
+  const utf8 = new TextDecoder('utf-8', { fatal: true })
+  const stats = { bytes: 0, lines: 0, errors: 0 }
+  const rest = createRest(maxLineBytes + 1) // one more for the CR of a CRLF
+  let ended = false
+
+  function push(chunk: Uint8Array): readonly LineItem[] {
+    const items: LineItem[] = []
+    stats.bytes += chunk.length
+    let start = 0
+    while (!ended) {
+      const end = chunk.indexOf(lineFeed, start)
+      if (end === -1) break
+      takeLine(items, chunk.subarray(start, end))
+      start = end + 1
+    }
+    if (!ended && start < chunk.length) keep(items, chunk.subarray(start))
+    return items
+  }
+
+  function end(): readonly LineItem[] {
+    const items: LineItem[] = []
+    if (!ended) takeLine(items, new Uint8Array(0))
+    ended = true
+    return items
+  }
+
+  function takeLine(items: LineItem[], tail: Uint8Array): void {
+    if (rest.length === 0) return readLine(items, tail)
+    if (!rest.append(tail)) return fail(items)
+    readLine(items, rest.bytes())
+    rest.clear()
+  }
+
+  function readLine(items: LineItem[], bytes: Uint8Array): void {
+    const line = bytes.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes
+    if (line.length > maxLineBytes) return fail(items)
+    if (isBlank(line)) return
+    try {
+      items.push({ type: 'line', text: utf8.decode(line) })
+      stats.lines += 1
+    } catch (cause) {
+      stats.errors += 1
+      const error = new ProtocolError('INVALID_UTF8', `a line of ${line.length} bytes is not UTF-8`, {
+        cause,
+      })
+      items.push({ type: 'invalid', error })
+    }
+  }
+
+  function keep(items: LineItem[], tail: Uint8Array): void {
+    if (!rest.append(tail)) fail(items)
+  }
+
+  function fail(items: LineItem[]): void {
+    ended = true
+    rest.clear()
+    stats.errors += 1
+    const error = new ProtocolError('LINE_TOO_LONG', `a line may have ${maxLineBytes} bytes, got more`)
+    items.push({ type: 'too_long', error })
+  }
+
+  return { push, end, stats }
+}
+
+/** Collects the pieces of one line in a buffer that doubles, so that many small pieces cost no more than their bytes. */
+function createRest(maxBytes: number) {
+  let buffer = new Uint8Array(0)
+  let length = 0
+
+  function append(piece: Uint8Array): boolean {
+    const needed = length + piece.length
+    if (needed > maxBytes) return false
+    if (needed > buffer.length) grow(needed)
+    buffer.set(piece, length)
+    length = needed
+    return true
+  }
+
+  function grow(needed: number): void {
+    const larger = new Uint8Array(Math.min(maxBytes, Math.max(needed, buffer.length * 2, 1024)))
+    larger.set(buffer.subarray(0, length))
+    buffer = larger
+  }
+
+  function clear(): void {
+    length = 0
+    if (buffer.length > keptBytes) buffer = new Uint8Array(0)
+  }
+
+  return {
+    append,
+    clear,
+    bytes: () => buffer.subarray(0, length),
+    get length() {
+      return length
+    },
+  }
+}
+
+function isBlank(line: Uint8Array): boolean {
+  return line.every((byte) => byte === space || byte === 0x09 || byte === carriageReturn)
+}

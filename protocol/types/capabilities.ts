@@ -1,0 +1,27 @@
+/** A capability without settings: present means on. */
+export type Flag = Record<string, unknown>
+
+/** What a client offers to its server; keys we do not know are kept. */
+export interface ClientCapabilities {
+  experimental?: Record<string, Flag>
+  roots?: { listChanged?: boolean }
+  sampling?: { context?: Flag; tools?: Flag }
+  /** An empty object means form only. */
+  elicitation?: { form?: Flag; url?: Flag }
+  tasks?: {
+    list?: Flag
+    cancel?: Flag
+    requests?: { sampling?: { createMessage?: Flag }; elicitation?: { create?: Flag } }
+  }
+}
+
+/** What a server offers to its clients; keys we do not know are kept. */
+export interface ServerCapabilities {
+  experimental?: Record<string, Flag>
+  logging?: Flag
+  completions?: Flag
+  prompts?: { listChanged?: boolean }
+  resources?: { subscribe?: boolean; listChanged?: boolean }
+  tools?: { listChanged?: boolean }
+  tasks?: { list?: Flag; cancel?: Flag; requests?: { tools?: { call?: Flag } } }
+}

@@ -1,0 +1,64 @@
+import type { BaseMetadata, BaseResult, Icon, Meta, PaginatedResult, RequestParams } from './base.js'
+import type { ContentBlock } from './content.js'
+
+/** A JSON Schema that describes an object. */
+export interface ObjectSchema {
+  $schema?: string
+  type: 'object'
+  properties?: Record<string, object>
+  required?: string[]
+  [keyword: string]: unknown
+}
+
+/** Hints about what a tool does; never to be trusted from a server that is not. */
+export interface ToolAnnotations {
+  title?: string
+  /** Changes nothing. Default false. */
+  readOnlyHint?: boolean
+  /** May destroy, not only add. Default true. */
+  destructiveHint?: boolean
+  /** A second call with the same arguments changes nothing more. Default false. */
+  idempotentHint?: boolean
+  /** Reaches beyond the server. Default true. */
+  openWorldHint?: boolean
+}
+
+/** How a tool wants to be run; without `taskSupport` it must not be called as a task. */
+export interface ToolExecution {
+  taskSupport?: 'forbidden' | 'optional' | 'required'
+}
+
+/** A tool as `tools/list` shows it. */
+export interface Tool extends BaseMetadata {
+  description?: string
+  inputSchema: ObjectSchema
+  outputSchema?: ObjectSchema
+  annotations?: ToolAnnotations
+  execution?: ToolExecution
+  icons?: Icon[]
+  _meta?: Meta
+}
+
+/** Result of `tools/list`: one page of tools. */
+export interface ListToolsResult extends PaginatedResult {
+  tools: Tool[]
+}
+
+/** Asks that a request be run as a task, kept for `ttl` ms. */
+export interface TaskMetadata {
+  ttl?: number
+}
+
+/** Params of `tools/call`; absent arguments are an empty object. */
+export interface CallToolParams extends RequestParams {
+  name: string
+  arguments?: Record<string, unknown>
+  task?: TaskMetadata
+}
+
+/** Result of `tools/call`; with `isError` the tool itself failed and the model should read why. */
+export interface CallToolResult extends BaseResult {
+  content: ContentBlock[]
+  structuredContent?: Record<string, unknown>
+  isError?: boolean
+}

@@ -1,0 +1,290 @@
+import { type AnyBehaviour, type Down, type Exit, Refusal } from './behaviour.js'
+import { type Call, DeferredReply } from './call.js'
+import { runIn } from './containment.js'
+import type { ActorContext } from './context.js'
+import { emit } from './events.js'
+import { crash, type ExitReason, killed } from './exit.js'
+import { Mailbox } from './mailbox.js'
+import { Message } from './message.js'
+import type { Monitor } from './monitor.js'
+import { Process } from './process.js'
+import { isPromise } from './promise.js'
+import { ActorRef } from './ref.js'
+import type { Runnable } from './scheduler.js'
+import type { Tree } from './tree.js'
+
+/** A process with a state and a mailbox: handles one message at a time, synchronously where the handler is. */
+export class Actor extends Process implements Runnable {
+  readonly behaviour: AnyBehaviour
+  readonly ref: ActorRef
+  readonly ctx: ActorContext
+  state: unknown = undefined
+  queued = false
+  phase: 'starting' | 'running' | 'stopping' | 'ended' = 'starting'
+  #busy = false
+  #mailbox: Mailbox<Message> | null = null
+  #current: Message | null = null
+  #deferred: Set<Call> | null = null
+  #tookCall = false
+  #continuations: (() => unknown)[] | null = null
+  #stopping: ExitReason | null = null
+  #full = false
+  #stoppedByParent = false
+  #onDone: ((value: unknown) => void) | null = null
+  #onFail: ((error: unknown) => void) | null = null
+
+  constructor(tree: Tree, parent: Process | null, behaviour: AnyBehaviour) {
+    super(tree, parent, behaviour.name)
+    this.behaviour = behaviour
+    this.ref = new ActorRef(this)
+    this.ctx = tree.contextOf(this)
+  }
+
+  get kind(): 'actor' | 'supervisor' {
+    return this.behaviour.kind
+  }
+
+  protected get trapsExits(): boolean {
+    return this.behaviour.trapExit
+  }
+
+  protected get strayPolicy(): 'crash' | 'report' {
+    return this.behaviour.stray
+  }
+
+  override get backlog(): number {
+    return this.#mailbox?.length ?? 0
+  }
+
+  /** For people: what it does now and how much waits. */
+  doing(): { mailbox: number; during: string } {
+    const entry = this.#current?.entry
+    const during = entry === undefined ? 'nothing' : typeof entry === 'string' ? entry : entry.name
+    return { mailbox: this.backlog, during: this.phase === 'running' ? during : this.phase }
+  }
+
+  /** Whether it is in the middle of a message, so that a call to itself could never be answered. */
+  get busy(): boolean {
+    return this.#current !== null || this.phase !== 'running'
+  }
+
+  /** Takes a message from outside; false when it is gone or full. */
+  post(message: Message): boolean {
+    if (this.reason !== null) return false
+    if (this.backlog >= this.behaviour.mailboxLimit) return this.#refuse()
+    this.deliver(message)
+    return true
+  }
+
+  /** Takes a message of the runtime itself: those are never refused. */
+  deliver(message: Message): void {
+    if (this.reason !== null) return
+    this.#mailbox ??= new Mailbox()
+    this.#mailbox.push(message)
+    this.#queueUp()
+  }
+
+  run(budget: number): number {
+    return runIn(this.token, work, this, budget)
+  }
+
+  /** Handles messages until the budget is spent, the mailbox empty, a handler asynchronous, or the actor gone. */
+  work(budget: number): number {
+    let handled = 0
+    // Stands for its place in the run queue while it works, so that a message to itself does not queue it twice.
+    this.queued = true
+    while (handled < budget && !this.#busy && this.phase === 'running') {
+      const next = this.#mailbox?.shift()
+      if (next === undefined) break
+      handled++
+      this.#handle(next)
+    }
+    this.queued = false
+    if (this.#full) this.#full = this.backlog * 2 > this.behaviour.mailboxLimit
+    this.#queueUp()
+    return handled
+  }
+
+  #queueUp(): void {
+    if (!this.queued && !this.#busy && this.phase === 'running' && this.backlog > 0) this.tree.scheduler.enqueue(this)
+  }
+
+  #handle(message: Message): void {
+    const { entry, input } = message
+    if (entry === 'stop') return this.terminate(input as ExitReason)
+    if (message.call !== null && !message.call.open) return
+    if (entry === this.behaviour.info.down && !(input as Down).monitor.active) return
+    this.#current = message
+    try {
+      const result = entry === 'continue' ? (input as () => unknown)() : entry.run(this.state, input, this.ctx)
+      if (isPromise(result)) this.#await(result)
+      else this.#done(result)
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #await(result: PromiseLike<unknown>): void {
+    this.#busy = true
+    this.#onDone ??= (value) => this.#settled(() => this.#done(value))
+    this.#onFail ??= (error) => this.#settled(() => this.#failed(error))
+    result.then(this.#onDone, this.#onFail)
+  }
+
+  /** An asynchronous handler has finished; for a dead incarnation that is of no consequence. */
+  #settled(then: () => void): void {
+    if (this.reason !== null) return
+    this.#busy = false
+    then()
+    this.#queueUp()
+  }
+
+  #done(result: unknown): void {
+    if (this.reason !== null) return
+    const call = this.#current?.call
+    this.#current = null
+    if (call != null) {
+      if (result instanceof DeferredReply) this.#tookCall = false
+      else if (result instanceof Refusal) call.reject(result.error)
+      else if (!this.#tookCall) call.resolve(result)
+      this.#tookCall = false
+    }
+    if (this.#stopping !== null) return this.terminate(this.#stopping)
+    const next = this.#continuations?.shift()
+    if (next !== undefined) this.#handle(new Message('continue', next, null))
+  }
+
+  #failed(error: unknown): void {
+    if (this.reason !== null) return
+    const reason = crash(error)
+    const during = this.doing().during
+    const { definition } = this.behaviour
+    if (definition.terminate === undefined) return this.crashed(error, during)
+    this.reportCrash(reason, during)
+    this.terminate(reason)
+  }
+
+  /** Runs `terminate`, waits for it within its time, and ends. */
+  terminate(reason: ExitReason): void {
+    if (this.reason !== null || this.phase === 'stopping') return
+    this.phase = 'stopping'
+    const { definition } = this.behaviour
+    if (definition.terminate === undefined) return this.end(reason)
+    try {
+      const run = definition.terminate as (state: unknown, reason: ExitReason, ctx: ActorContext) => unknown
+      const result = runIn(this.token, () => run(this.state, reason, this.ctx), null, null)
+      if (!isPromise(result)) return this.end(reason)
+      this.#awaitTerminate(result, reason)
+    } catch (error) {
+      this.crashed(error, 'terminate')
+    }
+  }
+
+  #awaitTerminate(result: PromiseLike<unknown>, reason: ExitReason): void {
+    const { clock } = this.tree
+    // A parent that asked for this end has its own limit, which may be longer; a supervisor is bounded by its children.
+    const bounded = !this.#stoppedByParent && this.kind === 'actor'
+    const expire = (): void => {
+      emit('notice', () => ({ ...this.facts(), notice: 'cleanup_timeout', detail: this.behaviour.terminateTimeout }))
+      this.end(killed)
+    }
+    const timer = bounded ? clock.setTimeout(expire, this.behaviour.terminateTimeout) : undefined
+    if (timer !== undefined) this.own.timers.add({ clear: () => clock.clearTimeout(timer) })
+    result.then(
+      () => this.end(reason),
+      (error) => {
+        if (this.reason === null) this.crashed(error, 'terminate')
+      },
+    )
+  }
+
+  stopWith(reason: ExitReason): void {
+    if (this.reason !== null) return
+    this.deliver(new Message('stop', reason, null))
+  }
+
+  /** Ends after the message that is being handled. */
+  stopAfter(reason: ExitReason): void {
+    this.#stopping ??= reason
+  }
+
+  continueWith(fn: () => unknown): void {
+    this.#continuations ??= []
+    this.#continuations.push(fn)
+  }
+
+  defer(): DeferredReply | undefined {
+    const call = this.#current?.call
+    if (call == null) return undefined
+    this.#deferred ??= new Set()
+    this.#tookCall = true
+    return new DeferredReply(call, this.#deferred)
+  }
+
+  /** The state is made: messages that came meanwhile are handled now, after what `init` asked to continue with. */
+  started(state: unknown): void {
+    this.state = state
+    this.phase = 'running'
+    if (this.#stopping !== null) return this.terminate(this.#stopping)
+    const next = this.#continuations?.shift()
+    if (next !== undefined) runIn(this.token, (message) => this.#handle(message as Message), new Message('continue', next, null), null)
+    this.#queueUp()
+  }
+
+  protected trapped(from: Process | null, reason: ExitReason): void {
+    if (from === this.parent) {
+      this.#stoppedByParent = true
+      return this.deliver(new Message('stop', reason, null))
+    }
+    const { exit } = this.behaviour.info
+    if (exit === undefined) return this.#unexpected('exit', reason)
+    const input: Exit = { from: from?.ref ?? null, reason }
+    this.deliver(new Message(exit, input, null))
+  }
+
+  /** News of a process it monitors. */
+  down(reason: ExitReason, monitor: Monitor, target: Down['process']): void {
+    const { down } = this.behaviour.info
+    if (down === undefined) return this.#unexpected('down', reason)
+    const input: Down = { monitor, process: target, reason }
+    this.deliver(new Message(down, input, null))
+  }
+
+  send(message: unknown): boolean {
+    const { message: entry } = this.behaviour.info
+    if (entry !== undefined) return this.post(new Message(entry, message, null))
+    this.#unexpected('message', message)
+    return this.reason === null
+  }
+
+  timer(payload: unknown): void {
+    const { timer } = this.behaviour.info
+    if (timer === undefined) return this.#unexpected('timer', payload)
+    this.deliver(new Message(timer, payload, null))
+  }
+
+  protected onEnd(reason: ExitReason): void {
+    this.phase = 'ended'
+    this.#current?.call?.fail(reason)
+    this.#current = null
+    if (this.#deferred !== null) for (const call of this.#deferred) call.fail(reason)
+    if (this.#mailbox !== null) for (const message of this.#mailbox.drain()) message.call?.fail(reason)
+    this.#mailbox = null
+    this.#deferred = null
+    this.#continuations = null
+  }
+
+  #refuse(): boolean {
+    if (!this.#full) emit('notice', () => ({ ...this.facts(), notice: 'mailbox_full', detail: this.behaviour.mailboxLimit }))
+    this.#full = true
+    return false
+  }
+
+  #unexpected(kind: string, detail: unknown): void {
+    emit('notice', () => ({ ...this.facts(), notice: 'unexpected_message', detail: { kind, detail } }))
+  }
+}
+
+function work(actor: Actor, budget: number): number {
+  return actor.work(budget)
+}

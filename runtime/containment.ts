@@ -1,0 +1,153 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+
+/** How a stray error reached the process: a rejection nobody handled, or a throw nobody caught. */
+export type StrayKind = 'rejection' | 'throw'
+
+/** Whoever answers for stray errors of code that ran in its scope. */
+export interface Owner {
+  /** Takes the blame for an error that strayed from code of this owner. */
+  fail(error: unknown, kind: StrayKind): void
+}
+
+/** A tree as containment sees it: the one who is told of errors that belong to nobody, or to an owner already gone. */
+export interface ContainedTree {
+  /** An error strayed from code of an owner that has ended. */
+  late(error: unknown, kind: StrayKind, owner: string): void
+  /** An error strayed from code that runs in no scope of ours. */
+  unowned(error: unknown, kind: StrayKind): void
+}
+
+/**
+ * What async context carries: small, and without a way back to the owner once that has ended, because sockets and
+ * timers keep their context alive for as long as they live.
+ */
+export class OwnerToken {
+  readonly name: string
+  owner: Owner | null
+  tree: ContainedTree | null
+  /** True once effects of this owner are refused: it died, and did not just finish its work. */
+  fenced = false
+
+  constructor(name: string, owner: Owner, tree: ContainedTree) {
+    this.name = name
+    this.owner = owner
+    this.tree = tree
+  }
+
+  end(fenced: boolean): void {
+    this.owner = null
+    this.fenced = fenced
+  }
+}
+
+/** Runs `fn` in the scope of an owner; what it starts (timers, promises, sockets) stays attributed to that owner. */
+export function runIn<A, B, R>(token: OwnerToken, fn: (a: A, b: B) => R, a: A, b: B): R {
+  return process_.scope.run(token, fn, a, b)
+}
+
+/** Runs `fn` in no scope: events, lazy imports and shared connections must not belong to whoever needed them first. */
+export function outside<R>(fn: () => R): R {
+  return process_.scope.getStore() === undefined ? fn() : process_.scope.run(undefined, fn)
+}
+
+/** The owner in whose scope the running code is, if any. */
+export function currentOwner(): OwnerToken | undefined {
+  return process_.scope.getStore()
+}
+
+/** Runs `fn` in an owner's scope and lets the owner answer for a throw; returns undefined then. */
+export function guard<R>(token: OwnerToken, fn: () => R): R | undefined {
+  try {
+    return process_.scope.run(token, fn)
+  } catch (error) {
+    blame(token, error, 'throw')
+    return undefined
+  }
+}
+
+/**
+ * Carries an owner across a shared emitter: the returned function runs `fn` in the owner's scope whoever calls it, and a
+ * throw fails the owner instead of the emitter.
+ */
+export function bindTo<Args extends unknown[], R>(token: OwnerToken, fn: (...args: Args) => R): (...args: Args) => R | undefined {
+  return (...args) => guard(token, () => fn(...args))
+}
+
+/** Anything with `emit`, such as a request, a response or a socket. */
+export interface EmitterLike {
+  emit(event: string | symbol, ...args: unknown[]): boolean
+}
+
+/** Makes every listener of an emitter run in the owner's scope: for a request or response that serves one owner only. */
+export function adopt(token: OwnerToken, emitter: EmitterLike): void {
+  const emit = emitter.emit
+  emitter.emit = (event, ...args) => guard(token, () => emit.call(emitter, event, ...args)) ?? true
+}
+
+/**
+ * Puts a tree under containment until the returned function is called. One registration of process-wide listeners serves
+ * all trees, and all copies of this library, in the process; it is taken back with the last tree.
+ */
+export function contain(tree: ContainedTree): () => void {
+  const { trees } = process_
+  if (trees.size === 0) process_.install()
+  trees.add(tree)
+  return () => {
+    if (trees.delete(tree) && trees.size === 0) process_.uninstall()
+  }
+}
+
+function blame(token: OwnerToken, error: unknown, kind: StrayKind): void {
+  if (token.owner !== null) token.owner.fail(error, kind)
+  else token.tree?.late(error, kind, token.name)
+}
+
+/** A number for a new tree, unique in this process of Node. */
+export function nextTreeId(): number {
+  process_.lastTree += 1
+  return process_.lastTree
+}
+
+interface ProcessWide {
+  lastTree: number
+  readonly scope: AsyncLocalStorage<OwnerToken | undefined>
+  readonly trees: Set<ContainedTree>
+  install(): void
+  uninstall(): void
+}
+
+const key = Symbol.for('caduceus.containment.1')
+
+/** The one registration of this process, shared by every copy of this library that is loaded in it. */
+const process_: ProcessWide = existing() ?? create()
+
+function existing(): ProcessWide | undefined {
+  return (globalThis as { [key]?: ProcessWide })[key]
+}
+
+function create(): ProcessWide {
+  const scope = new AsyncLocalStorage<OwnerToken | undefined>()
+  const trees = new Set<ContainedTree>()
+  const stray = (error: unknown, kind: StrayKind): void => {
+    const token = scope.getStore()
+    if (token !== undefined) scope.run(undefined, () => blame(token, error, kind))
+    else for (const tree of [...trees]) tree.unowned(error, kind)
+  }
+  const onThrow = (error: unknown, origin: string): void => stray(error, origin === 'unhandledRejection' ? 'rejection' : 'throw')
+  const onRejection = (error: unknown): void => stray(error, 'rejection')
+  const made: ProcessWide = {
+    lastTree: 0,
+    scope,
+    trees,
+    install() {
+      process.on('uncaughtException', onThrow)
+      process.on('unhandledRejection', onRejection)
+    },
+    uninstall() {
+      process.off('uncaughtException', onThrow)
+      process.off('unhandledRejection', onRejection)
+    },
+  }
+  Object.defineProperty(globalThis, key, { value: made })
+  return made
+}

@@ -1,0 +1,175 @@
+import type { Actor } from './actor.js'
+import type { Behaviour, Deferred, Handlers } from './behaviour.js'
+import type { Clock } from './clock.js'
+import { bindTo, guard } from './containment.js'
+import { RuntimeError } from './errors.js'
+import { type ExitReason, type ExitRequest, normal, noproc } from './exit.js'
+import { Monitor } from './monitor.js'
+import type { Owned } from './owned.js'
+import { link, type Process, unlink } from './process.js'
+import { type ActorRef, type ProcessRef, processOf } from './ref.js'
+import type { Registry } from './registry.js'
+import { type StartArgs, startProcess } from './start.js'
+import { TimerRef } from './timers.js'
+
+/**
+ * What a process may do, bound to one incarnation: after that has ended every method throws ACTOR_DEAD, so that a handler
+ * which still runs unwinds at its next step.
+ */
+export class ProcessContext {
+  readonly #process: Process
+
+  constructor(process: Process) {
+    this.#process = process
+  }
+
+  /** Aborted when this process ends, whatever way. */
+  get signal(): AbortSignal {
+    const { own } = this.alive()
+    own.controller ??= new AbortController()
+    return own.controller.signal
+  }
+
+  /** The names of this tree. */
+  get registry(): Registry {
+    return this.#process.tree.registry
+  }
+
+  /** Makes this process the owner of a resource: released when it ends, newest first, before a successor starts. */
+  own<Resource extends Owned>(resource: Resource): Resource {
+    this.alive().own.owned.push(resource)
+    return resource
+  }
+
+  /** Carries this process's scope into a callback that others will call, such as a listener on a shared emitter. */
+  bind<Args extends unknown[], R>(fn: (...args: Args) => R): (...args: Args) => R | undefined {
+    return bindTo(this.alive().token, fn)
+  }
+
+  /** The clock of the tree, bound to this process: its timers die with it, and a throw in one is this process's crash. */
+  get clock(): Clock {
+    return boundClock(this.alive())
+  }
+
+  /** Links with another process: if one crashes, so does the other, unless it traps exits (OTP: link). */
+  link(other: ProcessRef): void {
+    link(this.alive(), processOf(other))
+  }
+
+  /** Takes a link away. */
+  unlink(other: ProcessRef): void {
+    unlink(this.alive(), processOf(other))
+  }
+
+  /** Sends an exit signal to another process, or to itself (OTP: exit/2). */
+  exit(other: ProcessRef, request: ExitRequest): void {
+    processOf(other).signal(this.alive(), request)
+  }
+
+  /**
+   * Starts an actor as a linked child (OTP: start_link): it ends when this one does. Rejects as `startActor` does.
+   */
+  start<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
+    behaviour: Behaviour<State, Input, Calls, Casts>,
+    ...args: StartArgs<Input>
+  ): Promise<ActorRef<Calls, Casts>> {
+    const process = this.alive()
+    const [input, options] = args
+    return startProcess(process.tree, process, behaviour, input, options) as Promise<ActorRef<Calls, Casts>>
+  }
+
+  /** The process, if it still lives. */
+  protected alive(): Process {
+    const process = this.#process
+    if (process.reason === null) return process
+    process.tree.refused += 1
+    throw new RuntimeError('ACTOR_DEAD', `${process.name} has ended (${process.reason.type}): this is a dead incarnation of it`)
+  }
+}
+
+/** What an actor's handlers may do. */
+export class ActorContext extends ProcessContext {
+  readonly #actor: Actor
+
+  constructor(actor: Actor) {
+    super(actor)
+    this.#actor = actor
+  }
+
+  /** The reference others know this actor by. */
+  get self(): ActorRef {
+    return this.#actor.ref
+  }
+
+  /** Runs `fn` right after this handler (or `init`), before any message that waits (OTP: handle_continue). */
+  continue(fn: () => unknown): void {
+    this.alive()
+    this.#actor.continueWith(fn)
+  }
+
+  /** Takes over the reply of the call that is being handled: return what this gives, and settle it whenever. */
+  defer<T>(): Deferred<T> {
+    this.alive()
+    const deferred = this.#actor.defer()
+    if (deferred === undefined) throw new RuntimeError('BAD_MESSAGE', `${this.#actor.name}: defer works only while a call is handled`)
+    return deferred as unknown as Deferred<T>
+  }
+
+  /** Ends this actor after the handler that runs, with that reason (OTP: {stop, Reason, State}). Default `normal`. */
+  stop(reason: ExitReason = normal): void {
+    this.alive()
+    this.#actor.stopAfter(reason)
+  }
+
+  /** Delivers `payload` to `info.timer` after `ms` milliseconds, unless cancelled or dead by then (OTP: send_after). */
+  sendAfter(ms: number, payload?: unknown): TimerRef {
+    this.alive()
+    return new TimerRef(this.#actor, ms, payload)
+  }
+
+  /** Watches another process: its end arrives once as `info.down`, at once with `noproc` if it is gone (OTP: monitor). */
+  monitor(target: ProcessRef): Monitor {
+    this.alive()
+    const process = processOf(target)
+    const actor = this.#actor
+    const monitor = new Monitor(process, actor, (reason, self) => actor.down(reason, self, target))
+    if (process.reason !== null) {
+      monitor.fire(noproc)
+      return monitor
+    }
+    process.monitors ??= new Set()
+    process.monitors.add(monitor)
+    actor.own.watching.add(monitor)
+    return monitor
+  }
+
+  /** Takes a watch back: no `info.down` for it after this (OTP: demonitor with flush). */
+  demonitor(monitor: Monitor): void {
+    this.alive()
+    monitor.cancel()
+  }
+}
+
+function boundClock(process: Process): Clock {
+  const { clock } = process.tree
+  return {
+    now: () => clock.now(),
+    setTimeout(fn, ms) {
+      const bound = { timer: undefined as unknown, clear: () => clock.clearTimeout(bound.timer) }
+      if (process.reason !== null) return bound
+      const { timers } = process.own
+      bound.timer = clock.setTimeout(() => {
+        timers.delete(bound)
+        guard(process.token, fn)
+      }, ms)
+      timers.add(bound)
+      return bound
+    },
+    clearTimeout(timer) {
+      const bound = timer as { clear?(): void } | undefined
+      if (typeof bound?.clear !== 'function') return
+      bound.clear()
+      process.belongings?.timers.delete(bound as { clear(): void })
+    },
+  }
+}

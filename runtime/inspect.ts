@@ -1,0 +1,107 @@
+import type { Actor } from './actor.js'
+import type { Child } from './child.js'
+import { formatReason } from './exit.js'
+import type { Process } from './process.js'
+import { type ProcessRef, processOf } from './ref.js'
+import type { RestartWindow } from './restart-window.js'
+
+/** One process of a tree as people look at it. */
+export interface TreeNode {
+  /** Its id under its supervisor, or its name. */
+  readonly id: string
+  readonly name: string
+  /** Undefined for a child that does not run now. */
+  readonly process: number | undefined
+  readonly kind: 'actor' | 'supervisor' | 'task'
+  readonly status: 'starting' | 'running' | 'stopping' | 'restarting' | 'stopped' | 'ended'
+  /** Names it is registered under. */
+  readonly names: readonly string[]
+  /** Messages that wait. */
+  readonly mailbox: number
+  /** Milliseconds since this incarnation started. */
+  readonly uptime: number
+  /** How often its supervisor started it again. */
+  readonly restarts: number
+  /** Why it ended, if it has. */
+  readonly reason?: string
+  /** Supervisors only. */
+  readonly strategy?: string
+  /** Supervisors only: restarts that are left in the current window. */
+  readonly restartsLeft?: number
+  /** What the actor tells of itself through its state's `[describe]`, if it does. */
+  readonly about?: string
+  readonly children: readonly TreeNode[]
+}
+
+/** The key of a method on an actor's state that says in a few words how it is, for `inspect`. */
+export const describe: unique symbol = Symbol.for('caduceus.describe')
+
+/** What a tree looks like now, from this process down: read in one go, without a message to anybody. */
+export function inspect(ref: ProcessRef): TreeNode {
+  return nodeOf(processOf(ref), processOf(ref).name, 0)
+}
+
+/** The tree as indented text, one process a line. */
+export function formatTree(node: TreeNode): string {
+  const lines: string[] = []
+  write(node, '', '', lines)
+  return lines.join('\n')
+}
+
+function nodeOf(process: Process, id: string, restarts: number): TreeNode {
+  const actor = process.kind === 'task' ? undefined : (process as Actor)
+  const state = actor?.state as { children?: Iterable<Child>; strategy?: string; window?: RestartWindow; [describe]?: () => string } | undefined
+  const { clock } = process.tree
+  const about = typeof state === 'object' && state !== null ? state[describe]?.() : undefined
+  return {
+    id,
+    name: process.name,
+    process: process.id,
+    kind: process.kind,
+    status: actor?.phase ?? (process.reason === null ? 'running' : 'ended'),
+    names: [...(process.belongings?.names ?? [])],
+    mailbox: process.backlog,
+    uptime: clock.now() - process.startedAt,
+    restarts,
+    ...(process.reason === null ? {} : { reason: formatReason(process.reason) }),
+    ...(process.kind === 'supervisor' && state?.strategy !== undefined ? { strategy: state.strategy } : {}),
+    ...(process.kind === 'supervisor' && state?.window !== undefined ? { restartsLeft: state.window.left(clock.now()) } : {}),
+    ...(about === undefined ? {} : { about }),
+    children: childrenOf(process, process.kind === 'supervisor' ? state?.children : undefined),
+  }
+}
+
+function childrenOf(process: Process, supervised: Iterable<Child> | undefined): TreeNode[] {
+  const nodes = [...(supervised ?? [])].map((child) => (child.process === null ? vacant(child) : nodeOf(child.process, child.spec.id, child.restarts)))
+  const listed = new Set([...(supervised ?? [])].map((child) => child.process))
+  for (const other of process.links ?? []) {
+    if (other.parent === process && !listed.has(other)) nodes.push(nodeOf(other, other.name, 0))
+  }
+  return nodes
+}
+
+function vacant({ spec, status, restarts }: Child): TreeNode {
+  const kind = spec.type === 'supervisor' ? 'supervisor' : 'actor'
+  return { id: spec.id, name: spec.id, process: undefined, kind, status, names: [], mailbox: 0, uptime: 0, restarts, children: [] }
+}
+
+function write(node: TreeNode, lead: string, below: string, lines: string[]): void {
+  lines.push(lead + summary(node))
+  node.children.forEach((child, i) => {
+    const last = i === node.children.length - 1
+    write(child, `${below}${last ? '└─ ' : '├─ '}`, `${below}${last ? '   ' : '│  '}`, lines)
+  })
+}
+
+function summary(node: TreeNode): string {
+  const facts = [
+    node.strategy === undefined ? undefined : `${node.strategy}, ${node.restartsLeft} restarts left`,
+    node.status === 'running' ? undefined : node.status,
+    node.about,
+    node.restarts > 0 ? `restarted ${node.restarts}x` : undefined,
+    node.mailbox > 0 ? `${node.mailbox} waiting` : undefined,
+    node.reason,
+  ].filter((fact) => fact !== undefined)
+  const title = node.id === node.name ? node.id : `${node.id} (${node.name})`
+  return facts.length === 0 ? title : `${title}  ${facts.join(', ')}`
+}

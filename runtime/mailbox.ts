@@ -1,0 +1,43 @@
+/**
+ * A queue in an array with a moving head. Compaction is amortised (only when more than half is spent), since
+ * `Array.shift` costs the length of the queue for every message taken.
+ */
+export class Mailbox<Message> {
+  #items: (Message | undefined)[] = []
+  #head = 0
+
+  get length(): number {
+    return this.#items.length - this.#head
+  }
+
+  push(message: Message): void {
+    this.#items.push(message)
+  }
+
+  shift(): Message | undefined {
+    const items = this.#items
+    if (this.#head === items.length) return undefined
+    const message = items[this.#head]
+    items[this.#head++] = undefined
+    if (this.#head === items.length) {
+      this.#head = 0
+      if (items.length > keep) this.#items = []
+      else items.length = 0
+    } else if (this.#head > 1024 && this.#head * 2 > items.length) {
+      this.#items = items.slice(this.#head)
+      this.#head = 0
+    }
+    return message
+  }
+
+  /** Empties the mailbox and hands out what was in it, oldest first. */
+  drain(): Message[] {
+    const left = this.#items.slice(this.#head) as Message[]
+    this.#items = []
+    this.#head = 0
+    return left
+  }
+}
+
+/** A backing array larger than this is given back once it is empty. */
+const keep = 64

@@ -1,0 +1,51 @@
+import { guard } from './containment.js'
+import { emit } from './events.js'
+import type { Process } from './process.js'
+import { isPromise } from './promise.js'
+
+/** What a process can own: released when it ends, last taken first. */
+export type Owned = Disposable | AsyncDisposable | (() => void | Promise<void>)
+
+/** Milliseconds that all resources of one dead process may take to be released, before its successor stops waiting. */
+const patience = 5_000
+
+/** Releases what a dead process owned, newest first. Answers null when nothing had to be waited for. */
+export function disposeAll(process: Process, owned: Owned[]): Promise<void> | null {
+  while (owned.length > 0) {
+    const pending = disposeOne(process, owned.pop() as Owned)
+    if (pending !== undefined) return withPatience(process, finish(process, pending, owned))
+  }
+  return null
+}
+
+async function finish(process: Process, first: Promise<void>, rest: Owned[]): Promise<void> {
+  await first.catch((error) => failed(process, error))
+  while (rest.length > 0) await disposeOne(process, rest.pop() as Owned)?.catch((error) => failed(process, error))
+}
+
+function disposeOne(process: Process, owned: Owned): Promise<void> | undefined {
+  const result = guard(process.token, () => {
+    if (typeof owned === 'function') return owned()
+    if (Symbol.asyncDispose in owned) return owned[Symbol.asyncDispose]()
+    return owned[Symbol.dispose]()
+  })
+  return isPromise(result) ? Promise.resolve(result).then(() => {}) : undefined
+}
+
+function withPatience(process: Process, releasing: Promise<void>): Promise<void> {
+  const { clock } = process.tree
+  return new Promise((resolve) => {
+    const timer = clock.setTimeout(() => {
+      emit('notice', () => ({ ...process.facts(), notice: 'cleanup_timeout', detail: patience }))
+      resolve()
+    }, patience)
+    void releasing.then(() => {
+      clock.clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+function failed(process: Process, error: unknown): void {
+  emit('notice', () => ({ ...process.facts(), notice: 'cleanup_failed', detail: error }))
+}

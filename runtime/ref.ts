@@ -1,0 +1,199 @@
+import { inspect } from 'node:util'
+import type { Actor } from './actor.js'
+import type { Behaviour, Handlers, InputOf, ReplyOf } from './behaviour.js'
+import { Call, refused } from './call.js'
+import { currentOwner } from './containment.js'
+import { RuntimeError, show } from './errors.js'
+import { type ExitReason, type ExitRequest, kill, noproc, shutdown } from './exit.js'
+import { Message } from './message.js'
+import { Monitor } from './monitor.js'
+import type { Process } from './process.js'
+
+let reveal: (ref: ProcessRef) => Process
+
+/** Stands for one incarnation of a process: after its end the reference stays dead; a restart makes another one. */
+export class ProcessRef {
+  readonly #process: Process
+
+  constructor(process: Process) {
+    this.#process = process
+  }
+
+  static {
+    reveal = (ref) => ref.#process
+  }
+
+  /** Unique within its tree, and never used again. */
+  get id(): number {
+    return this.#process.id
+  }
+
+  /** The name of its behaviour, or what the task was called. */
+  get name(): string {
+    return this.#process.name
+  }
+
+  /** Whether it has not ended yet. */
+  get alive(): boolean {
+    return this.#process.reason === null
+  }
+
+  /** Why it ended; undefined while it lives. */
+  get reason(): ExitReason | undefined {
+    return this.#process.reason ?? undefined
+  }
+
+  /**
+   * Calls `fn` exactly once when the process has ended, with the reason; `noproc` in the next microtask if it already had.
+   * The returned function takes the watch back: no call after that (OTP: monitor, demonitor with flush).
+   */
+  onExit(fn: (reason: ExitReason) => void): () => void {
+    const process = this.#process
+    const monitor = new Monitor(process, null, fn)
+    if (process.reason === null) {
+      process.monitors ??= new Set()
+      process.monitors.add(monitor)
+    } else queueMicrotask(() => monitor.fire(noproc))
+    return () => monitor.cancel()
+  }
+
+  /** Sends an exit signal (OTP: exit/2): `kill` cannot be trapped, `normal` is ignored by processes that do not trap exits. */
+  exit(request: ExitRequest): void {
+    this.#process.signal(null, request)
+  }
+
+  /** Ends the process at once, whatever it is doing; others see the reason `killed`. */
+  kill(): void {
+    this.exit(kill)
+  }
+
+  [inspect.custom](): string {
+    const reason = this.#process.reason
+    return `<${this.name} ${this.#process.tree.id}.${this.id}${reason === null ? '' : ` ended: ${reason.type}`}>`
+  }
+}
+
+/** What a call may be given besides its input. */
+export interface CallOptions {
+  /** Milliseconds until the call fails with TIMEOUT; the server is not told, and a late reply is dropped. Default 5000. */
+  timeout?: number
+}
+
+/** The arguments after the name of a message: its input, if the handler takes one, and options. */
+export type MessageArgs<Input, Options> = [Input] extends [never]
+  ? [input?: undefined, options?: Options]
+  : unknown extends Input
+    ? [input?: unknown, options?: Options]
+    : undefined extends Input
+      ? [input?: Input, options?: Options]
+      : [input: Input, options?: Options]
+
+/** A reference to an actor, typed by its behaviour: wrong names and payloads do not compile. */
+export class ActorRef<Calls extends Handlers<never> = never, Casts extends Handlers<never> = never> extends ProcessRef {
+  readonly #actor: Actor
+
+  constructor(actor: Actor) {
+    super(actor)
+    this.#actor = actor
+  }
+
+  /**
+   * Sends a message and waits for its reply (OTP: gen_server:call). Rejects with TIMEOUT, NOPROC (already ended), EXITED (ended
+   * before it replied; `data.reason`), MAILBOX_FULL, CALLING_SELF, ACTOR_DEAD (the caller is a dead incarnation) or
+   * BAD_MESSAGE (no such call); an error the handler names with `ctx.defer().reject` arrives as it is.
+   */
+  call<Name extends keyof Calls & string>(
+    name: Name,
+    ...args: MessageArgs<InputOf<Calls[Name]>, CallOptions>
+  ): Promise<ReplyOf<Calls[Name]>> {
+    const [input, options] = args
+    return callActor(this.#actor, name, input, options) as Promise<ReplyOf<Calls[Name]>>
+  }
+
+  /**
+   * Sends a message and does not wait (OTP: gen_server:cast). Answers whether it was put into the mailbox: false when the actor
+   * has ended or its mailbox is full. Throws BAD_MESSAGE (no such cast), ACTOR_DEAD (the caller is a dead incarnation).
+   */
+  cast<Name extends keyof Casts & string>(name: Name, ...args: MessageArgs<InputOf<Casts[Name]>, never>): boolean {
+    const entry = this.#actor.behaviour.casts.get(name)
+    if (entry === undefined) throw unknownMessage(this.#actor, 'cast', name)
+    fence(this.#actor)
+    return this.#actor.post(new Message(entry, args[0], null))
+  }
+
+  /** Sends anything to `info.message`; answers as `cast` does. Without such a handler the message is reported and dropped. */
+  send(message: unknown): boolean {
+    fence(this.#actor)
+    return this.#actor.send(message)
+  }
+
+  /**
+   * Asks the actor to end after the messages before this one, runs its `terminate`, and resolves with the reason it ended with
+   * (OTP: gen_server:stop). Rejects with TIMEOUT after `timeout` ms (default 5000; it goes on ending) and NOPROC if it had ended.
+   */
+  stop(reason: ExitReason = shutdown, timeout = 5_000): Promise<ExitReason> {
+    return stopActor(this.#actor, this, reason, timeout)
+  }
+}
+
+/** Reference type for a behaviour: `RefOf<typeof counter>`. */
+export type RefOf<B> = B extends Behaviour<infer _State, infer _Input, infer Calls, infer Casts> ? ActorRef<Calls, Casts> : never
+
+/** The process behind a reference; for the runtime itself. */
+export function processOf(ref: ProcessRef): Process {
+  return reveal(ref)
+}
+
+/** The untyped call, for the runtime itself and for names resolved at send time. */
+export function callActor(actor: Actor, name: string, input: unknown, options: CallOptions | undefined): Promise<unknown> {
+  const entry = actor.behaviour.calls.get(name)
+  if (entry === undefined) return refused(unknownMessage(actor, 'call', name))
+  const timeout = options?.timeout ?? 5_000
+  if (typeof timeout !== 'number' || !(timeout >= 0)) return refused(new RuntimeError('BAD_OPTION', `timeout: expected milliseconds of 0 or more, got ${show(timeout)}`))
+  const owner = currentOwner()
+  if (owner !== undefined) {
+    if (owner.fenced) return refused(deadCaller(actor, owner.name))
+    if (owner === actor.token && actor.busy) return refused(new RuntimeError('CALLING_SELF', `${actor.name}.${name}: an actor cannot call itself while it handles a message, it would wait for itself`))
+  }
+  const call = new Call(actor, name, timeout)
+  if (actor.reason !== null) call.fail(actor.reason, 'NOPROC')
+  else if (!actor.post(new Message(entry, input, call))) {
+    call.reject(new RuntimeError('MAILBOX_FULL', `${actor.name}.${name}: ${actor.backlog} messages are waiting already`, { retryable: true, data: { sent: false } }))
+  }
+  return call.promise
+}
+
+function stopActor(actor: Actor, ref: ProcessRef, reason: ExitReason, timeout: number): Promise<ExitReason> {
+  if (!ref.alive) return refused(new RuntimeError('NOPROC', `stop: ${actor.name} has already ended`))
+  const { clock } = actor.tree
+  return new Promise((resolve, reject) => {
+    const expired = (): void => {
+      unwatch()
+      reject(new RuntimeError('TIMEOUT', `stop: ${actor.name} did not end within ${timeout} ms`, { data: actor.doing() }))
+    }
+    const timer = timeout === Number.POSITIVE_INFINITY ? undefined : clock.setTimeout(expired, timeout)
+    const unwatch = ref.onExit((ended) => {
+      clock.clearTimeout(timer)
+      // Whoever waits for the end of an actor waits for what it owned, too: a port is free then.
+      if (actor.released === null) resolve(ended)
+      else void actor.released.then(() => resolve(ended))
+    })
+    actor.stopWith(reason)
+  })
+}
+
+/** Refuses effects of code that runs in the scope of a dead incarnation, and counts them. */
+function fence(actor: Actor): void {
+  const owner = currentOwner()
+  if (owner?.fenced === true) throw deadCaller(actor, owner.name)
+}
+
+function deadCaller(actor: Actor, name: string): RuntimeError {
+  actor.tree.refused += 1
+  return new RuntimeError('ACTOR_DEAD', `${name} has ended: what it still does has no effect on ${actor.name}`)
+}
+
+function unknownMessage(actor: Actor, kind: 'call' | 'cast', name: unknown): RuntimeError {
+  const known = [...(kind === 'call' ? actor.behaviour.calls : actor.behaviour.casts).keys()]
+  return new RuntimeError('BAD_MESSAGE', `${actor.name}: expected a ${kind} among [${known.join(', ')}], got ${show(name)}`)
+}

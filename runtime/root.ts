@@ -1,0 +1,42 @@
+import { type Behaviour, type Handlers } from './behaviour.js'
+import { refused } from './call.js'
+import { ActorContext } from './context.js'
+import { type LogOptions, logReports } from './log.js'
+import type { ActorRef } from './ref.js'
+import { type StartArgs, type StartOptions, startProcess } from './start.js'
+import { Tree, type TreeOptions } from './tree.js'
+
+/** How the root of a tree is started. */
+export interface RootOptions extends StartOptions, TreeOptions, LogOptions {}
+
+/**
+ * Starts an actor as the root of a tree of its own, and resolves when its `init` is done. Rejects with START_FAILED (`cause`
+ * is what `init` threw), START_TIMEOUT, IGNORED, ALREADY_STARTED (`data.ref`), BAD_BEHAVIOUR or BAD_OPTION.
+ */
+export function startActor<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
+  behaviour: Behaviour<State, Input, Calls, Casts>,
+  ...args: StartArgs<Input, RootOptions>
+): Promise<ActorRef<Calls, Casts>> {
+  const [input, options] = args
+  return startRoot(behaviour, input, options) as Promise<ActorRef<Calls, Casts>>
+}
+
+/** Starts the root of a tree: makes what the tree shares, and takes it down again when the start fails. */
+export async function startRoot(behaviour: unknown, input: unknown, options: RootOptions = {}): Promise<ActorRef> {
+  let tree: Tree
+  try {
+    tree = new Tree(options, (actor) => new ActorContext(actor))
+  } catch (error) {
+    return refused(error)
+  }
+  const detach = logReports({ logger: options.logger, tree: tree.id })
+  try {
+    const root = await startProcess(tree, null, behaviour, input, options)
+    root.onExit(() => setImmediate(detach))
+    return root
+  } catch (error) {
+    tree.fell()
+    setImmediate(detach)
+    throw error
+  }
+}

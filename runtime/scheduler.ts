@@ -1,0 +1,80 @@
+import { AsyncResource } from 'node:async_hooks'
+
+/** Something with a mailbox that can be given a turn. */
+export interface Runnable {
+  /** Whether it stands in the run queue already. */
+  queued: boolean
+  /** Handles up to `budget` messages and answers how many. */
+  run(budget: number): number
+}
+
+/** Messages per turn of the event loop, over all actors of the tree. */
+const budgetPerTurn = 2000
+/** Milliseconds per turn of the event loop: cold or heavy handlers make a count alone useless. */
+const slice = 5
+
+/**
+ * One run queue for a tree, drained in microtasks. The budget is counted across microtasks (an async handler takes one
+ * turn per message) and refilled by the event loop only, so that timers and sockets are served while mailboxes drain.
+ */
+export class Scheduler {
+  #queue: Runnable[] = []
+  #spare: Runnable[] = []
+  #scheduled = false
+  #refilling = false
+  #left = budgetPerTurn
+  #started = 0
+  #probe = 0
+  /** Turns run in the scope the tree was started in, not in that of whoever sent the first message. */
+  readonly #scope = new AsyncResource('CaduceusTree')
+  readonly #turn = (): void => this.#scope.runInAsyncScope(this.#drain, this)
+
+  enqueue(runnable: Runnable): void {
+    runnable.queued = true
+    this.#queue.push(runnable)
+    if (this.#scheduled) return
+    this.#scheduled = true
+    tick.then(this.#turn)
+  }
+
+  #drain(): void {
+    if (!this.#refilling) {
+      this.#refilling = true
+      this.#started = performance.now()
+      setImmediate(this.#refill)
+    }
+    while (this.#queue.length > 0) {
+      const batch = this.#queue
+      this.#queue = this.#spare
+      for (let i = 0; i < batch.length; i++) {
+        if (this.#left <= 0 || this.#late()) return this.#yield(batch, i)
+        const runnable = batch[i] as Runnable
+        runnable.queued = false
+        this.#left -= runnable.run(this.#left)
+      }
+      batch.length = 0
+      this.#spare = batch
+    }
+    this.#scheduled = false
+  }
+
+  #late(): boolean {
+    this.#probe = (this.#probe + 1) & 31
+    return this.#probe === 0 && performance.now() - this.#started > slice
+  }
+
+  /** The rest waits for the event loop to come round, ahead of what was queued meanwhile. */
+  #yield(batch: Runnable[], from: number): void {
+    this.#queue = batch.slice(from).concat(this.#queue)
+    this.#spare = []
+  }
+
+  readonly #refill = (): void => {
+    this.#refilling = false
+    this.#left = budgetPerTurn
+    this.#started = performance.now()
+    if (this.#queue.length > 0) this.#turn()
+  }
+}
+
+const tick = Promise.resolve()

@@ -1,0 +1,49 @@
+import type { ExitReason } from './exit.js'
+import type { Process } from './process.js'
+
+/**
+ * A place under a supervisor that outlives the processes that fill it. Names of a dead child wait here, in the state
+ * `starting`, until the supervisor has decided: taken again by the next incarnation, or ended.
+ */
+export class Slot {
+  readonly supervisor: Process
+  /** False for a child that is never restarted: its names end with it. */
+  returns: boolean
+  #names: Set<string> | null = null
+
+  constructor(supervisor: Process, returns: boolean) {
+    this.supervisor = supervisor
+    this.returns = returns
+  }
+
+  keep(name: string): void {
+    this.#names ??= new Set()
+    this.#names.add(name)
+  }
+
+  /** The decision has fallen: whatever name nobody took again has ended. */
+  settleNames(reason: ExitReason): void {
+    const names = this.#take()
+    for (const name of names) this.supervisor.tree.registry.abandon(name, this, reason)
+  }
+
+  /** The supervisor itself is gone: its own supervisor decides about the names, or nobody does. */
+  passNamesUp(reason: ExitReason): void {
+    const above = slotThatDecides(this.supervisor)
+    if (above === null) return this.settleNames(reason)
+    for (const name of this.#take()) this.supervisor.tree.registry.moveWait(name, this, above)
+  }
+
+  #take(): Set<string> {
+    const names = this.#names ?? new Set<string>()
+    this.#names = null
+    return names
+  }
+}
+
+/** The nearest place above a dead process whose supervisor still lives and may start it, or what it was part of, again. */
+export function slotThatDecides(process: Process): Slot | null {
+  let slot = process.slot
+  while (slot !== null && slot.returns && slot.supervisor.reason !== null) slot = slot.supervisor.slot
+  return slot?.returns === true ? slot : null
+}

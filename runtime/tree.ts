@@ -1,0 +1,95 @@
+import type { Actor } from './actor.js'
+import type { ActorContext } from './context.js'
+import { systemClock, type Clock } from './clock.js'
+import { contain, type ContainedTree, nextTreeId, type StrayKind } from './containment.js'
+import { Deadlines } from './deadlines.js'
+import { emit } from './events.js'
+import { RuntimeError } from './errors.js'
+import { crash } from './exit.js'
+import type { Process } from './process.js'
+import { Registry } from './registry.js'
+import { Scheduler } from './scheduler.js'
+
+/** What a whole tree shares; given once, where its root is started. */
+export interface TreeOptions {
+  /** The time the tree lives by. Default: the clock of this machine. */
+  clock?: Clock
+  /** Where names of this tree are kept; pass one registry to several trees to let them find each other. Default: its own. */
+  registry?: Registry
+  /**
+   * What an error that belongs to nobody does: `report` tells and marks the tree degraded, `stop` also ends the tree.
+   * Default `report`.
+   */
+  unowned?: 'report' | 'stop'
+}
+
+/** Everything the processes under one root share: time, names, the run queue, and who is told of stray errors. */
+export class Tree implements ContainedTree {
+  readonly id = nextTreeId()
+  readonly clock: Clock
+  readonly registry: Registry
+  readonly scheduler = new Scheduler()
+  readonly deadlines: Deadlines
+  /** Makes what an actor's handlers are given; passed in, since a context can start actors and an actor has a context. */
+  readonly contextOf: (actor: Actor) => ActorContext
+  readonly #unowned: 'report' | 'stop'
+  readonly #release: () => void
+  #root: Process | null = null
+  #lastProcess = 0
+  /** Stray errors that belonged to nobody: the tree goes on, but something in this process of Node is broken. */
+  strays = 0
+  /** Effects of dead incarnations that were refused. */
+  refused = 0
+
+  constructor(options: TreeOptions, contextOf: (actor: Actor) => ActorContext) {
+    this.contextOf = contextOf
+    this.clock = readClock(options.clock)
+    this.registry = readRegistry(options.registry)
+    this.#unowned = readUnowned(options.unowned)
+    this.deadlines = new Deadlines(this.clock)
+    this.#release = contain(this)
+  }
+
+  nextProcessId(): number {
+    this.#lastProcess += 1
+    return this.#lastProcess
+  }
+
+  plant(root: Process): void {
+    this.#root = root
+  }
+
+  /** The root has ended. Containment stays for one more turn, in which the last rejections come to light. */
+  fell(): void {
+    setImmediate(this.#release)
+  }
+
+  late(error: unknown, kind: StrayKind, owner: string): void {
+    emit('stray', () => ({ tree: this.id, error, kind, owner, outcome: 'reported' }))
+  }
+
+  unowned(error: unknown, kind: StrayKind): void {
+    this.strays += 1
+    const stop = this.#unowned === 'stop'
+    emit('stray', () => ({ tree: this.id, error, kind, owner: undefined, outcome: stop ? 'stopped' : 'reported' }))
+    if (stop) this.#root?.stopWith(crash(error))
+  }
+}
+
+function readClock(clock: Clock | undefined): Clock {
+  if (clock === undefined) return systemClock
+  if (typeof clock?.now === 'function' && typeof clock.setTimeout === 'function' && typeof clock.clearTimeout === 'function') return clock
+  throw new RuntimeError('BAD_OPTION', 'clock: expected an object with now, setTimeout and clearTimeout')
+}
+
+function readRegistry(registry: Registry | undefined): Registry {
+  if (registry === undefined) return new Registry()
+  if (registry instanceof Registry) return registry
+  throw new RuntimeError('BAD_OPTION', 'registry: expected a Registry')
+}
+
+function readUnowned(unowned: unknown): 'report' | 'stop' {
+  if (unowned === undefined) return 'report'
+  if (unowned === 'report' || unowned === 'stop') return unowned
+  throw new RuntimeError('BAD_OPTION', `unowned: expected 'report' or 'stop', got ${String(unowned)}`)
+}

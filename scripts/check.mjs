@@ -1,0 +1,109 @@
+// npm run check: the rules of the house, the types, lint and format. Prints every problem as file:line and exits 1 if there is one.
+//   node scripts/check.mjs [--fix] [--only house,types,style] [--root folder] [file or folder ...]
+// With files or folders only their problems count (the imports and types of everything are still read).
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { checkImports } from './house/floors.mjs'
+import { checkName, checkText } from './house/names.mjs'
+import { floors, listFiles, repository } from './house/sources.mjs'
+import { readSyntax } from './house/syntax.mjs'
+
+const textFiles = /\.(?:ts|mjs|json|md|yml)$|(?:^|\/)(?:\.gitignore|run)$/
+const checks = { house: checkHouse, types: checkTypes, style: checkStyle }
+
+process.exitCode = await main()
+
+async function main() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      fix: { type: 'boolean', default: false },
+      only: { type: 'string', default: Object.keys(checks).join(',') },
+      root: { type: 'string', default: repository },
+    },
+  })
+  const root = resolve(values.root)
+  const names = values.only.split(',')
+  const unknown = names.find((name) => !Object.hasOwn(checks, name))
+  if (unknown !== undefined) {
+    console.error(`--only: expected some of ${Object.keys(checks).join(', ')}, got ${unknown}`)
+    return 2
+  }
+  const scope = positionals.map((path) => path.replace(/^\.\//, '').replace(/\/$/, ''))
+  const results = await Promise.all(names.map((name) => checks[name](root, scope, values.fix)))
+  names.forEach((name, index) => {
+    const { problems, text } = results[index]
+    if (text) console.log(text)
+    console.log(`check ${name}: ${problems === 0 ? 'ok' : `${problems} problem${problems > 1 ? 's' : ''}`}`)
+  })
+  return results.some(({ problems }) => problems > 0) ? 1 : 0
+}
+
+async function checkHouse(root, scope) {
+  const paths = listFiles(root).filter((path) => textFiles.test(path))
+  const library = new Map()
+  const findings = []
+  const add = (path, found) => findings.push(...found.map((finding) => ({ path, ...finding })))
+  for (const path of paths) {
+    const text = readFileSync(join(root, path), 'utf8')
+    add(path, checkName(path))
+    add(path, checkText(path, text))
+    if (!path.endsWith('.ts')) continue
+    const inLibrary = path === 'index.ts' || floors.includes(path.split('/')[0])
+    const syntax = readSyntax(path, text, inLibrary)
+    add(path, syntax.findings)
+    if (inLibrary) library.set(path, syntax.imports)
+  }
+  findings.push(...checkImports(library))
+  const wanted = findings.filter(({ path }) => inScope(path, scope))
+  wanted.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line)
+  const text = wanted.map((finding) => `${finding.path}:${finding.line} ${finding.text}`).join('\n')
+  return { problems: wanted.length, text }
+}
+
+async function checkTypes(root, scope) {
+  const args = ['-p', 'tsconfig.json', '--noEmit', '--pretty', 'false']
+  const { code, output } = await run(root, 'typescript/bin/tsc', args)
+  if (code === 0) return { problems: 0, text: '' }
+  // An error starts at the margin; the lines that explain it are indented.
+  const errors = output
+    .trim()
+    .split(/\n(?=\S)/)
+    .map((error) => error.replace(/^(\S+)\((\d+),(\d+)\): /, '$1:$2:$3 '))
+  const wanted = errors.filter((error) => !/^\S+:\d+:\d+ /.test(error) || inScope(error.split(':')[0], scope))
+  return { problems: wanted.length, text: wanted.join('\n') }
+}
+
+async function checkStyle(root, scope, fix) {
+  const config = join(repository, 'scripts', 'biome.json')
+  const options = [
+    '--colors=off',
+    '--max-diagnostics=none',
+    `--config-path=${config}`,
+    ...(fix ? ['--write'] : []),
+  ]
+  const { code, output } = await run(root, '@biomejs/biome/bin/biome', [
+    'check',
+    ...options,
+    ...(scope.length ? scope : ['.']),
+  ])
+  if (code === 0) return { problems: 0, text: '' }
+  return { problems: Number(/^Found (\d+) errors?/m.exec(output)?.[1] ?? 1), text: output.trim() }
+}
+
+function inScope(path, scope) {
+  return scope.length === 0 || scope.some((part) => path === part || path.startsWith(`${part}/`))
+}
+
+function run(root, bin, args) {
+  return new Promise((done, fail) => {
+    const child = spawn(process.execPath, [join(repository, 'node_modules', bin), ...args], { cwd: root })
+    const chunks = []
+    child.stdout.on('data', (chunk) => chunks.push(chunk))
+    child.stderr.on('data', (chunk) => chunks.push(chunk))
+    child.once('error', fail)
+    child.once('close', (code) => done({ code, output: Buffer.concat(chunks).toString() }))
+  })
+}

@@ -1,0 +1,8 @@
+// The one list of what is built.
+import { floors } from './sources.mjs'
+
+/** One door per export of package.json: the file that is bundled, relative to the repository. */
+export const doors = ['index.ts', ...floors.map((floor) => `${floor}/index.ts`)]
+
+/** Files that run as a worker thread or a process of their own; bundled as entries so that their paths exist in `dist/`. */
+export const workers = []

@@ -1,0 +1,32 @@
+// Which package and which part of node may be used where; the only place to change when a package gets a second home.
+
+/** Package name to the files (without extension) that may import it. */
+export const homes = new Map([
+  ['pino', /^runtime\/log$/],
+  ['xstate', /-machine$/],
+  ['undici', /^transports\/http-dispatcher$/],
+  ['ws', /^transports\/websocket-[\w-]+$/],
+  ['ajv', /^protocol\/schema-check$/],
+  ['eventsource-parser', /^protocol\/sse$/],
+  ['nanoid', /^server\/(?:sessions|tasks|ids)$/],
+])
+
+const network = ['child_process', 'dgram', 'http', 'http2', 'https', 'net', 'tls']
+
+/** Floor to the node modules it may not import: `protocol/` is pure, and all I/O with the far side lives in `transports/`. */
+export const closedToFloor = {
+  runtime: ['dgram', 'http', 'http2', 'https', 'net', 'tls'],
+  protocol: 'all',
+  transports: [],
+  server: network,
+  client: network,
+}
+
+/** Floor to the floors it may import besides itself. */
+export const below = {
+  runtime: [],
+  protocol: [],
+  transports: ['runtime', 'protocol'],
+  server: ['transports', 'runtime', 'protocol'],
+  client: ['transports', 'runtime', 'protocol'],
+}

@@ -1,0 +1,45 @@
+// Which files make up the project, read from the folder itself.
+import { readdirSync } from 'node:fs'
+import { dirname, join, sep } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** The repository these scripts belong to. */
+export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url))))
+
+/** The five folders of the library, lowest floor first. */
+export const floors = ['runtime', 'protocol', 'transports', 'server', 'client']
+
+/** Every place where TypeScript of the project lives; `index.ts` at the top is the only file outside a folder. */
+export const sourceFolders = [...floors, 'test', 'scripts']
+
+const skipped = new Set(['node_modules', 'dist', '.t', '.git', 'coverage'])
+
+/** Lists the files below `folder` of `root` as sorted paths with `/`; a missing folder has none. */
+export function listFiles(root, folder = '.') {
+  const found = []
+  const walk = (relative) => {
+    for (const entry of readFolder(join(root, relative))) {
+      if (skipped.has(entry.name)) continue
+      const path = relative === '.' ? entry.name : `${relative}/${entry.name}`
+      if (entry.isDirectory()) walk(path)
+      else if (entry.isFile()) found.push(path)
+    }
+  }
+  walk(folder.split(sep).join('/'))
+  return found.sort()
+}
+
+/** Lists `index.ts` and every file of the given folders that a run needs. */
+export function listSources(root, folders = sourceFolders) {
+  const top = listFiles(root, '.').filter((path) => path === 'index.ts')
+  return [...top, ...folders.flatMap((folder) => listFiles(root, folder))]
+}
+
+function readFolder(path) {
+  try {
+    return readdirSync(path, { withFileTypes: true })
+  } catch (error) {
+    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return []
+    throw error
+  }
+}

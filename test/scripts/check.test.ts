@@ -1,0 +1,225 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { makeProject, type Outcome, runNode } from '../support/project.js'
+import { inRoot } from '../support/root.js'
+import { suite, type TestContext } from '../support/suite.js'
+
+const test = suite('check')
+const patient = { timeout: 20_000 }
+
+async function check(t: TestContext, files: Record<string, string>, ...args: string[]): Promise<Outcome> {
+  const project = makeProject(t, files)
+  return runNode([inRoot('scripts', 'check.mjs'), '--root', project, ...args], project, t.signal)
+}
+
+/** Checks the rules of the house on `files` and expects exactly these lines, in any order. */
+async function expectFindings(
+  t: TestContext,
+  files: Record<string, string>,
+  expected: string[],
+): Promise<void> {
+  const { code, output } = await check(t, files, '--only', 'house')
+  const lines = output.trimEnd().split('\n')
+  assert.equal(lines.slice(0, -1).sort(), [...expected].sort())
+  assert.is(code, expected.length > 0 ? 1 : 0)
+  const verdict = expected.length === 1 ? '1 problem' : `${expected.length} problems`
+  assert.is(lines.at(-1), `check house: ${expected.length === 0 ? 'ok' : verdict}`)
+}
+
+test('a tree that keeps the rules passes', (t) =>
+  expectFindings(
+    t,
+    {
+      'index.ts': `export { serve } from './server/serve.js'\nexport { connect } from './client/connect.js'\n`,
+      'runtime/index.ts': `export { actor } from './actor.js'\n`,
+      'runtime/actor.ts': `import { inspect } from 'node:util'\nexport const actor = inspect\n`,
+      'protocol/message.ts': `export type Message = { readonly id: number }\n`,
+      'transports/link.ts': `import { actor } from '../runtime/actor.js'
+import type { Message } from '../protocol/message.js'
+import { createServer } from 'node:http'
+export const link = (message: Message) => [message, actor, createServer]\n`,
+      'server/serve.ts': `import { link } from '../transports/link.js'\nexport const serve = link\n`,
+      'client/client-machine.ts': `import { setup } from 'xstate'\nexport const machine = setup\n`,
+      'client/connect.ts': `export const connect = async () => (await import('./client-machine.js')).machine\n`,
+    },
+    [],
+  ))
+
+test('imports that go up or sideways are named', (t) =>
+  expectFindings(
+    t,
+    {
+      'runtime/a.ts': `import { b } from '../protocol/b.js'\nexport const a = b\n`,
+      'protocol/b.ts': `export const b = 1\nexport type B = import('../transports/c.js').C\n`,
+      'transports/c.ts': `export type C = 1\nexport { d } from '../server/d.js'\n`,
+      'server/d.ts': `export const d = () => import('../client/e.js')\n`,
+      'client/e.ts': `import type { D } from '../server/f.js'\nimport { x } from '../test/x.js'\nexport type E = [D, typeof x]\n`,
+      'server/f.ts': 'export type D = 1\n',
+      'test/x.ts': 'export const x = 1\n',
+    },
+    [
+      'runtime/a.ts:1 imports protocol/b.ts: runtime/ may import runtime/',
+      'protocol/b.ts:2 imports transports/c.ts: protocol/ may import protocol/',
+      'transports/c.ts:2 imports server/d.ts: transports/ may import transports/, runtime/, protocol/',
+      'server/d.ts:1 imports client/e.ts: server/ may import server/, transports/, runtime/, protocol/',
+      'client/e.ts:1 imports server/f.ts: client/ may import client/, transports/, runtime/, protocol/',
+      'client/e.ts:2 imports test/x.ts, which lies outside of the library',
+    ],
+  ))
+
+test('an imported index.ts and a missing file are named', (t) =>
+  expectFindings(
+    t,
+    {
+      'runtime/index.ts': `export { a } from './a.js'\n`,
+      'runtime/a.ts': `export const a = 1\n`,
+      'server/b.ts': `import { a } from '../runtime/index.js'\nimport { c } from './c.js'\nexport const b = [a, c]\n`,
+    },
+    [
+      'server/b.ts:1 imports runtime/index.ts: a door for people outside; import the file that defines the name',
+      'server/b.ts:2 imports server/c.ts, which does not exist',
+    ],
+  ))
+
+test('packages and node modules outside of their home are named', (t) =>
+  expectFindings(
+    t,
+    {
+      'protocol/a.ts': `import { readFileSync } from 'node:fs'\nimport Ajv from 'ajv/dist/2020.js'\nexport const a = [readFileSync, Ajv]\n`,
+      'protocol/schema-check.ts': `import Ajv from 'ajv/dist/2020.js'\nexport const check = Ajv\n`,
+      'server/b.ts': `import type { Logger } from 'pino'\nimport { connect } from 'node:net'\nexport type B = [Logger, typeof connect]\n`,
+      'client/c.ts': `export const c = () => import('left-pad')\n`,
+      'client/d.ts': `import { serve } from 'caduceus/server'\nexport const d = serve\n`,
+    },
+    [
+      'protocol/a.ts:1 imports node:fs: protocol/ is pure',
+      'protocol/a.ts:2 imports ajv outside of its home ^protocol\\/schema-check$',
+      'server/b.ts:1 imports pino outside of its home ^runtime\\/log$',
+      'server/b.ts:2 imports node:net: I/O with the far side lives in transports/',
+      'client/c.ts:1 imports left-pad, a package without a home (scripts/house/homes.mjs)',
+      'client/d.ts:1 imports caduceus, a package without a home (scripts/house/homes.mjs)',
+    ],
+  ))
+
+test('a ring of imports is named once, and a ring through types is none', (t) =>
+  expectFindings(
+    t,
+    {
+      'runtime/a.ts': `import { b } from './b.js'\nexport const a = () => b\n`,
+      'runtime/b.ts': `import { c } from './c.js'\nexport const b = () => c\n`,
+      'runtime/c.ts': `import { a } from './a.js'\nexport const c = () => a\n`,
+      'runtime/d.ts': `import { e } from './e.js'\nexport type D = typeof e\nexport const d = e\n`,
+      'runtime/e.ts': `import type { D } from './d.js'\nexport const e = (value: D) => value\n`,
+    },
+    ['runtime/a.ts:1 import cycle: runtime/a.ts -> runtime/b.ts -> runtime/c.ts -> runtime/a.ts'],
+  ))
+
+test('forms that the house does not use are named by line, in code and not in texts', (t) =>
+  expectFindings(
+    t,
+    {
+      'runtime/a.ts': `export function a(x: any, y: string | undefined) {
+  return [x as any, y!, 'as any', \`enum A\`] // export default any enum
+}
+export enum Kind { One }
+export default a
+export namespace Space { export const one = 1 }
+let count = 0
+const cache = new Map<string, number>()
+const list: string[] = []
+const known = new Map([['a', 1]])
+export const all = () => [count++, cache, list, known]
+await Promise.resolve()
+export * from './b.js'
+`,
+      'runtime/b.ts': `export const b = async () => await Promise.resolve()\n`,
+    },
+    [
+      'runtime/a.ts:1 any: say unknown and check, or infer',
+      'runtime/a.ts:2 any: say unknown and check, or infer',
+      'runtime/a.ts:2 non-null !: check the value, or shape the type so that it is there',
+      'runtime/a.ts:4 enum: use a union of literals',
+      'runtime/a.ts:5 export default: export by name',
+      'runtime/a.ts:6 namespace: a file is the module',
+      'runtime/a.ts:7 let at module level: keep state in an actor',
+      'runtime/a.ts:8 empty collection at module level: it can only be there to be filled; keep state in an actor',
+      'runtime/a.ts:9 empty collection at module level: it can only be there to be filled; keep state in an actor',
+      'runtime/a.ts:12 top-level await: require() of the package would fail',
+      'runtime/a.ts:13 export *: list the names',
+    ],
+  ))
+
+test('long files, junk names, notes for later and paths of a machine are named', (t) =>
+  expectFindings(
+    t,
+    {
+      'runtime/exact.ts': '// line\n'.repeat(300),
+      'runtime/long.ts': '// line\n'.repeat(301),
+      'runtime/utils.ts': 'export {}\n',
+      'server/helpers/a.ts': 'export {}\n',
+      'server/SessionActor.ts': 'export {}\n',
+      'client/note.ts': `// ${'TO'}${'DO'}: later\n// ${'@ts-'}${'ignore'}\nexport {}\n`,
+      'README.md': `run it in ${['', 'root', 'project'].join('/')}, or in ./work/here\nsee https://example.com/root/x\n`,
+    },
+    [
+      'runtime/long.ts:301 301 lines, at most 300',
+      'runtime/utils.ts:1 utils is no room: name what the file is about',
+      'server/helpers/a.ts:1 helpers is no room: name what the file is about',
+      'server/SessionActor.ts:1 file names are kebab-case',
+      `client/note.ts:1 ${'TO'}${'DO'} is no note for later: open an issue`,
+      `client/note.ts:2 ${'@ts-'}${'ignore'} hides an error`,
+      `README.md:1 path of one machine: ${['', 'root', ''].join('/')}`,
+    ],
+  ))
+
+test('a folder as argument keeps to the problems of that folder', async (t) => {
+  const files = { 'runtime/a.ts': 'export let a = 1\n', 'server/b.ts': 'export let b = 1\n' }
+  const outcome = await check(t, files, '--only', 'house', 'server/')
+  assert.not.match(outcome.output, 'runtime/a.ts')
+  assert.match(outcome.output, 'server/b.ts:1 let at module level')
+})
+
+test(
+  'a type error is named by file and line, and a type test that no longer fails is one',
+  async (t) => {
+    const files = {
+      'tsconfig.json': readFileSync(inRoot('tsconfig.json'), 'utf8'),
+      'runtime/a.ts': `export const a: string[] = ['a']\nexport const b: string = a[0]\n`,
+      'test/types/a.ts': `import { a } from '../../runtime/a.js'\n// @ts-expect-error: a holds texts\na.push('text')\n`,
+    }
+    const outcome = await check(t, files, '--only', 'types')
+    assert.is(outcome.code, 1)
+    assert.match(outcome.output, /^runtime\/a\.ts:2:14 error TS2322/m)
+    assert.match(outcome.output, /^test\/types\/a\.ts:2:1 error TS2578/m)
+    assert.match(outcome.output, 'check types: 2 problems')
+  },
+  patient,
+)
+
+test('lint and format problems are named, and --fix repairs what can be repaired', async (t) => {
+  const files = {
+    'runtime/a.ts': `import { B } from "./b.js";\nexport const a = (b: B): any => b\n`,
+    'runtime/b.ts': 'export type B = 1\n',
+  }
+  const outcome = await check(t, files, '--only', 'style')
+  assert.match(outcome.output, 'runtime/a.ts:1:8 lint/style/useImportType')
+  assert.match(outcome.output, 'runtime/a.ts:2:26 lint/suspicious/noExplicitAny')
+  assert.match(outcome.output, 'runtime/a.ts format')
+  const project = makeProject(t, files)
+  await runNode(
+    [inRoot('scripts', 'check.mjs'), '--root', project, '--fix', '--only', 'style'],
+    project,
+    t.signal,
+  )
+  const repaired = readFileSync(join(project, 'runtime', 'a.ts'), 'utf8')
+  assert.is(repaired, `import type { B } from './b.js'\nexport const a = (b: B): any => b\n`)
+})
+
+test('an unknown part is refused', async (t) => {
+  const outcome = await check(t, {}, '--only', 'houses')
+  assert.is(outcome.code, 2)
+  assert.match(outcome.output, '--only: expected some of house, types, style, got houses')
+})
+
+test.run()

@@ -1,0 +1,47 @@
+import { spawn } from 'node:child_process'
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { inRoot } from './root.js'
+import type { TestContext } from './suite.js'
+
+const suiteFiles = ['suite', 'report', 'strays', 'leaks']
+
+/** What a program said and how it ended. */
+export type Outcome = { readonly code: number | null; readonly output: string }
+
+/**
+ * Makes a folder below the temporary folder that looks like the repository as far as `files` (path to text) say; it has the
+ * repository's node_modules and the test wrapper, and goes away with the test.
+ */
+export function makeProject(t: Pick<TestContext, 'after'>, files: Record<string, string>): string {
+  const folder = mkdtempSync(join(tmpdir(), 'project-'))
+  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  symlinkSync(inRoot('node_modules'), join(folder, 'node_modules'))
+  mkdirSync(join(folder, 'test', 'support'), { recursive: true })
+  for (const name of suiteFiles) {
+    copyFileSync(inRoot('test', 'support', `${name}.ts`), join(folder, 'test', 'support', `${name}.ts`))
+  }
+  for (const [path, text] of Object.entries({ 'package.json': '{ "type": "module" }\n', ...files })) {
+    mkdirSync(dirname(join(folder, path)), { recursive: true })
+    writeFileSync(join(folder, path), text)
+  }
+  return folder
+}
+
+/** Runs `node` with the given arguments to its end, or kills it when `signal` aborts; stdout and stderr arrive as one text. */
+export function runNode(args: readonly string[], cwd: string, signal: AbortSignal): Promise<Outcome> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(process.execPath, args, {
+      cwd,
+      signal,
+      killSignal: 'SIGKILL',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    const chunks: Buffer[] = []
+    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.once('error', reject)
+    child.once('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString() }))
+  })
+}

@@ -1,0 +1,27 @@
+import { appendFileSync } from 'node:fs'
+
+/** One fact a test file tells the runner. */
+export type Fact =
+  | { type: 'test'; name: string; ok: boolean; ms: number }
+  | { type: 'skip'; name: string; reason: string }
+  | { type: 'problem'; text: string }
+  | { type: 'child'; pid: number }
+  | { type: 'childExit'; pid: number }
+  | { type: 'end' }
+
+/** Where facts go when the runner listens; taken out of the environment so that programs under test never see it. */
+const path = takeVariable('CADUCEUS_TEST_REPORT')
+
+/** True when the runner asked, with --trace-leaks, where leaked resources were made. */
+export const traceLeaks = takeVariable('CADUCEUS_TRACE_LEAKS') !== undefined
+
+/** Tells the runner a fact; without a runner it is lost, since uvu prints the outcome anyway. */
+export function report(fact: Fact): void {
+  if (path !== undefined) appendFileSync(path, `${JSON.stringify(fact)}\n`)
+}
+
+function takeVariable(name: string): string | undefined {
+  const value = process.env[name]
+  delete process.env[name]
+  return value
+}

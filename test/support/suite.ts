@@ -1,0 +1,166 @@
+import { performance } from 'node:perf_hooks'
+import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
+import { inspect } from 'node:util'
+import { suite as uvuSuite } from 'uvu'
+import { findLeaks, rememberBaseline } from './leaks.js'
+import { report } from './report.js'
+import { collectStrays, endCollection, type Stray, showStray, straysBetweenTests } from './strays.js'
+
+/** What a test body is given. */
+export type TestContext = {
+  /** Aborts when the test's time is over. */
+  readonly signal: AbortSignal
+  /** Stray errors seen so far by listeners of the test itself; see `expectStray`. */
+  readonly strays: readonly Stray[]
+  /** Runs `undo` when the test has ended, also after a failure; the last one registered runs first. */
+  after(undo: () => unknown): void
+  /** Declares that exactly `count` uncaught errors (without a number: one or more) are part of this test. */
+  expectStray(count?: number): void
+}
+
+/** `timeout` in ms, 5,000 by default. */
+export type TestOptions = { readonly timeout?: number }
+
+/** Defines tests of one area; `run()` at the end of the file starts them. */
+export type Suite = {
+  (promise: string, body: (t: TestContext) => unknown, options?: TestOptions): void
+  /** Leaves a test out and says why; the runner prints it. */
+  skip(promise: string, reason: string): void
+  run(): void
+}
+
+const defaultTimeout = 5_000
+const leakGrace = 500
+const file = {
+  suites: 0,
+  started: 0,
+  running: 0,
+  tests: 0,
+  failed: 0,
+  ended: false,
+  warnings: [] as string[],
+}
+
+rememberBaseline()
+process.on('warning', ({ name, message }) => {
+  if (name === 'MaxListenersExceededWarning') file.warnings.push(message)
+})
+process.on('exit', () => {
+  if (file.ended || file.tests > 0) return
+  console.error('no test ran: is test.run() called?')
+  process.exitCode = 1
+})
+
+/** Starts a suite on top of uvu: every test gets a deadline, cleanups, and fails on errors that nobody caught. */
+export function suite(area: string): Suite {
+  const inner = uvuSuite(area)
+  file.suites += 1
+  const define = (promise: string, body: (t: TestContext) => unknown, options: TestOptions = {}) =>
+    inner(promise, () => runTest(`${area}: ${promise}`, body, options.timeout ?? defaultTimeout))
+  const skip = (promise: string, reason: string) => {
+    report({ type: 'skip', name: `${area}: ${promise}`, reason })
+    inner.skip()
+  }
+  const run = () => {
+    file.started += 1
+    file.running += 1
+    inner.after(endSuite)
+    inner.run()
+  }
+  return Object.assign(define, { skip, run })
+}
+
+async function runTest(name: string, body: (t: TestContext) => unknown, timeout: number): Promise<void> {
+  const start = performance.now()
+  const controller = new AbortController()
+  const strays = collectStrays()
+  const undos: (() => unknown)[] = []
+  const expected: { strays: number | 'some' } = { strays: 0 }
+  const context: TestContext = {
+    signal: controller.signal,
+    strays: strays.seen,
+    after: (undo) => undos.push(undo),
+    expectStray: (count) => {
+      expected.strays = count ?? 'some'
+    },
+  }
+  const failures = await attempt(() => body(context), timeout, 'the test', controller)
+  for (const undo of undos.reverse()) failures.push(...(await attempt(undo, defaultTimeout, 'a cleanup')))
+  await turn() // rejections surface after the microtasks of a turn
+  await turn()
+  endCollection()
+  failures.push(...judgeStrays(strays.seen, expected.strays))
+  file.tests += 1
+  if (failures.length > 0) file.failed += 1
+  report({ type: 'test', name, ok: failures.length === 0, ms: Math.round(performance.now() - start) })
+  if (failures.length > 0) throw toOneError(failures)
+}
+
+async function attempt(
+  work: () => unknown,
+  timeout: number,
+  what: string,
+  controller = new AbortController(),
+): Promise<unknown[]> {
+  let timer: NodeJS.Timeout | undefined
+  const deadline = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => {
+      const error = new Error(`${what} did not end within ${timeout} ms`)
+      reject(error)
+      controller.abort(error)
+    }, timeout)
+  })
+  try {
+    await Promise.race([(async () => work())(), deadline])
+    return []
+  } catch (error) {
+    return [error]
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function judgeStrays(seen: readonly Stray[], expected: number | 'some'): Error[] {
+  const fits = expected === 'some' ? seen.length > 0 : seen.length === expected
+  if (fits) return []
+  const wanted = expected === 'some' ? 'at least one' : String(expected)
+  const list = seen.map((stray) => `\n    ${showStray(stray)}`).join('')
+  return [new Error(`expected ${wanted} stray error(s), saw ${seen.length}${list}`)]
+}
+
+/** uvu prints the message and stack of one Error; what it would not print is written here. */
+function toOneError(failures: unknown[]): Error {
+  const [first, ...rest] = failures
+  for (const failure of rest) console.error(inspect(failure))
+  if (first instanceof Error && (first.cause !== undefined || first instanceof AggregateError))
+    console.error(inspect(first))
+  return first instanceof Error ? first : new Error(`a value that is no Error was thrown: ${inspect(first)}`)
+}
+
+function endSuite(): void {
+  file.running -= 1
+  if (file.running === 0) setImmediate(endFile) // uvu prints its totals in the microtasks before
+}
+
+async function endFile(): Promise<void> {
+  const leaks = await findLeaks(leakGrace)
+  const problems = [
+    ...straysBetweenTests().map((stray) => `stray error while no test ran: ${showStray(stray)}`),
+    ...leaks.map((leak) => `leaked: ${leak}`),
+    ...file.warnings.map((warning) => `warning: ${warning}`),
+  ]
+  if (file.tests === 0) problems.push('no test ran')
+  if (file.started < file.suites)
+    problems.push(`${file.suites - file.started} suite(s) of this file never ran`)
+  for (const text of problems) {
+    report({ type: 'problem', text })
+    console.error(text)
+  }
+  report({ type: 'end' })
+  file.ended = true
+  process.exit(problems.length > 0 || file.failed > 0 ? 1 : 0)
+}
+
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
