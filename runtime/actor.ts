@@ -13,6 +13,18 @@ import { ActorRef } from './ref.js'
 import type { Runnable } from './scheduler.js'
 import type { Tree } from './tree.js'
 
+/** What an actor needs only sometimes; made when first needed, so that an idle one stays small. */
+class Rare {
+  deferred = new Set<Call>()
+  tookCall = false
+  continuations: (() => unknown)[] = []
+  stopping: ExitReason | null = null
+  full = false
+  stoppedByParent = false
+  onDone: ((value: unknown) => void) | null = null
+  onFail: ((error: unknown) => void) | null = null
+}
+
 /** A process with a state and a mailbox: handles one message at a time, synchronously where the handler is. */
 export class Actor extends Process implements Runnable {
   readonly behaviour: AnyBehaviour
@@ -24,14 +36,7 @@ export class Actor extends Process implements Runnable {
   #busy = false
   #mailbox: Mailbox<Message> | null = null
   #current: Message | null = null
-  #deferred: Set<Call> | null = null
-  #tookCall = false
-  #continuations: (() => unknown)[] | null = null
-  #stopping: ExitReason | null = null
-  #full = false
-  #stoppedByParent = false
-  #onDone: ((value: unknown) => void) | null = null
-  #onFail: ((error: unknown) => void) | null = null
+  #rare: Rare | null = null
 
   constructor(tree: Tree, parent: Process | null, behaviour: AnyBehaviour) {
     super(tree, parent, behaviour.name)
@@ -100,7 +105,7 @@ export class Actor extends Process implements Runnable {
       this.#handle(next)
     }
     this.queued = false
-    if (this.#full) this.#full = this.backlog * 2 > this.behaviour.mailboxLimit
+    if (this.#rare?.full) this.#rare.full = this.backlog * 2 > this.behaviour.mailboxLimit
     this.#queueUp()
     return handled
   }
@@ -126,31 +131,51 @@ export class Actor extends Process implements Runnable {
 
   #await(result: PromiseLike<unknown>): void {
     this.#busy = true
-    this.#onDone ??= (value) => this.#settled(() => this.#done(value))
-    this.#onFail ??= (error) => this.#settled(() => this.#failed(error))
-    result.then(this.#onDone, this.#onFail)
+    const rare = this.#sometimes()
+    rare.onDone ??= (value) => {
+      if (this.#resume()) this.#done(value)
+      this.#goOn()
+    }
+    rare.onFail ??= (error) => {
+      if (this.#resume()) this.#failed(error)
+      this.#goOn()
+    }
+    result.then(rare.onDone, rare.onFail)
   }
 
   /** An asynchronous handler has finished; for a dead incarnation that is of no consequence. */
-  #settled(then: () => void): void {
-    if (this.reason !== null) return
+  #resume(): boolean {
     this.#busy = false
-    then()
-    this.#queueUp()
+    return this.reason === null
+  }
+
+  /** In the actor's scope already, so the next messages need no place in the run queue while the turn lasts. */
+  #goOn(): void {
+    if (this.queued || this.#busy || this.phase !== 'running' || this.backlog === 0) return
+    const { scheduler } = this.tree
+    const allowance = scheduler.allowance()
+    if (allowance === 0) return scheduler.enqueue(this)
+    scheduler.spend(this.work(allowance))
+  }
+
+  #sometimes(): Rare {
+    this.#rare ??= new Rare()
+    return this.#rare
   }
 
   #done(result: unknown): void {
     if (this.reason !== null) return
     const call = this.#current?.call
     this.#current = null
+    const rare = this.#rare
     if (call != null) {
-      if (result instanceof DeferredReply) this.#tookCall = false
-      else if (result instanceof Refusal) call.reject(result.error)
-      else if (!this.#tookCall) call.resolve(result)
-      this.#tookCall = false
+      if (result instanceof Refusal) call.reject(result.error)
+      else if (!(result instanceof DeferredReply || rare?.tookCall)) call.resolve(result)
     }
-    if (this.#stopping !== null) return this.terminate(this.#stopping)
-    const next = this.#continuations?.shift()
+    if (rare === null) return
+    rare.tookCall = false
+    if (rare.stopping !== null) return this.terminate(rare.stopping)
+    const next = rare.continuations.shift()
     if (next !== undefined) this.#handle(new Message('continue', next, null))
   }
 
@@ -183,7 +208,7 @@ export class Actor extends Process implements Runnable {
   #awaitTerminate(result: PromiseLike<unknown>, reason: ExitReason): void {
     const { clock } = this.tree
     // A parent that asked for this end has its own limit, which may be longer; a supervisor is bounded by its children.
-    const bounded = !this.#stoppedByParent && this.kind === 'actor'
+    const bounded = this.#rare?.stoppedByParent !== true && this.kind === 'actor'
     const expire = (): void => {
       emit('notice', () => ({ ...this.facts(), notice: 'cleanup_timeout', detail: this.behaviour.terminateTimeout }))
       this.end(killed)
@@ -205,35 +230,35 @@ export class Actor extends Process implements Runnable {
 
   /** Ends after the message that is being handled. */
   stopAfter(reason: ExitReason): void {
-    this.#stopping ??= reason
+    this.#sometimes().stopping ??= reason
   }
 
   continueWith(fn: () => unknown): void {
-    this.#continuations ??= []
-    this.#continuations.push(fn)
+    this.#sometimes().continuations.push(fn)
   }
 
   defer(): DeferredReply | undefined {
     const call = this.#current?.call
     if (call == null) return undefined
-    this.#deferred ??= new Set()
-    this.#tookCall = true
-    return new DeferredReply(call, this.#deferred)
+    const rare = this.#sometimes()
+    rare.tookCall = true
+    return new DeferredReply(call, rare.deferred)
   }
 
   /** The state is made: messages that came meanwhile are handled now, after what `init` asked to continue with. */
   started(state: unknown): void {
     this.state = state
     this.phase = 'running'
-    if (this.#stopping !== null) return this.terminate(this.#stopping)
-    const next = this.#continuations?.shift()
+    const rare = this.#rare
+    if (rare?.stopping != null) return this.terminate(rare.stopping)
+    const next = rare?.continuations.shift()
     if (next !== undefined) runIn(this.token, (message) => this.#handle(message as Message), new Message('continue', next, null), null)
     this.#queueUp()
   }
 
   protected trapped(from: Process | null, reason: ExitReason): void {
     if (from === this.parent) {
-      this.#stoppedByParent = true
+      this.#sometimes().stoppedByParent = true
       return this.deliver(new Message('stop', reason, null))
     }
     const { exit } = this.behaviour.info
@@ -267,16 +292,16 @@ export class Actor extends Process implements Runnable {
     this.phase = 'ended'
     this.#current?.call?.fail(reason)
     this.#current = null
-    if (this.#deferred !== null) for (const call of this.#deferred) call.fail(reason)
+    if (this.#rare !== null) for (const call of this.#rare.deferred) call.fail(reason)
     if (this.#mailbox !== null) for (const message of this.#mailbox.drain()) message.call?.fail(reason)
     this.#mailbox = null
-    this.#deferred = null
-    this.#continuations = null
+    this.#rare = null
   }
 
   #refuse(): boolean {
-    if (!this.#full) emit('notice', () => ({ ...this.facts(), notice: 'mailbox_full', detail: this.behaviour.mailboxLimit }))
-    this.#full = true
+    const rare = this.#sometimes()
+    if (!rare.full) emit('notice', () => ({ ...this.facts(), notice: 'mailbox_full', detail: this.behaviour.mailboxLimit }))
+    rare.full = true
     return false
   }
 

@@ -28,7 +28,7 @@ export class OwnerToken {
   /** True once effects of this owner are refused: it died, and did not just finish its work. */
   fenced = false
 
-  constructor(name: string, owner: Owner, tree: ContainedTree) {
+  constructor(name: string, owner: Owner, tree: ContainedTree | null) {
     this.name = name
     this.owner = owner
     this.tree = tree
@@ -63,6 +63,29 @@ export function guard<R>(token: OwnerToken, fn: () => R): R | undefined {
     blame(token, error, 'throw')
     return undefined
   }
+}
+
+/** As `guard`, for a callback that may have been given by code without an owner: its throw is then nobody's. */
+export function answerFor(token: OwnerToken | undefined, fn: () => void): void {
+  if (token !== undefined) return void guard(token, fn)
+  try {
+    outside(fn)
+  } catch (error) {
+    process_.unowned(error, 'throw')
+  }
+}
+
+/** Runs `fn`, which tells subscribers of something: an error of theirs becomes a warning of Node and is nobody's crash. */
+export function tell(fn: () => void): void {
+  process_.scope.run(subscribers, fn)
+}
+
+const subscribers = new OwnerToken('a subscriber', { fail: warn }, null)
+
+/** Not an event: the subscriber that cannot hear it would throw again, for ever. */
+function warn(error: unknown): void {
+  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  process.emitWarning(`a subscriber of runtime events failed: ${text}`, { code: 'CADUCEUS_SUBSCRIBER' })
 }
 
 /**
@@ -112,6 +135,7 @@ interface ProcessWide {
   lastTree: number
   readonly scope: AsyncLocalStorage<OwnerToken | undefined>
   readonly trees: Set<ContainedTree>
+  unowned(error: unknown, kind: StrayKind): void
   install(): void
   uninstall(): void
 }
@@ -128,17 +152,24 @@ function existing(): ProcessWide | undefined {
 function create(): ProcessWide {
   const scope = new AsyncLocalStorage<OwnerToken | undefined>()
   const trees = new Set<ContainedTree>()
+  const unowned = (error: unknown, kind: StrayKind): void => {
+    for (const tree of [...trees]) tree.unowned(error, kind)
+  }
   const stray = (error: unknown, kind: StrayKind): void => {
     const token = scope.getStore()
-    if (token !== undefined) scope.run(undefined, () => blame(token, error, kind))
-    else for (const tree of [...trees]) tree.unowned(error, kind)
+    if (token === undefined) return unowned(error, kind)
+    scope.run(undefined, () => blame(token, error, kind))
   }
-  const onThrow = (error: unknown, origin: string): void => stray(error, origin === 'unhandledRejection' ? 'rejection' : 'throw')
+  // With --unhandled-rejections=strict Node announces a rejection here as well; it comes as a rejection all the same.
+  const onThrow = (error: unknown, origin: string): void => {
+    if (origin !== 'unhandledRejection') stray(error, 'throw')
+  }
   const onRejection = (error: unknown): void => stray(error, 'rejection')
   const made: ProcessWide = {
     lastTree: 0,
     scope,
     trees,
+    unowned,
     install() {
       process.on('uncaughtException', onThrow)
       process.on('unhandledRejection', onRejection)

@@ -17,10 +17,11 @@ import { TimerRef } from './timers.js'
  * which still runs unwinds at its next step.
  */
 export class ProcessContext {
-  readonly #process: Process
+  /** The process itself; for the runtime. */
+  protected readonly process: Process
 
   constructor(process: Process) {
-    this.#process = process
+    this.process = process
   }
 
   /** Aborted when this process ends, whatever way. */
@@ -32,7 +33,7 @@ export class ProcessContext {
 
   /** The names of this tree. */
   get registry(): Registry {
-    return this.#process.tree.registry
+    return this.process.tree.registry
   }
 
   /** Makes this process the owner of a resource: released when it ends, newest first, before a successor starts. */
@@ -80,7 +81,7 @@ export class ProcessContext {
 
   /** The process, if it still lives. */
   protected alive(): Process {
-    const process = this.#process
+    const { process } = this
     if (process.reason === null) return process
     process.tree.refused += 1
     throw new RuntimeError('ACTOR_DEAD', `${process.name} has ended (${process.reason.type}): this is a dead incarnation of it`)
@@ -89,49 +90,38 @@ export class ProcessContext {
 
 /** What an actor's handlers may do. */
 export class ActorContext extends ProcessContext {
-  readonly #actor: Actor
-
-  constructor(actor: Actor) {
-    super(actor)
-    this.#actor = actor
-  }
-
   /** The reference others know this actor by. */
   get self(): ActorRef {
-    return this.#actor.ref
+    return this.process.ref as ActorRef
   }
 
   /** Runs `fn` right after this handler (or `init`), before any message that waits (OTP: handle_continue). */
   continue(fn: () => unknown): void {
-    this.alive()
-    this.#actor.continueWith(fn)
+    this.#actor().continueWith(fn)
   }
 
   /** Takes over the reply of the call that is being handled: return what this gives, and settle it whenever. */
   defer<T>(): Deferred<T> {
-    this.alive()
-    const deferred = this.#actor.defer()
-    if (deferred === undefined) throw new RuntimeError('BAD_MESSAGE', `${this.#actor.name}: defer works only while a call is handled`)
+    const actor = this.#actor()
+    const deferred = actor.defer()
+    if (deferred === undefined) throw new RuntimeError('BAD_MESSAGE', `${actor.name}: defer works only while a call is handled`)
     return deferred as unknown as Deferred<T>
   }
 
   /** Ends this actor after the handler that runs, with that reason (OTP: {stop, Reason, State}). Default `normal`. */
   stop(reason: ExitReason = normal): void {
-    this.alive()
-    this.#actor.stopAfter(reason)
+    this.#actor().stopAfter(reason)
   }
 
   /** Delivers `payload` to `info.timer` after `ms` milliseconds, unless cancelled or dead by then (OTP: send_after). */
   sendAfter(ms: number, payload?: unknown): TimerRef {
-    this.alive()
-    return new TimerRef(this.#actor, ms, payload)
+    return new TimerRef(this.#actor(), ms, payload)
   }
 
   /** Watches another process: its end arrives once as `info.down`, at once with `noproc` if it is gone (OTP: monitor). */
   monitor(target: ProcessRef): Monitor {
-    this.alive()
+    const actor = this.#actor()
     const process = processOf(target)
-    const actor = this.#actor
     const monitor = new Monitor(process, actor, (reason, self) => actor.down(reason, self, target))
     if (process.reason !== null) {
       monitor.fire(noproc)
@@ -147,6 +137,10 @@ export class ActorContext extends ProcessContext {
   demonitor(monitor: Monitor): void {
     this.alive()
     monitor.cancel()
+  }
+
+  #actor(): Actor {
+    return this.alive() as Actor
   }
 }
 

@@ -1,5 +1,5 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
-import { outside } from './containment.js'
+import { tell } from './containment.js'
 import type { ExitReason } from './exit.js'
 
 /** Who an event is about. */
@@ -72,10 +72,10 @@ const channels: { readonly [Name in keyof RuntimeEvents]: Channel } = {
   notice: channel('caduceus.notice'),
 }
 
-/** Tells subscribers of an event; the payload is only made when somebody listens, and never in anybody's scope. */
+/** Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is nobody's crash. */
 export function emit<Name extends keyof RuntimeEvents>(name: Name, payload: () => RuntimeEvents[Name]): void {
   const target = channels[name]
-  if (target.hasSubscribers) outside(() => target.publish(payload()))
+  if (target.hasSubscribers) tell(() => target.publish(payload()))
 }
 
 /** Hears every event of that name in this process of Node until the returned function is called. */

@@ -1,4 +1,4 @@
-import { guard } from './containment.js'
+import { runIn } from './containment.js'
 import { emit } from './events.js'
 import type { Process } from './process.js'
 import { isPromise } from './promise.js'
@@ -24,15 +24,23 @@ async function finish(process: Process, first: Promise<void>, rest: Owned[]): Pr
 }
 
 function disposeOne(process: Process, owned: Owned): Promise<void> | undefined {
-  const result = guard(process.token, () => {
-    if (typeof owned === 'function') return owned()
-    if (Symbol.asyncDispose in owned) return owned[Symbol.asyncDispose]()
-    return owned[Symbol.dispose]()
-  })
-  return isPromise(result) ? Promise.resolve(result).then(() => {}) : undefined
+  try {
+    const result = runIn(process.token, dispose, owned, null)
+    return isPromise(result) ? Promise.resolve(result).then(() => {}) : undefined
+  } catch (error) {
+    failed(process, error)
+    return undefined
+  }
 }
 
-function withPatience(process: Process, releasing: Promise<void>): Promise<void> {
+function dispose(owned: Owned): void | PromiseLike<void> {
+  if (typeof owned === 'function') return owned()
+  if (Symbol.asyncDispose in owned) return owned[Symbol.asyncDispose]()
+  return owned[Symbol.dispose]()
+}
+
+/** Resolves when all of `releasing` are done, or have been waited for long enough; they never reject. */
+export function withPatience(process: Process, releasing: Promise<unknown>): Promise<void> {
   const { clock } = process.tree
   return new Promise((resolve) => {
     const timer = clock.setTimeout(() => {

@@ -47,7 +47,8 @@ export abstract class Process {
     this.tree = tree
     this.parent = parent
     this.token = new OwnerToken(name, this, tree)
-    this.startedAt = tree.clock.now()
+    // Whole milliseconds: a fraction would cost an object of its own.
+    this.startedAt = Math.trunc(tree.clock.now())
     if (parent === null) tree.plant(this)
     else link(this, parent)
   }

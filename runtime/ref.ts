@@ -2,7 +2,7 @@ import { inspect } from 'node:util'
 import type { Actor } from './actor.js'
 import type { Behaviour, Handlers, InputOf, ReplyOf } from './behaviour.js'
 import { Call, refused } from './call.js'
-import { currentOwner } from './containment.js'
+import { answerFor, currentOwner } from './containment.js'
 import { RuntimeError, show } from './errors.js'
 import { type ExitReason, type ExitRequest, kill, noproc, shutdown } from './exit.js'
 import { Message } from './message.js'
@@ -45,11 +45,13 @@ export class ProcessRef {
 
   /**
    * Calls `fn` exactly once when the process has ended, with the reason; `noproc` in the next microtask if it already had.
-   * The returned function takes the watch back: no call after that (OTP: monitor, demonitor with flush).
+   * The returned function takes the watch back: no call after that (OTP: monitor, demonitor with flush). A throw in `fn` is the
+   * crash of whoever watches.
    */
   onExit(fn: (reason: ExitReason) => void): () => void {
     const process = this.#process
-    const monitor = new Monitor(process, null, fn)
+    const owner = currentOwner()
+    const monitor = new Monitor(process, null, (reason) => answerFor(owner, () => fn(reason)))
     if (process.reason === null) {
       process.monitors ??= new Set()
       process.monitors.add(monitor)
@@ -90,13 +92,6 @@ export type MessageArgs<Input, Options> = [Input] extends [never]
 
 /** A reference to an actor, typed by its behaviour: wrong names and payloads do not compile. */
 export class ActorRef<Calls extends Handlers<never> = never, Casts extends Handlers<never> = never> extends ProcessRef {
-  readonly #actor: Actor
-
-  constructor(actor: Actor) {
-    super(actor)
-    this.#actor = actor
-  }
-
   /**
    * Sends a message and waits for its reply (OTP: gen_server:call). Rejects with TIMEOUT, NOPROC (already ended), EXITED (ended
    * before it replied; `data.reason`), MAILBOX_FULL, CALLING_SELF, ACTOR_DEAD (the caller is a dead incarnation) or
@@ -107,7 +102,7 @@ export class ActorRef<Calls extends Handlers<never> = never, Casts extends Handl
     ...args: MessageArgs<InputOf<Calls[Name]>, CallOptions>
   ): Promise<ReplyOf<Calls[Name]>> {
     const [input, options] = args
-    return callActor(this.#actor, name, input, options) as Promise<ReplyOf<Calls[Name]>>
+    return callActor(actorOf(this), name, input, options) as Promise<ReplyOf<Calls[Name]>>
   }
 
   /**
@@ -115,16 +110,18 @@ export class ActorRef<Calls extends Handlers<never> = never, Casts extends Handl
    * has ended or its mailbox is full. Throws BAD_MESSAGE (no such cast), ACTOR_DEAD (the caller is a dead incarnation).
    */
   cast<Name extends keyof Casts & string>(name: Name, ...args: MessageArgs<InputOf<Casts[Name]>, never>): boolean {
-    const entry = this.#actor.behaviour.casts.get(name)
-    if (entry === undefined) throw unknownMessage(this.#actor, 'cast', name)
-    fence(this.#actor)
-    return this.#actor.post(new Message(entry, args[0], null))
+    const actor = actorOf(this)
+    const entry = actor.behaviour.casts.get(name)
+    if (entry === undefined) throw unknownMessage(actor, 'cast', name)
+    fence(actor)
+    return actor.post(new Message(entry, args[0], null))
   }
 
   /** Sends anything to `info.message`; answers as `cast` does. Without such a handler the message is reported and dropped. */
   send(message: unknown): boolean {
-    fence(this.#actor)
-    return this.#actor.send(message)
+    const actor = actorOf(this)
+    fence(actor)
+    return actor.send(message)
   }
 
   /**
@@ -132,7 +129,7 @@ export class ActorRef<Calls extends Handlers<never> = never, Casts extends Handl
    * (OTP: gen_server:stop). Rejects with TIMEOUT after `timeout` ms (default 5000; it goes on ending) and NOPROC if it had ended.
    */
   stop(reason: ExitReason = shutdown, timeout = 5_000): Promise<ExitReason> {
-    return stopActor(this.#actor, this, reason, timeout)
+    return stopActor(actorOf(this), this, reason, timeout)
   }
 }
 
@@ -142,6 +139,11 @@ export type RefOf<B> = B extends Behaviour<infer _State, infer _Input, infer Cal
 /** The process behind a reference; for the runtime itself. */
 export function processOf(ref: ProcessRef): Process {
   return reveal(ref)
+}
+
+/** An ActorRef is only ever made for an actor. */
+function actorOf(ref: ProcessRef): Actor {
+  return reveal(ref) as Actor
 }
 
 /** The untyped call, for the runtime itself and for names resolved at send time. */

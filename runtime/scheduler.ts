@@ -34,15 +34,33 @@ export class Scheduler {
     this.#queue.push(runnable)
     if (this.#scheduled) return
     this.#scheduled = true
+    // The turn is spent: the event loop comes first.
+    if (this.#refilling && this.#left <= 0) return
     tick.then(this.#turn)
   }
 
+  /**
+   * How many messages somebody may go on with in a microtask of its own, after an asynchronous handler; 0 when the turn is spent
+   * and it has to queue up.
+   */
+  allowance(): number {
+    this.#arm()
+    return this.#left <= 0 || this.#late() ? 0 : this.#left
+  }
+
+  spend(handled: number): void {
+    this.#left -= handled
+  }
+
+  #arm(): void {
+    if (this.#refilling) return
+    this.#refilling = true
+    this.#started = performance.now()
+    setImmediate(this.#refill)
+  }
+
   #drain(): void {
-    if (!this.#refilling) {
-      this.#refilling = true
-      this.#started = performance.now()
-      setImmediate(this.#refill)
-    }
+    this.#arm()
     while (this.#queue.length > 0) {
       const batch = this.#queue
       this.#queue = this.#spare

@@ -85,7 +85,7 @@ export const contender: Contender = {
   },
   timer_late_ms() {
     const handle = async (sum: number, by: number): Promise<number> => sum + by
-    return worstTimerDelay(async () => {
+    return worstTimerDelay(() => async () => {
       let sum = 0
       for (let i = 0; i < 300_000; i++) sum = await handle(sum, 1)
     })

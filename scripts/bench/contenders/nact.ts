@@ -117,11 +117,11 @@ export const contender: Contender = {
       (async (state = 0, message: Message) => (message.done ? finish(message.done) : state + 1)) as never,
       'sum',
     )
-    return worstTimerDelay(async () => {
+    return worstTimerDelay(() => {
       const { promise, open } = latch()
       for (let i = 0; i < 300_000; i++) dispatch(sum, { by: 1 })
       dispatch(sum, { done: open })
-      await promise
+      return () => promise
     })
   },
 }
