@@ -21,6 +21,7 @@ class Rare {
   stopping: ExitReason | null = null
   full = false
   stoppedByParent = false
+  limited = false
   onDone: ((value: unknown) => void) | null = null
   onFail: ((error: unknown) => void) | null = null
 }
@@ -95,14 +96,16 @@ export class Actor extends Process implements Runnable {
 
   /** Handles messages until the budget is spent, the mailbox empty, a handler asynchronous, or the actor gone. */
   work(budget: number): number {
+    const { scheduler } = this.tree
     let handled = 0
     // Stands for its place in the run queue while it works, so that a message to itself does not queue it twice.
     this.queued = true
     while (handled < budget && !this.#busy && this.phase === 'running') {
-      const next = this.#mailbox?.shift()
+      const next = this.#next()
       if (next === undefined) break
       handled++
       this.#handle(next)
+      if ((handled & lookMask) === 0 && scheduler.late()) break
     }
     this.queued = false
     if (this.#rare?.full) this.#rare.full = this.backlog * 2 > this.behaviour.mailboxLimit
@@ -111,7 +114,19 @@ export class Actor extends Process implements Runnable {
   }
 
   #queueUp(): void {
-    if (!this.queued && !this.#busy && this.phase === 'running' && this.backlog > 0) this.tree.scheduler.enqueue(this)
+    if (!this.queued && this.#ready()) this.tree.scheduler.enqueue(this)
+  }
+
+  #ready(): boolean {
+    if (this.#busy || this.phase !== 'running') return false
+    return this.backlog > 0 || (this.#rare !== null && this.#rare.continuations.length > 0)
+  }
+
+  /** What a handler asked to continue with comes before anything that waits (OTP: handle_continue). */
+  #next(): Message | undefined {
+    const rare = this.#rare
+    if (rare === null || rare.continuations.length === 0) return this.#mailbox?.shift()
+    return new Message('continue', rare.continuations.shift(), null)
   }
 
   #handle(message: Message): void {
@@ -140,7 +155,8 @@ export class Actor extends Process implements Runnable {
       if (this.#resume()) this.#failed(error)
       this.#goOn()
     }
-    result.then(rare.onDone, rare.onFail)
+    // A foreign thenable may settle twice; a promise is taken as it is.
+    Promise.resolve(result).then(rare.onDone, rare.onFail)
   }
 
   /** An asynchronous handler has finished; for a dead incarnation that is of no consequence. */
@@ -151,7 +167,7 @@ export class Actor extends Process implements Runnable {
 
   /** In the actor's scope already, so the next messages need no place in the run queue while the turn lasts. */
   #goOn(): void {
-    if (this.queued || this.#busy || this.phase !== 'running' || this.backlog === 0) return
+    if (this.queued || !this.#ready()) return
     const { scheduler } = this.tree
     const allowance = scheduler.allowance()
     if (allowance === 0) return scheduler.enqueue(this)
@@ -174,9 +190,7 @@ export class Actor extends Process implements Runnable {
     }
     if (rare === null) return
     rare.tookCall = false
-    if (rare.stopping !== null) return this.terminate(rare.stopping)
-    const next = rare.continuations.shift()
-    if (next !== undefined) this.#handle(new Message('continue', next, null))
+    if (rare.stopping !== null) this.terminate(rare.stopping)
   }
 
   #failed(error: unknown): void {
@@ -206,15 +220,7 @@ export class Actor extends Process implements Runnable {
   }
 
   #awaitTerminate(result: PromiseLike<unknown>, reason: ExitReason): void {
-    const { clock } = this.tree
-    // A parent that asked for this end has its own limit, which may be longer; a supervisor is bounded by its children.
-    const bounded = this.#rare?.stoppedByParent !== true && this.kind === 'actor'
-    const expire = (): void => {
-      emit('notice', () => ({ ...this.facts(), notice: 'cleanup_timeout', detail: this.behaviour.terminateTimeout }))
-      this.end(killed)
-    }
-    const timer = bounded ? clock.setTimeout(expire, this.behaviour.terminateTimeout) : undefined
-    if (timer !== undefined) this.own.timers.add({ clear: () => clock.clearTimeout(timer) })
+    if (this.#rare?.stoppedByParent !== true) this.#limitEnd()
     result.then(
       () => this.end(reason),
       (error) => {
@@ -223,18 +229,36 @@ export class Actor extends Process implements Runnable {
     )
   }
 
+  /** Nobody else limits how long this end may take: `terminateTimeout` does. A supervisor is bounded by its children. */
+  #limitEnd(): void {
+    const rare = this.#sometimes()
+    if (rare.limited || this.kind === 'supervisor') return
+    rare.limited = true
+    const { clock } = this.tree
+    const { terminateTimeout } = this.behaviour
+    const expire = (): void => {
+      emit('notice', () => ({ ...this.facts(), notice: 'cleanup_timeout', detail: terminateTimeout }))
+      this.end(killed)
+    }
+    const timer = clock.setTimeout(expire, terminateTimeout)
+    this.own.timers.add({ clear: () => clock.clearTimeout(timer) })
+  }
+
   stopWith(reason: ExitReason): void {
     if (this.reason !== null) return
     this.deliver(new Message('stop', reason, null))
   }
 
-  /** Ends after the message that is being handled. */
+  /** Ends after the message that is being handled; at once when asked by a callback between two messages. */
   stopAfter(reason: ExitReason): void {
-    this.#sometimes().stopping ??= reason
+    const rare = this.#sometimes()
+    rare.stopping ??= reason
+    if (this.phase === 'running' && this.#current === null) this.terminate(rare.stopping)
   }
 
   continueWith(fn: () => unknown): void {
     this.#sometimes().continuations.push(fn)
+    this.#queueUp()
   }
 
   defer(): DeferredReply | undefined {
@@ -245,20 +269,22 @@ export class Actor extends Process implements Runnable {
     return new DeferredReply(call, rare.deferred)
   }
 
-  /** The state is made: messages that came meanwhile are handled now, after what `init` asked to continue with. */
+  /**
+   * The state is made: messages that came meanwhile are handled now, after what `init` asked to continue with. An `init` that asked
+   * to stop ends the actor instead, without `terminate` (OTP: {stop, Reason} from init).
+   */
   started(state: unknown): void {
+    if (this.#rare?.stopping != null) return this.end(this.#rare.stopping)
     this.state = state
     this.phase = 'running'
-    const rare = this.#rare
-    if (rare?.stopping != null) return this.terminate(rare.stopping)
-    const next = rare?.continuations.shift()
-    if (next !== undefined) runIn(this.token, (message) => this.#handle(message as Message), new Message('continue', next, null), null)
     this.#queueUp()
   }
 
   protected trapped(from: Process | null, reason: ExitReason): void {
     if (from === this.parent) {
-      this.#sometimes().stoppedByParent = true
+      // A parent that is gone, or no supervisor, sets no limit of its own.
+      this.#sometimes().stoppedByParent = from?.kind === 'supervisor' && from.reason === null
+      if (!this.#sometimes().stoppedByParent) this.#limitEnd()
       return this.deliver(new Message('stop', reason, null))
     }
     const { exit } = this.behaviour.info
@@ -296,6 +322,8 @@ export class Actor extends Process implements Runnable {
     if (this.#mailbox !== null) for (const message of this.#mailbox.drain()) message.call?.fail(reason)
     this.#mailbox = null
     this.#rare = null
+    // References to the dead may be kept for long; its state is not.
+    if (this.kind === 'actor') this.state = undefined
   }
 
   #refuse(): boolean {
@@ -309,6 +337,9 @@ export class Actor extends Process implements Runnable {
     emit('notice', () => ({ ...this.facts(), notice: 'unexpected_message', detail: { kind, detail } }))
   }
 }
+
+/** The time is looked at every 16 messages. */
+const lookMask = 15
 
 function work(actor: Actor, budget: number): number {
   return actor.work(budget)

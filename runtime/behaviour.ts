@@ -119,7 +119,7 @@ export function behaviourOf<State, Input, Calls extends Handlers<State>, Casts e
   return Object.freeze({
     name,
     kind,
-    definition,
+    definition: Object.freeze({ ...definition }),
     calls: entries(name, 'call', definition.call),
     casts: entries(name, 'cast', definition.cast),
     info: Object.freeze({
@@ -135,19 +135,44 @@ export function behaviourOf<State, Input, Calls extends Handlers<State>, Casts e
   })
 }
 
-const fields = new Set(['name', 'init', 'call', 'cast', 'info', 'terminate', 'trapExit', 'mailboxLimit', 'stray', 'terminateTimeout'])
+interface Field {
+  readonly expected: string
+  readonly fits: (value: unknown) => boolean
+}
+
+const oneOrMore = { fits: isPositive, expected: 'a number above 0' }
+const handlers = { fits: isRecord, expected: 'an object of functions' }
+const required: Readonly<Record<string, Field>> = {
+  name: { expected: 'a non-empty string', fits: (value) => typeof value === 'string' && value !== '' },
+  init: { expected: 'a function', fits: isFunction },
+}
+const optional: Readonly<Record<string, Field>> = {
+  call: handlers,
+  cast: handlers,
+  info: handlers,
+  terminate: { expected: 'a function', fits: isFunction },
+  trapExit: { expected: 'a boolean', fits: (value) => typeof value === 'boolean' },
+  mailboxLimit: oneOrMore,
+  stray: { expected: "'crash' or 'report'", fits: (value) => value === 'crash' || value === 'report' },
+  terminateTimeout: { ...oneOrMore, expected: 'milliseconds above 0' },
+}
+const fields = [...Object.keys(required), ...Object.keys(optional)]
+const infoNames = ['message', 'timer', 'down', 'exit']
 
 function checkShape(definition: object): void {
-  if (typeof definition !== 'object' || definition === null) throw bad('definition', 'an object', definition)
-  const given = definition as Record<string, unknown>
-  for (const field of Object.keys(given)) if (!fields.has(field)) throw bad(field, `one of ${[...fields].join(', ')}`, field)
-  if (typeof given.name !== 'string' || given.name === '') throw bad('name', 'a non-empty string', given.name)
-  if (typeof given.init !== 'function') throw bad('init', 'a function', given.init)
-  if (given.terminate !== undefined && typeof given.terminate !== 'function') throw bad('terminate', 'a function', given.terminate)
-  if (given.trapExit !== undefined && typeof given.trapExit !== 'boolean') throw bad('trapExit', 'a boolean', given.trapExit)
-  if (given.mailboxLimit !== undefined && !isPositive(given.mailboxLimit)) throw bad('mailboxLimit', 'a number above 0', given.mailboxLimit)
-  if (given.terminateTimeout !== undefined && !isPositive(given.terminateTimeout)) throw bad('terminateTimeout', 'milliseconds above 0', given.terminateTimeout)
-  if (given.stray !== undefined && given.stray !== 'crash' && given.stray !== 'report') throw bad('stray', "'crash' or 'report'", given.stray)
+  if (!isRecord(definition)) throw bad('definition', 'an object', definition)
+  const { info = {} } = definition
+  for (const [field, { expected, fits }] of Object.entries(required))
+    if (!fits(definition[field])) throw bad(field, expected, definition[field])
+  for (const [field, { expected, fits }] of Object.entries(optional))
+    if (definition[field] !== undefined && !fits(definition[field])) throw bad(field, expected, definition[field])
+  checkNames('', fields, definition)
+  checkNames('info.', infoNames, info as object)
+}
+
+function checkNames(prefix: string, known: readonly string[], given: object): void {
+  for (const name of Object.keys(given))
+    if (!known.includes(name)) throw bad(prefix + name, `one of ${known.join(', ')}`, name)
 }
 
 function entries(behaviour: string, kind: 'call' | 'cast', handlers: object = {}): ReadonlyMap<string, Entry> {
@@ -167,8 +192,16 @@ function isPositive(value: unknown): boolean {
   return typeof value === 'number' && value > 0
 }
 
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 function bad(field: string, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_BEHAVIOUR', `${field}: expected ${expected}, got ${show(got)}`)
+  return new RuntimeError('BAD_BEHAVIOUR', `${field}: expected ${expected}, got ${show(got)}`, { data: { field } })
 }
 
 /** A call's answer that is an error: the caller's promise rejects with it, and the actor goes on. */

@@ -2,6 +2,7 @@ import type { Actor } from './actor.js'
 import { Deadline } from './deadlines.js'
 import { RuntimeError } from './errors.js'
 import { type ExitReason, formatReason } from './exit.js'
+import { handled, isPromise } from './promise.js'
 
 /** One call that waits for its one answer: a reply, the end of the server, or the deadline. */
 export class Call extends Deadline {
@@ -10,6 +11,8 @@ export class Call extends Deadline {
   readonly #name: string
   readonly #ms: number
   #open = true
+  /** The deferred calls of the actor, once this is one of them. */
+  #deferred: Set<Call> | null = null
   // Assigned by the executor below, which runs at once.
   #resolve: (value: unknown) => void = unreachable
   #reject: (error: unknown) => void = unreachable
@@ -33,13 +36,14 @@ export class Call extends Deadline {
 
   resolve(value: unknown): void {
     if (!this.#close()) return
+    if (isPromise(value)) handled(this.promise)
     this.#resolve(value)
   }
 
   /** Rejects the caller; the promise is marked handled first, so that a rejection nobody awaits is never fatal. */
   reject(error: unknown): void {
     if (!this.#close()) return
-    this.promise.catch(ignored)
+    handled(this.promise)
     this.#reject(error)
   }
 
@@ -55,9 +59,17 @@ export class Call extends Deadline {
     if (this.#open) this.reject(exitedError(code, this.#actor.name, this.#name, reason))
   }
 
+  /** Whoever gives the reply now holds the call; until then it is one of those that fail with the actor. */
+  defer(deferred: Set<Call>): void {
+    if (!this.#open) return
+    deferred.add(this)
+    this.#deferred = deferred
+  }
+
   #close(): boolean {
     if (!this.#open) return false
     this.#open = false
+    this.#deferred?.delete(this)
     this.#actor.tree.deadlines.disarm(this)
     return true
   }
@@ -75,34 +87,26 @@ export function exitedError(code: 'EXITED' | 'NOPROC', actor: string, call: stri
 
 /** A rejected promise that is already marked handled: for errors found before anything was sent. */
 export function refused(error: unknown): Promise<never> {
-  const promise = Promise.reject(error)
-  promise.catch(ignored)
-  return promise
+  return handled(Promise.reject(error))
 }
 
 /** A reply given later; fenced with its actor. */
 export class DeferredReply {
   readonly #call: Call
-  readonly #waiting: Set<Call>
 
   constructor(call: Call, waiting: Set<Call>) {
     this.#call = call
-    this.#waiting = waiting
-    waiting.add(call)
+    call.defer(waiting)
   }
 
   resolve(value: unknown): void {
-    this.#waiting.delete(this.#call)
     this.#call.resolve(value)
   }
 
   reject(error: unknown): void {
-    this.#waiting.delete(this.#call)
     this.#call.reject(error)
   }
 }
-
-function ignored(): void {}
 
 function unreachable(): never {
   throw new Error('a promise executor runs at once')

@@ -68,6 +68,12 @@ export type RuntimeErrorCode =
 /** The error class of `caduceus/runtime`. */
 export class RuntimeError extends CaduceusError<RuntimeErrorCode> {}
 
+/** What an error says, whatever was thrown: its message, the text itself, or a rendering of the value. Never throws. */
+export function messageOf(error: unknown): string {
+  if (typeof error === 'string') return error
+  return error instanceof Error ? String(error.message) : show(error)
+}
+
 /** A short, safe rendering of any value for an error message. */
 export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)

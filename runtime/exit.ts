@@ -1,3 +1,5 @@
+import { messageOf, RuntimeError, show } from './errors.js'
+
 /**
  * Why a process ended. `normal` and `shutdown` are expected ends, `crash` and `killed` are not;
  * `noproc` is what a monitor or link on a process that never was, or is gone, receives.
@@ -44,6 +46,25 @@ export function isNormal(reason: ExitReason): boolean {
 
 /** The reason in a few words, for messages and logs. */
 export function formatReason(reason: ExitReason): string {
-  if (reason.type !== 'crash') return reason.type
-  return reason.error instanceof Error ? `crash: ${reason.error.message}` : `crash: ${String(reason.error)}`
+  return reason.type === 'crash' ? `crash: ${messageOf(reason.error)}` : reason.type
+}
+
+/** Throws BAD_OPTION unless `reason` is an exit reason; `where` names what it was given to. */
+export function checkReason(reason: ExitReason, where: string): void {
+  check(reason, where, types)
+}
+
+/** As `checkReason`; what is asked of another process may also be `kill`. */
+export function checkRequest(request: ExitRequest, where: string): void {
+  check(request, where, [...types, 'kill'])
+}
+
+const types = ['normal', 'shutdown', 'killed', 'noproc', 'crash']
+
+function check(value: ExitRequest, where: string, allowed: string[]): void {
+  if (typeof value === 'object' && value !== null && allowed.includes(value.type)) return
+  throw new RuntimeError(
+    'BAD_OPTION',
+    `${where}: expected { type } with a type among ${allowed.join(', ')}, got ${show(value)}`,
+  )
 }

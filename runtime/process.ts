@@ -1,8 +1,8 @@
 import { guard, OwnerToken, type StrayKind } from './containment.js'
 import { emit } from './events.js'
 import { crash, type ExitReason, type ExitRequest, killed, noproc, shutdown } from './exit.js'
-import type { Monitor } from './monitor.js'
-import { disposeAll, type Owned } from './owned.js'
+import { Monitor } from './monitor.js'
+import { disposeAll, type Owned, withPatience } from './owned.js'
 import type { ProcessRef } from './ref.js'
 import type { Slot } from './slot.js'
 import type { Tree } from './tree.js'
@@ -38,7 +38,7 @@ export abstract class Process {
   links: Set<Process> | null = null
   monitors: Set<Monitor> | null = null
   belongings: Belongings | null = null
-  /** While resources of a dead process are being released; its successor waits for this. */
+  /** While what a dead process and its children owned is being released; its successor waits for this. */
   released: Promise<void> | null = null
   readonly startedAt: number
 
@@ -143,19 +143,26 @@ export abstract class Process {
   #tellLinks(reason: ExitReason): void {
     const { links, parent } = this
     this.links = null
-    if (links !== null) {
-      for (const other of links) {
-        unlinkOneWay(other, this)
-        // A process never outlives its parent, however the parent ended.
-        other.signal(this, other.parent === this && reason.type === 'normal' ? shutdown : reason)
-      }
-    }
+    if (links !== null) this.#signalLinked(links, reason)
     if (parent !== null && this.linkedToParent) {
       this.linkedToParent = false
       parent.links?.delete(this)
       // A task supervisor has nothing to decide about its tasks.
       if (this.kind !== 'task' || parent.kind !== 'supervisor') parent.signal(this, reason)
     }
+  }
+
+  #signalLinked(links: Set<Process>, reason: ExitReason): void {
+    const leaving: Promise<unknown>[] = []
+    for (const other of links) {
+      const child = other.parent === this
+      unlinkOneWay(other, this)
+      // A process never outlives its parent, however the parent ended.
+      other.signal(this, child && reason.type === 'normal' ? shutdown : reason)
+      const gone = child ? whenGone(other) : null
+      if (gone !== null) leaving.push(gone)
+    }
+    if (leaving.length > 0) this.released = withPatience(this, Promise.all([this.released, ...leaving]))
   }
 
   #tellMonitors(reason: ExitReason): void {
@@ -191,6 +198,21 @@ function linkOneWay(a: Process, b: Process): void {
 function unlinkOneWay(a: Process, b: Process): void {
   if (a.parent === b) a.linkedToParent = false
   else a.links?.delete(b)
+}
+
+/** Resolves with the reason when the process has ended; waits through a monitor, which no unlinking takes away. */
+export function whenEnded(process: Process): Promise<ExitReason> {
+  if (process.reason !== null) return Promise.resolve(process.reason)
+  return new Promise((resolve) => {
+    process.monitors ??= new Set()
+    process.monitors.add(new Monitor(process, null, resolve))
+  })
+}
+
+/** Null when it has ended and holds nothing any more. */
+function whenGone(process: Process): Promise<unknown> | null {
+  if (process.reason !== null) return process.released
+  return whenEnded(process).then(() => process.released)
 }
 
 /** The names from the process's parent up to the root. */

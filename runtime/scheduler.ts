@@ -12,6 +12,8 @@ export interface Runnable {
 const budgetPerTurn = 2000
 /** Milliseconds per turn of the event loop: cold or heavy handlers make a count alone useless. */
 const slice = 5
+/** Messages between two looks at the time. */
+const lookEvery = 16
 
 /**
  * One run queue for a tree, drained in microtasks. The budget is counted across microtasks (an async handler takes one
@@ -24,7 +26,7 @@ export class Scheduler {
   #refilling = false
   #left = budgetPerTurn
   #started = 0
-  #probe = 0
+  #unlooked = 0
   /** Turns run in the scope the tree was started in, not in that of whoever sent the first message. */
   readonly #scope = new AsyncResource('CaduceusTree')
   readonly #turn = (): void => this.#scope.runInAsyncScope(this.#drain, this)
@@ -45,11 +47,23 @@ export class Scheduler {
    */
   allowance(): number {
     this.#arm()
-    return this.#left <= 0 || this.#late() ? 0 : this.#left
+    return Math.max(0, this.#left)
   }
 
+  /** Counts messages against the turn, and looks at the time every few of them. */
   spend(handled: number): void {
     this.#left -= handled
+    this.#unlooked += handled
+    if (this.#unlooked < lookEvery) return
+    this.#unlooked = 0
+    this.late()
+  }
+
+  /** Whether the time of this turn is over; what is left of its messages is forfeited then. */
+  late(): boolean {
+    if (performance.now() - this.#started <= slice) return false
+    this.#left = 0
+    return true
   }
 
   #arm(): void {
@@ -65,20 +79,15 @@ export class Scheduler {
       const batch = this.#queue
       this.#queue = this.#spare
       for (let i = 0; i < batch.length; i++) {
-        if (this.#left <= 0 || this.#late()) return this.#yield(batch, i)
+        if (this.#left <= 0) return this.#yield(batch, i)
         const runnable = batch[i] as Runnable
         runnable.queued = false
-        this.#left -= runnable.run(this.#left)
+        this.spend(runnable.run(this.#left))
       }
       batch.length = 0
       this.#spare = batch
     }
     this.#scheduled = false
-  }
-
-  #late(): boolean {
-    this.#probe = (this.#probe + 1) & 31
-    return this.#probe === 0 && performance.now() - this.#started > slice
   }
 
   /** The rest waits for the event loop to come round, ahead of what was queued meanwhile. */

@@ -2,10 +2,10 @@ import { Actor } from './actor.js'
 import { type AnyBehaviour, ignore } from './behaviour.js'
 import { refused } from './call.js'
 import { runIn } from './containment.js'
-import { RuntimeError, show } from './errors.js'
-import { crash, formatReason, kill, normal } from './exit.js'
-import type { Process } from './process.js'
-import { isPromise } from './promise.js'
+import { messageOf, RuntimeError, show } from './errors.js'
+import { crash, formatReason, kill, normal, shutdownWith } from './exit.js'
+import { type Process, unlink } from './process.js'
+import { handled, isPromise } from './promise.js'
 import type { ActorRef } from './ref.js'
 import type { Tree } from './tree.js'
 
@@ -25,7 +25,8 @@ export type StartArgs<Input, Options = StartOptions> = unknown extends Input
     : [input: Input, options?: Options]
 
 /**
- * Starts one actor under `parent` and resolves when its `init` is done; the start is over by then, one way or the other.
+ * Starts one actor under `parent` and resolves when its `init` is done; the start is over by then, one way or the other: when it
+ * rejects, the actor has ended and what it owned is released.
  */
 export function startProcess(
   tree: Tree,
@@ -42,13 +43,12 @@ export function startProcess(
     return refused(error)
   }
   const { startTimeout = actor.kind === 'supervisor' ? Number.POSITIVE_INFINITY : 5_000 } = options
+  const init = actor.behaviour.definition.init as (input: unknown, ctx: unknown) => unknown
   try {
-    const init = actor.behaviour.definition.init as (input: unknown, ctx: unknown) => unknown
     const state = runIn(actor.token, init, input, actor.ctx)
-    if (isPromise(state)) return awaitInit(actor, state, startTimeout)
-    return Promise.resolve(begin(actor, state))
+    return isPromise(state) ? awaitInit(actor, state, startTimeout) : begin(actor, state)
   } catch (error) {
-    return refused(startError(actor, error))
+    return initFailed(actor, error)
   }
 }
 
@@ -67,66 +67,83 @@ function spawn(tree: Tree, parent: Process | null, behaviour: AnyBehaviour, opti
 
 function awaitInit(actor: Actor, init: PromiseLike<unknown>, startTimeout: number): Promise<ActorRef> {
   const { clock } = actor.tree
-  return new Promise((resolve, reject) => {
-    const timedOut = (): void => {
-      finish(() => {
-        actor.signal(null, kill)
-        reject(new RuntimeError('START_TIMEOUT', `${actor.name}: init took longer than ${startTimeout} ms`))
-      })
-    }
-    const timer = Number.isFinite(startTimeout) ? clock.setTimeout(timedOut, startTimeout) : undefined
+  const started = new Promise<ActorRef>((resolve) => {
     let over = false
-    const finish = (then: () => void): void => {
+    const finish = (answer: () => Promise<ActorRef>): void => {
       if (over) return
       over = true
       clock.clearTimeout(timer)
       unwatch()
-      then()
+      resolve(answer())
     }
-    const unwatch = actor.ref.onExit((reason) => finish(() => reject(endedEarly(actor, formatReason(reason)))))
-    const failed = (error: unknown): void => finish(() => reject(startError(actor, error)))
+    const expire = (): void => finish(() => tooSlow(actor, startTimeout))
+    const timer = Number.isFinite(startTimeout) ? clock.setTimeout(expire, startTimeout) : undefined
+    const unwatch = actor.ref.onExit(() => finish(() => endedEarly(actor)))
     init.then(
-      (state) =>
-        finish(() => {
-          try {
-            resolve(begin(actor, state))
-          } catch (error) {
-            reject(startError(actor, error))
-          }
-        }),
-      failed,
+      (state) => finish(() => begin(actor, state)),
+      (error) => finish(() => initFailed(actor, error)),
     )
   })
+  return handled(started)
 }
 
-/** The state is made: the actor is up from here on. */
-function begin(actor: Actor, state: unknown): ActorRef {
+/** `init` is over: the actor is up from here on, unless it declined, was told to stop, or has been ended meanwhile. */
+function begin(actor: Actor, state: unknown): Promise<ActorRef> {
+  if (actor.reason !== null) return endedEarly(actor)
   if (state === ignore) {
     actor.end(normal)
-    throw new RuntimeError('IGNORED', `${actor.name}: init declined to start`)
+    return notStarted(actor, new RuntimeError('IGNORED', `${actor.name}: init declined to start`))
   }
-  if (actor.reason !== null) throw endedEarly(actor, formatReason(actor.reason))
   actor.started(state)
+  if (actor.reason !== null) return endedEarly(actor)
   for (const name of actor.belongings?.names ?? []) actor.tree.registry.rise(name, actor)
-  return actor.ref
+  return Promise.resolve(actor.ref)
 }
 
-function startError(actor: Actor, error: unknown): RuntimeError {
-  if (error instanceof RuntimeError && error.code === 'IGNORED') return error
+/** The one who asked gets the error and is not ended by the link as well (OTP: a start with a timeout unlinks, then kills). */
+function tooSlow(actor: Actor, startTimeout: number): Promise<never> {
+  if (actor.parent !== null) unlink(actor, actor.parent)
+  actor.signal(null, kill)
+  const message = `${actor.name}: init took longer than ${startTimeout} ms`
+  return notStarted(actor, new RuntimeError('START_TIMEOUT', message))
+}
+
+function initFailed(actor: Actor, error: unknown): Promise<never> {
+  if (actor.kind === 'supervisor' && error instanceof RuntimeError && error.code === 'START_FAILED') {
+    // The child has been reported; its supervisor ends in order (OTP: {shutdown, {failed_to_start_child, Id, Reason}}).
+    actor.end(shutdownWith(error))
+    return notStarted(actor, error)
+  }
   if (actor.reason === null) {
     actor.reportCrash(crash(error), 'init')
     actor.end(crash(error))
   }
-  const message = error instanceof Error ? error.message : String(error)
-  return new RuntimeError('START_FAILED', `${actor.name}: init failed: ${message}`, { cause: error })
+  const message = `${actor.name}: init failed: ${messageOf(error)}`
+  return notStarted(actor, new RuntimeError('START_FAILED', message, { cause: error, data: { reason: actor.reason } }))
 }
 
-function endedEarly(actor: Actor, why: string): RuntimeError {
-  return new RuntimeError('START_FAILED', `${actor.name}: ended before init was done (${why})`, { data: { reason: actor.reason } })
+function endedEarly(actor: Actor): Promise<never> {
+  const { reason } = actor
+  const why = reason === null ? 'unknown' : formatReason(reason)
+  const message = `${actor.name}: ended before init was done (${why})`
+  const cause = reason?.type === 'crash' ? { cause: reason.error } : {}
+  return notStarted(actor, new RuntimeError('START_FAILED', message, { data: { reason }, ...cause }))
+}
+
+/** A port that `init` had taken is free again before the error can lead to another attempt. */
+function notStarted({ released }: Actor, error: RuntimeError): Promise<never> {
+  if (released === null) return refused(error)
+  return handled(
+    released.then(() => {
+      throw error
+    }),
+  )
 }
 
 function checkStart(behaviour: unknown, options: StartOptions): void {
   const made = typeof behaviour === 'object' && behaviour !== null && 'definition' in behaviour && 'calls' in behaviour
+  if (typeof options !== 'object' || options === null)
+    throw new RuntimeError('BAD_OPTION', `options: expected an object, got ${show(options)}`)
   if (!made) throw new RuntimeError('BAD_BEHAVIOUR', `expected what defineActor returns, got ${show(behaviour)}`)
   const { startTimeout } = options
   if (startTimeout !== undefined && !(typeof startTimeout === 'number' && startTimeout > 0)) {
