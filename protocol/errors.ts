@@ -25,18 +25,20 @@ export interface ProtocolErrorDetails {
   readonly retryable?: boolean
 }
 
-/** Something on the wire, or meant for it, breaks the protocol: found on this side, never sent by the far side. */
-export class ProtocolError extends Error {
-  override readonly name = 'ProtocolError'
-  readonly code: ProtocolErrorCode
+class FamilyError<Code> extends Error {
+  readonly code: Code
   readonly retryable: boolean
   readonly data: unknown
 
-  constructor(code: ProtocolErrorCode, message: string, details: ProtocolErrorDetails = {}) {
+  constructor(code: Code, message: string, details: ProtocolErrorDetails = {}) {
     super(message, 'cause' in details ? { cause: details.cause } : undefined)
     this.code = code
     this.retryable = details.retryable ?? false
     this.data = details.data
+  }
+
+  override get name(): string {
+    return this.constructor.name
   }
 
   /** Makes it one of the family of `CaduceusError`. */
@@ -44,26 +46,12 @@ export class ProtocolError extends Error {
     return true
   }
 }
+
+/** Something on the wire, or meant for it, breaks the protocol: found on this side, never sent by the far side. */
+export class ProtocolError extends FamilyError<ProtocolErrorCode> {}
 
 /** A JSON-RPC error: the far side's answer, or what a handler throws to answer one. `code` is an integer. */
-export class McpError extends Error {
-  override readonly name = 'McpError'
-  readonly code: number
-  readonly retryable: boolean
-  readonly data: unknown
-
-  constructor(code: number, message: string, details: ProtocolErrorDetails = {}) {
-    super(message, 'cause' in details ? { cause: details.cause } : undefined)
-    this.code = code
-    this.retryable = details.retryable ?? false
-    this.data = details.data
-  }
-
-  /** Makes it one of the family of `CaduceusError`. */
-  get [brand](): true {
-    return true
-  }
-}
+export class McpError extends FamilyError<number> {}
 
 /** The error object of a JSON-RPC error response. */
 export interface JsonRpcError {

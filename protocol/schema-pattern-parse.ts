@@ -9,11 +9,15 @@ export type PatternNode =
 
 const groupOpening = /\((?:\?(?:[:=!]|<[=!]|<[^>=!]+>))?/y
 const counted = /\{(\d+)(?:(,)(\d*))?\}/y
-const characterClass = /\[(?:\\[^]|[^\]\\])*\]/y
+const characterClass = /\[(?:\\[\s\S]|[^\]\\])*\]/y
 const backreference = /\\(?:[1-9]|k)/y
-const unicodeEscape =
-  /\\(?:u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}|u\{[\da-fA-F]+\}|[pP]\{[^}]*\}|u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[a-zA-Z]|[^])/uy
-const plainEscape = /\\(?:u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[a-zA-Z]|[^])/y
+const surrogates = /u[dD][89abAB][\da-fA-F]{2}\\u[dD][c-fC-F][\da-fA-F]{2}/.source
+const shortEscapes = /u[\da-fA-F]{4}|x[\da-fA-F]{2}|c[a-zA-Z]|[\s\S]/.source
+const unicodeEscape = new RegExp(
+  `\\\\(?:${surrogates}|u\\{[\\da-fA-F]+\\}|[pP]\\{[^}]*\\}|${shortEscapes})`,
+  'uy',
+)
+const plainEscape = new RegExp(`\\\\(?:${shortEscapes})`, 'y')
 
 const wordAsserts: { readonly [source: string]: PatternNode } = {
   '\\b': { type: 'assert', kind: 'word' },
@@ -69,8 +73,8 @@ export function parsePattern(source: string, unicode: boolean): PatternNode | un
 
   function readEscape(): PatternNode {
     if (take(backreference) !== '') return refuse()
-    const escape = take(unicode ? unicodeEscape : plainEscape)
-    return wordAsserts[escape] ?? { type: 'atom', source: escape }
+    const escaped = take(unicode ? unicodeEscape : plainEscape)
+    return wordAsserts[escaped] ?? { type: 'atom', source: escaped }
   }
 
   function readQuantified(body: PatternNode): PatternNode {

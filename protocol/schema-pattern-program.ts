@@ -41,6 +41,7 @@ const maxLooks = 16
 export function compileAutomaton(tree: PatternNode): Automaton | undefined {
   const atoms: string[] = []
   const looks: Look[] = []
+  const lookIndexes = new Map<PatternNode, number>()
   let spent = 0
   let words = false
 
@@ -86,17 +87,16 @@ export function compileAutomaton(tree: PatternNode): Automaton | undefined {
       return add({ op: 'split', next: values.map((value) => add({ op: 'assert', mask, value, next })) })
     }
 
-    function emitLook({ ahead, negative, body }: PatternNode & { type: 'look' }, next: number): number {
-      const program = translate(body, !ahead) // a look ahead is computed from the end of the text
-      const bit = positionBits.firstLook << (looks.push({ program, ahead, negative }) - 1)
-      if (looks.length > maxLooks) throw tooLarge
+    function emitLook(look: PatternNode & { type: 'look' }, next: number): number {
+      const bit = positionBits.firstLook << indexOfLook(look)
       return add({ op: 'assert', mask: bit, value: bit, next })
     }
 
     function emitRepeat({ body, min, max }: PatternNode & { type: 'repeat' }, next: number): number {
       let entry = max === Number.POSITIVE_INFINITY ? emitLoop(body, next) : next
       if (max !== Number.POSITIVE_INFINITY) {
-        for (let left = max - min; left > 0; left--) entry = add({ op: 'split', next: [emit(body, entry), next] })
+        for (let left = max - min; left > 0; left--)
+          entry = add({ op: 'split', next: [emit(body, entry), next] })
       }
       for (let left = min; left > 0; left--) entry = add({ op: 'split', next: [emit(body, entry)] })
       return entry
@@ -109,6 +109,18 @@ export function compileAutomaton(tree: PatternNode): Automaton | undefined {
     }
 
     return { entry: emit(node, 0), code }
+  }
+
+  /** A lookaround that is repeated is still one: it says the same of a position every time. */
+  function indexOfLook(look: PatternNode & { type: 'look' }): number {
+    const known = lookIndexes.get(look)
+    if (known !== undefined) return known
+    const { ahead, negative, body } = look
+    const program = translate(body, !ahead) // a look ahead is computed from the end of the text
+    const index = looks.push({ program, ahead, negative }) - 1
+    if (looks.length > maxLooks) throw tooLarge
+    lookIndexes.set(look, index)
+    return index
   }
 
   function indexOf(source: string): number {

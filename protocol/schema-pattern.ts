@@ -1,4 +1,4 @@
-import { parsePattern } from './schema-pattern-parse.js'
+import { type PatternNode, parsePattern } from './schema-pattern-parse.js'
 import { type Automaton, compileAutomaton, type Program, positionBits } from './schema-pattern-program.js'
 
 /** A regular expression whose time is linear in the text, whatever the expression: it never backtracks. */
@@ -32,6 +32,7 @@ export function compilePattern(source: string, spend: Spend): LinearPattern | st
   if (flags === undefined) return 'is not a regular expression'
   const tree = parsePattern(source, flags === 'u')
   if (tree === undefined) return 'has a backreference or another part that cannot be matched in linear time'
+  if (isPlain(tree)) return new RegExp(source, flags)
   const automaton = compileAutomaton(tree)
   if (automaton === undefined) return 'is too large once its repetitions are written out'
   return createMatcher(automaton, flags, { source, spend })
@@ -47,13 +48,28 @@ function flagsOf(source: string): string | undefined {
   })
 }
 
+/** Anchored characters, one of them repeated at most: RegExp has nothing to choose there, so it is linear and quicker. */
+function isPlain(tree: PatternNode): boolean {
+  if (tree.type !== 'sequence') return false
+  const [first, ...rest] = tree.parts
+  const repeated = rest.filter(({ type }) => type === 'repeat')
+  const isSimple = ({ type }: PatternNode) => type === 'atom' || type === 'assert'
+  return (
+    first?.type === 'assert' &&
+    first.kind === 'start' &&
+    repeated.length <= 1 &&
+    rest.every((part) => isSimple(part) || (part.type === 'repeat' && isSimple(part.body)))
+  )
+}
+
 function createMatcher(
   { atoms, looks, main, anchored, words }: Automaton,
   flags: string,
   { source, spend }: { source: string; spend: Spend },
 ): LinearPattern {
   const tests = atoms.map((atom) => new RegExp(`^(?:${atom})$`, flags))
-  const matches = (atom: number, character: number) => tests[atom]?.test(String.fromCodePoint(character)) ?? false
+  const matches = (atom: number, character: number) =>
+    tests[atom]?.test(String.fromCodePoint(character)) ?? false
   const runMain = createRunner(main, { matches, spend, restarts: !anchored })
   const runLooks = looks.map(({ program }) => createRunner(program, { matches, spend, restarts: true }))
 
@@ -93,7 +109,11 @@ interface RunOptions {
 /** Runs a program over a text, all its threads at once; the sets of threads seen before are kept as states (a lazy DFA). */
 function createRunner(
   { code, entry }: Program,
-  { matches, spend, restarts }: { matches: (atom: number, character: number) => boolean; spend: Spend; restarts: boolean },
+  {
+    matches,
+    spend,
+    restarts,
+  }: { matches: (atom: number, character: number) => boolean; spend: Spend; restarts: boolean },
 ) {
   let states = new Map<string, State>()
   let moves = 0
@@ -114,7 +134,7 @@ function createRunner(
   function findMove(state: State, facts: number, character: number): Move {
     const key = facts * (noCharacter + 1) + character
     const known = state.moves.get(key)
-    spend(1)
+    spend(2)
     if (known !== undefined) return known
     if (++moves > maxMoves) forget()
     const move = makeMove(state, facts, character)

@@ -1,30 +1,18 @@
 import { type AnyBehaviour, type Down, type Exit, Refusal } from './behaviour.js'
-import { type Call, DeferredReply } from './call.js'
+import { DeferredReply } from './call.js'
 import { runIn } from './containment.js'
 import type { ActorContext } from './context.js'
 import { emit } from './events.js'
-import { crash, type ExitReason, killed } from './exit.js'
+import { crash, type ExitReason } from './exit.js'
 import { Mailbox } from './mailbox.js'
 import { Message } from './message.js'
-import type { Monitor } from './monitor.js'
 import { Process } from './process.js'
 import { isPromise } from './promise.js'
+import { Rare } from './rare.js'
 import { ActorRef } from './ref.js'
 import type { Runnable } from './scheduler.js'
+import { limitEnd, runTerminate } from './terminate.js'
 import type { Tree } from './tree.js'
-
-/** What an actor needs only sometimes; made when first needed, so that an idle one stays small. */
-class Rare {
-  deferred = new Set<Call>()
-  tookCall = false
-  continuations: (() => unknown)[] = []
-  stopping: ExitReason | null = null
-  full = false
-  stoppedByParent = false
-  limited = false
-  onDone: ((value: unknown) => void) | null = null
-  onFail: ((error: unknown) => void) | null = null
-}
 
 /** A process with a state and a mailbox: handles one message at a time, synchronously where the handler is. */
 export class Actor extends Process implements Runnable {
@@ -136,7 +124,8 @@ export class Actor extends Process implements Runnable {
     if (entry === this.behaviour.info.down && !(input as Down).monitor.active) return
     this.#current = message
     try {
-      const result = entry === 'continue' ? (input as () => unknown)() : entry.run(this.state, input, this.ctx)
+      const result =
+        entry === 'continue' ? (input as () => unknown)() : entry.run(this.state, input, this.ctx)
       if (isPromise(result)) this.#await(result)
       else this.#done(result)
     } catch (error) {
@@ -195,53 +184,26 @@ export class Actor extends Process implements Runnable {
 
   #failed(error: unknown): void {
     if (this.reason !== null) return
-    const reason = crash(error)
-    const during = this.doing().during
+    const { during } = this.doing()
     const { definition } = this.behaviour
     if (definition.terminate === undefined) return this.crashed(error, during)
-    this.reportCrash(reason, during)
-    this.terminate(reason)
+    this.reportCrash(crash(error), during)
+    this.terminate(crash(error))
   }
 
   /** Runs `terminate`, waits for it within its time, and ends. */
   terminate(reason: ExitReason): void {
     if (this.reason !== null || this.phase === 'stopping') return
     this.phase = 'stopping'
-    const { definition } = this.behaviour
-    if (definition.terminate === undefined) return this.end(reason)
-    try {
-      const run = definition.terminate as (state: unknown, reason: ExitReason, ctx: ActorContext) => unknown
-      const result = runIn(this.token, () => run(this.state, reason, this.ctx), null, null)
-      if (!isPromise(result)) return this.end(reason)
-      this.#awaitTerminate(result, reason)
-    } catch (error) {
-      this.crashed(error, 'terminate')
-    }
+    runTerminate(this, reason, () => this.#limitEnd())
   }
 
-  #awaitTerminate(result: PromiseLike<unknown>, reason: ExitReason): void {
-    if (this.#rare?.stoppedByParent !== true) this.#limitEnd()
-    result.then(
-      () => this.end(reason),
-      (error) => {
-        if (this.reason === null) this.crashed(error, 'terminate')
-      },
-    )
-  }
-
-  /** Nobody else limits how long this end may take: `terminateTimeout` does. A supervisor is bounded by its children. */
+  /** Whoever asked for this end may limit how long it takes; if nobody does, `terminateTimeout` does. */
   #limitEnd(): void {
     const rare = this.#sometimes()
-    if (rare.limited || this.kind === 'supervisor') return
+    if (rare.limited || rare.limitedByParent) return
     rare.limited = true
-    const { clock } = this.tree
-    const { terminateTimeout } = this.behaviour
-    const expire = (): void => {
-      emit('notice', () => ({ ...this.facts(), notice: 'cleanup_timeout', detail: terminateTimeout }))
-      this.end(killed)
-    }
-    const timer = clock.setTimeout(expire, terminateTimeout)
-    this.own.timers.add({ clear: () => clock.clearTimeout(timer) })
+    limitEnd(this)
   }
 
   stopWith(reason: ExitReason): void {
@@ -283,22 +245,19 @@ export class Actor extends Process implements Runnable {
   protected trapped(from: Process | null, reason: ExitReason): void {
     if (from === this.parent) {
       // A parent that is gone, or no supervisor, sets no limit of its own.
-      this.#sometimes().stoppedByParent = from?.kind === 'supervisor' && from.reason === null
-      if (!this.#sometimes().stoppedByParent) this.#limitEnd()
+      this.#sometimes().limitedByParent = from?.kind === 'supervisor' && from.reason === null
+      this.#limitEnd()
       return this.deliver(new Message('stop', reason, null))
     }
-    const { exit } = this.behaviour.info
-    if (exit === undefined) return this.#unexpected('exit', reason)
-    const input: Exit = { from: from?.ref ?? null, reason }
-    this.deliver(new Message(exit, input, null))
+    const exit: Exit = { from: from?.ref ?? null, reason }
+    this.inform('exit', exit)
   }
 
-  /** News of a process it monitors. */
-  down(reason: ExitReason, monitor: Monitor, target: Down['process']): void {
-    const { down } = this.behaviour.info
-    if (down === undefined) return this.#unexpected('down', reason)
-    const input: Down = { monitor, process: target, reason }
-    this.deliver(new Message(down, input, null))
+  /** News from the runtime: a message to its `info` handler, or a notice when there is none. */
+  inform(kind: 'timer' | 'down' | 'exit', input: unknown): void {
+    const entry = this.behaviour.info[kind]
+    if (entry === undefined) return this.#unexpected(kind, input)
+    this.deliver(new Message(entry, input, null))
   }
 
   send(message: unknown): boolean {
@@ -306,12 +265,6 @@ export class Actor extends Process implements Runnable {
     if (entry !== undefined) return this.post(new Message(entry, message, null))
     this.#unexpected('message', message)
     return this.reason === null
-  }
-
-  timer(payload: unknown): void {
-    const { timer } = this.behaviour.info
-    if (timer === undefined) return this.#unexpected('timer', payload)
-    this.deliver(new Message(timer, payload, null))
   }
 
   protected onEnd(reason: ExitReason): void {
@@ -328,7 +281,8 @@ export class Actor extends Process implements Runnable {
 
   #refuse(): boolean {
     const rare = this.#sometimes()
-    if (!rare.full) emit('notice', () => ({ ...this.facts(), notice: 'mailbox_full', detail: this.behaviour.mailboxLimit }))
+    if (!rare.full)
+      emit('notice', () => ({ ...this.facts(), notice: 'mailbox_full', detail: this.behaviour.mailboxLimit }))
     rare.full = true
     return false
   }

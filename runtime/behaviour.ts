@@ -82,7 +82,12 @@ declare const types: unique symbol
 declare const deferred: unique symbol
 
 /** A checked and frozen actor definition: data, not a process; start as many from it as you like. */
-export interface Behaviour<State = unknown, Input = never, Calls extends Handlers<State> = never, Casts extends Handlers<State> = never> {
+export interface Behaviour<
+  State = unknown,
+  Input = never,
+  Calls extends Handlers<State> = never,
+  Casts extends Handlers<State> = never,
+> {
   readonly [types]?: { state: State; input: Input; calls: Calls; casts: Casts }
   readonly name: string
   readonly kind: 'actor' | 'supervisor'
@@ -115,7 +120,14 @@ export function behaviourOf<State, Input, Calls extends Handlers<State>, Casts e
   definition: ActorDefinition<State, Input, Calls, Casts>,
   kind: 'actor' | 'supervisor',
 ): Behaviour<State, Input, Calls, Casts> {
-  const { name, info = {}, trapExit = false, mailboxLimit = 100_000, stray = 'crash', terminateTimeout = 5_000 } = definition
+  const {
+    name,
+    info = {},
+    trapExit = false,
+    mailboxLimit = 100_000,
+    stray = 'crash',
+    terminateTimeout = 5_000,
+  } = definition
   return Object.freeze({
     name,
     kind,
@@ -165,7 +177,8 @@ function checkShape(definition: object): void {
   for (const [field, { expected, fits }] of Object.entries(required))
     if (!fits(definition[field])) throw bad(field, expected, definition[field])
   for (const [field, { expected, fits }] of Object.entries(optional))
-    if (definition[field] !== undefined && !fits(definition[field])) throw bad(field, expected, definition[field])
+    if (definition[field] !== undefined && !fits(definition[field]))
+      throw bad(field, expected, definition[field])
   checkNames('', fields, definition)
   checkNames('info.', infoNames, info as object)
 }
@@ -175,7 +188,11 @@ function checkNames(prefix: string, known: readonly string[], given: object): vo
     if (!known.includes(name)) throw bad(prefix + name, `one of ${known.join(', ')}`, name)
 }
 
-function entries(behaviour: string, kind: 'call' | 'cast', handlers: object = {}): ReadonlyMap<string, Entry> {
+function entries(
+  behaviour: string,
+  kind: 'call' | 'cast',
+  handlers: object = {},
+): ReadonlyMap<string, Entry> {
   return new Map(Object.entries(handlers).map(([name, run]) => [name, entry(behaviour, kind, name, run)]))
 }
 
@@ -201,7 +218,9 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 }
 
 function bad(field: string, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_BEHAVIOUR', `${field}: expected ${expected}, got ${show(got)}`, { data: { field } })
+  return new RuntimeError('BAD_BEHAVIOUR', `${field}: expected ${expected}, got ${show(got)}`, {
+    data: { field },
+  })
 }
 
 /** A call's answer that is an error: the caller's promise rejects with it, and the actor goes on. */
@@ -219,7 +238,11 @@ export function refuse(error: unknown): Refusal {
 }
 
 /** What a handler takes besides the state; `never` when it takes nothing. */
-export type InputOf<H> = H extends (state: never, input: infer Input, ctx: never) => unknown ? Input : never
+export type InputOf<H> = H extends (...args: infer Args) => unknown
+  ? Args extends readonly [] | readonly [unknown]
+    ? never
+    : Args[1]
+  : never
 
 /** What a call answers: the handler's return value, its promise's value, or what it deferred. */
 export type ReplyOf<H> = H extends (...args: never[]) => infer R ? Settled<Awaited<R>> : never

@@ -36,14 +36,14 @@ export class Call extends Deadline {
 
   resolve(value: unknown): void {
     if (!this.#close()) return
-    if (isPromise(value)) handled(this.promise)
+    if (isPromise(value)) void handled(this.promise)
     this.#resolve(value)
   }
 
   /** Rejects the caller; the promise is marked handled first, so that a rejection nobody awaits is never fatal. */
   reject(error: unknown): void {
     if (!this.#close()) return
-    handled(this.promise)
+    void handled(this.promise)
     this.#reject(error)
   }
 
@@ -51,7 +51,12 @@ export class Call extends Deadline {
     const { name } = this.#actor
     const { mailbox, during } = this.#actor.doing()
     const message = `${name}.${this.#name}: no reply within ${this.#ms} ms (${mailbox} messages waiting, busy with ${during})`
-    this.reject(new RuntimeError('TIMEOUT', message, { retryable: true, data: { actor: name, call: this.#name, ms: this.#ms } }))
+    this.reject(
+      new RuntimeError('TIMEOUT', message, {
+        retryable: true,
+        data: { actor: name, call: this.#name, ms: this.#ms },
+      }),
+    )
   }
 
   /** The server is gone: the caller is told at once, not after its timeout. */
@@ -76,7 +81,12 @@ export class Call extends Deadline {
 }
 
 /** The error of a call whose server was gone (NOPROC) or went (EXITED); `data.reason` says how it ended. */
-export function exitedError(code: 'EXITED' | 'NOPROC', actor: string, call: string, reason: ExitReason): RuntimeError {
+export function exitedError(
+  code: 'EXITED' | 'NOPROC',
+  actor: string,
+  call: string,
+  reason: ExitReason,
+): RuntimeError {
   const what = code === 'NOPROC' ? 'is not running' : 'ended before it replied'
   return new RuntimeError(code, `${actor}.${call}: ${actor} ${what} (${formatReason(reason)})`, {
     retryable: true,

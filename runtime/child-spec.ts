@@ -2,7 +2,7 @@ import type { Behaviour, Handlers, Ignore } from './behaviour.js'
 import type { ActorContext } from './context.js'
 import { RuntimeError, show } from './errors.js'
 import type { ProcessRef } from './ref.js'
-import type { StartArgs, StartOptions } from './start.js'
+import { checkBehaviour, type StartArgs, type StartOptions } from './start.js'
 import type { Restart } from './strategy.js'
 
 /** How a child is stopped: killed at once, asked and killed after that many ms, or asked and waited for without end. */
@@ -31,11 +31,12 @@ export type FullChildSpec = Readonly<Required<ChildSpec>>
 /** Fields of a child spec that `childSpec` can be given; the name is the one the actor is started under. */
 export type ChildOverrides = Partial<Omit<ChildSpec, 'start'>> & StartOptions
 
-/** The child spec of an actor: its id is the behaviour's name unless told otherwise. */
+/** The child spec of an actor: its id is the behaviour's name unless told otherwise. Throws BAD_BEHAVIOUR. */
 export function childSpec<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   behaviour: Behaviour<State, Input, Calls, Casts>,
   ...args: StartArgs<Input, ChildOverrides>
 ): ChildSpec {
+  checkBehaviour(behaviour)
   const [input, { name, startTimeout, ...overrides } = {}] = args
   const options: StartOptions = {
     ...(name === undefined ? {} : { name }),

@@ -1,11 +1,10 @@
-import type { FullChildSpec, Shutdown, StartAnswer } from './child-spec.js'
 import { ignore } from './behaviour.js'
+import type { FullChildSpec, Shutdown, StartAnswer } from './child-spec.js'
 import type { ActorContext } from './context.js'
 import { RuntimeError, show } from './errors.js'
 import { emit, type SupervisorEvent } from './events.js'
-import { type ExitReason, kill, shutdown } from './exit.js'
-import { Monitor } from './monitor.js'
-import type { Process } from './process.js'
+import { type ExitReason, kill, noproc, shutdown } from './exit.js'
+import { type Process, whenEnded } from './process.js'
 import { ProcessRef, processOf } from './ref.js'
 import { Slot } from './slot.js'
 
@@ -13,8 +12,12 @@ import { Slot } from './slot.js'
 export class Child extends Slot {
   readonly spec: FullChildSpec
   process: Process | null = null
-  /** `restarting` between a failed restart and the next attempt. */
+  /** The last incarnation, until the next one is up. */
+  previous: Process | null = null
+  /** `restarting` from the end of one incarnation to the start of the next. */
   status: 'running' | 'restarting' | 'stopped' = 'stopped'
+  /** The attempt to restart it that is queued with its supervisor. */
+  retry: object | null = null
   restarts = 0
 
   constructor(spec: FullChildSpec, supervisor: Process) {
@@ -32,35 +35,51 @@ export interface ChildStarted {
 /** Runs a child's start function; throws what made it fail. */
 export async function startChild(child: Child, ctx: ActorContext, restarted: boolean): Promise<ChildStarted> {
   const { supervisor, spec } = child
-  supervisor.own.startingSlot = child
-  let started: ChildStarted
-  try {
-    started = readAnswer(spec.id, await spec.start(ctx))
-  } catch (error) {
-    if (!(error instanceof RuntimeError && error.code === 'IGNORED')) throw error
-    started = ignored
-  } finally {
-    if (supervisor.belongings !== null) supervisor.belongings.startingSlot = null
-  }
+  child.retry = null
+  if (restarted) child.status = 'restarting'
+  const started = await runStart(child, ctx)
   const process = started.ref === undefined ? null : processOf(started.ref)
-  if (process !== null && process.reason !== null) throw new RuntimeError('START_FAILED', `${spec.id}: ended while it was being started`, { data: { reason: process.reason } })
   if (process !== null) process.slot ??= child
   child.process = process
+  child.previous = null
   child.status = process === null ? 'stopped' : 'running'
   if (restarted) child.restarts += 1
-  child.settleNames({ type: 'noproc' })
+  // Names of the last incarnation that this one did not take; if it is gone already, its exit signal decides about them.
+  if (process === null || process.reason === null) child.settleNames(noproc)
   const facts = { id: spec.id, process: process?.id }
   emit('progress', () => ({ tree: supervisor.tree.id, supervisor: supervisor.name, child: facts, restarted }))
   return started
 }
 
+async function runStart(child: Child, ctx: ActorContext): Promise<ChildStarted> {
+  const { supervisor, spec } = child
+  // The supervisor may have been killed while it waited for something else.
+  if (supervisor.reason !== null) throw new RuntimeError('ACTOR_DEAD', `${supervisor.name} has ended`)
+  supervisor.own.startingSlot = child
+  try {
+    return readAnswer(child, await spec.start(ctx))
+  } catch (error) {
+    if (error instanceof RuntimeError && error.code === 'IGNORED') return ignored
+    throw error
+  } finally {
+    if (supervisor.belongings !== null) supervisor.belongings.startingSlot = null
+  }
+}
+
 const ignored: ChildStarted = { ref: undefined, extra: undefined }
 
-function readAnswer(id: string, answer: StartAnswer): ChildStarted {
+function readAnswer({ supervisor, spec }: Child, answer: StartAnswer): ChildStarted {
   if (answer === ignore) return ignored
-  if (answer instanceof ProcessRef) return { ref: answer, extra: undefined }
-  if (typeof answer === 'object' && answer !== null && answer.ref instanceof ProcessRef) return { ref: answer.ref, extra: answer.extra }
-  throw new RuntimeError('BAD_RETURN', `child ${show(id)}: start: expected a reference to a process, { ref, extra } or ignore, got ${show(answer)}`)
+  const started = answer instanceof ProcessRef ? { ref: answer, extra: undefined } : answer
+  const ref: unknown = started?.ref
+  if (!(ref instanceof ProcessRef)) throw badAnswer(spec, 'a reference to a process, { ref, extra } or ignore', answer)
+  // A process of somebody else tells somebody else when it ends, and does not end with this supervisor.
+  if (processOf(ref).parent !== supervisor) throw badAnswer(spec, 'a process started with the context given', ref)
+  return { ref, extra: started.extra }
+}
+
+function badAnswer({ id }: FullChildSpec, expected: string, got: unknown): RuntimeError {
+  return new RuntimeError('BAD_RETURN', `child ${show(id)}: start: expected ${expected}, got ${show(got)}`, { data: { id } })
 }
 
 /**
@@ -68,10 +87,12 @@ function readAnswer(id: string, answer: StartAnswer): ChildStarted {
  * a child which unlinked itself cannot be missed.
  */
 export async function stopChild(child: Child): Promise<void> {
-  const { process, spec } = child
+  const { process, previous, spec } = child
   child.process = null
+  child.previous = null
+  child.retry = null
   child.status = 'stopped'
-  if (process === null) return
+  if (process === null) return void (await previous?.released)
   const reason = await stopProcess(process, spec.shutdown)
   if (isUnexpected(reason, spec)) reportChild(child, process, 'shutdown_error', reason)
 }
@@ -79,21 +100,14 @@ export async function stopChild(child: Child): Promise<void> {
 async function stopProcess(process: Process, how: Shutdown): Promise<ExitReason> {
   const { parent, tree } = process
   const { clock } = tree
-  const ended = process.reason === null ? watch(process) : Promise.resolve(process.reason)
-  if (how === 'brutal_kill') process.signal(parent, kill)
-  else process.signal(parent, shutdown)
-  const timer = typeof how === 'number' && process.reason === null ? clock.setTimeout(() => process.signal(parent, kill), how) : undefined
+  const ended = whenEnded(process)
+  process.signal(parent, how === 'brutal_kill' ? kill : shutdown)
+  const limited = typeof how === 'number' && process.reason === null
+  const timer = limited ? clock.setTimeout(() => process.signal(parent, kill), how) : undefined
   const reason = await ended
   if (timer !== undefined) clock.clearTimeout(timer)
   await process.released
   return reason
-}
-
-function watch(process: Process): Promise<ExitReason> {
-  return new Promise((resolve) => {
-    process.monitors ??= new Set()
-    process.monitors.add(new Monitor(process, null, resolve))
-  })
 }
 
 function isUnexpected(reason: ExitReason, spec: FullChildSpec): boolean {

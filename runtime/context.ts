@@ -1,12 +1,13 @@
+import { setMaxListeners } from 'node:events'
 import type { Actor } from './actor.js'
-import type { Behaviour, Deferred, Handlers } from './behaviour.js'
+import type { Behaviour, Deferred, Down, Handlers } from './behaviour.js'
 import type { Clock } from './clock.js'
 import { bindTo, guard } from './containment.js'
-import { RuntimeError } from './errors.js'
-import { type ExitReason, type ExitRequest, normal, noproc } from './exit.js'
+import { RuntimeError, show } from './errors.js'
+import { checkReason, checkRequest, type ExitReason, type ExitRequest, normal, noproc } from './exit.js'
 import { Monitor } from './monitor.js'
 import type { Owned } from './owned.js'
-import { link, type Process, unlink } from './process.js'
+import { link, type Process, type Release, unlink } from './process.js'
 import { type ActorRef, type ProcessRef, processOf } from './ref.js'
 import type { Registry } from './registry.js'
 import { type StartArgs, startProcess } from './start.js'
@@ -27,7 +28,7 @@ export class ProcessContext {
   /** Aborted when this process ends, whatever way. */
   get signal(): AbortSignal {
     const { own } = this.alive()
-    own.controller ??= new AbortController()
+    own.controller ??= newController()
     return own.controller.signal
   }
 
@@ -38,7 +39,10 @@ export class ProcessContext {
 
   /** Makes this process the owner of a resource: released when it ends, newest first, before a successor starts. */
   own<Resource extends Owned>(resource: Resource): Resource {
-    this.alive().own.owned.push(resource)
+    const release = releaseOf(resource)
+    // Opened by a handler whose process died meanwhile, it would be nobody's: it is released at once.
+    if (this.process.reason !== null) void this.process.release([release])
+    this.alive().own.owned.push(release)
     return resource
   }
 
@@ -64,6 +68,7 @@ export class ProcessContext {
 
   /** Sends an exit signal to another process, or to itself (OTP: exit/2). */
   exit(other: ProcessRef, request: ExitRequest): void {
+    checkRequest(request, 'exit')
     processOf(other).signal(this.alive(), request)
   }
 
@@ -84,7 +89,10 @@ export class ProcessContext {
     const { process } = this
     if (process.reason === null) return process
     process.tree.refused += 1
-    throw new RuntimeError('ACTOR_DEAD', `${process.name} has ended (${process.reason.type}): this is a dead incarnation of it`)
+    throw new RuntimeError(
+      'ACTOR_DEAD',
+      `${process.name} has ended (${process.reason.type}): this is a dead incarnation of it`,
+    )
   }
 }
 
@@ -97,6 +105,8 @@ export class ActorContext extends ProcessContext {
 
   /** Runs `fn` right after this handler (or `init`), before any message that waits (OTP: handle_continue). */
   continue(fn: () => unknown): void {
+    if (typeof fn !== 'function')
+      throw new RuntimeError('BAD_OPTION', `continue: expected a function, got ${show(fn)}`)
     this.#actor().continueWith(fn)
   }
 
@@ -104,12 +114,14 @@ export class ActorContext extends ProcessContext {
   defer<T>(): Deferred<T> {
     const actor = this.#actor()
     const deferred = actor.defer()
-    if (deferred === undefined) throw new RuntimeError('BAD_MESSAGE', `${actor.name}: defer works only while a call is handled`)
+    if (deferred === undefined)
+      throw new RuntimeError('BAD_MESSAGE', `${actor.name}: defer works only while a call is handled`)
     return deferred as unknown as Deferred<T>
   }
 
   /** Ends this actor after the handler that runs, with that reason (OTP: {stop, Reason, State}). Default `normal`. */
   stop(reason: ExitReason = normal): void {
+    checkReason(reason, 'stop')
     this.#actor().stopAfter(reason)
   }
 
@@ -122,7 +134,11 @@ export class ActorContext extends ProcessContext {
   monitor(target: ProcessRef): Monitor {
     const actor = this.#actor()
     const process = processOf(target)
-    const monitor = new Monitor(process, actor, (reason, self) => actor.down(reason, self, target))
+    const tell = (reason: ExitReason, watch: Monitor): void => {
+      const down: Down = { monitor: watch, process: target, reason }
+      actor.inform('down', down)
+    }
+    const monitor = new Monitor(process, actor, tell)
     if (process.reason !== null) {
       monitor.fire(noproc)
       return monitor
@@ -144,13 +160,32 @@ export class ActorContext extends ProcessContext {
   }
 }
 
+/** An actor may have any number of requests in flight that listen to its one signal: that is no leak. */
+function newController(): AbortController {
+  const controller = new AbortController()
+  setMaxListeners(0, controller.signal)
+  return controller
+}
+
+function releaseOf(owned: Owned): Release {
+  if (typeof owned === 'function') return () => owned()
+  if (typeof owned === 'object' && owned !== null) {
+    if (Symbol.asyncDispose in owned) return async () => owned[Symbol.asyncDispose]()
+    if (Symbol.dispose in owned) return () => owned[Symbol.dispose]()
+  }
+  throw new RuntimeError('BAD_OPTION', `own: expected a function or something disposable, got ${show(owned)}`)
+}
+
 function boundClock(process: Process): Clock {
   const { clock } = process.tree
   return {
     now: () => clock.now(),
     setTimeout(fn, ms) {
       const bound = { timer: undefined as unknown, clear: () => clock.clearTimeout(bound.timer) }
-      if (process.reason !== null) return bound
+      if (process.reason !== null) {
+        process.tree.refused += 1
+        return bound
+      }
       const { timers } = process.own
       bound.timer = clock.setTimeout(() => {
         timers.delete(bound)

@@ -79,6 +79,7 @@ export function show(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
   if (typeof value === 'function') return value.name ? `function ${value.name}` : 'a function'
   if (Array.isArray(value)) return `an array of ${value.length}`
-  if (typeof value === 'object' && value !== null) return `an object with keys [${Object.keys(value).slice(0, 5).join(', ')}]`
+  if (typeof value === 'object' && value !== null)
+    return `an object with keys [${Object.keys(value).slice(0, 5).join(', ')}]`
   return String(value)
 }

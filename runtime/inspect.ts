@@ -28,6 +28,8 @@ export interface TreeNode {
   readonly strategy?: string
   /** Supervisors only: restarts that are left in the current window. */
   readonly restartsLeft?: number
+  /** Root only: stray errors that belonged to nobody. The tree goes on, but something in this process of Node is broken. */
+  readonly degraded?: number
   /** What the actor tells of itself through its state's `[describe]`, if it does. */
   readonly about?: string
   readonly children: readonly TreeNode[]
@@ -50,9 +52,9 @@ export function formatTree(node: TreeNode): string {
 
 function nodeOf(process: Process, id: string, restarts: number): TreeNode {
   const actor = process.kind === 'task' ? undefined : (process as Actor)
-  const state = actor?.state as { children?: Iterable<Child>; strategy?: string; window?: RestartWindow; [describe]?: () => string } | undefined
-  const { clock } = process.tree
-  const about = typeof state === 'object' && state !== null ? state[describe]?.() : undefined
+  const state = actor?.state as { children?: Iterable<Child>; strategy?: string; window?: RestartWindow } | undefined
+  const { clock, strays } = process.tree
+  const about = tellAbout(actor?.state)
   return {
     id,
     name: process.name,
@@ -66,8 +68,20 @@ function nodeOf(process: Process, id: string, restarts: number): TreeNode {
     ...(process.reason === null ? {} : { reason: formatReason(process.reason) }),
     ...(process.kind === 'supervisor' && state?.strategy !== undefined ? { strategy: state.strategy } : {}),
     ...(process.kind === 'supervisor' && state?.window !== undefined ? { restartsLeft: state.window.left(clock.now()) } : {}),
+    ...(process.parent === null && strays > 0 ? { degraded: strays } : {}),
     ...(about === undefined ? {} : { about }),
     children: childrenOf(process, process.kind === 'supervisor' ? state?.children : undefined),
+  }
+}
+
+/** The state is the user's: whatever its `[describe]` does, the look at the tree goes on. */
+function tellAbout(state: unknown): string | undefined {
+  try {
+    const own = state as { [describe]?: () => unknown } | null | undefined
+    const about = own?.[describe]?.()
+    return about === undefined ? undefined : String(about)
+  } catch {
+    return '(its describe failed)'
   }
 }
 
@@ -95,6 +109,7 @@ function write(node: TreeNode, lead: string, below: string, lines: string[]): vo
 
 function summary(node: TreeNode): string {
   const facts = [
+    node.degraded === undefined ? undefined : `degraded: ${node.degraded} stray errors of nobody`,
     node.strategy === undefined ? undefined : `${node.strategy}, ${node.restartsLeft} restarts left`,
     node.status === 'running' ? undefined : node.status,
     node.about,

@@ -1,4 +1,5 @@
 import { outside } from './containment.js'
+import { RuntimeError, show } from './errors.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from './exit.js'
 
@@ -17,11 +18,12 @@ export interface LogOptions {
 }
 
 type Level = 'debug' | 'info' | 'warn' | 'error'
+type Write = (level: Level, facts: object, message: string) => void
 
-/** Writes the reports of one tree to a logger until the returned function is called. */
+/** Writes the reports of one tree to a logger until the returned function is called. Throws BAD_OPTION. */
 export function logReports({ logger, tree }: LogOptions & { tree: number }): () => void {
   if (logger === false) return () => {}
-  const write = logger === undefined ? pinoOnDemand() : (level: Level, facts: object, message: string) => logger[level](facts, message)
+  const write = logger === undefined ? pinoOnDemand() : writeTo(logger)
   const of = <Name extends keyof RuntimeEvents>(name: Name, fn: (event: RuntimeEvents[Name]) => void): (() => void) =>
     subscribe(name, (event) => {
       if (event.tree === tree) fn(event)
@@ -35,9 +37,20 @@ export function logReports({ logger, tree }: LogOptions & { tree: number }): () 
     of('stray', ({ error, ...facts }) => write('error', { ...facts, err: error }, 'stray error')),
     of('notice', (facts) => write('warn', facts, facts.notice.replace('_', ' '))),
   ]
+  // Pino is not loaded, and nothing is formatted, for what its default level would drop.
+  if (logger !== undefined) {
+    undo.push(of('progress', (facts) => write('debug', facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`)))
+  }
   return () => {
     for (const each of undo) each()
   }
+}
+
+function writeTo(logger: Logger): Write {
+  const levels: Level[] = ['debug', 'info', 'warn', 'error']
+  const missing = levels.find((level) => typeof (logger as Partial<Logger> | null)?.[level] !== 'function')
+  if (missing === undefined) return (level, facts, message) => logger[level](facts, message)
+  throw new RuntimeError('BAD_OPTION', `logger: expected false or an object with ${levels.join(', ')}, got ${show(logger)} without ${missing}`)
 }
 
 function errorFacts(reason: ExitReason): object {
@@ -45,15 +58,23 @@ function errorFacts(reason: ExitReason): object {
 }
 
 /** Loads pino at the first line; lines that come while it loads wait for it. */
-function pinoOnDemand(): (level: Level, facts: object, message: string) => void {
-  let loading: Promise<Logger> | undefined
+function pinoOnDemand(): Write {
+  let loading: Promise<Logger | undefined> | undefined
   return (level, facts, message) => {
-    loading ??= outside(loadPino)
-    void loading.then((logger) => logger[level](facts, message))
+    loading ??= outside(loadPino).catch(cannotLog)
+    void loading.then((logger) => logger?.[level](facts, message))
   }
+}
+
+/** No report of it: that would be the next line that cannot be written. */
+function cannotLog(error: unknown): undefined {
+  process.emitWarning(`reports are lost: ${String(error)}`, { code: 'CADUCEUS_LOG' })
 }
 
 async function loadPino(): Promise<Logger> {
   const { pino } = await import('pino')
-  return pino({ name: 'caduceus', base: null }, pino.destination({ fd: 2, sync: true })) as Logger
+  const stderr = pino.destination({ fd: 2, sync: true })
+  // Whoever closed our standard error does not want to read there; nobody else is to suffer for it.
+  stderr.on('error', () => {})
+  return pino({ name: 'caduceus', base: null }, stderr) as Logger
 }

@@ -8,7 +8,11 @@ export class Monitor {
   readonly #notify: (reason: ExitReason, monitor: Monitor) => void
   active = true
 
-  constructor(target: Process | null, watcher: Process | null, notify: (reason: ExitReason, monitor: Monitor) => void) {
+  constructor(
+    target: Process | null,
+    watcher: Process | null,
+    notify: (reason: ExitReason, monitor: Monitor) => void,
+  ) {
     this.#target = target
     this.#watcher = watcher
     this.#notify = notify

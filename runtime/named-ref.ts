@@ -1,7 +1,9 @@
 import type { Actor } from './actor.js'
 import type { Handlers, InputOf, ReplyOf } from './behaviour.js'
+import { currentOwner } from './containment.js'
 import { RuntimeError, show } from './errors.js'
 import { type ExitReason, formatReason } from './exit.js'
+import { handled } from './promise.js'
 import { type ActorRef, type CallOptions, callActor, type MessageArgs, processOf } from './ref.js'
 import type { Registry } from './registry.js'
 
@@ -13,7 +15,10 @@ export type NameState =
   | { readonly state: 'unknown' }
 
 /** Reaches whoever holds a name when a message is sent; survives restarts, as an ActorRef does not (OTP: via tuple). */
-export class NamedRef<Calls extends Handlers<never> = never, Casts extends Handlers<never> = never> {
+export class NamedRef<
+  Calls extends Handlers<never> = Record<never, never>,
+  Casts extends Handlers<never> = Record<never, never>,
+> {
   readonly name: string
   readonly #registry: Registry
 
@@ -40,7 +45,10 @@ export class NamedRef<Calls extends Handlers<never> = never, Casts extends Handl
   }
 
   /** As `ActorRef.cast`: false when nobody holds the name now. */
-  cast<Name extends keyof Casts & string>(name: Name, ...args: MessageArgs<InputOf<Casts[Name]>, never>): boolean {
+  cast<Name extends keyof Casts & string>(
+    name: Name,
+    ...args: MessageArgs<InputOf<Casts[Name]>, never>
+  ): boolean {
     return this.current?.cast(name, ...args) ?? false
   }
 
@@ -55,21 +63,46 @@ export class NamedRef<Calls extends Handlers<never> = never, Casts extends Handl
     return current.send(message)
   }
 
-  async #call(name: string, input: unknown, options: CallOptions = {}): Promise<unknown> {
-    const { current } = this
-    if (current !== undefined) return callActor(processOf(current) as Actor, name, input, options)
-    const timeout = options.timeout ?? 5_000
-    const started = performance.now()
-    const next = await this.#registry.whenUp(this.name, timeout)
-    const left = timeout - (performance.now() - started)
-    if (left <= 0) throw new RuntimeError('TIMEOUT', `${this.name}.${name}: no reply within ${timeout} ms`, { retryable: true })
-    return callActor(processOf(next) as Actor, name, input, { timeout: left })
+  #call(name: string, input: unknown, options: CallOptions = {}): Promise<unknown> {
+    const actor = this.#holder()
+    return actor === undefined
+      ? handled(this.#callWhenUp(name, input, options))
+      : callActor(actor, name, input, options)
   }
+
+  async #callWhenUp(name: string, input: unknown, { timeout = 5_000 }: CallOptions): Promise<unknown> {
+    const clock = this.#registry.clockOf(this.name)
+    const deadline = clock.now() + timeout
+    let left = timeout
+    // The one that comes up may be gone again before this goes on: then the wait does, too.
+    while (true) {
+      await this.#registry.whenUp(this.name, left)
+      left = Math.max(0, Math.ceil(deadline - clock.now()))
+      const actor = this.#holder()
+      if (actor !== undefined) return callActor(actor, name, input, { timeout: left })
+    }
+  }
+
+  /** Who takes a call now: the actor that is up, or the caller itself while it starts, which is refused as a call to itself. */
+  #holder(): Actor | undefined {
+    const known = this.#registry.state(this.name)
+    if (known.state === 'up') return processOf(known.ref) as Actor
+    const { current } = this
+    const actor = current === undefined ? undefined : (processOf(current) as Actor)
+    return actor !== undefined && actor.token === currentOwner() ? actor : undefined
+  }
+}
+
+/** The error for a name that did not come up in time; nothing was sent. */
+export function notUpError(name: string, ms: number): RuntimeError {
+  const message = `${show(name)} was not up within ${ms} ms`
+  return new RuntimeError('TIMEOUT', message, { retryable: true, data: { name, ms, sent: false } })
 }
 
 /** The error for a name that nobody holds: GAVE_UP when it ended for good, NOPROC when it was never there. */
 export function goneError(name: string, known: NameState): RuntimeError {
-  if (known.state !== 'ended') return new RuntimeError('NOPROC', `nobody is called ${show(name)}`, { data: { name, sent: false } })
+  if (known.state !== 'ended')
+    return new RuntimeError('NOPROC', `nobody is called ${show(name)}`, { data: { name, sent: false } })
   const { reason } = known
   return new RuntimeError('GAVE_UP', `${show(name)} has ended for good (${formatReason(reason)})`, {
     data: { name, reason, sent: false },

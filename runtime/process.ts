@@ -1,16 +1,19 @@
-import { guard, OwnerToken, type StrayKind } from './containment.js'
+import { guard, OwnerToken, runIn, type StrayKind } from './containment.js'
 import { emit } from './events.js'
 import { crash, type ExitReason, type ExitRequest, killed, noproc, shutdown } from './exit.js'
 import { Monitor } from './monitor.js'
-import { disposeAll, type Owned, withPatience } from './owned.js'
+import { disposeAll, withPatience } from './owned.js'
 import type { ProcessRef } from './ref.js'
 import type { Slot } from './slot.js'
 import type { Tree } from './tree.js'
 
+/** Releases one thing that a process owned. */
+export type Release = () => void | Promise<void>
+
 /** What only some processes have; made when first needed, so that an idle one stays small. */
 export class Belongings {
   names: string[] = []
-  owned: Owned[] = []
+  owned: Release[] = []
   timers = new Set<{ clear(): void }>()
   watching = new Set<Monitor>()
   controller: AbortController | null = null
@@ -89,7 +92,13 @@ export abstract class Process {
   }
 
   reportCrash(reason: ExitReason, during: string): void {
-    emit('crash', () => ({ ...this.facts(), reason, during, mailbox: this.backlog, ancestors: ancestors(this) }))
+    emit('crash', () => ({
+      ...this.facts(),
+      reason,
+      during,
+      mailbox: this.backlog,
+      ancestors: ancestors(this),
+    }))
   }
 
   get backlog(): number {
@@ -134,10 +143,18 @@ export abstract class Process {
 
   #letGo(belongings: Belongings, reason: ExitReason): void {
     const { controller, owned } = belongings
-    // Abort listeners are user code: they run in the scope of the owner whose end they hear of.
-    if (controller !== null) guard(this.token, () => controller.abort(abortReason(this.name, reason)))
-    if (owned.length > 0) this.released = disposeAll(this, owned)
+    if (controller !== null) guard(closing(this), () => controller.abort(abortReason(this.name, reason)))
+    if (owned.length > 0) this.released = this.release(owned)
     this.belongings = null
+  }
+
+  /** Releases what this process owned, once it is dead. Answers null when nothing had to be waited for. */
+  release(owned: Release[]): Promise<void> | null {
+    const scope = closing(this)
+    return disposeAll(
+      this,
+      owned.map((release) => () => runIn(scope, release, null, null)),
+    )
   }
 
   #tellLinks(reason: ExitReason): void {
@@ -157,9 +174,13 @@ export abstract class Process {
     for (const other of links) {
       const child = other.parent === this
       unlinkOneWay(other, this)
+      if (!child) {
+        this.tree.pass(this, other, reason)
+        continue
+      }
       // A process never outlives its parent, however the parent ended.
-      other.signal(this, child && reason.type === 'normal' ? shutdown : reason)
-      const gone = child ? whenGone(other) : null
+      other.signal(this, reason.type === 'normal' ? shutdown : reason)
+      const gone = whenGone(other)
       if (gone !== null) leaving.push(gone)
     }
     if (leaving.length > 0) this.released = withPatience(this, Promise.all([this.released, ...leaving]))
@@ -171,6 +192,16 @@ export abstract class Process {
     this.monitors = null
     for (const monitor of monitors) monitor.fire(reason)
   }
+}
+
+/**
+ * Abort listeners and disposers are the last will of a process: errors that stray from them are only reported, and what they send
+ * is not refused as the effect of a dead incarnation.
+ */
+function closing(process: Process): OwnerToken {
+  const token = new OwnerToken(process.name, process, process.tree)
+  token.end(false)
+  return token
 }
 
 /** Links two processes; symmetric and idempotent. A link to a dead one gives `noproc` to the caller. */
@@ -226,4 +257,3 @@ function abortReason(name: string, reason: ExitReason): Error {
   if (reason.type === 'crash' && reason.error instanceof Error) return reason.error
   return Object.assign(new Error(`${name} has ended: ${reason.type}`), { name: 'AbortError' })
 }
-

@@ -2,14 +2,14 @@ import { inspect } from 'node:util'
 import type { Actor } from './actor.js'
 import type { Behaviour, Handlers, InputOf, ReplyOf } from './behaviour.js'
 import { Call, refused } from './call.js'
+import { msError } from './clock.js'
 import { answerFor, currentOwner } from './containment.js'
 import { RuntimeError, show } from './errors.js'
-import { type ExitReason, type ExitRequest, kill, noproc, shutdown } from './exit.js'
+import { checkReason, checkRequest, type ExitReason, type ExitRequest, kill, noproc, normal } from './exit.js'
 import { Message } from './message.js'
 import { Monitor } from './monitor.js'
 import type { Process } from './process.js'
-
-let reveal: (ref: ProcessRef) => Process
+import { handled } from './promise.js'
 
 /** Stands for one incarnation of a process: after its end the reference stays dead; a restart makes another one. */
 export class ProcessRef {
@@ -19,8 +19,9 @@ export class ProcessRef {
     this.#process = process
   }
 
-  static {
-    reveal = (ref) => ref.#process
+  /** The process behind a reference; for the runtime itself. */
+  static reveal(ref: ProcessRef): Process {
+    return ref.#process
   }
 
   /** Unique within its tree, and never used again. */
@@ -61,6 +62,8 @@ export class ProcessRef {
 
   /** Sends an exit signal (OTP: exit/2): `kill` cannot be trapped, `normal` is ignored by processes that do not trap exits. */
   exit(request: ExitRequest): void {
+    checkRequest(request, 'exit')
+    fence(this.#process)
     this.#process.signal(null, request)
   }
 
@@ -91,11 +94,14 @@ export type MessageArgs<Input, Options> = [Input] extends [never]
       : [input: Input, options?: Options]
 
 /** A reference to an actor, typed by its behaviour: wrong names and payloads do not compile. */
-export class ActorRef<Calls extends Handlers<never> = never, Casts extends Handlers<never> = never> extends ProcessRef {
+export class ActorRef<
+  Calls extends Handlers<never> = Record<never, never>,
+  Casts extends Handlers<never> = Record<never, never>,
+> extends ProcessRef {
   /**
    * Sends a message and waits for its reply (OTP: gen_server:call). Rejects with TIMEOUT, NOPROC (already ended), EXITED (ended
-   * before it replied; `data.reason`), MAILBOX_FULL, CALLING_SELF, ACTOR_DEAD (the caller is a dead incarnation) or
-   * BAD_MESSAGE (no such call); an error the handler names with `ctx.defer().reject` arrives as it is.
+   * before it replied; `data.reason`), MAILBOX_FULL, CALLING_SELF, ACTOR_DEAD (the caller is a dead incarnation) or BAD_MESSAGE
+   * (no such call); an error the handler names with `return refuse(error)` or `ctx.defer().reject(error)` arrives as it is.
    */
   call<Name extends keyof Calls & string>(
     name: Name,
@@ -109,7 +115,10 @@ export class ActorRef<Calls extends Handlers<never> = never, Casts extends Handl
    * Sends a message and does not wait (OTP: gen_server:cast). Answers whether it was put into the mailbox: false when the actor
    * has ended or its mailbox is full. Throws BAD_MESSAGE (no such cast), ACTOR_DEAD (the caller is a dead incarnation).
    */
-  cast<Name extends keyof Casts & string>(name: Name, ...args: MessageArgs<InputOf<Casts[Name]>, never>): boolean {
+  cast<Name extends keyof Casts & string>(
+    name: Name,
+    ...args: MessageArgs<InputOf<Casts[Name]>, never>
+  ): boolean {
     const actor = actorOf(this)
     const entry = actor.behaviour.casts.get(name)
     if (entry === undefined) throw unknownMessage(actor, 'cast', name)
@@ -125,53 +134,86 @@ export class ActorRef<Calls extends Handlers<never> = never, Casts extends Handl
   }
 
   /**
-   * Asks the actor to end after the messages before this one, runs its `terminate`, and resolves with the reason it ended with
-   * (OTP: gen_server:stop). Rejects with TIMEOUT after `timeout` ms (default 5000; it goes on ending) and NOPROC if it had ended.
+   * Asks the actor to end after the messages before this one, by default with the reason `normal`, runs its `terminate`, and
+   * resolves with the reason it ended with once what it owned is released (OTP: gen_server:stop). Rejects with TIMEOUT after
+   * `timeout` ms (default 5000; it goes on ending), NOPROC if it had ended, and ACTOR_DEAD or BAD_OPTION as `call` does.
    */
-  stop(reason: ExitReason = shutdown, timeout = 5_000): Promise<ExitReason> {
+  stop(reason: ExitReason = normal, timeout = 5_000): Promise<ExitReason> {
     return stopActor(actorOf(this), this, reason, timeout)
   }
 }
 
 /** Reference type for a behaviour: `RefOf<typeof counter>`. */
-export type RefOf<B> = B extends Behaviour<infer _State, infer _Input, infer Calls, infer Casts> ? ActorRef<Calls, Casts> : never
+export type RefOf<B> =
+  B extends Behaviour<infer _State, infer _Input, infer Calls, infer Casts> ? ActorRef<Calls, Casts> : never
 
 /** The process behind a reference; for the runtime itself. */
 export function processOf(ref: ProcessRef): Process {
-  return reveal(ref)
+  if (ref instanceof ProcessRef) return ProcessRef.reveal(ref)
+  throw new RuntimeError('BAD_OPTION', `expected a reference to a process, got ${show(ref)}`)
 }
 
 /** An ActorRef is only ever made for an actor. */
 function actorOf(ref: ProcessRef): Actor {
-  return reveal(ref) as Actor
+  return ProcessRef.reveal(ref) as Actor
 }
 
 /** The untyped call, for the runtime itself and for names resolved at send time. */
-export function callActor(actor: Actor, name: string, input: unknown, options: CallOptions | undefined): Promise<unknown> {
+export function callActor(
+  actor: Actor,
+  name: string,
+  input: unknown,
+  options: CallOptions | undefined,
+): Promise<unknown> {
   const entry = actor.behaviour.calls.get(name)
   if (entry === undefined) return refused(unknownMessage(actor, 'call', name))
   const timeout = options?.timeout ?? 5_000
-  if (typeof timeout !== 'number' || !(timeout >= 0)) return refused(new RuntimeError('BAD_OPTION', `timeout: expected milliseconds of 0 or more, got ${show(timeout)}`))
+  const wrong = msError(timeout, 'timeout')
+  if (wrong !== undefined) return refused(wrong)
   const owner = currentOwner()
   if (owner !== undefined) {
     if (owner.fenced) return refused(deadCaller(actor, owner.name))
-    if (owner === actor.token && actor.busy) return refused(new RuntimeError('CALLING_SELF', `${actor.name}.${name}: an actor cannot call itself while it handles a message, it would wait for itself`))
+    if (owner === actor.token && actor.busy)
+      return refused(
+        new RuntimeError(
+          'CALLING_SELF',
+          `${actor.name}.${name}: an actor cannot call itself while it handles a message, it would wait for itself`,
+        ),
+      )
   }
   const call = new Call(actor, name, timeout)
   if (actor.reason !== null) call.fail(actor.reason, 'NOPROC')
   else if (!actor.post(new Message(entry, input, call))) {
-    call.reject(new RuntimeError('MAILBOX_FULL', `${actor.name}.${name}: ${actor.backlog} messages are waiting already`, { retryable: true, data: { sent: false } }))
+    call.reject(
+      new RuntimeError(
+        'MAILBOX_FULL',
+        `${actor.name}.${name}: ${actor.backlog} messages are waiting already`,
+        { retryable: true, data: { sent: false } },
+      ),
+    )
   }
   return call.promise
 }
 
 function stopActor(actor: Actor, ref: ProcessRef, reason: ExitReason, timeout: number): Promise<ExitReason> {
-  if (!ref.alive) return refused(new RuntimeError('NOPROC', `stop: ${actor.name} has already ended`))
+  try {
+    checkReason(reason, 'stop')
+    fence(actor)
+    const wrong = msError(timeout, 'timeout')
+    if (wrong !== undefined) throw wrong
+    if (!ref.alive) throw new RuntimeError('NOPROC', `stop: ${actor.name} has already ended`)
+  } catch (error) {
+    return refused(error)
+  }
   const { clock } = actor.tree
-  return new Promise((resolve, reject) => {
+  const stopped = new Promise<ExitReason>((resolve, reject) => {
     const expired = (): void => {
       unwatch()
-      reject(new RuntimeError('TIMEOUT', `stop: ${actor.name} did not end within ${timeout} ms`, { data: actor.doing() }))
+      reject(
+        new RuntimeError('TIMEOUT', `stop: ${actor.name} did not end within ${timeout} ms`, {
+          data: actor.doing(),
+        }),
+      )
     }
     const timer = timeout === Number.POSITIVE_INFINITY ? undefined : clock.setTimeout(expired, timeout)
     const unwatch = ref.onExit((ended) => {
@@ -182,20 +224,27 @@ function stopActor(actor: Actor, ref: ProcessRef, reason: ExitReason, timeout: n
     })
     actor.stopWith(reason)
   })
+  return handled(stopped)
 }
 
 /** Refuses effects of code that runs in the scope of a dead incarnation, and counts them. */
-function fence(actor: Actor): void {
+export function fence(target: Process): void {
   const owner = currentOwner()
-  if (owner?.fenced === true) throw deadCaller(actor, owner.name)
+  if (owner?.fenced === true) throw deadCaller(target, owner.name)
 }
 
-function deadCaller(actor: Actor, name: string): RuntimeError {
-  actor.tree.refused += 1
-  return new RuntimeError('ACTOR_DEAD', `${name} has ended: what it still does has no effect on ${actor.name}`)
+function deadCaller(target: Process, name: string): RuntimeError {
+  target.tree.refused += 1
+  return new RuntimeError(
+    'ACTOR_DEAD',
+    `${name} has ended: what it still does has no effect on ${target.name}`,
+  )
 }
 
 function unknownMessage(actor: Actor, kind: 'call' | 'cast', name: unknown): RuntimeError {
   const known = [...(kind === 'call' ? actor.behaviour.calls : actor.behaviour.casts).keys()]
-  return new RuntimeError('BAD_MESSAGE', `${actor.name}: expected a ${kind} among [${known.join(', ')}], got ${show(name)}`)
+  return new RuntimeError(
+    'BAD_MESSAGE',
+    `${actor.name}: expected a ${kind} among [${known.join(', ')}], got ${show(name)}`,
+  )
 }

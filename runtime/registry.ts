@@ -1,10 +1,12 @@
+import type { Actor } from './actor.js'
 import type { Behaviour, Handlers } from './behaviour.js'
-import type { Clock } from './clock.js'
+import { type Clock, msError, systemClock } from './clock.js'
 import { RuntimeError, show } from './errors.js'
-import { type ExitReason, noproc } from './exit.js'
-import { goneError, type NameState, NamedRef } from './named-ref.js'
+import type { ExitReason } from './exit.js'
+import { goneError, type NameState, NamedRef, notUpError } from './named-ref.js'
 import type { Process } from './process.js'
-import { type ActorRef, type ProcessRef, processOf } from './ref.js'
+import { handled } from './promise.js'
+import { type ActorRef, fence, type ProcessRef, processOf } from './ref.js'
 import { type Slot, slotThatDecides } from './slot.js'
 
 interface NameEntry {
@@ -27,21 +29,33 @@ export class Registry {
   readonly #entries = new Map<string, NameEntry>()
   readonly #ended = new Set<string>()
 
-  /** Gives a living process a name, until it ends. Throws ALREADY_STARTED (`data.ref` has it) or NOPROC. */
+  /**
+   * Gives a living actor a name, until it ends; up at once, or when its `init` is done. Throws ALREADY_STARTED (`data.ref` has
+   * it), NOPROC, BAD_OPTION for what is no actor, or ACTOR_DEAD when a dead incarnation asks.
+   */
   register(name: string, ref: ProcessRef): void {
     const process = processOf(ref)
-    if (process.reason !== null) throw new RuntimeError('NOPROC', `register ${show(name)}: ${process.name} has ended`)
+    if (process.kind === 'task')
+      throw new RuntimeError(
+        'BAD_OPTION',
+        `register ${show(name)}: expected a reference to an actor, got a task`,
+      )
+    if (process.reason !== null)
+      throw new RuntimeError('NOPROC', `register ${show(name)}: ${process.name} has ended`)
+    fence(process)
     this.claim(name, process)
-    this.rise(name, process)
+    if ((process as Actor).phase !== 'starting') this.rise(name, process)
   }
 
-  /** Takes a name back from its living holder; unknown names are ignored. */
+  /** Takes a name back from its living holder: nobody has it then, as if it had never been; unknown names are ignored. */
   unregister(name: string): void {
     const entry = this.#entries.get(name)
     if (entry?.process == null) return
+    fence(entry.process)
     const names = entry.process.belongings?.names
     names?.splice(names.indexOf(name), 1)
-    this.#end(name, entry, noproc)
+    this.#entries.delete(name)
+    this.#wake(entry)
   }
 
   /** The actor that holds the name now, also while it starts; undefined when there is none (OTP: whereis). */
@@ -67,20 +81,24 @@ export class Registry {
    * A reference by name, typed by the behaviour that is expected behind it: `registry.named<typeof counter>('counter')`. It finds
    * the current incarnation at every send, and waits for the next one while that is being started.
    */
-  named<B>(name: string): B extends Behaviour<infer _S, infer _I, infer Calls, infer Casts> ? NamedRef<Calls, Casts> : NamedRef {
+  named<B>(
+    name: string,
+  ): B extends Behaviour<infer _S, infer _I, infer Calls, infer Casts> ? NamedRef<Calls, Casts> : NamedRef {
     return new NamedRef<Handlers<never>, Handlers<never>>(this, name) as never
   }
 
   /**
    * Resolves with the actor once the name is up. Rejects with NOPROC (nobody has it, nobody starts it), GAVE_UP (it ended for
-   * good; `data.reason`) or TIMEOUT after `timeout` ms (default 5000).
+   * good; `data.reason`) or TIMEOUT after `timeout` ms (default 5000) of the clock of the tree that starts it.
    */
-  whenUp(name: string, timeout = 5_000, clock?: Clock): Promise<ActorRef> {
-    return new Promise((resolve, reject) => {
-      const timers = clock ?? { setTimeout, clearTimeout: (timer: unknown) => clearTimeout(timer as NodeJS.Timeout) }
+  whenUp(name: string, timeout = 5_000): Promise<ActorRef> {
+    const up = new Promise<ActorRef>((resolve, reject) => {
+      const wrong = msError(timeout, 'timeout')
+      if (wrong !== undefined) return reject(wrong)
+      const clock = this.clockOf(name)
       let timer: unknown
       const finish = (): void => {
-        timers.clearTimeout(timer)
+        if (timer !== undefined) clock.clearTimeout(timer)
         this.#entries.get(name)?.waiters?.delete(look)
       }
       const look = (): void => {
@@ -90,27 +108,32 @@ export class Registry {
         if (known.state === 'up') resolve(known.ref)
         else reject(goneError(name, known))
       }
-      if (Number.isFinite(timeout)) {
-        timer = timers.setTimeout(() => {
-          finish()
-          reject(new RuntimeError('TIMEOUT', `${show(name)} was not up within ${timeout} ms`, { retryable: true }))
-        }, timeout)
+      const expire = (): void => {
+        finish()
+        reject(notUpError(name, timeout))
       }
-      const entry = this.#entries.get(name)
-      if (entry !== undefined) {
-        entry.waiters ??= new Set()
-        entry.waiters.add(look)
-      }
-      look()
+      if (this.state(name).state !== 'starting') return look()
+      if (Number.isFinite(timeout)) timer = clock.setTimeout(expire, timeout)
+      this.#await(name, look)
     })
+    return handled(up)
+  }
+
+  /** For the runtime: the clock of the tree that has a name, or will have it; the machine's when there is none. */
+  clockOf(name: string): Clock {
+    const entry = this.#entries.get(name)
+    return (entry?.process ?? entry?.slot?.supervisor)?.tree.clock ?? systemClock
   }
 
   /** For the runtime: throws unless a process that is about to start could take the name. */
   vacancy(name: string): void {
-    if (typeof name !== 'string' || name === '') throw new RuntimeError('BAD_OPTION', `name: expected a non-empty string, got ${show(name)}`)
+    if (typeof name !== 'string' || name === '')
+      throw new RuntimeError('BAD_OPTION', `name: expected a non-empty string, got ${show(name)}`)
     const entry = this.#entries.get(name)
     if (entry?.process != null) {
-      throw new RuntimeError('ALREADY_STARTED', `${show(name)} is the name of a living process already`, { data: { ref: entry.process.ref } })
+      throw new RuntimeError('ALREADY_STARTED', `${show(name)} is the name of a living process already`, {
+        data: { ref: entry.process.ref },
+      })
     }
   }
 
@@ -155,6 +178,13 @@ export class Registry {
     if (entry === undefined || entry.process !== null || entry.slot !== from) return
     entry.slot = to
     to.keep(name)
+  }
+
+  #await(name: string, look: () => void): void {
+    const entry = this.#entries.get(name)
+    if (entry === undefined) return
+    entry.waiters ??= new Set()
+    entry.waiters.add(look)
   }
 
   #end(name: string, entry: NameEntry, reason: ExitReason): void {

@@ -1,7 +1,8 @@
-import { type Behaviour, type Handlers } from './behaviour.js'
-import { refused } from './call.js'
+import type { Behaviour, Handlers } from './behaviour.js'
 import { ActorContext } from './context.js'
+import { RuntimeError, show } from './errors.js'
 import { type LogOptions, logReports } from './log.js'
+import { handled } from './promise.js'
 import type { ActorRef } from './ref.js'
 import { type StartArgs, type StartOptions, startProcess } from './start.js'
 import { Tree, type TreeOptions } from './tree.js'
@@ -18,19 +19,16 @@ export function startActor<State, Input, Calls extends Handlers<State>, Casts ex
   ...args: StartArgs<Input, RootOptions>
 ): Promise<ActorRef<Calls, Casts>> {
   const [input, options] = args
-  return startRoot(behaviour, input, options) as Promise<ActorRef<Calls, Casts>>
+  return handled(startRoot(behaviour, input, options)) as Promise<ActorRef<Calls, Casts>>
 }
 
 /** Starts the root of a tree: makes what the tree shares, and takes it down again when the start fails. */
 export async function startRoot(behaviour: unknown, input: unknown, options: RootOptions = {}): Promise<ActorRef> {
-  let tree: Tree
+  if (typeof options !== 'object' || options === null) throw badOptions(options)
+  const tree = new Tree(options, (actor) => new ActorContext(actor))
+  let detach = (): void => {}
   try {
-    tree = new Tree(options, (actor) => new ActorContext(actor))
-  } catch (error) {
-    return refused(error)
-  }
-  const detach = logReports({ logger: options.logger, tree: tree.id })
-  try {
+    detach = logReports({ logger: options.logger, tree: tree.id })
     const root = await startProcess(tree, null, behaviour, input, options)
     root.onExit(() => setImmediate(detach))
     return root
@@ -39,4 +37,19 @@ export async function startRoot(behaviour: unknown, input: unknown, options: Roo
     setImmediate(detach)
     throw error
   }
+}
+
+/** Takes the options of a supervisor at the root of a tree apart: its own, and those of the whole tree. Throws BAD_OPTION. */
+export function splitOptions(options: TreeOptions & LogOptions): { own: object; treeWide: RootOptions } {
+  if (typeof options !== 'object' || options === null) throw badOptions(options)
+  const { clock, registry, unowned, logger, ...own } = options
+  const treeWide: RootOptions = { logger }
+  if (clock !== undefined) treeWide.clock = clock
+  if (registry !== undefined) treeWide.registry = registry
+  if (unowned !== undefined) treeWide.unowned = unowned
+  return { own, treeWide }
+}
+
+function badOptions(got: unknown): RuntimeError {
+  return new RuntimeError('BAD_OPTION', `options: expected an object, got ${show(got)}`)
 }

@@ -38,7 +38,7 @@ export class Scheduler {
     this.#scheduled = true
     // The turn is spent: the event loop comes first.
     if (this.#refilling && this.#left <= 0) return
-    tick.then(this.#turn)
+    void tick.then(this.#turn)
   }
 
   /**

@@ -44,6 +44,6 @@ export class Slot {
 /** The nearest place above a dead process whose supervisor still lives and may start it, or what it was part of, again. */
 export function slotThatDecides(process: Process): Slot | null {
   let slot = process.slot
-  while (slot !== null && slot.returns && slot.supervisor.reason !== null) slot = slot.supervisor.slot
+  while (slot?.returns && slot.supervisor.reason !== null) slot = slot.supervisor.slot
   return slot?.returns === true ? slot : null
 }

@@ -119,7 +119,10 @@ function initFailed(actor: Actor, error: unknown): Promise<never> {
     actor.end(crash(error))
   }
   const message = `${actor.name}: init failed: ${messageOf(error)}`
-  return notStarted(actor, new RuntimeError('START_FAILED', message, { cause: error, data: { reason: actor.reason } }))
+  return notStarted(
+    actor,
+    new RuntimeError('START_FAILED', message, { cause: error, data: { reason: actor.reason } }),
+  )
 }
 
 function endedEarly(actor: Actor): Promise<never> {
@@ -140,13 +143,23 @@ function notStarted({ released }: Actor, error: RuntimeError): Promise<never> {
   )
 }
 
+/** Throws BAD_BEHAVIOUR unless `defineActor` made it. */
+export function checkBehaviour(behaviour: unknown): void {
+  const made =
+    typeof behaviour === 'object' && behaviour !== null && 'definition' in behaviour && 'calls' in behaviour
+  if (!made)
+    throw new RuntimeError('BAD_BEHAVIOUR', `expected what defineActor returns, got ${show(behaviour)}`)
+}
+
 function checkStart(behaviour: unknown, options: StartOptions): void {
-  const made = typeof behaviour === 'object' && behaviour !== null && 'definition' in behaviour && 'calls' in behaviour
+  checkBehaviour(behaviour)
   if (typeof options !== 'object' || options === null)
     throw new RuntimeError('BAD_OPTION', `options: expected an object, got ${show(options)}`)
-  if (!made) throw new RuntimeError('BAD_BEHAVIOUR', `expected what defineActor returns, got ${show(behaviour)}`)
   const { startTimeout } = options
   if (startTimeout !== undefined && !(typeof startTimeout === 'number' && startTimeout > 0)) {
-    throw new RuntimeError('BAD_OPTION', `startTimeout: expected milliseconds above 0, got ${show(startTimeout)}`)
+    throw new RuntimeError(
+      'BAD_OPTION',
+      `startTimeout: expected milliseconds above 0, got ${show(startTimeout)}`,
+    )
   }
 }

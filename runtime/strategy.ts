@@ -24,13 +24,20 @@ export interface RestartPlan<Child> {
 }
 
 /** What a strategy does about the end of `failed`, given all children in start order. */
-export function restartPlan<Child>(strategy: Strategy, order: readonly Child[], failed: Child): RestartPlan<Child> {
+export function restartPlan<Child>(
+  strategy: Strategy,
+  order: readonly Child[],
+  failed: Child,
+): RestartPlan<Child> {
   return plans[strategy](order, failed) as RestartPlan<Child>
 }
 
 const plans: Record<Strategy, (order: readonly unknown[], failed: unknown) => RestartPlan<unknown>> = {
   one_for_one: (_, failed) => ({ stop: [], start: [failed] }),
-  one_for_all: (order, failed) => ({ stop: order.filter((child) => child !== failed).reverse(), start: [...order] }),
+  one_for_all: (order, failed) => ({
+    stop: order.filter((child) => child !== failed).reverse(),
+    start: [...order],
+  }),
   rest_for_one: (order, failed) => {
     const from = order.indexOf(failed)
     return { stop: order.slice(from + 1).reverse(), start: order.slice(from) }

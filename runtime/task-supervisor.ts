@@ -1,25 +1,23 @@
+import type { Actor } from './actor.js'
 import { type Behaviour, behaviourOf } from './behaviour.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from './child-spec.js'
+import { currentOwner } from './containment.js'
 import type { ActorContext } from './context.js'
 import { RuntimeError, show } from './errors.js'
 import { kill, shutdown } from './exit.js'
-import { link, type Process } from './process.js'
-import { type ActorRef, type ProcessRef, processOf } from './ref.js'
+import { handled } from './promise.js'
+import { type ActorRef, ProcessRef, processOf } from './ref.js'
+import { readTaskSupervisorOptions, type TaskSupervisorOptions } from './supervisor-options.js'
 import { Task, type TaskContext } from './task.js'
-
-/** What a task supervisor is made of. */
-export interface TaskSupervisorOptions {
-  /** Shown in trees, reports and errors. Default `task_supervisor`. */
-  name?: string
-  /** Tasks at once; more are refused with MAX_CHILDREN. Default Infinity. */
-  maxChildren?: number
-}
 
 /** How one task is started. */
 export interface TaskOptions {
   /** Shown in trees and reports. Default `task`. */
   name?: string
-  /** A process that shares the task's fate: it crashes with the task, unless it traps exits, and the task ends with it. */
+  /**
+   * A process that shares the task's fate: it crashes with the task, unless it traps exits, and the task ends with it, however
+   * it ends.
+   */
   link?: ProcessRef
   /** Milliseconds the task may take before it is killed. Default: no limit. */
   timeout?: number
@@ -39,52 +37,73 @@ export interface TaskRef<T> {
   cancel(): void
 }
 
+/** What a task supervisor knows: its tasks tell it nothing, they only count. */
+interface TaskSupervisorState {
+  running: number
+}
+
 /** Runs functions as supervised processes that are never restarted (Elixir: Task.Supervisor). */
 export class TaskSupervisor {
   /** The supervisor as a process. */
   readonly ref: ActorRef
   readonly #maxChildren: number
-  readonly #process: Process
+  readonly #actor: Actor
 
   constructor(ref: ActorRef, maxChildren: number) {
     this.ref = ref
     this.#maxChildren = maxChildren
-    this.#process = processOf(ref)
+    this.#actor = processOf(ref) as Actor
   }
 
   /** How many tasks run. */
   get running(): number {
-    return this.#process.links?.size ?? 0
+    return (this.#actor.state as TaskSupervisorState | undefined)?.running ?? 0
   }
 
-  /** Runs `fn` at once as a task. Throws MAX_CHILDREN, or NOPROC when the supervisor has ended. */
+  /**
+   * Runs `fn` at once as a task. Throws MAX_CHILDREN, BAD_OPTION, NOPROC when the supervisor has ended, ACTOR_DEAD when the
+   * caller is a dead incarnation.
+   */
   start<T>(fn: (ctx: TaskContext) => T | Promise<T>, options: TaskOptions = {}): TaskRef<T> {
-    const { name = 'task', timeout = Number.POSITIVE_INFINITY, report = true } = options
-    const supervisor = this.#process
-    if (supervisor.reason !== null) throw new RuntimeError('NOPROC', `${this.ref.name} has ended`, { retryable: true })
-    if (this.running >= this.#maxChildren) {
-      throw new RuntimeError('MAX_CHILDREN', `${this.ref.name}: ${this.running} tasks are running already`, { retryable: true, data: { maxChildren: this.#maxChildren } })
-    }
+    const { name = 'task', timeout = Number.POSITIVE_INFINITY, report = true, link: linked } = options
+    checkTask(fn, { name, timeout, link: linked })
+    this.#admit()
+    const supervisor = this.#actor
+    const { clock } = supervisor.tree
+    const state = supervisor.state as TaskSupervisorState
+    state.running += 1
     const task = new Task(supervisor.tree, supervisor, name, report)
-    if (options.link !== undefined) link(task, processOf(options.link))
+    if (linked !== undefined) task.share(processOf(linked))
     const result = new Promise<T>((resolve, reject) => {
-      const { clock } = supervisor.tree
-      const timer = Number.isFinite(timeout) ? clock.setTimeout(() => task.signal(null, kill), timeout) : undefined
+      const limited = Number.isFinite(timeout) && task.reason === null
+      const timer = limited ? clock.setTimeout(() => task.signal(null, kill), timeout) : undefined
       task.run(fn, (end) => {
+        state.running -= 1
         if (timer !== undefined) clock.clearTimeout(timer)
         if (end.type === 'value') resolve(end.value as T)
         else reject(end.error)
       })
     })
-    result.catch(() => {})
-    return { ref: task.ref, result, cancel: () => task.signal(null, shutdown) }
+    return { ref: task.ref, result: handled(result), cancel: () => task.signal(null, shutdown) }
+  }
+
+  #admit(): void {
+    const owner = currentOwner()
+    if (owner?.fenced === true) {
+      this.#actor.tree.refused += 1
+      throw new RuntimeError('ACTOR_DEAD', `${owner.name} has ended: it starts no task on ${this.ref.name}`)
+    }
+    if (!this.ref.alive) throw new RuntimeError('NOPROC', `${this.ref.name} has ended`, { retryable: true })
+    if (this.running < this.#maxChildren) return
+    const message = `${this.ref.name}: ${this.running} tasks are running already`
+    throw new RuntimeError('MAX_CHILDREN', message, { retryable: true, data: { maxChildren: this.#maxChildren } })
   }
 }
 
 /** The child spec of a task supervisor; its start hands out the TaskSupervisor as `extra`. Throws BAD_OPTION. */
 export function taskSupervisorSpec(options: TaskSupervisorOptions = {}, overrides: ChildOverrides = {}): ChildSpec {
-  const { maxChildren = Number.POSITIVE_INFINITY } = options
-  const spec = childSpec(taskSupervisorBehaviour(options) as Behaviour<unknown, undefined>, undefined, overrides)
+  const { behaviour, maxChildren } = taskSupervisorBehaviour(options)
+  const spec = childSpec(behaviour, undefined, overrides)
   return {
     ...spec,
     async start(ctx) {
@@ -95,13 +114,32 @@ export function taskSupervisorSpec(options: TaskSupervisorOptions = {}, override
 }
 
 /** Starts a task supervisor as a linked child of the actor that asks. Rejects with BAD_OPTION. */
-export async function startTaskSupervisor(ctx: ActorContext, options: TaskSupervisorOptions = {}): Promise<TaskSupervisor> {
-  const { maxChildren = Number.POSITIVE_INFINITY } = options
-  return new TaskSupervisor(await ctx.start(taskSupervisorBehaviour(options) as Behaviour<unknown, undefined>), maxChildren)
+export function startTaskSupervisor(ctx: ActorContext, options: TaskSupervisorOptions = {}): Promise<TaskSupervisor> {
+  return handled(startLinked(ctx, options))
 }
 
-function taskSupervisorBehaviour({ name = 'task_supervisor', maxChildren = Number.POSITIVE_INFINITY }: TaskSupervisorOptions) {
-  if (typeof name !== 'string' || name === '') throw new RuntimeError('BAD_OPTION', `name: expected a non-empty string, got ${show(name)}`)
-  if (!(typeof maxChildren === 'number' && maxChildren >= 0)) throw new RuntimeError('BAD_OPTION', `maxChildren: expected a number of 0 or more, got ${show(maxChildren)}`)
-  return behaviourOf({ name, trapExit: true, stray: 'report', init: () => ({}) }, 'supervisor')
+async function startLinked(ctx: ActorContext, options: TaskSupervisorOptions): Promise<TaskSupervisor> {
+  const { behaviour, maxChildren } = taskSupervisorBehaviour(options)
+  return new TaskSupervisor(await ctx.start(behaviour), maxChildren)
+}
+
+function taskSupervisorBehaviour(options: TaskSupervisorOptions): {
+  behaviour: Behaviour<unknown, undefined>
+  maxChildren: number
+} {
+  const { name, maxChildren } = readTaskSupervisorOptions(options)
+  const init = (): TaskSupervisorState => ({ running: 0 })
+  const behaviour = behaviourOf({ name, trapExit: true, stray: 'report', init }, 'supervisor')
+  return { behaviour: behaviour as Behaviour<unknown, undefined>, maxChildren }
+}
+
+function checkTask(fn: unknown, { name, timeout, link }: { name: unknown; timeout: unknown; link: unknown }): void {
+  if (typeof fn !== 'function') throw bad('fn', 'a function', fn)
+  if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
+  if (!(typeof timeout === 'number' && timeout >= 0)) throw bad('timeout', 'milliseconds of 0 or more', timeout)
+  if (link !== undefined && !(link instanceof ProcessRef)) throw bad('link', 'the reference of a process', link)
+}
+
+function bad(field: string, expected: string, got: unknown): RuntimeError {
+  return new RuntimeError('BAD_OPTION', `task: ${field}: expected ${expected}, got ${show(got)}`, { data: { field } })
 }

@@ -1,8 +1,8 @@
+import { exitedError } from './call.js'
 import { runIn } from './containment.js'
 import { ProcessContext } from './context.js'
-import { exitedError } from './call.js'
-import { crash, type ExitReason, normal } from './exit.js'
-import { Process } from './process.js'
+import { crash, type ExitReason, type ExitRequest, normal, shutdown } from './exit.js'
+import { link, Process } from './process.js'
 import { isPromise } from './promise.js'
 import { ProcessRef } from './ref.js'
 import type { Tree } from './tree.js'
@@ -16,6 +16,7 @@ export class Task extends Process {
   readonly kind = 'task'
   readonly #report: boolean
   #settle: ((settled: TaskEnd) => void) | null = null
+  #sharer: Process | null = null
 
   constructor(tree: Tree, parent: Process, name: string, report: boolean) {
     super(tree, parent, name)
@@ -33,12 +34,24 @@ export class Task extends Process {
 
   protected trapped(): void {}
 
+  /** Links it with the process it works for; unlike a plain link, that one's normal end is the task's end, too. */
+  share(other: Process): void {
+    this.#sharer = other
+    link(this, other)
+  }
+
+  override signal(from: Process | null, request: ExitRequest): void {
+    super.signal(from, request.type === 'normal' && from !== null && from === this.#sharer ? shutdown : request)
+  }
+
   stopWith(reason: ExitReason): void {
     this.end(reason)
   }
 
   /** Runs `fn` at once in the task's scope and calls `settle` exactly once: with its value, its error, or how the task was ended. */
   run(fn: (ctx: TaskContext) => unknown, settle: (settled: TaskEnd) => void): void {
+    // The process it is linked with may have been gone.
+    if (this.reason !== null) return settle(this.#ended(this.reason))
     this.#settle = settle
     try {
       const result = runIn(this.token, fn, new TaskContext(this), null)
@@ -52,7 +65,7 @@ export class Task extends Process {
   protected onEnd(reason: ExitReason): void {
     const settle = this.#settle
     this.#settle = null
-    if (settle !== null) settle({ type: 'ended', error: reason.type === 'crash' ? reason.error : exitedError('EXITED', this.name, 'result', reason) })
+    if (settle !== null) settle(this.#ended(reason))
   }
 
   #done(value: unknown): void {
@@ -67,6 +80,10 @@ export class Task extends Process {
     if (this.reason !== null) return
     if (this.#report) this.reportCrash(crash(error), 'task')
     this.end(crash(error))
+  }
+
+  #ended(reason: ExitReason): TaskEnd {
+    return { type: 'ended', error: reason.type === 'crash' ? reason.error : exitedError('EXITED', this.name, 'result', reason) }
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Actor } from './actor.js'
-import { RuntimeError, show } from './errors.js'
+import { msError } from './clock.js'
 
 /** One delayed message of one incarnation (OTP: timer reference). */
 export class TimerRef {
@@ -9,14 +9,15 @@ export class TimerRef {
   #waiting = true
 
   constructor(actor: Actor, ms: number, payload: unknown) {
-    if (typeof ms !== 'number' || !(ms >= 0)) throw new RuntimeError('BAD_OPTION', `sendAfter: expected milliseconds of 0 or more, got ${show(ms)}`)
+    const wrong = msError(ms, 'sendAfter')
+    if (wrong !== undefined) throw wrong
     const { clock } = actor.tree
     this.#actor = actor
     this.#at = clock.now() + ms
     actor.own.timers.add(this)
     this.#timer = clock.setTimeout(() => {
       this.#forget()
-      actor.timer(payload)
+      actor.inform('timer', payload)
     }, ms)
   }
 

@@ -5,7 +5,7 @@ import { contain, type ContainedTree, nextTreeId, type StrayKind } from './conta
 import { Deadlines } from './deadlines.js'
 import { emit } from './events.js'
 import { RuntimeError } from './errors.js'
-import { crash } from './exit.js'
+import { crash, type ExitReason } from './exit.js'
 import type { Process } from './process.js'
 import { Registry } from './registry.js'
 import { Scheduler } from './scheduler.js'
@@ -36,6 +36,7 @@ export class Tree implements ContainedTree {
   readonly #release: () => void
   #root: Process | null = null
   #lastProcess = 0
+  readonly #signals: (() => void)[] = []
   /** Stray errors that belonged to nobody: the tree goes on, but something in this process of Node is broken. */
   strays = 0
   /** Effects of dead incarnations that were refused. */
@@ -59,6 +60,18 @@ export class Tree implements ContainedTree {
     this.#root = root
   }
 
+  /** Passes an exit on to a linked process, one after the other: a long chain of links would overflow the stack. */
+  pass(from: Process, to: Process, reason: ExitReason): void {
+    const signals = this.#signals
+    signals.push(() => to.signal(from, reason))
+    if (signals.length > 1) return
+    try {
+      for (let i = 0; i < signals.length; i++) signals[i]?.()
+    } finally {
+      signals.length = 0
+    }
+  }
+
   /** The root has ended. Containment stays for one more turn, in which the last rejections come to light. */
   fell(): void {
     setImmediate(this.#release)
@@ -71,14 +84,25 @@ export class Tree implements ContainedTree {
   unowned(error: unknown, kind: StrayKind): void {
     this.strays += 1
     const stop = this.#unowned === 'stop'
-    emit('stray', () => ({ tree: this.id, error, kind, owner: undefined, outcome: stop ? 'stopped' : 'reported' }))
+    emit('stray', () => ({
+      tree: this.id,
+      error,
+      kind,
+      owner: undefined,
+      outcome: stop ? 'stopped' : 'reported',
+    }))
     if (stop) this.#root?.stopWith(crash(error))
   }
 }
 
 function readClock(clock: Clock | undefined): Clock {
   if (clock === undefined) return systemClock
-  if (typeof clock?.now === 'function' && typeof clock.setTimeout === 'function' && typeof clock.clearTimeout === 'function') return clock
+  if (
+    typeof clock?.now === 'function' &&
+    typeof clock.setTimeout === 'function' &&
+    typeof clock.clearTimeout === 'function'
+  )
+    return clock
   throw new RuntimeError('BAD_OPTION', 'clock: expected an object with now, setTimeout and clearTimeout')
 }
 

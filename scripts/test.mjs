@@ -1,5 +1,6 @@
-// npm test, second half: transpiles the sources and runs each test file in its own process, two at a time.
-//   node scripts/test.mjs [--coverage] [--trace-leaks] [--root folder] [part of a path ...]
+// npm test: transpiles the sources and runs each test file in its own process, two at a time; with --check after the checks.
+//   node scripts/test.mjs [--check] [--coverage] [--trace-leaks] [--root folder] [part of a path ...]
+import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
@@ -18,6 +19,7 @@ async function main() {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
     options: {
+      check: { type: 'boolean', default: false },
       coverage: { type: 'boolean', default: false },
       'trace-leaks': { type: 'boolean', default: false },
       root: { type: 'string', default: repository },
@@ -25,10 +27,16 @@ async function main() {
   })
   const root = resolve(values.root)
   const start = performance.now()
+  const checked = !values.check || check(root)
   const broken = await transpile(root)
   const files = selectFiles(root, positionals)
   const outcomes = files.length === 0 ? [] : await runAll(root, files, values)
-  return summarize({ root, broken, outcomes, positionals, seconds: (performance.now() - start) / 1000 })
+  return summarize({ checked, broken, outcomes, positionals, seconds: (performance.now() - start) / 1000 })
+}
+
+function check(root) {
+  const script = join(repository, 'scripts', 'check.mjs')
+  return spawnSync(process.execPath, [script, '--root', root], { stdio: 'inherit' }).status === 0
 }
 
 /** Files with a raised time limit come first, so that the longest does not start last. */
@@ -93,14 +101,15 @@ function printFile(path, { passed, failed, tests, skipped, problems, output, ms 
   console.log(output.trimEnd().replace(/^/gm, '     | '))
 }
 
-function summarize({ broken, outcomes, positionals, seconds }) {
+function summarize({ checked, broken, outcomes, positionals, seconds }) {
   const sum = (key) => outcomes.reduce((total, outcome) => total + outcome[key], 0)
   for (const { text } of broken) console.log(`does not parse: ${text}`)
   // With a filter, someone else's broken file is only named: a test that imports it fails by itself.
   const unparsed = positionals.length === 0 ? broken.length : 0
   const nothing = outcomes.length === 0
   if (nothing) console.log(`no test file matches ${positionals.join(' ') || 'test/**/*.test.ts'}`)
-  const failed = sum('failed') + unparsed + (nothing ? 1 : 0)
+  if (!checked) console.log('failed: the check, see above')
+  const failed = sum('failed') + unparsed + (nothing ? 1 : 0) + (checked ? 0 : 1)
   const bad = outcomes.filter((outcome) => outcome.failed > 0).map(({ path }) => path)
   if (bad.length > 0) console.log(`\nfailed files:\n  ${bad.sort().join('\n  ')}`)
   const skipped = outcomes.reduce((total, outcome) => total + outcome.skipped.length, 0)

@@ -5,8 +5,7 @@ import { makeProject, type Outcome, runNode } from '../support/project.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 
-const test = suite('check')
-const patient = { timeout: 20_000 }
+const test = suite('check', { timeout: 20_000 })
 
 async function check(t: TestContext, files: Record<string, string>, ...args: string[]): Promise<Outcome> {
   const project = makeProject(t, files)
@@ -180,22 +179,18 @@ test('a folder as argument keeps to the problems of that folder', async (t) => {
   assert.match(outcome.output, 'server/b.ts:1 let at module level')
 })
 
-test(
-  'a type error is named by file and line, and a type test that no longer fails is one',
-  async (t) => {
-    const files = {
-      'tsconfig.json': readFileSync(inRoot('tsconfig.json'), 'utf8'),
-      'runtime/a.ts': `export const a: string[] = ['a']\nexport const b: string = a[0]\n`,
-      'test/types/a.ts': `import { a } from '../../runtime/a.js'\n// @ts-expect-error: a holds texts\na.push('text')\n`,
-    }
-    const outcome = await check(t, files, '--only', 'types')
-    assert.is(outcome.code, 1)
-    assert.match(outcome.output, /^runtime\/a\.ts:2:14 error TS2322/m)
-    assert.match(outcome.output, /^test\/types\/a\.ts:2:1 error TS2578/m)
-    assert.match(outcome.output, 'check types: 2 problems')
-  },
-  patient,
-)
+test('a type error is named by file and line, and a type test that no longer fails is one', async (t) => {
+  const files = {
+    'tsconfig.json': readFileSync(inRoot('tsconfig.json'), 'utf8'),
+    'runtime/a.ts': `export const a: string[] = ['a']\nexport const b: string = a[0]\n`,
+    'test/types/a.ts': `import { a } from '../../runtime/a.js'\n// @ts-expect-error: a holds texts\na.push('text')\n`,
+  }
+  const outcome = await check(t, files, '--only', 'types')
+  assert.is(outcome.code, 1)
+  assert.match(outcome.output, /^runtime\/a\.ts:2:14 error TS2322/m)
+  assert.match(outcome.output, /^test\/types\/a\.ts:2:1 error TS2578/m)
+  assert.match(outcome.output, 'check types: 2 problems')
+})
 
 test('lint and format problems are named, and --fix repairs what can be repaired', async (t) => {
   const files = {

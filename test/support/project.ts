@@ -1,10 +1,12 @@
-import { spawn } from 'node:child_process'
+import { type StdioOptions, spawn } from 'node:child_process'
 import { copyFileSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { inRoot } from './root.js'
 import type { TestContext } from './suite.js'
 
+const aboutNpmRun =
+  /^(?:npm_(?:package|lifecycle)_|npm_(?:command|execpath)$|npm_config_local_prefix$|INIT_CWD$)/
 const suiteFiles = ['suite', 'report', 'strays', 'leaks']
 
 /** What a program said and how it ended. */
@@ -31,16 +33,23 @@ export function makeProject(t: Pick<TestContext, 'after'>, files: Record<string,
 
 /** Runs `node` with the given arguments to its end, or kills it when `signal` aborts; stdout and stderr arrive as one text. */
 export function runNode(args: readonly string[], cwd: string, signal: AbortSignal): Promise<Outcome> {
+  return run(process.execPath, args, cwd, signal)
+}
+
+/** Like `runNode`, for any command. What npm tells its scripts about itself is not passed on. */
+export function run(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  signal: AbortSignal,
+): Promise<Outcome> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, args, {
-      cwd,
-      signal,
-      killSignal: 'SIGKILL',
-      stdio: ['ignore', 'pipe', 'pipe'],
-    })
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !aboutNpmRun.test(name)))
+    const stdio: StdioOptions = ['ignore', 'pipe', 'pipe']
+    const child = spawn(command, args, { cwd, env, signal, killSignal: 'SIGKILL', stdio })
     const chunks: Buffer[] = []
-    child.stdout.on('data', (chunk: Buffer) => chunks.push(chunk))
-    child.stderr.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk))
+    child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk))
     child.once('error', reject)
     child.once('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString() }))
   })

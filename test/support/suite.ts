@@ -51,12 +51,14 @@ process.on('exit', () => {
   process.exitCode = 1
 })
 
-/** Starts a suite on top of uvu: every test gets a deadline, cleanups, and fails on errors that nobody caught. */
-export function suite(area: string): Suite {
+/** Starts a suite on top of uvu: every test gets a deadline, cleanups, and fails on errors that nobody caught. `defaults` hold for all its tests. */
+export function suite(area: string, defaults: TestOptions = {}): Suite {
   const inner = uvuSuite(area)
   file.suites += 1
   const define = (promise: string, body: (t: TestContext) => unknown, options: TestOptions = {}) =>
-    inner(promise, () => runTest(`${area}: ${promise}`, body, options.timeout ?? defaultTimeout))
+    inner(promise, () =>
+      runTest(`${area}: ${promise}`, body, options.timeout ?? defaults.timeout ?? defaultTimeout),
+    )
   const skip = (promise: string, reason: string) => {
     report({ type: 'skip', name: `${area}: ${promise}`, reason })
     inner.skip()

@@ -1,0 +1,96 @@
+import type { JsonObject } from '../protocol/json.js'
+import { type Deferred, defineActor, type Refusal, refuse } from '../runtime/behaviour.js'
+import type { ActorContext } from '../runtime/context.js'
+import { processOf } from '../runtime/ref.js'
+import { TransportError } from '../transports/errors.js'
+import type { LinkNews } from '../transports/link-actor.js'
+import { DueTimer } from './actor-clock.js'
+import { callError, type ClientError, failedError } from './errors.js'
+import { receive } from './inbound.js'
+import { type ClientInput, ended, Incarnation, refused } from './incarnation.js'
+import type { Job } from './job.js'
+
+/** One client: its connection machine, and the calls that wait. Its handlers are short and never wait for anybody. */
+export const clientActor = defineActor({
+  name: 'client',
+  stray: 'report',
+  init(input: ClientInput, ctx): Incarnation {
+    const { holdings } = input
+    const state = new Incarnation(input, ctx)
+    holdings.tree = processOf(ctx.self).tree.id
+    holdings.group = processOf(ctx.self).parent?.ref
+    holdings.load = () => ({ waiting: state.calls.waiting, inFlight: state.calls.inFlight })
+    ctx.signal.addEventListener('abort', () => holdings.interrupted(ctx.signal.reason), { once: true })
+    if (holdings.closing) state.connection.send({ type: 'close' })
+    else holdings.tell(state.connection.state)
+    return state
+  },
+  call: {
+    /** Makes a call, now or as soon as there is a connection, and answers with its result. */
+    request(state: Incarnation, job: Job, ctx: ActorContext): Deferred<JsonObject> | Refusal {
+      const refusal = refusalOf(state, job)
+      if (refusal !== undefined) return refuse(refusal)
+      const reply = ctx.defer<JsonObject>()
+      state.calls.admit(job, reply, state.connection.phase === 'ready')
+      return reply
+    },
+    /** Ends the connection in an orderly way and never makes another; answers when it has ended. */
+    close(state: Incarnation, _: undefined, ctx: ActorContext): Deferred<void> | undefined {
+      state.calls.failAll((job) => closedError(state, job))
+      state.connection.send({ type: 'close' })
+      if (!state.link.held) return undefined
+      const reply = ctx.defer<void>()
+      state.closing.push(reply)
+      state.link.close()
+      return reply
+    },
+    /** What a handle to this client is made of. */
+    handle: ({ settings, holdings }: Incarnation): ClientInput => ({ settings, holdings }),
+  },
+  cast: {
+    cancel(state: Incarnation, { job, reason }: { readonly job: Job; readonly reason: string }) {
+      state.calls.cancel(job, reason)
+    },
+    attached(state: Incarnation, _: undefined) {
+      if (state.link.held) ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), false)
+      state.connection.send({ type: 'attached' })
+    },
+    opened(state: Incarnation, { link }: LinkNews['opened']) {
+      if (state.link.is(link)) state.connection.send({ type: 'opened' })
+    },
+    message(state: Incarnation, { link, text }: LinkNews['message']) {
+      if (state.link.is(link)) receive(state, text)
+    },
+    lost(state: Incarnation, { link, id, error }: LinkNews['lost']) {
+      if (!state.link.is(link)) return
+      if (id === state.greeting) refused(state, error, false)
+      else if (state.calls.lost(id, error)) state.connection.send({ type: 'unreachable', reason: error })
+    },
+    trouble({ holdings }: Incarnation, _: LinkNews['trouble']) {
+      holdings.counts.troubles += 1
+    },
+    closed(state: Incarnation, { link, end }: LinkNews['closed']) {
+      if (!state.link.is(link)) return
+      ended(state, end.error ?? new TransportError('CONNECTION_LOST', 'the transport ended the connection'), end.fatal === true)
+    },
+  },
+  info: {
+    timer(_: Incarnation, due: unknown) {
+      if (due instanceof DueTimer) due.run()
+    },
+  },
+})
+
+function refusalOf(state: Incarnation, job: Job): ClientError | undefined {
+  const { calls, connection, settings } = state
+  const { method } = job
+  if (job.abandoned) return callError('CANCELLED', `${method}: nobody waits for it`, { sent: false })
+  if (connection.phase === 'closed') return closedError(state, job)
+  if (connection.phase === 'failed') return failedError(method, connection.state.reason)
+  if (calls.size < settings.maxCalls) return undefined
+  return callError('QUEUE_FULL', `${method}: ${calls.size} calls are waiting or in flight already`, { sent: false })
+}
+
+function closedError({ settings }: Incarnation, { method, ticket }: Job): ClientError {
+  return callError('CLOSED', `${method}: client ${settings.name} is closed`, { sent: ticket.sent, retryable: false })
+}

@@ -1,0 +1,111 @@
+import type { BaseNotificationParams, BaseResult, RequestParams } from './base.js'
+import type { TaskMetadata } from './tools.js'
+
+/** How a user is asked: by a form that the client draws, or by a page of the server's own. */
+export type ElicitationMode = 'form' | 'url'
+
+interface BaseField {
+  title?: string
+  description?: string
+}
+
+/** A field for text. */
+export interface TextField extends BaseField {
+  type: 'string'
+  minLength?: number
+  maxLength?: number
+  format?: 'email' | 'uri' | 'date' | 'date-time'
+  default?: string
+}
+
+/** A field for a number. */
+export interface NumberField extends BaseField {
+  type: 'number' | 'integer'
+  minimum?: number
+  maximum?: number
+  default?: number
+}
+
+/** A field for yes or no. */
+export interface BooleanField extends BaseField {
+  type: 'boolean'
+  default?: boolean
+}
+
+/** A field for one of a few words; `enumNames` is how 2025-06-18 says what each is called. */
+export interface ChoiceField extends BaseField {
+  type: 'string'
+  enum: string[]
+  enumNames?: string[]
+  default?: string
+}
+
+/** A word to choose, and what it is called. */
+export interface TitledChoice {
+  const: string
+  title: string
+}
+
+/** A field for one of a few words that have names. */
+export interface TitledChoiceField extends BaseField {
+  type: 'string'
+  oneOf: TitledChoice[]
+  default?: string
+}
+
+/** A field for several of a few words. */
+export interface ChoicesField extends BaseField {
+  type: 'array'
+  items: { type: 'string'; enum: string[] } | { anyOf: TitledChoice[] }
+  minItems?: number
+  maxItems?: number
+  default?: string[]
+}
+
+/** One field of a form. */
+export type FormField =
+  | TextField
+  | NumberField
+  | BooleanField
+  | ChoiceField
+  | TitledChoiceField
+  | ChoicesField
+
+/** The fields of a form: a JSON Schema without nesting. */
+export interface FormSchema {
+  $schema?: string
+  type: 'object'
+  properties: Record<string, FormField>
+  required?: string[]
+}
+
+/** Params of `elicitation/create` for a form; never for secrets. */
+export interface ElicitFormParams extends RequestParams {
+  mode?: 'form'
+  message: string
+  requestedSchema: FormSchema
+  task?: TaskMetadata
+}
+
+/** Params of `elicitation/create` for a page that the user visits; what is entered there never reaches the client. */
+export interface ElicitUrlParams extends RequestParams {
+  mode: 'url'
+  message: string
+  url: string
+  elicitationId: string
+  task?: TaskMetadata
+}
+
+/** Params of `elicitation/create`, told apart by `mode`. */
+export type ElicitParams = ElicitFormParams | ElicitUrlParams
+
+/** Result of `elicitation/create`; `content` only for a form that was accepted. */
+export interface ElicitResult extends BaseResult {
+  action: 'accept' | 'decline' | 'cancel'
+  content?: Record<string, string | number | boolean | string[]>
+}
+
+/** Params of `notifications/elicitation/complete`: what was asked by url has been dealt with. */
+export interface ElicitationCompleteParams extends BaseNotificationParams {
+  elicitationId: string
+}

@@ -1,0 +1,100 @@
+import { type ChildSpec, type FullChildSpec, readChildSpecs } from './child-spec.js'
+import { RuntimeError, show } from './errors.js'
+import type { Strategy } from './strategy.js'
+
+/** What a supervisor is made of. */
+export interface SupervisorOptions {
+  /** Shown in trees, reports and errors. Default `supervisor`. */
+  name?: string
+  /** Which children are started again when one of them dies; there is no default (as in Elixir). */
+  strategy: Strategy
+  /** Restarts within `periodMs` that are still fine; one more, and the supervisor gives up. Default 3. */
+  intensity?: number
+  /** Milliseconds that restarts are counted over. Default 5000. */
+  periodMs?: number
+  /** The children in start order. */
+  children?: readonly ChildSpec[]
+}
+
+/** What a dynamic supervisor is made of; its strategy is one_for_one, its children come and go. */
+export interface DynamicSupervisorOptions {
+  /** Shown in trees, reports and errors. Default `dynamic_supervisor`. */
+  name?: string
+  /** Children at once, starting and restarting ones included; more are refused with MAX_CHILDREN. Default Infinity. */
+  maxChildren?: number
+  /** Restarts within `periodMs` that are still fine, over all children. Default 3. */
+  intensity?: number
+  /** Milliseconds that restarts are counted over. Default 5000. */
+  periodMs?: number
+}
+
+/** What a task supervisor is made of. */
+export interface TaskSupervisorOptions {
+  /** Shown in trees, reports and errors. Default `task_supervisor`. */
+  name?: string
+  /** Tasks at once; more are refused with MAX_CHILDREN. Default Infinity. */
+  maxChildren?: number
+}
+
+/** Checked supervisor options with every default filled in. */
+export interface SupervisorPlan extends Required<SupervisorOptions> {
+  children: readonly FullChildSpec[]
+}
+
+/** Checks the options of a supervisor and fills in the defaults; throws BAD_OPTION, BAD_SPEC or DUPLICATE_ID. */
+export function readSupervisorOptions(options: SupervisorOptions): SupervisorPlan {
+  checkFields(options, ['name', 'strategy', 'intensity', 'periodMs', 'children'])
+  const { name = 'supervisor', strategy, children = [] } = options
+  checkName(name)
+  if (!strategies.has(strategy)) throw bad('strategy', 'one_for_one, one_for_all or rest_for_one', strategy)
+  return { name, strategy, ...readWindow(options), children: readChildSpecs(children) }
+}
+
+const strategies = new Set<unknown>(['one_for_one', 'one_for_all', 'rest_for_one'])
+
+/** Checks the options of a dynamic supervisor and fills in the defaults; throws BAD_OPTION. */
+export function readDynamicSupervisorOptions(options: DynamicSupervisorOptions): Required<DynamicSupervisorOptions> {
+  checkFields(options, ['name', 'maxChildren', 'intensity', 'periodMs'])
+  const { name = 'dynamic_supervisor', maxChildren = Number.POSITIVE_INFINITY } = options
+  checkName(name)
+  checkMaxChildren(maxChildren)
+  return { name, maxChildren, ...readWindow(options) }
+}
+
+/** Checks the options of a task supervisor and fills in the defaults; throws BAD_OPTION. */
+export function readTaskSupervisorOptions(options: TaskSupervisorOptions): Required<TaskSupervisorOptions> {
+  checkFields(options, ['name', 'maxChildren'])
+  const { name = 'task_supervisor', maxChildren = Number.POSITIVE_INFINITY } = options
+  checkName(name)
+  checkMaxChildren(maxChildren)
+  return { name, maxChildren }
+}
+
+function readWindow(options: { intensity?: number; periodMs?: number }): { intensity: number; periodMs: number } {
+  const { intensity = 3, periodMs = 5_000 } = options
+  if (!isCount(intensity)) throw bad('intensity', 'a whole number of 0 or more, or Infinity', intensity)
+  if (!(typeof periodMs === 'number' && periodMs > 0)) throw bad('periodMs', 'milliseconds above 0', periodMs)
+  return { intensity, periodMs }
+}
+
+function checkFields(options: object, fields: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw bad('options', 'an object', options)
+  const unknown = Object.keys(options).find((field) => !fields.includes(field))
+  if (unknown !== undefined) throw bad(unknown, `an option among ${fields.join(', ')}`, unknown)
+}
+
+function checkName(name: unknown): void {
+  if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
+}
+
+function checkMaxChildren(maxChildren: unknown): void {
+  if (!isCount(maxChildren)) throw bad('maxChildren', 'a whole number of 0 or more, or Infinity', maxChildren)
+}
+
+function isCount(value: unknown): boolean {
+  return value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 0)
+}
+
+function bad(field: string, expected: string, got: unknown): RuntimeError {
+  return new RuntimeError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, { data: { field } })
+}

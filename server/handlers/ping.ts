@@ -1,0 +1,8 @@
+import type { Immediate } from '../router.js'
+
+const pong: Immediate = Object.freeze({ result: Object.freeze({}), text: '{}' })
+
+/** Answers `ping` (specification: ping). */
+export function ping(): Immediate {
+  return pong
+}

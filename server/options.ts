@@ -1,0 +1,109 @@
+import { isObject } from '../protocol/json.js'
+import { RuntimeError, show } from '../runtime/errors.js'
+import type { RootOptions } from '../runtime/root.js'
+import type { ServerTransport } from '../transports/contract.js'
+import { isServer, type ServerDefinition } from './define-server.js'
+import { ServerError } from './errors.js'
+import { namesOf, type ServerNames } from './names.js'
+import type { SessionStore } from './session-store.js'
+
+/** How a server is run. */
+export interface ServerOptions {
+  /** How clients reach it: `serveHttp()`, `serveStdio()`. */
+  readonly transport: ServerTransport
+  /** What its processes are named after. Default: the name of the definition. */
+  readonly name?: string
+  /** Where sessions are kept. Default: in memory, above the group. */
+  readonly store?: SessionStore
+  /** Sessions at once; more are answered 503. Default 10,000. */
+  readonly maxSessions?: number
+  /** Milliseconds without a message, a request in flight or a reader after which a session ends. Default 30 min. */
+  readonly idleTimeout?: number
+  /** Requests of one session at once; more are refused with a JSON-RPC error. Default 64. */
+  readonly maxRequests?: number
+  /** Milliseconds a request may take, unless its tool says otherwise. Default 30 min. */
+  readonly requestTimeout?: number
+  /** Milliseconds that requests in flight are given when the server stops. Default 10,000. */
+  readonly drainTimeout?: number
+  /** Tools on one page of `tools/list`. Default 500. */
+  readonly pageSize?: number
+  /** Whether clients are shown the messages of crashes. Default false: a neutral text with the number of the report. */
+  readonly exposeErrors?: boolean
+}
+
+/** Checked options with every default filled in. */
+export interface ServerSettings extends Readonly<Omit<Required<ServerOptions>, 'store' | 'name'>> {
+  readonly definition: ServerDefinition
+  readonly name: string
+  readonly names: ServerNames
+  readonly store: SessionStore | undefined
+}
+
+/** What belongs to the whole tree of a server that is started on its own. */
+export type TreeWideOptions = Pick<RootOptions, 'clock' | 'registry' | 'unowned' | 'logger'>
+
+const numbers = Object.freeze({
+  maxSessions: 10_000,
+  idleTimeout: 30 * 60_000,
+  maxRequests: 64,
+  requestTimeout: 30 * 60_000,
+  drainTimeout: 10_000,
+  pageSize: 500,
+})
+const others = ['transport', 'name', 'store', 'exposeErrors']
+const storeMethods = ['load', 'save', 'delete'] as const
+
+/** Checks the options of a server; throws BAD_DEFINITION, or BAD_OPTION that names the field. */
+export function readServerOptions(definition: ServerDefinition, options: ServerOptions): ServerSettings {
+  if (!isServer(definition)) {
+    const problem = `expected what defineServer returns, got ${show(definition)}`
+    throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
+  }
+  if (!isObject(options)) throw bad('options', 'an object with a transport', options)
+  for (const field of Object.keys(options)) {
+    if (!others.includes(field) && !Object.hasOwn(numbers, field))
+      throw bad(field, `an option among ${[...others, ...Object.keys(numbers)].join(', ')}`, field)
+  }
+  const { transport, name = definition.info.name, store, exposeErrors = false } = options
+  if (!isObject(transport) || typeof transport.bind !== 'function')
+    throw bad('transport', 'what serveHttp() or serveStdio() returns', transport)
+  if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
+  if (store !== undefined && !storeMethods.every((method) => typeof store?.[method] === 'function'))
+    throw bad('store', 'an object with load, save and delete', store)
+  if (typeof exposeErrors !== 'boolean') throw bad('exposeErrors', 'true or false', exposeErrors)
+  const limits = readNumbers(options)
+  return Object.freeze({ definition, transport, name, names: namesOf(name), store, exposeErrors, ...limits })
+}
+
+function readNumbers(options: ServerOptions): typeof numbers {
+  const read = { ...numbers } as Record<string, number>
+  for (const field of Object.keys(numbers)) {
+    const value: unknown = options[field as keyof typeof numbers]
+    if (value === undefined) continue
+    const least = field === 'drainTimeout' ? 0 : Number.MIN_VALUE
+    if (!(typeof value === 'number' && value >= least)) throw bad(field, `a number ${least === 0 ? 'of 0 or more' : 'above 0'}`, value)
+    read[field] = value
+  }
+  return read as unknown as typeof numbers
+}
+
+/** Takes what belongs to the tree apart from what belongs to the server. */
+export function splitServerOptions(options: ServerOptions & TreeWideOptions): { own: ServerOptions; treeWide: TreeWideOptions } {
+  if (!isObject(options)) throw bad('options', 'an object with a transport', options)
+  const { clock, registry, unowned, logger, ...own } = options as ServerOptions & TreeWideOptions
+  const treeWide: TreeWideOptions = { logger }
+  if (clock !== undefined) treeWide.clock = clock
+  if (registry !== undefined) treeWide.registry = registry
+  if (unowned !== undefined) treeWide.unowned = unowned
+  return { own, treeWide }
+}
+
+/** The error of a floor below about an option, as one of this floor; anything else as it is. */
+export function asServerError(error: unknown): unknown {
+  const isOption = error instanceof RuntimeError && error.code === 'BAD_OPTION'
+  return isOption ? new ServerError('BAD_OPTION', error.message, { cause: error, data: error.data }) : error
+}
+
+function bad(field: string, expected: string, got: unknown): ServerError {
+  return new ServerError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, { data: { field } })
+}

@@ -1,0 +1,68 @@
+import type { Implementation } from '../protocol/types/base.js'
+import type { ClientCapabilities } from '../protocol/types/capabilities.js'
+
+/** What is kept of a session, so that it comes back after its actor, the group or the program has died; plain data. */
+export interface SessionRecord {
+  readonly id: string
+  /** Grows with every record of a session: a store keeps the one with the highest. */
+  readonly version: number
+  readonly revision: string
+  readonly client: Implementation
+  readonly capabilities: ClientCapabilities
+  /** The tools the client was told of, as a number that changes with them. */
+  readonly catalog: number
+  /** What tools keep with `ctx.update`; the values are never changed in place. */
+  readonly state: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Where sessions are kept: after `initialize` and after each request that changed something. A method that throws or rejects fails
+ * the request it was called for.
+ */
+export interface SessionStore {
+  load(id: string): SessionRecord | undefined | Promise<SessionRecord | undefined>
+  save(record: SessionRecord): unknown
+  delete(id: string): unknown
+}
+
+/** How a memory store is bounded. */
+export interface MemoryStoreOptions {
+  /** Sessions at once; beyond it the one saved longest ago is forgotten. Default 10,000. */
+  readonly maxSessions?: number
+  /** Milliseconds after which a session that was not saved again is forgotten. Default 30 min. */
+  readonly idleTimeout?: number
+  /** The time in ms. Default `performance.now`. */
+  readonly now?: () => number
+}
+
+/** A store in the memory of this process: sessions survive every restart of the server's group, not that of the program. */
+export function createMemoryStore(options: MemoryStoreOptions = {}): SessionStore {
+  const { maxSessions = 10_000, idleTimeout = 30 * 60_000, now = () => performance.now() } = options
+  // in the order of saving, so that the first is always the next to go
+  const kept = new Map<string, { readonly record: SessionRecord; readonly at: number }>()
+
+  function forgetOld(): void {
+    const oldest = now() - idleTimeout
+    for (const [id, { at }] of kept) {
+      if (kept.size <= maxSessions && at > oldest) return
+      kept.delete(id)
+    }
+  }
+
+  return {
+    load(id) {
+      const found = kept.get(id)
+      return found !== undefined && found.at > now() - idleTimeout ? found.record : undefined
+    },
+    save(record) {
+      const known = kept.get(record.id)
+      if (known !== undefined && known.record.version > record.version) return
+      kept.delete(record.id)
+      kept.set(record.id, { record, at: now() })
+      forgetOld()
+    },
+    delete(id) {
+      kept.delete(id)
+    },
+  }
+}

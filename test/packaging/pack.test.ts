@@ -1,0 +1,135 @@
+// time limit: 120 s
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { linkDevelopmentPackage, packOnce, runAndListPackages, writeConsumerFile } from '../support/packed.js'
+import { runNode } from '../support/project.js'
+import { inRoot } from '../support/root.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('packed package', { timeout: 60_000 })
+const doors = [
+  'caduceus',
+  ...['runtime', 'protocol', 'transports', 'server', 'client'].map((floor) => `caduceus/${floor}`),
+]
+const lazyPackages = ['undici', 'ws', 'ajv', 'pino', 'thread-stream']
+
+test('the tarball holds the bundles, the declarations and the papers, and nothing else', async (t) => {
+  const { files } = await packOnce(t.signal)
+  const expected = [
+    /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
+    /^dist\/(?:index|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.(?:js|js\.map|d\.ts)$/,
+    /^dist\/chunks\/[\w.-]+\.js(?:\.map)?$/,
+  ]
+  assert.equal(
+    files.filter((path) => !expected.some((pattern) => pattern.test(path))),
+    [],
+  )
+  for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE']) assert.ok(files.includes(name), name)
+})
+
+test('every target of exports is in the tarball', async (t) => {
+  const { folder } = await packOnce(t.signal)
+  const installed = join(folder, 'node_modules', 'caduceus')
+  const { exports } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8'))
+  const targets = Object.values<string | Record<string, string>>(exports).flatMap((target) =>
+    typeof target === 'string' ? [target] : Object.values(target),
+  )
+  assert.is(targets.length, 2 * doors.length + 1)
+  assert.equal(
+    targets.filter((target) => !existsSync(join(installed, target))),
+    [],
+  )
+})
+
+test('every door can be imported and required, and both ways give the same names', async (t) => {
+  const packed = await packOnce(t.signal)
+  const list = JSON.stringify(doors)
+  const shown =
+    'console.log(JSON.stringify(doors.map((door, index) => [door, Object.keys(modules[index]).filter((name) => name !== "module.exports").sort()])))'
+  const imported = `const doors = ${list}\nconst modules = await Promise.all(doors.map((door) => import(door)))\n${shown}\n`
+  const required = `const doors = ${list}\nconst modules = doors.map((door) => require(door))\n${shown}\n`
+  const byImport = await runNode([writeConsumerFile(packed, 'import.mjs', imported)], packed.folder, t.signal)
+  const byRequire = await runNode(
+    [writeConsumerFile(packed, 'require.cjs', required)],
+    packed.folder,
+    t.signal,
+  )
+  assert.is(byImport.code, 0, byImport.output)
+  assert.is(byRequire.output, byImport.output)
+  for (const [door, names] of JSON.parse(byImport.output))
+    assert.ok(names.length > 0, `${door} exports nothing`)
+})
+
+test('no door loads a package that only some programs need', async (t) => {
+  const packed = await packOnce(t.signal)
+  for (const door of doors) {
+    const program = writeConsumerFile(packed, 'door.mjs', `import ${JSON.stringify(door)}\n`)
+    const { code, output, packages } = await runAndListPackages(packed, [program], t.signal)
+    assert.is(code, 0, output)
+    const loaded = packages.filter((name) => lazyPackages.includes(name))
+    assert.equal(loaded, [], `${door} loads ${loaded.join(', ')}`)
+  }
+})
+
+test('the list of loaded packages tells what a program loads', async (t) => {
+  const packed = await packOnce(t.signal)
+  const program = writeConsumerFile(packed, 'loads.mjs', `await import('undici')\n`)
+  const { packages } = await runAndListPackages(packed, [program], t.signal)
+  assert.equal(packages, ['undici'])
+})
+
+test('a program of a consumer compiles with TypeScript 5 and 7 under nodenext and bundler', async (t) => {
+  const packed = await packOnce(t.signal)
+  for (const name of ['@types/node', 'undici-types']) linkDevelopmentPackage(packed, name)
+  const imports = doors.map((door, index) => `import * as door${index} from '${door}'`)
+  const used = doors.map((_, index) => `door${index}`).join(', ')
+  writeConsumerFile(packed, 'program.mts', `${imports.join('\n')}\nexport const doors = [${used}]\n`)
+  for (const [module, moduleResolution] of [
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ] as const) {
+    const compilerOptions = {
+      module,
+      moduleResolution,
+      target: 'es2022',
+      types: ['node'],
+      strict: true,
+      skipLibCheck: false,
+      noEmit: true,
+    }
+    writeConsumerFile(packed, 'tsconfig.json', JSON.stringify({ compilerOptions, files: ['program.mts'] }))
+    for (const compiler of ['typescript5', 'typescript']) {
+      const { code, output } = await runNode(
+        [inRoot('node_modules', compiler, 'bin', 'tsc'), '-p', '.'],
+        packed.folder,
+        t.signal,
+      )
+      assert.is(code, 0, `${compiler}, ${moduleResolution}:\n${output}`)
+    }
+  }
+})
+
+test('publint has nothing to say', async (t) => {
+  const { tarball, folder } = await packOnce(t.signal)
+  const { code, output } = await runNode(
+    [inRoot('node_modules', 'publint', 'src', 'cli.js'), 'run', tarball, '--strict'],
+    folder,
+    t.signal,
+  )
+  assert.is(code, 0, output)
+  assert.match(output, 'All good!')
+})
+
+test('attw finds every door resolvable with right types', async (t) => {
+  const { tarball, folder } = await packOnce(t.signal)
+  const attw = inRoot('node_modules', '@arethetypeswrong', 'cli', 'dist', 'index.js')
+  const { code, output } = await runNode(
+    [attw, tarball, '--profile', 'esm-only', '--no-color'],
+    folder,
+    t.signal,
+  )
+  assert.is(code, 0, output)
+})
+
+test.run()

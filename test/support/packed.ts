@@ -1,0 +1,104 @@
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type Outcome, run, runNode } from './project.js'
+import { inRoot } from './root.js'
+
+/** The package as a stranger has it: packed, and installed into an empty folder. */
+export type Packed = {
+  /** The folder with `node_modules/caduceus`; programs written here import the package by name. */
+  readonly folder: string
+  readonly tarball: string
+  /** The paths inside the tarball. */
+  readonly files: readonly string[]
+}
+
+const sources = ['runtime', 'protocol', 'transports', 'server', 'client', 'test', 'scripts']
+const singles = ['index.ts', 'package.json', 'tsconfig.json', 'README.md', 'CHANGELOG.md', 'LICENSE']
+const once: { packed?: Promise<Packed> } = {}
+
+/**
+ * Packs a copy of the repository (so that `dist/` of the repository stays as it is) and installs the tarball without any install
+ * script; the first call of a test file does the work, which takes some 5 s. `signal` ends that work.
+ */
+export function packOnce(signal: AbortSignal): Promise<Packed> {
+  once.packed ??= packAndInstall(signal)
+  return once.packed
+}
+
+/** Writes a file of the consumer, e.g. a program that imports the package, and returns its path. */
+export function writeConsumerFile({ folder }: Packed, path: string, text: string): string {
+  writeFileSync(join(folder, path), text)
+  return join(folder, path)
+}
+
+/** Gives the consumer a development dependency of the repository, for types or tools; the package itself never sees it. */
+export function linkDevelopmentPackage({ folder }: Packed, name: string): void {
+  const target = join(folder, 'node_modules', name)
+  mkdirSync(join(target, '..'), { recursive: true })
+  symlinkSync(inRoot('node_modules', name), target)
+}
+
+/** Runs a consumer's program and lists the packages it loaded, besides caduceus itself. */
+export async function runAndListPackages(
+  { folder }: Packed,
+  args: readonly string[],
+  signal: AbortSignal,
+): Promise<Outcome & { readonly packages: readonly string[] }> {
+  const list = join(mkdtempSync(join(tmpdir(), 'loads-')), 'list')
+  writeFileSync(list, '')
+  const outcome = await runNode(['--import', loadRecorder(list), ...args], folder, signal)
+  const urls = readFileSync(list, 'utf8').split('\n')
+  const names = urls.map((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1])
+  const packages = new Set(names.filter((name) => name !== undefined && name !== 'caduceus'))
+  return { ...outcome, packages: [...packages].map(String).sort() }
+}
+
+async function packAndInstall(signal: AbortSignal): Promise<Packed> {
+  const place = mkdtempSync(join(tmpdir(), 'packed-'))
+  process.once('exit', () => rmSync(place, { recursive: true, force: true }))
+  const copy = join(place, 'copy')
+  for (const name of [...sources, ...singles]) cpSync(inRoot(name), join(copy, name), { recursive: true })
+  symlinkSync(inRoot('node_modules'), join(copy, 'node_modules'))
+  const packed = await npm(['pack', '--json', '--pack-destination', place], copy, signal)
+  const { filename, files } = readPackReport(packed.output)
+  const folder = join(place, 'consumer')
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
+  const tarball = join(place, filename)
+  await npm(
+    ['install', '--prefer-offline', '--no-audit', '--no-fund', '--ignore-scripts', tarball],
+    folder,
+    signal,
+  )
+  return { folder, tarball, files }
+}
+
+async function npm(args: readonly string[], cwd: string, signal: AbortSignal): Promise<Outcome> {
+  const outcome = await run('npm', args, cwd, signal)
+  if (outcome.code !== 0)
+    throw new Error(`npm ${args.join(' ')} ended with ${outcome.code}\n${outcome.output}`)
+  return outcome
+}
+
+/** The report comes after what `prepack` prints; a tarball of one package is an array of one, or an object by name. */
+function readPackReport(output: string): { filename: string; files: string[] } {
+  const start = output.search(/^[[{]\s*$/m)
+  const end = output.search(/^[\]}]\s*$/m)
+  const report: unknown = JSON.parse(output.slice(start, end + 1))
+  const [entry] = Object.values(report as Record<string, { filename: string; files: { path: string }[] }>)
+  if (entry === undefined) throw new Error(`npm pack --json: expected one package, got ${output}`)
+  return { filename: entry.filename, files: entry.files.map(({ path }) => path) }
+}
+
+/** A module hook, as a data: URL, that notes the URL of every module that is loaded. */
+function loadRecorder(list: string): string {
+  const hooks = `import { appendFileSync } from 'node:fs'
+export async function load(url, context, next) {
+  appendFileSync(${JSON.stringify(list)}, url + '\\n')
+  return next(url, context)
+}`
+  const hooksUrl = `data:text/javascript,${encodeURIComponent(hooks)}`
+  const register = `import { register } from 'node:module'; register(${JSON.stringify(hooksUrl)})`
+  return `data:text/javascript,${encodeURIComponent(register)}`
+}

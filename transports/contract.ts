@@ -1,0 +1,143 @@
+import type { JsonRpcErrorResponse, JsonRpcRequest, JsonRpcResult, Message, RequestId } from '../protocol/jsonrpc.js'
+import type { Clock } from '../runtime/clock.js'
+import type { ActorContext } from '../runtime/context.js'
+import type { Owned } from '../runtime/owned.js'
+import type { ProcessRef } from '../runtime/ref.js'
+import type { TransportError } from './errors.js'
+
+/**
+ * How a client reaches a server: what `stdio()`, `http()` and the like return, and what you write for a transport of your own.
+ * A transport is data until its `connect` is called; it may be called again for every new connection.
+ */
+export interface ClientTransport {
+  /** Shown in trees, events and errors. */
+  readonly name: string
+  /**
+   * Begins one connection and returns it at once; whether it came about is told through `events`. A throw counts as a fatal
+   * failure to connect: throw for what trying again cannot mend.
+   */
+  connect(events: LinkEvents, scope: LinkScope): Link
+}
+
+/** One connection of a client: as long as it lives, messages can be sent. */
+export interface Link {
+  /**
+   * Hands over one encoded message; `message` is the same in parts. A request whose sending fails is told through
+   * `events.lost`, so this neither throws nor waits.
+   */
+  send(text: string, message: Message): void
+  /** The server has answered `initialize`: the revision that both will speak from here on. */
+  negotiated?(revision: string): void
+  /** Ends the connection in an orderly way within a few seconds, and tells `closed` once it is over. Calling it again does nothing. */
+  close(): void
+}
+
+/** What a connection tells; every call is a message to the client, so the order is kept and nothing is called back into. */
+export interface LinkEvents {
+  /** The connection is up: messages may be sent. `detail` is for people (a process id, an address). */
+  opened(detail?: Readonly<Record<string, unknown>>): void
+  /** One complete message of the server, still encoded. */
+  message(text: string): void
+  /** The request with this id will never be answered on this connection; other requests are not concerned. */
+  lost(id: RequestId, error: TransportError): void
+  /** Something went wrong that ends nothing, such as a line on standard output that is no message. */
+  trouble(error: TransportError): void
+  /** The connection is over, told once. Nothing may be told after it. */
+  closed(end: LinkEnd): void
+}
+
+/** How a connection ended. */
+export interface LinkEnd {
+  /** Why; undefined when `close()` was asked for. */
+  readonly error?: TransportError
+  /** True when connecting again cannot help (command not found, bad TLS): the client fails its callers at once. Default false. */
+  readonly fatal?: boolean
+}
+
+/** What a connection may use: bound to the transport's actor, and gone with it. */
+export interface LinkScope {
+  /** Aborted when the transport's actor ends. */
+  readonly signal: AbortSignal
+  /** Timers that die with the transport's actor. */
+  readonly clock: Clock
+  /** Releases a resource when the transport's actor ends, whatever way. */
+  own<Resource extends Owned>(resource: Resource): Resource
+  /** Keeps a callback on an emitter attributed to the transport. */
+  bind<Args extends unknown[], R>(fn: (...args: Args) => R): (...args: Args) => R | undefined
+}
+
+/** Where messages go that belong to one request before its answer (progress, logs), or to a session at large. */
+export interface Outlet {
+  /** Hands over one message; false when nobody reads any more or the reader is too slow, and the message is dropped. */
+  send(message: Message): boolean
+  /** Nothing will come any more: the session has ended, or its actor has. Told once, to attached readers only. */
+  end?(): void
+}
+
+/** What is known of the peer behind one request; never kept with the session. */
+export interface Peer {
+  /** Which listener it came through: `stdio`, `http`. */
+  readonly transport: string
+  /** Lower-case names; empty on transports without headers. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  readonly remoteAddress: string | undefined
+}
+
+/** An answer to a request. */
+export type Response = JsonRpcResult | JsonRpcErrorResponse
+
+/** What a listener asks of a server. It reaches up through this contract, and never knows what a session is made of. */
+export interface ServerPort {
+  /**
+   * Opens a session for an `initialize` request and answers it; `sessionId` is undefined when the answer is an error. Rejects with
+   * TransportError SESSION_LIMIT when there are too many.
+   */
+  open(request: JsonRpcRequest, peer: Peer): Promise<{ readonly sessionId: string | undefined; readonly response: Response }>
+  /**
+   * Gives a message to a session. Resolves with the answer to a request, once it is there, and with undefined for a notification or
+   * a response, as soon as it is taken. Rejects with TransportError SESSION_NOT_FOUND when the session is unknown or has ended.
+   */
+  deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined>
+  /**
+   * Attaches a reader for what belongs to no request, such as list changes; each message goes to one reader only. The returned
+   * function takes it off. Rejects with TransportError SESSION_NOT_FOUND.
+   */
+  attach(sessionId: string, outlet: Outlet): Promise<() => void>
+  /** Ends a session for good. Rejects with TransportError SESSION_NOT_FOUND. */
+  close(sessionId: string): Promise<void>
+}
+
+/**
+ * How clients reach a server: what `serveHttp()`, `serveStdio()` and the like return, and what you write for a listener of your
+ * own. It is data until its `bind` is called.
+ */
+export interface ServerTransport {
+  /** Shown in trees, events and errors. */
+  readonly name: string
+  /**
+   * Takes what must outlive restarts of the listener, such as a port; what is taken is given back through `scope.own`. Rejects
+   * with TransportError LISTEN_FAILED, which fails the start of the server.
+   */
+  bind(scope: LinkScope): Promise<Binding>
+}
+
+/** A port or pipe that is taken: listeners come and go on it, one at a time. */
+export interface Binding {
+  /** Where clients reach it, for people and programs; undefined where there is no address. */
+  readonly url: string | undefined
+  readonly port: number | undefined
+  /** Starts the actor that serves it, with `ctx.start`; called again after each restart of the group. */
+  start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef>
+}
+
+/** What a listener is told by its server. */
+export interface ListenScope {
+  /** The name to start the listener under. */
+  readonly name: string
+  /** Milliseconds that requests in flight are given when the server is stopped for good. */
+  readonly drainTimeout: number
+  /** Whether the server is being stopped for good, and not only started again: then requests in flight are worth waiting for. */
+  stopping(): boolean
+  /** The only client is gone for good: ends the server in an orderly way. */
+  finished(): void
+}

@@ -1,0 +1,16 @@
+import type { ClientTransport, LinkEvents, LinkScope } from './contract.js'
+import { type HttpOptions, readHttpOptions } from './http-client-options.js'
+import { HttpLink } from './http-client-link.js'
+
+/**
+ * A server behind Streamable HTTP (specification: transports): one POST for each message, one GET stream for what belongs to no
+ * request, the session kept until the server ends it. Throws BAD_OPTION, naming the field. Nothing is connected before the first
+ * message, and undici is loaded only then.
+ */
+export function http(url: string | URL, options: HttpOptions = {}): ClientTransport {
+  const settings = readHttpOptions(url, options)
+  return Object.freeze({
+    name: `http ${settings.url.host}${settings.url.pathname}`,
+    connect: (events: LinkEvents, scope: LinkScope) => new HttpLink(settings, events, scope),
+  })
+}

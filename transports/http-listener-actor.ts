@@ -1,0 +1,120 @@
+import { defineActor } from '../runtime/behaviour.js'
+import type { Clock } from '../runtime/clock.js'
+import { guard } from '../runtime/containment.js'
+import type { ActorContext } from '../runtime/context.js'
+import { describe } from '../runtime/inspect.js'
+import { processOf } from '../runtime/ref.js'
+import type { ListenScope, ServerPort } from './contract.js'
+import { Exchange, type ExchangeLimits } from './http-response.js'
+import { createRoute } from './http-routes.js'
+import type { HttpSocket, TakeRequest } from './http-socket.js'
+
+/** What a listener is started with. */
+export interface HttpListenerInput {
+  readonly socket: HttpSocket
+  readonly server: ServerPort
+  readonly scope: ListenScope
+}
+
+interface Listener {
+  readonly socket: HttpSocket
+  readonly scope: ListenScope
+  readonly exchanges: Exchanges
+  readonly limits: ExchangeLimits
+  [describe](): string
+}
+
+const restarting = 'The server is starting again: try once more'
+const stopping = 'The server is being stopped'
+/** What a response that is written already may take to reach its client when the server stops. */
+const flushTime = 200
+
+/** Serves Streamable HTTP on a port that outlives it; each exchange answers for its own errors. */
+export const httpListener = defineActor({
+  name: 'http_listener',
+  trapExit: true,
+  stray: 'report',
+  init({ socket, server, scope }: HttpListenerInput, ctx: ActorContext): Listener {
+    const exchanges = new Exchanges()
+    const limits = { maxBufferedBytes: socket.settings.maxBufferedBytes, closing: false }
+    ctx.own(() => exchanges.interrupt(restarting))
+    ctx.own(socket.attach(takeRequests(exchanges, limits, createRoute(server, socket.settings), ctx)))
+    ctx.sendAfter(socket.settings.commentInterval)
+    return { socket, scope, exchanges, limits, [describe]: () => `${exchanges.size} open exchanges` }
+  },
+  info: {
+    timer({ exchanges, socket }, _payload, ctx) {
+      exchanges.keepAlive()
+      ctx.sendAfter(socket.settings.commentInterval)
+    },
+  },
+  terminate: ({ scope, ...listener }, _reason, ctx) => (scope.stopping() ? drain({ scope, ...listener }, ctx.clock) : undefined),
+})
+
+function takeRequests(
+  exchanges: Exchanges,
+  limits: ExchangeLimits,
+  route: (exchange: Exchange) => Promise<void>,
+  ctx: ActorContext,
+): TakeRequest {
+  const home = processOf(ctx.self).tree
+  return (request, response) => {
+    const exchange = new Exchange(request, response, home, limits)
+    guard(exchange.token, () => {
+      exchanges.add(exchange)
+      if (limits.closing) exchange.interrupt(stopping)
+      else void route(exchange)
+    })
+  }
+}
+
+/** Takes nothing new, ends the streams, gives what is in flight its time, and ends the rest. */
+async function drain({ socket, scope, exchanges, limits }: Listener, clock: Clock): Promise<void> {
+  limits.closing = true
+  socket.stopListening()
+  exchanges.endStreams()
+  await exchanges.whenEmpty(scope.drainTimeout, clock)
+  exchanges.interrupt(stopping)
+  await exchanges.whenEmpty(flushTime, clock)
+}
+
+/** The exchanges that are not over yet. */
+class Exchanges {
+  readonly #all = new Set<Exchange>()
+  #onEmpty: (() => void) | null = null
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  add(exchange: Exchange): void {
+    this.#all.add(exchange)
+    exchange.whenOver(() => {
+      this.#all.delete(exchange)
+      if (this.#all.size === 0) this.#onEmpty?.()
+    })
+  }
+
+  keepAlive(): void {
+    for (const exchange of this.#all) exchange.keepAlive()
+  }
+
+  endStreams(): void {
+    for (const exchange of this.#all) if (exchange.isListening) exchange.end()
+  }
+
+  interrupt(why: string): void {
+    for (const exchange of this.#all) exchange.interrupt(why)
+  }
+
+  whenEmpty(timeout: number, clock: Clock): Promise<void> {
+    if (this.#all.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = clock.setTimeout(resolve, timeout)
+      this.#onEmpty = () => {
+        clock.clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}

@@ -1,0 +1,149 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { outside } from '../runtime/containment.js'
+import type { ActorContext } from '../runtime/context.js'
+import type { ProcessRef } from '../runtime/ref.js'
+import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
+import { TransportError } from './errors.js'
+import type { HttpSettings } from './http-listener.js'
+
+/** Takes one request and answers for its errors; it must not throw. */
+export type TakeRequest = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A request that came while nobody listened. */
+interface Waiting {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+}
+
+const patience = 1_000
+const maxWaiting = 1_000
+
+/** Takes a port, and gives it back with the scope. Rejects with TransportError LISTEN_FAILED. */
+export async function bindHttpSocket(settings: HttpSettings, scope: LinkScope): Promise<HttpSocket> {
+  const socket = new HttpSocket(settings, scope)
+  scope.own(() => socket.close())
+  await socket.listen()
+  return socket
+}
+
+/**
+ * A port with its open connections, which outlives the listeners that serve it, one at a time. Requests that come between two
+ * listeners wait up to a second, 1,000 of them at most, and are answered 503 after that.
+ */
+export class HttpSocket implements Binding {
+  readonly settings: HttpSettings
+  readonly #server: Server
+  readonly #scope: LinkScope
+  readonly #waiting = new Set<Waiting>()
+  #take: TakeRequest | null = null
+  #timer: unknown = null
+
+  constructor(settings: HttpSettings, scope: LinkScope) {
+    const { headersTimeout, bodyTimeout, idleTimeout } = settings
+    const longest = Math.max(headersTimeout, bodyTimeout)
+    this.settings = settings
+    this.#scope = scope
+    this.#server = createServer(
+      {
+        headersTimeout,
+        requestTimeout: longest,
+        keepAliveTimeout: idleTimeout,
+        connectionsCheckingInterval: Math.min(1_000, longest),
+      },
+      (request, response) => this.#onRequest(request, response),
+    )
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo | null)?.port ?? this.settings.port
+  }
+
+  get url(): string {
+    const { host, path, allowedHosts } = this.settings
+    const isAny = host === '0.0.0.0' || host === '::'
+    const named = allowedHosts.find((name) => name !== '*') ?? '127.0.0.1'
+    const shown = isAny ? named.replace(/:\d+$/, '') : host
+    return `http://${shown.includes(':') && !shown.startsWith('[') ? `[${shown}]` : shown}:${this.port}${path}`
+  }
+
+  listen(): Promise<void> {
+    const { port, host } = this.settings
+    return new Promise((resolve, reject) => {
+      const failed = (cause: Error): void => reject(listenFailed(cause, host, port))
+      this.#server.once('error', failed)
+      this.#server.listen({ port, host }, () => {
+        this.#server.off('error', failed)
+        // a connection that could not be accepted ends nothing; the scope reports it
+        this.#server.on('error', this.#scope.bind(rethrow))
+        resolve()
+      })
+    })
+  }
+
+  async start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
+    const { httpListener } = await outside(() => import('./http-listener-actor.js'))
+    return ctx.start(httpListener, { socket: this, server, scope }, { name: scope.name })
+  }
+
+  /** Hands over every request from now on, those that wait first, until the returned function is called. */
+  attach(take: TakeRequest): () => void {
+    this.#take = take
+    this.#scope.clock.clearTimeout(this.#timer)
+    this.#timer = null
+    for (const { request, response } of this.#empty()) if (!response.destroyed) take(request, response)
+    return () => {
+      if (this.#take === take) this.#take = null
+    }
+  }
+
+  /** Takes no new connections; open ones go on. */
+  stopListening(): void {
+    if (this.#server.listening) this.#server.close()
+  }
+
+  /** Frees the port and cuts what is still open. */
+  close(): Promise<void> {
+    this.#scope.clock.clearTimeout(this.#timer)
+    for (const { response } of this.#empty()) answerUnavailable(response)
+    const closed = new Promise<void>((resolve) => {
+      this.#server.once('close', resolve)
+      if (!this.#server.listening) resolve()
+    })
+    this.stopListening()
+    this.#server.closeAllConnections()
+    return closed
+  }
+
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+    if (this.#take !== null) return this.#take(request, response)
+    if (this.#waiting.size >= maxWaiting) return answerUnavailable(response)
+    this.#waiting.add({ request, response })
+    this.#timer ??= this.#scope.clock.setTimeout(() => {
+      this.#timer = null
+      for (const { response: late } of this.#empty()) answerUnavailable(late)
+    }, patience)
+  }
+
+  #empty(): Waiting[] {
+    const all = [...this.#waiting]
+    this.#waiting.clear()
+    return all
+  }
+}
+
+function answerUnavailable(response: ServerResponse): void {
+  response.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()
+}
+
+function listenFailed(cause: Error, host: string, port: number): TransportError {
+  const why = 'code' in cause && cause.code === 'EADDRINUSE' ? 'the port is in use' : cause.message
+  return new TransportError('LISTEN_FAILED', `cannot listen on ${host} port ${port}: ${why}`, {
+    cause,
+    data: { host, port, code: 'code' in cause ? cause.code : undefined },
+  })
+}
+
+function rethrow(error: Error): void {
+  throw error
+}

@@ -1,0 +1,172 @@
+import type { Readable, Writable } from 'node:stream'
+import { errorCodes } from '../protocol/errors.js'
+import { buildError, type Message, type RequestId } from '../protocol/jsonrpc.js'
+import { createLineDecoder, type LineItem } from '../protocol/lines.js'
+import type { Clock } from '../runtime/clock.js'
+import { outside } from '../runtime/containment.js'
+import type { ActorContext } from '../runtime/context.js'
+import type { ProcessRef } from '../runtime/ref.js'
+import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
+import { textOf } from './encoded.js'
+import { TransportError } from './errors.js'
+import type { StdioSettings } from './stdio-server.js'
+
+/** What arrives: a line, a broken one, or the end of the input. */
+export type PipeItem = LineItem | { readonly type: 'end' }
+
+/** Bytes that may wait for the client before reading from it pauses and notifications are dropped. */
+const maxBufferedBytes = 1024 * 1024
+const exitDelay = 2_000
+
+/** Takes the two pipes, and gives them back with the scope. Rejects with TransportError LISTEN_FAILED when the input has ended. */
+export async function bindStdioPipes(settings: StdioSettings, scope: LinkScope): Promise<StdioPipes> {
+  const { input } = settings
+  if (input.readableEnded || input.destroyed) {
+    throw new TransportError('LISTEN_FAILED', 'cannot listen on standard input: it has ended already')
+  }
+  const pipes = new StdioPipes(settings, scope)
+  scope.own(() => pipes.close())
+  return pipes
+}
+
+/**
+ * Standard input and output, which outlive the listeners that serve them, one at a time: the unfinished line, the session, and
+ * which requests still wait for their answer. Reading pauses while nobody listens.
+ */
+export class StdioPipes implements Binding {
+  readonly url = undefined
+  readonly port = undefined
+  readonly settings: StdioSettings
+  /** The one session, once it is open. */
+  sessionId: string | undefined
+  /** Requests of the client that are not answered yet. */
+  readonly unanswered = new Set<RequestId>()
+  readonly #decoder
+  readonly #output: { write(text: string): boolean; restore(): void }
+  #listener: ((item: PipeItem) => void) | null = null
+  #backlog: PipeItem[] = []
+  #onAnswered: (() => void) | null = null
+  #ended = false
+  #closed = false
+  #undo: (() => void)[] = []
+
+  constructor(settings: StdioSettings, scope: LinkScope) {
+    const { input, output, maxLineBytes } = settings
+    this.settings = settings
+    this.#decoder = createLineDecoder({ maxLineBytes })
+    this.#output = output === process.stdout ? guardStandardOutput() : plainOutput(output)
+    input.pause()
+    this.#listen(input, 'data', scope.bind((chunk: Uint8Array) => this.#take(this.#decoder.push(chunk))))
+    for (const event of ['end', 'close', 'error']) this.#listen(input, event, scope.bind(() => this.#end()))
+    // without a reader there is nobody to serve, whatever comes in
+    this.#listen(output, 'close', scope.bind(() => this.#end()))
+    this.#listen(output, 'drain', scope.bind(() => this.#flow()))
+    // stays after the end: a last line that cannot be written any more must not end the program
+    output.on('error', () => this.#end())
+  }
+
+  async start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
+    const { stdioServer } = await outside(() => import('./stdio-server-actor.js'))
+    return ctx.start(stdioServer, { pipes: this, server, scope }, { name: scope.name })
+  }
+
+  /** Hands over everything that arrives from now on, what has waited first, until the returned function is called. */
+  attach(listener: (item: PipeItem) => void): () => void {
+    this.#listener = listener
+    this.#take([])
+    this.#flow()
+    return () => {
+      if (this.#listener !== listener) return
+      this.#listener = null
+      this.settings.input.pause()
+    }
+  }
+
+  /** Whether notifications are dropped for now, because the client does not read. */
+  get isStalled(): boolean {
+    return this.settings.output.writableLength > maxBufferedBytes
+  }
+
+  write(message: Message): void {
+    const { output } = this.settings
+    if (output.destroyed || output.writableEnded) return
+    if (!this.#output.write(`${textOf(message)}\n`) && this.isStalled) this.settings.input.pause()
+  }
+
+  /** Answers a request that still waits: once at most, and not at all when there is nothing to say because it was cancelled. */
+  answer(id: RequestId, response: Message | undefined): void {
+    if (!this.unanswered.delete(id)) return
+    if (response !== undefined) this.write(response)
+    if (this.unanswered.size === 0) this.#onAnswered?.()
+  }
+
+  /** Answers every request that still waits with an error: nobody will answer it any more. */
+  failUnanswered(why: string): void {
+    for (const id of this.unanswered) {
+      this.answer(id, buildError(id, { code: errorCodes.internalError, message: why, data: { retryable: true } }))
+    }
+  }
+
+  /** Resolves when no request waits any more, or after `timeout` ms. */
+  whenAnswered(timeout: number, clock: Clock): Promise<void> {
+    if (this.unanswered.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = clock.setTimeout(resolve, timeout)
+      this.#onAnswered = () => {
+        clock.clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  close(): void {
+    this.#closed = true
+    for (const undo of this.#undo) undo()
+    this.settings.input.pause()
+    this.#output.restore()
+    if (this.#ended && this.settings.exit) setTimeout(() => process.exit(), exitDelay).unref()
+  }
+
+  #listen(stream: Readable | Writable, event: string, listener: (...args: never[]) => void): void {
+    const listen = listener as (...args: unknown[]) => void
+    stream.on(event, listen)
+    this.#undo.push(() => void stream.off(event, listen))
+  }
+
+  #take(items: readonly PipeItem[]): void {
+    this.#backlog.push(...items)
+    while (this.#listener !== null) {
+      const item = this.#backlog.shift()
+      if (item === undefined) return
+      this.#listener(item)
+    }
+  }
+
+  #end(): void {
+    if (this.#ended || this.#closed) return
+    this.#ended = true
+    this.#take([...this.#decoder.end(), { type: 'end' }])
+  }
+
+  #flow(): void {
+    if (this.#listener !== null && !this.isStalled) this.settings.input.resume()
+  }
+}
+
+function plainOutput(output: Writable) {
+  return { write: (text: string) => output.write(text), restore: () => {} }
+}
+
+/** Only the protocol is written to standard output: `console.log` and the like go to standard error meanwhile. */
+function guardStandardOutput() {
+  const { stdout, stderr } = process
+  const original = stdout.write
+  const redirected = ((...args: Parameters<typeof stderr.write>) => stderr.write(...args)) as typeof stdout.write
+  stdout.write = redirected
+  return {
+    write: (text: string) => original.call(stdout, text),
+    restore: () => {
+      if (stdout.write === redirected) stdout.write = original
+    },
+  }
+}

@@ -1,0 +1,38 @@
+import { StringDecoder } from 'node:string_decoder'
+
+/** What a server said last on its standard error. */
+export interface StderrRing {
+  /** Takes a chunk, and gives each line it completes to `onLine`. */
+  push(chunk: Uint8Array): void
+  /** The last lines, oldest first; an unfinished one is the last. */
+  lines(): string[]
+}
+
+const maxLines = 20
+const maxCharacters = 8 * 1024
+
+/** Keeps the last 20 lines, and at most 8 KiB of them; the rest is forgotten as it comes. */
+export function createStderrRing(onLine: (line: string) => void = () => {}): StderrRing {
+  const utf8 = new StringDecoder('utf8')
+  let kept: string[] = []
+  let size = 0
+  let rest = ''
+
+  function push(chunk: Uint8Array): void {
+    const parts = (rest + utf8.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))).split(/\r?\n/)
+    // An endless line would grow the rest: its last part is as good as any.
+    rest = (parts.pop() ?? '').slice(-maxCharacters)
+    for (const line of parts) {
+      keep(line)
+      onLine(line)
+    }
+  }
+
+  function keep(line: string): void {
+    kept.push(line.slice(0, maxCharacters))
+    size += Math.min(line.length, maxCharacters)
+    while (kept.length > maxLines || size > maxCharacters) size -= (kept.shift() ?? '').length
+  }
+
+  return { push, lines: () => (rest === '' ? [...kept] : [...kept, rest].slice(-maxLines)) }
+}
