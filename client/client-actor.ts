@@ -20,7 +20,8 @@ export const clientActor = defineActor({
     holdings.tree = processOf(ctx.self).tree.id
     holdings.group = processOf(ctx.self).parent?.ref
     holdings.load = () => ({ waiting: state.calls.waiting, inFlight: state.calls.inFlight })
-    ctx.signal.addEventListener('abort', () => holdings.interrupted(ctx.signal.reason), { once: true })
+    const { signal } = ctx
+    signal.addEventListener('abort', () => holdings.interrupted(signal.reason), { once: true })
     if (holdings.closing) state.connection.send({ type: 'close' })
     else holdings.tell(state.connection.state)
     return state
@@ -52,7 +53,8 @@ export const clientActor = defineActor({
       state.calls.cancel(job, reason)
     },
     attached(state: Incarnation, _: undefined) {
-      if (state.link.held) ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), false)
+      if (state.link.held)
+        ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), false)
       state.connection.send({ type: 'attached' })
     },
     opened(state: Incarnation, { link }: LinkNews['opened']) {
@@ -71,7 +73,11 @@ export const clientActor = defineActor({
     },
     closed(state: Incarnation, { link, end }: LinkNews['closed']) {
       if (!state.link.is(link)) return
-      ended(state, end.error ?? new TransportError('CONNECTION_LOST', 'the transport ended the connection'), end.fatal === true)
+      ended(
+        state,
+        end.error ?? new TransportError('CONNECTION_LOST', 'the transport ended the connection'),
+        end.fatal === true,
+      )
     },
   },
   info: {
@@ -88,9 +94,14 @@ function refusalOf(state: Incarnation, job: Job): ClientError | undefined {
   if (connection.phase === 'closed') return closedError(state, job)
   if (connection.phase === 'failed') return failedError(method, connection.state.reason)
   if (calls.size < settings.maxCalls) return undefined
-  return callError('QUEUE_FULL', `${method}: ${calls.size} calls are waiting or in flight already`, { sent: false })
+  return callError('QUEUE_FULL', `${method}: ${calls.size} calls are waiting or in flight already`, {
+    sent: false,
+  })
 }
 
 function closedError({ settings }: Incarnation, { method, ticket }: Job): ClientError {
-  return callError('CLOSED', `${method}: client ${settings.name} is closed`, { sent: ticket.sent, retryable: false })
+  return callError('CLOSED', `${method}: client ${settings.name} is closed`, {
+    sent: ticket.sent,
+    retryable: false,
+  })
 }

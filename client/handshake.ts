@@ -1,6 +1,12 @@
 import { McpError, ProtocolError } from '../protocol/errors.js'
 import { isObject } from '../protocol/json.js'
-import { buildNotification, buildRequest, type JsonRpcErrorResponse, type JsonRpcRequest, type JsonRpcResult } from '../protocol/jsonrpc.js'
+import {
+  buildNotification,
+  buildRequest,
+  type JsonRpcErrorResponse,
+  type JsonRpcRequest,
+  type JsonRpcResult,
+} from '../protocol/jsonrpc.js'
 import { readResult } from '../protocol/params.js'
 import { acceptRevision, latestHandshake } from '../protocol/versions.js'
 import type { Implementation } from '../protocol/types/base.js'
@@ -14,7 +20,11 @@ export type Greeting =
 
 /** The first request of a connection: our latest revision, who we are, what we offer (specification: lifecycle). */
 export function initializeRequest(id: number, clientInfo: Implementation): JsonRpcRequest {
-  return buildRequest(id, 'initialize', { protocolVersion: latestHandshake.revision, capabilities: {}, clientInfo })
+  return buildRequest(id, 'initialize', {
+    protocolVersion: latestHandshake.revision,
+    capabilities: {},
+    clientInfo,
+  })
 }
 
 /** What a client has to say before anything else once it accepted the answer. */
@@ -24,13 +34,19 @@ export const initializedNotification = Object.freeze(buildNotification('notifica
 export function readGreeting(answer: JsonRpcResult | JsonRpcErrorResponse): Greeting {
   if ('error' in answer) return refusal(answer)
   try {
-    const { protocolVersion, capabilities, serverInfo, instructions } = readResult('initialize', answer.result)
+    const { protocolVersion, capabilities, serverInfo, instructions } = readResult(
+      'initialize',
+      answer.result,
+    )
     const { revision } = acceptRevision(protocolVersion)
     return { ok: true, server: Object.freeze({ info: serverInfo, capabilities, instructions, revision }) }
   } catch (cause) {
     if (!(cause instanceof ProtocolError)) throw cause
     const none = cause.code === 'NO_COMMON_REVISION'
-    const reason = new ClientError(none ? 'NO_COMMON_REVISION' : 'INVALID_RESPONSE', cause.message, { cause, data: cause.data })
+    const reason = new ClientError(none ? 'NO_COMMON_REVISION' : 'INVALID_RESPONSE', cause.message, {
+      cause,
+      data: cause.data,
+    })
     return { ok: false, reason, fatal: none }
   }
 }
@@ -40,8 +56,15 @@ function refusal({ error: { code, message, data } }: JsonRpcErrorResponse): Gree
   const supported = isObject(data) ? data.supported : undefined
   if (Array.isArray(supported)) {
     const text = `the server speaks ${supported.slice(0, 10).join(', ')}, this client ${latestHandshake.revision}`
-    return { ok: false, reason: new ClientError('NO_COMMON_REVISION', text, { cause, data: { supported } }), fatal: true }
+    return {
+      ok: false,
+      reason: new ClientError('NO_COMMON_REVISION', text, { cause, data: { supported } }),
+      fatal: true,
+    }
   }
-  const reason = new ClientError('CONNECT_FAILED', `the server refused to initialize: ${message}`, { cause, retryable: true })
+  const reason = new ClientError('CONNECT_FAILED', `the server refused to initialize: ${message}`, {
+    cause,
+    retryable: true,
+  })
   return { ok: false, reason, fatal: false }
 }

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../protocol/json.js'
 import { currentOwner, guard, OwnerToken, type StrayKind } from '../runtime/containment.js'
 import { emit } from '../runtime/events.js'
+import { handled } from '../runtime/promise.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import { type ClientCounts, type ClientState, firstState, type ServerFacts } from './state.js'
 
@@ -38,9 +39,13 @@ export class Holdings {
   group: ProcessRef | undefined
   /** Which tree the client lives in, for reports. */
   tree = 0
+  /** Resolves when the client is closed; rejects when it ended in another way. */
+  readonly closed: Promise<void>
   readonly #own: OwnerToken
   readonly #states = new Set<Watcher<ClientState>>()
   readonly #handlers = new Map<string, Set<Watcher<JsonObject>>>()
+  // Assigned by the executor in the constructor, which runs at once.
+  #settleClosed: (error?: Error) => void = () => {}
   #lastToken = 0
 
   constructor(name: string) {
@@ -49,6 +54,11 @@ export class Holdings {
       emit('stray', () => ({ tree: this.tree, error, kind, owner: `${name}: handler`, outcome: 'reported' }))
     }
     this.#own = new OwnerToken(`${name}: handler`, { fail }, null)
+    this.closed = handled(
+      new Promise((resolve, reject) => {
+        this.#settleClosed = (error) => (error === undefined ? resolve() : reject(error))
+      }),
+    )
   }
 
   /** A progress token that no other call of this client has. */
@@ -73,8 +83,9 @@ export class Holdings {
   /** Tells the last state. */
   end(state: ClientState): void {
     if (this.over) return
-    this.tell(state)
+    if (this.state.phase !== state.phase) this.tell(state)
     this.over = true
+    this.#settleClosed(state.phase === 'closed' ? undefined : state.reason)
     // After the last state has been told.
     queueMicrotask(() => {
       this.#states.clear()

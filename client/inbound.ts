@@ -59,7 +59,9 @@ function greeted(state: Incarnation, message: JsonRpcResult | JsonRpcErrorRespon
 /** The one question we answer is `ping`, at any time (specification: ping); the others name abilities that we do not declare. */
 function answer({ link }: Incarnation, { id, method }: JsonRpcRequest): void {
   if (method === 'ping') return link.tell(buildResult(id, {}))
-  link.tell(buildError(id, { code: errorCodes.methodNotFound, message: `Method not found: ${method.slice(0, 100)}` }))
+  link.tell(
+    buildError(id, { code: errorCodes.methodNotFound, message: `Method not found: ${method.slice(0, 100)}` }),
+  )
 }
 
 function takeNews({ holdings, calls }: Incarnation, { method, params }: JsonRpcNotification): void {
@@ -69,11 +71,15 @@ function takeNews({ holdings, calls }: Incarnation, { method, params }: JsonRpcN
     holdings.counts.junk += 1
     return
   }
-  if (method === 'notifications/progress') calls.report(checked as NotificationParams<'notifications/progress'>)
+  if (method === 'notifications/progress')
+    calls.report(checked as NotificationParams<'notifications/progress'>)
   holdings.notify(method, checked as Record<string, unknown>)
 }
 
-function readNews<N extends NotificationMethod>(method: N, params: JsonRpcNotification['params']): NotificationParams<N> | undefined {
+function readNews<N extends NotificationMethod>(
+  method: N,
+  params: JsonRpcNotification['params'],
+): NotificationParams<N> | undefined {
   try {
     return readNotificationParams(method, params)
   } catch (error) {

@@ -90,5 +90,8 @@ function dropLink(state: Incarnation): void {
   state.link.close()
   state.link.forget()
   // Between the loss and the next greeting nothing is in flight but what an earlier, resumed connection left behind.
-  state.calls.linkEnded(new TransportError('CONNECTION_LOST', 'the connection was given up', { retryable: true }), false)
+  state.calls.linkEnded(
+    new TransportError('CONNECTION_LOST', 'the connection was given up', { retryable: true }),
+    false,
+  )
 }

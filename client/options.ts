@@ -62,7 +62,11 @@ export interface CallOptions {
   /** Gives the call up when it aborts: it rejects with CANCELLED, and the server is told. */
   readonly signal?: AbortSignal
   /** Hears of the progress that the server reports. What it throws stops nothing. */
-  readonly onProgress?: (progress: { readonly progress: number; readonly total?: number; readonly message?: string }) => void
+  readonly onProgress?: (progress: {
+    readonly progress: number
+    readonly total?: number
+    readonly message?: string
+  }) => void
 }
 
 /** Checked options of one call. */
@@ -74,7 +78,17 @@ export interface CallSettings {
 
 const version = '0.1.0'
 const defaultInfo: Implementation = Object.freeze({ name: 'caduceus', version })
-const fields = ['transport', 'name', 'clientInfo', 'timeout', 'handshakeTimeout', 'maxCalls', 'backoff', 'intensity', 'periodMs']
+const fields = [
+  'transport',
+  'name',
+  'clientInfo',
+  'timeout',
+  'handshakeTimeout',
+  'maxCalls',
+  'backoff',
+  'intensity',
+  'periodMs',
+]
 const treeFields = ['clock', 'registry', 'unowned', 'logger']
 
 /** Reads the options of a client. Throws BAD_OPTION, naming the field. */
@@ -86,15 +100,18 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
     clientInfo: given.clientInfo === undefined ? defaultInfo : readInfo(given.clientInfo),
     timeout: readMs(given.timeout, 'timeout', 60_000),
     handshakeTimeout: readMs(given.handshakeTimeout, 'handshakeTimeout', 30_000),
-    maxCalls: readNumber(given.maxCalls, 'maxCalls', 10_000),
+    maxCalls: readCount(given.maxCalls, 'maxCalls', 10_000),
     backoff: readBackoff(given.backoff),
-    intensity: readNumber(given.intensity, 'intensity', 3),
+    intensity: readIntensity(given.intensity, 'intensity', 3),
     periodMs: readMs(given.periodMs, 'periodMs', 5_000),
   })
 }
 
 /** Takes the options of `startClient` apart: those of the client, and those of its tree. Throws BAD_OPTION, naming the field. */
-export function readStartOptions(options: StartClientOptions): { client: ClientSettings; tree: TreeOptions & LogOptions } {
+export function readStartOptions(options: StartClientOptions): {
+  client: ClientSettings
+  tree: TreeOptions & LogOptions
+} {
   readFields(options, 'options', [...fields, ...treeFields])
   const { clock, registry, unowned, logger, ...client } = options
   if (clock !== undefined && typeof clock?.now !== 'function') throw bad('clock', 'a clock', clock)
@@ -106,11 +123,17 @@ export function readStartOptions(options: StartClientOptions): { client: ClientS
 
 /** Reads the options of a call. Throws BAD_OPTION, naming the field. */
 export function readCallOptions(options: CallOptions | undefined, timeout: number): CallSettings {
-  const given = options === undefined ? {} : readFields(options, 'options', ['timeout', 'signal', 'onProgress'])
+  const given =
+    options === undefined ? {} : readFields(options, 'options', ['timeout', 'signal', 'onProgress'])
   const { signal, onProgress } = given
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw bad('signal', 'an AbortSignal', signal)
-  if (onProgress !== undefined && typeof onProgress !== 'function') throw bad('onProgress', 'a function', onProgress)
-  return { timeout: readMs(given.timeout, 'timeout', timeout), signal, onProgress: onProgress as CallOptions['onProgress'] }
+  if (onProgress !== undefined && typeof onProgress !== 'function')
+    throw bad('onProgress', 'a function', onProgress)
+  return {
+    timeout: readMs(given.timeout, 'timeout', timeout),
+    signal,
+    onProgress: onProgress as CallOptions['onProgress'],
+  }
 }
 
 /** A number of milliseconds above 0; Infinity is one. Throws BAD_OPTION. */
@@ -131,11 +154,11 @@ export function readFunction(value: unknown, field: string): void {
   if (typeof value !== 'function') throw bad(field, 'a function', value)
 }
 
-/** A whole number of 0 or more, or Infinity. Throws BAD_OPTION. */
-export function readNumber(value: unknown, field: string, fallback: number): number {
+/** A whole number above 0. Throws BAD_OPTION. */
+export function readCount(value: unknown, field: string, fallback: number): number {
   if (value === undefined) return fallback
-  if (typeof value === 'number' && value >= 0 && (Number.isInteger(value) || value === Number.POSITIVE_INFINITY)) return value
-  throw bad(field, 'a whole number of 0 or more', value)
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
+  throw bad(field, 'a whole number above 0', value)
 }
 
 /** The BAD_OPTION error that names a field, what was expected of it and what came. */
@@ -146,7 +169,8 @@ export function bad(field: string, expected: string, got: unknown): ClientError 
 
 /** Checks that `value` is an object with known fields only. Throws BAD_OPTION. */
 export function readFields(value: unknown, where: string, known: readonly string[]): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw bad(where, 'an object', value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw bad(where, 'an object', value)
   const unknown = Object.keys(value).find((field) => !known.includes(field))
   if (unknown !== undefined) throw bad(unknown, `a field among ${known.join(', ')}`, unknown)
   return value as Record<string, unknown>
@@ -154,7 +178,8 @@ export function readFields(value: unknown, where: string, known: readonly string
 
 function readTransport(value: unknown): ClientTransport {
   const transport = value as Partial<ClientTransport> | null | undefined
-  if (typeof transport?.connect === 'function' && typeof transport.name === 'string') return transport as ClientTransport
+  if (typeof transport?.connect === 'function' && typeof transport.name === 'string')
+    return transport as ClientTransport
   throw bad('transport', 'what stdio() or http() returns, or { name, connect }', value)
 }
 
@@ -167,6 +192,17 @@ function readInfo(value: unknown): Implementation {
   if (typeof info?.name !== 'string') throw bad('clientInfo.name', 'a string', info?.name)
   if (typeof info.version !== 'string') throw bad('clientInfo.version', 'a string', info.version)
   return Object.freeze({ ...info }) as Implementation
+}
+
+function readIntensity(value: unknown, field: string, fallback: number): number {
+  if (value === undefined) return fallback
+  if (
+    typeof value === 'number' &&
+    value >= 0 &&
+    (Number.isInteger(value) || value === Number.POSITIVE_INFINITY)
+  )
+    return value
+  throw bad(field, 'a whole number of 0 or more', value)
 }
 
 function readBackoff(value: unknown): Required<BackoffOptions> {

@@ -1,5 +1,11 @@
 import type { JsonObject } from '../protocol/json.js'
-import { buildNotification, type JsonRpcErrorResponse, type JsonRpcResult, type Message, type RequestId } from '../protocol/jsonrpc.js'
+import {
+  buildNotification,
+  type JsonRpcErrorResponse,
+  type JsonRpcResult,
+  type Message,
+  type RequestId,
+} from '../protocol/jsonrpc.js'
 import { McpError } from '../protocol/errors.js'
 import type { ProgressParams } from '../protocol/types/notifications.js'
 import type { Deferred } from '../runtime/behaviour.js'
@@ -76,7 +82,8 @@ export class PendingCalls {
   admit(job: Job, reply: Deferred<JsonObject>, ready: boolean): void {
     const pending = new Pending(job, reply, (expired) => this.#expire(expired))
     this.#all.set(job, pending)
-    const left = job.attempts === 1 ? job.timeout : Math.ceil((job.deadline - this.#clock.now()) / grain) * grain
+    const left =
+      job.attempts === 1 ? job.timeout : Math.ceil((job.deadline - this.#clock.now()) / grain) * grain
     this.#deadlines.arm(pending, Math.max(0, left))
     if (ready) this.#send(pending)
     else this.#waiting.add(pending)
@@ -100,7 +107,10 @@ export class PendingCalls {
     }
     this.#settle(pending)
     if ('result' in message) pending.reply.resolve(message.result)
-    else pending.reply.reject(new McpError(message.error.code, message.error.message, { data: message.error.data }))
+    else
+      pending.reply.reject(
+        new McpError(message.error.code, message.error.message, { data: message.error.data }),
+      )
   }
 
   /** News of how far a call is; what does not go forward is an error of the server, and ignored. */
@@ -108,7 +118,11 @@ export class PendingCalls {
     const pending = this.#byToken.get(progressToken)
     if (pending === undefined || progress <= pending.progress) return
     pending.progress = progress
-    const report = { progress, ...(total === undefined ? {} : { total }), ...(message === undefined ? {} : { message }) }
+    const report = {
+      progress,
+      ...(total === undefined ? {} : { total }),
+      ...(message === undefined ? {} : { message }),
+    }
     pending.job.onProgress?.(report)
   }
 
@@ -124,7 +138,10 @@ export class PendingCalls {
     const sent = error.code !== 'SEND_FAILED' && error.code !== 'NOT_OPEN'
     const { method } = pending.job
     const code = lost ? 'CONNECTION_LOST' : 'REQUEST_FAILED'
-    this.#reject(pending, callError(code, `${method}: ${error.message}`, { sent, retryable: error.retryable, cause: error }))
+    this.#reject(
+      pending,
+      callError(code, `${method}: ${error.message}`, { sent, retryable: error.retryable, cause: error }),
+    )
     return false
   }
 
@@ -136,7 +153,10 @@ export class PendingCalls {
       const again = sessionGone && isRepeatable(job)
       if (job.ticket.sent && !again) {
         const code: ClientErrorCode = sessionGone ? 'SESSION_NOT_FOUND' : 'CONNECTION_LOST'
-        this.#reject(pending, callError(code, `${job.method}: ${error.message}`, { sent: true, cause: error }))
+        this.#reject(
+          pending,
+          callError(code, `${job.method}: ${error.message}`, { sent: true, cause: error }),
+        )
         continue
       }
       if (job.ticket.sent) {
@@ -151,7 +171,8 @@ export class PendingCalls {
   /** The caller gave a call up. */
   cancel(job: Job, reason: string): void {
     const pending = this.#all.get(job)
-    if (pending !== undefined) this.#abandon(pending, callError('CANCELLED', reason, { sent: job.ticket.sent }), reason)
+    if (pending !== undefined)
+      this.#abandon(pending, callError('CANCELLED', reason, { sent: job.ticket.sent }), reason)
   }
 
   /** Fails every call that waits for a connection. */
@@ -170,7 +191,10 @@ export class PendingCalls {
     const tail = paramsText === undefined ? '}' : `,"params":${paramsText}}`
     if (!job.wantsAnswer) {
       this.#settle(pending)
-      this.#link.send(`{"jsonrpc":"2.0","method":${JSON.stringify(method)}${tail}`, withParams({ jsonrpc: '2.0', method }, params))
+      this.#link.send(
+        `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${tail}`,
+        withParams({ jsonrpc: '2.0', method }, params),
+      )
       return reply.resolve({})
     }
     const id = this.nextId()
@@ -195,7 +219,11 @@ export class PendingCalls {
     const { method, timeout, ticket } = pending.job
     const what = ticket.sent ? 'no answer' : 'not sent'
     const message = `${method}: ${what} within ${timeout} ms`
-    this.#abandon(pending, callError('TIMEOUT', message, { sent: ticket.sent }), `no answer within ${timeout} ms`)
+    this.#abandon(
+      pending,
+      callError('TIMEOUT', message, { sent: ticket.sent }),
+      `no answer within ${timeout} ms`,
+    )
   }
 
   /** Nobody waits for this call any more: what did not leave stays here, and of the rest the server is told. */
@@ -204,7 +232,8 @@ export class PendingCalls {
     const { ticket } = pending.job
     this.#reject(pending, error)
     if (!ticket.sent) ticket.revoked = true
-    else if (id !== undefined) this.#link.tell(buildNotification('notifications/cancelled', { requestId: id, reason }))
+    else if (id !== undefined)
+      this.#link.tell(buildNotification('notifications/cancelled', { requestId: id, reason }))
   }
 
   #reject(pending: Pending, error: unknown): void {

@@ -1,3 +1,5 @@
+import { isObject } from './json.js'
+
 const brand = Symbol.for('caduceus.error')
 
 /** Every code a ProtocolError can have. */
@@ -11,6 +13,7 @@ export type ProtocolErrorCode =
   | 'BAD_EVENT'
   | 'NOT_SERIALISABLE'
   | 'NO_COMMON_REVISION'
+  | 'NOT_IN_REVISION'
   | 'BAD_PARAMS'
   | 'BAD_RESULT'
   | 'BAD_SCHEMA'
@@ -95,4 +98,10 @@ export function toJsonRpcError(error: unknown): JsonRpcError {
   const code = error instanceof ProtocolError ? answers[error.code] : undefined
   if (code !== undefined) return { code, message: (error as ProtocolError).message }
   return { code: errorCodes.internalError, message: 'Internal error' }
+}
+
+/** Whether an answer to `resources/read` says that there is no such resource, in the code of any revision. */
+export function isResourceNotFound({ code, data }: JsonRpcError): boolean {
+  if (code === errorCodes.resourceNotFound) return true
+  return code === errorCodes.invalidParams && isObject(data) && typeof data.uri === 'string'
 }

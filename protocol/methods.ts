@@ -1,29 +1,21 @@
+import type { Shape, Shaped } from './shape.js'
+import { emptyResult, noNews, noParams, pageParams } from './shapes/base.js'
+import { completeParams, completeResult } from './shapes/completion.js'
+import { elicitationCompleteParams, elicitParams, elicitResult } from './shapes/elicitation.js'
+import { initializeParams, initializeResult } from './shapes/lifecycle.js'
+import { cancelledParams, loggingMessageParams, progressParams, setLevelParams } from './shapes/notifications.js'
+import { getPromptParams, getPromptResult, listPromptsResult } from './shapes/prompts.js'
 import {
-  finite,
-  flag,
-  listOf,
-  oneOf,
-  optional,
-  present,
-  record,
-  requestId,
-  type Shape,
-  type Shaped,
-  shape,
-  text,
-} from './shape.js'
-import type {
-  BaseNotificationParams,
-  BaseResult,
-  Implementation,
-  Meta,
-  PaginatedParams,
-  RequestMeta,
-  RequestParams,
-} from './types/base.js'
-import type { InitializeParams, InitializeResult } from './types/lifecycle.js'
-import type { CancelledParams, LoggingMessageParams, ProgressParams } from './types/notifications.js'
-import type { CallToolParams, CallToolResult, ListToolsResult, Tool } from './types/tools.js'
+  listResourcesResult,
+  listTemplatesResult,
+  readResourceResult,
+  resourceParams,
+  resourceUpdatedParams,
+} from './shapes/resources.js'
+import { listRootsResult } from './shapes/roots.js'
+import { createMessageParams, createMessageResult } from './shapes/sampling.js'
+import { callToolParams, callToolResult, listToolsResult } from './shapes/tools.js'
+import type { BaseNotificationParams, BaseResult, RequestParams } from './types/base.js'
 
 /** One of the two ends of a connection. */
 export type Side = 'client' | 'server'
@@ -50,112 +42,119 @@ export interface NotificationRow {
   readonly params: Shape<BaseNotificationParams>
 }
 
-const requestFields = { _meta: optional(shape<RequestMeta>({ progressToken: optional(requestId) })) }
-const otherFields = { _meta: optional(shape<Meta>({})) }
-const implementation = shape<Implementation>({ name: text, version: text, title: optional(text) })
-const tool = shape<Tool>({
-  name: text,
-  title: optional(text),
-  description: optional(text),
-  inputSchema: record,
-  outputSchema: optional(record),
-  annotations: optional(record),
-  execution: optional(record),
-  ...otherFields,
-})
-
 /** Every request we know: the one table from which params, results, direction and gate of a method are read and inferred. */
 export const methods = Object.freeze({
   initialize: {
     direction: 'to_server',
     capability: undefined,
-    params: shape<InitializeParams>({
-      protocolVersion: text,
-      capabilities: record,
-      clientInfo: implementation,
-      ...requestFields,
-    }),
-    result: shape<InitializeResult>({
-      protocolVersion: text,
-      capabilities: record,
-      serverInfo: implementation,
-      instructions: optional(text),
-      ...otherFields,
-    }),
+    params: initializeParams,
+    result: initializeResult,
   },
   ping: {
     direction: 'both',
     capability: undefined,
-    params: shape<RequestParams>(requestFields),
-    result: shape<BaseResult>(otherFields),
+    params: noParams,
+    result: emptyResult,
   },
   'tools/list': {
     direction: 'to_server',
     capability: 'tools',
-    params: shape<PaginatedParams>({ cursor: optional(text), ...requestFields }),
-    result: shape<ListToolsResult>({ tools: listOf(tool), nextCursor: optional(text), ...otherFields }),
+    params: pageParams,
+    result: listToolsResult,
   },
   'tools/call': {
     direction: 'to_server',
     capability: 'tools',
-    params: shape<CallToolParams>({
-      name: text,
-      arguments: optional(record),
-      task: optional(record),
-      ...requestFields,
-    }),
-    result: shape<CallToolResult>({
-      content: listOf(shape<{ type: string }>({ type: text })),
-      structuredContent: optional(record),
-      isError: optional(flag),
-      ...otherFields,
-    }),
+    params: callToolParams,
+    result: callToolResult,
     resultDefaults: { content: [] },
+  },
+  'resources/list': {
+    direction: 'to_server',
+    capability: 'resources',
+    params: pageParams,
+    result: listResourcesResult,
+  },
+  'resources/templates/list': {
+    direction: 'to_server',
+    capability: 'resources',
+    params: pageParams,
+    result: listTemplatesResult,
+  },
+  'resources/read': {
+    direction: 'to_server',
+    capability: 'resources',
+    params: resourceParams,
+    result: readResourceResult,
+  },
+  'resources/subscribe': {
+    direction: 'to_server',
+    capability: 'resources.subscribe',
+    params: resourceParams,
+    result: emptyResult,
+  },
+  'resources/unsubscribe': {
+    direction: 'to_server',
+    capability: 'resources.subscribe',
+    params: resourceParams,
+    result: emptyResult,
+  },
+  'prompts/list': {
+    direction: 'to_server',
+    capability: 'prompts',
+    params: pageParams,
+    result: listPromptsResult,
+  },
+  'prompts/get': {
+    direction: 'to_server',
+    capability: 'prompts',
+    params: getPromptParams,
+    result: getPromptResult,
+  },
+  'completion/complete': {
+    direction: 'to_server',
+    capability: 'completions',
+    params: completeParams,
+    result: completeResult,
+  },
+  'logging/setLevel': {
+    direction: 'to_server',
+    capability: 'logging',
+    params: setLevelParams,
+    result: emptyResult,
+  },
+  'sampling/createMessage': {
+    direction: 'to_client',
+    capability: 'sampling',
+    params: createMessageParams,
+    result: createMessageResult,
+  },
+  'elicitation/create': {
+    direction: 'to_client',
+    capability: 'elicitation',
+    params: elicitParams,
+    result: elicitResult,
+  },
+  'roots/list': {
+    direction: 'to_client',
+    capability: 'roots',
+    params: noParams,
+    result: listRootsResult,
   },
 } as const satisfies { readonly [method: string]: MethodRow })
 
 /** Every notification we know, read and inferred like `methods`. */
 export const notifications = Object.freeze({
-  'notifications/initialized': {
-    direction: 'to_server',
-    capability: undefined,
-    params: shape<BaseNotificationParams>(otherFields),
-  },
-  'notifications/cancelled': {
-    direction: 'both',
-    capability: undefined,
-    params: shape<CancelledParams>({
-      requestId: optional(requestId),
-      reason: optional(text),
-      ...otherFields,
-    }),
-  },
-  'notifications/progress': {
-    direction: 'both',
-    capability: undefined,
-    params: shape<ProgressParams>({
-      progressToken: requestId,
-      progress: finite,
-      total: optional(finite),
-      message: optional(text),
-      ...otherFields,
-    }),
-  },
-  'notifications/message': {
-    direction: 'to_client',
-    capability: 'logging',
-    params: shape<LoggingMessageParams>({
-      level: oneOf('debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'),
-      logger: optional(text),
-      data: present,
-      ...otherFields,
-    }),
-  },
-  'notifications/tools/list_changed': {
-    direction: 'to_client',
-    capability: 'tools.listChanged',
-    params: shape<BaseNotificationParams>(otherFields),
-  },
+  'notifications/initialized': { direction: 'to_server', capability: undefined, params: noNews },
+  'notifications/cancelled': { direction: 'both', capability: undefined, params: cancelledParams },
+  'notifications/progress': { direction: 'both', capability: undefined, params: progressParams },
+  'notifications/message': { direction: 'to_client', capability: 'logging', params: loggingMessageParams },
+  'notifications/tools/list_changed': { direction: 'to_client', capability: 'tools.listChanged', params: noNews },
+  'notifications/prompts/list_changed': { direction: 'to_client', capability: 'prompts.listChanged', params: noNews },
+  'notifications/resources/list_changed': { direction: 'to_client', capability: 'resources.listChanged', params: noNews },
+  'notifications/resources/updated': { direction: 'to_client', capability: 'resources.subscribe', params: resourceUpdatedParams },
+  'notifications/elicitation/complete': { direction: 'to_client', capability: undefined, params: elicitationCompleteParams },
+  'notifications/roots/list_changed': { direction: 'to_server', capability: 'roots.listChanged', params: noNews },
 } as const satisfies { readonly [method: string]: NotificationRow })
 
 /** The table of requests as types. */
@@ -192,15 +191,22 @@ export type Result<M extends Method> = Methods[M]['result']
 /** What a notification tells. */
 export type NotificationParams<N extends NotificationMethod> = Notifications[N]['params']
 
+/** Rows that the floors above do not handle yet; a name that leaves this list widens `RequestTo` and `NotificationTo`. */
+type Unhandled =
+  | `${'resources' | 'prompts' | 'completion' | 'logging' | 'sampling' | 'elicitation' | 'roots'}/${string}`
+  | `notifications/${'resources' | 'prompts' | 'elicitation' | 'roots'}/${string}`
+
 /** The requests that `S` may receive. */
 export type RequestTo<S extends Side> = {
-  [M in Method]: Methods[M]['direction'] extends 'both' | `to_${S}` ? M : never
-}[Method]
+  [M in Exclude<Method, Unhandled>]: Methods[M]['direction'] extends 'both' | `to_${S}` ? M : never
+}[Exclude<Method, Unhandled>]
 
 /** The notifications that `S` may receive. */
 export type NotificationTo<S extends Side> = {
-  [N in NotificationMethod]: Notifications[N]['direction'] extends 'both' | `to_${S}` ? N : never
-}[NotificationMethod]
+  [N in Exclude<NotificationMethod, Unhandled>]: Notifications[N]['direction'] extends 'both' | `to_${S}`
+    ? N
+    : never
+}[Exclude<NotificationMethod, Unhandled>]
 
 /** The params of a request or notification as a rest argument, which may be left out when every field may be. */
 export type ParamsArgument<P> = Record<never, never> extends P ? [params?: P] : [params: P]

@@ -66,9 +66,26 @@ export function listOf(check: Check): Check {
   }
 }
 
+/** An object whose every value passes, whatever its keys. */
+export function recordOf(check: Check): Check {
+  return (value) => {
+    if (!isObject(value)) return mismatch('an object', value)
+    for (const [key, element] of Object.entries(value)) {
+      const problem = check(element)
+      if (problem !== undefined) return { ...problem, path: `[${showKey(key)}]${problem.path}` }
+    }
+    return undefined
+  }
+}
+
 /** One of a few words. */
 export function oneOf(...words: readonly string[]): Check {
   return kind(`one of ${words.join(', ')}`, (value) => words.includes(value as string))
+}
+
+/** The far side chose the key, so it may be as long as its message. */
+function showKey(key: string): string {
+  return JSON.stringify(key.length > 40 ? `${key.slice(0, 40)}...` : key)
 }
 
 function kind(expected: string, test: (value: unknown) => boolean): Check {

@@ -7,7 +7,7 @@ import { RuntimeError, show } from './errors.js'
 import { checkReason, checkRequest, type ExitReason, type ExitRequest, normal, noproc } from './exit.js'
 import { Monitor } from './monitor.js'
 import type { Owned } from './owned.js'
-import { link, type Process, type Release, unlink } from './process.js'
+import { abortReason, link, type Process, type Release, unlink } from './process.js'
 import { type ActorRef, type ProcessRef, processOf } from './ref.js'
 import type { Registry } from './registry.js'
 import { type StartArgs, startProcess } from './start.js'
@@ -25,9 +25,11 @@ export class ProcessContext {
     this.process = process
   }
 
-  /** Aborted when this process ends, whatever way. */
+  /** Aborted when this process ends, whatever way; code that outlives it may still look, and pass an aborted one on. */
   get signal(): AbortSignal {
-    const { own } = this.alive()
+    const { name, reason } = this.process
+    if (reason !== null) return AbortSignal.abort(abortReason(name, reason))
+    const { own } = this.process
     own.controller ??= newController()
     return own.controller.signal
   }

@@ -93,7 +93,9 @@ export abstract class Process {
 
   reportCrash(reason: ExitReason, during: string): void {
     emit('crash', () => ({
-      ...this.facts(),
+      tree: this.tree.id,
+      id: this.id,
+      name: this.name,
       reason,
       during,
       mailbox: this.backlog,
@@ -120,6 +122,12 @@ export abstract class Process {
     if (request.type === 'kill') return this.end(killed)
     if (this.trapsExits) return this.trapped(from, request)
     if (request.type !== 'normal' || from === this) this.end(request)
+  }
+
+  /** Whether the end of a child of this process is, or is about to be, its own end. */
+  goesDownWith(child: Process): boolean {
+    if (this.reason !== null) return true
+    return child.linkedToParent && !this.trapsExits && child.reason?.type !== 'normal'
   }
 
   /** Death: logical, immediate, once. Nothing of this incarnation has an effect on others afterwards. */
@@ -253,7 +261,8 @@ export function ancestors(process: Process): string[] {
   return names
 }
 
-function abortReason(name: string, reason: ExitReason): Error {
+/** Why the signal of a process that has ended is aborted. */
+export function abortReason(name: string, reason: ExitReason): Error {
   if (reason.type === 'crash' && reason.error instanceof Error) return reason.error
   return Object.assign(new Error(`${name} has ended: ${reason.type}`), { name: 'AbortError' })
 }

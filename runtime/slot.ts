@@ -43,7 +43,14 @@ export class Slot {
 
 /** The nearest place above a dead process whose supervisor still lives and may start it, or what it was part of, again. */
 export function slotThatDecides(process: Process): Slot | null {
-  let slot = process.slot
-  while (slot?.returns && slot.supervisor.reason !== null) slot = slot.supervisor.slot
+  let slot = placeOf(process)
+  while (slot?.returns && slot.supervisor.reason !== null) slot = placeOf(slot.supervisor)
   return slot?.returns === true ? slot : null
+}
+
+/** Where a process stands; one that no supervisor started stands where the parent stands that goes down with it. */
+function placeOf(process: Process): Slot | null {
+  let at = process
+  while (at.slot === null && at.parent?.goesDownWith(at)) at = at.parent
+  return at.slot
 }

@@ -95,7 +95,8 @@ export class ToolContext {
   update<Fn extends AnyFunction>(key: string, fn: Fn): Promise<Returned<Fn>>
   update<Value>(key: string, fn: (value: Value | undefined) => Value | Promise<Value>): Promise<Value>
   async update(key: string, fn: AnyFunction): Promise<unknown> {
-    if (typeof fn !== 'function') throw new ServerError('BAD_STATE', `update: expected a function, got ${show(fn)}`)
+    if (typeof fn !== 'function')
+      throw new ServerError('BAD_STATE', `update: expected a function, got ${show(fn)}`)
     const change = fn as (value: unknown) => unknown
     let seen = await this.#scope.read(checkKey(key))
     for (;;) {

@@ -36,7 +36,8 @@ export function defineServer(options: ServerDefinitionOptions): ServerDefinition
   const about = `server ${show(name)}`
   for (const field of Object.keys(options))
     if (!fields.has(field)) throw bad(about, field, `a field among ${[...fields].join(', ')}`, field)
-  if (typeof version !== 'string' || version === '') throw bad(about, 'version', 'a non-empty string', version)
+  if (typeof version !== 'string' || version === '')
+    throw bad(about, 'version', 'a non-empty string', version)
   for (const [field, value] of Object.entries({ title, description, instructions }))
     if (value !== undefined && typeof value !== 'string') throw bad(about, field, 'a string', value)
   checkTools(about, tools)
@@ -46,7 +47,12 @@ export function defineServer(options: ServerDefinitionOptions): ServerDefinition
     ...(title !== undefined && { title }),
     ...(description !== undefined && { description }),
   }
-  return Object.freeze({ kind: 'server', info: Object.freeze(info), instructions, tools: Object.freeze([...tools]) })
+  return Object.freeze({
+    kind: 'server',
+    info: Object.freeze(info),
+    instructions,
+    tools: Object.freeze([...tools]),
+  })
 }
 
 /** Whether this is what `defineServer` returns. */

@@ -112,7 +112,10 @@ function readSchema(about: string, input: SchemaInput): Schema {
     throw bad(about, 'input', "a schema of an object (type: 'object')", schema.jsonSchema.type)
   } catch (cause) {
     if (!(cause instanceof ProtocolError)) throw cause
-    throw new ServerError('BAD_DEFINITION', `${about}: input: ${cause.message}`, { cause, data: { field: 'input' } })
+    throw new ServerError('BAD_DEFINITION', `${about}: input: ${cause.message}`, {
+      cause,
+      data: { field: 'input' },
+    })
   }
 }
 

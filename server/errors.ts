@@ -15,3 +15,6 @@ export class ToolError extends ServerError {
     super('TOOL_FAILED', message, details)
   }
 }
+
+/** The JSON-RPC code of a request refused because its session has too many already; beyond what JSON-RPC and MCP reserve. */
+export const tooManyRequests = 429

@@ -81,14 +81,18 @@ function readNumbers(options: ServerOptions): typeof numbers {
     const value: unknown = options[field as keyof typeof numbers]
     if (value === undefined) continue
     const least = field === 'drainTimeout' ? 0 : Number.MIN_VALUE
-    if (!(typeof value === 'number' && value >= least)) throw bad(field, `a number ${least === 0 ? 'of 0 or more' : 'above 0'}`, value)
+    if (!(typeof value === 'number' && value >= least))
+      throw bad(field, `a number ${least === 0 ? 'of 0 or more' : 'above 0'}`, value)
     read[field] = value
   }
   return read as unknown as typeof numbers
 }
 
 /** Takes what belongs to the tree apart from what belongs to the server. */
-export function splitServerOptions(options: ServerOptions & TreeWideOptions): { own: ServerOptions; treeWide: TreeWideOptions } {
+export function splitServerOptions(options: ServerOptions & TreeWideOptions): {
+  own: ServerOptions
+  treeWide: TreeWideOptions
+} {
   if (!isObject(options)) throw bad('options', 'an object with a transport', options)
   const { clock, registry, unowned, logger, ...own } = options as ServerOptions & TreeWideOptions
   const treeWide: TreeWideOptions = { logger }
@@ -105,5 +109,7 @@ export function asServerError(error: unknown): unknown {
 }
 
 function bad(field: string, expected: string, got: unknown): ServerError {
-  return new ServerError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, { data: { field } })
+  return new ServerError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, {
+    data: { field },
+  })
 }

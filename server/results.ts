@@ -7,7 +7,7 @@ import { show } from '../runtime/errors.js'
 import { ServerError } from './errors.js'
 
 /** What a tool may return: text, one or more blocks of content, a whole result, or nothing. */
-export type ToolReturn = string | ContentBlock | readonly ContentBlock[] | CallToolResult | undefined | void
+export type ToolReturn = string | ContentBlock | readonly ContentBlock[] | CallToolResult | undefined
 
 /** A block of text. */
 export function text(value: string): TextContent {
@@ -56,5 +56,7 @@ function isBlock(value: unknown): boolean {
 
 function badResult(tool: string, problem: string, cause?: unknown): ServerError {
   const expected = 'expected a string, content blocks, or an object with content'
-  return new ServerError('BAD_RESULT', `tool ${show(tool)} returned no result: ${expected}; ${problem}`, { cause })
+  return new ServerError('BAD_RESULT', `tool ${show(tool)} returned no result: ${expected}; ${problem}`, {
+    cause,
+  })
 }

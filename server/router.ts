@@ -48,7 +48,8 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
  */
 export function route({ method, params }: JsonRpcRequest, scope: RouteScope): Immediate | Work {
   if (!acceptsRequest(scope.dialect, 'server', method)) throw unknownMethod(method)
-  if (method === 'initialize') throw new McpError(errorCodes.invalidRequest, 'this session is initialized already')
+  if (method === 'initialize')
+    throw new McpError(errorCodes.invalidRequest, 'this session is initialized already')
   const missing = missingCapability(method, scope.capabilities)
   if (missing !== undefined) throw unknownMethod(method)
   const handle = handlers[method] as (params: unknown, scope: RouteScope) => Immediate | Work
@@ -56,7 +57,9 @@ export function route({ method, params }: JsonRpcRequest, scope: RouteScope): Im
 }
 
 /** What the server offers; tools can be added while it runs. */
-export const serverCapabilities: ServerCapabilities = Object.freeze({ tools: Object.freeze({ listChanged: true }) })
+export const serverCapabilities: ServerCapabilities = Object.freeze({
+  tools: Object.freeze({ listChanged: true }),
+})
 
 function unknownMethod(method: string): McpError {
   return new McpError(errorCodes.methodNotFound, `Method not found: ${method.slice(0, 100)}`)

@@ -40,8 +40,14 @@ type FromArray<Schema> = Schema extends { items: infer Items } ? FromJsonSchema<
 
 type FromObject<Schema> = Schema extends { properties: infer Properties }
   ? Flat<
-      { -readonly [Key in keyof Properties as Key extends RequiredKeys<Schema> ? Key : never]: FromJsonSchema<Properties[Key]> } & {
-        -readonly [Key in keyof Properties as Key extends RequiredKeys<Schema> ? never : Key]?: FromJsonSchema<Properties[Key]>
+      {
+        -readonly [Key in keyof Properties as Key extends RequiredKeys<Schema> ? Key : never]: FromJsonSchema<
+          Properties[Key]
+        >
+      } & {
+        -readonly [Key in keyof Properties as Key extends RequiredKeys<Schema>
+          ? never
+          : Key]?: FromJsonSchema<Properties[Key]>
       }
     >
   : Record<string, unknown>

@@ -12,7 +12,9 @@ export class SessionState {
   #changes = 0
 
   constructor(values: Readonly<Record<string, unknown>>) {
-    this.#values = new Map(Object.entries(values).map(([key, value]) => [key, { value, version: ++this.#changes }]))
+    this.#values = new Map(
+      Object.entries(values).map(([key, value]) => [key, { value, version: ++this.#changes }]),
+    )
   }
 
   read(key: string): StateValue {

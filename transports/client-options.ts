@@ -11,7 +11,11 @@ export function badOption(field: string, expected: string, got: unknown): Transp
 }
 
 /** Checks that `options` is an object with known fields only. */
-export function readFields(options: unknown, where: string, known: readonly string[]): Record<string, unknown> {
+export function readFields(
+  options: unknown,
+  where: string,
+  known: readonly string[],
+): Record<string, unknown> {
   if (typeof options !== 'object' || options === null) throw badOption(where, 'an object', options)
   const unknown = Object.keys(options).find((field) => !known.includes(field))
   if (unknown !== undefined) throw badOption(unknown, `a field among ${known.join(', ')}`, unknown)

@@ -3,7 +3,14 @@ import type { Link, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import type { HttpSettings } from './http-client-options.js'
 import { answers, endingError, judgeStatus, refusedError } from './http-client-status.js'
-import { discard, type HttpDispatchers, type HttpResponse, judgeFailure, openDispatchers, readText } from './http-dispatcher.js'
+import {
+  discard,
+  type HttpDispatchers,
+  type HttpResponse,
+  judgeFailure,
+  openDispatchers,
+  readText,
+} from './http-dispatcher.js'
 import { followStream, isEventStream, mediaType, readEvents } from './http-event-stream.js'
 
 /** Bytes of a refusal that are read to say why. */
@@ -93,7 +100,11 @@ export class HttpLink implements Link {
     this.#events.trouble(refusedError(response, await readText(response.body, refusalBytes)))
   }
 
-  async #answer(response: HttpResponse, { id, method }: JsonRpcRequest, controller: AbortController): Promise<void> {
+  async #answer(
+    response: HttpResponse,
+    { id, method }: JsonRpcRequest,
+    controller: AbortController,
+  ): Promise<void> {
     if (this.#ends(response)) return
     if (response.status < 200 || response.status >= 300) {
       const body = await readText(response.body, refusalBytes)
@@ -192,7 +203,12 @@ export class HttpLink implements Link {
     const timer = clock.setTimeout(() => controller.abort(), lingerTime)
     try {
       const dispatchers = await this.#dispatchers
-      const request = { method: 'DELETE', path: this.#path(), headers: this.#headers(), signal: controller.signal } as const
+      const request = {
+        method: 'DELETE',
+        path: this.#path(),
+        headers: this.#headers(),
+        signal: controller.signal,
+      } as const
       const response = await dispatchers.sendApart(request)
       discard(response.body)
     } catch {
@@ -227,12 +243,18 @@ const noAnswer = Object.freeze(
 )
 
 function connectError({ href }: URL, cause: unknown): TransportError {
-  return new TransportError('CONNECT_FAILED', `${href} cannot be reached: ${textOf(cause)}`, { cause, retryable: true })
+  return new TransportError('CONNECT_FAILED', `${href} cannot be reached: ${textOf(cause)}`, {
+    cause,
+    retryable: true,
+  })
 }
 
 function brokenError(cause: unknown): TransportError {
   if (cause instanceof TransportError) return cause
-  return new TransportError('CONNECTION_LOST', `the connection broke: ${textOf(cause)}`, { cause, retryable: true })
+  return new TransportError('CONNECTION_LOST', `the connection broke: ${textOf(cause)}`, {
+    cause,
+    retryable: true,
+  })
 }
 
 /** An AggregateError (several addresses tried) has no message of its own. */

@@ -57,23 +57,29 @@ export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSe
 
 const readUrl: Read<URL> = (value, field) => {
   const text = value instanceof URL ? value.href : value
-  if (typeof text !== 'string' || !URL.canParse(text)) throw badOption(field, 'an http or https address', value)
+  if (typeof text !== 'string' || !URL.canParse(text))
+    throw badOption(field, 'an http or https address', value)
   const url = new URL(text)
-  if (url.protocol !== 'http:' && url.protocol !== 'https:') throw badOption(field, 'an http or https address', url.protocol)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw badOption(field, 'an http or https address', url.protocol)
   // The address is shown in trees and errors, where no secret may be.
-  if (url.username !== '' || url.password !== '') throw badOption(field, 'no user and password (use headers)', 'both or one')
+  if (url.username !== '' || url.password !== '')
+    throw badOption(field, 'no user and password (use headers)', 'both or one')
   return url
 }
 
 const readHeaders: Read<Readonly<Record<string, string>>> = (value, field) => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw badOption(field, 'an object of strings', value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badOption(field, 'an object of strings', value)
   const headers: Record<string, string> = {}
   for (const [name, text] of Object.entries(value)) {
     const lower = name.toLowerCase()
     if (!isValid(() => validateHeaderName(name))) throw badOption(field, 'names of HTTP headers', name)
-    if (reserved.has(lower)) throw badOption(`${field}.${name}`, 'a header that the transport does not set itself', lower)
+    if (reserved.has(lower))
+      throw badOption(`${field}.${name}`, 'a header that the transport does not set itself', lower)
     // The value may be a secret: it is not shown.
-    if (!isValid(() => validateHeaderValue(name, text))) throw badOption(`${field}.${name}`, 'a header value', typeof text)
+    if (!isValid(() => validateHeaderValue(name, text)))
+      throw badOption(`${field}.${name}`, 'a header value', typeof text)
     headers[lower] = text as string
   }
   return Object.freeze(headers)

@@ -17,7 +17,10 @@ export function judgeStatus(status: number, hasSession: boolean): Verdict {
 }
 
 /** The error for a status that ends the connection. */
-export function endingError(verdict: 'session_gone' | 'unauthorized', { status, headers }: HttpResponse): TransportError {
+export function endingError(
+  verdict: 'session_gone' | 'unauthorized',
+  { status, headers }: HttpResponse,
+): TransportError {
   if (verdict === 'session_gone') {
     return new TransportError('SESSION_NOT_FOUND', 'the server does not know our session any more', {
       retryable: true,

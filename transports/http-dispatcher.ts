@@ -75,7 +75,11 @@ export async function openDispatchers(
 }
 
 async function send(pool: Dispatcher, { body, ...request }: HttpRequest): Promise<HttpResponse> {
-  const { statusCode, headers, body: stream } = await pool.request({ ...request, ...(body === undefined ? {} : { body }) })
+  const {
+    statusCode,
+    headers,
+    body: stream,
+  } = await pool.request({ ...request, ...(body === undefined ? {} : { body }) })
   // A body that is given up, or cut off after its last reader has left, must not be an uncaught error.
   stream.on('error', () => {})
   return { status: statusCode, headers, body: stream }

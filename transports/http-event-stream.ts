@@ -62,7 +62,11 @@ const goodLife = 10_000
  * Keeps a GET stream open until `scope.signal` aborts: opened again after every end, with a growing delay and jitter, never given up
  * and never in a tight loop. A server without such a stream (405) is left alone.
  */
-export async function followStream(port: StreamPort, scope: LinkScope, { idleTimeout, maxBytes }: StreamTimes): Promise<void> {
+export async function followStream(
+  port: StreamPort,
+  scope: LinkScope,
+  { idleTimeout, maxBytes }: StreamTimes,
+): Promise<void> {
   const { clock, signal } = scope
   let lastEventId: string | undefined
   let asked = 0
@@ -110,7 +114,11 @@ export async function followStream(port: StreamPort, scope: LinkScope, { idleTim
     discard(response.body)
     const { status } = response
     if (status === 405) return 'stop'
-    port.trouble(new TransportError('HTTP_STATUS', `the server refused the event stream with ${status}`, { data: { status } }))
+    port.trouble(
+      new TransportError('HTTP_STATUS', `the server refused the event stream with ${status}`, {
+        data: { status },
+      }),
+    )
     return status >= 500 || status === 408 || status === 429 ? 'again' : 'stop'
   }
 

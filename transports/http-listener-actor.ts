@@ -48,7 +48,8 @@ export const httpListener = defineActor({
       ctx.sendAfter(socket.settings.commentInterval)
     },
   },
-  terminate: ({ scope, ...listener }, _reason, ctx) => (scope.stopping() ? drain({ scope, ...listener }, ctx.clock) : undefined),
+  terminate: ({ scope, ...listener }, _reason, ctx) =>
+    scope.stopping() ? drain({ scope, ...listener }, ctx.clock) : undefined,
 })
 
 function takeRequests(

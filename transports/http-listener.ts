@@ -75,8 +75,7 @@ function readOptions(options: HttpServeOptions): HttpSettings {
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const settings: HttpSettings = { ...defaults, ...given }
   const { port, host, path, allowedHosts, allowedOrigins } = settings
-  if (!Number.isInteger(port) || port < 0 || port > 65_535)
-    throw bad('port', 'a port from 0 to 65535', port)
+  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw bad('port', 'a port from 0 to 65535', port)
   if (typeof host !== 'string' || host === '') throw bad('host', 'an address', host)
   if (typeof path !== 'string' || !/^\/[^?#\s]*$/.test(path)) throw bad('path', 'a path such as /mcp', path)
   if (!isListOfTexts(allowedHosts)) throw bad('allowedHosts', 'an array of hosts', allowedHosts)

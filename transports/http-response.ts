@@ -58,7 +58,12 @@ export class Exchange implements Owner, Outlet {
   #lingering = false
   #onOver: (() => void) | null = null
 
-  constructor(request: IncomingMessage, response: ServerResponse, home: ExchangeHome, limits: ExchangeLimits) {
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    home: ExchangeHome,
+    limits: ExchangeLimits,
+  ) {
     this.request = request
     this.#response = response
     this.#home = home

@@ -71,7 +71,9 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
 function checkContent({ headers }: IncomingMessage): void {
   const encoding = headers['content-encoding']
   if (encoding !== undefined && encoding !== 'identity') {
-    throw new HttpRefusal(415, 'Content-Encoding: compressed bodies are not taken', { 'accept-encoding': 'identity' })
+    throw new HttpRefusal(415, 'Content-Encoding: compressed bodies are not taken', {
+      'accept-encoding': 'identity',
+    })
   }
   const [type = ''] = (headers['content-type'] ?? '').split(';', 1)
   if (type.trim().toLowerCase() !== 'application/json') {
@@ -91,7 +93,11 @@ function accepts({ headers }: IncomingMessage, type: string): boolean {
   })
 }
 
-async function openSession(exchange: Exchange, request: JsonRpcRequest, { server }: Surroundings): Promise<void> {
+async function openSession(
+  exchange: Exchange,
+  request: JsonRpcRequest,
+  { server }: Surroundings,
+): Promise<void> {
   if (exchange.request.headers['mcp-session-id'] !== undefined) {
     const message = 'initialize opens a session of its own: send it without Mcp-Session-Id'
     throw new HttpRefusal(400, buildError(request.id, { code: errorCodes.invalidRequest, message }))
@@ -133,7 +139,8 @@ function readSession({ headers }: IncomingMessage): string {
     throw new HttpRefusal(400, `MCP-Protocol-Version: expected ${known}`)
   }
   const sessionId = headers['mcp-session-id']
-  if (typeof sessionId !== 'string' || sessionId === '') throw new HttpRefusal(400, 'Mcp-Session-Id: expected the id of a session')
+  if (typeof sessionId !== 'string' || sessionId === '')
+    throw new HttpRefusal(400, 'Mcp-Session-Id: expected the id of a session')
   return sessionId
 }
 

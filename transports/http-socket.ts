@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Clock } from '../runtime/clock.js'
 import { outside } from '../runtime/containment.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
@@ -35,6 +36,7 @@ export class HttpSocket implements Binding {
   readonly settings: HttpSettings
   readonly #server: Server
   readonly #scope: LinkScope
+  readonly #clock: Clock
   readonly #waiting = new Set<Waiting>()
   #take: TakeRequest | null = null
   #timer: unknown = null
@@ -44,6 +46,8 @@ export class HttpSocket implements Binding {
     const longest = Math.max(headersTimeout, bodyTimeout)
     this.settings = settings
     this.#scope = scope
+    // taken now, since the scope refuses everything once its end is being cleaned up
+    this.#clock = scope.clock
     this.#server = createServer(
       {
         headersTimeout,
@@ -89,7 +93,7 @@ export class HttpSocket implements Binding {
   /** Hands over every request from now on, those that wait first, until the returned function is called. */
   attach(take: TakeRequest): () => void {
     this.#take = take
-    this.#scope.clock.clearTimeout(this.#timer)
+    this.#clock.clearTimeout(this.#timer)
     this.#timer = null
     for (const { request, response } of this.#empty()) if (!response.destroyed) take(request, response)
     return () => {
@@ -104,7 +108,7 @@ export class HttpSocket implements Binding {
 
   /** Frees the port and cuts what is still open. */
   close(): Promise<void> {
-    this.#scope.clock.clearTimeout(this.#timer)
+    this.#clock.clearTimeout(this.#timer)
     for (const { response } of this.#empty()) answerUnavailable(response)
     const closed = new Promise<void>((resolve) => {
       this.#server.once('close', resolve)
@@ -119,7 +123,7 @@ export class HttpSocket implements Binding {
     if (this.#take !== null) return this.#take(request, response)
     if (this.#waiting.size >= maxWaiting) return answerUnavailable(response)
     this.#waiting.add({ request, response })
-    this.#timer ??= this.#scope.clock.setTimeout(() => {
+    this.#timer ??= this.#clock.setTimeout(() => {
       this.#timer = null
       for (const { response: late } of this.#empty()) answerUnavailable(late)
     }, patience)

@@ -42,7 +42,9 @@ export interface LinkNews {
 }
 
 /** The casts that an owner has to understand. */
-export type LinkOwnerCasts = { readonly [Name in keyof LinkNews]: (state: never, news: LinkNews[Name], ctx: ActorContext) => unknown }
+export type LinkOwnerCasts = {
+  readonly [Name in keyof LinkNews]: (state: never, news: LinkNews[Name], ctx: ActorContext) => unknown
+}
 
 class LinkState {
   readonly input: LinkInput
@@ -92,7 +94,11 @@ export const linkActor = defineActor({
   },
   cast: {
     /** Ends the connection there is, if any, and begins a new one. */
-    open(state: LinkState, { link }: { readonly link: number }, ctx: ActorContext): undefined | Promise<void> {
+    open(
+      state: LinkState,
+      { link }: { readonly link: number },
+      ctx: ActorContext,
+    ): undefined | Promise<void> {
       const old = state.host
       if (old === undefined || old.over) return connect(state, link, ctx)
       old.close()

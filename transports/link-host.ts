@@ -41,7 +41,9 @@ export class HostedLink {
     this.number = number
     this.#report = report
     this.#ctx = ctx
-    this.#hosted = createLinkScope(ctx, (cause) => this.#trouble(wrap('CONNECTION_LOST', 'clean-up failed', cause)))
+    this.#hosted = createLinkScope(ctx, (cause) =>
+      this.#trouble(wrap('CONNECTION_LOST', 'clean-up failed', cause)),
+    )
     this.finished = new Promise((resolve) => {
       this.#finish = resolve
     })
@@ -61,7 +63,10 @@ export class HostedLink {
     try {
       const link = transport.connect(this.#events(), this.#hosted.scope)
       if (typeof link?.send !== 'function' || typeof link.close !== 'function') {
-        throw new TransportError('CONNECT_FAILED', `${transport.name}: connect: expected a link with send and close`)
+        throw new TransportError(
+          'CONNECT_FAILED',
+          `${transport.name}: connect: expected a link with send and close`,
+        )
       }
       this.#link = link
     } catch (cause) {
@@ -119,9 +124,11 @@ export class HostedLink {
       },
       message: (text: string) => this.#message(text),
       lost: (id: RequestId, error: TransportError) => {
-        if (!this.#over) this.#report.lost(this.number, id, wrap('CONNECTION_LOST', 'the request is lost', error))
+        if (!this.#over)
+          this.#report.lost(this.number, id, wrap('CONNECTION_LOST', 'the request is lost', error))
       },
-      trouble: (error: TransportError) => this.#trouble(wrap('CONNECTION_LOST', 'the transport is in trouble', error)),
+      trouble: (error: TransportError) =>
+        this.#trouble(wrap('CONNECTION_LOST', 'the transport is in trouble', error)),
       closed: (end?: LinkEnd) => this.#end(readEnd(end, this.#closing)),
     })
   }
@@ -132,7 +139,9 @@ export class HostedLink {
       return this.#trouble(new TransportError('BAD_RESPONSE', `message: expected a text, got ${typeof text}`))
     }
     if (this.#report.message(this.number, text)) return
-    this.#end({ error: new TransportError('CONNECTION_LOST', 'the server sends faster than the client can take') })
+    this.#end({
+      error: new TransportError('CONNECTION_LOST', 'the server sends faster than the client can take'),
+    })
   }
 
   #trouble(error: TransportError): void {
@@ -152,8 +161,11 @@ export class HostedLink {
 
 function readEnd(end: LinkEnd | undefined, asked: boolean): LinkEnd {
   const { error, fatal } = end ?? {}
-  if (error !== undefined) return { error: wrap('CONNECTION_LOST', 'the connection ended', error), fatal: fatal === true }
-  return asked ? {} : { error: new TransportError('CONNECTION_LOST', 'the connection ended'), fatal: fatal === true }
+  if (error !== undefined)
+    return { error: wrap('CONNECTION_LOST', 'the connection ended', error), fatal: fatal === true }
+  return asked
+    ? {}
+    : { error: new TransportError('CONNECTION_LOST', 'the connection ended'), fatal: fatal === true }
 }
 
 function wrap(code: TransportErrorCode, what: string, cause: unknown): TransportError {

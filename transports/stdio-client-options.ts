@@ -56,21 +56,25 @@ export function readStdioOptions(options: StdioOptions): StdioSettings {
 const readArgs: Read<readonly string[]> = (value, field) => {
   if (!Array.isArray(value)) throw badOption(field, 'an array of strings', value)
   for (const [index, arg] of value.entries()) {
-    if (typeof arg !== 'string' || arg.includes('\0')) throw badOption(`${field}[${index}]`, 'a string without NUL', arg)
+    if (typeof arg !== 'string' || arg.includes('\0'))
+      throw badOption(`${field}[${index}]`, 'a string without NUL', arg)
   }
   return Object.freeze([...value])
 }
 
 const readEnv: Read<Readonly<Record<string, string>>> = (value, field) => {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw badOption(field, 'an object of strings', value)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badOption(field, 'an object of strings', value)
   for (const [name, text] of Object.entries(value)) {
     if (name === '' || /[=\0]/.test(name)) throw badOption(field, 'names without = and NUL', name)
-    if (typeof text !== 'string' || text.includes('\0')) throw badOption(`${field}.${name}`, 'a string without NUL', typeof text)
+    if (typeof text !== 'string' || text.includes('\0'))
+      throw badOption(`${field}.${name}`, 'a string without NUL', typeof text)
   }
   return value as Readonly<Record<string, string>>
 }
 
 const readStderr: Read<StdioSettings['stderr']> = (value, field) => {
-  if (value === 'ring' || value === 'inherit' || typeof value === 'function') return value as StdioSettings['stderr']
+  if (value === 'ring' || value === 'inherit' || typeof value === 'function')
+    return value as StdioSettings['stderr']
   throw badOption(field, "'ring', 'inherit' or a function", value)
 }

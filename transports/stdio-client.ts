@@ -64,7 +64,9 @@ class StdioLink implements Link {
       stdin.write(`${text}\n`)
       return
     }
-    const why = stdin.writable ? `${waiting} bytes wait to be read by the server already` : 'the server takes no more messages'
+    const why = stdin.writable
+      ? `${waiting} bytes wait to be read by the server already`
+      : 'the server takes no more messages'
     const error = new TransportError('SEND_FAILED', why, { retryable: true })
     if (isRequest(message)) this.#events.lost(message.id, error)
     else this.#events.trouble(error)
@@ -136,7 +138,8 @@ class StdioLink implements Link {
   #drained(): void {
     const { clock } = this.#scope
     clock.clearTimeout(this.#timer)
-    if (this.#stopping && groupLives(this.#child)) this.#timer = clock.setTimeout(() => this.#end(), groupTime)
+    if (this.#stopping && groupLives(this.#child))
+      this.#timer = clock.setTimeout(() => this.#end(), groupTime)
     else this.#end()
   }
 
@@ -161,7 +164,13 @@ class StdioLink implements Link {
     this.#scope.clock.clearTimeout(this.#timer)
     this.#over = true
     this.#letGo()
-    if (this.#exit !== undefined || child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return undefined
+    if (
+      this.#exit !== undefined ||
+      child.pid === undefined ||
+      child.exitCode !== null ||
+      child.signalCode !== null
+    )
+      return undefined
     return new Promise((resolve) => child.once('exit', () => resolve()))
   }
 
@@ -175,7 +184,11 @@ class StdioLink implements Link {
   }
 
   #facts(): { exitCode: number | null; signal: NodeJS.Signals | null; stderr: readonly string[] } {
-    return { exitCode: this.#exit?.code ?? null, signal: this.#exit?.signal ?? null, stderr: this.#stderr.lines() }
+    return {
+      exitCode: this.#exit?.code ?? null,
+      signal: this.#exit?.signal ?? null,
+      stderr: this.#stderr.lines(),
+    }
   }
 }
 
@@ -184,5 +197,7 @@ function lineReader({ stderr }: StdioSettings, scope: LinkScope): ((line: string
 }
 
 function badLine(cause: Error): TransportError {
-  return new TransportError('BAD_RESPONSE', `the server wrote a line that is no message: ${cause.message}`, { cause })
+  return new TransportError('BAD_RESPONSE', `the server wrote a line that is no message: ${cause.message}`, {
+    cause,
+  })
 }

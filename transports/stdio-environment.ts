@@ -17,7 +17,9 @@ const windowsNames = [
 ]
 
 /** The variables that every server inherits: what programs need to run, and nothing that could be a secret. */
-export const inheritedNames: readonly string[] = Object.freeze(process.platform === 'win32' ? windowsNames : posixNames)
+export const inheritedNames: readonly string[] = Object.freeze(
+  process.platform === 'win32' ? windowsNames : posixNames,
+)
 
 /** The whole environment of a server: the inherited variables that are set, and the given ones over them. */
 export function serverEnvironment(

@@ -98,7 +98,8 @@ function takeLine(state: StdioServer, text: string): unknown {
   }
   if (state.pipes.sessionId === undefined) return beforeSession(state, message)
   if (!isRequest(message)) return deliver(state, message, undefined)
-  if (state.pipes.unanswered.has(message.id)) return refuse(state, message, 'a request with this id is in flight')
+  if (state.pipes.unanswered.has(message.id))
+    return refuse(state, message, 'a request with this id is in flight')
   state.pipes.unanswered.add(message.id)
   return deliver(state, message, message.id)
 }

@@ -56,11 +56,28 @@ export class StdioPipes implements Binding {
     this.#decoder = createLineDecoder({ maxLineBytes })
     this.#output = output === process.stdout ? guardStandardOutput() : plainOutput(output)
     input.pause()
-    this.#listen(input, 'data', scope.bind((chunk: Uint8Array) => this.#take(this.#decoder.push(chunk))))
-    for (const event of ['end', 'close', 'error']) this.#listen(input, event, scope.bind(() => this.#end()))
+    this.#listen(
+      input,
+      'data',
+      scope.bind((chunk: Uint8Array) => this.#take(this.#decoder.push(chunk))),
+    )
+    for (const event of ['end', 'close', 'error'])
+      this.#listen(
+        input,
+        event,
+        scope.bind(() => this.#end()),
+      )
     // without a reader there is nobody to serve, whatever comes in
-    this.#listen(output, 'close', scope.bind(() => this.#end()))
-    this.#listen(output, 'drain', scope.bind(() => this.#flow()))
+    this.#listen(
+      output,
+      'close',
+      scope.bind(() => this.#end()),
+    )
+    this.#listen(
+      output,
+      'drain',
+      scope.bind(() => this.#flow()),
+    )
     // stays after the end: a last line that cannot be written any more must not end the program
     output.on('error', () => this.#end())
   }
@@ -103,7 +120,10 @@ export class StdioPipes implements Binding {
   /** Answers every request that still waits with an error: nobody will answer it any more. */
   failUnanswered(why: string): void {
     for (const id of this.unanswered) {
-      this.answer(id, buildError(id, { code: errorCodes.internalError, message: why, data: { retryable: true } }))
+      this.answer(
+        id,
+        buildError(id, { code: errorCodes.internalError, message: why, data: { retryable: true } }),
+      )
     }
   }
 
@@ -161,7 +181,8 @@ function plainOutput(output: Writable) {
 function guardStandardOutput() {
   const { stdout, stderr } = process
   const original = stdout.write
-  const redirected = ((...args: Parameters<typeof stderr.write>) => stderr.write(...args)) as typeof stdout.write
+  const redirected = ((...args: Parameters<typeof stderr.write>) =>
+    stderr.write(...args)) as typeof stdout.write
   stdout.write = redirected
   return {
     write: (text: string) => original.call(stdout, text),

@@ -54,7 +54,8 @@ function checkOptions(options: StdioServeOptions): void {
     if (!fields.has(field)) throw bad(field, `an option among ${[...fields].join(', ')}`, field)
   const { input, output, maxLineBytes, endTimeout, exit } = options
   if (input !== undefined && typeof input?.pipe !== 'function') throw bad('input', 'a readable stream', input)
-  if (output !== undefined && typeof output?.write !== 'function') throw bad('output', 'a writable stream', output)
+  if (output !== undefined && typeof output?.write !== 'function')
+    throw bad('output', 'a writable stream', output)
   if (maxLineBytes !== undefined && !(typeof maxLineBytes === 'number' && maxLineBytes > 0))
     throw bad('maxLineBytes', 'a number above 0', maxLineBytes)
   if (endTimeout !== undefined && !(typeof endTimeout === 'number' && endTimeout >= 0))

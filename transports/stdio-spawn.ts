@@ -58,11 +58,17 @@ export function groupLives(child: ServerProcess): boolean {
 }
 
 /** Explains the `error` event of a child process that was never there. */
-export function explainSpawnError(cause: NodeJS.ErrnoException, { command, env, cwd }: StdioSettings): SpawnFailure {
+export function explainSpawnError(
+  cause: NodeJS.ErrnoException,
+  { command, env, cwd }: StdioSettings,
+): SpawnFailure {
   const folder = cwd ?? process.cwd()
   const data = { command, path: env.PATH, cwd: folder }
   if (cause.code === 'ENOENT' && !existsSync(folder)) {
-    return { error: new TransportError('SPAWN_FAILED', `cwd: the folder ${folder} does not exist`, { cause, data }), fatal: true }
+    return {
+      error: new TransportError('SPAWN_FAILED', `cwd: the folder ${folder} does not exist`, { cause, data }),
+      fatal: true,
+    }
   }
   if (cause.code === 'ENOENT') {
     const message = `command not found: ${command} (PATH: ${env.PATH ?? 'not set'}, cwd: ${folder})`

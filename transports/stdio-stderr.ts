@@ -14,12 +14,14 @@ const maxCharacters = 8 * 1024
 /** Keeps the last 20 lines, and at most 8 KiB of them; the rest is forgotten as it comes. */
 export function createStderrRing(onLine: (line: string) => void = () => {}): StderrRing {
   const utf8 = new StringDecoder('utf8')
-  let kept: string[] = []
+  const kept: string[] = []
   let size = 0
   let rest = ''
 
   function push(chunk: Uint8Array): void {
-    const parts = (rest + utf8.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))).split(/\r?\n/)
+    const parts = (rest + utf8.write(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))).split(
+      /\r?\n/,
+    )
     // An endless line would grow the rest: its last part is as good as any.
     rest = (parts.pop() ?? '').slice(-maxCharacters)
     for (const line of parts) {

@@ -14,7 +14,10 @@ export function listTools({ cursor }: Params<'tools/list'>, { catalog }: RouteSc
 }
 
 /** Plans `tools/call`. Throws McpError -32602 for a tool that does not exist. */
-export function callTool({ name, arguments: args = {} }: Params<'tools/call'>, { catalog }: RouteScope): Work {
+export function callTool(
+  { name, arguments: args = {} }: Params<'tools/call'>,
+  { catalog }: RouteScope,
+): Work {
   const tool = catalog.tool(name)
   if (tool === undefined) throw new McpError(errorCodes.invalidParams, `Unknown tool: ${show(name)}`)
   return {

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { defineActor } from '../../runtime/behaviour.js'
 import { CaduceusError, messageOf, RuntimeError, show } from '../../runtime/errors.js'
 import { suite } from '../support/suite.js'
-import { hear, start, thrown } from './actors.js'
+import { hear, start, thrown } from './_actors.js'
 
 const test = suite('behaviour')
 
@@ -20,7 +20,10 @@ test('a definition that cannot work is refused, naming the field, what was expec
     [{ ...good, call: { read: 7 } }, 'good.call.read: expected a function, got 7'],
     [{ ...good, cast: { add: undefined } }, 'good.cast.add: expected a function, got undefined'],
     [{ ...good, info: 'down' }, 'info: expected an object of functions, got "down"'],
-    [{ ...good, info: { dwon: () => {} } }, 'info.dwon: expected one of message, timer, down, exit, got "dwon"'],
+    [
+      { ...good, info: { dwon: () => {} } },
+      'info.dwon: expected one of message, timer, down, exit, got "dwon"',
+    ],
     [{ ...good, info: { exit: {} } }, 'good.info.exit: expected a function, got an object with keys []'],
     [{ ...good, terminate: true }, 'terminate: expected a function, got true'],
     [{ ...good, trapExit: 'yes' }, 'trapExit: expected a boolean, got "yes"'],
@@ -135,10 +138,12 @@ test('values are shown short and safely, whatever they are', () => {
       'an object with keys []',
     ],
   )
-  assert.equal(
-    [new Error('said'), 'text', Object.create(null), Symbol('s')].map(messageOf),
-    ['said', 'text', 'an object with keys []', 'Symbol(s)'],
-  )
+  assert.equal([new Error('said'), 'text', Object.create(null), Symbol('s')].map(messageOf), [
+    'said',
+    'text',
+    'an object with keys []',
+    'Symbol(s)',
+  ])
 })
 
 test.run()

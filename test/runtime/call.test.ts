@@ -5,7 +5,7 @@ import { shutdown } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import type { ActorRef, CallOptions } from '../../runtime/ref.js'
 import { suite } from '../support/suite.js'
-import { deferred, Notes, rejection, start, startHost, thrown, turn } from './actors.js'
+import { deferred, Notes, rejection, start, startHost, thrown, turn } from './_actors.js'
 
 const test = suite('call')
 
@@ -60,7 +60,11 @@ test('OTP-89 a call rejects with TIMEOUT after 5000 ms, or after its own time, a
   const clock = createFakeClock()
   const { behaviour, gates } = server()
   const ref = await start(t, behaviour, undefined, { clock })
-  const calls = [ref.call('slow', 1), ref.call('slow', 2, { timeout: 100 }), ref.call('echo', 3, { timeout: 50 })]
+  const calls = [
+    ref.call('slow', 1),
+    ref.call('slow', 2, { timeout: 100 }),
+    ref.call('echo', 3, { timeout: 50 }),
+  ]
   const over = new Notes<string>()
   for (const call of calls) void call.catch((error: RuntimeError) => over.add(error.message))
   await clock.advance(120)
@@ -178,74 +182,6 @@ test('an actor may call itself from a callback between two messages', async (t) 
   assert.equal(await replies.next(1), ['echo'])
 })
 
-test('OTP-91 a reply may be given later, while the server handles other messages', async (t) => {
-  const ref = await start(t, server().behaviour)
-  const reply = ref.call('later', 0)
-  assert.is(await ref.call('echo', 'meanwhile'), 'meanwhile')
-  ref.cast('answer', 42)
-  assert.is(await reply, 42)
-})
-
-test('OTP-91 a second reply is dropped, in whatever order they come', async (t) => {
-  const given = new Notes<Deferred<number>>()
-  const behaviour = defineActor({
-    name: 'twice',
-    init: () => ({}),
-    call: {
-      ask(_, __: undefined, ctx) {
-        const reply = ctx.defer<number>()
-        given.add(reply)
-        given.add(ctx.defer<number>())
-        return reply
-      },
-      atOnce(_, __: undefined, ctx) {
-        const reply = ctx.defer<number>()
-        reply.resolve(1)
-        reply.resolve(2)
-        return reply
-      },
-    },
-  })
-  const ref = await start(t, behaviour)
-  const first = ref.call('ask')
-  const [one, other] = await given.next(2)
-  other?.resolve(1)
-  one?.resolve(2)
-  one?.reject(new Error('too late'))
-  assert.is(await first, 1)
-  assert.is(await ref.call('atOnce'), 1)
-})
-
-test('OTP-91 JS-6 a reply given after the actor has died, or after the caller gave up, is dropped', async (t) => {
-  const clock = createFakeClock()
-  const given = new Notes<Deferred<number>>()
-  const behaviour = defineActor({
-    name: 'late',
-    init: () => ({}),
-    call: {
-      ask(_, __: undefined, ctx) {
-        const reply = ctx.defer<number>()
-        given.add(reply)
-        return reply
-      },
-    },
-  })
-  const ref = await start(t, behaviour, undefined, { clock })
-  const impatient = ref.call('ask', undefined, { timeout: 10 })
-  const patient = ref.call('ask')
-  await clock.advance(20)
-  ref.kill()
-  for (const reply of given.seen) reply.resolve(1)
-  await rejection(impatient, 'TIMEOUT')
-  await rejection(patient, 'EXITED')
-})
-
-test('OTP-91 defer works only while a call is handled', async (t) => {
-  const host = await startHost(t)
-  const error = thrown(() => host.ctx.defer(), 'BAD_MESSAGE')
-  assert.is(error.message, 'host: defer works only while a call is handled')
-})
-
 test('a call that is refused by the handler rejects with that very error, and the server goes on', async (t) => {
   const ref = await start(t, server().behaviour)
   const error = new Error('no such account')
@@ -256,9 +192,21 @@ test('a call that is refused by the handler rejects with that very error, and th
   assert.is(await ref.call('echo', 'alive'), 'alive')
 })
 
+test('OTP-101 a call is a promise: many can be made at once and be waited for later, in any order', async (t) => {
+  const { behaviour, gates } = server()
+  const ref = await start(t, behaviour)
+  const [slow, quick] = [ref.call('slow', 1), ref.call('echo', 2)]
+  await turn()
+  gates[0]?.resolve('first')
+  assert.is(await quick, 2)
+  assert.is(await slow, 'first')
+})
+
 test('wrong names and options are refused before anything is sent, saying what was expected', async (t) => {
   const ref = await start(t, server().behaviour)
-  const untyped = ref as unknown as { call(name: unknown, input?: unknown, options?: unknown): Promise<unknown> }
+  const untyped = ref as unknown as {
+    call(name: unknown, input?: unknown, options?: unknown): Promise<unknown>
+  }
   const loose = ref as unknown as { cast(name: unknown, input?: unknown): boolean }
   const calls = 'echo, slow, later, no, crash'
   for (const name of ['read', 'toString', '__proto__', undefined]) {
@@ -286,7 +234,7 @@ test('calls without a limit wait as long as it takes', async (t) => {
   assert.is(await call, 'at last')
 })
 
-test('JS-8 no rejection of a promise that the runtime handed out is ever unhandled', async (t) => {
+test('no rejection of a promise that the runtime handed out is ever unhandled', async (t) => {
   const clock = createFakeClock()
   const { behaviour } = server()
   const host = await startHost(t, { trapExit: true, clock })
@@ -319,7 +267,10 @@ test('JS-8 no rejection of a promise that the runtime handed out is ever unhandl
   dropped.push(reply)
   await turn()
   await turn()
-  assert.is((await Promise.allSettled(dropped)).filter(({ status }) => status === 'rejected').length, dropped.length)
+  assert.is(
+    (await Promise.allSettled(dropped)).filter(({ status }) => status === 'rejected').length,
+    dropped.length,
+  )
 })
 
 test.run()

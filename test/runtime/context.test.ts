@@ -7,7 +7,7 @@ import { createFakeClock } from '../../runtime/fake-clock.js'
 import type { Owned } from '../../runtime/owned.js'
 import { type ActorRef, processOf } from '../../runtime/ref.js'
 import { suite } from '../support/suite.js'
-import { deferred, ended, hear, Notes, rejection, start, startHost, thrown, turn } from './actors.js'
+import { deferred, ended, hear, Notes, rejection, start, startHost, thrown, turn } from './_actors.js'
 
 const test = suite('context')
 
@@ -47,7 +47,6 @@ test('JS-6 every method of the context of a dead incarnation is refused with ACT
   const { behaviour } = zombie(() => {})
   host.ref.kill()
   const uses: (() => unknown)[] = [
-    () => ctx.signal,
     () => ctx.clock,
     () => ctx.link(other.ref),
     () => ctx.unlink(other.ref),
@@ -72,7 +71,12 @@ test('JS-6 what a handler of a dead incarnation sends, stops or names has no eff
   const other = await startHost(t, { registry: host.ctx.registry })
   const { registry } = host.ctx
   registry.register('other', other.ref)
-  const calls = defineActor({ name: 'target', init: () => ({}), call: { ping: () => 1 }, cast: { poke: () => 1 } })
+  const calls = defineActor({
+    name: 'target',
+    init: () => ({}),
+    call: { ping: () => 1 },
+    cast: { poke: () => 1 },
+  })
   const target = await host.ctx.start(calls)
   const { behaviour, die } = zombie(async () => {
     await rejection(target.call('ping'), 'ACTOR_DEAD')
@@ -90,7 +94,10 @@ test('JS-6 what a handler of a dead incarnation sends, stops or names has no eff
   const ref = await host.ctx.start(behaviour)
   assert.is(await die(ref), 'all refused')
   await turn()
-  assert.equal([other.ref.alive, other.messages.seen, registry.whereis('other') === other.ref], [true, [], true])
+  assert.equal(
+    [other.ref.alive, other.messages.seen, registry.whereis('other') === other.ref],
+    [true, [], true],
+  )
   assert.equal([registry.whereis('mine'), target.alive], [undefined, true])
 })
 
@@ -227,6 +234,7 @@ test('ctx.signal is one signal, aborted when the actor ends, with why', async (t
   assert.is(signal.aborted, false)
   host.ref.exit(crash(error))
   assert.equal([signal.aborted, signal.reason], [true, error])
+  assert.equal([host.ctx.signal.aborted, host.ctx.signal.reason], [true, error])
   const stopped = await startHost(t)
   const other = stopped.ctx.signal
   await stopped.ref.stop()

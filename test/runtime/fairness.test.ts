@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { defineActor } from '../../runtime/behaviour.js'
 import type { ActorRef } from '../../runtime/ref.js'
 import { suite } from '../support/suite.js'
-import { deferred, start, turn } from './actors.js'
+import { deferred, start, turn } from './_actors.js'
 
 const test = suite('fairness')
 

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { defineActor } from '../../runtime/behaviour.js'
 import { crash, kill, killed, noproc, normal, shutdown } from '../../runtime/exit.js'
 import { suite } from '../support/suite.js'
-import { ended, Notes, startHost, thrown, turn } from './actors.js'
+import { ended, Notes, startHost, thrown, turn } from './_actors.js'
 
 const test = suite('links')
 
@@ -95,7 +95,10 @@ test('OTP-84 an exit that is trapped becomes a message with sender and reason', 
   const child = await startHost(t, { under: trapping.ctx, trapExit: true })
   child.ref.exit(fromOutside)
   assert.equal(
-    [...(await trapping.exits.next(1)), ...(await child.exits.next(1))].map(({ from, reason }) => [from, reason]),
+    [...(await trapping.exits.next(1)), ...(await child.exits.next(1))].map(({ from, reason }) => [
+      from,
+      reason,
+    ]),
     [
       [other.ref, reason],
       [null, fromOutside],

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { defineActor } from '../../runtime/behaviour.js'
 import { Mailbox } from '../../runtime/mailbox.js'
 import { suite } from '../support/suite.js'
-import { deferred, hear, rejection, start, startHost, turn } from './actors.js'
+import { deferred, hear, rejection, start, startHost, turn } from './_actors.js'
 
 const test = suite('mailbox')
 

@@ -3,7 +3,7 @@ import { defineActor } from '../../runtime/behaviour.js'
 import { crash, killed, noproc, normal } from '../../runtime/exit.js'
 import type { Monitor } from '../../runtime/monitor.js'
 import { suite } from '../support/suite.js'
-import { hear, Notes, startHost, turn } from './actors.js'
+import { hear, Notes, startHost, turn } from './_actors.js'
 
 const test = suite('monitors')
 

@@ -26,7 +26,7 @@ test('OTP-50 the period is counted in milliseconds, both ends included', () => {
   assert.equal(allowed(1, 1_000, [0, 1_000.5]), [true, true])
 })
 
-test('OTP-49 the window agrees with the plain rule of OTP over many random histories', () => {
+test('OTP-49 JS-5 the window agrees with the plain rule of OTP over many random histories', () => {
   let seed = 7
   const random = (below: number): number => {
     seed = (seed * 48_271) % 2_147_483_647

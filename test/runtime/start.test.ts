@@ -1,13 +1,15 @@
 import * as assert from 'uvu/assert'
 import { type Behaviour, defineActor, ignore } from '../../runtime/behaviour.js'
+import { childSpec } from '../../runtime/child-spec.js'
 import type { ActorContext } from '../../runtime/context.js'
 import { kill, normal, shutdownWith } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import type { ActorRef } from '../../runtime/ref.js'
 import { startActor } from '../../runtime/root.js'
 import type { StartOptions } from '../../runtime/start.js'
+import { startSupervisor } from '../../runtime/supervise.js'
 import { suite } from '../support/suite.js'
-import { deferred, ended, hear, Notes, rejection, start, startHost, turn } from './actors.js'
+import { deferred, ended, hear, Notes, rejection, start, startHost, turn } from './_actors.js'
 
 const test = suite('start')
 
@@ -136,7 +138,7 @@ test('OTP-17 an init that takes too long is killed and the start fails with STAR
   assert.is(clock.pending, 0)
 })
 
-test('an init that finishes after its start has failed changes nothing', async (t) => {
+test('an init that finishes after its start has failed changes nothing', async () => {
   const clock = createFakeClock()
   const gates = [deferred<object>(), deferred<object>()]
   const refs: ActorRef[] = []
@@ -175,7 +177,9 @@ test('an actor that is ended during init fails the start at once, with the reaso
       ctx.exit(ctx.self, kill)
       return answer
     })
-    assert.equal((await rejection(host.ctx.start(suicidal), 'START_FAILED')).data, { reason: { type: 'killed' } })
+    assert.equal((await rejection(host.ctx.start(suicidal), 'START_FAILED')).data, {
+      reason: { type: 'killed' },
+    })
   }
 })
 
@@ -203,6 +207,33 @@ test('a failed start has released what init had taken before it rejects', async 
     notes.seen,
     ways.flatMap(() => ['released', 'rejected']),
   )
+})
+
+test('JS-4 a supervisor starts its children one after the other, in order, and stops them in reverse order', async () => {
+  const notes = new Notes<string>()
+  const child = (id: string) => {
+    const behaviour = defineActor({
+      name: id,
+      trapExit: true,
+      async init(_: undefined) {
+        notes.add(`${id} starts`)
+        await turn()
+        notes.add(`${id} is up`)
+        return {}
+      },
+      async terminate() {
+        notes.add(`${id} stops`)
+        await turn()
+        notes.add(`${id} is gone`)
+      },
+    })
+    return childSpec(behaviour, undefined)
+  }
+  const children = [child('a'), child('b')]
+  const tree = await startSupervisor({ strategy: 'one_for_one', logger: false, children })
+  await tree.stop()
+  const up = ['a starts', 'a is up', 'b starts', 'b is up']
+  assert.equal(notes.seen, [...up, 'b stops', 'b is gone', 'a stops', 'a is gone'])
 })
 
 test('OTP-19 a name that is taken refuses the newcomer and leaves the holder alone', async (t) => {

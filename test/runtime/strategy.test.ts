@@ -16,7 +16,7 @@ test('OTP-33 a permanent child is restarted whatever its end', () => {
   assert.ok(ends.every((reason) => shouldRestart('permanent', reason)))
 })
 
-test('OTP-34 a transient child is restarted after an abnormal end only', () => {
+test('OTP-34 JS-5 a transient child is restarted after an abnormal end only', () => {
   assert.equal(
     ends.map((reason) => shouldRestart('transient', reason)),
     [false, false, false, true, true, true],

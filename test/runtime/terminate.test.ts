@@ -3,7 +3,7 @@ import { type ActorDefinition, defineActor, type Handlers } from '../../runtime/
 import { type ExitReason, formatReason, kill, normal, shutdown, shutdownWith } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import { suite } from '../support/suite.js'
-import { deferred, ended, hear, Notes, rejection, start, startHost, thrown, turn } from './actors.js'
+import { deferred, ended, hear, Notes, rejection, start, startHost, thrown, turn } from './_actors.js'
 
 const test = suite('terminate and stop')
 
@@ -168,7 +168,7 @@ test('an error in terminate is reported and becomes the reason', async (t) => {
   )
 })
 
-test('a terminate that hangs is cut off after terminateTimeout, and that is reported', async (t) => {
+test('JS-8 a terminate that hangs is cut off after terminateTimeout, and that is reported', async (t) => {
   const clock = createFakeClock()
   const notices = hear(t, 'notice')
   const behaviour = mortal(new Notes(), { terminateTimeout: 300 }, () => new Promise(() => {}))
@@ -185,7 +185,7 @@ test('a terminate that hangs is cut off after terminateTimeout, and that is repo
   assert.is(clock.pending, 0)
 })
 
-test('a child that traps exits gets terminateTimeout to end when its parent is gone, also in a handler that hangs', async (t) => {
+test('JS-8 a child that traps exits gets terminateTimeout to end when its parent is gone, also in a handler that hangs', async (t) => {
   const clock = createFakeClock()
   const host = await startHost(t, { clock })
   const behaviour = defineActor({

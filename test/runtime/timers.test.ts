@@ -3,7 +3,7 @@ import { crash } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import { processOf } from '../../runtime/ref.js'
 import { suite } from '../support/suite.js'
-import { Notes, startHost, thrown } from './actors.js'
+import { Notes, startHost, thrown } from './_actors.js'
 
 const test = suite('timers')
 

@@ -6,7 +6,7 @@ import {
   ignore,
   type NamedRef,
   type ProcessRef,
-  Registry,
+  type Registry,
   type RefOf,
   refuse,
   startActor,

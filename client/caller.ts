@@ -1,0 +1,144 @@
+import type { JsonObject } from '../protocol/json.js'
+import { RuntimeError, show } from '../runtime/errors.js'
+import { isNormal } from '../runtime/exit.js'
+import { handled } from '../runtime/promise.js'
+import type { ActorRef, RefOf } from '../runtime/ref.js'
+import type { Registry } from '../runtime/registry.js'
+import type { clientActor } from './client-actor.js'
+import { callError, type ClientError, reasonOf } from './errors.js'
+import type { Holdings } from './holdings.js'
+import { createJob, type Job, takeBack } from './job.js'
+import { clientActorName } from './names.js'
+import { bad, type CallOptions, type ClientSettings, readCallOptions, readText } from './options.js'
+
+/** What a call asks for. */
+export interface CallInput {
+  readonly method: string
+  readonly params?: object | undefined
+  readonly wantsAnswer: boolean
+  readonly options?: CallOptions | undefined
+}
+
+/**
+ * Makes calls to whoever is the client now: a call that never left when an actor died is handed to the next one, under the same
+ * deadline. Every promise it answers settles, and is marked handled.
+ */
+export class Caller {
+  readonly #name: string
+  readonly #registry: Registry
+  readonly #settings: ClientSettings
+  readonly #holdings: Holdings
+
+  constructor(registry: Registry, settings: ClientSettings, holdings: Holdings) {
+    this.#name = clientActorName(settings.name)
+    this.#registry = registry
+    this.#settings = settings
+    this.#holdings = holdings
+  }
+
+  /** Makes one call; rejects with BAD_OPTION, naming the field, before anything is done. */
+  call(input: CallInput): Promise<JsonObject> {
+    return handled(this.#call(input))
+  }
+
+  async #call({ method, params, wantsAnswer, options }: CallInput): Promise<JsonObject> {
+    const { timeout, signal, onProgress } = readCallOptions(options, this.#settings.timeout)
+    readText(method, 'method')
+    if (params !== undefined && (typeof params !== 'object' || params === null))
+      throw bad('params', 'an object', params)
+    const job = createJob({
+      method,
+      params,
+      wantsAnswer,
+      timeout,
+      now: this.#registry.clockOf(this.#name).now(),
+      onProgress: onProgress === undefined ? undefined : this.#holdings.outside(onProgress),
+      progressToken: onProgress === undefined ? undefined : this.#holdings.nextToken(),
+    })
+    return signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal)
+  }
+
+  /** Hands the job to one actor after the other, until one has dealt with it. */
+  async #issue(job: Job): Promise<JsonObject> {
+    for (;;) {
+      const actor = await this.#actor(job)
+      job.attempts += 1
+      try {
+        return await actor.call('request', job, { timeout: Number.POSITIVE_INFINITY })
+      } catch (error) {
+        const gone = this.#judge(job, error)
+        if (gone !== undefined) throw gone
+        takeBack(job)
+      }
+    }
+  }
+
+  async #issueUntil(job: Job, signal: AbortSignal): Promise<JsonObject> {
+    let onAbort = (): void => {}
+    const aborted = new Promise<never>((_, reject) => {
+      onAbort = () => reject(this.#abandon(job, signal.reason))
+    })
+    if (signal.aborted) onAbort()
+    else signal.addEventListener('abort', onAbort, { once: true })
+    try {
+      return await Promise.race([aborted, ...(signal.aborted ? [] : [this.#issue(job)])])
+    } finally {
+      signal.removeEventListener('abort', onAbort)
+    }
+  }
+
+  #abandon(job: Job, cause: unknown): ClientError {
+    const { ticket, method } = job
+    const reason = `${method}: the caller gave it up (${reasonOf(cause)})`
+    const error = callError('CANCELLED', reason, { sent: ticket.sent, retryable: false, cause })
+    job.abandoned = true
+    if (!ticket.sent) ticket.revoked = true
+    this.#registry
+      .named<typeof clientActor>(this.#name)
+      .cast('cancel', { job, reason: 'the caller gave it up' })
+    return error
+  }
+
+  /** The actor that takes calls now, or the next one, if it comes in time. */
+  async #actor(job: Job): Promise<RefOf<typeof clientActor>> {
+    const known = this.#registry.state(this.#name)
+    if (known.state === 'up') return known.ref as ActorRef as RefOf<typeof clientActor>
+    const clock = this.#registry.clockOf(this.#name)
+    try {
+      const next = await this.#registry.whenUp(this.#name, Math.max(0, job.deadline - clock.now()))
+      return next as ActorRef as RefOf<typeof clientActor>
+    } catch (error) {
+      throw this.#unavailable(job, error)
+    }
+  }
+
+  /** The error to give the caller, or undefined when the call never left and can be made again. */
+  #judge(job: Job, error: unknown): unknown {
+    if (!(error instanceof RuntimeError)) return error
+    if (error.code === 'MAILBOX_FULL')
+      return callError('QUEUE_FULL', `${job.method}: ${error.message}`, { sent: false, cause: error })
+    if (error.code !== 'EXITED' && error.code !== 'NOPROC') return error
+    if (!job.ticket.sent && !job.abandoned) return undefined
+    const message = `${job.method}: the client was restarted while it waited for the answer`
+    return callError('CONNECTION_LOST', message, { sent: job.ticket.sent, cause: error })
+  }
+
+  #unavailable({ method, timeout }: Job, error: unknown): ClientError {
+    const { name } = this.#settings
+    if (error instanceof RuntimeError && error.code === 'TIMEOUT') {
+      const message = `${method}: not sent within ${timeout} ms (client ${name} is being restarted)`
+      return callError('TIMEOUT', message, { sent: false, cause: error })
+    }
+    return goneError(`${method}: client ${name}`, this.#registry, this.#name, error)
+  }
+}
+
+/** The error for a client that no supervisor will bring back: CLOSED when it was ended, GAVE_UP when it crashed too often. */
+export function goneError(what: string, registry: Registry, actorName: string, cause: unknown): ClientError {
+  const known = registry.state(actorName)
+  if (known.state === 'ended' && isNormal(known.reason)) {
+    return callError('CLOSED', `${what} is closed`, { sent: false, retryable: false, cause })
+  }
+  const why = known.state === 'ended' ? reasonOf(cause) : `nobody is called ${show(actorName)}`
+  return callError('GAVE_UP', `${what} has ended for good: ${why}`, { sent: false, retryable: false, cause })
+}

@@ -1,0 +1,54 @@
+import type { Annotations, Implementation } from './types/base.js'
+import type { ClientCapabilities, ServerCapabilities } from './types/capabilities.js'
+import type { CompleteParams, PromptReference } from './types/completion.js'
+import type { Resource, TextContent, TextResourceContents } from './types/content.js'
+import type { ElicitationMode, ElicitFormParams, FormSchema } from './types/elicitation.js'
+import type { ProgressParams } from './types/notifications.js'
+import type { Prompt, PromptArgument } from './types/prompts.js'
+import type { ResourceTemplate } from './types/resources.js'
+import type { Root } from './types/roots.js'
+import type { CreateMessageParams, SamplingMessage } from './types/sampling.js'
+import type { CallToolParams, CallToolResult, Tool } from './types/tools.js'
+
+/** What a revision does not have of the newest one with a handshake, as data: `fit` goes by it. */
+export interface Lacks {
+  /** Fields that are left out, by the type they belong to. */
+  readonly fields: LackingFields
+  /** Kinds of content: the first two are said as text, the others cannot be said. */
+  readonly content: readonly ('audio' | 'resource_link' | 'tool_use' | 'tool_result')[]
+  /** Whether a sampling message, and the answer, has one block of content and never a list. */
+  readonly contentLists: boolean
+  /** Ways to ask a user, which cannot be said otherwise. */
+  readonly elicitation: readonly ElicitationMode[]
+  /** Parts of a form: titled choices become `enumNames`, several choices cannot be said, defaults of other fields than yes or no are left out. */
+  readonly form: readonly ('titled_choice' | 'several_choices' | 'defaults')[]
+}
+
+/** Only what may be absent can be left out. */
+type Optional<T> = readonly { [K in keyof T]-?: Record<never, never> extends Pick<T, K> ? K : never }[keyof T][]
+
+/** The fields that a revision lacks; the keys name types of the protocol. */
+export interface LackingFields {
+  readonly implementation?: Optional<Implementation>
+  readonly clientCapabilities?: Optional<ClientCapabilities>
+  readonly samplingCapability?: Optional<NonNullable<ClientCapabilities['sampling']>>
+  readonly serverCapabilities?: Optional<ServerCapabilities>
+  readonly tool?: Optional<Tool>
+  readonly callToolParams?: Optional<CallToolParams>
+  readonly callToolResult?: Optional<CallToolResult>
+  readonly resource?: Optional<Resource>
+  readonly resourceTemplate?: Optional<ResourceTemplate>
+  readonly resourceContents?: Optional<TextResourceContents>
+  readonly prompt?: Optional<Prompt>
+  readonly promptArgument?: Optional<PromptArgument>
+  readonly promptReference?: Optional<PromptReference>
+  readonly completeParams?: Optional<CompleteParams>
+  readonly content?: Optional<TextContent>
+  readonly annotations?: Optional<Annotations>
+  readonly progressParams?: Optional<ProgressParams>
+  readonly createMessageParams?: Optional<CreateMessageParams>
+  readonly samplingMessage?: Optional<SamplingMessage>
+  readonly elicitParams?: Optional<ElicitFormParams>
+  readonly formSchema?: Optional<FormSchema>
+  readonly root?: Optional<Root>
+}

@@ -1,0 +1,53 @@
+import { oneOf, optional, record, requestId, type Shape, shape, text } from '../shape.js'
+import type {
+  BaseNotificationParams,
+  BaseResult,
+  Implementation,
+  Meta,
+  PaginatedParams,
+  RequestMeta,
+  RequestParams,
+} from '../types/base.js'
+
+/** The fields that the params of every request may have. */
+export const requestFields = { _meta: optional(shape<RequestMeta>({ progressToken: optional(requestId) })) }
+
+/** The fields that every result, and the params of every notification, may have. */
+export const otherFields = { _meta: optional(shape<Meta>({})) }
+
+/** Params of a request that asks with nothing. */
+export const noParams: Shape<RequestParams> = shape<RequestParams>(requestFields)
+
+/** Params of a notification that tells nothing more than its name. */
+export const noNews: Shape<BaseNotificationParams> = shape<BaseNotificationParams>(otherFields)
+
+/** A result that says nothing more than done. */
+export const emptyResult: Shape<BaseResult> = shape<BaseResult>(otherFields)
+
+/** Params of a request for one page of a list. */
+export const pageParams: Shape<PaginatedParams> = shape<PaginatedParams>({
+  cursor: optional(text),
+  ...requestFields,
+})
+
+/** The fields of one page of a list. */
+export const pageFields = { nextCursor: optional(text), ...otherFields }
+
+/** Who a client or server is. */
+export const implementation: Shape<Implementation> = shape<Implementation>({
+  name: text,
+  version: text,
+  title: optional(text),
+})
+
+/** The fields of whatever has a name for programs, one for people, and a description. */
+export const namedFields = { name: text, title: optional(text), description: optional(text) }
+
+/** Who speaks. */
+export const role = oneOf('user', 'assistant')
+
+/** A block of content: kinds that are not known pass. */
+export const content = shape<{ type: string }>({ type: text })
+
+/** The hints about a piece of content. */
+export const annotations = optional(record)

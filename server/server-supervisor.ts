@@ -1,0 +1,145 @@
+import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/child-spec.js'
+import type { ActorContext } from '../runtime/context.js'
+import { dynamicSupervisorSpec } from '../runtime/dynamic-supervisor.js'
+import { RuntimeError } from '../runtime/errors.js'
+import { inspect } from '../runtime/inspect.js'
+import { handled } from '../runtime/promise.js'
+import { ActorRef, type ProcessRef, type RefOf } from '../runtime/ref.js'
+import { Registry } from '../runtime/registry.js'
+import { startSupervisor, supervisorAt, supervisorSpec } from '../runtime/supervise.js'
+import type { SupervisorOptions } from '../runtime/supervisor-options.js'
+import { taskSupervisorSpec } from '../runtime/task-supervisor.js'
+import { TransportError } from '../transports/errors.js'
+import { baseActor } from './base-actor.js'
+import type { ServerDefinition } from './define-server.js'
+import { type Holdings, holdingsActor } from './holdings-actor.js'
+import {
+  readServerOptions,
+  type ServerOptions,
+  type ServerSettings,
+  splitServerOptions,
+  type TreeWideOptions,
+} from './options.js'
+import { Server } from './server.js'
+import { Sessions } from './sessions.js'
+
+/**
+ * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION or BAD_OPTION, and with
+ * TransportError LISTEN_FAILED when the port cannot be taken.
+ */
+export function startServer(
+  definition: ServerDefinition,
+  options: ServerOptions & TreeWideOptions,
+): Promise<Server> {
+  return handled(start(definition, options))
+}
+
+async function start(
+  definition: ServerDefinition,
+  options: ServerOptions & TreeWideOptions,
+): Promise<Server> {
+  const { own, treeWide } = splitServerOptions(options)
+  const settings = readServerOptions(definition, own)
+  const { registry = new Registry() } = treeWide
+  try {
+    const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(settings) })
+    return await handleOf(settings, registry, supervisor.ref)
+  } catch (error) {
+    throw causeOfFailedStart(error)
+  }
+}
+
+/**
+ * The child spec of a server below a supervisor of yours; a start hands out the `Server` as `extra`. A server on standard input ends
+ * normally with its input, so give it `restart: 'transient'`. Throws ServerError BAD_DEFINITION or BAD_OPTION.
+ */
+export function serverSpec(
+  definition: ServerDefinition,
+  options: ServerOptions,
+  overrides: ChildOverrides = {},
+): ChildSpec {
+  const settings = readServerOptions(definition, options)
+  const spec = supervisorSpec(serverSupervisor(settings), { id: settings.name, ...overrides })
+  return {
+    ...spec,
+    async start(ctx) {
+      const ref = await spec.start(ctx)
+      if (!(ref instanceof ActorRef)) return ref
+      return { ref, extra: await handleOf(settings, ctx.registry, ref) }
+    },
+  }
+}
+
+/** What outlives the group comes first: when it dies, the group goes with it; when the group dies, it stays. */
+function serverSupervisor(settings: ServerSettings): SupervisorOptions {
+  return {
+    name: `server ${settings.name}`,
+    strategy: 'rest_for_one',
+    children: [childSpec(holdingsActor, settings, { name: settings.names.holdings }), groupSpec(settings)],
+  }
+}
+
+function groupSpec(settings: ServerSettings): ChildSpec {
+  const { names } = settings
+  return {
+    id: 'group',
+    type: 'supervisor',
+    async start(ctx) {
+      const { self: server, registry } = ctx
+      const holdings = await holdingsAt(settings, registry)
+      const children = groupChildren(holdings, server)
+      return supervisorSpec(
+        { name: 'group', strategy: 'one_for_all', children },
+        { name: names.group },
+      ).start(ctx)
+    },
+  }
+}
+
+function groupChildren(holdings: Holdings, server: ActorRef): ChildSpec[] {
+  const { names, maxSessions, drainTimeout } = holdings.settings
+  return [
+    dynamicSupervisorSpec({ name: 'sessions', maxChildren: maxSessions }, { name: names.sessions }),
+    // requests have nothing to clean up that their signal does not tell them to
+    taskSupervisorSpec({ name: 'tasks' }, { name: names.tasks, shutdown: 'brutal_kill' }),
+    childSpec(baseActor, holdings, { name: names.base }),
+    {
+      id: 'transport',
+      shutdown: drainTimeout + 1_000,
+      start: (ctx) => startTransport(holdings, server, ctx),
+    },
+  ]
+}
+
+function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext): Promise<ProcessRef> {
+  const { names, drainTimeout } = holdings.settings
+  const { self: group } = ctx
+  return holdings.binding.start(ctx, new Sessions(holdings, ctx), {
+    name: names.transport,
+    drainTimeout,
+    stopping: () => inspect(group).status === 'stopping',
+    finished: () =>
+      void supervisorAt(server)
+        .stop()
+        .catch(() => {}),
+  })
+}
+
+async function handleOf(settings: ServerSettings, registry: Registry, ref: ActorRef): Promise<Server> {
+  const { name, names } = settings
+  const { binding } = await holdingsAt(settings, registry)
+  return new Server({ name, names, registry, binding, supervisor: supervisorAt(ref) })
+}
+
+async function holdingsAt({ names }: ServerSettings, registry: Registry): Promise<Holdings> {
+  const holdings = registry.whereis(names.holdings) as RefOf<typeof holdingsActor> | undefined
+  if (holdings === undefined) throw new RuntimeError('NOPROC', `${names.holdings} is not running`)
+  return holdings.call('share')
+}
+
+/** A port that is taken, say, is what the caller wants to hear of, and not that a child of a child failed to start. */
+function causeOfFailedStart(error: unknown): unknown {
+  for (let cause = error; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof TransportError) return cause
+  return error
+}

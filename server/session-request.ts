@@ -1,0 +1,167 @@
+import { encode } from '../protocol/codec.js'
+import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
+import {
+  buildError,
+  buildResult,
+  type JsonRpcRequest,
+  type Message,
+  type RequestId,
+} from '../protocol/jsonrpc.js'
+import type { ProgressToken } from '../protocol/types/base.js'
+import type { Deferred } from '../runtime/behaviour.js'
+import { RuntimeError } from '../runtime/errors.js'
+import type { ExitReason } from '../runtime/exit.js'
+import { type ProcessRef, processOf, type RefOf } from '../runtime/ref.js'
+import type { TaskContext } from '../runtime/task.js'
+import type { TaskRef, TaskSupervisor } from '../runtime/task-supervisor.js'
+import type { Outlet, Peer, Response } from '../transports/contract.js'
+import { type EncodedResult, encodedText } from '../transports/encoded.js'
+import { type RequestScope, type SessionFacts, ToolContext } from './context.js'
+import type { Work } from './router.js'
+import type { sessionActor } from './session-actor.js'
+import type { StateValue } from './session-state.js'
+import type { SessionStore } from './session-store.js'
+
+/** One request of a session, from its start to its answer. */
+export interface SessionRequest {
+  readonly request: JsonRpcRequest
+  readonly work: Work
+  readonly outlet: Outlet
+  readonly peer: Peer
+  readonly reply: Deferred<Response | undefined>
+  /** Milliseconds, and when that time is up. */
+  readonly timeout: number
+  readonly deadline: number
+  task: TaskRef<void> | undefined
+  /** Whether the session has to be saved before the answer. */
+  unsaved: boolean
+  cancelled: boolean
+  response: Response | undefined
+}
+
+/** What the requests of a session share. */
+export interface SessionLink {
+  readonly facts: SessionFacts
+  readonly self: RefOf<typeof sessionActor>
+  readonly store: SessionStore
+}
+
+/** Runs a request as a task that shares the session's fate. Throws RuntimeError NOPROC when there is no task supervisor. */
+export function startRequest(request: SessionRequest, link: SessionLink, tasks: TaskSupervisor): ProcessRef {
+  const { work, timeout } = request
+  request.task = tasks.start((task) => perform(request, link, task), {
+    name: work.name,
+    link: link.self,
+    timeout,
+  })
+  return request.task.ref
+}
+
+/** The answer to a request whose task has ended; undefined for a cancelled one, which is not answered. */
+export function responseAfter(
+  request: SessionRequest,
+  task: ProcessRef,
+  reason: ExitReason,
+  { exposeErrors, now }: { readonly exposeErrors: boolean; readonly now: number },
+): Response | undefined {
+  const { id } = request.request
+  if (request.cancelled) return undefined
+  if (request.response !== undefined) return request.response
+  // a timer may fire a little early
+  if (reason.type === 'killed' && now >= request.deadline - 1)
+    return encodedResult(id, request.work.timedOut(request.timeout))
+  const report = `${processOf(task).tree.id}.${task.id}`
+  const told = exposeErrors && reason.type === 'crash' ? `: ${messageOf(reason.error)}` : ''
+  const message = `Internal error${told} (report ${report})`
+  return buildError(id, { code: errorCodes.internalError, message, data: { report } })
+}
+
+/** A good answer that carries its JSON text. Throws ProtocolError NOT_SERIALISABLE. */
+export function encodedResult(id: RequestId, result: object, text?: string): EncodedResult {
+  const answer = buildResult(id, result)
+  const whole =
+    text === undefined ? encode(answer) : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
+  return { ...answer, [encodedText]: whole }
+}
+
+/** What the session keeps is saved before the answer goes out, so that nothing is lost that a client knows of. */
+async function perform(request: SessionRequest, link: SessionLink, task: TaskContext): Promise<void> {
+  const response = await answer(request, new ToolContext(new TaskScope(request, link, task)))
+  if (request.unsaved) await link.store.save(await link.self.call('record'))
+  request.response = response
+}
+
+async function answer({ request, work }: SessionRequest, ctx: ToolContext): Promise<Response> {
+  try {
+    return encodedResult(request.id, await work.run(ctx))
+  } catch (error) {
+    if (error instanceof McpError) return buildError(request.id, toJsonRpcError(error))
+    throw error
+  }
+}
+
+class TaskScope implements RequestScope {
+  readonly #request: SessionRequest
+  readonly #link: SessionLink
+  readonly #task: TaskContext
+
+  constructor(request: SessionRequest, link: SessionLink, task: TaskContext) {
+    this.#request = request
+    this.#link = link
+    this.#task = task
+  }
+
+  get session(): SessionFacts {
+    return this.#link.facts
+  }
+
+  get requestId(): RequestId {
+    return this.#request.request.id
+  }
+
+  get progressToken(): ProgressToken | undefined {
+    const { _meta: meta } = (this.#request.request.params ?? {}) as {
+      _meta?: { progressToken?: ProgressToken }
+    }
+    return meta?.progressToken
+  }
+
+  get peer(): Peer {
+    return this.#request.peer
+  }
+
+  get signal(): AbortSignal {
+    return this.#task.signal
+  }
+
+  send(message: Message): boolean {
+    return this.#isOpen && this.#request.outlet.send(message)
+  }
+
+  async read(key: string): Promise<StateValue> {
+    this.#checkOpen()
+    return this.#link.self.call('read', key)
+  }
+
+  async swap(key: string, version: number, value: unknown): Promise<StateValue | undefined> {
+    this.#checkOpen()
+    const other = await this.#link.self.call('swap', { key, version, value })
+    if (other === undefined) this.#request.unsaved = true
+    return other
+  }
+
+  /** The task is not known yet while the first step of the work runs. */
+  get #isOpen(): boolean {
+    const { task, cancelled } = this.#request
+    return !cancelled && task?.ref.alive !== false
+  }
+
+  /** Also code that hears of the end through the signal comes too late. */
+  #checkOpen(): void {
+    if (!this.#isOpen) throw new RuntimeError('ACTOR_DEAD', `${this.#request.work.name} has ended: what it still does has no effect`)
+  }
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}

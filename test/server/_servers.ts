@@ -1,0 +1,36 @@
+import { defineServer } from '../../server/define-server.js'
+import { defineTool, type ToolDefinition } from '../../server/define-tool.js'
+import type { ServerOptions } from '../../server/options.js'
+import type { Server } from '../../server/server.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { type HttpServeOptions, serveHttp } from '../../transports/http-listener.js'
+import type { TestContext } from '../support/suite.js'
+
+/** Counts per session. */
+export const count = defineTool({
+  name: 'count',
+  description: 'Counts the calls of this session.',
+  input: { type: 'object', properties: { by: { type: 'integer' } } },
+  async run({ by = 1 }, ctx) {
+    return String(await ctx.update('count', (n = 0) => n + by))
+  },
+})
+
+/** Says what it is told. */
+export const echo = defineTool({
+  name: 'echo',
+  input: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+  run: ({ text }) => text,
+})
+
+/** Starts an HTTP server on a free port, without logs, and stops it with the test. */
+export async function startTestServer(
+  t: Pick<TestContext, 'after'>,
+  tools: readonly ToolDefinition[],
+  { http = {}, ...options }: Partial<ServerOptions> & { readonly http?: HttpServeOptions } = {},
+): Promise<Server> {
+  const definition = defineServer({ name: 'test', version: '1.0.0', instructions: 'Be kind.', tools })
+  const server = await startServer(definition, { transport: serveHttp(http), logger: false, ...options })
+  t.after(() => server.stop())
+  return server
+}

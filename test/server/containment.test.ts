@@ -1,0 +1,176 @@
+import { EventEmitter } from 'node:events'
+import * as assert from 'uvu/assert'
+import { McpError } from '../../protocol/errors.js'
+import { defineTool } from '../../server/define-tool.js'
+import { ToolError } from '../../server/errors.js'
+import { type CrashEvent, type StrayEvent, subscribe } from '../../runtime/events.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { RawClient } from './_client.js'
+import { count, startTestServer } from './_servers.js'
+
+const test = suite('server containment')
+const never = new Promise<never>(() => {})
+
+function rejectLater(): Promise<never> {
+  void Promise.reject(new Error('stray secret'))
+  return never
+}
+
+/** Ways in which a tool fails without naming it; each costs its own call and nothing else. */
+const crashes = {
+  'throws at once': () => {
+    throw new Error('stray secret')
+  },
+  'rejects': async () => {
+    throw new Error('stray secret')
+  },
+  'rejects with nothing': () => Promise.reject(undefined),
+  'leaves a rejection behind': rejectLater,
+  'throws from a timer': () => {
+    setTimeout(() => {
+      throw new Error('stray secret')
+    }, 1)
+    return never
+  },
+  'throws from process.nextTick': () => {
+    process.nextTick(() => {
+      throw new Error('stray secret')
+    })
+    return never
+  },
+  'throws from a listener': () => {
+    const emitter = new EventEmitter()
+    setImmediate(() => emitter.emit('news'))
+    emitter.on('news', () => {
+      throw new Error('stray secret')
+    })
+    return never
+  },
+  'returns what is no result': () => 42 as never,
+  'returns what has no JSON text': () => ({ content: [], structuredContent: { big: 1n } }),
+}
+
+for (const [how, run] of Object.entries(crashes)) {
+  test(`a tool that ${how} fails that call with -32603 and a report, and nothing else`, async (t) => {
+    if (/leaves|timer|nextTick|listener/.test(how)) t.expectStray(1)
+    const server = await startTestServer(t, [count, defineTool({ name: 'crash', run })])
+    const [a, b] = await Promise.all([new RawClient(t, server.url).open('a'), new RawClient(t, server.url).open('b')])
+    await a.text('count')
+    await b.text('count')
+    const processes = ['base', 'tasks', 'transport', 'sessions', `session ${a.sessionId}`].map((name) => server.registry.whereis(`test/${name}`))
+    const crashed = nextCrash(t)
+    const answer = await a.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'crash' } })
+    assert.is(answer.status, 200)
+    const { tree, id } = await crashed
+    assert.equal(answer.messages, [
+      { jsonrpc: '2.0', id: 1, error: { code: -32603, message: `Internal error (report ${tree}.${id})`, data: { report: `${tree}.${id}` } } },
+    ])
+    assert.equal([await a.text('count'), await b.text('count')], ['2', '2'])
+    assert.ok(processes.every((process) => process?.alive))
+  })
+}
+
+test('the answer shows the message of a crash only where the server says so', async (t) => {
+  const crash = defineTool({ name: 'crash', run: () => Promise.reject(new Error('no such table')) })
+  const server = await startTestServer(t, [crash], { exposeErrors: true })
+  const client = await new RawClient(t, server.url).open()
+  const { error } = await client.call('crash')
+  assert.match(String(error?.message), /^Internal error: no such table \(report \d+\.\d+\)$/)
+})
+
+test('an error that strays after the answer is only reported', async (t) => {
+  t.expectStray(1)
+  const late = defineTool({
+    name: 'late',
+    run: () => {
+      setTimeout(() => {
+        throw new Error('too late')
+      }, 20)
+      return 'answered'
+    },
+  })
+  const server = await startTestServer(t, [late, count])
+  const client = await new RawClient(t, server.url).open()
+  const stray = nextStray(t)
+  assert.is(await client.text('late'), 'answered')
+  const { outcome, owner } = await stray
+  assert.equal({ outcome, owner }, { outcome: 'reported', owner: 'tools/call late' })
+  assert.is(await client.text('count'), '1')
+})
+
+test('ToolError is for the model, McpError for the client', async (t) => {
+  const tools = [
+    defineTool({ name: 'tool', run: () => Promise.reject(new ToolError('No such file: a.txt')) }),
+    defineTool({ name: 'protocol', run: () => Promise.reject(new McpError(-32042, 'Please sign in', { data: { url: 'https://x' } })) }),
+  ]
+  const server = await startTestServer(t, tools)
+  const client = await new RawClient(t, server.url).open()
+  assert.equal((await client.call('tool')).result, { content: [{ type: 'text', text: 'No such file: a.txt' }], isError: true })
+  assert.equal((await client.call('protocol')).error, { code: -32042, message: 'Please sign in', data: { url: 'https://x' } })
+})
+
+test('a tool that never settles is stopped at its timeout, told so, and answered for the model', async (t) => {
+  let aborted = false
+  const slow = defineTool({
+    name: 'slow',
+    timeout: 30,
+    run: (_args, { signal }) => {
+      signal.addEventListener('abort', () => {
+        aborted = true
+      })
+      return never
+    },
+  })
+  const server = await startTestServer(t, [slow])
+  const client = await new RawClient(t, server.url).open()
+  const { result } = await client.call('slow')
+  assert.equal(result, { content: [{ type: 'text', text: 'The tool slow took longer than 30 ms and was stopped.' }], isError: true })
+  assert.ok(aborted)
+})
+
+test('what a stopped tool still does has no effect', async (t) => {
+  let outcome: Promise<unknown> = never
+  const zombie = defineTool({
+    name: 'zombie',
+    timeout: 20,
+    run: (_args, ctx) => {
+      outcome = new Promise((resolve) => {
+        ctx.signal.addEventListener('abort', () => {
+          assert.is(ctx.progress(1), false)
+          ctx.update('count', () => 1_000).then(resolve, resolve)
+        })
+      })
+      return never
+    },
+  })
+  const server = await startTestServer(t, [zombie, count])
+  const client = await new RawClient(t, server.url).open()
+  await client.ask('tools/call', { name: 'zombie', _meta: { progressToken: 1 } })
+  assert.is(((await outcome) as { code?: string }).code, 'ACTOR_DEAD')
+  assert.is(await client.text('count'), '1')
+})
+
+test('a store that throws costs the request it was asked for', async (t) => {
+  let broken = false
+  const fail = () => {
+    if (broken) throw new Error('disk full')
+    return undefined
+  }
+  const server = await startTestServer(t, [count], { store: { load: fail, save: fail, delete: fail } })
+  const client = await new RawClient(t, server.url).open()
+  broken = true
+  assert.is((await client.call('count')).error?.code, -32603)
+  assert.is((await new RawClient(t, server.url).post({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } })).status, 500)
+  broken = false
+  assert.is(await client.text('count'), '2')
+})
+
+function nextCrash(t: TestContext): Promise<CrashEvent> {
+  return new Promise((resolve) => t.after(subscribe('crash', resolve)))
+}
+
+function nextStray(t: TestContext): Promise<StrayEvent> {
+  return new Promise((resolve) => t.after(subscribe('stray', resolve)))
+}
+
+test.run()

@@ -1,0 +1,171 @@
+import * as assert from 'uvu/assert'
+import { defineTool } from '../../server/define-tool.js'
+import type { Server } from '../../server/server.js'
+import { suite } from '../support/suite.js'
+import { RawClient } from './_client.js'
+import { count, echo, startTestServer } from './_servers.js'
+
+const test = suite('server recovery')
+const killable = ['test/base', 'test/tasks', 'test/transport', 'test/sessions', 'test/group']
+
+/** Waits for the next call of the tool, and lets the test end it. */
+function makeGate() {
+  const entered = withResolvers()
+  const tool = defineTool({
+    name: 'wait',
+    async run(_args, ctx) {
+      await ctx.update('waits', (n = 0) => n + 1)
+      ctx.progress(1)
+      entered.resolve()
+      await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
+      return 'too late'
+    },
+  })
+  return { tool, entered: entered.promise }
+}
+
+function withResolvers(): { promise: Promise<void>; resolve(): void } {
+  let resolve = (): void => {}
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}
+
+async function killAndWait(server: Server, name: string): Promise<void> {
+  const ref = server.registry.whereis(name)
+  if (ref === undefined) throw new Error(`nobody is called ${name}`)
+  ref.kill()
+  await server.registry.whenUp('test/transport')
+  assert.not.ok(ref.alive)
+}
+
+for (const name of killable) {
+  test(`sessions go on with their counters on the same port after ${name} was killed`, async (t) => {
+    const server = await startTestServer(t, [count])
+    const { port } = server
+    const clients = await Promise.all(['a', 'b', 'c'].map((client) => new RawClient(t, server.url).open(client)))
+    for (const client of clients) await client.text('count', { by: 5 })
+    server.registry.whereis(name)?.kill()
+    assert.equal(await Promise.all(clients.map((client) => client.text('count'))), ['6', '6', '6'])
+    assert.is(server.port, port)
+    const restored = await server.sessions()
+    assert.equal(restored.map(({ client, revision, phase, capabilities }) => ({ client, revision, phase, capabilities })).sort((a, b) => (a.client.name < b.client.name ? -1 : 1)), ['a', 'b', 'c'].map((client) => ({
+      client: { name: client, version: '1' },
+      revision: '2025-11-25',
+      phase: 'ready',
+      capabilities: { roots: {} },
+    })))
+  })
+}
+
+test('the crash of one session restarts neither the group nor another session, and it comes back itself', async (t) => {
+  const { tool, entered } = makeGate()
+  const server = await startTestServer(t, [count, tool])
+  const [a, b] = await Promise.all([new RawClient(t, server.url).open('a'), new RawClient(t, server.url).open('b')])
+  await a.text('count')
+  await b.text('count')
+  const transport = server.registry.whereis('test/transport')
+  const waiting = a.call('wait')
+  await entered
+  const other = b.text('count')
+  server.registry.whereis(`test/session ${a.sessionId}`)?.kill()
+  const { error } = await waiting
+  assert.is(error?.code, -32603)
+  assert.is(error?.data?.retryable, true)
+  assert.is(await other, '2')
+  assert.is(await a.text('count'), '2')
+  assert.ok(transport?.alive)
+})
+
+test('the third crash of a session within five seconds ends it: 404', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open()
+  const crash = () => server.registry.whereis(`test/session ${client.sessionId}`)?.kill()
+  for (const expected of ['1', '2']) {
+    assert.is(await client.text('count'), expected)
+    crash()
+  }
+  assert.is(await client.text('count'), '3')
+  crash()
+  assert.is((await client.tell('notifications/initialized')).status, 404)
+  const another = await new RawClient(t, server.url).open()
+  assert.is(await another.text('count'), '1')
+})
+
+test('restarts of the group do not use up what a session may crash itself', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open()
+  for (const expected of ['1', '2', '3']) {
+    assert.is(await client.text('count'), expected)
+    await killAndWait(server, 'test/base')
+  }
+  assert.is(await client.text('count'), '4')
+})
+
+test('a call in flight while the group dies gets an error, in its stream if it has one', async (t) => {
+  const { tool, entered } = makeGate()
+  const server = await startTestServer(t, [tool, echo])
+  const client = await new RawClient(t, server.url).open()
+  const params = { name: 'wait', _meta: { progressToken: 0 } }
+  const answer = client.post({ jsonrpc: '2.0', id: 7, method: 'tools/call', params })
+  await entered
+  server.registry.whereis('test/base')?.kill()
+  const { status, messages } = await answer
+  assert.is(status, 200)
+  assert.equal(messages.map(({ method, id, error }) => method ?? [id, error?.code]), ['notifications/progress', [7, -32603]])
+})
+
+test('a call in flight without a stream is answered 503 and may be tried once more', async (t) => {
+  const { tool, entered } = makeGate()
+  const server = await startTestServer(t, [tool, count])
+  const client = await new RawClient(t, server.url).open()
+  const answer = client.post({ jsonrpc: '2.0', id: 8, method: 'tools/call', params: { name: 'wait' } })
+  await entered
+  server.registry.whereis('test/transport')?.kill()
+  const { status, headers, messages } = await answer
+  assert.is(status, 503)
+  assert.is(headers['retry-after'], '1')
+  assert.is(messages[0]?.error?.code, -32603)
+  assert.is(await client.text('count'), '1')
+})
+
+test('requests that come while nobody listens wait for the next listener', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open()
+  server.registry.whereis('test/transport')?.kill()
+  const answers = await Promise.all([client.text('count'), client.text('count'), client.text('count')])
+  assert.equal(answers.sort(), ['1', '2', '3'])
+})
+
+test('a GET stream ends with the group, and another one takes up where it was', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open()
+  const first = await client.listen()
+  server.registry.whereis('test/base')?.kill()
+  await first.ended
+  await server.registry.whenUp('test/base')
+  await server.addTool(echo)
+  const second = await client.listen()
+  assert.is((await second.next()).method, 'notifications/tools/list_changed')
+  second.close()
+})
+
+test('tools added at run time stay through a restart of the group', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open()
+  await server.addTool(echo)
+  await killAndWait(server, 'test/base')
+  assert.is(await client.text('echo', { text: 'still here' }), 'still here')
+})
+
+test('when the group dies too often the server gives up, and says so once', async (t) => {
+  const server = await startTestServer(t, [count])
+  const ended = new Promise((resolve) => server.onExit(resolve))
+  const kills = setInterval(() => server.registry.whereis('test/group')?.kill(), 2)
+  t.after(() => clearInterval(kills))
+  assert.equal(await ended, { type: 'shutdown' })
+  await server.stop()
+})
+
+test.run()

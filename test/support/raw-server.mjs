@@ -1,0 +1,140 @@
+// A server on standard input and output that does what a test tells it to, also what no server should.
+//   node raw-server.mjs [--init hang|error|junk|die|REVISION] [--ignore-eof] [--ignore-term] [--say text]
+// Every message it gets is named on standard error: `got tools/call hang`, `got notifications/cancelled`.
+import { spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { parseArgs } from 'node:util'
+
+const { values: options } = parseArgs({
+  options: {
+    init: { type: 'string', default: '2025-11-25' },
+    'ignore-eof': { type: 'boolean', default: false },
+    'ignore-term': { type: 'boolean', default: false },
+    say: { type: 'string' },
+  },
+})
+const asked = new Map()
+let calls = 0
+
+if (options.say !== undefined) console.error(options.say)
+if (options['ignore-term']) process.on('SIGTERM', () => console.error('got SIGTERM'))
+const input = createInterface({ input: process.stdin })
+input.on('line', (line) => take(JSON.parse(line)))
+if (options['ignore-eof']) setInterval(() => {}, 60_000)
+else input.on('close', () => process.exit(0))
+
+const tools = {
+  echo: ({ text }) => text,
+  pid: () => String(process.pid),
+  environment: () => JSON.stringify({ env: process.env, cwd: process.cwd() }),
+  count: () => String(++calls),
+  hang: () => undefined,
+  die({ code = 1, last = 'going down' }) {
+    console.error(last)
+    process.exit(code)
+  },
+  answerAndDie(_, id) {
+    process.stdout.write(line({ id, result: text('last words') }), () => process.exit(3))
+  },
+  twice(_, id) {
+    send({ id, result: text('first') })
+    send({ id, result: text('second') })
+  },
+  wrongId(_, id) {
+    send({ id: 999_999, result: text('stray') })
+    send({ id: String(id), result: text('a string') })
+    return 'right'
+  },
+  junk() {
+    process.stdout.write('this is no JSON\n[]\n{"jsonrpc":"2.0"}\n\xff\n', 'latin1')
+    return 'after the junk'
+  },
+  badResult(_, id) {
+    send({ id, result: { content: 'no array' } })
+  },
+  refuse(_, id) {
+    send({ id, error: { code: -32602, message: 'no such thing', data: { hint: 'none' } } })
+  },
+  progress({ steps = [1, 2, 3] }, _, token) {
+    for (const progress of steps)
+      send({ method: 'notifications/progress', params: { progressToken: token, progress, total: 3 } })
+    return 'done'
+  },
+  late({ after }, id) {
+    setTimeout(() => send({ id, result: text('too late') }), after)
+  },
+  async ask({ method }) {
+    return JSON.stringify(await ask(method))
+  },
+  tell({ method, params }) {
+    send({ method, params })
+    return 'told'
+  },
+  grandchild() {
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 60_000)'], {
+      stdio: ['ignore', 'inherit', 'ignore'],
+    })
+    return String(child.pid)
+  },
+  deaf(_, id) {
+    input.pause()
+    process.stdin.pause()
+    send({ id, result: text('not listening any more') })
+  },
+  mute() {
+    process.stdout.end()
+    setInterval(() => {}, 60_000)
+  },
+  long({ length }) {
+    return 'x'.repeat(length)
+  },
+}
+
+async function take(message) {
+  const { id, method, params = {} } = message
+  if (method === undefined) return asked.get(id)?.(message)
+  console.error(`got ${method}${params.name === undefined ? '' : ` ${params.name}`}`)
+  if (method === 'initialize') return initialize(id)
+  if (method === 'ping') return send({ id, result: {} })
+  if (method === 'tools/list') return send({ id, result: list(params.cursor) })
+  if (method === 'custom/endless') return send({ id, result: { tools: [], nextCursor: 'more' } })
+  if (method === 'custom/echo') return send({ id, result: { params } })
+  if (method !== 'tools/call') return
+  const answer = await tools[params.name](params.arguments ?? {}, id, params._meta?.progressToken)
+  if (typeof answer === 'string') send({ id, result: text(answer) })
+}
+
+function initialize(id) {
+  const { init } = options
+  if (init === 'hang') return
+  if (init === 'die') process.exit(7)
+  if (init === 'error') return send({ id, error: { code: -32603, message: 'not today' } })
+  if (init === 'junk') return send({ id, result: { protocolVersion: 7 } })
+  const serverInfo = { name: 'raw', version: '1' }
+  send({ id, result: { protocolVersion: init, capabilities: { tools: { listChanged: true } }, serverInfo } })
+}
+
+/** Three pages with one tool each; the cursor of the second is the empty string. */
+function list(cursor) {
+  const page = cursor === undefined ? 0 : cursor === '' ? 1 : 2
+  const tool = { name: ['echo', 'hang', 'die'][page], inputSchema: { type: 'object' } }
+  return { tools: [tool], ...(page === 2 ? {} : { nextCursor: ['', 'last'][page] }) }
+}
+
+function ask(method) {
+  const id = `ask-${asked.size}`
+  send({ id, method })
+  return new Promise((resolve) => asked.set(id, resolve))
+}
+
+function text(value) {
+  return { content: [{ type: 'text', text: value }] }
+}
+
+function send(message) {
+  process.stdout.write(line(message))
+}
+
+function line(message) {
+  return `${JSON.stringify({ jsonrpc: '2.0', ...message })}\n`
+}

@@ -1,0 +1,332 @@
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
+import { basename } from 'node:path'
+import * as assert from 'uvu/assert'
+import { buildRequest } from '../../protocol/jsonrpc.js'
+import { TransportError } from '../../transports/errors.js'
+import type { StdioOptions } from '../../transports/stdio-client-options.js'
+import { stdio } from '../../transports/stdio-client.js'
+import { serverEnvironment } from '../../transports/stdio-environment.js'
+import { createStderrRing } from '../../transports/stdio-stderr.js'
+import { heard } from '../support/heard.js'
+import { inRoot } from '../support/root.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { type LinkTree, startLink } from './_link.js'
+
+const test = suite('stdio client')
+
+const server = inRoot('test', 'support', 'raw-server.mjs')
+
+function raw(args: readonly string[] = [], options: Partial<StdioOptions> = {}) {
+  return stdio({ command: process.execPath, args: [server, ...args], ...options })
+}
+
+/** Starts the raw server and connects to it. */
+async function connect(t: TestContext, args: readonly string[] = [], options: Partial<StdioOptions> = {}) {
+  const link = await startLink(t, raw(args, options))
+  link.open(1)
+  const opened = await link.news.next(({ type }) => type === 'opened')
+  return { link, pid: opened.type === 'opened' ? Number(opened.detail.pid) : 0 }
+}
+
+let lastId = 0
+
+/** Asks the raw server for one of its tools. */
+function use(link: LinkTree, name: string, args: object = {}, number = 1): number {
+  lastId += 1
+  link.send(number, buildRequest(lastId, 'tools/call', { name, arguments: args }))
+  return lastId
+}
+
+/** The text of the next answer. */
+async function answer(link: LinkTree): Promise<string> {
+  const { result } = await link.message()
+  return (result as { content: { text: string }[] }).content[0]?.text ?? ''
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}
+
+for (const [field, options] of [
+  ['options', undefined],
+  ['options', 'node'],
+  ['command', {}],
+  ['command', { command: '' }],
+  ['command', { command: 'a\0b' }],
+  ['args', { command: 'x', args: 'y' }],
+  ['args[1]', { command: 'x', args: ['y', 1] }],
+  ['env', { command: 'x', env: [] }],
+  ['env', { command: 'x', env: { 'a=b': '1' } }],
+  ['env.KEY', { command: 'x', env: { KEY: 1 } }],
+  ['cwd', { command: 'x', cwd: 1 }],
+  ['stderr', { command: 'x', stderr: 'pipe' }],
+  ['maxLineBytes', { command: 'x', maxLineBytes: 0 }],
+  ['maxQueuedBytes', { command: 'x', maxQueuedBytes: 1.5 }],
+  ['stopTimeout', { command: 'x', stopTimeout: -1 }],
+  ['comand', { comand: 'x' }],
+] as const) {
+  test(`a wrong option is refused at once: ${field} of ${JSON.stringify(options)}`, () => {
+    const error = thrownBy(() => stdio(options as unknown as StdioOptions))
+    assert.is(error.code, 'BAD_OPTION')
+    assert.equal(error.data, { field })
+    assert.match(error.message, `${field}: expected `)
+  })
+}
+
+test('a transport is frozen data that names the command', () => {
+  const transport = raw()
+  assert.is(transport.name, `stdio ${basename(process.execPath)}`)
+  assert.ok(Object.isFrozen(transport))
+})
+
+test('a client on stdio loads no undici', () => {
+  const loaded = Object.keys(createRequire(import.meta.url).cache)
+  assert.equal(
+    loaded.filter((path) => path.includes('undici')),
+    [],
+  )
+})
+
+test('only harmless variables are inherited, the given ones go over them, and exported functions are left out', () => {
+  const own = {
+    HOME: '/h',
+    PATH: '/bin',
+    SHELL: '() { evil; }',
+    AWS_SECRET_ACCESS_KEY: 'x',
+    NODE_OPTIONS: '--inspect',
+  }
+  assert.equal(serverEnvironment({ PATH: '/mine', TOKEN: 't' }, own), {
+    HOME: '/h',
+    PATH: '/mine',
+    TOKEN: 't',
+  })
+})
+
+test('messages go out and come in, one a line, in the folder and environment that were given', async (t) => {
+  const { link, pid } = await connect(t, [], { cwd: tmpdir(), env: { TOKEN: 'secret' } })
+  use(link, 'environment')
+  const { env, cwd } = JSON.parse(await answer(link))
+  assert.is(cwd, tmpdir())
+  assert.is(env.TOKEN, 'secret')
+  assert.is(env.PATH, process.env.PATH)
+  use(link, 'pid')
+  assert.is(await answer(link), String(pid))
+  use(link, 'echo', { text: 'a\nb\r\u2028c' })
+  assert.is(await answer(link), 'a\nb\r\u2028c')
+})
+
+test('a command that is not found is fatal and names the command, PATH and cwd', async (t) => {
+  const link = await startLink(
+    t,
+    stdio({ command: 'no-such-server', env: { PATH: '/nowhere' }, cwd: tmpdir() }),
+  )
+  link.open(1)
+  const { error, fatal } = await link.closed()
+  assert.is(fatal, true)
+  assert.is(error?.code, 'COMMAND_NOT_FOUND')
+  assert.equal(error?.data, { command: 'no-such-server', path: '/nowhere', cwd: tmpdir() })
+  assert.match(error?.message ?? '', /no-such-server.*\/nowhere/)
+})
+
+test('a folder that is not there is fatal, and is not taken for a missing command', async (t) => {
+  const link = await startLink(t, raw([], { cwd: '/no/such/folder' }))
+  link.open(1)
+  const { error, fatal } = await link.closed()
+  assert.is(fatal, true)
+  assert.is(error?.code, 'SPAWN_FAILED')
+  assert.match(error?.message ?? '', '/no/such/folder')
+})
+
+test('a file that is no program is fatal', async (t) => {
+  const link = await startLink(t, stdio({ command: inRoot('package.json') }))
+  link.open(1)
+  const { error, fatal } = await link.closed()
+  assert.is(fatal, true)
+  assert.is(error?.code, 'SPAWN_FAILED')
+})
+
+test('a server that exits tells its code and what it said last', async (t) => {
+  const { link } = await connect(t, ['--say', 'hello'])
+  use(link, 'die', { code: 3, last: 'out of luck' })
+  const { error, fatal } = await link.closed()
+  assert.is(error?.code, 'PROCESS_EXITED')
+  assert.is(error?.retryable, true)
+  assert.is(fatal ?? false, false)
+  const { exitCode, signal, stderr } = error?.data as { exitCode: number; signal: null; stderr: string[] }
+  assert.is(exitCode, 3)
+  assert.is(signal, null)
+  assert.equal(stderr, ['hello', 'got tools/call die', 'out of luck'])
+  assert.match(error?.message ?? '', 'exited with code 3; it said last: out of luck')
+})
+
+test('a server that is killed from outside tells the signal', async (t) => {
+  const { link, pid } = await connect(t)
+  process.kill(pid, 'SIGKILL')
+  const { error } = await link.closed()
+  assert.is(error?.code, 'PROCESS_EXITED')
+  assert.is((error?.data as { signal: string }).signal, 'SIGKILL')
+})
+
+test('an answer written right before the exit is not lost', async (t) => {
+  const { link } = await connect(t)
+  use(link, 'answerAndDie')
+  assert.is(await answer(link), 'last words')
+  assert.is(((await link.closed()).error?.data as { exitCode: number }).exitCode, 3)
+})
+
+test('a server that reads the end of its input ends in an orderly way', async (t) => {
+  const { link, pid } = await connect(t)
+  link.close(1)
+  assert.equal(await link.closed(), {})
+  assert.is(isAlive(pid), false)
+})
+
+test('a server that ignores the end of its input gets SIGTERM', async (t) => {
+  const { link, pid } = await connect(t, ['--ignore-eof'], { stopTimeout: 50 })
+  link.close(1)
+  assert.equal(await link.closed(), {})
+  assert.is(isAlive(pid), false)
+})
+
+test('a server that ignores SIGTERM, too, is killed', async (t) => {
+  const said = heard<string>()
+  const { link, pid } = await connect(t, ['--ignore-eof', '--ignore-term', '--say', 'up'], {
+    stopTimeout: 50,
+    stderr: said.add,
+  })
+  await said.next((line) => line === 'up')
+  link.close(1)
+  await said.next((line) => line === 'got SIGTERM')
+  assert.equal(await link.closed(), {})
+  assert.is(isAlive(pid), false)
+})
+
+test('what a server started ends with it, however it ends', async (t) => {
+  const { link, pid } = await connect(t)
+  use(link, 'grandchild')
+  const first = Number(await answer(link))
+  process.kill(pid, 'SIGKILL')
+  await link.closed()
+  await gone(first)
+  link.open(2)
+  await link.news.next(({ type }) => type === 'opened')
+  use(link, 'grandchild', {}, 2)
+  const second = Number(await answer(link))
+  link.close(2)
+  await link.closed()
+  await gone(second)
+})
+
+test('the process of a dead incarnation is gone before the next incarnation starts', async (t) => {
+  const { link, pid } = await connect(t, ['--ignore-eof', '--ignore-term'])
+  link.registry.whereis('transport')?.kill()
+  await link.news.next(({ type }) => type === 'attached')
+  assert.is(isAlive(pid), false)
+})
+
+test('a restart of the group does not wait for a server that does not listen', async (t) => {
+  const { link, pid } = await connect(t, ['--ignore-eof', '--ignore-term'])
+  const start = performance.now()
+  link.registry.whereis('owner')?.kill()
+  await link.news.next(({ type }) => type === 'attached')
+  assert.is(isAlive(pid), false)
+  assert.ok(performance.now() - start < 1_000)
+})
+
+test('each line of standard error is given to the function, and a throw of it stops nothing', async (t) => {
+  const lines: string[] = []
+  const { link } = await connect(t, [], {
+    stderr(line) {
+      lines.push(line)
+      throw new Error('a handler that fails')
+    },
+  })
+  use(link, 'pid')
+  await answer(link)
+  use(link, 'count')
+  assert.is(await answer(link), '1')
+  assert.equal(lines, ['got tools/call pid', 'got tools/call count'])
+})
+
+test('a line that is not UTF-8 is trouble, and the next one is read', async (t) => {
+  const { link } = await connect(t)
+  use(link, 'junk')
+  const trouble = await link.news.next(({ type }) => type === 'trouble')
+  assert.is(trouble.type === 'trouble' && trouble.error.code, 'BAD_RESPONSE')
+  assert.is(await answer(link), 'after the junk')
+})
+
+test('a line beyond the limit ends the connection', async (t) => {
+  const { link, pid } = await connect(t, [], { maxLineBytes: 1_000 })
+  use(link, 'long', { length: 2_000 })
+  const { error } = await link.closed()
+  assert.is(error?.code, 'MESSAGE_TOO_LONG')
+  assert.is(isAlive(pid), false)
+})
+
+test('a server that does not read gets only so much, and the request beyond that is refused', async (t) => {
+  const { link } = await connect(t, [], { maxQueuedBytes: 200_000 })
+  use(link, 'deaf')
+  await answer(link)
+  const ids = Array.from({ length: 6 }, () => use(link, 'echo', { text: 'x'.repeat(100_000) }))
+  const lost = await link.news.next(({ type }) => type === 'lost')
+  assert.is(lost.type === 'lost' && lost.error.code, 'SEND_FAILED')
+  assert.ok(lost.type === 'lost' && ids.slice(2).includes(Number(lost.id)))
+})
+
+test('a server that closes its output, but lives on, is ended', async (t) => {
+  const { link, pid } = await connect(t, ['--ignore-eof'])
+  use(link, 'mute')
+  const { error } = await link.closed()
+  assert.is(error?.code, 'CONNECTION_LOST')
+  assert.is(isAlive(pid), false)
+})
+
+test('the ring keeps the last 20 lines and no more than 8 KiB, also of an endless line', () => {
+  const ring = createStderrRing()
+  const push = (text: string): void => ring.push(Buffer.from(text))
+  for (let i = 1; i <= 25; i++) push(`line ${i}\r\n`)
+  push('half a li')
+  assert.is(ring.lines().length, 20)
+  assert.is(ring.lines().at(0), 'line 7')
+  assert.is(ring.lines().at(-1), 'half a li')
+  push(`ne\n${'y'.repeat(20_000)}\n${'z'.repeat(20_000)}`)
+  assert.ok(ring.lines().join('').length <= 2 * 8 * 1024)
+})
+
+function thrownBy(fn: () => unknown): TransportError {
+  try {
+    fn()
+  } catch (error) {
+    if (error instanceof TransportError) return error
+  }
+  throw new Error('expected a TransportError')
+}
+
+/** Waits for the end of a process that is not our child. */
+async function gone(pid: number): Promise<void> {
+  while (isRunning(pid)) await new Promise((resolve) => setImmediate(resolve))
+}
+
+function readStatus(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/status`, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/** Nobody may have waited for a dead grandchild: as a zombie it still has its pid. */
+function isRunning(pid: number): boolean {
+  if (!isAlive(pid)) return false
+  return !/^State:\s+Z/m.test(readStatus(pid))
+}
+
+test.run()
