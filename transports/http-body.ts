@@ -4,8 +4,8 @@ import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import { answerInvalid, buildError, type Message } from '../protocol/jsonrpc.js'
 import { HttpRefusal } from './http-response.js'
 
-/** A client that sends more than this many times the limit after it was told so is cut off. */
-const patience = 4
+/** Bytes of a body over the limit that are thrown away, so that the client gets to read the answer; then it is cut off. */
+const patience = 16 * 1024 * 1024
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /** The one message in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error. */
@@ -36,13 +36,10 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Arra
     let size = 0
     request.on('data', (chunk: Buffer) => {
       size += chunk.length
-      if (size <= maxBytes) chunks.push(chunk)
-      else if (size > patience * maxBytes) request.destroy()
-      else {
-        // what still comes is thrown away, so that the client gets to read the answer
-        chunks.length = 0
-        reject(tooLarge())
-      }
+      if (size <= maxBytes) return void chunks.push(chunk)
+      chunks.length = 0
+      reject(tooLarge())
+      if (size > maxBytes + patience) request.destroy()
     })
     request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
     request.once('error', reject)

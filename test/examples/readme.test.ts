@@ -12,7 +12,8 @@ for (const page of ['README.md', 'runtime/README.md']) {
     const text = readFileSync(`${root}/${page}`, 'utf8')
     const programs = [...text.matchAll(quoted)]
     assert.ok(programs.length >= 3, `${page} quotes ${programs.length} programs`)
-    for (const [, path = '', program] of programs) assert.is(program, readFileSync(`${root}/${path}`, 'utf8'), path)
+    for (const [, path = '', program] of programs)
+      assert.is(program, readFileSync(`${root}/${path}`, 'utf8'), path)
   })
 }
 

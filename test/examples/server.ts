@@ -10,5 +10,7 @@ const count = defineTool({
 })
 
 const counters = defineServer({ name: 'counters', version: '1.0.0', tools: [count] })
-const server = await startServer(counters, { transport: serveHttp({ port: Number(process.env.PORT ?? 3000) }) })
+const server = await startServer(counters, {
+  transport: serveHttp({ port: Number(process.env.PORT ?? 3000) }),
+})
 console.log(server.url)

@@ -142,7 +142,7 @@ test('bad arguments are told all at once, with their paths, for the model to cor
     name: 'book',
     input: {
       type: 'object',
-      properties: { seats: { type: 'integer', minimum: 1 }, who: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } },
+      properties: { day: {}, seats: { type: 'integer', minimum: 1 }, who: { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] } },
       required: ['seats', 'who', 'day'],
       additionalProperties: false,
     },
@@ -186,11 +186,9 @@ test('what the client asks for and we do not have is refused by its JSON-RPC cod
     ['tools/call', { name: 'echo', arguments: [] }, -32602, /params\.arguments: expected an object/],
     ['tools/list', { cursor: 'garbage' }, -32602, /cursor/],
     ['resources/list', undefined, -32601, /^Method not found: resources\/list$/],
-    ['initialize', { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } }, -32600, /./],
     ['toString', undefined, -32601, /^Method not found/],
   ]
   for (const [method, params, code, message] of cases) {
-    if (method === 'initialize') continue
     const { error } = await client.ask(method, params)
     assert.is(error?.code, code, method)
     assert.match(String(error?.message), message)

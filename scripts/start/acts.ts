@@ -1,0 +1,151 @@
+import { CaduceusError, McpError, type Client, formatTree, inspect, type TreeNode } from '../../index.js'
+import type { Stage } from './stage.js'
+import { type Observed, watch } from './watch.js'
+
+/** One thing that is broken on stage. */
+export interface Act {
+  readonly title: string
+  /** Breaks it, and tells what the callers in the middle of it got. */
+  run(stage: Stage): Promise<string[]>
+}
+
+/** What came of an act. */
+export interface Outcome extends Observed {
+  readonly title: string
+  readonly callers: readonly string[]
+  /** Milliseconds from the break until everybody answered again. */
+  readonly readyMs: number
+  /** The count of each session afterwards. */
+  readonly counters: readonly number[]
+  /** Restarts left, for each supervisor that has used one. */
+  readonly restartsLeft: Readonly<Record<string, number>>
+  readonly tree: string
+}
+
+/** Everything the demonstration promises to survive. */
+export const acts: readonly Act[] = [
+  {
+    title: 'SIGKILL to a third-party server in the middle of a call',
+    async run({ everything }) {
+      const begun = signal()
+      const call = everything.callTool(
+        'trigger-long-running-operation',
+        { duration: 30, steps: 300 },
+        { timeout: 60_000, onProgress: begun.fire },
+      )
+      await Promise.race([begun.fired, call])
+      process.kill(processOf(everything), 'SIGKILL')
+      return [await told('everything', call)]
+    },
+  },
+  {
+    title: 'a crash of a client actor',
+    async run({ registry, files, folder }) {
+      const call = files.callTool('list_directory', { path: folder })
+      registry.whereis('client files')?.kill()
+      return [await told('files', call)]
+    },
+  },
+  {
+    title: 'a tool leaves a rejection behind that nobody awaits',
+    run: async ({ sessions: [first] }) => [await told('first session', first?.callTool('stray_rejection'))],
+  },
+  {
+    title: 'a tool throws from a timer',
+    run: async ({ sessions: [, second] }) => [await told('second session', second?.callTool('stray_throw'))],
+  },
+  {
+    title: 'a crash of one session',
+    async run({ registry, server }) {
+      const [session] = await server.sessions()
+      registry.whereis(`counters/session ${session?.id}`)?.kill()
+      return []
+    },
+  },
+  {
+    title: 'a crash of the listener',
+    async run({ registry }) {
+      registry.whereis('counters/transport')?.kill()
+      return []
+    },
+  },
+  {
+    title: 'a crash of the base actor',
+    async run({ registry }) {
+      registry.whereis('counters/base')?.kill()
+      return []
+    },
+  },
+]
+
+/** Plays one act and waits until everybody answers again. */
+export async function play(act: Act, stage: Stage): Promise<Outcome> {
+  const watching = watch([stage.everything, stage.files, ...stage.sessions])
+  const start = performance.now()
+  const callers = await act.run(stage)
+  const counters = await askEverybody(stage)
+  const readyMs = Math.round(performance.now() - start)
+  const tree = inspect(stage.tree.ref)
+  return {
+    title: act.title,
+    ...watching.stop(),
+    callers,
+    readyMs,
+    counters,
+    restartsLeft: used(tree),
+    tree: formatTree(tree),
+  }
+}
+
+/** One real call to each client; the count of each session. */
+export async function askEverybody({ everything, files, folder, sessions }: Stage): Promise<number[]> {
+  const [, , ...counts] = await Promise.all([
+    everything.callTool('echo', { message: 'still there?' }),
+    files.callTool('read_text_file', { path: `${folder}/hello.txt` }),
+    ...sessions.map((session) => again(() => session.callTool('count'))),
+  ])
+  return counts.map(({ text }) => Number(text))
+}
+
+/** Makes a call again, a few times, while the library says that it can help; a counter that counted twice would show. */
+async function again<T>(call: () => Promise<T>, times = 5): Promise<T> {
+  try {
+    return await call()
+  } catch (error) {
+    if (times === 1 || !(error instanceof CaduceusError && error.retryable)) throw error
+    return again(call, times - 1)
+  }
+}
+
+async function told(who: string, call: Promise<{ readonly text: string }> | undefined): Promise<string> {
+  try {
+    return `${who}: an answer, ${JSON.stringify((await call)?.text.slice(0, 60))}`
+  } catch (error) {
+    if (error instanceof McpError) return `${who}: ${error.code} ${error.message}`
+    if (!(error instanceof CaduceusError)) throw error
+    const { sent } = error.data as { sent?: boolean }
+    return `${who}: ${error.code}, sent ${sent}, retryable ${error.retryable}: ${error.message.split('\n')[0]}`
+  }
+}
+
+/** The process id of a server that a client runs as its child. */
+function processOf(client: Client): number {
+  const about = client.inspect().tree?.children.find(({ id }) => id === 'transport')?.about
+  const pid = Number(about?.match(/pid (\d+)/)?.[1])
+  if (!Number.isInteger(pid)) throw new Error(`${client.name}: expected a process id, got ${about}`)
+  return pid
+}
+
+function used(node: TreeNode): Record<string, number> {
+  const own =
+    node.restartsLeft !== undefined && node.restartsLeft < 3 ? { [node.name]: node.restartsLeft } : {}
+  return Object.assign(own, ...node.children.map(used))
+}
+
+function signal(): { fire: () => void; fired: Promise<void> } {
+  let fire: () => void = () => {}
+  const fired = new Promise<void>((resolve) => {
+    fire = resolve
+  })
+  return { fire, fired }
+}
