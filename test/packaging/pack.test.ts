@@ -12,6 +12,7 @@ const doors = [
   'caduceus',
   ...['runtime', 'protocol', 'transports', 'server', 'client'].map((floor) => `caduceus/${floor}`),
 ]
+const programs = ['server', 'one-off', 'long-running']
 const lazyPackages = ['undici', 'ws', 'ajv', 'pino', 'thread-stream']
 
 test('the tarball holds the bundles, the declarations and the papers, and nothing else', async (t) => {
@@ -84,6 +85,9 @@ test('a program of a consumer compiles with TypeScript 5 and 7 under nodenext an
   for (const name of ['@types/node', 'undici-types']) linkDevelopmentPackage(packed, name)
   const imports = doors.map((door, index) => `import * as door${index} from '${door}'`)
   const used = doors.map((_, index) => `door${index}`).join(', ')
+  for (const name of programs) {
+    writeConsumerFile(packed, `${name}.mts`, readFileSync(inRoot('test', 'examples', `${name}.ts`), 'utf8'))
+  }
   writeConsumerFile(packed, 'program.mts', `${imports.join('\n')}\nexport const doors = [${used}]\n`)
   for (const [module, moduleResolution] of [
     ['nodenext', 'nodenext'],
@@ -98,7 +102,8 @@ test('a program of a consumer compiles with TypeScript 5 and 7 under nodenext an
       skipLibCheck: false,
       noEmit: true,
     }
-    writeConsumerFile(packed, 'tsconfig.json', JSON.stringify({ compilerOptions, files: ['program.mts'] }))
+    const files = ['program.mts', ...programs.map((name) => `${name}.mts`)]
+    writeConsumerFile(packed, 'tsconfig.json', JSON.stringify({ compilerOptions, files }))
     for (const compiler of ['typescript5', 'typescript']) {
       const { code, output } = await runNode(
         [inRoot('node_modules', compiler, 'bin', 'tsc'), '-p', '.'],

@@ -28,6 +28,8 @@ export type Stream = {
   readonly ended: Promise<void>
   /** Every comment so far. */
   readonly comments: () => number
+  /** Reads no more. */
+  pause(): void
   close(): void
 }
 
@@ -160,6 +162,7 @@ function toStream(response: IncomingMessage): Stream {
     status: response.statusCode ?? 0,
     ended,
     comments: () => comments,
+    pause: () => void response.pause(),
     close: () => response.destroy(),
     next: () => {
       const message = messages.shift()

@@ -1,6 +1,6 @@
 import { defineServer } from '../../server/define-server.js'
 import { defineTool, type ToolDefinition } from '../../server/define-tool.js'
-import type { ServerOptions } from '../../server/options.js'
+import type { ServerOptions, TreeWideOptions } from '../../server/options.js'
 import type { Server } from '../../server/server.js'
 import { startServer } from '../../server/server-supervisor.js'
 import { type HttpServeOptions, serveHttp } from '../../transports/http-listener.js'
@@ -27,7 +27,7 @@ export const echo = defineTool({
 export async function startTestServer(
   t: Pick<TestContext, 'after'>,
   tools: readonly ToolDefinition[],
-  { http = {}, ...options }: Partial<ServerOptions> & { readonly http?: HttpServeOptions } = {},
+  { http = {}, ...options }: Partial<ServerOptions> & TreeWideOptions & { readonly http?: HttpServeOptions } = {},
 ): Promise<Server> {
   const definition = defineServer({ name: 'test', version: '1.0.0', instructions: 'Be kind.', tools })
   const server = await startServer(definition, { transport: serveHttp(http), logger: false, ...options })

@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { transformSync } from 'esbuild'
 import { type Outcome, run, runNode } from './project.js'
 import { inRoot } from './root.js'
 
@@ -39,15 +40,26 @@ export function linkDevelopmentPackage({ folder }: Packed, name: string): void {
   symlinkSync(inRoot('node_modules', name), target)
 }
 
+/** Writes a program of the repository into the consumer, as JavaScript, and returns its path. */
+export function writeProgram(packed: Packed, path: string): string {
+  const { code } = transformSync(readFileSync(inRoot(path)), {
+    loader: 'ts',
+    format: 'esm',
+    target: 'node20.19',
+  })
+  return writeConsumerFile(packed, basename(path).replace(/\.ts$/, '.mjs'), code)
+}
+
 /** Runs a consumer's program and lists the packages it loaded, besides caduceus itself. */
 export async function runAndListPackages(
   { folder }: Packed,
   args: readonly string[],
   signal: AbortSignal,
+  input = '',
 ): Promise<Outcome & { readonly packages: readonly string[] }> {
   const list = join(mkdtempSync(join(tmpdir(), 'loads-')), 'list')
   writeFileSync(list, '')
-  const outcome = await runNode(['--import', loadRecorder(list), ...args], folder, signal)
+  const outcome = await runNode(['--import', loadRecorder(list), ...args], folder, signal, input)
   const urls = readFileSync(list, 'utf8').split('\n')
   const names = urls.map((url) => /.*\/node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(url)?.[1])
   const packages = new Set(names.filter((name) => name !== undefined && name !== 'caduceus'))

@@ -31,9 +31,17 @@ export function makeProject(t: Pick<TestContext, 'after'>, files: Record<string,
   return folder
 }
 
-/** Runs `node` with the given arguments to its end, or kills it when `signal` aborts; stdout and stderr arrive as one text. */
-export function runNode(args: readonly string[], cwd: string, signal: AbortSignal): Promise<Outcome> {
-  return run(process.execPath, args, cwd, signal)
+/**
+ * Runs `node` with the given arguments and standard input to its end, or kills it when `signal` aborts; stdout and stderr arrive as
+ * one text.
+ */
+export function runNode(
+  args: readonly string[],
+  cwd: string,
+  signal: AbortSignal,
+  input = '',
+): Promise<Outcome> {
+  return run(process.execPath, args, cwd, signal, input)
 }
 
 /** Like `runNode`, for any command. What npm tells its scripts about itself is not passed on. */
@@ -42,11 +50,13 @@ export function run(
   args: readonly string[],
   cwd: string,
   signal: AbortSignal,
+  input = '',
 ): Promise<Outcome> {
   return new Promise((resolve, reject) => {
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !aboutNpmRun.test(name)))
-    const stdio: StdioOptions = ['ignore', 'pipe', 'pipe']
+    const stdio: StdioOptions = [input === '' ? 'ignore' : 'pipe', 'pipe', 'pipe']
     const child = spawn(command, args, { cwd, env, signal, killSignal: 'SIGKILL', stdio })
+    child.stdin?.end(input)
     const chunks: Buffer[] = []
     child.stdout?.on('data', (chunk: Buffer) => chunks.push(chunk))
     child.stderr?.on('data', (chunk: Buffer) => chunks.push(chunk))

@@ -45,6 +45,10 @@ async function answer(link: LinkTree): Promise<string> {
   return (result as { content: { text: string }[] }).content[0]?.text ?? ''
 }
 
+function factsOf(error: TransportError | undefined): { exitCode: unknown; signal: unknown; stderr: unknown } {
+  return error?.data as { exitCode: unknown; signal: unknown; stderr: unknown }
+}
+
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0)
@@ -159,7 +163,7 @@ test('a server that exits tells its code and what it said last', async (t) => {
   assert.is(error?.code, 'PROCESS_EXITED')
   assert.is(error?.retryable, true)
   assert.is(fatal ?? false, false)
-  const { exitCode, signal, stderr } = error?.data as { exitCode: number; signal: null; stderr: string[] }
+  const { exitCode, signal, stderr } = factsOf(error)
   assert.is(exitCode, 3)
   assert.is(signal, null)
   assert.equal(stderr, ['hello', 'got tools/call die', 'out of luck'])
@@ -171,14 +175,14 @@ test('a server that is killed from outside tells the signal', async (t) => {
   process.kill(pid, 'SIGKILL')
   const { error } = await link.closed()
   assert.is(error?.code, 'PROCESS_EXITED')
-  assert.is((error?.data as { signal: string }).signal, 'SIGKILL')
+  assert.is(factsOf(error).signal, 'SIGKILL')
 })
 
 test('an answer written right before the exit is not lost', async (t) => {
   const { link } = await connect(t)
   use(link, 'answerAndDie')
   assert.is(await answer(link), 'last words')
-  assert.is(((await link.closed()).error?.data as { exitCode: number }).exitCode, 3)
+  assert.is(factsOf((await link.closed()).error).exitCode, 3)
 })
 
 test('a server that reads the end of its input ends in an orderly way', async (t) => {

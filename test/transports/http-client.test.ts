@@ -1,0 +1,424 @@
+import { get } from 'node:http'
+import { createRequire } from 'node:module'
+import * as assert from 'uvu/assert'
+import { buildNotification, buildRequest } from '../../protocol/jsonrpc.js'
+import { createFakeClock } from '../../runtime/fake-clock.js'
+import { TransportError } from '../../transports/errors.js'
+import { http } from '../../transports/http-client.js'
+import type { HttpOptions } from '../../transports/http-client-options.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { end, greet, json, listen, polite, type RawHttp, result, type Seen, status, stream } from './_http.js'
+import { type LinkTree, startLink } from './_link.js'
+
+const test = suite('http client')
+
+const initialized = buildNotification('notifications/initialized')
+
+/** Starts a server and a transport, and opens a connection. */
+async function connect(t: TestContext, handle: (seen: Seen) => unknown, options: HttpOptions = {}) {
+  const server = await listen(t, handle)
+  const link = await startLink(t, http(server.url, options))
+  link.open(1)
+  await link.news.next(({ type }) => type === 'opened')
+  return { server, link }
+}
+
+/** Does what a client does first; afterwards the session is in use. */
+async function greetings({ server, link }: { server: RawHttp; link: LinkTree }): Promise<void> {
+  link.send(1, buildRequest(0, 'initialize', {}))
+  await link.message()
+  link.negotiated(1, '2025-11-25')
+  link.send(1, initialized)
+  await server.seen.next(({ message }) => message.method === initialized.method)
+}
+
+/** The next loss of a request that is not yet answered. */
+async function lost(link: LinkTree, id: number): Promise<TransportError> {
+  const news = await link.news.next((one) => one.type === 'lost' && one.id === id)
+  if (news.type !== 'lost') throw new Error('expected a loss')
+  return news.error
+}
+
+for (const [field, url, options] of [
+  ['url', 'localhost:3000', {}],
+  ['url', 'ftp://host/', {}],
+  ['url', 7, {}],
+  ['url', 'http://me:secret@host/', {}],
+  ['options', 'http://host/', null],
+  ['headers', 'http://host/', { headers: ['a'] }],
+  ['headers', 'http://host/', { headers: { 'a b': 'c' } }],
+  ['headers.x', 'http://host/', { headers: { x: 'a\nb' } }],
+  ['headers.Accept', 'http://host/', { headers: { Accept: '*/*' } }],
+  ['connections', 'http://host/', { connections: 0 }],
+  ['maxMessageBytes', 'http://host/', { maxMessageBytes: '1' }],
+  ['connectTimeout', 'http://host/', { connectTimeout: 0 }],
+  ['stream', 'http://host/', { stream: 'yes' }],
+  ['streamIdleTimeout', 'http://host/', { streamIdleTimeout: -1 }],
+  ['timeout', 'http://host/', { timeout: 1 }],
+] as const) {
+  test(`a wrong option is refused at once: ${field} of ${JSON.stringify([url, options])}`, () => {
+    const error = thrownBy(() => http(url as string, options as unknown as HttpOptions))
+    assert.is(error.code, 'BAD_OPTION')
+    assert.equal(error.data, { field })
+    assert.not.match(error.message, 'secret')
+  })
+}
+
+test('nothing is connected, and undici not loaded, before there is a message to send', async (t) => {
+  const loaded = () =>
+    Object.keys(createRequire(import.meta.url).cache).some((path) => path.includes('undici'))
+  const transport = http('http://127.0.0.1:9/mcp')
+  assert.is(loaded(), false)
+  assert.ok(Object.isFrozen(transport))
+  const { server } = await connect(t, polite())
+  assert.is(server.seen.all.length, 0)
+})
+
+test('a message is one POST that takes JSON and event streams, with the headers given', async (t) => {
+  const { server, link } = await connect(t, polite(), { headers: { Authorization: 'Bearer x' } })
+  link.send(1, buildRequest(1, 'initialize', { clientInfo: {} }))
+  const { method, headers, message } = await server.seen.next()
+  assert.is(method, 'POST')
+  assert.is(headers.accept, 'application/json, text/event-stream')
+  assert.is(headers['content-type'], 'application/json')
+  assert.is(headers.authorization, 'Bearer x')
+  assert.is(headers['mcp-session-id'], undefined)
+  assert.is(headers['mcp-protocol-version'], undefined)
+  assert.equal(message, buildRequest(1, 'initialize', { clientInfo: {} }))
+  assert.is((await link.message()).id, 1)
+})
+
+test('the session and the revision are on everything after initialize, also on the stream and on the end', async (t) => {
+  const both = await connect(
+    t,
+    polite((seen) => json(seen, result(seen, {}))),
+  )
+  await greetings(both)
+  const { server, link } = both
+  await server.seen.next(({ method }) => method === 'GET')
+  link.send(1, buildRequest(1, 'ping'))
+  await link.message()
+  link.close(1)
+  assert.equal(await link.closed(), {})
+  const later = server.seen.all.slice(1)
+  assert.equal([...new Set(later.map(({ method }) => method))], ['POST', 'GET', 'DELETE'])
+  for (const { headers } of later) {
+    assert.is(headers['mcp-session-id'], 'session-1')
+    assert.is(headers['mcp-protocol-version'], '2025-11-25')
+  }
+})
+
+test('nothing overtakes notifications/initialized', async (t) => {
+  let taken: Seen | undefined
+  const both = await connect(t, (seen) => {
+    if (seen.message.method !== initialized.method)
+      return polite((rest) => json(rest, result(rest, {})))(seen)
+    taken = seen
+  })
+  const { server, link } = both
+  await greetings(both)
+  link.send(1, buildRequest(1, 'ping'))
+  // Another round trip to the same server: what was sent before it has arrived.
+  await new Promise((resolve) =>
+    get(server.url, { agent: false }, (response) => response.resume().once('end', resolve)),
+  )
+  assert.equal(
+    server.seen.all.map(({ method, message }) => message.method ?? method),
+    ['initialize', initialized.method, 'GET'],
+  )
+  if (taken !== undefined) status(taken, 202)
+  assert.is((await link.message()).id, 1)
+})
+
+test('an event stream brings its messages in order, however it is cut, and the answer last', async (t) => {
+  const { link } = await connect(t, async (seen) => {
+    const events = [
+      { method: 'notifications/progress', params: { progress: 1 } },
+      result(seen, { text: 'größer' }),
+    ]
+    const text = `: hello\n\nid: 1\ndata:\n\n${events.map((event) => `event: message\r\ndata: ${JSON.stringify(event)}\r\n\r\n`).join('')}`
+    const response = stream(seen)
+    for (const byte of Buffer.from(text)) {
+      response.write(Buffer.of(byte))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    response.end()
+  })
+  link.send(1, buildRequest(1, 'tools/call'))
+  assert.is((await link.message()).method, 'notifications/progress')
+  assert.equal((await link.message()).result, { text: 'größer' })
+})
+
+test('a stream that ends, or breaks, without the answer loses the request at once', async (t) => {
+  const { link } = await connect(t, (seen) => {
+    const response = stream(seen)
+    response.write('data: {"jsonrpc":"2.0","method":"notifications/progress"}\n\ndata: {"jsonrpc"')
+    if (seen.message.id === 1) response.end()
+    else setImmediate(() => response.destroy())
+  })
+  link.send(1, buildRequest(1, 'tools/call'))
+  assert.is((await link.message()).method, 'notifications/progress')
+  assert.is((await lost(link, 1)).code, 'CONNECTION_LOST')
+  link.send(1, buildRequest(2, 'tools/call'))
+  assert.is((await lost(link, 2)).code, 'CONNECTION_LOST')
+})
+
+test('a connection that is dropped before the response loses the request, not the session', async (t) => {
+  const both = await connect(
+    t,
+    polite((seen) => (seen.message.id === 1 ? seen.response.destroy() : json(seen, result(seen, {})))),
+  )
+  await greetings(both)
+  both.link.send(1, buildRequest(1, 'tools/call'))
+  const error = await lost(both.link, 1)
+  assert.is(error.code, 'CONNECTION_LOST')
+  assert.is(error.retryable, true)
+  both.link.send(1, buildRequest(2, 'ping'))
+  assert.is((await both.link.message()).id, 2)
+})
+
+test('404 with a session ends the connection, and is not fatal', async (t) => {
+  const both = await connect(
+    t,
+    polite((seen) => json(seen, { jsonrpc: '2.0', id: null, error: { code: -32001, message: 'x' } }, 404)),
+  )
+  await greetings(both)
+  both.link.send(1, buildRequest(1, 'ping'))
+  const { error, fatal } = await both.link.closed()
+  assert.is(error?.code, 'SESSION_NOT_FOUND')
+  assert.is(fatal, false)
+})
+
+test('404 without a session, and other refusals, lose one request with the status', async (t) => {
+  const { link } = await connect(t, (seen) =>
+    status(seen, Number(seen.message.params?.status), { 'retry-after': '3' }),
+  )
+  for (const [id, code, retryable] of [
+    [1, 404, false],
+    [2, 403, false],
+    [3, 429, true],
+    [4, 503, true],
+    [5, 302, false],
+  ] as const) {
+    link.send(1, buildRequest(id, 'initialize', { status: code }))
+    const error = await lost(link, id)
+    assert.is(error.code, 'HTTP_STATUS')
+    assert.is(error.retryable, retryable)
+    assert.equal(error.data, { status: code, error: undefined, retryAfter: '3' })
+  }
+})
+
+test('the JSON-RPC error in the body of a refusal is the answer, if it names the request', async (t) => {
+  const { link } = await connect(t, (seen) => {
+    const error = { code: -32602, message: 'no such tool' }
+    json(seen, { jsonrpc: '2.0', ...(seen.message.id === 1 ? { id: 1 } : {}), error }, 400)
+  })
+  link.send(1, buildRequest(1, 'tools/call'))
+  assert.equal(await link.message(), {
+    jsonrpc: '2.0',
+    id: 1,
+    error: { code: -32602, message: 'no such tool' },
+  })
+  link.send(1, buildRequest(2, 'tools/call'))
+  const error = await lost(link, 2)
+  assert.match(error.message, 'status 400: no such tool')
+})
+
+test('401 is fatal', async (t) => {
+  const { link } = await connect(t, (seen) => status(seen, 401, { 'www-authenticate': 'Bearer' }))
+  link.send(1, buildRequest(1, 'initialize'))
+  const { error, fatal } = await link.closed()
+  assert.is(error?.code, 'UNAUTHORIZED')
+  assert.equal(error?.data, { status: 401, challenge: 'Bearer' })
+  assert.is(fatal, true)
+})
+
+test('a server that is not there ends the attempt to initialize, and later loses requests that never left', async (t) => {
+  const both = await connect(t, polite())
+  await greetings(both)
+  await end(both.server.server)
+  both.link.send(1, buildRequest(1, 'ping'))
+  const error = await lost(both.link, 1)
+  assert.is(error.code, 'CONNECT_FAILED')
+  assert.match(error.message, /ECONNREFUSED/)
+  both.link.open(2)
+  both.link.send(2, buildRequest(2, 'initialize'))
+  const closed = await both.link.news.next((one) => one.type === 'closed' && one.link === 2)
+  assert.is(closed.type === 'closed' && closed.end.error?.code, 'CONNECT_FAILED')
+})
+
+test('a certificate that cannot be trusted is fatal', async (t) => {
+  const { createServer } = await import('node:tls')
+  const server = createServer({ SNICallback: (_, done) => done(new Error('no certificate')) })
+  server.on('tlsClientError', () => {})
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => new Promise((resolve) => server.close(resolve)))
+  const link = await startLink(t, http(`https://127.0.0.1:${(server.address() as { port: number }).port}/`))
+  link.open(1)
+  link.send(1, buildRequest(1, 'initialize'))
+  const { error, fatal } = await link.closed()
+  assert.is(error?.code, 'CONNECT_FAILED')
+  assert.is(fatal, true)
+})
+
+test('a notification that the server refuses is trouble, and no more', async (t) => {
+  const { link } = await connect(t, (seen) => status(seen, seen.message.id === undefined ? 500 : 200))
+  link.send(1, buildNotification('notifications/cancelled', { requestId: 9 }))
+  const trouble = await link.news.next(({ type }) => type === 'trouble')
+  assert.is(trouble.type === 'trouble' && trouble.error.code, 'HTTP_STATUS')
+})
+
+test('a cancelled request gives its connection back', async (t) => {
+  const both = await connect(
+    t,
+    polite((seen) => void stream(seen).write(': working\n\n')),
+    { connections: 1 },
+  )
+  await greetings(both)
+  const { server, link } = both
+  link.send(1, buildRequest(1, 'tools/call'))
+  const { response } = await server.seen.next(({ message }) => message.id === 1)
+  const closed = new Promise((resolve) => response.once('close', resolve))
+  link.send(1, buildNotification('notifications/cancelled', { requestId: 1 }))
+  await closed
+  link.send(1, buildRequest(2, 'tools/call'))
+  await server.seen.next(({ message }) => message.id === 2)
+})
+
+test('a stream that stays open after the answer is closed', async (t) => {
+  const both = await connect(
+    t,
+    polite((seen) => void stream(seen).write(`data: ${JSON.stringify(result(seen, {}))}\n\n`)),
+  )
+  await greetings(both)
+  both.link.send(1, buildRequest(1, 'ping'))
+  const { response } = await both.server.seen.next(({ message }) => message.id === 1)
+  assert.is((await both.link.message()).id, 1)
+  await new Promise((resolve) => response.once('close', resolve))
+})
+
+test('messages of any length up to the limit are taken, longer ones lose the request', async (t) => {
+  const { link } = await connect(
+    t,
+    (seen) => {
+      const value = result(seen, { text: 'x'.repeat(Number(seen.message.params?.length)) })
+      if (seen.message.params?.sse !== true) return json(seen, value)
+      stream(seen).end(`data: ${JSON.stringify(value)}\n\n`)
+    },
+    { maxMessageBytes: 200_000 },
+  )
+  link.send(1, buildRequest(1, 'a', { length: 190_000 }))
+  assert.is((await link.message()).id, 1)
+  link.send(1, buildRequest(2, 'a', { length: 300_000 }))
+  assert.is((await lost(link, 2)).code, 'MESSAGE_TOO_LONG')
+  link.send(1, buildRequest(3, 'a', { length: 300_000, sse: true }))
+  assert.is((await lost(link, 3)).code, 'MESSAGE_TOO_LONG')
+})
+
+test('a session id with other than visible ASCII is refused', async (t) => {
+  const { link } = await connect(t, (seen) => greet(seen, 'a b'))
+  link.send(1, buildRequest(1, 'initialize'))
+  assert.is((await lost(link, 1)).code, 'BAD_RESPONSE')
+})
+
+test('the stream for news is opened after the handshake, heard, and opened again where it broke off', async (t) => {
+  const clock = createFakeClock()
+  const server = await listen(t, (seen) => {
+    if (seen.method !== 'GET') return polite()(seen)
+    const first = server.seen.all.filter(({ method }) => method === 'GET').length === 1
+    const text = first ? 'retry: 7000\nid: 41\ndata: {"n":1}\n\n' : ': alive\n\ndata: {"n":2}\n\n'
+    const response = stream(seen)
+    response.write(text)
+    if (first) response.end()
+  })
+  const link = await startLink(t, http(server.url), clock)
+  link.open(1)
+  await greetings({ server, link })
+  const { headers } = await server.seen.next(({ method }) => method === 'GET')
+  assert.is(headers.accept, 'text/event-stream')
+  assert.is(headers['last-event-id'], undefined)
+  assert.equal(await link.message(), { n: 1 })
+  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
+  await clock.advance(6_999)
+  assert.is(server.seen.all.filter(({ method }) => method === 'GET').length, 1)
+  await clock.advance(1)
+  const again = await server.seen.next(({ method }) => method === 'GET')
+  assert.is(again.headers['last-event-id'], '41')
+  assert.equal(await link.message(), { n: 2 })
+})
+
+test('a silent stream is opened again, and 404 on it ends the session', async (t) => {
+  const clock = createFakeClock()
+  let streams = 0
+  const server = await listen(t, (seen) => {
+    if (seen.method !== 'GET') return polite()(seen)
+    streams += 1
+    if (streams === 1) stream(seen)
+    else status(seen, 404)
+  })
+  const link = await startLink(t, http(server.url, { streamIdleTimeout: 60_000 }), clock)
+  link.open(1)
+  await greetings({ server, link })
+  const first = await server.seen.next(({ method }) => method === 'GET')
+  const closed = new Promise((resolve) => first.response.once('close', resolve))
+  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
+  await clock.advance(60_000)
+  await closed
+  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
+  await clock.advance(2_000)
+  assert.is((await link.closed()).error?.code, 'SESSION_NOT_FOUND')
+})
+
+test('a stream that keeps failing is tried again ever more slowly, and never given up', async (t) => {
+  const clock = createFakeClock()
+  const times: number[] = []
+  const server = await listen(t, (seen) => {
+    if (seen.method !== 'GET') return polite()(seen)
+    times.push(clock.now())
+    status(seen, 503)
+  })
+  const link = await startLink(t, http(server.url), clock)
+  link.open(1)
+  await greetings({ server, link })
+  for (let i = 0; i < 8; i++) {
+    await server.seen.next(({ method }) => method === 'GET')
+    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
+    await clock.advance(30_000)
+  }
+  assert.ok(times.length >= 8)
+  assert.ok((times[1] ?? 0) - (times[0] ?? 0) >= 1_000)
+})
+
+test('the end of its actor aborts everything that is open', async (t) => {
+  const both = await connect(t, (seen) =>
+    seen.method === 'GET' ? void stream(seen) : polite(() => {})(seen),
+  )
+  await greetings(both)
+  const { server, link } = both
+  const streamed = await server.seen.next(({ method }) => method === 'GET')
+  link.send(1, buildRequest(1, 'tools/call'))
+  const called = await server.seen.next(({ message }) => message.id === 1)
+  const closed = [streamed, called].map(
+    ({ response }) => new Promise((resolve) => response.once('close', resolve)),
+  )
+  link.registry.whereis('transport')?.kill()
+  await Promise.all(closed)
+})
+
+test('a server that hangs on DELETE is not waited for longer than two seconds', async (t) => {
+  const both = await connect(t, (seen) => (seen.method === 'DELETE' ? undefined : polite()(seen)))
+  await greetings(both)
+  both.link.close(1)
+  assert.equal(await both.link.closed(), {})
+})
+
+function thrownBy(fn: () => unknown): TransportError {
+  try {
+    fn()
+  } catch (error) {
+    if (error instanceof TransportError) return error
+  }
+  throw new Error('expected a TransportError')
+}
+
+test.run()
