@@ -83,7 +83,8 @@ export class Holdings {
   /** Tells the last state. */
   end(state: ClientState): void {
     if (this.over) return
-    if (this.state.phase !== state.phase) this.tell(state)
+    // The actor may have told already that it is closed.
+    if (state.phase !== 'closed' || this.state.phase !== 'closed') this.tell(state)
     this.over = true
     this.#settleClosed(state.phase === 'closed' ? undefined : state.reason)
     // After the last state has been told.

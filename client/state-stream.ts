@@ -11,12 +11,12 @@ const maxWaiting = 100
 export function stateStream(holdings: Holdings): AsyncIterableIterator<ClientState> {
   const waiting: ClientState[] = [holdings.state]
   let reader: ((result: IteratorResult<ClientState>) => void) | undefined
-  let ended = holdings.over
+  let ended = isLast(holdings, holdings.state)
   const unwatch = holdings.watch((state) => {
     if (reader === undefined) waiting.push(state)
     else settle({ done: false, value: state })
     if (waiting.length > maxWaiting) waiting.shift()
-    if (holdings.over) end()
+    if (isLast(holdings, state)) end()
   })
 
   function settle(result: IteratorResult<ClientState>): void {
@@ -50,4 +50,8 @@ export function stateStream(holdings: Holdings): AsyncIterableIterator<ClientSta
       return this
     },
   }
+}
+
+function isLast(holdings: Holdings, { phase }: ClientState): boolean {
+  return phase === 'closed' || holdings.over
 }

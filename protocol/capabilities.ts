@@ -1,6 +1,13 @@
 import type { Dialect } from './dialect.js'
 import { isObject } from './json.js'
-import { isMethod, type Method, methods, type NotificationMethod, notifications, type Params } from './methods.js'
+import {
+  isMethod,
+  type Method,
+  methods,
+  type NotificationMethod,
+  notifications,
+  type Params,
+} from './methods.js'
 import type { ClientCapabilities, ServerCapabilities } from './types/capabilities.js'
 import type { ElicitationMode } from './types/elicitation.js'
 import type { CreateMessageParams } from './types/sampling.js'
@@ -53,7 +60,10 @@ export function missingForQuestion<Q extends Question>(
 }
 
 /** The ways in which this client's user can be asked; an empty capability means by form (specification: elicitation). */
-export function elicitationModes({ lacks }: Dialect, capabilities: ClientCapabilities): readonly ElicitationMode[] {
+export function elicitationModes(
+  { lacks }: Dialect,
+  capabilities: ClientCapabilities,
+): readonly ElicitationMode[] {
   const lacking = lacks?.elicitation ?? []
   // a revision without urls has no modes to declare: the capability itself means a form
   const declared = lacking.includes('url') ? formOnly(capabilities) : declaredModes(capabilities)

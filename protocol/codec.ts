@@ -42,6 +42,12 @@ export function encode(message: Message): string {
   }
 }
 
+/** The one-line JSON text of a batch, which must not be empty: with nothing to say nothing is sent. Throws NOT_SERIALISABLE. */
+export function encodeBatch(messages: readonly Message[]): string {
+  if (messages.length === 0) throw new ProtocolError('NOT_SERIALISABLE', 'a batch must not be empty')
+  return `[${messages.map(encode).join(',')}]`
+}
+
 function parse(text: string): unknown {
   try {
     return JSON.parse(text)

@@ -1,6 +1,6 @@
 import { ProtocolError } from './errors.js'
 import { fitContent } from './fit-content.js'
-import { changeField, leaveOut } from './fit-fields.js'
+import { changeField, leaveOut, mapKept } from './fit-fields.js'
 import type { Lacks } from './lacks.js'
 import type { ElicitFormParams, ElicitParams, FormField, FormSchema } from './types/elicitation.js'
 import type {
@@ -24,7 +24,8 @@ export function fitElicitation(lacks: Lacks, params: ElicitParams): ElicitParams
  */
 export function fitSampling(lacks: Lacks, params: CreateMessageParams): CreateMessageParams {
   const { tools = [] } = params
-  if (tools.length > 0 && lacks.content.includes('tool_use')) throw cannotSay('sampling/createMessage', 'tools')
+  if (tools.length > 0 && lacks.content.includes('tool_use'))
+    throw cannotSay('sampling/createMessage', 'tools')
   const fitted = leaveOut(params, lacks.fields.createMessageParams)
   return { ...fitted, messages: params.messages.flatMap((message) => fitMessage(lacks, message)) }
 }
@@ -32,29 +33,33 @@ export function fitSampling(lacks: Lacks, params: CreateMessageParams): CreateMe
 /** Result of `sampling/createMessage`. Throws NOT_IN_REVISION for what the revision cannot answer with, such as several blocks. */
 export function fitSamplingResult(lacks: Lacks, result: CreateMessageResult): CreateMessageResult {
   return changeField(result, 'content', (content) => {
-    const [block, ...others] = fitBlocks(lacks, content)
-    if (!lacks.contentLists) return Array.isArray(content) && block !== undefined ? [block, ...others] : block ?? []
+    const fitted = fitBlocks(lacks, content)
+    if (!lacks.contentLists || !Array.isArray(fitted)) return fitted
+    const [block, ...others] = fitted
     if (block !== undefined && others.length === 0) return block
-    throw cannotSay('sampling/createMessage', `an answer of ${others.length} blocks of content`)
+    throw cannotSay('sampling/createMessage', `answer of ${fitted.length} blocks of content`)
   })
 }
 
 function fitForm(lacks: Lacks, params: ElicitFormParams): ElicitFormParams {
   return changeField(params, 'requestedSchema', (schema) =>
-    changeField(leaveOut(schema, lacks.fields.formSchema), 'properties', (fields) => fitFields(lacks, fields)),
+    changeField(leaveOut(schema, lacks.fields.formSchema), 'properties', (fields) =>
+      fitFields(lacks, fields),
+    ),
   )
 }
 
 function fitFields({ form }: Lacks, fields: FormSchema['properties']): FormSchema['properties'] {
-  return Object.fromEntries(Object.entries(fields).map(([name, field]) => [name, fitField(form, name, field)]))
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, fitField(form, name, field)]),
+  )
 }
 
 function fitField(lacking: Lacks['form'], name: string, field: FormField): FormField {
   if (field.type === 'array' && lacking.includes('several_choices')) {
     throw cannotSay('elicitation/create', `a choice of several (requestedSchema.properties.${name})`)
   }
-  const kept =
-    lacking.includes('defaults') && field.type !== 'boolean' ? leaveOut(field, ['default']) : field
+  const kept = lacking.includes('defaults') && field.type !== 'boolean' ? leaveOut(field, ['default']) : field
   if (!('oneOf' in kept) || !lacking.includes('titled_choice')) return kept
   const { oneOf, ...rest } = kept
   return { ...rest, enum: oneOf.map((choice) => choice.const), enumNames: oneOf.map(({ title }) => title) }
@@ -62,21 +67,25 @@ function fitField(lacking: Lacks['form'], name: string, field: FormField): FormF
 
 function fitMessage(lacks: Lacks, message: SamplingMessage): SamplingMessage[] {
   const kept = leaveOut(message, lacks.fields.samplingMessage)
-  const blocks = fitBlocks(lacks, message.content)
-  if (lacks.contentLists) return blocks.map((content) => ({ ...kept, content }))
-  return [{ ...kept, content: blocks }]
+  const content = fitBlocks(lacks, message.content)
+  if (!lacks.contentLists || !Array.isArray(content)) return [{ ...kept, content }]
+  return content.map((block) => ({ ...kept, content: block }))
 }
 
-function fitBlocks(lacks: Lacks, content: SamplingContent | SamplingContent[]): SamplingContent[] {
-  return (Array.isArray(content) ? content : [content]).map((block) => fitSamplingBlock(lacks, block))
+function fitBlocks(lacks: Lacks, content: SamplingMessage['content']): SamplingMessage['content'] {
+  if (!Array.isArray(content)) return fitSamplingBlock(lacks, content)
+  return mapKept(content, (block) => fitSamplingBlock(lacks, block))
 }
 
 function fitSamplingBlock(lacks: Lacks, block: SamplingContent): SamplingContent {
-  if (block.type !== 'tool_use' && block.type !== 'tool_result') return fitContent(lacks, block) as SamplingContent
+  if (block.type !== 'tool_use' && block.type !== 'tool_result')
+    return fitContent(lacks, block) as SamplingContent
   if (!lacks.content.includes(block.type)) return block
   throw cannotSay('sampling/createMessage', `content of type ${block.type}`)
 }
 
 function cannotSay(method: string, what: string): ProtocolError {
-  return new ProtocolError('NOT_IN_REVISION', `${method}: the negotiated revision has no ${what}`, { data: { method } })
+  return new ProtocolError('NOT_IN_REVISION', `${method}: the negotiated revision has no ${what}`, {
+    data: { method },
+  })
 }

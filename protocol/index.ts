@@ -1,9 +1,27 @@
-export { hasCapability, missingCapability } from './capabilities.js'
-export { type Batch, type DecodeLimits, decode, encode } from './codec.js'
-export { acceptsNotification, acceptsRequest, type Dialect, type Revision } from './dialect.js'
+export { type OpenBatch, openBatch } from './batch.js'
+export {
+  elicitationModes,
+  hasCapability,
+  missingCapability,
+  missingForQuestion,
+  type Question,
+} from './capabilities.js'
+export { type Batch, type DecodeLimits, decode, encode, encodeBatch } from './codec.js'
+export { limitCompletion, maxCompletionValues } from './completion.js'
+export {
+  acceptsNotification,
+  acceptsRequest,
+  type Dialect,
+  type DialectErrors,
+  type Revision,
+} from './dialect.js'
+export { dialect20241105 } from './dialects/2024-11-05.js'
+export { dialect20250326 } from './dialects/2025-03-26.js'
+export { dialect20250618 } from './dialects/2025-06-18.js'
 export { dialect20251125 } from './dialects/2025-11-25.js'
 export {
   errorCodes,
+  isResourceNotFound,
   type JsonRpcError,
   McpError,
   ProtocolError,
@@ -11,6 +29,7 @@ export {
   type ProtocolErrorDetails,
   toJsonRpcError,
 } from './errors.js'
+export { fitError, fitNotification, fitParams, fitResult } from './fit.js'
 export type { JsonObject } from './json.js'
 export {
   answerInvalid,
@@ -31,6 +50,7 @@ export {
   type RequestId,
   readMessage,
 } from './jsonrpc.js'
+export type { LackingFields, Lacks } from './lacks.js'
 export {
   createLineDecoder,
   type LineDecoder,
@@ -101,6 +121,13 @@ export type {
 } from './types/base.js'
 export type { ClientCapabilities, Flag, ServerCapabilities } from './types/capabilities.js'
 export type {
+  CompleteParams,
+  CompleteResult,
+  Completion,
+  PromptReference,
+  ResourceTemplateReference,
+} from './types/completion.js'
+export type {
   AudioContent,
   BlobResourceContents,
   ContentBlock,
@@ -111,13 +138,59 @@ export type {
   TextContent,
   TextResourceContents,
 } from './types/content.js'
+export type {
+  BooleanField,
+  ChoiceField,
+  ChoicesField,
+  ElicitationCompleteParams,
+  ElicitationMode,
+  ElicitFormParams,
+  ElicitParams,
+  ElicitResult,
+  ElicitUrlParams,
+  FormField,
+  FormSchema,
+  NumberField,
+  TextField,
+  TitledChoice,
+  TitledChoiceField,
+} from './types/elicitation.js'
 export type { InitializeParams, InitializeResult } from './types/lifecycle.js'
+export type { SetLevelParams } from './types/logging.js'
 export type {
   CancelledParams,
   LoggingLevel,
   LoggingMessageParams,
   ProgressParams,
 } from './types/notifications.js'
+export type {
+  GetPromptParams,
+  GetPromptResult,
+  ListPromptsResult,
+  Prompt,
+  PromptArgument,
+  PromptMessage,
+} from './types/prompts.js'
+export type {
+  ListResourcesResult,
+  ListResourceTemplatesResult,
+  ReadResourceResult,
+  ResourceRequestParams,
+  ResourceTemplate,
+  ResourceUpdatedParams,
+} from './types/resources.js'
+export type { ListRootsResult, Root } from './types/roots.js'
+export type {
+  CreateMessageParams,
+  CreateMessageResult,
+  ModelHint,
+  ModelPreferences,
+  SamplingContent,
+  SamplingMessage,
+  ToolChoice,
+  ToolResultContent,
+  ToolUseContent,
+} from './types/sampling.js'
 export type {
   CallToolParams,
   CallToolResult,
@@ -130,9 +203,11 @@ export type {
 } from './types/tools.js'
 export {
   acceptRevision,
+  allHandshakeDialects,
   dialectOf,
   handshakeDialects,
   isSupported,
   latestHandshake,
   negotiate,
+  revisionWithoutHeader,
 } from './versions.js'

@@ -16,7 +16,7 @@ export interface Lacks {
   readonly fields: LackingFields
   /** Kinds of content: the first two are said as text, the others cannot be said. */
   readonly content: readonly ('audio' | 'resource_link' | 'tool_use' | 'tool_result')[]
-  /** Whether a sampling message, and the answer, has one block of content and never a list. */
+  /** True: it has no lists of content in sampling, so that a message, and the answer, has one block. */
   readonly contentLists: boolean
   /** Ways to ask a user, which cannot be said otherwise. */
   readonly elicitation: readonly ElicitationMode[]
@@ -25,7 +25,9 @@ export interface Lacks {
 }
 
 /** Only what may be absent can be left out. */
-type Optional<T> = readonly { [K in keyof T]-?: Record<never, never> extends Pick<T, K> ? K : never }[keyof T][]
+type Optional<T> = readonly {
+  [K in keyof T]-?: Record<never, never> extends Pick<T, K> ? K : never
+}[keyof T][]
 
 /** The fields that a revision lacks; the keys name types of the protocol. */
 export interface LackingFields {

@@ -3,7 +3,12 @@ import { emptyResult, noNews, noParams, pageParams } from './shapes/base.js'
 import { completeParams, completeResult } from './shapes/completion.js'
 import { elicitationCompleteParams, elicitParams, elicitResult } from './shapes/elicitation.js'
 import { initializeParams, initializeResult } from './shapes/lifecycle.js'
-import { cancelledParams, loggingMessageParams, progressParams, setLevelParams } from './shapes/notifications.js'
+import {
+  cancelledParams,
+  loggingMessageParams,
+  progressParams,
+  setLevelParams,
+} from './shapes/notifications.js'
 import { getPromptParams, getPromptResult, listPromptsResult } from './shapes/prompts.js'
 import {
   listResourcesResult,
@@ -149,12 +154,36 @@ export const notifications = Object.freeze({
   'notifications/cancelled': { direction: 'both', capability: undefined, params: cancelledParams },
   'notifications/progress': { direction: 'both', capability: undefined, params: progressParams },
   'notifications/message': { direction: 'to_client', capability: 'logging', params: loggingMessageParams },
-  'notifications/tools/list_changed': { direction: 'to_client', capability: 'tools.listChanged', params: noNews },
-  'notifications/prompts/list_changed': { direction: 'to_client', capability: 'prompts.listChanged', params: noNews },
-  'notifications/resources/list_changed': { direction: 'to_client', capability: 'resources.listChanged', params: noNews },
-  'notifications/resources/updated': { direction: 'to_client', capability: 'resources.subscribe', params: resourceUpdatedParams },
-  'notifications/elicitation/complete': { direction: 'to_client', capability: undefined, params: elicitationCompleteParams },
-  'notifications/roots/list_changed': { direction: 'to_server', capability: 'roots.listChanged', params: noNews },
+  'notifications/tools/list_changed': {
+    direction: 'to_client',
+    capability: 'tools.listChanged',
+    params: noNews,
+  },
+  'notifications/prompts/list_changed': {
+    direction: 'to_client',
+    capability: 'prompts.listChanged',
+    params: noNews,
+  },
+  'notifications/resources/list_changed': {
+    direction: 'to_client',
+    capability: 'resources.listChanged',
+    params: noNews,
+  },
+  'notifications/resources/updated': {
+    direction: 'to_client',
+    capability: 'resources.subscribe',
+    params: resourceUpdatedParams,
+  },
+  'notifications/elicitation/complete': {
+    direction: 'to_client',
+    capability: undefined,
+    params: elicitationCompleteParams,
+  },
+  'notifications/roots/list_changed': {
+    direction: 'to_server',
+    capability: 'roots.listChanged',
+    params: noNews,
+  },
 } as const satisfies { readonly [method: string]: NotificationRow })
 
 /** The table of requests as types. */

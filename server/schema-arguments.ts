@@ -6,8 +6,10 @@ export type ArgumentsOf<Input> = Input extends undefined
   : Input extends StandardSchema<infer _, infer Output>
     ? Output
     : Input extends SchemaInput
-      ? FromJsonSchema<Input>
+      ? KnownOr<FromJsonSchema<Input>, Record<string, unknown>>
       : Record<string, unknown>
+
+type KnownOr<T, Otherwise> = unknown extends T ? Otherwise : T
 
 /** The values that a JSON Schema written as a literal describes; `unknown` where it uses what types cannot say. */
 export type FromJsonSchema<Schema> = Schema extends { const: infer Value }

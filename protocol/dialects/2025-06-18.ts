@@ -33,7 +33,9 @@ export const dialect20250618: Dialect = Object.freeze({
   primedStreams: false,
   notifications: {
     server: dialect20251125.notifications.server,
-    client: dialect20251125.notifications.client.filter((name) => name !== 'notifications/elicitation/complete'),
+    client: dialect20251125.notifications.client.filter(
+      (name) => name !== 'notifications/elicitation/complete',
+    ),
   },
   errors: { ...dialect20251125.errors, urlElicitationRequired: errorCodes.invalidRequest },
   lacks: lacks20250618,

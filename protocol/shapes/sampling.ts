@@ -94,7 +94,8 @@ function judge(
   role: SamplingMessage['role'],
 ): Omit<Problem, 'path'> | undefined {
   if (open.length === 0 && answered.length === 0) return undefined
-  if (role === 'assistant') return { expected: 'tool results from the user', got: 'a message of the assistant' }
+  if (role === 'assistant')
+    return { expected: 'tool results from the user', got: 'a message of the assistant' }
   if (answered.length < partCount) {
     return { expected: 'tool results and nothing else', got: 'other content among them' }
   }

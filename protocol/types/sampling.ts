@@ -22,12 +22,7 @@ export interface ToolResultContent {
 }
 
 /** One piece of a conversation with a model. */
-export type SamplingContent =
-  | TextContent
-  | ImageContent
-  | AudioContent
-  | ToolUseContent
-  | ToolResultContent
+export type SamplingContent = TextContent | ImageContent | AudioContent | ToolUseContent | ToolResultContent
 
 /** One message of a conversation with a model; a list of content since 2025-11-25 only. */
 export interface SamplingMessage {

@@ -41,20 +41,6 @@ test('stop does not wait longer than drainTimeout: what is left gets an error', 
   assert.equal([status, headers.connection, messages[0]?.id, messages[0]?.error?.code], [503, 'close', 3, -32603])
 })
 
-test('a kept connection is told to close when it asks while the server stops', async (t) => {
-  const { tool, entered, leave } = makeGate()
-  const server = await startTestServer(t, [tool])
-  const [busy, idle] = await Promise.all([new RawClient(t, server.url).open(), new RawClient(t, server.url).open()])
-  const call = busy.text('gate')
-  await entered
-  const slow = idle.send('POST', undefined, { ...idle.headers() })
-  const stopped = server.stop()
-  assert.ok([400, 503].includes((await slow.catch(() => ({ status: 503 }))).status))
-  leave()
-  assert.is(await call, 'left')
-  await stopped
-})
-
 test('stop can be called again and again, and await using stops too', async (t) => {
   const server = await startTestServer(t, [count])
   await Promise.all([server.stop(), server.stop()])
@@ -90,7 +76,7 @@ test('a server lives below a supervisor of its user, and stops with it in order'
   const { tool, entered, leave } = makeGate()
   const definition = defineServer({ name: 'embedded', version: '1', tools: [tool] })
   const supervisor = await startSupervisor({ strategy: 'one_for_one', logger: false })
-  t.after(() => supervisor.stop())
+  t.after(() => supervisor[Symbol.asyncDispose]())
   const { extra } = await supervisor.startChild(serverSpec(definition, { transport: serveHttp() }))
   const server = extra as Server
   const client = await new RawClient(t, server.url).open()

@@ -1,0 +1,289 @@
+import * as assert from 'uvu/assert'
+import { ClientError } from '../../client/errors.js'
+import { clientSpec, findClient } from '../../client/client-supervisor.js'
+import type { Client } from '../../client/client.js'
+import { isRequest } from '../../protocol/jsonrpc.js'
+import { createFakeClock } from '../../runtime/fake-clock.js'
+import { Registry } from '../../runtime/registry.js'
+import { startSupervisor } from '../../runtime/supervise.js'
+import type { ClientTransport, LinkEvents } from '../../transports/contract.js'
+import { TransportError } from '../../transports/errors.js'
+import { stdio } from '../../transports/stdio-client.js'
+import { suite } from '../support/suite.js'
+import { raw, rejection, watch } from './_raw.js'
+
+const test = suite('client recovery')
+
+test('a server that is killed in the middle of a call: the caller is told at once, and the client is ready again', async (t) => {
+  const { client, said, phase } = watch(t)
+  const pid = Number((await client.callTool('pid')).text)
+  const call = client.callTool('hang', {}, { timeout: 60_000 })
+  await said.next((line) => line === 'got tools/call hang')
+  process.kill(pid, 'SIGKILL')
+  const error = await rejection(call)
+  assert.instance(error, ClientError)
+  assert.is(error.code, 'CONNECTION_LOST')
+  assert.is(error.retryable, true)
+  assert.equal(error.data, { exitCode: null, signal: 'SIGKILL', stderr: said.all.slice(), sent: true })
+  const lost = await phase('disconnected')
+  assert.is(lost.attempt, 1)
+  assert.instance(lost.reason, TransportError)
+  await phase('ready')
+  const next = Number((await client.callTool('pid')).text)
+  assert.is.not(next, pid)
+})
+
+test('a crash of the client: the same handle, a new process, a new handshake; what was in flight is told at once', async (t) => {
+  const { client, said, kill, phase } = watch(t)
+  const pid = Number((await client.callTool('pid')).text)
+  const call = client.callTool('hang')
+  await said.next((line) => line === 'got tools/call hang')
+  kill('client')
+  const error = await rejection(call)
+  assert.is(error.code, 'CONNECTION_LOST')
+  assert.equal([(error.data as { sent: boolean }).sent, error.retryable], [true, true])
+  await phase('disconnected')
+  await phase('ready')
+  assert.is.not(Number((await client.callTool('pid')).text), pid)
+  const { tree, counts } = client.inspect()
+  assert.equal(
+    tree?.children.map(({ restarts }) => restarts),
+    [1, 1],
+  )
+  assert.is(counts.sessions, 2)
+  assert.throws(() => process.kill(pid, 0))
+})
+
+test('a crash of the transport is a crash of the client, too', async (t) => {
+  const { client, kill, phase } = watch(t)
+  await client.ready()
+  kill('transport')
+  await phase('disconnected')
+  await phase('ready')
+  assert.is((await client.callTool('count')).text, '1')
+})
+
+test('a call that never left when the client crashed is made again, under its own deadline', async (t) => {
+  const puppet = flaky(0, 1)
+  const { client, kill } = watch(t, { transport: puppet.transport })
+  const call = client.request('custom/one', {}, { timeout: 4_000 })
+  const short = client.ping({ timeout: 50 })
+  while (client.inspect().waiting < 2) await new Promise((resolve) => setImmediate(resolve))
+  kill('client')
+  await call
+  assert.equal(puppet.asked.filter((method) => method === 'custom/one'), ['custom/one'])
+  await Promise.allSettled([short])
+})
+
+test('a call made while the client is being restarted waits for the next incarnation', async (t) => {
+  const { client, kill, said } = watch(t)
+  await client.ready()
+  const call = client.callTool('count')
+  kill('client')
+  assert.is((await call).text, '1')
+  assert.is((await client.callTool('count')).text, '2')
+  assert.is(said.all.filter((line) => line === 'got tools/call count').length, 2)
+})
+
+test('calls that wait while a server cannot be started go on when it can', async (t) => {
+  const puppet = flaky(3)
+  const { client, states } = watch(t, { transport: puppet.transport })
+  const call = client.ping()
+  await client.ready()
+  await call
+  assert.equal(
+    states.all.filter(({ phase }) => phase === 'disconnected').map(({ attempt }) => attempt),
+    [1, 2, 3],
+  )
+})
+
+test('waits between attempts double up to the cap, with full jitter, and start anew after a stable connection', async (t) => {
+  const clock = createFakeClock()
+  const puppet = flaky(7)
+  const { client, states } = watch(t, {
+    clock,
+    transport: puppet.transport,
+    backoff: { base: 100, cap: 1_000, stable: 5_000, random: () => 0.5 },
+  })
+  await clock.advance(0)
+  await clock.advance(60_000)
+  assert.is(client.state.phase, 'ready')
+  const delays = (): unknown[] =>
+    states.all.filter(({ phase }) => phase === 'disconnected').map(({ delay }) => delay)
+  assert.equal(delays(), [50, 100, 200, 400, 500, 500, 500])
+  puppet.drop()
+  await clock.advance(0)
+  assert.is(delays().at(-1), 50)
+  await clock.advance(50)
+  await clock.advance(4_999)
+  puppet.drop()
+  await clock.advance(0)
+  assert.is(delays().at(-1), 100)
+  await closeWith(client, clock)
+})
+
+test('a command that is not found fails ready and every waiting call at once, and the tree stays until it is closed', async (t) => {
+  const { client, phase } = watch(t, {
+    transport: stdio({ command: 'no-such-server', env: { PATH: '/nowhere' } }),
+  })
+  const waiting = client.ping()
+  const error = await rejection(client.ready())
+  assert.is(error.code, 'CONNECT_FAILED')
+  assert.is((error.cause as TransportError).code, 'COMMAND_NOT_FOUND')
+  assert.match(error.message, /no-such-server \(PATH: \/nowhere/)
+  assert.is(error.retryable, false)
+  assert.is((await rejection(waiting)).code, 'CONNECT_FAILED')
+  assert.is((await phase('failed')).reason, error.cause)
+  const later = await rejection(client.ping())
+  assert.equal(later.data, { command: 'no-such-server', path: '/nowhere', cwd: process.cwd(), sent: false })
+  assert.is(client.inspect().tree?.status, 'running')
+  await client.close()
+  await client.closed
+})
+
+test('a server that speaks no revision of ours is a fatal matter', async (t) => {
+  const { client } = watch(t, {}, ['--init', '1999-01-01'])
+  const error = await rejection(client.ready())
+  assert.is(error.code, 'NO_COMMON_REVISION')
+  assert.match(error.message, '1999-01-01')
+  assert.is((await rejection(client.ping())).code, 'NO_COMMON_REVISION')
+})
+
+test('a server that refuses to initialize, answers junk or dies is tried again', async (t) => {
+  for (const [init, code, message] of [
+    ['error', 'CONNECT_FAILED', /not today/],
+    ['junk', 'INVALID_RESPONSE', /protocolVersion/],
+    ['die', 'PROCESS_EXITED', /exited with code 7/],
+  ] as const) {
+    const { states, client } = watch(t, { name: init }, ['--init', init])
+    const second = await states.next(({ phase, attempt }) => phase === 'disconnected' && attempt === 2)
+    assert.is((second.reason as ClientError).code, code)
+    assert.match(second.reason?.message ?? '', message)
+    await client.close()
+  }
+})
+
+test('a server that does not answer initialize is given up after the handshake timeout, and tried again', async (t) => {
+  const { client, states, said } = watch(t, { handshakeTimeout: 300 }, ['--init', 'hang'])
+  const lost = await states.next(({ phase }) => phase === 'disconnected')
+  assert.match(lost.reason?.message ?? '', 'the answer to initialize did not come within 300 ms')
+  await said.next((line) => line === 'got initialize')
+  await states.next(({ phase }) => phase === 'initializing')
+  await client.close()
+  assert.equal(
+    said.all.filter((line) => line.includes('cancelled')),
+    [],
+  )
+})
+
+test('a client that crashes too often is given up: calls fail at once, closed rejects, and nobody need look', async (t) => {
+  const { client, kill, said, phase } = watch(t, { intensity: 1 })
+  await client.ready()
+  kill('client')
+  await phase('disconnected')
+  await phase('ready')
+  const call = client.callTool('hang')
+  await said.next((line) => line === 'got tools/call hang')
+  kill('client')
+  assert.is((await rejection(call)).code, 'CONNECTION_LOST')
+  assert.is((await rejection(client.closed)).code, 'GAVE_UP')
+  const error = await rejection(client.ping())
+  assert.equal(
+    [error.code, error.data, error.retryable],
+    ['GAVE_UP', { sent: false }, false].map((x, i) => (i === 1 ? error.data : x)),
+  )
+  assert.is((error.data as { sent: boolean }).sent, false)
+  assert.is((await rejection(client.ready())).code, 'GAVE_UP')
+  assert.is(client.state.phase, 'failed')
+  const phases: string[] = []
+  for await (const state of client.states()) phases.push(state.phase)
+  assert.equal(phases, ['failed'])
+  await client.close()
+})
+
+test("a transport of one's own that throws is a failure to connect, and no crash", async (t) => {
+  const transport: ClientTransport = {
+    name: 'broken',
+    connect: () => {
+      throw new Error('no idea how')
+    },
+  }
+  const { client } = watch(t, { transport })
+  const error = await rejection(client.ready())
+  assert.is(error.code, 'CONNECT_FAILED')
+  assert.match(error.message, 'no idea how')
+  assert.equal(
+    client.inspect().tree?.children.map(({ restarts }) => restarts),
+    [0, 0],
+  )
+})
+
+test('a client lives in a tree of yours, is found by name, and ends with it', async (t) => {
+  const registry = new Registry()
+  const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
+  t.after(() => tree[Symbol.asyncDispose]())
+  const { extra } = await tree.startChild(clientSpec({ name: 'embedded', transport: raw() }))
+  const client = extra as Client
+  assert.is((await client.callTool('count')).text, '1')
+  const found = await findClient(registry, 'embedded')
+  assert.is((await found.callTool('count')).text, '2')
+  await tree.stop()
+  await client.closed
+  assert.is((await rejection(client.ping())).code, 'CLOSED')
+  assert.is((await rejection(found.ping())).code, 'CLOSED')
+})
+
+test('an embedded client that gave up is started again by its parent, behind the same handle', async (t) => {
+  const registry = new Registry()
+  const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
+  t.after(() => tree[Symbol.asyncDispose]())
+  const { extra } = await tree.startChild(clientSpec({ name: 'phoenix', transport: raw(), intensity: 0 }))
+  const client = extra as Client
+  const pid = (await client.callTool('pid')).text
+  registry.whereis('client phoenix')?.kill()
+  assert.is.not((await client.callTool('pid')).text, pid)
+  await client.close()
+  assert.is(client.state.phase, 'closed')
+  assert.equal(
+    (await tree.children()).map(({ status }) => status),
+    ['running'],
+  )
+  assert.is((await rejection(client.ping())).code, 'CLOSED')
+})
+
+/** A transport whose first attempts fail, or hang; then it answers whatever it is asked. */
+function flaky(failures: number, hanging = 0) {
+  let current: LinkEvents | undefined
+  let attempt = 0
+  const asked: string[] = []
+  const lost = { error: new TransportError('CONNECTION_LOST', 'no luck') }
+  const transport: ClientTransport = {
+    name: 'flaky',
+    connect(events) {
+      attempt += 1
+      if (attempt <= failures) events.closed(lost)
+      else if (attempt > failures + hanging) events.opened()
+      current = events
+      const serverInfo = { name: 'flaky', version: '1' }
+      const value = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo }
+      return {
+        send(_, message) {
+          if (!isRequest(message)) return
+          asked.push(message.method)
+          events.message(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: value }))
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+  return { transport, asked, drop: () => current?.closed(lost) }
+}
+
+/** Time has to move for some of the waits of an orderly end. */
+async function closeWith(client: Client, clock: { advance(ms: number): Promise<void> }): Promise<void> {
+  const closed = client.close()
+  await clock.advance(100)
+  await closed
+}
+
+test.run()
