@@ -76,7 +76,7 @@ export class Caller {
   async #issueUntil(job: Job, signal: AbortSignal): Promise<JsonObject> {
     let onAbort = (): void => {}
     const aborted = new Promise<never>((_, reject) => {
-      onAbort = () => reject(this.#abandon(job, signal.reason))
+      onAbort = () => this.#abandon(job, signal.reason, reject)
     })
     if (signal.aborted) onAbort()
     else signal.addEventListener('abort', onAbort, { once: true })
@@ -87,16 +87,15 @@ export class Caller {
     }
   }
 
-  #abandon(job: Job, cause: unknown): ClientError {
+  #abandon(job: Job, cause: unknown, reject: (error: ClientError) => void): void {
     const { ticket, method } = job
     const reason = `${method}: the caller gave it up (${reasonOf(cause)})`
-    const error = callError('CANCELLED', reason, { sent: ticket.sent, retryable: false, cause })
+    reject(callError('CANCELLED', reason, { sent: ticket.sent, retryable: false, cause }))
     job.abandoned = true
     if (!ticket.sent) ticket.revoked = true
     this.#registry
       .named<typeof clientActor>(this.#name)
       .cast('cancel', { job, reason: 'the caller gave it up' })
-    return error
   }
 
   /** The actor that takes calls now, or the next one, if it comes in time. */

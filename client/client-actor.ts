@@ -7,7 +7,7 @@ import type { LinkNews } from '../transports/link-actor.js'
 import { DueTimer } from './actor-clock.js'
 import { callError, type ClientError, failedError } from './errors.js'
 import { receive } from './inbound.js'
-import { type ClientInput, ended, Incarnation, refused } from './incarnation.js'
+import { type ClientInput, ended, Incarnation, refused, unreachable } from './incarnation.js'
 import type { Job } from './job.js'
 
 /** One client: its connection machine, and the calls that wait. Its handlers are short and never wait for anybody. */
@@ -66,7 +66,7 @@ export const clientActor = defineActor({
     lost(state: Incarnation, { link, id, error }: LinkNews['lost']) {
       if (!state.link.is(link)) return
       if (id === state.greeting) refused(state, error, false)
-      else if (state.calls.lost(id, error)) state.connection.send({ type: 'unreachable', reason: error })
+      else if (id === state.probe || state.calls.lost(id, error)) unreachable(state, error)
     },
     trouble({ holdings }: Incarnation, _: LinkNews['trouble']) {
       holdings.counts.troubles += 1

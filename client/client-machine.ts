@@ -10,7 +10,7 @@ export type ConnectionEvent =
   | { readonly type: 'opened' }
   /** The handshake is done. */
   | { readonly type: 'initialized' }
-  /** There still was a connection: nothing has to be done again. */
+  /** The connection that was kept is good again. */
   | { readonly type: 'resumed' }
   /** The server cannot be reached, though the session may still be good. */
   | { readonly type: 'unreachable'; readonly reason: Error }
@@ -59,6 +59,8 @@ const lost = [
   { target: 'disconnected', actions: 'setBack' },
 ] as const
 
+const unreachable = { target: 'disconnected', actions: 'setBack' } as const
+
 const machine = setup({
   types: {} as { context: Context; events: ConnectionEvent; input: Pick<Context, 'settings' | 'timedOut'> },
   actions: {
@@ -96,7 +98,7 @@ const machine = setup({
     },
     connecting: {
       entry: 'open',
-      on: { opened: 'initializing', resumed: 'ready', lost },
+      on: { opened: 'initializing', resumed: 'ready', unreachable, lost },
       after: { handshake: { target: 'disconnected', actions: ['hangUp', 'openTookTooLong'] } },
     },
     initializing: {
@@ -106,7 +108,7 @@ const machine = setup({
     },
     ready: {
       entry: ['forgetReason', 'flush'],
-      on: { unreachable: { target: 'disconnected', actions: 'setBack' }, lost },
+      on: { unreachable, lost },
       after: { stable: { actions: 'forgetFailures' } },
     },
     failed: { entry: 'fail' },

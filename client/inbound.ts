@@ -41,7 +41,14 @@ function read(text: string): Message | undefined {
 function takeAnswer(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): void {
   if (message.id === undefined) state.holdings.counts.junk += 1
   else if (message.id === state.greeting) greeted(state, message)
+  else if (message.id === state.probe) resume(state)
   else state.calls.answer(message)
+}
+
+/** The server is there again, and knows the session. */
+function resume(state: Incarnation): void {
+  state.probe = undefined
+  state.connection.send({ type: 'resumed' })
 }
 
 /** The handshake ends: the transport learns the revision before anything is sent in it. */

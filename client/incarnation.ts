@@ -1,3 +1,4 @@
+import { buildRequest } from '../protocol/jsonrpc.js'
 import type { Deferred } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
 import { crash } from '../runtime/exit.js'
@@ -28,6 +29,8 @@ export class Incarnation {
   readonly connection: Connection
   /** The id of the `initialize` that waits for its answer. */
   greeting: number | undefined
+  /** The id of the `ping` that shows whether a server that could not be reached is there again. */
+  probe: number | undefined
   /** Those who wait for the connection to end. */
   closing: Deferred<void>[] = []
 
@@ -54,7 +57,7 @@ function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
   const { holdings, settings } = state
   return {
     open() {
-      if (state.link.held) state.connection.send({ type: 'resumed' })
+      if (state.link.held) probe(state)
       else state.link.open()
     },
     greet() {
@@ -69,11 +72,24 @@ function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
   }
 }
 
+/** The session may still be good: a sign of life is enough to go on with it. */
+function probe(state: Incarnation): void {
+  state.probe = state.calls.nextId()
+  state.link.tell(buildRequest(state.probe, 'ping'))
+}
+
+/** The server cannot be reached now: the machine waits, and the connection is kept. */
+export function unreachable(state: Incarnation, reason: Error): void {
+  state.probe = undefined
+  state.connection.send({ type: 'unreachable', reason })
+}
+
 /** The connection is over: whoever waits for an answer on it is told, and the machine decides how it goes on. */
 export function ended(state: Incarnation, reason: Error, fatal: boolean): void {
   const fresh = reason instanceof TransportError && reason.code === 'SESSION_NOT_FOUND'
   state.link.forget()
   state.greeting = undefined
+  state.probe = undefined
   state.calls.linkEnded(reason, fresh)
   state.connection.send({ type: 'lost', reason, fatal, fresh })
   for (const reply of state.closing.splice(0)) reply.resolve()
@@ -87,6 +103,7 @@ export function refused(state: Incarnation, reason: Error, fatal: boolean): void
 
 function dropLink(state: Incarnation): void {
   state.greeting = undefined
+  state.probe = undefined
   state.link.close()
   state.link.forget()
   // Between the loss and the next greeting nothing is in flight but what an earlier, resumed connection left behind.

@@ -4,13 +4,15 @@ import { runIn } from './containment.js'
 import type { ActorContext } from './context.js'
 import { emit } from './events.js'
 import { crash, type ExitReason } from './exit.js'
+import { inform, refuseMessage } from './info.js'
 import { Mailbox } from './mailbox.js'
 import { Message } from './message.js'
 import { Process } from './process.js'
 import { isPromise } from './promise.js'
-import { Rare } from './rare.js'
+import { Rare, tellObservers } from './rare.js'
 import { ActorRef } from './ref.js'
 import type { Runnable } from './scheduler.js'
+import { statusOf } from './status.js'
 import { limitEnd, runTerminate } from './terminate.js'
 import type { Tree } from './tree.js'
 
@@ -21,7 +23,7 @@ export class Actor extends Process implements Runnable {
   readonly ctx: ActorContext
   state: unknown = undefined
   queued = false
-  phase: 'starting' | 'running' | 'stopping' | 'ended' = 'starting'
+  phase: 'starting' | 'running' | 'suspended' | 'stopping' | 'ended' = 'starting'
   #busy = false
   #mailbox: Mailbox<Message> | null = null
   #current: Message | null = null
@@ -58,14 +60,14 @@ export class Actor extends Process implements Runnable {
   }
 
   /** Whether it is in the middle of a message, so that a call to itself could never be answered. */
-  get busy(): boolean {
-    return this.#current !== null || this.phase !== 'running'
+  get handling(): boolean {
+    return this.#current !== null
   }
 
   /** Takes a message from outside; false when it is gone or full. */
   post(message: Message): boolean {
     if (this.reason !== null) return false
-    if (this.backlog >= this.behaviour.mailboxLimit) return this.#refuse()
+    if (this.backlog >= this.behaviour.mailboxLimit) return refuseMessage(this)
     this.deliver(message)
     return true
   }
@@ -123,6 +125,7 @@ export class Actor extends Process implements Runnable {
     if (message.call !== null && !message.call.open) return
     if (entry === this.behaviour.info.down && !(input as Down).monitor.active) return
     this.#current = message
+    if (this.#rare !== null) this.#notice(this.#rare, message)
     try {
       const result =
         entry === 'continue' ? (input as () => unknown)() : entry.run(this.state, input, this.ctx)
@@ -133,9 +136,16 @@ export class Actor extends Process implements Runnable {
     }
   }
 
+  /** A message has come: nobody has been idle, and those who look on are told. */
+  #notice(rare: Rare, message: Message): void {
+    rare.idle?.clear()
+    rare.idle = null
+    if (rare.observers !== null) tellObservers(rare.observers, 'in', message)
+  }
+
   #await(result: PromiseLike<unknown>): void {
     this.#busy = true
-    const rare = this.#sometimes()
+    const rare = this.sometimes()
     rare.onDone ??= (value) => {
       if (this.#resume()) this.#done(value)
       this.#goOn()
@@ -163,14 +173,16 @@ export class Actor extends Process implements Runnable {
     scheduler.spend(this.work(allowance))
   }
 
-  #sometimes(): Rare {
+  /** What it needs only sometimes, made now if it was not there. */
+  sometimes(): Rare {
     this.#rare ??= new Rare()
     return this.#rare
   }
 
   #done(result: unknown): void {
     if (this.reason !== null) return
-    const call = this.#current?.call
+    const handled = this.#current
+    const call = handled?.call
     this.#current = null
     const rare = this.#rare
     if (call != null) {
@@ -179,6 +191,7 @@ export class Actor extends Process implements Runnable {
     }
     if (rare === null) return
     rare.tookCall = false
+    if (rare.observers !== null && handled != null) tellObservers(rare.observers, 'out', handled)
     if (rare.stopping !== null) this.terminate(rare.stopping)
   }
 
@@ -200,7 +213,7 @@ export class Actor extends Process implements Runnable {
 
   /** Whoever asked for this end may limit how long it takes; if nobody does, `terminateTimeout` does. */
   #limitEnd(): void {
-    const rare = this.#sometimes()
+    const rare = this.sometimes()
     if (rare.limited || rare.limitedByParent) return
     rare.limited = true
     limitEnd(this)
@@ -208,25 +221,37 @@ export class Actor extends Process implements Runnable {
 
   stopWith(reason: ExitReason): void {
     if (this.reason !== null) return
+    if (this.phase === 'suspended') return this.terminate(reason)
     this.deliver(new Message('stop', reason, null))
   }
 
   /** Ends after the message that is being handled; at once when asked by a callback between two messages. */
   stopAfter(reason: ExitReason): void {
-    const rare = this.#sometimes()
+    const rare = this.sometimes()
     rare.stopping ??= reason
     if (this.phase === 'running' && this.#current === null) this.terminate(rare.stopping)
   }
 
+  /** Lets messages wait, or go on; a stop and a kill get through (OTP: sys:suspend). */
+  suspend(suspended: boolean): void {
+    if (this.phase === 'running' && suspended) this.phase = 'suspended'
+    else if (this.phase === 'suspended' && !suspended) this.phase = 'running'
+    this.#queueUp()
+  }
+
+  override get status(): unknown {
+    return statusOf(this)
+  }
+
   continueWith(fn: () => unknown): void {
-    this.#sometimes().continuations.push(fn)
+    this.sometimes().continuations.push(fn)
     this.#queueUp()
   }
 
   defer(): DeferredReply | undefined {
     const call = this.#current?.call
     if (call == null) return undefined
-    const rare = this.#sometimes()
+    const rare = this.sometimes()
     rare.tookCall = true
     return new DeferredReply(call, rare.deferred)
   }
@@ -245,26 +270,12 @@ export class Actor extends Process implements Runnable {
   protected trapped(from: Process | null, reason: ExitReason): void {
     if (from === this.parent) {
       // A parent that is gone, or no supervisor, sets no limit of its own.
-      this.#sometimes().limitedByParent = from?.kind === 'supervisor' && from.reason === null
+      this.sometimes().limitedByParent = from?.kind === 'supervisor' && from.reason === null
       this.#limitEnd()
-      return this.deliver(new Message('stop', reason, null))
+      return this.stopWith(reason)
     }
     const exit: Exit = { from: from?.ref ?? null, reason }
-    this.inform('exit', exit)
-  }
-
-  /** News from the runtime: a message to its `info` handler, or a notice when there is none. */
-  inform(kind: 'timer' | 'down' | 'exit', input: unknown): void {
-    const entry = this.behaviour.info[kind]
-    if (entry === undefined) return this.#unexpected(kind, input)
-    this.deliver(new Message(entry, input, null))
-  }
-
-  send(message: unknown): boolean {
-    const { message: entry } = this.behaviour.info
-    if (entry !== undefined) return this.post(new Message(entry, message, null))
-    this.#unexpected('message', message)
-    return this.reason === null
+    inform(this, 'exit', exit)
   }
 
   protected onEnd(reason: ExitReason): void {
@@ -277,18 +288,6 @@ export class Actor extends Process implements Runnable {
     this.#rare = null
     // References to the dead may be kept for long; its state is not.
     if (this.kind === 'actor') this.state = undefined
-  }
-
-  #refuse(): boolean {
-    const rare = this.#sometimes()
-    if (!rare.full)
-      emit('notice', () => ({ ...this.facts(), notice: 'mailbox_full', detail: this.behaviour.mailboxLimit }))
-    rare.full = true
-    return false
-  }
-
-  #unexpected(kind: string, detail: unknown): void {
-    emit('notice', () => ({ ...this.facts(), notice: 'unexpected_message', detail: { kind, detail } }))
   }
 }
 

@@ -35,6 +35,8 @@ export interface InfoHandlers<State> {
   message?(state: State, message: unknown, ctx: ActorContext): unknown
   /** What `ctx.sendAfter` was given, when its time has come. */
   timer?(state: State, payload: unknown, ctx: ActorContext): unknown
+  /** Nothing came for as long as `ctx.idleAfter` was told. */
+  timeout?(state: State, nothing: undefined, ctx: ActorContext): unknown
   /** A monitored process ended. */
   down?(state: State, down: Down, ctx: ActorContext): unknown
   /** A linked process ended; only with `trapExit`. The parent's exit never comes here: it ends the actor. */
@@ -55,6 +57,8 @@ export interface ActorDefinition<State, Input, Calls extends Handlers<State>, Ca
   info?: InfoHandlers<State>
   /** Cleans up after a stop or a crash, and on the parent's shutdown if exits are trapped; never after a kill. */
   terminate?(state: State, reason: ExitReason, ctx: ActorContext): unknown
+  /** What reports and `sys.getStatus` may show of the state; without it they show nothing of it. */
+  formatStatus?(state: State): unknown
   /** Whether exit signals of linked processes become `info.exit` messages, and `terminate` runs on shutdown. Default false. */
   trapExit?: boolean
   /** Messages that may wait before calls are refused with MAILBOX_FULL and casts dropped. Default 100,000. */
@@ -137,6 +141,7 @@ export function behaviourOf<State, Input, Calls extends Handlers<State>, Casts e
     info: Object.freeze({
       message: infoEntry(name, 'message', info.message),
       timer: infoEntry(name, 'timer', info.timer),
+      timeout: infoEntry(name, 'timeout', info.timeout),
       down: infoEntry(name, 'down', info.down),
       exit: infoEntry(name, 'exit', info.exit),
     }),
@@ -163,13 +168,14 @@ const optional: Readonly<Record<string, Field>> = {
   cast: handlers,
   info: handlers,
   terminate: { expected: 'a function', fits: isFunction },
+  formatStatus: { expected: 'a function', fits: isFunction },
   trapExit: { expected: 'a boolean', fits: (value) => typeof value === 'boolean' },
   mailboxLimit: oneOrMore,
   stray: { expected: "'crash' or 'report'", fits: (value) => value === 'crash' || value === 'report' },
   terminateTimeout: { ...oneOrMore, expected: 'milliseconds above 0' },
 }
 const fields = [...Object.keys(required), ...Object.keys(optional)]
-const infoNames = ['message', 'timer', 'down', 'exit']
+const infoNames = ['message', 'timer', 'timeout', 'down', 'exit']
 
 function checkShape(definition: object): void {
   if (!isRecord(definition)) throw bad('definition', 'an object', definition)

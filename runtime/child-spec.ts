@@ -23,6 +23,8 @@ export interface ChildSpec {
   shutdown?: Shutdown
   /** Default `worker`. */
   type?: 'worker' | 'supervisor'
+  /** Whether its end by itself, without a restart, counts for the supervisor's `autoShutdown`; not for permanent ones. Default false. */
+  significant?: boolean
 }
 
 /** A child spec with every default filled in. */
@@ -42,34 +44,49 @@ export function childSpec<State, Input, Calls extends Handlers<State>, Casts ext
     ...(name === undefined ? {} : { name }),
     ...(startTimeout === undefined ? {} : { startTimeout }),
   }
-  const start = (ctx: ActorContext): Promise<ProcessRef> => ctx.start(behaviour, ...([input, options] as StartArgs<Input>))
-  return { id: behaviour.name, type: behaviour.kind === 'supervisor' ? 'supervisor' : 'worker', ...overrides, start }
+  const start = (ctx: ActorContext): Promise<ProcessRef> =>
+    ctx.start(behaviour, ...([input, options] as StartArgs<Input>))
+  return {
+    id: behaviour.name,
+    type: behaviour.kind === 'supervisor' ? 'supervisor' : 'worker',
+    ...overrides,
+    start,
+  }
 }
 
-const fields = new Set(['id', 'start', 'restart', 'shutdown', 'type'])
+const fields = new Set(['id', 'start', 'restart', 'shutdown', 'type', 'significant'])
 const restarts = new Set<unknown>(['permanent', 'transient', 'temporary'])
 
 /** Checks a child spec and fills in its defaults; throws BAD_SPEC, naming the field, what was expected and what came. */
 export function readChildSpec(spec: ChildSpec): FullChildSpec {
   if (typeof spec !== 'object' || spec === null) throw bad('child', 'spec', 'an object', spec)
-  const { id, start, restart = 'permanent', type = 'worker' } = spec
+  const { id, start, restart = 'permanent', type = 'worker', significant = false } = spec
   const { shutdown = type === 'supervisor' ? 'infinity' : 5_000 } = spec
   if (typeof id !== 'string' || id === '') throw bad('child', 'id', 'a non-empty string', id)
-  for (const field of Object.keys(spec)) if (!fields.has(field)) throw bad(id, field, `a field among ${[...fields].join(', ')}`, field)
+  for (const field of Object.keys(spec))
+    if (!fields.has(field)) throw bad(id, field, `a field among ${[...fields].join(', ')}`, field)
   if (typeof start !== 'function') throw bad(id, 'start', 'a function', start)
   if (!restarts.has(restart)) throw bad(id, 'restart', 'permanent, transient or temporary', restart)
   if (type !== 'worker' && type !== 'supervisor') throw bad(id, 'type', 'worker or supervisor', type)
-  if (!isShutdown(shutdown)) throw bad(id, 'shutdown', "'brutal_kill', 'infinity' or milliseconds of 0 or more", shutdown)
-  return Object.freeze({ id, start, restart, shutdown, type })
+  if (!isShutdown(shutdown))
+    throw bad(id, 'shutdown', "'brutal_kill', 'infinity' or milliseconds of 0 or more", shutdown)
+  if (typeof significant !== 'boolean') throw bad(id, 'significant', 'a boolean', significant)
+  if (significant && restart === 'permanent')
+    throw bad(id, 'significant', 'false for a permanent child, which always comes back', significant)
+  return Object.freeze({ id, start, restart, shutdown, type, significant })
 }
 
 /** Checks several child specs; throws BAD_SPEC, or DUPLICATE_ID when two have one id. */
 export function readChildSpecs(specs: readonly ChildSpec[]): FullChildSpec[] {
-  if (!Array.isArray(specs)) throw new RuntimeError('BAD_SPEC', `children: expected an array of child specs, got ${show(specs)}`)
+  if (!Array.isArray(specs))
+    throw new RuntimeError('BAD_SPEC', `children: expected an array of child specs, got ${show(specs)}`)
   const seen = new Set<string>()
   return specs.map((spec) => {
     const full = readChildSpec(spec)
-    if (seen.has(full.id)) throw new RuntimeError('DUPLICATE_ID', `children: two children have the id ${show(full.id)}`, { data: { id: full.id } })
+    if (seen.has(full.id))
+      throw new RuntimeError('DUPLICATE_ID', `children: two children have the id ${show(full.id)}`, {
+        data: { id: full.id },
+      })
     seen.add(full.id)
     return full
   })
@@ -80,5 +97,12 @@ function isShutdown(value: unknown): boolean {
 }
 
 function bad(id: string, field: string, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_SPEC', `child ${show(id)}: ${field}: expected ${expected}, got ${show(got)}`, { data: { id, field } })
+  return new RuntimeError('BAD_SPEC', `child ${show(id)}: ${field}: expected ${expected}, got ${show(got)}`, {
+    data: { id, field },
+  })
+}
+
+/** Refuses a significant child under a supervisor that would not take notice. Throws BAD_SPEC. */
+export function refuseSignificant({ id, significant }: FullChildSpec, why: string): void {
+  if (significant) throw bad(id, 'significant', `false ${why}`, significant)
 }

@@ -37,6 +37,7 @@ export async function startChild(child: Child, ctx: ActorContext, restarted: boo
   const { supervisor, spec } = child
   child.retry = null
   if (restarted) child.status = 'restarting'
+  if (!restarted) warnOfSilence(child)
   const started = await runStart(child, ctx)
   const process = started.ref === undefined ? null : processOf(started.ref)
   if (process !== null) process.slot ??= child
@@ -49,6 +50,13 @@ export async function startChild(child: Child, ctx: ActorContext, restarted: boo
   const facts = { id: spec.id, process: process?.id }
   emit('progress', () => ({ tree: supervisor.tree.id, supervisor: supervisor.name, child: facts, restarted }))
   return started
+}
+
+/** A supervisor that gives up ends with `shutdown`, a normal reason: unless permanent, its branch stays dead without a word (OTP-57). */
+function warnOfSilence({ supervisor, spec }: Child): void {
+  if (spec.type !== 'supervisor' || spec.restart === 'permanent') return
+  const detail = { child: spec.id, restart: spec.restart }
+  emit('notice', () => ({ ...supervisor.facts(), notice: 'branch_may_stay_dead', detail }))
 }
 
 async function runStart(child: Child, ctx: ActorContext): Promise<ChildStarted> {
@@ -72,14 +80,18 @@ function readAnswer({ supervisor, spec }: Child, answer: StartAnswer): ChildStar
   if (answer === ignore) return ignored
   const started = answer instanceof ProcessRef ? { ref: answer, extra: undefined } : answer
   const ref: unknown = started?.ref
-  if (!(ref instanceof ProcessRef)) throw badAnswer(spec, 'a reference to a process, { ref, extra } or ignore', answer)
+  if (!(ref instanceof ProcessRef))
+    throw badAnswer(spec, 'a reference to a process, { ref, extra } or ignore', answer)
   // A process of somebody else tells somebody else when it ends, and does not end with this supervisor.
-  if (processOf(ref).parent !== supervisor) throw badAnswer(spec, 'a process started with the context given', ref)
+  if (processOf(ref).parent !== supervisor)
+    throw badAnswer(spec, 'a process started with the context given', ref)
   return { ref, extra: started.extra }
 }
 
 function badAnswer({ id }: FullChildSpec, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_RETURN', `child ${show(id)}: start: expected ${expected}, got ${show(got)}`, { data: { id } })
+  return new RuntimeError('BAD_RETURN', `child ${show(id)}: start: expected ${expected}, got ${show(got)}`, {
+    data: { id },
+  })
 }
 
 /**
@@ -117,7 +129,12 @@ function isUnexpected(reason: ExitReason, spec: FullChildSpec): boolean {
 }
 
 /** Tells of a child's end or failed start, as OTP's supervisor report does. */
-export function reportChild(child: Child, process: Process | null, context: SupervisorEvent['context'], reason: SupervisorEvent['reason']): void {
+export function reportChild(
+  child: Child,
+  process: Process | null,
+  context: SupervisorEvent['context'],
+  reason: SupervisorEvent['reason'],
+): void {
   const { supervisor, spec } = child
   emit('supervisor', () => ({
     tree: supervisor.tree.id,

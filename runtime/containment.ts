@@ -92,7 +92,10 @@ function warn(error: unknown): void {
  * Carries an owner across a shared emitter: the returned function runs `fn` in the owner's scope whoever calls it, and a
  * throw fails the owner instead of the emitter.
  */
-export function bindTo<Args extends unknown[], R>(token: OwnerToken, fn: (...args: Args) => R): (...args: Args) => R | undefined {
+export function bindTo<Args extends unknown[], R>(
+  token: OwnerToken,
+  fn: (...args: Args) => R,
+): (...args: Args) => R | undefined {
   return (...args) => guard(token, () => fn(...args))
 }
 

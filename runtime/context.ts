@@ -5,13 +5,14 @@ import type { Clock } from './clock.js'
 import { bindTo, guard } from './containment.js'
 import { RuntimeError, show } from './errors.js'
 import { checkReason, checkRequest, type ExitReason, type ExitRequest, normal, noproc } from './exit.js'
+import { inform } from './info.js'
 import { Monitor } from './monitor.js'
 import type { Owned } from './owned.js'
 import { abortReason, link, type Process, type Release, unlink } from './process.js'
 import { type ActorRef, type ProcessRef, processOf } from './ref.js'
 import type { Registry } from './registry.js'
 import { type StartArgs, startProcess } from './start.js'
-import { TimerRef } from './timers.js'
+import { IdleTimer, TimerRef } from './timers.js'
 
 /**
  * What a process may do, bound to one incarnation: after that has ended every method throws ACTOR_DEAD, so that a handler
@@ -132,13 +133,26 @@ export class ActorContext extends ProcessContext {
     return new TimerRef(this.#actor(), ms, payload)
   }
 
+  /** As `sendAfter`, but `info.timer` is given `{ timer, payload }`, so that a stale one can be told apart (OTP: start_timer). */
+  startTimer(ms: number, payload?: unknown): TimerRef {
+    return new TimerRef(this.#actor(), ms, payload, true)
+  }
+
+  /** Delivers `info.timeout` unless a message comes within `ms` milliseconds of now (OTP: the timeout of a return value). */
+  idleAfter(ms: number): void {
+    const actor = this.#actor()
+    const rare = actor.sometimes()
+    rare.idle?.clear()
+    rare.idle = new IdleTimer(actor, ms)
+  }
+
   /** Watches another process: its end arrives once as `info.down`, at once with `noproc` if it is gone (OTP: monitor). */
   monitor(target: ProcessRef): Monitor {
     const actor = this.#actor()
     const process = processOf(target)
     const tell = (reason: ExitReason, watch: Monitor): void => {
       const down: Down = { monitor: watch, process: target, reason }
-      actor.inform('down', down)
+      inform(actor, 'down', down)
     }
     const monitor = new Monitor(process, actor, tell)
     if (process.reason !== null) {

@@ -2,7 +2,14 @@ import type { Actor } from './actor.js'
 import { type Behaviour, behaviourOf, type Exit } from './behaviour.js'
 import { refused } from './call.js'
 import { Child, type ChildStarted, startChild, stopChild } from './child.js'
-import { type ChildOverrides, type ChildSpec, childSpec, type FullChildSpec, readChildSpec } from './child-spec.js'
+import {
+  type ChildOverrides,
+  type ChildSpec,
+  childSpec,
+  type FullChildSpec,
+  readChildSpec,
+  refuseSignificant,
+} from './child-spec.js'
 import type { ActorContext } from './context.js'
 import { RuntimeError, show } from './errors.js'
 import { crash, type ExitReason, shutdown } from './exit.js'
@@ -28,7 +35,9 @@ export class DynamicSupervisor extends SupervisorHandle {
   /** Starts a child; ids need not be unique. Rejects with MAX_CHILDREN, START_FAILED or BAD_SPEC. */
   startChild(spec: ChildSpec): Promise<ChildStarted> {
     try {
-      return this.request('startChild', readChildSpec(spec))
+      const full = readChildSpec(spec)
+      refuseSignificant(full, 'under a dynamic supervisor')
+      return this.request('startChild', full)
     } catch (error) {
       return refused(error)
     }
@@ -37,7 +46,9 @@ export class DynamicSupervisor extends SupervisorHandle {
   /** Stops a child by its reference, also by its old one while it is being restarted. Rejects with NOT_FOUND or BAD_OPTION. */
   terminateChild(ref: ProcessRef): Promise<void> {
     if (ref instanceof ProcessRef) return this.request('terminateChild', ref)
-    return refused(new RuntimeError('BAD_OPTION', `terminateChild: expected the reference of a child, got ${show(ref)}`))
+    return refused(
+      new RuntimeError('BAD_OPTION', `terminateChild: expected the reference of a child, got ${show(ref)}`),
+    )
   }
 }
 
@@ -56,7 +67,10 @@ async function start(
 }
 
 /** The child spec of a dynamic supervisor. Throws BAD_OPTION. */
-export function dynamicSupervisorSpec(options: DynamicSupervisorOptions = {}, overrides: ChildOverrides = {}): ChildSpec {
+export function dynamicSupervisorSpec(
+  options: DynamicSupervisorOptions = {},
+  overrides: ChildOverrides = {},
+): ChildSpec {
   return childSpec(dynamicSupervisorBehaviour(options) as Behaviour<unknown, undefined>, undefined, overrides)
 }
 
@@ -65,7 +79,10 @@ export function dynamicSupervisorAt(ref: ProcessRef): DynamicSupervisor {
   const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
   const known = actor?.kind === 'supervisor' && actor.behaviour.definition.call === (requests as unknown)
   if (actor !== undefined && known) return new DynamicSupervisor(actor.ref)
-  throw new RuntimeError('BAD_OPTION', `dynamicSupervisorAt: expected the reference of a dynamic supervisor, got ${show(ref)}`)
+  throw new RuntimeError(
+    'BAD_OPTION',
+    `dynamicSupervisorAt: expected the reference of a dynamic supervisor, got ${show(ref)}`,
+  )
 }
 
 function dynamicSupervisorBehaviour(options: DynamicSupervisorOptions) {
@@ -86,7 +103,9 @@ function dynamicSupervisorBehaviour(options: DynamicSupervisorOptions) {
       info: {
         exit: (state: DynamicState, exit: Exit, ctx: ActorContext) => childEnded(state, exit, ctx),
         message: (state: DynamicState, message: unknown, ctx: ActorContext) =>
-          message instanceof Retry && message.due ? restart(state, message.child, message.reason, ctx) : undefined,
+          message instanceof Retry && message.due
+            ? restart(state, message.child, message.reason, ctx)
+            : undefined,
       },
       terminate: (state: DynamicState) => Promise.all([...state.children].map(stopChild)),
     },
@@ -95,7 +114,8 @@ function dynamicSupervisorBehaviour(options: DynamicSupervisorOptions) {
 }
 
 const requests = {
-  startChild: (state: DynamicState, spec: FullChildSpec, ctx: ActorContext) => answer(() => addChild(state, spec, ctx)),
+  startChild: (state: DynamicState, spec: FullChildSpec, ctx: ActorContext) =>
+    answer(() => addChild(state, spec, ctx)),
   terminateChild: (state: DynamicState, ref: ProcessRef) => answer(() => terminateChild(state, ref)),
   children: (state: DynamicState) => [...state.children].map(childInfo),
   count: (state: DynamicState) => count([...state.children]),
@@ -123,7 +143,9 @@ async function addChild(state: DynamicState, spec: FullChildSpec, ctx: ActorCont
 async function terminateChild(state: DynamicState, ref: ProcessRef): Promise<void> {
   const process = processOf(ref)
   const child = process.slot
-  if (!(child instanceof Child && state.children.has(child) && (child.process ?? child.previous) === process)) {
+  if (
+    !(child instanceof Child && state.children.has(child) && (child.process ?? child.previous) === process)
+  ) {
     throw new RuntimeError('NOT_FOUND', `expected a reference to a child, got ${ref.name} ${ref.id}`)
   }
   state.children.delete(child)
@@ -134,7 +156,13 @@ async function terminateChild(state: DynamicState, ref: ProcessRef): Promise<voi
 async function childEnded(state: DynamicState, { from, reason }: Exit, ctx: ActorContext): Promise<void> {
   const process = from === null ? null : processOf(from)
   const child = process?.slot
-  if (process === null || !(child instanceof Child) || child.process !== process || !state.children.has(child)) return
+  if (
+    process === null ||
+    !(child instanceof Child) ||
+    child.process !== process ||
+    !state.children.has(child)
+  )
+    return
   if (!noteEnd(child, process, reason)) return void state.children.delete(child)
   if (process.released === null) return restart(state, child, reason, ctx)
   // The others are served while this one lets go of what it owned.
@@ -143,7 +171,12 @@ async function childEnded(state: DynamicState, { from, reason }: Exit, ctx: Acto
   })
 }
 
-async function restart(state: DynamicState, child: Child, reason: ExitReason, ctx: ActorContext): Promise<void> {
+async function restart(
+  state: DynamicState,
+  child: Child,
+  reason: ExitReason,
+  ctx: ActorContext,
+): Promise<void> {
   if (!state.window.add(child.supervisor.tree.clock.now())) {
     state.children.delete(child)
     return giveUp(child, reason, ctx)

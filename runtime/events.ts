@@ -19,6 +19,8 @@ export interface CrashEvent extends ProcessFacts {
   readonly during: string
   /** Messages that were waiting and are lost. */
   readonly mailbox: number
+  /** What the behaviour's `formatStatus` made of the state; undefined without one: a state may hold secrets. */
+  readonly status: unknown
   readonly ancestors: readonly string[]
 }
 
@@ -51,7 +53,12 @@ export interface StrayEvent {
 
 /** Something a person should know that ended nobody. */
 export interface NoticeEvent extends ProcessFacts {
-  readonly notice: 'mailbox_full' | 'unexpected_message' | 'cleanup_failed' | 'cleanup_timeout'
+  readonly notice:
+    | 'branch_may_stay_dead'
+    | 'mailbox_full'
+    | 'unexpected_message'
+    | 'cleanup_failed'
+    | 'cleanup_timeout'
   readonly detail: unknown
 }
 
@@ -79,7 +86,10 @@ export function emit<Name extends keyof RuntimeEvents>(name: Name, payload: () =
 }
 
 /** Hears every event of that name in this process of Node until the returned function is called. */
-export function subscribe<Name extends keyof RuntimeEvents>(name: Name, fn: (event: RuntimeEvents[Name]) => void): () => void {
+export function subscribe<Name extends keyof RuntimeEvents>(
+  name: Name,
+  fn: (event: RuntimeEvents[Name]) => void,
+): () => void {
   const listener = (event: unknown): void => fn(event as RuntimeEvents[Name])
   channels[name].subscribe(listener)
   return () => {

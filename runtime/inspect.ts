@@ -13,7 +13,7 @@ export interface TreeNode {
   /** Undefined for a child that does not run now. */
   readonly process: number | undefined
   readonly kind: 'actor' | 'supervisor' | 'task'
-  readonly status: 'starting' | 'running' | 'stopping' | 'restarting' | 'stopped' | 'ended'
+  readonly status: 'starting' | 'running' | 'suspended' | 'stopping' | 'restarting' | 'stopped' | 'ended'
   /** Names it is registered under. */
   readonly names: readonly string[]
   /** Messages that wait. */
@@ -52,7 +52,9 @@ export function formatTree(node: TreeNode): string {
 
 function nodeOf(process: Process, id: string, restarts: number): TreeNode {
   const actor = process.kind === 'task' ? undefined : (process as Actor)
-  const state = actor?.state as { children?: Iterable<Child>; strategy?: string; window?: RestartWindow } | undefined
+  const state = actor?.state as
+    | { children?: Iterable<Child>; strategy?: string; window?: RestartWindow }
+    | undefined
   const { clock, strays } = process.tree
   const about = tellAbout(actor?.state)
   return {
@@ -67,7 +69,9 @@ function nodeOf(process: Process, id: string, restarts: number): TreeNode {
     restarts,
     ...(process.reason === null ? {} : { reason: formatReason(process.reason) }),
     ...(process.kind === 'supervisor' && state?.strategy !== undefined ? { strategy: state.strategy } : {}),
-    ...(process.kind === 'supervisor' && state?.window !== undefined ? { restartsLeft: state.window.left(clock.now()) } : {}),
+    ...(process.kind === 'supervisor' && state?.window !== undefined
+      ? { restartsLeft: state.window.left(clock.now()) }
+      : {}),
     ...(process.parent === null && strays > 0 ? { degraded: strays } : {}),
     ...(about === undefined ? {} : { about }),
     children: childrenOf(process, process.kind === 'supervisor' ? state?.children : undefined),
@@ -86,7 +90,9 @@ function tellAbout(state: unknown): string | undefined {
 }
 
 function childrenOf(process: Process, supervised: Iterable<Child> | undefined): TreeNode[] {
-  const nodes = [...(supervised ?? [])].map((child) => (child.process === null ? vacant(child) : nodeOf(child.process, child.spec.id, child.restarts)))
+  const nodes = [...(supervised ?? [])].map((child) =>
+    child.process === null ? vacant(child) : nodeOf(child.process, child.spec.id, child.restarts),
+  )
   const listed = new Set([...(supervised ?? [])].map((child) => child.process))
   for (const other of process.links ?? []) {
     if (other.parent === process && !listed.has(other)) nodes.push(nodeOf(other, other.name, 0))
@@ -96,7 +102,18 @@ function childrenOf(process: Process, supervised: Iterable<Child> | undefined): 
 
 function vacant({ spec, status, restarts }: Child): TreeNode {
   const kind = spec.type === 'supervisor' ? 'supervisor' : 'actor'
-  return { id: spec.id, name: spec.id, process: undefined, kind, status, names: [], mailbox: 0, uptime: 0, restarts, children: [] }
+  return {
+    id: spec.id,
+    name: spec.id,
+    process: undefined,
+    kind,
+    status,
+    names: [],
+    mailbox: 0,
+    uptime: 0,
+    restarts,
+    children: [],
+  }
 }
 
 function write(node: TreeNode, lead: string, below: string, lines: string[]): void {

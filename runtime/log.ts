@@ -24,12 +24,17 @@ type Write = (level: Level, facts: object, message: string) => void
 export function logReports({ logger, tree }: LogOptions & { tree: number }): () => void {
   if (logger === false) return () => {}
   const write = logger === undefined ? pinoOnDemand() : writeTo(logger)
-  const of = <Name extends keyof RuntimeEvents>(name: Name, fn: (event: RuntimeEvents[Name]) => void): (() => void) =>
+  const of = <Name extends keyof RuntimeEvents>(
+    name: Name,
+    fn: (event: RuntimeEvents[Name]) => void,
+  ): (() => void) =>
     subscribe(name, (event) => {
       if (event.tree === tree) fn(event)
     })
   const undo = [
-    of('crash', ({ reason, ...facts }) => write('error', { ...facts, ...errorFacts(reason) }, `${facts.name} crashed`)),
+    of('crash', ({ reason, ...facts }) =>
+      write('error', { ...facts, ...errorFacts(reason) }, `${facts.name} crashed`),
+    ),
     of('supervisor', ({ reason, ...facts }) => {
       const why = typeof reason === 'string' ? reason : formatReason(reason)
       write('warn', { ...facts, reason: why }, `${facts.child.id}: ${facts.context.replace('_', ' ')}`)
@@ -39,7 +44,11 @@ export function logReports({ logger, tree }: LogOptions & { tree: number }): () 
   ]
   // Pino is not loaded, and nothing is formatted, for what its default level would drop.
   if (logger !== undefined) {
-    undo.push(of('progress', (facts) => write('debug', facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`)))
+    undo.push(
+      of('progress', (facts) =>
+        write('debug', facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`),
+      ),
+    )
   }
   return () => {
     for (const each of undo) each()
@@ -50,7 +59,10 @@ function writeTo(logger: Logger): Write {
   const levels: Level[] = ['debug', 'info', 'warn', 'error']
   const missing = levels.find((level) => typeof (logger as Partial<Logger> | null)?.[level] !== 'function')
   if (missing === undefined) return (level, facts, message) => logger[level](facts, message)
-  throw new RuntimeError('BAD_OPTION', `logger: expected false or an object with ${levels.join(', ')}, got ${show(logger)} without ${missing}`)
+  throw new RuntimeError(
+    'BAD_OPTION',
+    `logger: expected false or an object with ${levels.join(', ')}, got ${show(logger)} without ${missing}`,
+  )
 }
 
 function errorFacts(reason: ExitReason): object {

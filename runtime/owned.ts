@@ -20,7 +20,8 @@ export function disposeAll(process: Process, owned: Owned[]): Promise<void> | nu
 
 async function finish(process: Process, first: Promise<void>, rest: Owned[]): Promise<void> {
   await first.catch((error) => failed(process, error))
-  while (rest.length > 0) await disposeOne(process, rest.pop() as Owned)?.catch((error) => failed(process, error))
+  while (rest.length > 0)
+    await disposeOne(process, rest.pop() as Owned)?.catch((error) => failed(process, error))
 }
 
 function disposeOne(process: Process, owned: Owned): Promise<void> | undefined {

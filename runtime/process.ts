@@ -99,12 +99,18 @@ export abstract class Process {
       reason,
       during,
       mailbox: this.backlog,
+      status: this.status,
       ancestors: ancestors(this),
     }))
   }
 
   get backlog(): number {
     return 0
+  }
+
+  /** What reports may show of its state. */
+  get status(): unknown {
+    return undefined
   }
 
   facts(): { tree: number; id: number; name: string } {

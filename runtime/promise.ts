@@ -1,6 +1,8 @@
 /** True for anything that can be awaited. */
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
-  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+  return (
+    typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
+  )
 }
 
 /** The same promise, marked handled: a rejection of it that nobody awaits is never fatal. */

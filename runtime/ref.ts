@@ -6,6 +6,7 @@ import { msError } from './clock.js'
 import { answerFor, currentOwner } from './containment.js'
 import { RuntimeError, show } from './errors.js'
 import { checkReason, checkRequest, type ExitReason, type ExitRequest, kill, noproc, normal } from './exit.js'
+import { sendInfo } from './info.js'
 import { Message } from './message.js'
 import { Monitor } from './monitor.js'
 import type { Process } from './process.js'
@@ -130,7 +131,7 @@ export class ActorRef<
   send(message: unknown): boolean {
     const actor = actorOf(this)
     fence(actor)
-    return actor.send(message)
+    return sendInfo(actor, message)
   }
 
   /**
@@ -173,7 +174,7 @@ export function callActor(
   const owner = currentOwner()
   if (owner !== undefined) {
     if (owner.fenced) return refused(deadCaller(actor, owner.name))
-    if (owner === actor.token && actor.busy)
+    if (owner === actor.token && (actor.handling || actor.phase !== 'running'))
       return refused(
         new RuntimeError(
           'CALLING_SELF',

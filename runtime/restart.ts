@@ -66,12 +66,16 @@ export function giveUp(child: Child, reason: ExitReason, ctx: ActorContext): voi
 /** The error for a child that could not be started; `cause` is what made it fail. */
 export function failedToStart(id: string, error: unknown): RuntimeError {
   const message = error instanceof Error ? error.message : String(error)
-  return new RuntimeError('START_FAILED', `child ${show(id)} failed to start: ${message}`, { cause: rootOf(error), data: { id } })
+  return new RuntimeError('START_FAILED', `child ${show(id)} failed to start: ${message}`, {
+    cause: rootOf(error),
+    data: { id },
+  })
 }
 
 /** That its own start failed says no more than this error does; that a child of its did, says which. */
 function rootOf(error: unknown): unknown {
-  if (!(error instanceof RuntimeError && error.code === 'START_FAILED' && error.cause !== undefined)) return error
+  if (!(error instanceof RuntimeError && error.code === 'START_FAILED' && error.cause !== undefined))
+    return error
   const ofChild = (error.data as { id?: string } | undefined)?.id !== undefined
   return ofChild ? error : error.cause
 }

@@ -23,7 +23,11 @@ export function startActor<State, Input, Calls extends Handlers<State>, Casts ex
 }
 
 /** Starts the root of a tree: makes what the tree shares, and takes it down again when the start fails. */
-export async function startRoot(behaviour: unknown, input: unknown, options: RootOptions = {}): Promise<ActorRef> {
+export async function startRoot(
+  behaviour: unknown,
+  input: unknown,
+  options: RootOptions = {},
+): Promise<ActorRef> {
   if (typeof options !== 'object' || options === null) throw badOptions(options)
   const tree = new Tree(options, (actor) => new ActorContext(actor))
   let detach = (): void => {}

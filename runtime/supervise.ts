@@ -53,7 +53,9 @@ export function startSupervisor(
   return handled(start(options))
 }
 
-async function start(options: SupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>): Promise<Supervisor> {
+async function start(
+  options: SupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>,
+): Promise<Supervisor> {
   const { own, treeWide } = splitOptions(options)
   const behaviour = supervisorBehaviour(readSupervisorOptions(own as SupervisorOptions))
   return new Supervisor(await startRoot(behaviour, undefined, treeWide))
@@ -68,5 +70,8 @@ export function supervisorSpec(options: SupervisorOptions, overrides: ChildOverr
 /** Administers a supervisor that was started as a child. Throws BAD_OPTION when the process is none, or a dynamic one. */
 export function supervisorAt(ref: ProcessRef): Supervisor {
   if (ref instanceof ProcessRef && isSupervisor(ref)) return new Supervisor(ref as ActorRef)
-  throw new RuntimeError('BAD_OPTION', `supervisorAt: expected the reference of a supervisor, got ${show(ref)}`)
+  throw new RuntimeError(
+    'BAD_OPTION',
+    `supervisorAt: expected the reference of a supervisor, got ${show(ref)}`,
+  )
 }

@@ -1,4 +1,4 @@
-import { type ChildSpec, type FullChildSpec, readChildSpecs } from './child-spec.js'
+import { type ChildSpec, type FullChildSpec, readChildSpecs, refuseSignificant } from './child-spec.js'
 import { RuntimeError, show } from './errors.js'
 import type { Strategy } from './strategy.js'
 
@@ -12,9 +12,17 @@ export interface SupervisorOptions {
   intensity?: number
   /** Milliseconds that restarts are counted over. Default 5000. */
   periodMs?: number
+  /**
+   * Whether the supervisor stops, with `shutdown`, when a significant child has ended by itself and is not restarted: on the first
+   * (`any_significant`), when the last one has (`all_significant`), or not. Default `never`.
+   */
+  autoShutdown?: AutoShutdown
   /** The children in start order. */
   children?: readonly ChildSpec[]
 }
+
+/** When the end of significant children ends their supervisor (OTP: auto_shutdown). */
+export type AutoShutdown = 'never' | 'any_significant' | 'all_significant'
 
 /** What a dynamic supervisor is made of; its strategy is one_for_one, its children come and go. */
 export interface DynamicSupervisorOptions {
@@ -43,17 +51,25 @@ export interface SupervisorPlan extends Required<SupervisorOptions> {
 
 /** Checks the options of a supervisor and fills in the defaults; throws BAD_OPTION, BAD_SPEC or DUPLICATE_ID. */
 export function readSupervisorOptions(options: SupervisorOptions): SupervisorPlan {
-  checkFields(options, ['name', 'strategy', 'intensity', 'periodMs', 'children'])
-  const { name = 'supervisor', strategy, children = [] } = options
+  checkFields(options, ['name', 'strategy', 'intensity', 'periodMs', 'autoShutdown', 'children'])
+  const { name = 'supervisor', strategy, autoShutdown = 'never', children = [] } = options
   checkName(name)
   if (!strategies.has(strategy)) throw bad('strategy', 'one_for_one, one_for_all or rest_for_one', strategy)
-  return { name, strategy, ...readWindow(options), children: readChildSpecs(children) }
+  if (!autoShutdowns.has(autoShutdown))
+    throw bad('autoShutdown', 'never, any_significant or all_significant', autoShutdown)
+  const specs = readChildSpecs(children)
+  if (autoShutdown === 'never')
+    for (const spec of specs) refuseSignificant(spec, 'unless the supervisor has autoShutdown')
+  return { name, strategy, autoShutdown, ...readWindow(options), children: specs }
 }
 
+const autoShutdowns = new Set<unknown>(['never', 'any_significant', 'all_significant'])
 const strategies = new Set<unknown>(['one_for_one', 'one_for_all', 'rest_for_one'])
 
 /** Checks the options of a dynamic supervisor and fills in the defaults; throws BAD_OPTION. */
-export function readDynamicSupervisorOptions(options: DynamicSupervisorOptions): Required<DynamicSupervisorOptions> {
+export function readDynamicSupervisorOptions(
+  options: DynamicSupervisorOptions,
+): Required<DynamicSupervisorOptions> {
   checkFields(options, ['name', 'maxChildren', 'intensity', 'periodMs'])
   const { name = 'dynamic_supervisor', maxChildren = Number.POSITIVE_INFINITY } = options
   checkName(name)
@@ -70,7 +86,10 @@ export function readTaskSupervisorOptions(options: TaskSupervisorOptions): Requi
   return { name, maxChildren }
 }
 
-function readWindow(options: { intensity?: number; periodMs?: number }): { intensity: number; periodMs: number } {
+function readWindow(options: { intensity?: number; periodMs?: number }): {
+  intensity: number
+  periodMs: number
+} {
   const { intensity = 3, periodMs = 5_000 } = options
   if (!isCount(intensity)) throw bad('intensity', 'a whole number of 0 or more, or Infinity', intensity)
   if (!(typeof periodMs === 'number' && periodMs > 0)) throw bad('periodMs', 'milliseconds above 0', periodMs)
@@ -96,5 +115,7 @@ function isCount(value: unknown): boolean {
 }
 
 function bad(field: string, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, { data: { field } })
+  return new RuntimeError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, {
+    data: { field },
+  })
 }

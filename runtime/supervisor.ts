@@ -1,7 +1,7 @@
 import type { Actor } from './actor.js'
 import { behaviourOf, type Exit } from './behaviour.js'
 import { Child, type ChildStarted, reportChild, startChild, stopChild } from './child.js'
-import type { FullChildSpec } from './child-spec.js'
+import { type FullChildSpec, refuseSignificant } from './child-spec.js'
 import type { ActorContext } from './context.js'
 import { RuntimeError, show } from './errors.js'
 import { crash, type ExitReason, shutdown } from './exit.js'
@@ -10,12 +10,13 @@ import { answer, failedToStart, giveUp, noteEnd, Retry, tryRestart } from './res
 import { RestartWindow } from './restart-window.js'
 import { restartPlan, type Strategy } from './strategy.js'
 import type { ChildCount, ChildInfo } from './supervisor-handle.js'
-import type { SupervisorPlan } from './supervisor-options.js'
+import type { AutoShutdown, SupervisorPlan } from './supervisor-options.js'
 
 /** What a supervisor knows; read by inspection as well. */
 export interface SupervisorState {
   readonly strategy: Strategy
   readonly window: RestartWindow
+  readonly autoShutdown: AutoShutdown
   /** In start order. */
   children: Child[]
 }
@@ -33,7 +34,9 @@ export function supervisorBehaviour(plan: SupervisorPlan) {
       info: {
         exit: (state: SupervisorState, exit: Exit, ctx: ActorContext) => childEnded(state, exit, ctx),
         message: (state: SupervisorState, message: unknown, ctx: ActorContext) =>
-          message instanceof Retry && message.due ? restartGroup(state, message.child, message.reason, ctx) : undefined,
+          message instanceof Retry && message.due
+            ? restartGroup(state, message.child, message.reason, ctx)
+            : undefined,
       },
       terminate: (state: SupervisorState) => stopAll(state.children),
     },
@@ -42,9 +45,11 @@ export function supervisorBehaviour(plan: SupervisorPlan) {
 }
 
 const requests = {
-  startChild: (state: SupervisorState, spec: FullChildSpec, ctx: ActorContext) => answer(() => addChild(state, spec, ctx)),
+  startChild: (state: SupervisorState, spec: FullChildSpec, ctx: ActorContext) =>
+    answer(() => addChild(state, spec, ctx)),
   terminateChild: (state: SupervisorState, id: string) => answer(() => terminateChild(state, id)),
-  restartChild: (state: SupervisorState, id: string, ctx: ActorContext) => answer(() => restartChild(state, id, ctx)),
+  restartChild: (state: SupervisorState, id: string, ctx: ActorContext) =>
+    answer(() => restartChild(state, id, ctx)),
   deleteChild: (state: SupervisorState, id: string) => answer(async () => deleteChild(state, id)),
   children: (state: SupervisorState) => state.children.map(childInfo).reverse(),
   count: (state: SupervisorState) => count(state.children),
@@ -54,13 +59,20 @@ const requests = {
 /** Whether a process is a supervisor with specs and ids, not a dynamic one. */
 export function isSupervisor(ref: ProcessRef): boolean {
   const process = processOf(ref)
-  return process.kind === 'supervisor' && (process as Actor).behaviour.definition.call === (requests as unknown)
+  return (
+    process.kind === 'supervisor' && (process as Actor).behaviour.definition.call === (requests as unknown)
+  )
 }
 
 async function startAll(plan: SupervisorPlan, ctx: ActorContext): Promise<SupervisorState> {
-  const { strategy, intensity, periodMs } = plan
+  const { strategy, intensity, periodMs, autoShutdown } = plan
   const supervisor = processOf(ctx.self)
-  const state: SupervisorState = { strategy, window: new RestartWindow(intensity, periodMs), children: [] }
+  const state: SupervisorState = {
+    strategy,
+    window: new RestartWindow(intensity, periodMs),
+    autoShutdown,
+    children: [],
+  }
   supervisor.slots = () => state.children
   for (const spec of plan.children) {
     const child = new Child(spec, supervisor)
@@ -87,13 +99,25 @@ async function childEnded(state: SupervisorState, { from, reason }: Exit, ctx: A
   if (process === null || child === undefined) return
   const again = noteEnd(child, process, reason)
   if (child.spec.restart === 'temporary') drop(state, child)
+  if (!again && child.spec.significant && isLastWord(state, child)) return ctx.stop(shutdown)
   if (!again) return
   if (process.released !== null) await process.released
   await restartGroup(state, child, reason, ctx)
 }
 
+/** Whether the end of a significant child ends the supervisor (OTP-60, OTP-61). */
+function isLastWord({ autoShutdown, children }: SupervisorState, ended: Child): boolean {
+  if (autoShutdown !== 'all_significant') return autoShutdown === 'any_significant'
+  return !children.some((child) => child !== ended && child.spec.significant && child.status !== 'stopped')
+}
+
 /** One restart, counted once however many children it touches. */
-async function restartGroup(state: SupervisorState, failed: Child, reason: ExitReason, ctx: ActorContext): Promise<void> {
+async function restartGroup(
+  state: SupervisorState,
+  failed: Child,
+  reason: ExitReason,
+  ctx: ActorContext,
+): Promise<void> {
   if (!state.window.add(failed.supervisor.tree.clock.now())) {
     drop(state, failed)
     return giveUp(failed, reason, ctx)
@@ -114,13 +138,23 @@ async function stopAll(children: Child[]): Promise<void> {
   for (const child of [...children].reverse()) await stopChild(child)
 }
 
-async function addChild(state: SupervisorState, spec: FullChildSpec, ctx: ActorContext): Promise<ChildStarted> {
+async function addChild(
+  state: SupervisorState,
+  spec: FullChildSpec,
+  ctx: ActorContext,
+): Promise<ChildStarted> {
+  if (state.autoShutdown === 'never') refuseSignificant(spec, 'unless the supervisor has autoShutdown')
   const known = state.children.find((child) => child.spec.id === spec.id)
   if (known?.process === null) {
-    throw new RuntimeError('ALREADY_PRESENT', `child ${show(spec.id)} is known, but not running: restart or delete it`)
+    throw new RuntimeError(
+      'ALREADY_PRESENT',
+      `child ${show(spec.id)} is known, but not running: restart or delete it`,
+    )
   }
   if (known !== undefined) {
-    throw new RuntimeError('ALREADY_STARTED', `child ${show(spec.id)} is running already`, { data: { ref: known.process?.ref } })
+    throw new RuntimeError('ALREADY_STARTED', `child ${show(spec.id)} is running already`, {
+      data: { ref: known.process?.ref },
+    })
   }
   const child = new Child(spec, processOf(ctx.self))
   state.children.push(child)
@@ -164,7 +198,8 @@ function deleteChild(state: SupervisorState, id: string): void {
 
 function findIdle(state: SupervisorState, id: string): Child {
   const child = find(state, id)
-  if (child.status === 'restarting') throw new RuntimeError('RESTARTING', `child ${show(id)} is about to be restarted`)
+  if (child.status === 'restarting')
+    throw new RuntimeError('RESTARTING', `child ${show(id)} is about to be restarted`)
   if (child.process !== null) throw new RuntimeError('RUNNING', `child ${show(id)} is running`)
   return child
 }

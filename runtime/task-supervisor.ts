@@ -96,12 +96,18 @@ export class TaskSupervisor {
     if (!this.ref.alive) throw new RuntimeError('NOPROC', `${this.ref.name} has ended`, { retryable: true })
     if (this.running < this.#maxChildren) return
     const message = `${this.ref.name}: ${this.running} tasks are running already`
-    throw new RuntimeError('MAX_CHILDREN', message, { retryable: true, data: { maxChildren: this.#maxChildren } })
+    throw new RuntimeError('MAX_CHILDREN', message, {
+      retryable: true,
+      data: { maxChildren: this.#maxChildren },
+    })
   }
 }
 
 /** The child spec of a task supervisor; its start hands out the TaskSupervisor as `extra`. Throws BAD_OPTION. */
-export function taskSupervisorSpec(options: TaskSupervisorOptions = {}, overrides: ChildOverrides = {}): ChildSpec {
+export function taskSupervisorSpec(
+  options: TaskSupervisorOptions = {},
+  overrides: ChildOverrides = {},
+): ChildSpec {
   const { behaviour, maxChildren } = taskSupervisorBehaviour(options)
   const spec = childSpec(behaviour, undefined, overrides)
   return {
@@ -114,7 +120,10 @@ export function taskSupervisorSpec(options: TaskSupervisorOptions = {}, override
 }
 
 /** Starts a task supervisor as a linked child of the actor that asks. Rejects with BAD_OPTION. */
-export function startTaskSupervisor(ctx: ActorContext, options: TaskSupervisorOptions = {}): Promise<TaskSupervisor> {
+export function startTaskSupervisor(
+  ctx: ActorContext,
+  options: TaskSupervisorOptions = {},
+): Promise<TaskSupervisor> {
   return handled(startLinked(ctx, options))
 }
 
@@ -133,13 +142,20 @@ function taskSupervisorBehaviour(options: TaskSupervisorOptions): {
   return { behaviour: behaviour as Behaviour<unknown, undefined>, maxChildren }
 }
 
-function checkTask(fn: unknown, { name, timeout, link }: { name: unknown; timeout: unknown; link: unknown }): void {
+function checkTask(
+  fn: unknown,
+  { name, timeout, link }: { name: unknown; timeout: unknown; link: unknown },
+): void {
   if (typeof fn !== 'function') throw bad('fn', 'a function', fn)
   if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
-  if (!(typeof timeout === 'number' && timeout >= 0)) throw bad('timeout', 'milliseconds of 0 or more', timeout)
-  if (link !== undefined && !(link instanceof ProcessRef)) throw bad('link', 'the reference of a process', link)
+  if (!(typeof timeout === 'number' && timeout >= 0))
+    throw bad('timeout', 'milliseconds of 0 or more', timeout)
+  if (link !== undefined && !(link instanceof ProcessRef))
+    throw bad('link', 'the reference of a process', link)
 }
 
 function bad(field: string, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_OPTION', `task: ${field}: expected ${expected}, got ${show(got)}`, { data: { field } })
+  return new RuntimeError('BAD_OPTION', `task: ${field}: expected ${expected}, got ${show(got)}`, {
+    data: { field },
+  })
 }

@@ -41,7 +41,10 @@ export class Task extends Process {
   }
 
   override signal(from: Process | null, request: ExitRequest): void {
-    super.signal(from, request.type === 'normal' && from !== null && from === this.#sharer ? shutdown : request)
+    super.signal(
+      from,
+      request.type === 'normal' && from !== null && from === this.#sharer ? shutdown : request,
+    )
   }
 
   stopWith(reason: ExitReason): void {
@@ -55,7 +58,11 @@ export class Task extends Process {
     this.#settle = settle
     try {
       const result = runIn(this.token, fn, new TaskContext(this), null)
-      if (isPromise(result)) result.then((value) => this.#done(value), (error) => this.#threw(error))
+      if (isPromise(result))
+        result.then(
+          (value) => this.#done(value),
+          (error) => this.#threw(error),
+        )
       else this.#done(result)
     } catch (error) {
       this.#threw(error)
@@ -83,9 +90,14 @@ export class Task extends Process {
   }
 
   #ended(reason: ExitReason): TaskEnd {
-    return { type: 'ended', error: reason.type === 'crash' ? reason.error : exitedError('EXITED', this.name, 'result', reason) }
+    return {
+      type: 'ended',
+      error: reason.type === 'crash' ? reason.error : exitedError('EXITED', this.name, 'result', reason),
+    }
   }
 }
 
 /** How a task came out. */
-export type TaskEnd = { readonly type: 'value'; readonly value: unknown } | { readonly type: 'ended'; readonly error: unknown }
+export type TaskEnd =
+  | { readonly type: 'value'; readonly value: unknown }
+  | { readonly type: 'ended'; readonly error: unknown }

@@ -1,5 +1,6 @@
 import type { Actor } from './actor.js'
 import { msError } from './clock.js'
+import { inform } from './info.js'
 
 /** One delayed message of one incarnation (OTP: timer reference). */
 export class TimerRef {
@@ -8,8 +9,8 @@ export class TimerRef {
   #timer: unknown
   #waiting = true
 
-  constructor(actor: Actor, ms: number, payload: unknown) {
-    const wrong = msError(ms, 'sendAfter')
+  constructor(actor: Actor, ms: number, payload: unknown, tagged = false) {
+    const wrong = msError(ms, tagged ? 'startTimer' : 'sendAfter')
     if (wrong !== undefined) throw wrong
     const { clock } = actor.tree
     this.#actor = actor
@@ -17,7 +18,8 @@ export class TimerRef {
     actor.own.timers.add(this)
     this.#timer = clock.setTimeout(() => {
       this.#forget()
-      actor.inform('timer', payload)
+      const fired: TimerFired = { timer: this, payload }
+      inform(actor, 'timer', tagged ? fired : payload)
     }, ms)
   }
 
@@ -35,6 +37,39 @@ export class TimerRef {
 
   #forget(): void {
     this.#waiting = false
+    this.#actor.belongings?.timers.delete(this)
+  }
+}
+
+/** What `info.timer` is given for a timer of `ctx.startTimer`: which one it was, so that a stale one can be told apart. */
+export interface TimerFired {
+  readonly timer: TimerRef
+  readonly payload: unknown
+}
+
+/** Delivers `info.timeout` when no message comes for `ms` milliseconds; any message takes it back (OTP: the timeout of a return value). */
+export class IdleTimer {
+  readonly #actor: Actor
+  readonly #timer: unknown
+
+  constructor(actor: Actor, ms: number) {
+    const wrong = msError(ms, 'idleAfter')
+    if (wrong !== undefined) throw wrong
+    this.#actor = actor
+    actor.own.timers.add(this)
+    this.#timer = actor.tree.clock.setTimeout(() => {
+      this.#forget()
+      // A message that already waits came first.
+      if (actor.backlog === 0 && !actor.handling) inform(actor, 'timeout', undefined)
+    }, ms)
+  }
+
+  clear(): void {
+    this.#actor.tree.clock.clearTimeout(this.#timer)
+    this.#forget()
+  }
+
+  #forget(): void {
     this.#actor.belongings?.timers.delete(this)
   }
 }

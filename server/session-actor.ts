@@ -208,7 +208,14 @@ function startWork(
     response: undefined,
   }
   session.requests.set(message.id, request)
-  session.byTask.set(startRequest(request, session, session.tasks), request)
+  try {
+    session.byTask.set(startRequest(request, session, session.tasks), request)
+  } catch (error) {
+    if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
+    // the group is being restarted
+    session.requests.delete(message.id)
+    request.reply.resolve(refusal(message.id, errorCodes.internalError, 'The server is starting again: try once more'))
+  }
   return request.reply
 }
 
@@ -227,7 +234,7 @@ function takeNotification(session: Session, { method, params }: JsonRpcNotificat
   if (!acceptsNotification(session.dialect, 'server', method)) return
   if (method === 'notifications/cancelled') return cancel(session, params?.requestId)
   if (method !== 'notifications/initialized') return
-  session.phase = nextPhase(session.phase, { type: 'initialized' })
+  session.phase = nextPhase(session.phase, 'initialized')
   tellChanges(session)
 }
 
@@ -262,7 +269,7 @@ function expireIfIdle(session: Session, ctx: ActorContext): void {
 }
 
 function close(session: Session): void {
-  session.phase = nextPhase(session.phase, { type: 'closed' })
+  session.phase = nextPhase(session.phase, 'closed')
   for (const reader of session.readers) reader.end?.()
   session.readers = []
 }

@@ -4,10 +4,13 @@ import { setup, transition } from 'xstate'
 export type SessionPhase = 'initializing' | 'ready' | 'closed'
 
 /** What moves a session on: the client's `notifications/initialized`, and the end. */
-export type SessionEvent = { readonly type: 'initialized' } | { readonly type: 'closed' }
+export type SessionEvent = 'initialized' | 'closed'
 
-/** The life of a session (specification: lifecycle); a session keeps its phase, and asks the machine only when something happens. */
-const machine = setup({ types: {} as { events: SessionEvent } }).createMachine({
+const phases: readonly SessionPhase[] = ['initializing', 'ready', 'closed']
+const events: readonly SessionEvent[] = ['initialized', 'closed']
+
+/** The life of a session (specification: lifecycle). */
+const machine = setup({ types: {} as { events: { type: SessionEvent } } }).createMachine({
   id: 'session',
   initial: 'initializing',
   states: {
@@ -17,8 +20,17 @@ const machine = setup({ types: {} as { events: SessionEvent } }).createMachine({
   },
 })
 
+/** Asked once for every step: of sessions there are thousands, and what the machine answers depends on nothing else. */
+const steps = Object.fromEntries(
+  phases.map((phase) => [phase, Object.fromEntries(events.map((event) => [event, step(phase, event)]))]),
+) as Record<SessionPhase, Record<SessionEvent, SessionPhase>>
+
 /** The phase after an event; an event that does not fit changes nothing. */
 export function nextPhase(phase: SessionPhase, event: SessionEvent): SessionPhase {
-  const [next] = transition(machine, machine.resolveState({ value: phase }), event)
+  return steps[phase][event]
+}
+
+function step(phase: SessionPhase, type: SessionEvent): SessionPhase {
+  const [next] = transition(machine, machine.resolveState({ value: phase }), { type })
   return next.value as SessionPhase
 }

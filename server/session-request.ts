@@ -78,10 +78,8 @@ export function responseAfter(
 
 /** A good answer that carries its JSON text. Throws ProtocolError NOT_SERIALISABLE. */
 export function encodedResult(id: RequestId, result: object, text?: string): EncodedResult {
-  const answer = buildResult(id, result)
-  const whole =
-    text === undefined ? encode(answer) : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
-  return { ...answer, [encodedText]: whole }
+  const whole = text === undefined ? encode(buildResult(id, result)) : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
+  return { jsonrpc: '2.0', id, result: result as JsonObject, [encodedText]: whole }
 }
 
 /** What the session keeps is saved before the answer goes out, so that nothing is lost that a client knows of. */

@@ -85,6 +85,7 @@ function checkContent({ headers }: IncomingMessage): void {
 function accepts({ headers }: IncomingMessage, type: string): boolean {
   const { accept } = headers
   if (accept === undefined) return false
+  if (!accept.includes(';') && accept.includes(type)) return true
   const [main] = type.split('/')
   return accept.split(',').some((part) => {
     const [range = '', ...params] = part.split(';').map((piece) => piece.trim().toLowerCase())

@@ -46,6 +46,9 @@ export type LinkOwnerCasts = {
   readonly [Name in keyof LinkNews]: (state: never, news: LinkNews[Name], ctx: ActorContext) => unknown
 }
 
+/** Milliseconds until news is told again that found no room. */
+const retryTime = 10
+
 class LinkState {
   readonly input: LinkInput
   readonly owner: NamedRef<Record<never, never>, LinkOwnerCasts>
@@ -56,12 +59,17 @@ class LinkState {
     const owner = new NamedRef<Record<never, never>, LinkOwnerCasts>(ctx.registry, input.owner)
     this.input = input
     this.owner = owner
+    // News that decides the fate of calls gets through, also when the mailbox of a client in trouble is full.
+    const { clock } = ctx
+    const insist = (tell: () => boolean): void => {
+      if (!tell() && owner.current !== undefined) clock.setTimeout(() => insist(tell), retryTime)
+    }
     this.report = {
       opened: (link, detail) => owner.cast('opened', { link, detail }),
       message: (link, text) => owner.cast('message', { link, text }) || owner.current === undefined,
-      lost: (link, id, error) => owner.cast('lost', { link, id, error }),
+      lost: (link, id, error) => insist(() => owner.cast('lost', { link, id, error })),
       trouble: (link, error) => owner.cast('trouble', { link, error }),
-      closed: (link, end) => owner.cast('closed', { link, end }),
+      closed: (link, end) => insist(() => owner.cast('closed', { link, end })),
     }
   }
 

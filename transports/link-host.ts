@@ -1,6 +1,7 @@
 import type { Message, RequestId } from '../protocol/jsonrpc.js'
 import { isRequest } from '../protocol/jsonrpc.js'
 import type { ActorContext } from '../runtime/context.js'
+import type { Clock } from '../runtime/clock.js'
 import type { ClientTransport, Link, LinkEnd, LinkEvents } from './contract.js'
 import { TransportError, type TransportErrorCode } from './errors.js'
 import { createLinkScope, type HostedScope } from './link-scope.js'
@@ -24,11 +25,11 @@ const closeTimeout = 6_000
  */
 export class HostedLink {
   readonly number: number
-  /** Resolves when the connection is over and what it owned is released. */
+  /** Resolves when the connection is over and what it owned is released, at most 6 s later. */
   readonly finished: Promise<void>
   readonly #report: LinkReport
   readonly #hosted: HostedScope
-  readonly #ctx: ActorContext
+  readonly #clock: Clock
   #link: Link | undefined
   #over = false
   #closing = false
@@ -40,7 +41,7 @@ export class HostedLink {
   constructor(number: number, report: LinkReport, ctx: ActorContext) {
     this.number = number
     this.#report = report
-    this.#ctx = ctx
+    this.#clock = ctx.clock
     this.#hosted = createLinkScope(ctx, (cause) =>
       this.#trouble(wrap('CONNECTION_LOST', 'clean-up failed', cause)),
     )
@@ -100,7 +101,7 @@ export class HostedLink {
   close(): void {
     if (this.#over || this.#closing) return
     this.#closing = true
-    this.#closeTimer = this.#ctx.clock.setTimeout(() => this.#end({}), closeTimeout)
+    this.#closeTimer = this.#clock.setTimeout(() => this.#end({}), closeTimeout)
     try {
       this.#link?.close()
     } catch (cause) {
@@ -111,8 +112,9 @@ export class HostedLink {
 
   /** Ends the connection without further ado: its actor dies. */
   destroy(): Promise<void> | undefined {
+    const alreadyReleasing = this.#over
     this.#over = true
-    return this.#hosted.release()
+    return alreadyReleasing ? this.finished : this.#hosted.release()
   }
 
   #events(): LinkEvents {
@@ -151,11 +153,16 @@ export class HostedLink {
   #end(end: LinkEnd): void {
     if (this.#over) return
     this.#over = true
-    this.#ctx.clock.clearTimeout(this.#closeTimer)
+    this.#clock.clearTimeout(this.#closeTimer)
     const releasing = this.#hosted.release()
     this.#report.closed(this.number, end)
-    if (releasing === undefined) this.#finish()
-    else void releasing.then(this.#finish)
+    if (releasing === undefined) return this.#finish()
+    // A disposer that hangs must not keep the next connection from being made.
+    const timer = this.#clock.setTimeout(this.#finish, closeTimeout)
+    void releasing.then(() => {
+      this.#clock.clearTimeout(timer)
+      this.#finish()
+    })
   }
 }
 

@@ -37,6 +37,9 @@ interface StdioServer extends StdioServerInput {
 }
 
 const peer: Peer = Object.freeze({ transport: 'stdio', headers: Object.freeze({}), remoteAddress: undefined })
+/** News for the mailbox: something has arrived; the session's actor has ended. */
+const arrived = Symbol('arrived')
+const detached = Symbol('detached')
 const restarting = 'The server is starting again: try once more'
 
 /** Serves the one client behind standard input, in the order of its lines; ends the server with the end of the input. */
@@ -51,22 +54,32 @@ export const stdioServer = defineActor({
       pipes.write(message)
       return true
     }
-    const reader = { send, end: () => void self.send({ type: 'detached' }) }
+    const reader = { send, end: () => void self.send(detached) }
     ctx.own(() => pipes.failUnanswered(restarting))
-    if (pipes.sessionId !== undefined) self.send({ type: 'detached' })
-    ctx.own(pipes.attach((item) => void self.send(item)))
+    if (pipes.sessionId !== undefined) self.send(detached)
+    ctx.own(pipes.attach(() => void self.send(arrived)))
     const about = () => `${pipes.unanswered.size} unanswered`
     const report = (error: unknown) => reportStray(processOf(self).tree.id, error)
     return { pipes, server, scope, outlet: { send }, reader, ending: false, report, [describe]: about }
   },
   info: {
-    message: (state, item, ctx) => take(state, item as PipeItem | { readonly type: 'detached' }, ctx),
+    message: (state, news, ctx) => (news === detached ? attach(state) : takeAll(state, ctx)),
   },
   terminate: ({ scope, pipes, ending }, _reason, ctx) =>
     scope.stopping() && !ending ? pipes.whenAnswered(scope.drainTimeout, ctx.clock) : undefined,
 })
 
-function take(state: StdioServer, item: PipeItem | { readonly type: 'detached' }, ctx: ActorContext) {
+/** Takes what has arrived in order; what has to be waited for holds up the rest, which stays where it outlives this actor. */
+function takeAll(state: StdioServer, ctx: ActorContext): Promise<void> | undefined {
+  if (!ctx.self.alive) return undefined // the next incarnation takes the rest
+  for (let item = state.pipes.take(); item !== undefined; item = state.pipes.take()) {
+    const pending = take(state, item, ctx)
+    if (pending instanceof Promise) return pending.then(() => takeAll(state, ctx))
+  }
+  return undefined
+}
+
+function take(state: StdioServer, item: PipeItem, ctx: ActorContext): unknown {
   switch (item.type) {
     case 'line':
       return takeLine(state, item.text)
@@ -77,8 +90,6 @@ function take(state: StdioServer, item: PipeItem | { readonly type: 'detached' }
       return end(state, ctx)
     case 'end':
       return end(state, ctx)
-    case 'detached':
-      return attach(state)
     default:
       return item satisfies never
   }
@@ -129,6 +140,8 @@ async function open(state: StdioServer, request: JsonRpcRequest): Promise<void> 
   pipes.unanswered.add(request.id)
   try {
     const { sessionId, response } = await server.open(request, peer)
+    // the client was told meanwhile that it failed
+    if (!pipes.unanswered.has(request.id)) return void (sessionId && (await server.close(sessionId)))
     pipes.sessionId = sessionId
     pipes.answer(request.id, response)
   } catch (error) {

@@ -16,6 +16,8 @@ export type PipeItem = LineItem | { readonly type: 'end' }
 
 /** Bytes that may wait for the client before reading from it pauses and notifications are dropped. */
 const maxBufferedBytes = 1024 * 1024
+/** Lines that may wait before reading pauses. */
+const maxBacklog = 1_000
 const exitDelay = 2_000
 
 /** Takes the two pipes, and gives them back with the scope. Rejects with TransportError LISTEN_FAILED when the input has ended. */
@@ -43,8 +45,8 @@ export class StdioPipes implements Binding {
   readonly unanswered = new Set<RequestId>()
   readonly #decoder
   readonly #output: { write(text: string): boolean; restore(): void }
-  #listener: ((item: PipeItem) => void) | null = null
-  #backlog: PipeItem[] = []
+  #onNews: (() => void) | null = null
+  readonly #backlog: PipeItem[] = []
   #onAnswered: (() => void) | null = null
   #ended = false
   #closed = false
@@ -59,7 +61,7 @@ export class StdioPipes implements Binding {
     this.#listen(
       input,
       'data',
-      scope.bind((chunk: Uint8Array) => this.#take(this.#decoder.push(chunk))),
+      scope.bind((chunk: Uint8Array) => this.#arrive(this.#decoder.push(chunk))),
     )
     for (const event of ['end', 'close', 'error'])
       this.#listen(
@@ -87,16 +89,26 @@ export class StdioPipes implements Binding {
     return ctx.start(stdioServer, { pipes: this, server, scope }, { name: scope.name })
   }
 
-  /** Hands over everything that arrives from now on, what has waited first, until the returned function is called. */
-  attach(listener: (item: PipeItem) => void): () => void {
-    this.#listener = listener
-    this.#take([])
+  /**
+   * Tells of everything that arrives from now on, and of what has waited, until the returned function is called. What is told of
+   * stays here until it is taken, so that nothing is lost with a listener.
+   */
+  attach(onNews: () => void): () => void {
+    this.#onNews = onNews
+    if (this.#backlog.length > 0) onNews()
     this.#flow()
     return () => {
-      if (this.#listener !== listener) return
-      this.#listener = null
+      if (this.#onNews !== onNews) return
+      this.#onNews = null
       this.settings.input.pause()
     }
+  }
+
+  /** The next thing that has arrived, if any. */
+  take(): PipeItem | undefined {
+    const item = this.#backlog.shift()
+    if (this.#backlog.length === 0) this.#flow()
+    return item
   }
 
   /** Whether notifications are dropped for now, because the client does not read. */
@@ -153,23 +165,21 @@ export class StdioPipes implements Binding {
     this.#undo.push(() => void stream.off(event, listen))
   }
 
-  #take(items: readonly PipeItem[]): void {
+  #arrive(items: readonly PipeItem[]): void {
+    if (items.length === 0) return
     this.#backlog.push(...items)
-    while (this.#listener !== null) {
-      const item = this.#backlog.shift()
-      if (item === undefined) return
-      this.#listener(item)
-    }
+    if (this.#backlog.length > maxBacklog) this.settings.input.pause()
+    this.#onNews?.()
   }
 
   #end(): void {
     if (this.#ended || this.#closed) return
     this.#ended = true
-    this.#take([...this.#decoder.end(), { type: 'end' }])
+    this.#arrive([...this.#decoder.end(), { type: 'end' }])
   }
 
   #flow(): void {
-    if (this.#listener !== null && !this.isStalled) this.settings.input.resume()
+    if (this.#onNews !== null && !this.isStalled) this.settings.input.resume()
   }
 }
 

@@ -1,3 +1,10 @@
+import type {
+  Method,
+  NotificationMethod,
+  NotificationParams,
+  Params,
+  Result,
+} from '../../protocol/methods.js'
 import type { Annotations, Icon, Implementation, Meta } from '../../protocol/types/base.js'
 import type { ClientCapabilities, ServerCapabilities } from '../../protocol/types/capabilities.js'
 import type { CompleteParams } from '../../protocol/types/completion.js'
@@ -15,7 +22,7 @@ import type { ListRootsResult } from '../../protocol/types/roots.js'
 import type { CreateMessageParams, CreateMessageResult } from '../../protocol/types/sampling.js'
 import type { CallToolParams, CallToolResult, ListToolsResult } from '../../protocol/types/tools.js'
 
-// Messages of the newest revision with every field that it has, and a field from the outside (`x`) where nobody may take it away.
+// Messages of the newest revision with every field that it has; `x` is one that nobody knows.
 
 const _meta: Meta = { 'example.com/a': 1 }
 const icons: Icon[] = [{ src: 'https://example.com/a.png', mimeType: 'image/png', sizes: ['48x48'] }]
@@ -159,6 +166,7 @@ const complete: CompleteParams = {
   ref: { type: 'ref/prompt', name: 'greet', title },
   argument: { name: 'who', value: 'a' },
   context: { arguments: { from: 'b' } },
+  _meta,
 }
 const createMessage: CreateMessageParams = {
   messages: [
@@ -212,10 +220,17 @@ export const elicitForm: ElicitFormParams = {
         maxLength: 9,
         default: 'a@b',
       },
-      age: { type: 'integer', minimum: 0, maximum: 150, default: 30 },
-      agree: { type: 'boolean', default: true },
+      age: { type: 'integer', title, description, minimum: 0, maximum: 150, default: 30 },
+      agree: { type: 'boolean', title, description, default: true },
       plain: { type: 'string', enum: ['r', 'g'], default: 'r' },
-      named: { type: 'string', enum: ['r', 'g'], enumNames: ['Red', 'Green'], default: 'r' },
+      named: {
+        type: 'string',
+        title,
+        description,
+        enum: ['r', 'g'],
+        enumNames: ['Red', 'Green'],
+        default: 'r',
+      },
       titled: {
         type: 'string',
         title,
@@ -242,7 +257,7 @@ export const elicitUrl: ElicitUrlParams = {
   _meta,
 }
 
-/** A message to fit, with the name it has in the golden files. */
+/** One message for every row that is not the same in every revision, and for some that are. */
 export const samples = {
   results: {
     initialize: initializeResult,
@@ -263,9 +278,17 @@ export const samples = {
     'resources/read': { uri: 'file:///a.txt', _meta },
     'completion/complete': complete,
     'sampling/createMessage': createMessage,
+    'elicitation/create': elicitForm,
   },
   notifications: {
     'notifications/progress': progress,
     'notifications/message': { level: 'info', logger: 'l', data: { a: 1 }, _meta },
   },
-} as const
+} satisfies Samples
+
+/** Messages by what they are and how they are called. */
+export interface Samples {
+  readonly results: { readonly [M in Method]?: Result<M> }
+  readonly params: { readonly [M in Method]?: Params<M> }
+  readonly notifications: { readonly [N in NotificationMethod]?: NotificationParams<N> }
+}

@@ -52,7 +52,11 @@ export interface WorkerOptions extends ChildOverrides {
 /** A child that notes `start <id>` when its init is done and `end <id>` when it has ended, however it ended. */
 export function worker(log: Recorder, id: string, options: WorkerOptions = {}): ChildSpec {
   const { trapExit, init, terminate, ...overrides } = options
-  return childSpec(workerBehaviour(log, id, { trapExit: trapExit ?? false, init, terminate }), undefined, overrides)
+  return childSpec(
+    workerBehaviour(log, id, { trapExit: trapExit ?? false, init, terminate }),
+    undefined,
+    overrides,
+  )
 }
 
 interface Hooks {

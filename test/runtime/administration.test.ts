@@ -7,7 +7,18 @@ import { startDynamicSupervisor } from '../../runtime/dynamic-supervisor.js'
 import { type ActorRef, callActor, ProcessRef, processOf, type RefOf } from '../../runtime/ref.js'
 import { type Supervisor, supervisorAt, supervisorSpec } from '../../runtime/supervise.js'
 import { suite } from '../support/suite.js'
-import { ending, failure, gate, Recorder, startTree, statuses, thrown, turn, worker, workerOf } from './_family.js'
+import {
+  ending,
+  failure,
+  gate,
+  Recorder,
+  startTree,
+  statuses,
+  thrown,
+  turn,
+  worker,
+  workerOf,
+} from './_family.js'
 
 const test = suite('administration')
 const strategy = 'one_for_one'
@@ -52,7 +63,11 @@ test('a child whose start fails at run time is not kept, and the error says why'
 
 test('OTP-64 terminateChild stops a child and keeps its spec; stopped already is fine; unknown is NOT_FOUND', async (t) => {
   const log = new Recorder()
-  const children = [worker(log, 'a'), worker(log, 'b', { restart: 'temporary' }), worker(log, 'c', { restart: 'transient' })]
+  const children = [
+    worker(log, 'a'),
+    worker(log, 'b', { restart: 'temporary' }),
+    worker(log, 'c', { restart: 'transient' }),
+  ]
   const tree = await startTree(t, { strategy, children })
   for (const id of ['a', 'b', 'c']) await tree.terminateChild(id)
   await tree.terminateChild('a')
@@ -71,7 +86,11 @@ test('OTP-64 terminateChild takes a child out of the restart loop', async (t) =>
     log.note('try')
     throw new Error('broken')
   }
-  const tree = await startTree(t, { strategy, intensity: Number.POSITIVE_INFINITY, children: [worker(log, 'a', { init })] })
+  const tree = await startTree(t, {
+    strategy,
+    intensity: Number.POSITIVE_INFINITY,
+    children: [worker(log, 'a', { init })],
+  })
   health.broken = true
   ;(await workerOf(tree, 'a')).kill()
   await log.next(3)
@@ -117,7 +136,13 @@ test('OTP-67 children lists newest first, with a reference only while it runs', 
   await tree.terminateChild('a')
   const listed = await tree.children()
   assert.equal(
-    listed.map(({ id, status, type, restarts, ref }) => [id, status, type, restarts, ref instanceof ProcessRef]),
+    listed.map(({ id, status, type, restarts, ref }) => [
+      id,
+      status,
+      type,
+      restarts,
+      ref instanceof ProcessRef,
+    ]),
     [
       ['b', 'running', 'worker', 0, true],
       ['s', 'running', 'supervisor', 0, true],
@@ -131,7 +156,7 @@ test('OTP-68 childSpec shows a spec with all defaults filled in', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy, children: [worker(log, 'a', { shutdown: 10 })] })
   const { start, ...fields } = await tree.childSpec('a')
-  assert.equal(fields, { id: 'a', restart: 'permanent', shutdown: 10, type: 'worker' })
+  assert.equal(fields, { id: 'a', restart: 'permanent', shutdown: 10, type: 'worker', significant: false })
   assert.type(start, 'function')
   assert.is((await failure(tree.childSpec('b'))).code, 'NOT_FOUND')
 })
@@ -175,7 +200,10 @@ test('OTP-71 a start function that asks its own supervisor is refused at once', 
 
 test('a handle stands for one incarnation: after its end every request is NOPROC', async (t) => {
   const log = new Recorder()
-  const tree = await startTree(t, { strategy, children: [supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'x')] })] })
+  const tree = await startTree(t, {
+    strategy,
+    children: [supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'x')] })],
+  })
   const ref = (await tree.children())[0]?.ref
   assert.ok(ref)
   const inner = supervisorAt(ref)
@@ -183,7 +211,12 @@ test('a handle stands for one incarnation: after its end every request is NOPROC
   ref.kill()
   await ended
   await tree.count()
-  for (const request of [inner.count(), inner.children(), inner.terminateChild('x'), inner.startChild(worker(log, 'y'))]) {
+  for (const request of [
+    inner.count(),
+    inner.children(),
+    inner.terminateChild('x'),
+    inner.startChild(worker(log, 'y')),
+  ]) {
     assert.is((await failure(request)).code, 'NOPROC')
   }
   assert.equal(await statuses(tree), { inner: 'running' })
@@ -240,7 +273,11 @@ test('a request that ends a slow child does not lose the exits that come meanwhi
 })
 
 test('a worker can be started from the spec of its behaviour with input', async (t) => {
-  const echo = defineActor({ name: 'echo', init: (input: { word: string }) => input, call: { word: ({ word }) => word } })
+  const echo = defineActor({
+    name: 'echo',
+    init: (input: { word: string }) => input,
+    call: { word: ({ word }) => word },
+  })
   const tree = await startTree(t, { strategy, children: [childSpec(echo, { word: 'hello' })] })
   const ref = (await tree.children())[0]?.ref as RefOf<typeof echo>
   assert.is(await ref.call('word'), 'hello')

@@ -22,7 +22,7 @@ test('a definition that cannot work is refused, naming the field, what was expec
     [{ ...good, info: 'down' }, 'info: expected an object of functions, got "down"'],
     [
       { ...good, info: { dwon: () => {} } },
-      'info.dwon: expected one of message, timer, down, exit, got "dwon"',
+      'info.dwon: expected one of message, timer, timeout, down, exit, got "dwon"',
     ],
     [{ ...good, info: { exit: {} } }, 'good.info.exit: expected a function, got an object with keys []'],
     [{ ...good, terminate: true }, 'terminate: expected a function, got true'],
@@ -40,7 +40,7 @@ test('an unknown field is refused and the known ones are listed', () => {
   const { message } = thrown(() => defineActor({ ...good, trapExits: true } as typeof good), 'BAD_BEHAVIOUR')
   assert.is(
     message,
-    'trapExits: expected one of name, init, call, cast, info, terminate, trapExit, mailboxLimit, stray, terminateTimeout, got "trapExits"',
+    'trapExits: expected one of name, init, call, cast, info, terminate, formatStatus, trapExit, mailboxLimit, stray, terminateTimeout, got "trapExits"',
   )
 })
 

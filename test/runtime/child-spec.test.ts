@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../runtime/behaviour.js'
+import type { defineActor } from '../../runtime/behaviour.js'
 import { type ChildSpec, childSpec, readChildSpec, type Shutdown } from '../../runtime/child-spec.js'
 import { dynamicSupervisorSpec, startDynamicSupervisor } from '../../runtime/dynamic-supervisor.js'
 import type { RuntimeError } from '../../runtime/errors.js'
@@ -31,8 +31,22 @@ test('OTP-1 id and start are required, and the error names the missing one', () 
 
 test('OTP-2 the defaults are permanent, worker and 5000 ms, for a supervisor infinity', () => {
   const { id, start } = worker(log, 'a')
-  assert.equal(readChildSpec({ id, start }), { id, start, restart: 'permanent', shutdown: 5_000, type: 'worker' })
-  const supervisor = { id, start, restart: 'permanent', shutdown: 'infinity', type: 'supervisor' }
+  assert.equal(readChildSpec({ id, start }), {
+    id,
+    start,
+    restart: 'permanent',
+    shutdown: 5_000,
+    type: 'worker',
+    significant: false,
+  })
+  const supervisor = {
+    id,
+    start,
+    restart: 'permanent',
+    shutdown: 'infinity',
+    type: 'supervisor',
+    significant: false,
+  }
   assert.equal(readChildSpec({ id, start, type: 'supervisor' }), supervisor)
 })
 
@@ -41,11 +55,23 @@ test('OTP-3 a behaviour makes its own spec, which can be overridden field by fie
   assert.is(one.id, 'one')
   for (const spec of [one, dynamicSupervisorSpec(), taskSupervisorSpec()]) {
     const { restart, shutdown, type } = readChildSpec(spec)
-    assert.equal({ restart, shutdown, type }, { restart: 'permanent', shutdown: 'infinity', type: 'supervisor' })
+    assert.equal(
+      { restart, shutdown, type },
+      { restart: 'permanent', shutdown: 'infinity', type: 'supervisor' },
+    )
   }
-  const other = supervisorSpec({ strategy: 'one_for_one' }, { id: 'other', restart: 'transient', shutdown: 10, type: 'worker' })
+  const other = supervisorSpec(
+    { strategy: 'one_for_one' },
+    { id: 'other', restart: 'transient', shutdown: 10, type: 'worker' },
+  )
   const { start: _, ...fields } = readChildSpec(other)
-  assert.equal(fields, { id: 'other', restart: 'transient', shutdown: 10, type: 'worker' })
+  assert.equal(fields, {
+    id: 'other',
+    restart: 'transient',
+    shutdown: 10,
+    type: 'worker',
+    significant: false,
+  })
   assert.is(worker(log, 'a', { restart: 'temporary' }).restart, 'temporary')
 })
 
@@ -74,7 +100,11 @@ test('OTP-5 an invalid value is refused: the error names the field, what was exp
     ['type', 'actor', /type: expected worker or supervisor, got "actor"/],
     ['shutdown', -1, /shutdown: .* got -1/],
     ['shutdown', Number.NaN, /shutdown: .* got NaN/],
-    ['shutdown', 'brutal', /shutdown: expected 'brutal_kill', 'infinity' or milliseconds of 0 or more, got "brutal"/],
+    [
+      'shutdown',
+      'brutal',
+      /shutdown: expected 'brutal_kill', 'infinity' or milliseconds of 0 or more, got "brutal"/,
+    ],
   ]
   for (const [field, value, message] of cases) {
     const error = refusal({ [field]: value })
@@ -99,7 +129,10 @@ test('OTP-7 two children with one id refuse the whole start, and nothing is star
 })
 
 test('OTP-10 ids are compared exactly (differs: they are strings)', async (t) => {
-  const tree = await startTree(t, { strategy: 'one_for_one', children: [worker(log, 'a'), worker(log, 'A'), worker(log, 'a ')] })
+  const tree = await startTree(t, {
+    strategy: 'one_for_one',
+    children: [worker(log, 'a'), worker(log, 'A'), worker(log, 'a ')],
+  })
   assert.is((await tree.childSpec('A')).id, 'A')
   assert.is((await tree.count()).active, 3)
 })
@@ -126,18 +159,25 @@ test('wrong supervisor options reject with the field, what was expected and what
     assert.equal(error.data, { field })
     assert.match(error.message, message)
   }
-  assert.is((await failure(startSupervisor(wrong({ strategy: 'one_for_one', children: 'a' })))).code, 'BAD_SPEC')
+  assert.is(
+    (await failure(startSupervisor(wrong({ strategy: 'one_for_one', children: 'a' })))).code,
+    'BAD_SPEC',
+  )
   assert.is((await failure(startSupervisor(wrong(null)))).code, 'BAD_OPTION')
   assert.is((await failure(startSupervisor(wrong('one_for_one')))).code, 'BAD_OPTION')
 })
 
 test('wrong options of dynamic and task supervisors are refused with the field', async () => {
   for (const maxChildren of [-1, Number.NaN, '10', 1.5]) {
-    assert.equal((await failure(startDynamicSupervisor(wrong({ maxChildren })))).data, { field: 'maxChildren' })
+    assert.equal((await failure(startDynamicSupervisor(wrong({ maxChildren })))).data, {
+      field: 'maxChildren',
+    })
     assert.equal(thrown(() => dynamicSupervisorSpec(wrong({ maxChildren }))).data, { field: 'maxChildren' })
     assert.equal(thrown(() => taskSupervisorSpec(wrong({ maxChildren }))).data, { field: 'maxChildren' })
   }
-  assert.equal((await failure(startDynamicSupervisor(wrong({ intensity: null })))).data, { field: 'intensity' })
+  assert.equal((await failure(startDynamicSupervisor(wrong({ intensity: null })))).data, {
+    field: 'intensity',
+  })
 })
 
 test('a wrong spec given at run time rejects in the caller and leaves the supervisor untouched', async (t) => {

@@ -1,11 +1,18 @@
 import { once } from 'node:events'
-import { Agent, createServer, type IncomingMessage, request, type Server, type ServerResponse } from 'node:http'
+import {
+  Agent,
+  createServer,
+  type IncomingMessage,
+  request,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { defineActor } from '../../runtime/behaviour.js'
 import { childSpec } from '../../runtime/child-spec.js'
 import { adopt, guard, OwnerToken, type StrayKind } from '../../runtime/containment.js'
-import { type ProcessRef, processOf } from '../../runtime/ref.js'
+import { type ProcessRef, processOf, type RefOf } from '../../runtime/ref.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { ending } from './_family.js'
 import { type Scene, scene } from './_strays.js'
@@ -28,7 +35,8 @@ const faults: Record<string, (req: IncomingMessage, res: ServerResponse) => unkn
   '/rejection': (req) => req.on('data', () => Promise.reject(error)),
   '/timer': () => setTimeout(throws, 1),
   '/timer-after-data': (req) => req.on('data', () => setTimeout(throws, 1)),
-  '/tick': () => process.nextTick(throws),
+  '/tick': (req) => req.resume().on('end', () => process.nextTick(throws)),
+  '/early-tick': () => process.nextTick(throws),
   '/response-error': (_, res) => res.destroy(error),
   '/finish': (req, res) => req.resume().on('end', () => res.on('prefinish', throws).end('good')),
   '/good': (req, res) => req.resume().on('end', () => res.end('good')),
@@ -49,6 +57,7 @@ function listenerOf(failures: Failure[], options: { fence: boolean }) {
     if (!options.fence) return void fault(req, res)
     const fail = (reason: unknown, kind: StrayKind): void => {
       failures.push({ path, error: reason, kind })
+      if (res.writableEnded) return
       if (res.headersSent || res.destroyed) res.destroy()
       else res.writeHead(500).end('failed')
     }
@@ -87,8 +96,7 @@ async function web(t: TestContext, options = { fence: true }): Promise<Web> {
   const listener = listenerOf(failures, options)
   const { ref } = await at.tree.startChild(childSpec(listener, undefined, { restart: 'temporary' }))
   assert.ok(ref)
-  const port = await (ref as Awaited<ReturnType<typeof typed>>).call('port')
-  const typed = (ctx: { start(behaviour: typeof listener): Promise<never> }) => ctx.start(listener)
+  const port = await (ref as RefOf<typeof listener>).call('port')
   const agent = new Agent({ keepAlive: true, maxSockets: 1 })
   t.after(() => agent.destroy())
   const post = (path: string): Promise<number | string> =>
@@ -122,13 +130,27 @@ for (const path of ['/callback', '/data', '/end', ...strayPaths]) {
   })
 }
 
-test('an exchange that cannot be answered any more is destroyed, and the next one is served', async (t) => {
+test('an exchange that ends with an error of its response, or after its answer, costs no other', async (t) => {
   const at = await web(t)
   assert.is(await at.post('/response-error'), 'ECONNRESET')
   assert.is(await at.post('/good'), 200)
-  assert.is(await at.post('/finish'), 'ECONNRESET')
+  assert.is(await at.post('/finish'), 200)
   assert.is(await at.post('/good'), 200)
-  assert.ok(at.failures.length > 0 && at.failures.every((failure) => failure.error === error))
+  assert.equal(
+    at.failures.map((failure) => [failure.path, failure.error]),
+    [['/finish', error]],
+  )
+  assert.ok(at.listener.alive)
+  await at.untouched()
+})
+
+test('limit: a tick that throws before the body has come ends the parsing of its connection, and of no other', async (t) => {
+  t.expectStray(1)
+  const at = await web(t)
+  assert.is(await at.post('/early-tick'), 500)
+  assert.is.not(await at.post('/good'), 200)
+  assert.is(await at.post('/good'), 200)
+  assert.is(at.failures.length, 1)
   assert.ok(at.listener.alive)
   await at.untouched()
 })

@@ -77,7 +77,9 @@ test('an abort listener that throws is reported and costs nobody', async (t) => 
     { name: 'aborted' },
   )
   // A listener of somebody else on the same signal: its throw belongs to the signal's owner as well.
-  const listening = at.tasks.start(() => (parts.signal?.addEventListener('abort', () => throws()), never), { name: 'other' })
+  const listening = at.tasks.start(() => (parts.signal?.addEventListener('abort', () => throws()), never), {
+    name: 'other',
+  })
   task.cancel()
   await turns()
   assert.equal(heard, ['the others hear of it'])
@@ -174,7 +176,10 @@ test('an error without an owner is reported to every tree, marks them degraded, 
   for (const { tree, neighbour } of [one, other]) {
     assert.is(await neighbour.call('id'), 'neighbour')
     assert.is(inspect(tree.ref).degraded, 2)
-    assert.match(formatTree(inspect(tree.ref)), /^supervisor {2}degraded: 2 stray errors of nobody, one_for_one/)
+    assert.match(
+      formatTree(inspect(tree.ref)),
+      /^supervisor {2}degraded: 2 stray errors of nobody, one_for_one/,
+    )
     assert.ok(inspect(tree.ref).children.every((child) => child.degraded === undefined))
   }
 })
@@ -183,7 +188,11 @@ test("unowned: 'stop' ends the tree in order, with the error as the reason", asy
   t.expectStray(1)
   const log = new Recorder()
   const strays = gather(t, 'stray')
-  const stopping = await startTree(t, { strategy: 'one_for_one', unowned: 'stop', children: [worker(log, 'a'), worker(log, 'b')] })
+  const stopping = await startTree(t, {
+    strategy: 'one_for_one',
+    unowned: 'stop',
+    children: [worker(log, 'a'), worker(log, 'b')],
+  })
   const staying = await scene(t)
   const ended = ending(stopping.ref)
   Promise.reject(error)
@@ -216,7 +225,10 @@ test('a subscriber of events that throws is nobody’s crash: Node warns, and th
   assert.is(await straysInTask(at, () => Promise.reject(own)), own)
   await turns()
   assert.equal(
-    warnings.map((warning) => [(warning as { code?: string }).code, /subscriber of runtime events failed: Error: stray/.test(warning.message)]),
+    warnings.map((warning) => [
+      (warning as { code?: string }).code,
+      /subscriber of runtime events failed: Error: stray/.test(warning.message),
+    ]),
     [
       ['CADUCEUS_SUBSCRIBER', true],
       ['CADUCEUS_SUBSCRIBER', true],
@@ -262,7 +274,10 @@ test('a watcher of an exit that throws costs its owner; the others are told all 
 })
 
 test('the listeners of the process are taken back with the last tree', async (t) => {
-  const count = (): number[] => [process.listenerCount('uncaughtException'), process.listenerCount('unhandledRejection')]
+  const count = (): number[] => [
+    process.listenerCount('uncaughtException'),
+    process.listenerCount('unhandledRejection'),
+  ]
   const before = count()
   const one = await startTree(t, { strategy: 'one_for_one' })
   const installed = count()

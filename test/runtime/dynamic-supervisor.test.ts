@@ -12,17 +12,35 @@ import type { ProcessRef } from '../../runtime/ref.js'
 import type { RootOptions } from '../../runtime/root.js'
 import type { DynamicSupervisorOptions } from '../../runtime/supervisor-options.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { ending, failure, gate, gather, Recorder, startTree, thrown, turn, worker, type WorkerRef, workerOf } from './_family.js'
+import {
+  ending,
+  failure,
+  gate,
+  gather,
+  Recorder,
+  startTree,
+  thrown,
+  turn,
+  worker,
+  type WorkerRef,
+  workerOf,
+} from './_family.js'
 
 const test = suite('dynamic supervisor')
 
-async function startPool(t: TestContext, options: DynamicSupervisorOptions & RootOptions = {}): Promise<DynamicSupervisor> {
+async function startPool(
+  t: TestContext,
+  options: DynamicSupervisorOptions & RootOptions = {},
+): Promise<DynamicSupervisor> {
   const pool = await startDynamicSupervisor({ logger: false, ...options })
   t.after(() => pool.ref.kill())
   return pool
 }
 
-async function add(pool: DynamicSupervisor, spec: Parameters<DynamicSupervisor['startChild']>[0]): Promise<WorkerRef> {
+async function add(
+  pool: DynamicSupervisor,
+  spec: Parameters<DynamicSupervisor['startChild']>[0],
+): Promise<WorkerRef> {
   const { ref } = await pool.startChild(spec)
   if (ref === undefined) throw new Error('it was ignored')
   return ref as WorkerRef
@@ -130,7 +148,10 @@ test('OTP-75 a restart that is ignored removes the child, one that fails keeps i
   plan.broken = true
   first.kill()
   await log.next(3)
-  assert.equal((await pool.children()).map(({ status, ref }) => [status, ref]), [['restarting', undefined]])
+  assert.equal(
+    (await pool.children()).map(({ status, ref }) => [status, ref]),
+    [['restarting', undefined]],
+  )
   plan.ignores = true
   while ((await pool.count()).specs > 0) await turn()
 })
@@ -171,7 +192,14 @@ test('OTP-27 children stop all at once: the time is that of the slowest', async 
   const pool = await startPool(t, { clock })
   const never = new Promise(() => {})
   for (const shutdown of [300, 100, 200]) {
-    await add(pool, worker(log, `${shutdown}`, { shutdown, trapExit: true, terminate: () => (log.note(`asked ${shutdown}`), never) }))
+    await add(
+      pool,
+      worker(log, `${shutdown}`, {
+        shutdown,
+        trapExit: true,
+        terminate: () => (log.note(`asked ${shutdown}`), never),
+      }),
+    )
   }
   log.rest()
   const stopping = pool.stop()
@@ -210,7 +238,10 @@ test('OTP-49 OTP-55 restarts of all children count together, and one too many en
 
 test('OTP-56 one that was restarted by its parent has no children', async (t) => {
   const log = new Recorder()
-  const tree = await startTree(t, { strategy: 'one_for_one', children: [dynamicSupervisorSpec({ name: 'pool' })] })
+  const tree = await startTree(t, {
+    strategy: 'one_for_one',
+    children: [dynamicSupervisorSpec({ name: 'pool' })],
+  })
   const pool = async (): Promise<ProcessRef> => (await tree.children())[0]?.ref ?? tree.ref
   const first = await pool()
   await add(dynamicSupervisorAt(first), worker(log, 'a'))

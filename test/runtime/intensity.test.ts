@@ -19,7 +19,10 @@ interface Limits {
 }
 
 /** Two children on a fake clock. */
-async function pair(t: TestContext, limits: Limits): Promise<{ tree: Supervisor; clock: FakeClock; log: Recorder }> {
+async function pair(
+  t: TestContext,
+  limits: Limits,
+): Promise<{ tree: Supervisor; clock: FakeClock; log: Recorder }> {
   const log = new Recorder()
   const clock = createFakeClock(1_000_000)
   const children = [worker(log, 'a'), worker(log, 'b')]
@@ -144,8 +147,15 @@ test('OTP-55 giving up is reported, the others stop in reverse order, the superv
 })
 
 /** A supervisor below another one, with one static child. */
-async function nested(t: TestContext, restart: 'permanent' | 'transient', log: Recorder): Promise<Supervisor> {
-  const inner = supervisorSpec({ name: 'inner', strategy, intensity: 0, children: [worker(log, 'x')] }, { restart })
+async function nested(
+  t: TestContext,
+  restart: 'permanent' | 'transient',
+  log: Recorder,
+): Promise<Supervisor> {
+  const inner = supervisorSpec(
+    { name: 'inner', strategy, intensity: 0, children: [worker(log, 'x')] },
+    { restart },
+  )
   return startTree(t, { strategy, intensity: 1, children: [worker(log, 'a'), inner] })
 }
 

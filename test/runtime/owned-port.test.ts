@@ -57,7 +57,11 @@ test('OTP-87 the kill of a supervisor frees the ports of its children before it 
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
   const { init, connected } = listener(t)
-  const inner = supervisorSpec({ name: 'inner', strategy: 'one_for_one', children: [worker(log, 'a', { init })] })
+  const inner = supervisorSpec({
+    name: 'inner',
+    strategy: 'one_for_one',
+    children: [worker(log, 'a', { init })],
+  })
   const tree = await startTree(t, { strategy: 'one_for_one', children: [inner] })
   assert.equal(await log.next(1), ['start a'])
   for (let i = 0; i < 3; i++) {

@@ -16,7 +16,12 @@ interface Family {
   crash(id: string): Promise<string[]>
 }
 
-async function family(t: TestContext, strategy: Strategy, ids: Record<string, Restart>, intensity = 3): Promise<Family> {
+async function family(
+  t: TestContext,
+  strategy: Strategy,
+  ids: Record<string, Restart>,
+  intensity = 3,
+): Promise<Family> {
   const log = new Recorder()
   const failures = new Map<string, number>()
   const children = Object.entries(ids).map(([id, restart]) => {
@@ -69,12 +74,26 @@ test('OTP-42 rest_for_one stops those after the dead child in reverse order and 
   assert.equal(await crash('b'), ['end b', 'end d', 'end c', 'start b', 'start c', 'start d'])
   assert.equal(await crash('d'), ['end d', 'start d'])
   assert.is(await workerOf(tree, 'a'), a)
-  assert.equal(await crash('a'), ['end a', 'end d', 'end c', 'end b', 'start a', 'start b', 'start c', 'start d'])
+  assert.equal(await crash('a'), [
+    'end a',
+    'end d',
+    'end c',
+    'end b',
+    'start a',
+    'start b',
+    'start c',
+    'start d',
+  ])
 })
 
 test('OTP-43 OTP-35 temporary siblings that a group restart stopped are dropped', async (t) => {
   for (const strategy of ['one_for_all', 'rest_for_one'] as const) {
-    const { tree, crash } = await family(t, strategy, { a: permanent, b: permanent, c: 'temporary', d: permanent })
+    const { tree, crash } = await family(t, strategy, {
+      a: permanent,
+      b: permanent,
+      c: 'temporary',
+      d: permanent,
+    })
     const seen = await crash('b')
     assert.equal(
       seen.filter((event) => event.endsWith('c')),

@@ -6,7 +6,17 @@ import { Registry } from '../../runtime/registry.js'
 import type { Strategy } from '../../runtime/strategy.js'
 import { type Supervisor, supervisorAt, supervisorSpec } from '../../runtime/supervise.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { ending, failure, gate, Recorder, startTree, turn, worker, type WorkerOptions, workerOf } from './_family.js'
+import {
+  ending,
+  failure,
+  gate,
+  Recorder,
+  startTree,
+  turn,
+  worker,
+  type WorkerOptions,
+  workerOf,
+} from './_family.js'
 
 const test = suite('names under supervision')
 const strategy = 'one_for_one'
@@ -111,7 +121,12 @@ test('waiting callers get GAVE_UP when the supervisor at the root gives up or st
     const log = new Recorder()
     const registry = new Registry()
     const { plan, spec } = gated(log, 'a')
-    const tree = await startTree(t, { strategy, registry, intensity: way === 'gives up' ? 2 : 1_000_000, children: [spec] })
+    const tree = await startTree(t, {
+      strategy,
+      registry,
+      intensity: way === 'gives up' ? 2 : 1_000_000,
+      children: [spec],
+    })
     const a = registry.named<typeof counter>('a')
     plan.failures = 1_000_000
     ;(await workerOf(tree, 'a')).kill()
@@ -127,12 +142,24 @@ test('waiting callers get GAVE_UP when the supervisor at the root gives up or st
 })
 
 /** A supervisor below the root, with one named child whose starts can be made to fail. */
-async function nested(t: TestContext, restart: 'permanent' | 'transient' | 'temporary', outer: Strategy = 'one_for_one') {
+async function nested(
+  t: TestContext,
+  restart: 'permanent' | 'transient' | 'temporary',
+  outer: Strategy = 'one_for_one',
+) {
   const log = new Recorder()
   const registry = new Registry()
   const { plan, spec } = gated(log, 'x')
-  const inner = supervisorSpec({ name: 'inner', strategy, intensity: 1, children: [worker(log, 'w'), spec] }, { restart })
-  const tree = await startTree(t, { strategy: outer, registry, intensity: 2, children: [inner, worker(log, 'b')] })
+  const inner = supervisorSpec(
+    { name: 'inner', strategy, intensity: 1, children: [worker(log, 'w'), spec] },
+    { restart },
+  )
+  const tree = await startTree(t, {
+    strategy: outer,
+    registry,
+    intensity: 2,
+    children: [inner, worker(log, 'b')],
+  })
   return { log, registry, plan, tree }
 }
 
@@ -222,7 +249,12 @@ test('names of a group end when its failing child is taken out of the restart lo
   const log = new Recorder()
   const registry = new Registry()
   const [a, b] = [gated(log, 'a'), gated(log, 'b')]
-  const tree = await startTree(t, { strategy: 'one_for_all', intensity: 1_000_000, registry, children: [a.spec, b.spec] })
+  const tree = await startTree(t, {
+    strategy: 'one_for_all',
+    intensity: 1_000_000,
+    registry,
+    children: [a.spec, b.spec],
+  })
   a.plan.failures = 1_000_000
   ;(await workerOf(tree, 'b')).kill()
   await turn()

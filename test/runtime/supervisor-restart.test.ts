@@ -4,7 +4,18 @@ import { crash, type ExitReason, normal, shutdown, shutdownWith } from '../../ru
 import type { Restart } from '../../runtime/strategy.js'
 import { supervisorSpec } from '../../runtime/supervise.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { ending, failure, gate, gather, Recorder, startTree, statuses, turn, worker, workerOf } from './_family.js'
+import {
+  ending,
+  failure,
+  gate,
+  gather,
+  Recorder,
+  startTree,
+  statuses,
+  turn,
+  worker,
+  workerOf,
+} from './_family.js'
 
 const test = suite('supervisor restart')
 const strategy = 'one_for_one'
@@ -78,7 +89,9 @@ test('OTP-36 child_terminated is reported unless a child that is not permanent e
     const reports = gather(t, 'supervisor')
     const tree = await startTree(t, { strategy, intensity: 100, children: [worker(log, 'a', { restart })] })
     for (const [name, reason] of Object.entries(reasons)) {
-      const { ref } = (await tree.children())[0] ?? { ref: (await tree.startChild(worker(log, 'a', { restart }))).ref }
+      const { ref } = (await tree.children())[0] ?? {
+        ref: (await tree.startChild(worker(log, 'a', { restart }))).ref,
+      }
       if (ref === undefined) await tree.restartChild('a')
       const child = await workerOf(tree, 'a')
       const ended = ending(child)
@@ -139,7 +152,11 @@ test('OTP-47 a restart that fails is tried again, and what is asked meanwhile ge
     if (health.broken) throw new Error('not yet')
   }
   const reports = gather(t, 'supervisor')
-  const tree = await startTree(t, { strategy, intensity: Number.POSITIVE_INFINITY, children: [worker(log, 'a', { init })] })
+  const tree = await startTree(t, {
+    strategy,
+    intensity: Number.POSITIVE_INFINITY,
+    children: [worker(log, 'a', { init })],
+  })
   const a = await workerOf(tree, 'a')
   health.broken = true
   a.kill()

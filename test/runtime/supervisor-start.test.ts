@@ -7,7 +7,18 @@ import { Registry } from '../../runtime/registry.js'
 import { startActor } from '../../runtime/root.js'
 import { startSupervisor, supervisorSpec } from '../../runtime/supervise.js'
 import { suite } from '../support/suite.js'
-import { ending, failure, gate, gather, Recorder, startTree, statuses, turn, worker, workerOf } from './_family.js'
+import {
+  ending,
+  failure,
+  gate,
+  gather,
+  Recorder,
+  startTree,
+  statuses,
+  turn,
+  worker,
+  workerOf,
+} from './_family.js'
 
 const test = suite('supervisor start')
 const boom = new Error('boom')
@@ -17,7 +28,11 @@ function fails(): never {
 }
 
 /** A child whose start function is given as it is. */
-function startedBy(id: string, start: (ctx: ActorContext) => unknown, rest: Partial<ChildSpec> = {}): ChildSpec {
+function startedBy(
+  id: string,
+  start: (ctx: ActorContext) => unknown,
+  rest: Partial<ChildSpec> = {},
+): ChildSpec {
   return { id, ...rest, start: start as (ctx: ActorContext) => StartAnswer }
 }
 
@@ -25,7 +40,10 @@ test('OTP-11 children start in order, each after the init of the one before is d
   const log = new Recorder()
   const ready = gate()
   const slow = worker(log, 'a', { init: () => (log.note('init a'), ready.opened) })
-  const starting = startTree(t, { strategy: 'one_for_one', children: [slow, worker(log, 'b'), worker(log, 'c')] })
+  const starting = startTree(t, {
+    strategy: 'one_for_one',
+    children: [slow, worker(log, 'b'), worker(log, 'c')],
+  })
   assert.equal(await log.next(1), ['init a'])
   await turn()
   assert.equal(log.rest(), [])
@@ -77,7 +95,10 @@ test('a start that answers a process of somebody else is refused', async (t) => 
 test('OTP-13 what a start hands over besides goes to who asked for the child', async (t) => {
   const log = new Recorder()
   const tree = await startTree(t, { strategy: 'one_for_one' })
-  const withExtra = startedBy('a', async (ctx) => ({ ref: await worker(log, 'a').start(ctx), extra: { port: 1 } }))
+  const withExtra = startedBy('a', async (ctx) => ({
+    ref: await worker(log, 'a').start(ctx),
+    extra: { port: 1 },
+  }))
   assert.equal((await tree.startChild(withExtra)).extra, { port: 1 })
   await tree.terminateChild('a')
   assert.equal((await tree.restartChild('a')).extra, { port: 1 })
@@ -118,7 +139,11 @@ test('OTP-15 a nested supervisor that cannot start names its child, and ends wit
   const log = new Recorder()
   const crashes = gather(t, 'crash')
   const ends: unknown[] = []
-  const inner = supervisorSpec({ name: 'inner', strategy: 'one_for_one', children: [worker(log, 'x', { init: fails })] })
+  const inner = supervisorSpec({
+    name: 'inner',
+    strategy: 'one_for_one',
+    children: [worker(log, 'x', { init: fails })],
+  })
   const watched: ChildSpec = {
     ...inner,
     async start(ctx) {
@@ -127,7 +152,9 @@ test('OTP-15 a nested supervisor that cannot start names its child, and ends wit
     },
   }
   const children = [worker(log, 'a'), watched]
-  const error = await failure(startSupervisor({ name: 'outer', strategy: 'one_for_one', logger: false, children }))
+  const error = await failure(
+    startSupervisor({ name: 'outer', strategy: 'one_for_one', logger: false, children }),
+  )
   assert.equal(error.data, { id: 'inner' })
   assert.equal((error.cause as { data: unknown }).data, { id: 'x' })
   assert.is((error.cause as { cause: unknown }).cause, boom)
@@ -181,7 +208,10 @@ test('OTP-17 an init that takes too long is killed and the start fails with STAR
   const log = new Recorder()
   const clock = createFakeClock()
   const never = new Promise(() => {})
-  const slow = worker(log, 'b', { startTimeout: 200, init: (ctx) => (ctx.own(() => log.note('b is gone')), never) })
+  const slow = worker(log, 'b', {
+    startTimeout: 200,
+    init: (ctx) => (ctx.own(() => log.note('b is gone')), never),
+  })
   const starting = startSupervisor({
     strategy: 'one_for_one',
     logger: false,
@@ -232,7 +262,9 @@ test('a supervisor that is killed while a child starts takes the half-started ch
   const log = new Recorder()
   const never = new Promise(() => {})
   const parts: { ctx?: ActorContext } = {}
-  const stuck = worker(log, 'b', { init: (ctx) => (ctx.own(() => log.note('b is gone')), log.note('init b'), never) })
+  const stuck = worker(log, 'b', {
+    init: (ctx) => (ctx.own(() => log.note('b is gone')), log.note('init b'), never),
+  })
   const first = startedBy('a', (ctx) => ((parts.ctx = ctx), worker(log, 'a').start(ctx)))
   const starting = startSupervisor({ strategy: 'one_for_one', logger: false, children: [first, stuck] })
   assert.equal(await log.next(2), ['start a', 'init b'])

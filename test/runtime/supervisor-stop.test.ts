@@ -30,7 +30,11 @@ test('OTP-21 children stop in reverse order, one at a time, each asked with shut
 test('OTP-22 brutal_kill ends a child at once, without its terminate, and the reason is killed', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')
-  const trapping = { trapExit: true, shutdown: 'brutal_kill' as const, terminate: () => log.note('terminate a') }
+  const trapping = {
+    trapExit: true,
+    shutdown: 'brutal_kill' as const,
+    terminate: () => log.note('terminate a'),
+  }
   const tree = await startTree(t, { strategy, children: [worker(log, 'a', trapping)] })
   const ended = ending(await workerOf(tree, 'a'))
   await tree.stop()
@@ -145,7 +149,11 @@ test('OTP-26 a normal end while stopping is expected of a child that is not perm
 
 test('OTP-28 a supervisor ends with the reason it was told to stop with, its children with shutdown', async (t) => {
   const log = new Recorder()
-  for (const reason of [{ type: 'normal' as const }, shutdownWith('deploy'), { type: 'crash' as const, error: 1 }]) {
+  for (const reason of [
+    { type: 'normal' as const },
+    shutdownWith('deploy'),
+    { type: 'crash' as const, error: 1 },
+  ]) {
     const tree = await startTree(t, { strategy, children: [worker(log, 'a')] })
     const child = ending(await workerOf(tree, 'a'))
     assert.equal(await tree.ref.stop(reason), reason)
@@ -178,14 +186,28 @@ test('OTP-29 exit signals of anybody else do nothing to a supervisor', async (t)
 
 test('OTP-30 the kill of a supervisor ends its children, the trapping ones with their terminate', async (t) => {
   const log = new Recorder()
-  const trapping = { trapExit: true, terminate: (reason: { type: string }) => log.note(`terminate c ${reason.type}`) }
+  const trapping = {
+    trapExit: true,
+    terminate: (reason: { type: string }) => log.note(`terminate c ${reason.type}`),
+  }
   const inner = supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'b')] })
-  const tree = await startTree(t, { strategy, children: [worker(log, 'a'), inner, worker(log, 'c', trapping)] })
+  const tree = await startTree(t, {
+    strategy,
+    children: [worker(log, 'a'), inner, worker(log, 'c', trapping)],
+  })
   const a = ending(await workerOf(tree, 'a'))
   tree.ref.kill()
   assert.is((await a).type, 'killed')
   const seen = await log.next(7)
-  assert.equal(seen.sort(), ['end a', 'end b', 'end c', 'start a', 'start b', 'start c', 'terminate c killed'])
+  assert.equal(seen.sort(), [
+    'end a',
+    'end b',
+    'end c',
+    'start a',
+    'start b',
+    'start c',
+    'terminate c killed',
+  ])
 })
 
 test('OTP-30 a trapping child of a killed supervisor is bounded by its own terminateTimeout', async (t) => {

@@ -8,10 +8,25 @@ import type { RefOf } from '../../runtime/ref.js'
 import type { RootOptions } from '../../runtime/root.js'
 import type { Supervisor } from '../../runtime/supervise.js'
 import type { TaskContext } from '../../runtime/task.js'
-import { startTaskSupervisor, type TaskSupervisor, taskSupervisorSpec } from '../../runtime/task-supervisor.js'
+import {
+  startTaskSupervisor,
+  type TaskSupervisor,
+  taskSupervisorSpec,
+} from '../../runtime/task-supervisor.js'
 import type { TaskSupervisorOptions } from '../../runtime/supervisor-options.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { ending, failure, gate, gather, Recorder, startTree, thrown, turn, worker, type WorkerRef } from './_family.js'
+import {
+  ending,
+  failure,
+  gate,
+  gather,
+  Recorder,
+  startTree,
+  thrown,
+  turn,
+  worker,
+  type WorkerRef,
+} from './_family.js'
 
 const test = suite('tasks')
 const boom = new Error('boom')
@@ -24,7 +39,11 @@ interface Place {
   neighbour: WorkerRef
 }
 
-async function place(t: TestContext, options: TaskSupervisorOptions = {}, root: RootOptions = {}): Promise<Place> {
+async function place(
+  t: TestContext,
+  options: TaskSupervisorOptions = {},
+  root: RootOptions = {},
+): Promise<Place> {
   const log = new Recorder()
   const tree = await startTree(t, { strategy: 'one_for_one', ...root })
   const neighbour = (await tree.startChild(worker(log, 'neighbour'))).ref as WorkerRef
@@ -135,7 +154,10 @@ test('what a cancelled task still does is refused and counted', async (t) => {
   })
   task.cancel()
   go.open()
-  assert.equal(await seen.opened, Array.from({ length: 8 }, () => 'ACTOR_DEAD'))
+  assert.equal(
+    await seen.opened,
+    Array.from({ length: 8 }, () => 'ACTOR_DEAD'),
+  )
   assert.is(await neighbour.call('id'), 'neighbour')
   assert.is((await tree.count()).active, 2)
 })
@@ -175,9 +197,14 @@ function session(log: Recorder, trapExit: boolean) {
   })
 }
 
-async function linked(t: TestContext, trapExit: boolean): Promise<Place & { ref: RefOf<ReturnType<typeof session>> }> {
+async function linked(
+  t: TestContext,
+  trapExit: boolean,
+): Promise<Place & { ref: RefOf<ReturnType<typeof session>> }> {
   const at = await place(t)
-  const { ref } = await at.tree.startChild(childSpec(session(at.log, trapExit), undefined, { restart: 'temporary' }))
+  const { ref } = await at.tree.startChild(
+    childSpec(session(at.log, trapExit), undefined, { restart: 'temporary' }),
+  )
   return { ...at, ref: ref as RefOf<ReturnType<typeof session>> }
 }
 
@@ -202,7 +229,10 @@ test('OTP-78 a task without a link crashes nobody', async (t) => {
 test('a linked task ends with the process it works for, however that ends (differs: also when it ends normally)', async (t) => {
   for (const reason of [normal, shutdown, crash(boom)]) {
     const { tasks, ref } = await linked(t, false)
-    const task = tasks.start((ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', reject)), { link: ref })
+    const task = tasks.start(
+      (ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', reject)),
+      { link: ref },
+    )
     ref.cast('stop', reason)
     const error: unknown = await task.result.catch((error: unknown) => error)
     assert.equal(task.ref.reason, reason.type === 'normal' ? shutdown : reason)
@@ -285,7 +315,9 @@ test('an actor can have a task supervisor of its own, which ends with it', async
     init: async (_: undefined, ctx) => ({ tasks: await startTaskSupervisor(ctx, { name: 'own' }) }),
     call: { run: ({ tasks }) => tasks.start(() => 7).result, tasks: ({ tasks }) => tasks },
   })
-  const ref = (await tree.startChild(childSpec(host, undefined, { restart: 'temporary' }))).ref as RefOf<typeof host>
+  const ref = (await tree.startChild(childSpec(host, undefined, { restart: 'temporary' }))).ref as RefOf<
+    typeof host
+  >
   assert.is(await ref.call('run'), 7)
   const tasks = await ref.call('tasks')
   const task = tasks.start(() => never)

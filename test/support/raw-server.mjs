@@ -49,6 +49,10 @@ const tools = {
     process.stdout.write('this is no JSON\n[]\n{"jsonrpc":"2.0"}\n\xff\n', 'latin1')
     return 'after the junk'
   },
+  flood({ lines }) {
+    const block = '{}\n'.repeat(10_000)
+    for (let i = 0; i < lines; i += 10_000) process.stdout.write(block)
+  },
   badResult(_, id) {
     send({ id, result: { content: 'no array' } })
   },

@@ -1,0 +1,127 @@
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import type { Client } from '../../client/client.js'
+import { clientSpec, findClient, startClient } from '../../client/client-supervisor.js'
+import { ClientError } from '../../client/errors.js'
+import { readClientOptions, type StartClientOptions } from '../../client/options.js'
+import { withClient } from '../../client/with-client.js'
+import { Registry } from '../../runtime/registry.js'
+import type { ClientTransport } from '../../transports/contract.js'
+import { inRoot } from '../support/root.js'
+import { suite } from '../support/suite.js'
+import { raw, rejection, watch } from './_raw.js'
+
+const test = suite('client options')
+
+const transport: ClientTransport = {
+  name: 'none',
+  connect: (events) => ({ send() {}, close: () => events.closed({}) }),
+}
+
+for (const [field, options] of [
+  ['options', undefined],
+  ['options', []],
+  ['transport', {}],
+  ['transport', { transport: 'http://host/' }],
+  ['transport', { transport: { connect() {} } }],
+  ['name', { name: '' }],
+  ['name', { name: 7 }],
+  ['clientInfo.name', { clientInfo: {} }],
+  ['clientInfo.version', { clientInfo: { name: 'x' } }],
+  ['timeout', { timeout: 0 }],
+  ['timeout', { timeout: '5' }],
+  ['handshakeTimeout', { handshakeTimeout: Number.NaN }],
+  ['maxCalls', { maxCalls: 1.5 }],
+  ['backoff', { backoff: 500 }],
+  ['backoff.base', { backoff: { base: -1 } }],
+  ['backoff.random', { backoff: { random: 1 } }],
+  ['max', { backoff: { max: 1 } }],
+  ['intensity', { intensity: -1 }],
+  ['periodMs', { periodMs: 0 }],
+  ['clock', { clock: {} }],
+  ['retries', { retries: 3 }],
+] as const) {
+  test(`a wrong option is refused in the caller: ${field} of ${JSON.stringify(options)}`, () => {
+    const given =
+      Array.isArray(options) || options === undefined
+        ? options
+        : { ...(field === 'transport' ? {} : { transport }), ...options }
+    const error = thrownBy(() => startClient(given as unknown as StartClientOptions))
+    assert.is(error.code, 'BAD_OPTION')
+    assert.equal(error.data, { field, sent: false })
+    assert.match(error.message, `${field}: expected `)
+  })
+}
+
+test('the options of an embedded client are checked when its spec is made, and those of the tree are not its own', () => {
+  assert.is(thrownBy(() => clientSpec({ transport, timeout: -1 })).code, 'BAD_OPTION')
+  assert.is(thrownBy(() => clientSpec({ transport, logger: false } as never)).code, 'BAD_OPTION')
+})
+
+test('a name that another client of the registry has is refused', async (t) => {
+  const registry = new Registry()
+  const client = startClient({ transport, registry, logger: false })
+  t.after(() => client.close())
+  assert.is(thrownBy(() => startClient({ transport, registry, logger: false })).code, 'BAD_OPTION')
+  assert.is((await rejection(findClient(registry, 'nobody'))).code, 'NOPROC')
+  assert.is((await rejection(findClient({} as Registry, 'nobody'))).code, 'BAD_OPTION')
+})
+
+test('a name may be used again when its client is closed', async () => {
+  const registry = new Registry()
+  for (let i = 0; i < 2; i++) {
+    const client = startClient({ transport: raw(), registry, logger: false })
+    await client.ready()
+    await client.close()
+  }
+})
+
+test('wrong arguments of calls reject with BAD_OPTION and name the field, and nothing is sent', async (t) => {
+  const { client, said } = watch(t)
+  await client.ready()
+  const calls: [string, () => Promise<unknown>][] = [
+    ['name', () => client.callTool('')],
+    ['timeout', () => client.ping({ timeout: 0 })],
+    ['signal', () => client.ping({ signal: {} as AbortSignal })],
+    ['onProgress', () => client.ping({ onProgress: 1 as never })],
+    ['retries', () => client.ping({ retries: 1 } as never)],
+    ['method', () => client.request('' as 'custom')],
+    ['method', () => client.request('initialize' as never)],
+    ['params', () => client.request('custom/x', 'text' as never)],
+    ['params', () => client.request('custom/x', [])],
+    ['params', () => client.request('custom/x', { big: 1n })],
+    ['maxPages', () => client.tools({ maxPages: 0 }).next()],
+    ['timeout', () => client.ready(-1)],
+    ['fn', () => withClient({ transport }, 'fn' as never)],
+  ]
+  for (const [field, call] of calls) {
+    const error = await rejection(call())
+    assert.is(error.code, 'BAD_OPTION', field)
+    assert.equal(error.data, { field, sent: false })
+  }
+  assert.is(thrownBy(() => client.onState('fn' as never)).code, 'BAD_OPTION')
+  assert.is(thrownBy(() => client.onNotification('a/b', 'fn' as never)).code, 'BAD_OPTION')
+  await client.ping()
+  assert.equal(said.all, ['got initialize', 'got notifications/initialized', 'got ping'])
+})
+
+test('defaults are filled in, and the version we tell is that of the package', () => {
+  const settings = readClientOptions({ transport })
+  const { version } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
+  assert.equal(settings.clientInfo, { name: 'caduceus', version })
+  assert.equal([settings.timeout, settings.handshakeTimeout, settings.maxCalls], [60_000, 30_000, 10_000])
+  assert.equal([settings.intensity, settings.periodMs], [3, 5_000])
+  const { base, cap, stable } = settings.backoff
+  assert.equal([base, cap, stable], [500, 30_000, 10_000])
+})
+
+function thrownBy(fn: () => Client | unknown): ClientError {
+  try {
+    fn()
+  } catch (error) {
+    if (error instanceof ClientError) return error
+  }
+  throw new Error('expected a ClientError')
+}
+
+test.run()

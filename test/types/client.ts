@@ -1,0 +1,105 @@
+import {
+  type Client,
+  type ClientState,
+  clientSpec,
+  findClient,
+  type Phase,
+  type ServerFacts,
+  startClient,
+  type ToolResult,
+  withClient,
+} from '../../client/index.js'
+import type { JsonObject } from '../../protocol/json.js'
+import type { LoggingLevel } from '../../protocol/types/notifications.js'
+import type { ListToolsResult, Tool } from '../../protocol/types/tools.js'
+import type { ChildSpec } from '../../runtime/child-spec.js'
+import type { Registry } from '../../runtime/registry.js'
+import type { ClientTransport, Link } from '../../transports/contract.js'
+import { http } from '../../transports/http-client.js'
+import { stdio } from '../../transports/stdio-client.js'
+
+type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
+
+function isTrue<_ extends true>(): void {}
+
+export function transportsAndOptionsAreChecked(link: Link): void {
+  startClient({ transport: stdio({ command: 'node', args: ['x.js'], stderr: (line) => line.trim() }) })
+  startClient({
+    transport: http(new URL('http://host/'), { headers: { authorization: 'x' } }),
+    logger: false,
+  })
+  const own: ClientTransport = { name: 'own', connect: () => link }
+  isTrue<Equal<ReturnType<typeof clientSpec>, ChildSpec>>()
+  clientSpec({ transport: own, name: 'a', backoff: { base: 1 } })
+  // @ts-expect-error a client needs a transport
+  startClient({ name: 'x' })
+  // @ts-expect-error the command is missing
+  stdio({ args: [] })
+  // @ts-expect-error no such option
+  http('http://host/', { retries: 1 })
+  // @ts-expect-error what belongs to a tree is not an option of an embedded client
+  clientSpec({ transport: own, logger: false })
+}
+
+export async function callsAreInferred(client: Client): Promise<void> {
+  const result = await client.callTool(
+    'add',
+    { a: 1 },
+    { timeout: 1, onProgress: ({ progress }) => progress.toFixed() },
+  )
+  isTrue<Equal<typeof result, ToolResult>>()
+  isTrue<Equal<typeof result.text, string>>()
+  const page = await client.listTools({ cursor: '' })
+  isTrue<Equal<typeof page, ListToolsResult>>()
+  for await (const tool of client.tools({ maxPages: 3 })) isTrue<Equal<typeof tool, Tool>>()
+  isTrue<Equal<ReturnType<typeof client.ping>, Promise<void>>>()
+  // @ts-expect-error arguments are an object
+  await client.callTool('add', 1)
+  // @ts-expect-error no such option
+  await client.ping({ retries: 3 })
+}
+
+export async function requestsAreInferredFromTheTable(client: Client): Promise<void> {
+  const list = await client.request('tools/list')
+  isTrue<Equal<typeof list, ListToolsResult>>()
+  await client.request('tools/call', { name: 'x' }, { timeout: 1 })
+  const own = await client.request('custom/method', { any: 1 })
+  isTrue<Equal<typeof own, JsonObject>>()
+  // @ts-expect-error the name is missing
+  await client.request('tools/call', {})
+  // @ts-expect-error params cannot be left out
+  await client.request('tools/call')
+  // @ts-expect-error the client does that itself
+  await client.request('initialize', {
+    protocolVersion: '',
+    capabilities: {},
+    clientInfo: { name: '', version: '' },
+  })
+  await client.notify('notifications/cancelled', { requestId: 1 })
+  await client.notify('custom/news', { any: 1 })
+  // @ts-expect-error a notification of servers
+  await client.notify('notifications/message', { level: 'info', data: 1 })
+}
+
+export function notificationsAreInferred(client: Client): void {
+  client.onNotification('notifications/message', (params) =>
+    isTrue<Equal<typeof params.level, LoggingLevel>>(),
+  )
+  client.onNotification('custom/news', (params) => isTrue<Equal<typeof params, JsonObject>>())
+  const off = client.onState((state) => isTrue<Equal<typeof state, ClientState>>())
+  isTrue<Equal<ReturnType<typeof off>, void>>()
+  isTrue<Equal<typeof client.state.phase, Phase>>()
+  isTrue<Equal<typeof client.server, ServerFacts | undefined>>()
+  isTrue<Equal<typeof client.closed, Promise<void>>>()
+  // @ts-expect-error a notification for servers
+  client.onNotification('notifications/initialized', () => {})
+}
+
+export async function handlesAreDisposable(registry: Registry, transport: ClientTransport): Promise<void> {
+  await using client = startClient({ transport })
+  isTrue<Equal<typeof client, Client>>()
+  const found = await findClient(registry, 'name')
+  isTrue<Equal<typeof found, Client>>()
+  const text = await withClient({ transport }, async (one) => (await one.callTool('x')).text)
+  isTrue<Equal<typeof text, string>>()
+}
