@@ -57,7 +57,7 @@ function fitFields({ form }: Lacks, fields: FormSchema['properties']): FormSchem
 
 function fitField(lacking: Lacks['form'], name: string, field: FormField): FormField {
   if (field.type === 'array' && lacking.includes('several_choices')) {
-    throw cannotSay('elicitation/create', `a choice of several (requestedSchema.properties.${name})`)
+    throw cannotSay('elicitation/create', `choice of several (requestedSchema.properties.${name})`)
   }
   const kept = lacking.includes('defaults') && field.type !== 'boolean' ? leaveOut(field, ['default']) : field
   if (!('oneOf' in kept) || !lacking.includes('titled_choice')) return kept

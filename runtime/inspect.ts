@@ -53,7 +53,7 @@ export function formatTree(node: TreeNode): string {
 function nodeOf(process: Process, id: string, restarts: number): TreeNode {
   const actor = process.kind === 'task' ? undefined : (process as Actor)
   const state = actor?.state as
-    | { children?: Iterable<Child>; strategy?: string; window?: RestartWindow }
+    | { strategy?: string; window?: RestartWindow }
     | undefined
   const { clock, strays } = process.tree
   const about = tellAbout(actor?.state)
@@ -74,7 +74,7 @@ function nodeOf(process: Process, id: string, restarts: number): TreeNode {
       : {}),
     ...(process.parent === null && strays > 0 ? { degraded: strays } : {}),
     ...(about === undefined ? {} : { about }),
-    children: childrenOf(process, process.kind === 'supervisor' ? state?.children : undefined),
+    children: childrenOf(process),
   }
 }
 
@@ -89,14 +89,18 @@ function tellAbout(state: unknown): string | undefined {
   }
 }
 
-function childrenOf(process: Process, supervised: Iterable<Child> | undefined): TreeNode[] {
-  const nodes = [...(supervised ?? [])].map((child) =>
-    child.process === null ? vacant(child) : nodeOf(child.process, child.spec.id, child.restarts),
-  )
-  const listed = new Set([...(supervised ?? [])].map((child) => child.process))
-  for (const other of process.links ?? []) {
-    if (other.parent === process && !listed.has(other)) nodes.push(nodeOf(other, other.name, 0))
-  }
+/** Supervised children in start order, then whatever else it started: tasks, and children that are no business of a spec. */
+function childrenOf(process: Process): TreeNode[] {
+  const records = (process.reason === null ? [...(process.slots?.() ?? [])] : []) as Child[]
+  const others = new Set([...(process.links ?? [])].filter((other) => other.parent === process))
+  const nodes = records.map((child) => {
+    // A child that is being started is not in its record yet.
+    const filling = child.process ?? [...others].find((other) => other.slot === child)
+    if (filling === undefined) return vacant(child)
+    others.delete(filling)
+    return nodeOf(filling, child.spec.id, child.restarts)
+  })
+  for (const other of others) nodes.push(nodeOf(other, other.name, 0))
   return nodes
 }
 

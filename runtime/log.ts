@@ -32,15 +32,18 @@ export function logReports({ logger, tree }: LogOptions & { tree: number }): () 
       if (event.tree === tree) fn(event)
     })
   const undo = [
-    of('crash', ({ reason, ...facts }) =>
-      write('error', { ...facts, ...errorFacts(reason) }, `${facts.name} crashed`),
+    // In pino's lines `name` is the logger's.
+    of('crash', ({ reason, name, ...facts }) =>
+      write('error', { actor: name, ...facts, ...errorFacts(reason) }, `${name} crashed`),
     ),
     of('supervisor', ({ reason, ...facts }) => {
       const why = typeof reason === 'string' ? reason : formatReason(reason)
       write('warn', { ...facts, reason: why }, `${facts.child.id}: ${facts.context.replace('_', ' ')}`)
     }),
     of('stray', ({ error, ...facts }) => write('error', { ...facts, err: error }, 'stray error')),
-    of('notice', (facts) => write('warn', facts, facts.notice.replace('_', ' '))),
+    of('notice', ({ name, ...facts }) =>
+      write('warn', { actor: name, ...facts }, `${name}: ${facts.notice.replace('_', ' ')}`),
+    ),
   ]
   // Pino is not loaded, and nothing is formatted, for what its default level would drop.
   if (logger !== undefined) {
@@ -88,5 +91,5 @@ async function loadPino(): Promise<Logger> {
   const stderr = pino.destination({ fd: 2, sync: true })
   // Whoever closed our standard error does not want to read there; nobody else is to suffer for it.
   stderr.on('error', () => {})
-  return pino({ name: 'caduceus', base: null }, stderr) as Logger
+  return pino({ base: { name: 'caduceus' } }, stderr) as Logger
 }

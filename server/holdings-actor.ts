@@ -17,13 +17,28 @@ export interface Holdings {
   readonly restores: RestoreLimit
 }
 
+/** What holdings are started with. */
+export interface HoldingsInput {
+  readonly settings: ServerSettings
+  readonly place: Place
+}
+
+/** Where a server is: outlives even the holdings, so that they come back to the same port. */
+export interface Place {
+  binding: Binding | undefined
+}
+
 /** Owns what must outlive the group: the port, the sessions' store, the tools added at run time. It does nothing else. */
 export const holdingsActor = defineActor({
   name: 'holdings',
   stray: 'report',
-  async init(settings: ServerSettings, ctx: ActorContext): Promise<Holdings & { [describe](): string }> {
+  async init(
+    { settings, place }: HoldingsInput,
+    ctx: ActorContext,
+  ): Promise<Holdings & { [describe](): string }> {
     const { definition, transport, maxSessions, idleTimeout, pageSize } = settings
-    const binding = await transport.bind(ctx)
+    const binding = await transport.bind(ctx, place.binding)
+    place.binding = binding
     const { now } = ctx.clock
     return {
       settings,

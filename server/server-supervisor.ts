@@ -1,10 +1,10 @@
+import type { Actor } from '../runtime/actor.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/child-spec.js'
 import type { ActorContext } from '../runtime/context.js'
 import { dynamicSupervisorSpec } from '../runtime/dynamic-supervisor.js'
 import { RuntimeError } from '../runtime/errors.js'
-import { inspect } from '../runtime/inspect.js'
 import { handled } from '../runtime/promise.js'
-import { ActorRef, type ProcessRef, type RefOf } from '../runtime/ref.js'
+import { ActorRef, type ProcessRef, processOf, type RefOf } from '../runtime/ref.js'
 import { Registry } from '../runtime/registry.js'
 import { startSupervisor, supervisorAt, supervisorSpec } from '../runtime/supervise.js'
 import type { SupervisorOptions } from '../runtime/supervisor-options.js'
@@ -12,7 +12,7 @@ import { taskSupervisorSpec } from '../runtime/task-supervisor.js'
 import { TransportError } from '../transports/errors.js'
 import { baseActor } from './base-actor.js'
 import type { ServerDefinition } from './define-server.js'
-import { type Holdings, holdingsActor } from './holdings-actor.js'
+import { type Holdings, holdingsActor, type Place } from './holdings-actor.js'
 import {
   readServerOptions,
   type ServerOptions,
@@ -41,9 +41,10 @@ async function start(
   const { own, treeWide } = splitServerOptions(options)
   const settings = readServerOptions(definition, own)
   const { registry = new Registry() } = treeWide
+  const place: Place = { binding: undefined }
   try {
-    const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(settings) })
-    return await handleOf(settings, registry, supervisor.ref)
+    const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(settings, place) })
+    return handleOf(settings, place, registry, supervisor.ref)
   } catch (error) {
     throw causeOfFailedStart(error)
   }
@@ -59,23 +60,28 @@ export function serverSpec(
   overrides: ChildOverrides = {},
 ): ChildSpec {
   const settings = readServerOptions(definition, options)
-  const spec = supervisorSpec(serverSupervisor(settings), { id: settings.name, ...overrides })
+  const spec = supervisorSpec(serverSupervisor(settings, { binding: undefined }), {
+    id: settings.name,
+    ...overrides,
+  })
   return {
     ...spec,
     async start(ctx) {
-      const ref = await spec.start(ctx)
+      const place: Place = { binding: undefined }
+      const ref = await supervisorSpec(serverSupervisor(settings, place), overrides).start(ctx)
       if (!(ref instanceof ActorRef)) return ref
-      return { ref, extra: await handleOf(settings, ctx.registry, ref) }
+      return { ref, extra: handleOf(settings, place, ctx.registry, ref) }
     },
   }
 }
 
 /** What outlives the group comes first: when it dies, the group goes with it; when the group dies, it stays. */
-function serverSupervisor(settings: ServerSettings): SupervisorOptions {
+function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOptions {
+  const holdings = childSpec(holdingsActor, { settings, place }, { name: settings.names.holdings })
   return {
     name: `server ${settings.name}`,
     strategy: 'rest_for_one',
-    children: [childSpec(holdingsActor, settings, { name: settings.names.holdings }), groupSpec(settings)],
+    children: [holdings, groupSpec(settings)],
   }
 }
 
@@ -113,11 +119,11 @@ function groupChildren(holdings: Holdings, server: ActorRef): ChildSpec[] {
 
 function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext): Promise<ProcessRef> {
   const { names, drainTimeout } = holdings.settings
-  const { self: group } = ctx
   return holdings.binding.start(ctx, new Sessions(holdings, ctx), {
     name: names.transport,
     drainTimeout,
-    stopping: () => inspect(group).status === 'stopping',
+    // a group that gave up is stopping as well, but comes back
+    stopping: () => (processOf(server) as Actor).phase === 'stopping',
     finished: () =>
       void supervisorAt(server)
         .stop()
@@ -125,10 +131,9 @@ function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext)
   })
 }
 
-async function handleOf(settings: ServerSettings, registry: Registry, ref: ActorRef): Promise<Server> {
+function handleOf(settings: ServerSettings, place: Place, registry: Registry, ref: ActorRef): Server {
   const { name, names } = settings
-  const { binding } = await holdingsAt(settings, registry)
-  return new Server({ name, names, registry, binding, supervisor: supervisorAt(ref) })
+  return new Server({ name, names, registry, place, supervisor: supervisorAt(ref) })
 }
 
 async function holdingsAt({ names }: ServerSettings, registry: Registry): Promise<Holdings> {

@@ -5,10 +5,10 @@ import type { Registry } from '../runtime/registry.js'
 import { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
 import type { Supervisor } from '../runtime/supervise.js'
 import { show } from '../runtime/errors.js'
-import type { Binding } from '../transports/contract.js'
 import type { baseActor } from './base-actor.js'
 import { isTool, type ToolDefinition } from './define-tool.js'
 import { ServerError } from './errors.js'
+import type { Place } from './holdings-actor.js'
 import type { ServerNames } from './names.js'
 import type { SessionInfo, sessionActor } from './session-actor.js'
 
@@ -18,7 +18,7 @@ export interface ServerParts {
   readonly names: ServerNames
   readonly registry: Registry
   readonly supervisor: Supervisor
-  readonly binding: Binding
+  readonly place: Place
 }
 
 /** A running server. It holds names, not processes: it stays good through every restart of the group. */
@@ -35,11 +35,11 @@ export class Server {
 
   /** Where clients reach it; undefined on standard input. */
   get url(): string | undefined {
-    return this.#parts.binding.url
+    return this.#parts.place.binding?.url
   }
 
   get port(): number | undefined {
-    return this.#parts.binding.port
+    return this.#parts.place.binding?.port
   }
 
   /** The supervisor of the server, as a process: to monitor, link or kill it. */

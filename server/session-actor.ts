@@ -1,9 +1,7 @@
 import { acceptsNotification, type Dialect } from '../protocol/dialect.js'
-import { encode } from '../protocol/codec.js'
 import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
 import {
   buildError,
-  buildNotification,
   isNotification,
   isRequest,
   type JsonRpcNotification,
@@ -19,7 +17,6 @@ import { describe } from '../runtime/inspect.js'
 import type { ProcessRef, RefOf } from '../runtime/ref.js'
 import { TaskSupervisor } from '../runtime/task-supervisor.js'
 import type { Outlet, Peer, Response } from '../transports/contract.js'
-import { encodedText } from '../transports/encoded.js'
 import type { SessionFacts } from './context.js'
 import { tooManyRequests } from './errors.js'
 import type { Holdings } from './holdings-actor.js'
@@ -32,6 +29,7 @@ import {
   type SessionRequest,
   startRequest,
 } from './session-request.js'
+import { SessionReaders } from './session-readers.js'
 import { SessionState } from './session-state.js'
 import type { SessionRecord } from './session-store.js'
 
@@ -66,20 +64,14 @@ interface Session extends SessionInput, SessionLink {
   readonly tasks: TaskSupervisor
   readonly requests: Map<RequestId, SessionRequest>
   readonly byTask: Map<ProcessRef, SessionRequest>
-  /** Newest last. */
-  readers: Outlet[]
+  readonly readers: SessionReaders
   phase: SessionPhase
   version: number
-  /** The number of the catalog that the client was told of. */
-  catalog: number
   lastActive: number
   lastSaved: number
   now(): number
   [describe](): string
 }
-
-const maxReaders = 16
-const toolsChanged = withText(buildNotification('notifications/tools/list_changed'))
 
 /**
  * One session: what it keeps, and which requests are in flight. Its handlers are short and run no code of an author; requests run as
@@ -112,14 +104,14 @@ export const sessionActor = defineActor({
       ...session.facts,
       phase: session.phase,
       requests: session.requests.size,
-      readers: session.readers.length,
+      readers: session.readers.size,
       ref: session.self,
     }),
   },
   cast: {
     detach: (session, outlet: Outlet) => {
       session.lastActive = session.now()
-      session.readers = session.readers.filter((other) => other !== outlet)
+      session.readers.detach(outlet)
     },
     changed: (session) => tellChanges(session),
   },
@@ -145,10 +137,9 @@ function open(input: SessionInput, ctx: ActorContext): Session {
     tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
     requests: new Map(),
     byTask: new Map(),
-    readers: [],
+    readers: new SessionReaders(record.catalog),
     phase: restored ? 'ready' : 'initializing',
     version: record.version,
-    catalog: record.catalog,
     lastActive: clock.now(),
     lastSaved: clock.now(),
     now: clock.now,
@@ -175,9 +166,6 @@ function takeRequest(
     return startWork(session, planned, { message, outlet, peer }, ctx)
   } catch (error) {
     if (error instanceof McpError) return buildError(id, toJsonRpcError(error))
-    // the group is being restarted
-    if (error instanceof RuntimeError && error.code === 'NOPROC')
-      return refusal(id, errorCodes.internalError, 'the server is starting again')
     throw error
   }
 }
@@ -214,7 +202,9 @@ function startWork(
     if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
     // the group is being restarted
     session.requests.delete(message.id)
-    request.reply.resolve(refusal(message.id, errorCodes.internalError, 'The server is starting again: try once more'))
+    request.reply.resolve(
+      refusal(message.id, errorCodes.internalError, 'The server is starting again: try once more'),
+    )
   }
   return request.reply
 }
@@ -248,21 +238,17 @@ function cancel({ requests }: Session, id: unknown): void {
 
 function attach(session: Session, outlet: Outlet): void {
   session.lastActive = session.now()
-  session.readers.push(outlet)
-  if (session.readers.length > maxReaders) session.readers.shift()?.end?.()
+  session.readers.attach(outlet)
   tellChanges(session)
 }
 
-/** Once per reader at most, and only if there is news; a client without a reader is told when it has one. */
-function tellChanges(session: Session): void {
-  const { version } = session.holdings.catalog
-  if (session.phase !== 'ready' || session.catalog === version) return
-  if (session.readers.toReversed().some((reader) => reader.send(toolsChanged))) session.catalog = version
+function tellChanges({ phase, readers, holdings }: Session): void {
+  if (phase === 'ready') readers.tellCatalog(holdings.catalog.version)
 }
 
 function expireIfIdle(session: Session, ctx: ActorContext): void {
   const { idleTimeout } = session.holdings.settings
-  const inUse = session.requests.size > 0 || session.readers.length > 0
+  const inUse = session.requests.size > 0 || session.readers.size > 0
   const left = inUse ? idleTimeout : idleTimeout - (session.now() - session.lastActive)
   if (left <= 0) ctx.stop(normal)
   else ctx.sendAfter(left)
@@ -270,26 +256,21 @@ function expireIfIdle(session: Session, ctx: ActorContext): void {
 
 function close(session: Session): void {
   session.phase = nextPhase(session.phase, 'closed')
-  for (const reader of session.readers) reader.end?.()
-  session.readers = []
+  session.readers.end()
 }
 
 function toRecord(session: Session): SessionRecord {
-  const { facts, state, catalog } = session
+  const { facts, state, readers } = session
   session.version += 1
   session.lastSaved = session.now()
   return Object.freeze({
     ...facts,
     version: session.version,
-    catalog,
+    catalog: readers.told,
     state: Object.freeze(state.toRecord()),
   })
 }
 
 function refusal(id: RequestId, code: number, message: string): Response {
   return buildError(id, { code, message })
-}
-
-function withText(message: JsonRpcNotification): JsonRpcNotification {
-  return Object.freeze({ ...message, [encodedText]: encode(message) })
 }

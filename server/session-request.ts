@@ -1,5 +1,6 @@
 import { encode } from '../protocol/codec.js'
 import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
+import type { JsonObject } from '../protocol/json.js'
 import {
   buildError,
   buildResult,
@@ -78,7 +79,10 @@ export function responseAfter(
 
 /** A good answer that carries its JSON text. Throws ProtocolError NOT_SERIALISABLE. */
 export function encodedResult(id: RequestId, result: object, text?: string): EncodedResult {
-  const whole = text === undefined ? encode(buildResult(id, result)) : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
+  const whole =
+    text === undefined
+      ? encode(buildResult(id, result))
+      : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
   return { jsonrpc: '2.0', id, result: result as JsonObject, [encodedText]: whole }
 }
 
@@ -156,7 +160,11 @@ class TaskScope implements RequestScope {
 
   /** Also code that hears of the end through the signal comes too late. */
   #checkOpen(): void {
-    if (!this.#isOpen) throw new RuntimeError('ACTOR_DEAD', `${this.#request.work.name} has ended: what it still does has no effect`)
+    if (!this.#isOpen)
+      throw new RuntimeError(
+        'ACTOR_DEAD',
+        `${this.#request.work.name} has ended: what it still does has no effect`,
+      )
   }
 }
 

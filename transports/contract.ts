@@ -1,4 +1,10 @@
-import type { JsonRpcErrorResponse, JsonRpcRequest, JsonRpcResult, Message, RequestId } from '../protocol/jsonrpc.js'
+import type {
+  JsonRpcErrorResponse,
+  JsonRpcRequest,
+  JsonRpcResult,
+  Message,
+  RequestId,
+} from '../protocol/jsonrpc.js'
 import type { Clock } from '../runtime/clock.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { Owned } from '../runtime/owned.js'
@@ -92,7 +98,10 @@ export interface ServerPort {
    * Opens a session for an `initialize` request and answers it; `sessionId` is undefined when the answer is an error. Rejects with
    * TransportError SESSION_LIMIT when there are too many.
    */
-  open(request: JsonRpcRequest, peer: Peer): Promise<{ readonly sessionId: string | undefined; readonly response: Response }>
+  open(
+    request: JsonRpcRequest,
+    peer: Peer,
+  ): Promise<{ readonly sessionId: string | undefined; readonly response: Response }>
   /**
    * Gives a message to a session. Resolves with the answer to a request, once it is there, and with undefined for a notification or
    * a response, as soon as it is taken. Rejects with TransportError SESSION_NOT_FOUND when the session is unknown or has ended.
@@ -116,9 +125,10 @@ export interface ServerTransport {
   readonly name: string
   /**
    * Takes what must outlive restarts of the listener, such as a port; what is taken is given back through `scope.own`. Rejects
-   * with TransportError LISTEN_FAILED, which fails the start of the server.
+   * with TransportError LISTEN_FAILED, which fails the start of the server. `previous` is what it answered before, if even its owner
+   * had to be started again: the same address is wanted.
    */
-  bind(scope: LinkScope): Promise<Binding>
+  bind(scope: LinkScope, previous?: Binding): Promise<Binding>
 }
 
 /** A port or pipe that is taken: listeners come and go on it, one at a time. */

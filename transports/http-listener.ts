@@ -57,13 +57,16 @@ const defaults = Object.freeze({
  */
 export function serveHttp(options: HttpServeOptions = {}): ServerTransport {
   const settings = readOptions(options)
-  return Object.freeze({ name: 'http', bind: (scope: LinkScope) => bindLazily(settings, scope) })
+  return Object.freeze({
+    name: 'http',
+    bind: (scope: LinkScope, previous?: Binding) => bindLazily(settings, scope, previous),
+  })
 }
 
 /** Imported when a server starts: a program without an HTTP listener never loads node:http. */
-async function bindLazily(settings: HttpSettings, scope: LinkScope): Promise<Binding> {
+async function bindLazily(settings: HttpSettings, scope: LinkScope, previous?: Binding): Promise<Binding> {
   const { bindHttpSocket } = await outside(() => import('./http-socket.js'))
-  return bindHttpSocket(settings, scope)
+  return bindHttpSocket({ ...settings, port: previous?.port ?? settings.port }, scope)
 }
 
 function readOptions(options: HttpServeOptions): HttpSettings {

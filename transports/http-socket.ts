@@ -38,6 +38,8 @@ export class HttpSocket implements Binding {
   readonly #scope: LinkScope
   readonly #clock: Clock
   readonly #waiting = new Set<Waiting>()
+  /** Known from when the port is taken; before that, the one that is wanted. */
+  #port: number
   #take: TakeRequest | null = null
   #timer: unknown = null
 
@@ -45,6 +47,7 @@ export class HttpSocket implements Binding {
     const { headersTimeout, bodyTimeout, idleTimeout } = settings
     const longest = Math.max(headersTimeout, bodyTimeout)
     this.settings = settings
+    this.#port = settings.port
     this.#scope = scope
     // taken now, since the scope refuses everything once its end is being cleaned up
     this.#clock = scope.clock
@@ -60,7 +63,7 @@ export class HttpSocket implements Binding {
   }
 
   get port(): number {
-    return (this.#server.address() as AddressInfo | null)?.port ?? this.settings.port
+    return this.#port
   }
 
   get url(): string {
@@ -78,6 +81,7 @@ export class HttpSocket implements Binding {
       this.#server.once('error', failed)
       this.#server.listen({ port, host }, () => {
         this.#server.off('error', failed)
+        this.#port = (this.#server.address() as AddressInfo).port
         // a connection that could not be accepted ends nothing; the scope reports it
         this.#server.on('error', this.#scope.bind(rethrow))
         resolve()

@@ -25,6 +25,7 @@ test('a handle is there at once, calls made before the connection wait for it, a
 test('initialize names our revision, this library and no capabilities, and initialized comes before any call', async (t) => {
   const { client, said } = watch(t)
   await client.ping()
+  await said.next((line) => line === 'got ping')
   assert.equal(said.all.slice(0, 3), ['got initialize', 'got notifications/initialized', 'got ping'])
 })
 
@@ -132,6 +133,7 @@ test('a call that is aborted before it was sent is never sent', async (t) => {
   assert.equal([error.code, error.data], ['CANCELLED', { sent: false }])
   assert.is((await rejection(client.ping({ signal: AbortSignal.abort() }))).code, 'CANCELLED')
   await client.ping()
+  await said.next((line) => line === 'got ping')
   assert.equal(
     said.all.filter((line) => line.includes('hang') || line.includes('cancelled')),
     [],

@@ -102,6 +102,7 @@ test('wrong arguments of calls reject with BAD_OPTION and name the field, and no
   assert.is(thrownBy(() => client.onState('fn' as never)).code, 'BAD_OPTION')
   assert.is(thrownBy(() => client.onNotification('a/b', 'fn' as never)).code, 'BAD_OPTION')
   await client.ping()
+  await said.next((line) => line === 'got ping')
   assert.equal(said.all, ['got initialize', 'got notifications/initialized', 'got ping'])
 })
 

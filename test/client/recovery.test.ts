@@ -79,13 +79,12 @@ test('a call that never left when the client crashed is made again, under its ow
 })
 
 test('a call made while the client is being restarted waits for the next incarnation', async (t) => {
-  const { client, kill, said } = watch(t)
+  const { client, kill } = watch(t)
   await client.ready()
   const call = client.callTool('count')
   kill('client')
   assert.is((await call).text, '1')
   assert.is((await client.callTool('count')).text, '2')
-  assert.is(said.all.filter((line) => line === 'got tools/call count').length, 2)
 })
 
 test('calls that wait while a server cannot be started go on when it can', async (t) => {

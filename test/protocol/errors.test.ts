@@ -1,5 +1,11 @@
 import * as assert from 'uvu/assert'
-import { errorCodes, McpError, ProtocolError, toJsonRpcError } from '../../protocol/errors.js'
+import {
+  errorCodes,
+  isResourceNotFound,
+  McpError,
+  ProtocolError,
+  toJsonRpcError,
+} from '../../protocol/errors.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol/errors')
@@ -53,6 +59,21 @@ test('nothing of the inside leaks in the answer to any other error', () => {
     new ProtocolError('BAD_RESULT', secret),
   ]) {
     assert.equal(toJsonRpcError(error), { code: -32603, message: 'Internal error' })
+  }
+})
+
+test('a missing resource is understood in the code of any revision (trap 84)', () => {
+  const found: readonly [number, unknown, boolean][] = [
+    [-32002, undefined, true],
+    [-32002, { uri: 'a:b' }, true],
+    [-32602, { uri: 'a:b' }, true],
+    [-32602, undefined, false],
+    [-32602, { uri: 1 }, false],
+    [-32603, { uri: 'a:b' }, false],
+  ]
+  for (const [code, data, expected] of found) {
+    assert.is(isResourceNotFound({ code, message: 'm', data }), expected, `${code} ${JSON.stringify(data)}`)
+    assert.is(isResourceNotFound(new McpError(code, 'm', { data })), expected)
   }
 })
 

@@ -38,12 +38,13 @@ test('a message with nothing to leave out is the very object that was given, in 
   }
   const prompt = { messages: [{ role: 'user' as const, content: { type: 'text' as const, text: 'a' } }] }
   const read = { contents: [{ uri: 'a:b', text: 'c' }] }
+  const uri = { uri: 'a:b' }
   for (const dialect of older) {
     assert.is(fitResult(dialect, 'tools/list', tools), tools)
     assert.is(fitResult(dialect, 'tools/call', called), called)
     assert.is(fitResult(dialect, 'prompts/get', prompt), prompt)
     assert.is(fitResult(dialect, 'resources/read', read), read)
-    assert.is(fitResult(dialect, 'ping', {}).constructor, Object)
+    assert.is(fitParams(dialect, 'resources/read', uri), uri)
   }
 })
 

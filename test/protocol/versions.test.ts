@@ -1,15 +1,20 @@
 import * as assert from 'uvu/assert'
-import { acceptsNotification, acceptsRequest } from '../../protocol/dialect.js'
+import { acceptsNotification, acceptsRequest, type Dialect } from '../../protocol/dialect.js'
+import { dialect20241105 } from '../../protocol/dialects/2024-11-05.js'
+import { dialect20250326 } from '../../protocol/dialects/2025-03-26.js'
+import { dialect20250618 } from '../../protocol/dialects/2025-06-18.js'
 import { dialect20251125 } from '../../protocol/dialects/2025-11-25.js'
-import { ProtocolError } from '../../protocol/errors.js'
+import { errorCodes, ProtocolError } from '../../protocol/errors.js'
 import { methods, notifications, type Side } from '../../protocol/methods.js'
 import {
   acceptRevision,
+  allHandshakeDialects,
   dialectOf,
   handshakeDialects,
   isSupported,
   latestHandshake,
   negotiate,
+  revisionWithoutHeader,
 } from '../../protocol/versions.js'
 import { suite } from '../support/suite.js'
 
@@ -26,9 +31,21 @@ test('a revision we speak is answered with itself, any other with our newest (tr
 })
 
 test('the dialects stand newest first', () => {
-  const revisions = handshakeDialects.map(({ revision }) => revision)
-  assert.equal(revisions, [...revisions].sort().reverse())
-  assert.is(handshakeDialects[0], latestHandshake)
+  for (const dialects of [handshakeDialects, allHandshakeDialects]) {
+    const revisions = dialects.map(({ revision }) => revision)
+    assert.equal(revisions, [...revisions].sort().reverse())
+    assert.is(dialects[0], latestHandshake)
+  }
+})
+
+test('a revision that is known but not negotiated is offered by nobody', () => {
+  const known = allHandshakeDialects.filter((dialect) => !handshakeDialects.includes(dialect))
+  for (const dialect of known) {
+    assert.is(dialectOf(dialect.revision), dialect)
+    assert.is(isSupported(dialect.revision), false)
+    assert.is(negotiate(dialect.revision), latestHandshake)
+    assert.throws(() => acceptRevision(dialect.revision))
+  }
 })
 
 test('a client refuses an answer in a revision it does not speak (trap 2)', () => {
@@ -53,7 +70,7 @@ test('a dialect lets through what the revision has, in its direction only', () =
 })
 
 test('no dialect sends a method against its direction in the table', () => {
-  for (const dialect of handshakeDialects) {
+  for (const dialect of allHandshakeDialects) {
     for (const side of sides) {
       const rows = [
         ...dialect.requests[side].map((name) => methods[name]),
@@ -64,12 +81,81 @@ test('no dialect sends a method against its direction in the table', () => {
   }
 })
 
-test('every method of the tables is in some dialect', () => {
-  const listed = handshakeDialects.flatMap(({ requests, notifications }) =>
-    sides.flatMap((side): string[] => [...requests[side], ...notifications[side]]),
-  )
-  for (const name of [...Object.keys(methods), ...Object.keys(notifications)])
+test('the newest dialect has every method and notification of the tables', () => {
+  const { requests, notifications: told } = latestHandshake
+  const listed = sides.flatMap((side): string[] => [...requests[side], ...told[side]])
+  for (const name of [...Object.keys(methods), ...Object.keys(notifications)]) {
     assert.ok(listed.includes(name), name)
+  }
+})
+
+const sinceJune = [dialect20250618, dialect20251125]
+const only = [dialect20251125]
+const came: readonly [Side, string, readonly Dialect[]][] = [
+  ['client', 'elicitation/create', sinceJune],
+  ['client', 'notifications/elicitation/complete', only],
+]
+
+for (const [side, name, having] of came) {
+  test(`a ${side} knows ${name} in ${having.map(({ revision }) => revision).join(', ')} only`, () => {
+    for (const dialect of allHandshakeDialects) {
+      const known = acceptsRequest(dialect, side, name) || acceptsNotification(dialect, side, name)
+      assert.is(known, having.includes(dialect), dialect.revision)
+    }
+  })
+}
+
+test('all else is in every revision, in the same direction', () => {
+  const later = came.map(([, name]) => name)
+  for (const { requests, notifications: told } of allHandshakeDialects) {
+    for (const side of sides) {
+      const all: readonly string[] = [
+        ...latestHandshake.requests[side],
+        ...latestHandshake.notifications[side],
+      ]
+      const here: readonly string[] = [...requests[side], ...told[side]]
+      assert.equal(
+        here.filter((name) => !later.includes(name)),
+        all.filter((name) => !later.includes(name)),
+      )
+    }
+  }
+})
+
+test('an unknown notification is taken by nobody (trap 23)', () => {
+  for (const dialect of allHandshakeDialects) {
+    for (const side of sides) {
+      for (const name of ['notifications/invented', 'constructor', 'notifications/tasks/status', '']) {
+        assert.is(acceptsNotification(dialect, side, name), false)
+      }
+    }
+  }
+})
+
+const facts: readonly [Dialect, Partial<Dialect>][] = [
+  [dialect20241105, { batches: false, versionHeader: false, primedStreams: false }],
+  [dialect20250326, { batches: true, versionHeader: false, primedStreams: false }],
+  [dialect20250618, { batches: false, versionHeader: true, primedStreams: false }],
+  [dialect20251125, { batches: false, versionHeader: true, primedStreams: true }],
+]
+
+for (const [dialect, expected] of facts) {
+  test(`${dialect.revision} has ${JSON.stringify(expected)}`, () => {
+    for (const [name, value] of Object.entries(expected)) assert.is(Reflect.get(dialect, name), value, name)
+  })
+}
+
+test('the error codes of a revision are its own', () => {
+  for (const { revision, errors } of allHandshakeDialects) {
+    assert.is(errors.resourceNotFound, -32002)
+    const known = revision === '2025-11-25'
+    assert.is(errors.urlElicitationRequired, known ? -32042 : errorCodes.invalidRequest)
+  }
+})
+
+test('without a version header and a session, 2025-03-26 is spoken (trap 46)', () => {
+  assert.is(revisionWithoutHeader, '2025-03-26')
+  assert.is(dialectOf(revisionWithoutHeader)?.versionHeader, false)
 })
 
 test.run()

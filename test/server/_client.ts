@@ -6,8 +6,17 @@ export type Wire = {
   readonly id?: number | string
   readonly method?: string
   readonly params?: Record<string, unknown>
-  readonly result?: { readonly content?: readonly { readonly text: string }[]; readonly isError?: boolean; [key: string]: unknown }
-  readonly error?: { readonly code: number; readonly message: string; readonly data?: Record<string, unknown> }
+  readonly result?: {
+    readonly content?: readonly { readonly text: string }[]
+    readonly isError?: boolean
+    readonly tools?: readonly { readonly name: string }[]
+    [key: string]: unknown
+  }
+  readonly error?: {
+    readonly code: number
+    readonly message: string
+    readonly data?: Record<string, unknown>
+  }
 }
 
 /** One HTTP answer, read to its end. */
@@ -48,7 +57,11 @@ export class RawClient {
   }
 
   /** Sends bytes as they are and reads the answer to its end. */
-  send(method: string, body: string | Buffer | undefined, headers: Record<string, string> = {}): Promise<Answer> {
+  send(
+    method: string,
+    body: string | Buffer | undefined,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
     return new Promise((resolve, reject) => {
       const sent = request(this.url, { method, agent: this.#agent, headers }, (response) => {
         const chunks: Buffer[] = []
@@ -70,7 +83,9 @@ export class RawClient {
     return {
       accept: both,
       'content-type': 'application/json',
-      ...(this.sessionId === undefined ? {} : { 'mcp-session-id': this.sessionId, 'mcp-protocol-version': '2025-11-25' }),
+      ...(this.sessionId === undefined
+        ? {}
+        : { 'mcp-session-id': this.sessionId, 'mcp-protocol-version': '2025-11-25' }),
     }
   }
 
@@ -103,6 +118,12 @@ export class RawClient {
     return String(result?.content?.[0]?.text)
   }
 
+  /** The names on the first page of the list, or on the one at `cursor`. */
+  async list(cursor?: unknown): Promise<string[]> {
+    const { result } = await this.ask('tools/list', cursor === undefined ? undefined : { cursor })
+    return (result?.tools ?? []).map(({ name }) => name)
+  }
+
   tell(method: string, params?: object): Promise<Answer> {
     return this.post({ jsonrpc: '2.0', method, ...(params && { params }) })
   }
@@ -111,7 +132,9 @@ export class RawClient {
   listen(headers: Record<string, string> = {}): Promise<Stream> {
     return new Promise((resolve, reject) => {
       const all = { ...this.headers(), accept: 'text/event-stream', ...headers }
-      const sent = request(this.url, { method: 'GET', headers: all, agent: false }, (response) => resolve(toStream(response)))
+      const sent = request(this.url, { method: 'GET', headers: all, agent: false }, (response) =>
+        resolve(toStream(response)),
+      )
       sent.on('error', reject)
       sent.end()
     })

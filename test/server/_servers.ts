@@ -27,7 +27,10 @@ export const echo = defineTool({
 export async function startTestServer(
   t: Pick<TestContext, 'after'>,
   tools: readonly ToolDefinition[],
-  { http = {}, ...options }: Partial<ServerOptions> & TreeWideOptions & { readonly http?: HttpServeOptions } = {},
+  {
+    http = {},
+    ...options
+  }: Partial<ServerOptions> & TreeWideOptions & { readonly http?: HttpServeOptions } = {},
 ): Promise<Server> {
   const definition = defineServer({ name: 'test', version: '1.0.0', instructions: 'Be kind.', tools })
   const server = await startServer(definition, { transport: serveHttp(http), logger: false, ...options })

@@ -21,7 +21,7 @@ const crashes = {
   'throws at once': () => {
     throw new Error('stray secret')
   },
-  'rejects': async () => {
+  rejects: async () => {
     throw new Error('stray secret')
   },
   'rejects with nothing': () => Promise.reject(undefined),
@@ -54,16 +54,29 @@ for (const [how, run] of Object.entries(crashes)) {
   test(`a tool that ${how} fails that call with -32603 and a report, and nothing else`, async (t) => {
     if (/leaves|timer|nextTick|listener/.test(how)) t.expectStray(1)
     const server = await startTestServer(t, [count, defineTool({ name: 'crash', run })])
-    const [a, b] = await Promise.all([new RawClient(t, server.url).open('a'), new RawClient(t, server.url).open('b')])
+    const [a, b] = await Promise.all([
+      new RawClient(t, server.url).open('a'),
+      new RawClient(t, server.url).open('b'),
+    ])
     await a.text('count')
     await b.text('count')
-    const processes = ['base', 'tasks', 'transport', 'sessions', `session ${a.sessionId}`].map((name) => server.registry.whereis(`test/${name}`))
+    const processes = ['base', 'tasks', 'transport', 'sessions', `session ${a.sessionId}`].map((name) =>
+      server.registry.whereis(`test/${name}`),
+    )
     const crashed = nextCrash(t)
     const answer = await a.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'crash' } })
     assert.is(answer.status, 200)
     const { tree, id } = await crashed
     assert.equal(answer.messages, [
-      { jsonrpc: '2.0', id: 1, error: { code: -32603, message: `Internal error (report ${tree}.${id})`, data: { report: `${tree}.${id}` } } },
+      {
+        jsonrpc: '2.0',
+        id: 1,
+        error: {
+          code: -32603,
+          message: `Internal error (report ${tree}.${id})`,
+          data: { report: `${tree}.${id}` },
+        },
+      },
     ])
     assert.equal([await a.text('count'), await b.text('count')], ['2', '2'])
     assert.ok(processes.every((process) => process?.alive))
@@ -101,12 +114,22 @@ test('an error that strays after the answer is only reported', async (t) => {
 test('ToolError is for the model, McpError for the client', async (t) => {
   const tools = [
     defineTool({ name: 'tool', run: () => Promise.reject(new ToolError('No such file: a.txt')) }),
-    defineTool({ name: 'protocol', run: () => Promise.reject(new McpError(-32042, 'Please sign in', { data: { url: 'https://x' } })) }),
+    defineTool({
+      name: 'protocol',
+      run: () => Promise.reject(new McpError(-32042, 'Please sign in', { data: { url: 'https://x' } })),
+    }),
   ]
   const server = await startTestServer(t, tools)
   const client = await new RawClient(t, server.url).open()
-  assert.equal((await client.call('tool')).result, { content: [{ type: 'text', text: 'No such file: a.txt' }], isError: true })
-  assert.equal((await client.call('protocol')).error, { code: -32042, message: 'Please sign in', data: { url: 'https://x' } })
+  assert.equal((await client.call('tool')).result, {
+    content: [{ type: 'text', text: 'No such file: a.txt' }],
+    isError: true,
+  })
+  assert.equal((await client.call('protocol')).error, {
+    code: -32042,
+    message: 'Please sign in',
+    data: { url: 'https://x' },
+  })
 })
 
 test('a tool that never settles is stopped at its timeout, told so, and answered for the model', async (t) => {
@@ -124,7 +147,10 @@ test('a tool that never settles is stopped at its timeout, told so, and answered
   const server = await startTestServer(t, [slow])
   const client = await new RawClient(t, server.url).open()
   const { result } = await client.call('slow')
-  assert.equal(result, { content: [{ type: 'text', text: 'The tool slow took longer than 30 ms and was stopped.' }], isError: true })
+  assert.equal(result, {
+    content: [{ type: 'text', text: 'The tool slow took longer than 30 ms and was stopped.' }],
+    isError: true,
+  })
   assert.ok(aborted)
 })
 
@@ -160,7 +186,17 @@ test('a store that throws costs the request it was asked for', async (t) => {
   const client = await new RawClient(t, server.url).open()
   broken = true
   assert.is((await client.call('count')).error?.code, -32603)
-  assert.is((await new RawClient(t, server.url).post({ jsonrpc: '2.0', id: 1, method: 'initialize', params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } } })).status, 500)
+  assert.is(
+    (
+      await new RawClient(t, server.url).post({
+        jsonrpc: '2.0',
+        id: 1,
+        method: 'initialize',
+        params: { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+      })
+    ).status,
+    500,
+  )
   broken = false
   assert.is(await client.text('count'), '2')
 })

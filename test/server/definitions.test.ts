@@ -20,16 +20,39 @@ const badTools: [object | null, string, RegExp][] = [
   [{ name: 'x', run, handler: run }, 'handler', /^tool "x": handler: expected a field among name, title/],
   [{ name: 'x', run, description: 1 }, 'description', /^tool "x": description: expected a string, got 1$/],
   [{ name: 'x', run, timeout: 0 }, 'timeout', /^tool "x": timeout: expected milliseconds above 0, got 0$/],
-  [{ name: 'x', run, annotations: { readOnly: true } }, 'annotations.readOnly', /expected a hint among title, readOnlyHint/],
-  [{ name: 'x', run, annotations: { readOnlyHint: 'yes' } }, 'annotations.readOnlyHint', /expected true or false, got "yes"$/],
-  [{ name: 'x', run, input: { type: 'string' } }, 'input', /^tool "x": input: expected a schema of an object/],
-  [{ name: 'x', run, input: { type: 'object', properties: { a: { $ref: 'https://evil.example/a.json' } } } }, 'input', /^tool "x": input: /],
-  [{ name: 'x', run, input: { '~standard': { version: 1, vendor: 'old', validate: run } } }, 'input', /^tool "x": input: expected ~standard.jsonSchema/],
+  [
+    { name: 'x', run, annotations: { readOnly: true } },
+    'annotations.readOnly',
+    /expected a hint among title, readOnlyHint/,
+  ],
+  [
+    { name: 'x', run, annotations: { readOnlyHint: 'yes' } },
+    'annotations.readOnlyHint',
+    /expected true or false, got "yes"$/,
+  ],
+  [
+    { name: 'x', run, input: { type: 'string' } },
+    'input',
+    /^tool "x": input: expected a schema of an object/,
+  ],
+  [
+    { name: 'x', run, input: { type: 'object', properties: { a: { $ref: 'https://evil.example/a.json' } } } },
+    'input',
+    /^tool "x": input: /,
+  ],
+  [
+    { name: 'x', run, input: { '~standard': { version: 1, vendor: 'old', validate: run } } },
+    'input',
+    /^tool "x": input: expected ~standard.jsonSchema/,
+  ],
 ]
 
 for (const [options, field, message] of badTools) {
   test(`a tool is refused at definition for its ${field}: ${message.source}`, () => {
-    assert.throws(() => defineTool(options as never), (error: ServerError) => isBadDefinition(error, field, message))
+    assert.throws(
+      () => defineTool(options as never),
+      (error: ServerError) => isBadDefinition(error, field, message),
+    )
   })
 }
 
@@ -38,15 +61,30 @@ const badServers: [object | null, string, RegExp][] = [
   [{ version: '1' }, 'name', /^server: name: expected a non-empty string, got undefined$/],
   [{ name: 's' }, 'version', /^server "s": version: expected a non-empty string, got undefined$/],
   [{ name: 's', version: '1', tool: [] }, 'tool', /^server "s": tool: expected a field among name, version/],
-  [{ name: 's', version: '1', instructions: 5 }, 'instructions', /^server "s": instructions: expected a string, got 5$/],
+  [
+    { name: 's', version: '1', instructions: 5 },
+    'instructions',
+    /^server "s": instructions: expected a string, got 5$/,
+  ],
   [{ name: 's', version: '1', tools: {} }, 'tools', /^server "s": tools: expected an array of tools/],
-  [{ name: 's', version: '1', tools: [count, { name: 'raw', run }] }, 'tools[1]', /^server "s": tools\[1\]: expected what defineTool returns/],
-  [{ name: 's', version: '1', tools: [count, count] }, 'tools[1]', /^server "s": tools\[1\]: expected a name that no other tool has, got "count"$/],
+  [
+    { name: 's', version: '1', tools: [count, { name: 'raw', run }] },
+    'tools[1]',
+    /^server "s": tools\[1\]: expected what defineTool returns/,
+  ],
+  [
+    { name: 's', version: '1', tools: [count, count] },
+    'tools[1]',
+    /^server "s": tools\[1\]: expected a name that no other tool has, got "count"$/,
+  ],
 ]
 
 for (const [options, field, message] of badServers) {
   test(`a server is refused at definition for its ${field}: ${message.source}`, () => {
-    assert.throws(() => defineServer(options as never), (error: ServerError) => isBadDefinition(error, field, message))
+    assert.throws(
+      () => defineServer(options as never),
+      (error: ServerError) => isBadDefinition(error, field, message),
+    )
   })
 }
 
@@ -56,18 +94,38 @@ test('definitions are frozen data, and what they were made from may change', () 
   const server = defineServer({ name: 's', version: '1', tools })
   input.properties.a.type = 'number'
   tools.pop()
-  assert.ok([server, server.info, server.tools, server.tools[0], server.tools[0]?.schema.jsonSchema].every(Object.isFrozen))
+  assert.ok(
+    [server, server.info, server.tools, server.tools[0], server.tools[0]?.schema.jsonSchema].every(
+      Object.isFrozen,
+    ),
+  )
   assert.equal(server.tools[0]?.schema.jsonSchema, { type: 'object', properties: { a: { type: 'string' } } })
 })
 
 const badOptions: [object, string, RegExp][] = [
   [{}, 'transport', /^transport: expected what serveHttp\(\) or serveStdio\(\) returns, got undefined$/],
   [{ transport: serveHttp(), port: 3000 }, 'port', /^port: expected an option among transport, name/],
-  [{ transport: serveHttp(), maxSessions: 0 }, 'maxSessions', /^maxSessions: expected a number above 0, got 0$/],
-  [{ transport: serveHttp(), drainTimeout: -1 }, 'drainTimeout', /^drainTimeout: expected a number of 0 or more, got -1$/],
-  [{ transport: serveHttp(), idleTimeout: Number.NaN }, 'idleTimeout', /^idleTimeout: expected a number above 0, got NaN$/],
+  [
+    { transport: serveHttp(), maxSessions: 0 },
+    'maxSessions',
+    /^maxSessions: expected a number above 0, got 0$/,
+  ],
+  [
+    { transport: serveHttp(), drainTimeout: -1 },
+    'drainTimeout',
+    /^drainTimeout: expected a number of 0 or more, got -1$/,
+  ],
+  [
+    { transport: serveHttp(), idleTimeout: Number.NaN },
+    'idleTimeout',
+    /^idleTimeout: expected a number above 0, got NaN$/,
+  ],
   [{ transport: serveHttp(), store: {} }, 'store', /^store: expected an object with load, save and delete/],
-  [{ transport: serveHttp(), exposeErrors: 'yes' }, 'exposeErrors', /^exposeErrors: expected true or false, got "yes"$/],
+  [
+    { transport: serveHttp(), exposeErrors: 'yes' },
+    'exposeErrors',
+    /^exposeErrors: expected true or false, got "yes"$/,
+  ],
   [{ transport: serveHttp(), name: '' }, 'name', /^name: expected a non-empty string, got ""$/],
 ]
 
@@ -83,7 +141,9 @@ for (const [options, field, message] of badOptions) {
 }
 
 test('only what defineServer returns can be started', async () => {
-  const error = await startServer({ name: 's' } as never, { transport: serveHttp() }).catch((reason) => reason)
+  const error = await startServer({ name: 's' } as never, { transport: serveHttp() }).catch(
+    (reason) => reason,
+  )
   assert.equal([error.code, error.data.field], ['BAD_DEFINITION', 'definition'])
 })
 
@@ -108,26 +168,52 @@ test('a tool may return text, blocks, a whole result or nothing, and nothing els
   assert.equal(toToolResult('x', undefined), { content: [] })
   const whole = { content: [block], structuredContent: { a: 1 }, isError: true, _meta: { b: 2 } }
   assert.equal(toToolResult('x', whole), whole)
-  for (const bad of [null, 1, true, {}, { text: 'hi' }, ['hi'], [{}], { content: 'hi' }, { content: [block], isError: 'yes' }]) {
-    assert.throws(() => toToolResult('x', bad), (error: ServerError) => error.code === 'BAD_RESULT' && /^tool "x" returned no result: /.test(error.message))
+  for (const bad of [
+    null,
+    1,
+    true,
+    {},
+    { text: 'hi' },
+    ['hi'],
+    [{}],
+    { content: 'hi' },
+    { content: [block], isError: 'yes' },
+  ]) {
+    assert.throws(
+      () => toToolResult('x', bad),
+      (error: ServerError) =>
+        error.code === 'BAD_RESULT' && /^tool "x" returned no result: /.test(error.message),
+    )
   }
 })
 
 test('json writes a value out, or says that it cannot', () => {
   assert.equal(json({ a: [1] }), { type: 'text', text: '{\n  "a": [\n    1\n  ]\n}' })
-  for (const bad of [undefined, 1n, () => 1]) assert.throws(() => json(bad), (error: ServerError) => error.code === 'BAD_RESULT')
+  for (const bad of [undefined, 1n, () => 1])
+    assert.throws(
+      () => json(bad),
+      (error: ServerError) => error.code === 'BAD_RESULT',
+    )
 })
 
 test('a ToolError is of the family', () => {
   const cause = new Error('ENOENT')
   const error = new ToolError('No such file', { cause })
   assert.instance(error, ServerError)
-  assert.equal([error.name, error.code, error.message, error.cause], ['ToolError', 'TOOL_FAILED', 'No such file', cause])
+  assert.equal(
+    [error.name, error.code, error.message, error.cause],
+    ['ToolError', 'TOOL_FAILED', 'No such file', cause],
+  )
 })
 
 function isBadDefinition(error: ServerError, field: string, message: RegExp): boolean {
   const { code, data } = error
-  return error instanceof ServerError && code === 'BAD_DEFINITION' && (data as { field: string }).field === field && message.test(error.message)
+  return (
+    error instanceof ServerError &&
+    code === 'BAD_DEFINITION' &&
+    (data as { field: string }).field === field &&
+    message.test(error.message)
+  )
 }
 
 test.run()

@@ -25,17 +25,28 @@ test('the official client lists and calls tools, sees progress and list changes,
   const server = await startTestServer(t, [count, steps, slow])
   const { client, transport } = await connectOfficial(t, String(server.url))
   assert.equal(client.getServerVersion(), { name: 'test', version: '1.0.0' })
-  assert.equal((await client.listTools()).tools.map(({ name }) => name), ['count', 'steps', 'slow'])
-  assert.equal((await client.callTool({ name: 'count', arguments: { by: 2 } })).content, [{ type: 'text', text: '2' }])
+  assert.equal(
+    (await client.listTools()).tools.map(({ name }) => name),
+    ['count', 'steps', 'slow'],
+  )
+  assert.equal((await client.callTool({ name: 'count', arguments: { by: 2 } })).content, [
+    { type: 'text', text: '2' },
+  ])
   const progress: number[] = []
-  await client.callTool({ name: 'steps' }, undefined, { onprogress: (news) => progress.push(news.progress) })
+  await client.callTool({ name: 'steps' }, undefined, {
+    onprogress: (news: { progress: number }) => progress.push(news.progress),
+  })
   assert.equal(progress, [1, 2])
   const changed = new Promise<void>((resolve) => client.onListChanged(resolve))
   await server.addTool(echo)
   await changed
-  assert.equal((await client.callTool({ name: 'echo', arguments: { text: 'hi' } })).content, [{ type: 'text', text: 'hi' }])
+  assert.equal((await client.callTool({ name: 'echo', arguments: { text: 'hi' } })).content, [
+    { type: 'text', text: 'hi' },
+  ])
   const controller = new AbortController()
-  const cancelled = client.callTool({ name: 'slow' }, undefined, { signal: controller.signal }).catch(() => 'cancelled')
+  const cancelled = client
+    .callTool({ name: 'slow' }, undefined, { signal: controller.signal })
+    .catch(() => 'cancelled')
   setImmediate(() => controller.abort())
   assert.is(await cancelled, 'cancelled')
   await aborted.promise
@@ -66,7 +77,8 @@ async function connectOfficial(t: TestContext, url: string) {
   const { StreamableHTTPClientTransport } = await import(`${place}/streamableHttp.js`)
   const { ToolListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js' as string)
   const client = new Client({ name: 'official', version: '1' })
-  client.onListChanged = (fn: () => void) => client.setNotificationHandler(ToolListChangedNotificationSchema, fn)
+  client.onListChanged = (fn: () => void) =>
+    client.setNotificationHandler(ToolListChangedNotificationSchema, fn)
   const transport = new StreamableHTTPClientTransport(new URL(url))
   await client.connect(transport)
   t.after(() => client.close())

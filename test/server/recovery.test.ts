@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
 import { defineTool } from '../../server/define-tool.js'
+import type { sessionActor } from '../../server/session-actor.js'
+import type { RefOf } from '../../runtime/ref.js'
 import type { Server } from '../../server/server.js'
 import { suite } from '../support/suite.js'
 import { RawClient } from './_client.js'
@@ -35,34 +37,45 @@ function withResolvers(): { promise: Promise<void>; resolve(): void } {
 async function killAndWait(server: Server, name: string): Promise<void> {
   const ref = server.registry.whereis(name)
   if (ref === undefined) throw new Error(`nobody is called ${name}`)
+  const gone = new Promise((resolve) => server.registry.whereis('test/transport')?.onExit(resolve))
   ref.kill()
+  await gone
   await server.registry.whenUp('test/transport')
-  assert.not.ok(ref.alive)
 }
 
 for (const name of killable) {
   test(`sessions go on with their counters on the same port after ${name} was killed`, async (t) => {
     const server = await startTestServer(t, [count])
     const { port } = server
-    const clients = await Promise.all(['a', 'b', 'c'].map((client) => new RawClient(t, server.url).open(client)))
+    const clients = await Promise.all(
+      ['a', 'b', 'c'].map((client) => new RawClient(t, server.url).open(client)),
+    )
     for (const client of clients) await client.text('count', { by: 5 })
     server.registry.whereis(name)?.kill()
     assert.equal(await Promise.all(clients.map((client) => client.text('count'))), ['6', '6', '6'])
     assert.is(server.port, port)
     const restored = await server.sessions()
-    assert.equal(restored.map(({ client, revision, phase, capabilities }) => ({ client, revision, phase, capabilities })).sort((a, b) => (a.client.name < b.client.name ? -1 : 1)), ['a', 'b', 'c'].map((client) => ({
-      client: { name: client, version: '1' },
-      revision: '2025-11-25',
-      phase: 'ready',
-      capabilities: { roots: {} },
-    })))
+    assert.equal(
+      restored
+        .map(({ client, revision, phase, capabilities }) => ({ client, revision, phase, capabilities }))
+        .sort((a, b) => (a.client.name < b.client.name ? -1 : 1)),
+      ['a', 'b', 'c'].map((client) => ({
+        client: { name: client, version: '1' },
+        revision: '2025-11-25',
+        phase: 'ready',
+        capabilities: { roots: {} },
+      })),
+    )
   })
 }
 
 test('the crash of one session restarts neither the group nor another session, and it comes back itself', async (t) => {
   const { tool, entered } = makeGate()
   const server = await startTestServer(t, [count, tool])
-  const [a, b] = await Promise.all([new RawClient(t, server.url).open('a'), new RawClient(t, server.url).open('b')])
+  const [a, b] = await Promise.all([
+    new RawClient(t, server.url).open('a'),
+    new RawClient(t, server.url).open('b'),
+  ])
   await a.text('count')
   await b.text('count')
   const transport = server.registry.whereis('test/transport')
@@ -113,7 +126,10 @@ test('a call in flight while the group dies gets an error, in its stream if it h
   server.registry.whereis('test/base')?.kill()
   const { status, messages } = await answer
   assert.is(status, 200)
-  assert.equal(messages.map(({ method, id, error }) => method ?? [id, error?.code]), ['notifications/progress', [7, -32603]])
+  assert.equal(
+    messages.map(({ method, id, error }) => method ?? [id, error?.code]),
+    ['notifications/progress', [7, -32603]],
+  )
 })
 
 test('a call in flight without a stream is answered 503 and may be tried once more', async (t) => {
@@ -157,6 +173,43 @@ test('tools added at run time stay through a restart of the group', async (t) =>
   await server.addTool(echo)
   await killAndWait(server, 'test/base')
   assert.is(await client.text('echo', { text: 'still here' }), 'still here')
+})
+
+test('a group that gives up is started again by the server, still on the same port', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open()
+  for (const expected of ['1', '2', '3', '4', '5', '6']) {
+    assert.is(await client.text('count'), expected)
+    await killAndWait(server, 'test/base')
+  }
+  assert.is(server.registry.state('test/group').state, 'up')
+  assert.is(await client.text('count'), '7')
+})
+
+test('holdings that die lose the sessions, but come back to the same port', async (t) => {
+  const server = await startTestServer(t, [count])
+  const { url } = server
+  const client = await new RawClient(t, url).open()
+  await client.text('count')
+  await killAndWait(server, 'test/holdings')
+  assert.is(server.url, url)
+  const again = new RawClient(t, url) // connections are cut with the port
+  again.sessionId = client.sessionId
+  assert.is((await again.tell('notifications/initialized')).status, 404)
+  assert.is(await (await new RawClient(t, url).open()).text('count'), '1')
+})
+
+test('a request that finds no task supervisor is answered all the same', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open()
+  const [session] = await server.sessions()
+  const ref = session?.ref as RefOf<typeof sessionActor>
+  server.registry.whereis('test/tasks')?.kill()
+  const message = { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'count' } } as const
+  const peer = { transport: 'test', headers: {}, remoteAddress: undefined }
+  const answer = await ref.call('deliver', { message, peer, outlet: { send: () => false } })
+  assert.is(answer && 'error' in answer ? answer.error.code : undefined, -32603)
+  assert.is(await client.text('count'), '1')
 })
 
 test('when the group dies too often the server gives up, and says so once', async (t) => {

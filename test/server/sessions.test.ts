@@ -29,7 +29,11 @@ test('three sessions count for themselves', async (t) => {
   const server = await startTestServer(t, [count, echo])
   const clients = await Promise.all(['a', 'b', 'c'].map((name) => new RawClient(t, server.url).open(name)))
   for (const [i, client] of clients.entries()) for (let n = 0; n <= i; n++) await client.text('count')
-  assert.equal(await Promise.all(clients.map((client) => client.text('count', { by: 10 }))), ['11', '12', '13'])
+  assert.equal(await Promise.all(clients.map((client) => client.text('count', { by: 10 }))), [
+    '11',
+    '12',
+    '13',
+  ])
   const names = (await server.sessions()).map((session) => session.client.name)
   assert.equal(names.sort(), ['a', 'b', 'c'])
 })

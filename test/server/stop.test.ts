@@ -38,7 +38,10 @@ test('stop does not wait longer than drainTimeout: what is left gets an error', 
   await entered
   await server.stop()
   const { status, headers, messages } = await call
-  assert.equal([status, headers.connection, messages[0]?.id, messages[0]?.error?.code], [503, 'close', 3, -32603])
+  assert.equal(
+    [status, headers.connection, messages[0]?.id, messages[0]?.error?.code],
+    [503, 'close', 3, -32603],
+  )
 })
 
 test('stop can be called again and again, and await using stops too', async (t) => {
@@ -56,19 +59,33 @@ test('a port in use fails the start with LISTEN_FAILED, at once and without a cr
   const definition = defineServer({ name: 'second', version: '1', tools: [] })
   const start = startServer(definition, { transport: serveHttp({ port: first.port ?? 0 }), logger: false })
   const error = await start.catch((reason) => reason)
-  assert.equal([error.name, error.code, error.message], ['TransportError', 'LISTEN_FAILED', `cannot listen on 127.0.0.1 port ${first.port}: the port is in use`])
+  assert.equal(
+    [error.name, error.code, error.message],
+    ['TransportError', 'LISTEN_FAILED', `cannot listen on 127.0.0.1 port ${first.port}: the port is in use`],
+  )
   assert.is(error.data.code, 'EADDRINUSE')
 })
 
 test('the tree is the one that is written down', async (t) => {
   const server = await startTestServer(t, [count])
   await new RawClient(t, server.url).open()
-  const show = ({ id, kind, strategy, children }: ReturnType<Server['inspect']>): unknown => [id.replace(/^[\w-]{21}$/, 'a session'), strategy ?? kind, ...children.map(show)]
+  const show = ({ id, kind, strategy, children }: ReturnType<Server['inspect']>): unknown => [
+    id.replace(/^[\w-]{21}$/, 'a session'),
+    strategy ?? kind,
+    ...children.map(show),
+  ]
   assert.equal(show(server.inspect()), [
     'server test',
     'rest_for_one',
     ['holdings', 'actor'],
-    ['group', 'one_for_all', ['sessions', 'one_for_one', ['a session', 'actor']], ['tasks', 'supervisor'], ['base', 'actor'], ['transport', 'actor']],
+    [
+      'group',
+      'one_for_all',
+      ['sessions', 'one_for_one', ['a session', 'actor']],
+      ['tasks', 'supervisor'],
+      ['base', 'actor'],
+      ['transport', 'actor'],
+    ],
   ])
 })
 
@@ -103,7 +120,9 @@ test('two servers of one name in one tree are refused', async (t) => {
 test('a session without a message, a request or a reader ends after its idle time', async (t) => {
   const clock = createFakeClock()
   const server = await startTestServer(t, [count, echo], { idleTimeout: 60_000, clock })
-  const clients = await Promise.all(['idle', 'busy', 'listening'].map((name) => new RawClient(t, server.url).open(name)))
+  const clients = await Promise.all(
+    ['idle', 'busy', 'listening'].map((name) => new RawClient(t, server.url).open(name)),
+  )
   const [idle, busy, listening] = clients as [RawClient, RawClient, RawClient]
   const stream = await listening.listen()
   await clock.advance(40_000)
@@ -113,7 +132,10 @@ test('a session without a message, a request or a reader ends after its idle tim
   assert.is((await idle.tell('notifications/initialized')).status, 404)
   assert.is(await busy.text('count'), '2')
   await clock.advance(60_000)
-  assert.equal((await server.sessions()).map(({ client }) => client.name), ['listening'])
+  assert.equal(
+    (await server.sessions()).map(({ client }) => client.name),
+    ['listening'],
+  )
   stream.close()
   await stream.ended
 })

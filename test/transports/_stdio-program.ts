@@ -35,7 +35,9 @@ const loaded = defineTool({
     const files = Object.keys(createRequire(import.meta.url).cache)
     const packages = files.flatMap((file) => /node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(file)?.[1] ?? [])
     const { moduleLoadList } = process as unknown as { moduleLoadList: string[] }
-    const network = moduleLoadList.filter((name) => /^NativeModule (?:https?|http2|tls|_http_\w+)$/.test(name))
+    const network = moduleLoadList.filter((name) =>
+      /^NativeModule (?:https?|http2|tls|_http_\w+)$/.test(name),
+    )
     return [...new Set([...packages, ...network])].sort().join(' ')
   },
 })
@@ -48,6 +50,10 @@ const hold = defineTool({
   },
 })
 
-const definition = defineServer({ name: 'program', version: '1.0.0', tools: [count, checked, stray, loaded, hold] })
+const definition = defineServer({
+  name: 'program',
+  version: '1.0.0',
+  tools: [count, checked, stray, loaded, hold],
+})
 const server = await startServer(definition, { transport: serveStdio(), logger: false })
 server.onExit(() => console.log('console is back'))

@@ -2,66 +2,31 @@ import { get } from 'node:http'
 import { createRequire } from 'node:module'
 import * as assert from 'uvu/assert'
 import { buildNotification, buildRequest } from '../../protocol/jsonrpc.js'
-import { createFakeClock } from '../../runtime/fake-clock.js'
-import { TransportError } from '../../transports/errors.js'
+import type { TransportError } from '../../transports/errors.js'
 import { http } from '../../transports/http-client.js'
-import type { HttpOptions } from '../../transports/http-client-options.js'
-import { suite, type TestContext } from '../support/suite.js'
-import { end, greet, json, listen, polite, type RawHttp, result, type Seen, status, stream } from './_http.js'
+import { suite } from '../support/suite.js'
+import {
+  connect,
+  end,
+  greet,
+  greetings,
+  initialized,
+  json,
+  polite,
+  result,
+  type Seen,
+  status,
+  stream,
+} from './_http.js'
 import { type LinkTree, startLink } from './_link.js'
 
 const test = suite('http client')
-
-const initialized = buildNotification('notifications/initialized')
-
-/** Starts a server and a transport, and opens a connection. */
-async function connect(t: TestContext, handle: (seen: Seen) => unknown, options: HttpOptions = {}) {
-  const server = await listen(t, handle)
-  const link = await startLink(t, http(server.url, options))
-  link.open(1)
-  await link.news.next(({ type }) => type === 'opened')
-  return { server, link }
-}
-
-/** Does what a client does first; afterwards the session is in use. */
-async function greetings({ server, link }: { server: RawHttp; link: LinkTree }): Promise<void> {
-  link.send(1, buildRequest(0, 'initialize', {}))
-  await link.message()
-  link.negotiated(1, '2025-11-25')
-  link.send(1, initialized)
-  await server.seen.next(({ message }) => message.method === initialized.method)
-}
 
 /** The next loss of a request that is not yet answered. */
 async function lost(link: LinkTree, id: number): Promise<TransportError> {
   const news = await link.news.next((one) => one.type === 'lost' && one.id === id)
   if (news.type !== 'lost') throw new Error('expected a loss')
   return news.error
-}
-
-for (const [field, url, options] of [
-  ['url', 'localhost:3000', {}],
-  ['url', 'ftp://host/', {}],
-  ['url', 7, {}],
-  ['url', 'http://me:secret@host/', {}],
-  ['options', 'http://host/', null],
-  ['headers', 'http://host/', { headers: ['a'] }],
-  ['headers', 'http://host/', { headers: { 'a b': 'c' } }],
-  ['headers.x', 'http://host/', { headers: { x: 'a\nb' } }],
-  ['headers.Accept', 'http://host/', { headers: { Accept: '*/*' } }],
-  ['connections', 'http://host/', { connections: 0 }],
-  ['maxMessageBytes', 'http://host/', { maxMessageBytes: '1' }],
-  ['connectTimeout', 'http://host/', { connectTimeout: 0 }],
-  ['stream', 'http://host/', { stream: 'yes' }],
-  ['streamIdleTimeout', 'http://host/', { streamIdleTimeout: -1 }],
-  ['timeout', 'http://host/', { timeout: 1 }],
-] as const) {
-  test(`a wrong option is refused at once: ${field} of ${JSON.stringify([url, options])}`, () => {
-    const error = thrownBy(() => http(url as string, options as unknown as HttpOptions))
-    assert.is(error.code, 'BAD_OPTION')
-    assert.equal(error.data, { field })
-    assert.not.match(error.message, 'secret')
-  })
 }
 
 test('nothing is connected, and undici not loaded, before there is a message to send', async (t) => {
@@ -321,74 +286,6 @@ test('a session id with other than visible ASCII is refused', async (t) => {
   assert.is((await lost(link, 1)).code, 'BAD_RESPONSE')
 })
 
-test('the stream for news is opened after the handshake, heard, and opened again where it broke off', async (t) => {
-  const clock = createFakeClock()
-  const server = await listen(t, (seen) => {
-    if (seen.method !== 'GET') return polite()(seen)
-    const first = server.seen.all.filter(({ method }) => method === 'GET').length === 1
-    const text = first ? 'retry: 7000\nid: 41\ndata: {"n":1}\n\n' : ': alive\n\ndata: {"n":2}\n\n'
-    const response = stream(seen)
-    response.write(text)
-    if (first) response.end()
-  })
-  const link = await startLink(t, http(server.url), clock)
-  link.open(1)
-  await greetings({ server, link })
-  const { headers } = await server.seen.next(({ method }) => method === 'GET')
-  assert.is(headers.accept, 'text/event-stream')
-  assert.is(headers['last-event-id'], undefined)
-  assert.equal(await link.message(), { n: 1 })
-  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
-  await clock.advance(6_999)
-  assert.is(server.seen.all.filter(({ method }) => method === 'GET').length, 1)
-  await clock.advance(1)
-  const again = await server.seen.next(({ method }) => method === 'GET')
-  assert.is(again.headers['last-event-id'], '41')
-  assert.equal(await link.message(), { n: 2 })
-})
-
-test('a silent stream is opened again, and 404 on it ends the session', async (t) => {
-  const clock = createFakeClock()
-  let streams = 0
-  const server = await listen(t, (seen) => {
-    if (seen.method !== 'GET') return polite()(seen)
-    streams += 1
-    if (streams === 1) stream(seen)
-    else status(seen, 404)
-  })
-  const link = await startLink(t, http(server.url, { streamIdleTimeout: 60_000 }), clock)
-  link.open(1)
-  await greetings({ server, link })
-  const first = await server.seen.next(({ method }) => method === 'GET')
-  const closed = new Promise((resolve) => first.response.once('close', resolve))
-  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
-  await clock.advance(60_000)
-  await closed
-  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
-  await clock.advance(2_000)
-  assert.is((await link.closed()).error?.code, 'SESSION_NOT_FOUND')
-})
-
-test('a stream that keeps failing is tried again ever more slowly, and never given up', async (t) => {
-  const clock = createFakeClock()
-  const times: number[] = []
-  const server = await listen(t, (seen) => {
-    if (seen.method !== 'GET') return polite()(seen)
-    times.push(clock.now())
-    status(seen, 503)
-  })
-  const link = await startLink(t, http(server.url), clock)
-  link.open(1)
-  await greetings({ server, link })
-  for (let i = 0; i < 8; i++) {
-    await server.seen.next(({ method }) => method === 'GET')
-    while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
-    await clock.advance(30_000)
-  }
-  assert.ok(times.length >= 8)
-  assert.ok((times[1] ?? 0) - (times[0] ?? 0) >= 1_000)
-})
-
 test('the end of its actor aborts everything that is open', async (t) => {
   const both = await connect(t, (seen) =>
     seen.method === 'GET' ? void stream(seen) : polite(() => {})(seen),
@@ -411,14 +308,5 @@ test('a server that hangs on DELETE is not waited for longer than two seconds', 
   both.link.close(1)
   assert.equal(await both.link.closed(), {})
 })
-
-function thrownBy(fn: () => unknown): TransportError {
-  try {
-    fn()
-  } catch (error) {
-    if (error instanceof TransportError) return error
-  }
-  throw new Error('expected a TransportError')
-}
 
 test.run()

@@ -35,12 +35,17 @@ test('an error behind one exchange is answered 500, and the listener serves the 
       return never
     },
   ]
-  const { url, listener } = await startListener(t, { deliver: (_id, _message) => (ways.shift() ?? answerPing)() })
+  const { url, listener } = await startListener(t, {
+    deliver: (_id, _message) => (ways.shift() ?? answerPing)(),
+  })
   const client = new RawClient(t, url)
   client.sessionId = 's'
   for (let left = ways.length; left > 0; left--) {
     const { status, messages } = await post(client)
-    assert.equal([status, messages], [500, [{ jsonrpc: '2.0', id: 1, error: { code: -32603, message: 'Internal error' } }]])
+    assert.equal(
+      [status, messages],
+      [500, [{ jsonrpc: '2.0', id: 1, error: { code: -32603, message: 'Internal error' } }]],
+    )
   }
   assert.is((await post(client)).status, 200)
   assert.ok(listener.alive)
@@ -50,7 +55,11 @@ test('an error that strays when the stream has begun ends the stream with an err
   t.expectStray(1)
   const { url } = await startListener(t, {
     deliver: (_id, _message, outlet) => {
-      outlet.send({ jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 1, progress: 1 } })
+      outlet.send({
+        jsonrpc: '2.0',
+        method: 'notifications/progress',
+        params: { progressToken: 1, progress: 1 },
+      })
       setImmediate(() => {
         throw new Error('secret')
       })
@@ -61,7 +70,13 @@ test('an error that strays when the stream has begun ends the stream with an err
   client.sessionId = 's'
   const { status, messages } = await post(client)
   assert.is(status, 200)
-  assert.equal(messages.map(({ id, error }) => [id, error?.code]), [[undefined, undefined], [1, -32603]])
+  assert.equal(
+    messages.map(({ id, error }) => [id, error?.code]),
+    [
+      [undefined, undefined],
+      [1, -32603],
+    ],
+  )
 })
 
 test('an error that strays after the answer is only reported', async (t) => {
@@ -86,7 +101,10 @@ test('a throw in a callback of the body fails its exchange only', async (t) => {
   const home = await startActor(defineActor({ name: 'home', init: () => ({}) }), undefined, { logger: false })
   t.after(() => home.stop())
   const server = createServer((request, response) => {
-    const exchange = new Exchange(request, response, processOf(home).tree, { maxBufferedBytes: 1_000, closing: false })
+    const exchange = new Exchange(request, response, processOf(home).tree, {
+      maxBufferedBytes: 1_000,
+      closing: false,
+    })
     guard(exchange.token, () =>
       request.on('data', () => {
         throw new Error('secret')
@@ -118,7 +136,11 @@ test('a reader of a GET stream that does not read is cut off, and messages for i
     })
   })
   await attached
-  const big = { jsonrpc: '2.0', method: 'notifications/message', params: { level: 'info', data: 'x'.repeat(1_000_000) } }
+  const big = {
+    jsonrpc: '2.0',
+    method: 'notifications/message',
+    params: { level: 'info', data: 'x'.repeat(1_000_000) },
+  }
   let sent = 0
   while (outlet?.send(big)) {
     if (++sent > 100) throw new Error('nobody stops it')

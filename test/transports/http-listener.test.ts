@@ -25,11 +25,19 @@ type Case = {
 
 const cases: readonly Case[] = [
   { what: 'a good request', status: 200 },
-  { what: 'a charset in the type', headers: { 'content-type': 'application/json; charset=utf-8' }, status: 200 },
+  {
+    what: 'a charset in the type',
+    headers: { 'content-type': 'application/json; charset=utf-8' },
+    status: 200,
+  },
   { what: 'Accept with wildcards', headers: { accept: '*/*' }, status: 200 },
   { what: 'a revision that is named', headers: { 'mcp-protocol-version': '2025-11-25' }, status: 200 },
   { what: 'a notification', body: '{"jsonrpc":"2.0","method":"notifications/initialized"}', status: 202 },
-  { what: 'an unknown notification', body: '{"jsonrpc":"2.0","method":"notifications/nothing"}', status: 202 },
+  {
+    what: 'an unknown notification',
+    body: '{"jsonrpc":"2.0","method":"notifications/nothing"}',
+    status: 202,
+  },
   { what: 'a response nobody asked for', body: '{"jsonrpc":"2.0","id":9,"result":{}}', status: 202 },
   { what: 'another path', path: '/other', status: 404, code: -32600 },
   { what: 'a query', path: '/mcp?x=1', status: 200 },
@@ -41,28 +49,81 @@ const cases: readonly Case[] = [
   { what: 'another type', headers: { 'content-type': 'application/jsonx' }, status: 415 },
   { what: 'a compressed body', headers: { 'content-encoding': 'gzip' }, status: 415 },
   { what: 'Accept without event streams', headers: { accept: 'application/json' }, status: 406 },
-  { what: 'Accept with a type switched off', headers: { accept: 'application/json, text/event-stream;q=0' }, status: 406 },
+  {
+    what: 'Accept with a type switched off',
+    headers: { accept: 'application/json, text/event-stream;q=0' },
+    status: 406,
+  },
   { what: 'no JSON', body: '{"jsonrpc"', status: 400, code: -32700 },
   { what: 'no UTF-8', body: Buffer.from([0x22, 0xff, 0x22]), status: 400, code: -32700 },
   { what: 'no body', body: '', status: 400, code: -32700 },
   { what: 'no message', body: '{"hello":1}', status: 400, code: -32600 },
-  { what: 'an id that is none', body: '{"jsonrpc":"2.0","id":null,"method":"ping"}', status: 400, code: -32600 },
-  { what: 'a broken request with an id', body: '{"jsonrpc":"2.0","id":4,"method":"ping","params":[]}', status: 400, code: -32600, id: 4 },
+  {
+    what: 'an id that is none',
+    body: '{"jsonrpc":"2.0","id":null,"method":"ping"}',
+    status: 400,
+    code: -32600,
+  },
+  {
+    what: 'a broken request with an id',
+    body: '{"jsonrpc":"2.0","id":4,"method":"ping","params":[]}',
+    status: 400,
+    code: -32600,
+    id: 4,
+  },
   { what: 'a batch', body: `[${JSON.stringify(ping)}]`, status: 400, code: -32600 },
   { what: 'an empty batch', body: '[]', status: 400, code: -32600 },
-  { what: 'nesting without end', body: `${'['.repeat(10_000)}${']'.repeat(10_000)}`, status: 400, code: -32600 },
+  {
+    what: 'nesting without end',
+    body: `${'['.repeat(10_000)}${']'.repeat(10_000)}`,
+    status: 400,
+    code: -32600,
+  },
   { what: 'a body over the limit', body: ' '.repeat(50_001), status: 413 },
   { what: 'a body far over the limit', body: ' '.repeat(5_000_000), status: 413 },
-  { what: 'an unknown revision', headers: { 'mcp-protocol-version': '1900-01-01' }, status: 400, code: -32600 },
+  {
+    what: 'an unknown revision',
+    headers: { 'mcp-protocol-version': '1900-01-01' },
+    status: 400,
+    code: -32600,
+  },
   { what: 'no session', session: false, status: 400, code: -32600 },
   { what: 'an unknown session', headers: { 'mcp-session-id': 'nobody' }, status: 404, code: -32600 },
-  { what: 'initialize in a session', body: JSON.stringify(initialize()), status: 400, code: -32600, id: 'init' },
-  { what: 'initialize without params', session: false, body: '{"jsonrpc":"2.0","id":"i","method":"initialize"}', status: 200, code: -32602, id: 'i' },
+  {
+    what: 'initialize in a session',
+    body: JSON.stringify(initialize()),
+    status: 400,
+    code: -32600,
+    id: 'init',
+  },
+  {
+    what: 'initialize without params',
+    session: false,
+    body: '{"jsonrpc":"2.0","id":"i","method":"initialize"}',
+    status: 200,
+    code: -32602,
+    id: 'i',
+  },
   { what: 'GET without a session', method: 'GET', session: false, status: 400 },
-  { what: 'GET that takes no event stream', method: 'GET', headers: { accept: 'application/json' }, status: 406 },
-  { what: 'GET with an unknown session', method: 'GET', headers: { 'mcp-session-id': 'nobody' }, status: 404 },
+  {
+    what: 'GET that takes no event stream',
+    method: 'GET',
+    headers: { accept: 'application/json' },
+    status: 406,
+  },
+  {
+    what: 'GET with an unknown session',
+    method: 'GET',
+    headers: { 'mcp-session-id': 'nobody' },
+    status: 404,
+  },
   { what: 'DELETE without a session', method: 'DELETE', session: false, status: 400 },
-  { what: 'DELETE with an unknown session', method: 'DELETE', headers: { 'mcp-session-id': 'nobody' }, status: 404 },
+  {
+    what: 'DELETE with an unknown session',
+    method: 'DELETE',
+    headers: { 'mcp-session-id': 'nobody' },
+    status: 404,
+  },
 ]
 
 for (const { what, status, code, id, allow, ...request } of cases) {
@@ -71,12 +132,17 @@ for (const { what, status, code, id, allow, ...request } of cases) {
     const answer = await send(t, server.url, request)
     assert.is(answer.status, status, answer.body)
     if (allow !== undefined) assert.is(answer.headers.allow, allow)
-    if (code !== undefined) assert.equal([answer.messages[0]?.error?.code, answer.messages[0]?.id], [code, id])
+    if (code !== undefined)
+      assert.equal([answer.messages[0]?.error?.code, answer.messages[0]?.id], [code, id])
     if (status === 202) assert.is(answer.body, '')
   })
 }
 
-async function send(t: TestContext, url: string | undefined, { method = 'POST', path, body, headers = {}, session = true }: Omit<Case, 'what' | 'status'>): Promise<Answer> {
+async function send(
+  t: TestContext,
+  url: string | undefined,
+  { method = 'POST', path, body, headers = {}, session = true }: Omit<Case, 'what' | 'status'>,
+): Promise<Answer> {
   const client = new RawClient(t, url)
   if (session) await client.open()
   const sessionHeader = client.sessionId === undefined ? {} : { 'mcp-session-id': client.sessionId }
@@ -88,7 +154,10 @@ async function send(t: TestContext, url: string | undefined, { method = 'POST', 
 
 test('two Host headers are refused', async (t) => {
   const server = await startTestServer(t, [])
-  const text = await raw(server.port, `POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`)
+  const text = await raw(
+    server.port,
+    `POST /mcp HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nContent-Length: 0\r\nConnection: close\r\n\r\n`,
+  )
   assert.match(text, /^HTTP\/1\.1 403 /)
 })
 
@@ -114,16 +183,23 @@ test('a session that only the store knows can be ended as well', async (t) => {
 
 test('list changes are told once, on one of the streams, however many they are', async (t) => {
   const server = await startTestServer(t, [count])
-  const [client, other] = await Promise.all([new RawClient(t, server.url).open(), new RawClient(t, server.url).open()])
+  const [client, other] = await Promise.all([
+    new RawClient(t, server.url).open(),
+    new RawClient(t, server.url).open(),
+  ])
   const streams = await Promise.all([client.listen(), client.listen()])
   const foreign = await other.listen()
   await Promise.all([server.addTool(echo), server.removeTool('count')])
   const first = await Promise.race(streams.map((stream) => stream.next()))
   assert.equal(first, { jsonrpc: '2.0', method: 'notifications/tools/list_changed' })
   assert.is((await foreign.next()).method, 'notifications/tools/list_changed')
-  assert.equal(((await client.ask('tools/list')).result?.tools as { name: string }[]).map(({ name }) => name), ['echo'])
+  assert.equal(await client.list(), ['echo'])
   const extra: unknown[] = []
-  for (const stream of streams) stream.next().then((message) => extra.push(message), () => {})
+  for (const stream of streams)
+    stream.next().then(
+      (message) => extra.push(message),
+      () => {},
+    )
   await client.ask('ping')
   for (const stream of [...streams, foreign]) stream.close()
   assert.is(extra.length, 0)
@@ -149,7 +225,10 @@ test('a quiet stream is kept open by comments', async (t) => {
 test('a client that sends its headers or body too slowly is answered 408 and cut off', async (t) => {
   const server = await startTestServer(t, [], { http: { headersTimeout: 50, bodyTimeout: 100 } })
   const headers = raw(server.port, 'POST /mcp HTTP/1.1\r\nHost: localhost\r\n')
-  const body = raw(server.port, 'POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{')
+  const body = raw(
+    server.port,
+    'POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{',
+  )
   assert.match(await headers, /^HTTP\/1\.1 408 /)
   assert.match(await body, /^HTTP\/1\.1 408 /)
 })
@@ -159,14 +238,20 @@ test('a body that is cut off harms nobody', async (t) => {
   const client = await new RawClient(t, server.url).open()
   const socket = connect(Number(server.port), '127.0.0.1')
   t.after(() => socket.destroy())
-  socket.write('POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{', () => socket.resetAndDestroy())
+  socket.write(
+    'POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: */*\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{',
+    () => socket.resetAndDestroy(),
+  )
   await new Promise((resolve) => socket.once('close', resolve))
   assert.is(await client.text('count'), '1')
 })
 
 test('so many sessions are let in and no more: 503 with Retry-After', async (t) => {
   const server = await startTestServer(t, [], { maxSessions: 2 })
-  const [first] = await Promise.all([new RawClient(t, server.url).open(), new RawClient(t, server.url).open()])
+  const [first] = await Promise.all([
+    new RawClient(t, server.url).open(),
+    new RawClient(t, server.url).open(),
+  ])
   const refused = await new RawClient(t, server.url).post(initialize())
   assert.equal([refused.status, refused.headers['retry-after']], [503, '10'])
   await first?.send('DELETE', undefined, first.headers())
@@ -175,8 +260,14 @@ test('so many sessions are let in and no more: 503 with Retry-After', async (t) 
 
 test('options that cannot work are refused at once, and say what would', () => {
   const refused = (options: object, pattern: RegExp) =>
-    assert.throws(() => serveHttp(options), (error: Error & { code: string }) => error.code === 'BAD_OPTION' && pattern.test(error.message))
-  refused({ host: '0.0.0.0' }, /"0\.0\.0\.0" can be reached from other machines: set allowedHosts to the names that clients use/)
+    assert.throws(
+      () => serveHttp(options),
+      (error: Error & { code: string }) => error.code === 'BAD_OPTION' && pattern.test(error.message),
+    )
+  refused(
+    { host: '0.0.0.0' },
+    /"0\.0\.0\.0" can be reached from other machines: set allowedHosts to the names that clients use/,
+  )
   refused({ port: 70_000 }, /port: expected a port from 0 to 65535, got 70000/)
   refused({ path: 'mcp' }, /path: expected a path such as \/mcp, got "mcp"/)
   refused({ prot: 1 }, /prot: expected an option among port, host, path/)

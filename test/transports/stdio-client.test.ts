@@ -1,14 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { basename } from 'node:path'
 import * as assert from 'uvu/assert'
 import { buildRequest } from '../../protocol/jsonrpc.js'
-import { TransportError } from '../../transports/errors.js'
+import type { TransportError } from '../../transports/errors.js'
 import type { StdioOptions } from '../../transports/stdio-client-options.js'
 import { stdio } from '../../transports/stdio-client.js'
-import { serverEnvironment } from '../../transports/stdio-environment.js'
-import { createStderrRing } from '../../transports/stdio-stderr.js'
 import { heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
@@ -57,61 +53,6 @@ function isAlive(pid: number): boolean {
     return false
   }
 }
-
-for (const [field, options] of [
-  ['options', undefined],
-  ['options', 'node'],
-  ['command', {}],
-  ['command', { command: '' }],
-  ['command', { command: 'a\0b' }],
-  ['args', { command: 'x', args: 'y' }],
-  ['args[1]', { command: 'x', args: ['y', 1] }],
-  ['env', { command: 'x', env: [] }],
-  ['env', { command: 'x', env: { 'a=b': '1' } }],
-  ['env.KEY', { command: 'x', env: { KEY: 1 } }],
-  ['cwd', { command: 'x', cwd: 1 }],
-  ['stderr', { command: 'x', stderr: 'pipe' }],
-  ['maxLineBytes', { command: 'x', maxLineBytes: 0 }],
-  ['maxQueuedBytes', { command: 'x', maxQueuedBytes: 1.5 }],
-  ['stopTimeout', { command: 'x', stopTimeout: -1 }],
-  ['comand', { comand: 'x' }],
-] as const) {
-  test(`a wrong option is refused at once: ${field} of ${JSON.stringify(options)}`, () => {
-    const error = thrownBy(() => stdio(options as unknown as StdioOptions))
-    assert.is(error.code, 'BAD_OPTION')
-    assert.equal(error.data, { field })
-    assert.match(error.message, `${field}: expected `)
-  })
-}
-
-test('a transport is frozen data that names the command', () => {
-  const transport = raw()
-  assert.is(transport.name, `stdio ${basename(process.execPath)}`)
-  assert.ok(Object.isFrozen(transport))
-})
-
-test('a client on stdio loads no undici', () => {
-  const loaded = Object.keys(createRequire(import.meta.url).cache)
-  assert.equal(
-    loaded.filter((path) => path.includes('undici')),
-    [],
-  )
-})
-
-test('only harmless variables are inherited, the given ones go over them, and exported functions are left out', () => {
-  const own = {
-    HOME: '/h',
-    PATH: '/bin',
-    SHELL: '() { evil; }',
-    AWS_SECRET_ACCESS_KEY: 'x',
-    NODE_OPTIONS: '--inspect',
-  }
-  assert.equal(serverEnvironment({ PATH: '/mine', TOKEN: 't' }, own), {
-    HOME: '/h',
-    PATH: '/mine',
-    TOKEN: 't',
-  })
-})
 
 test('messages go out and come in, one a line, in the folder and environment that were given', async (t) => {
   const { link, pid } = await connect(t, [], { cwd: tmpdir(), env: { TOKEN: 'secret' } })
@@ -292,27 +233,6 @@ test('a server that closes its output, but lives on, is ended', async (t) => {
   assert.is(error?.code, 'CONNECTION_LOST')
   assert.is(isAlive(pid), false)
 })
-
-test('the ring keeps the last 20 lines and no more than 8 KiB, also of an endless line', () => {
-  const ring = createStderrRing()
-  const push = (text: string): void => ring.push(Buffer.from(text))
-  for (let i = 1; i <= 25; i++) push(`line ${i}\r\n`)
-  push('half a li')
-  assert.is(ring.lines().length, 20)
-  assert.is(ring.lines().at(0), 'line 7')
-  assert.is(ring.lines().at(-1), 'half a li')
-  push(`ne\n${'y'.repeat(20_000)}\n${'z'.repeat(20_000)}`)
-  assert.ok(ring.lines().join('').length <= 2 * 8 * 1024)
-})
-
-function thrownBy(fn: () => unknown): TransportError {
-  try {
-    fn()
-  } catch (error) {
-    if (error instanceof TransportError) return error
-  }
-  throw new Error('expected a TransportError')
-}
 
 /** Waits for the end of a process that is not our child. */
 async function gone(pid: number): Promise<void> {

@@ -14,7 +14,8 @@ test('only the protocol is written to standard output; what strays there goes to
   assert.is(await child.text('count'), '1')
   const { code, errors, rest } = await child.end()
   assert.is(code, 0)
-  for (const line of ['stray console.log', 'stray console.info', 'stray write']) assert.ok(errors.includes(line), line)
+  for (const line of ['stray console.log', 'stray console.info', 'stray write'])
+    assert.ok(errors.includes(line), line)
   // restored once the server has ended
   assert.equal(rest, ['console is back'])
 })
@@ -89,7 +90,8 @@ async function startProgram(t: TestContext) {
     write,
     ask,
     exited,
-    text: async (name: string, args: object = {}) => String((await ask('tools/call', { name, arguments: args })).result?.content?.[0]?.text),
+    text: async (name: string, args: object = {}) =>
+      String((await ask('tools/call', { name, arguments: args })).result?.content?.[0]?.text),
     closeOutput: () => child.stdout.destroy(),
     async end() {
       child.stdin.end()

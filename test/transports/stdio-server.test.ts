@@ -20,13 +20,20 @@ test('lines are taken in order, however the bytes are chunked', async (t) => {
     for (let at = 0; at < bytes.length; at += size) pipes.input.write(bytes.subarray(at, at + size))
     const answers = [await pipes.next(), await pipes.next(), await pipes.next()]
     assert.equal(answers.map(({ id }) => id).sort(), [1, 2, 'init'])
-    assert.equal(answers.find(({ id }) => id === 2)?.result?.content, [{ type: 'text', text: 'žluťoučký 🐍' }])
+    assert.equal(answers.find(({ id }) => id === 2)?.result?.content, [
+      { type: 'text', text: 'žluťoučký 🐍' },
+    ])
   }
 })
 
 test('before initialize only ping is answered with a result', async (t) => {
   const pipes = await startPipes(t, [count])
-  pipes.write({ jsonrpc: '2.0', id: 0, method: 'ping' }, { jsonrpc: '2.0', id: '', method: 'tools/list' }, initialized, initialize())
+  pipes.write(
+    { jsonrpc: '2.0', id: 0, method: 'ping' },
+    { jsonrpc: '2.0', id: '', method: 'tools/list' },
+    initialized,
+    initialize(),
+  )
   assert.equal(await pipes.next(), { jsonrpc: '2.0', id: 0, result: {} })
   assert.equal([(await pipes.next()).error?.code, (await pipes.next()).id], [-32600, 'init'])
 })
@@ -41,7 +48,11 @@ test('what is no message is answered as far as it may be, and the next line is s
     ['{"jsonrpc":"2.0","id":3,"method":"ping","params":1}', -32600, 3],
     ['{"jsonrpc":"2.0","method":"notifications/x","params":1}', undefined, undefined],
     ['{"jsonrpc":"2.0","id":1,"result":7}', undefined, undefined],
-    ['{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}', -32600, 4],
+    [
+      '{"jsonrpc":"2.0","id":4,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}',
+      -32600,
+      4,
+    ],
   ]
   for (const [line, code, id] of bad) {
     pipes.input.write(line)
@@ -64,12 +75,22 @@ test('a line over the limit is answered, and ends the server', async (t) => {
 test('calls run at once; progress comes before the answer; a cancelled call has none', async (t) => {
   const { tool, entered, leave } = makeGate()
   const pipes = await startPipes(t, [tool, count], true)
-  pipes.write({ ...call(1, 'gate'), params: { name: 'gate', _meta: { progressToken: 'p' } } }, call(2, 'gate'))
+  pipes.write(
+    { ...call(1, 'gate'), params: { name: 'gate', _meta: { progressToken: 'p' } } },
+    call(2, 'gate'),
+  )
   await entered
-  assert.equal(await pipes.next(), { jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: 'p', progress: 1 } })
+  assert.equal(await pipes.next(), {
+    jsonrpc: '2.0',
+    method: 'notifications/progress',
+    params: { progressToken: 'p', progress: 1 },
+  })
   pipes.write(call(1, 'count'), call(3, 'count'))
   assert.equal([(await pipes.next()).error?.code, (await pipes.next()).id], [-32600, 3])
-  pipes.write({ jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } }, { jsonrpc: '2.0', id: 4, method: 'ping' })
+  pipes.write(
+    { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 2 } },
+    { jsonrpc: '2.0', id: 4, method: 'ping' },
+  )
   assert.is((await pipes.next()).id, 4)
   leave()
   assert.equal((await pipes.next()).id, 1)
@@ -150,7 +171,10 @@ test('a session that crashes too often ends the server: there is nothing left to
 
 test('options that cannot work are refused at once', () => {
   const refused = (options: object, pattern: RegExp) =>
-    assert.throws(() => serveStdio(options), (error: Error & { code: string }) => error.code === 'BAD_OPTION' && pattern.test(error.message))
+    assert.throws(
+      () => serveStdio(options),
+      (error: Error & { code: string }) => error.code === 'BAD_OPTION' && pattern.test(error.message),
+    )
   refused({ input: 'stdin' }, /input: expected a readable stream, got "stdin"/)
   refused({ output: {} }, /output: expected a writable stream/)
   refused({ maxLineBytes: -1 }, /maxLineBytes: expected a number above 0, got -1/)
@@ -171,7 +195,12 @@ function call(id: number, name: string, args: object = {}) {
   return { jsonrpc: '2.0', id, method: 'tools/call', params: { name, arguments: args } }
 }
 
-async function startPipes(t: TestContext, tools: readonly ToolDefinition[], open = false, options: StdioServeOptions = {}) {
+async function startPipes(
+  t: TestContext,
+  tools: readonly ToolDefinition[],
+  open = false,
+  options: StdioServeOptions = {},
+) {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const lines: Wire[] = []
   const waiting: ((message: Wire) => void)[] = []
@@ -183,13 +212,18 @@ async function startPipes(t: TestContext, tools: readonly ToolDefinition[], open
     while (lines.length > 0 && waiting.length > 0) waiting.shift()?.(lines.shift() as Wire)
   })
   const definition = defineServer({ name: 'pipes', version: '1', tools })
-  const server = await startServer(definition, { transport: serveStdio({ input, output, ...options }), logger: false, drainTimeout: 0 })
+  const server = await startServer(definition, {
+    transport: serveStdio({ input, output, ...options }),
+    logger: false,
+    drainTimeout: 0,
+  })
   t.after(() => server.stop())
   const next = (): Promise<Wire> => {
     const line = lines.shift()
     return line === undefined ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve(line)
   }
-  const write = (...messages: object[]) => void input.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
+  const write = (...messages: object[]) =>
+    void input.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
   if (open) {
     write(initialize(), initialized)
     await next()

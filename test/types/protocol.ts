@@ -1,16 +1,32 @@
 import {
+  acceptsRequest,
   type CallToolResult,
+  type CompleteResult,
   type ContentBlock,
+  type CreateMessageParams,
+  type Dialect,
+  dialect20241105,
+  type ElicitParams,
+  type FormField,
+  fitNotification,
+  fitParams,
+  fitResult,
+  type GetPromptResult,
   type InitializeParams,
   isNotification,
   isRequest,
+  type LackingFields,
+  type ListRootsResult,
   type Message,
+  missingForQuestion,
   type NotificationParams,
   type NotificationTo,
   type Params,
   type ParamsArgument,
   type RequestTo,
+  type ReadResourceResult,
   type Result,
+  type Revision,
   readParams,
   readResult,
   type Schema,
@@ -123,4 +139,74 @@ export function schemasInferWhatTheyRead(age: StandardSchema<string, number>): v
   toSchema('string')
   // @ts-expect-error there are two sides
   toSchema(age, 'inside')
+}
+
+export function everyMethodOfTheHandshakeRevisionsIsInTheTable(): void {
+  isTrue<Equal<Result<'resources/read'>, ReadResourceResult>>()
+  isTrue<Equal<Result<'prompts/get'>, GetPromptResult>>()
+  isTrue<Equal<Result<'completion/complete'>, CompleteResult>>()
+  isTrue<Equal<Result<'roots/list'>, ListRootsResult>>()
+  isTrue<Equal<Params<'sampling/createMessage'>, CreateMessageParams>>()
+  isTrue<Equal<Params<'elicitation/create'>, ElicitParams>>()
+  isTrue<Equal<NotificationParams<'notifications/resources/updated'>['uri'], string>>()
+  isTrue<Equal<Revision, '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25'>>()
+
+  const read: Params<'resources/read'> = { uri: 'file:///a' }
+  read satisfies Params<'resources/subscribe'>
+  // @ts-expect-error the arguments of a prompt are strings
+  const prompt: Params<'prompts/get'> = { name: 'p', arguments: { age: 3 } }
+  // @ts-expect-error there is no such level
+  const level: Params<'logging/setLevel'> = { level: 'warn' }
+  // @ts-expect-error sampling has a limit of tokens
+  const sampling: Params<'sampling/createMessage'> = { messages: [] }
+  // @ts-expect-error a message of a prompt has one block
+  const answer: Result<'prompts/get'> = { messages: [{ role: 'user', content: [] }] }
+  void [prompt, level, sampling, answer]
+}
+
+export function elicitationsAreToldApartByTheirMode(params: ElicitParams): string | object {
+  if (params.mode === 'url') return params.url
+  // @ts-expect-error a form has no address
+  params.url
+  return params.requestedSchema.properties
+}
+
+export function formsAreFlat(): void {
+  const choice: FormField = { type: 'string', oneOf: [{ const: 'r', title: 'Red' }] }
+  const choices: FormField = { type: 'array', items: { anyOf: [{ const: 'r', title: 'Red' }] } }
+  // @ts-expect-error a form has no fields inside fields
+  const nested: FormField = { type: 'object', properties: {} }
+  // @ts-expect-error the default of a number is one
+  const wrong: FormField = { type: 'integer', default: '1' }
+  void [choice, choices, nested, wrong]
+}
+
+export function fittingKeepsTheTypeOfTheMessage(dialect: Dialect, result: CallToolResult): void {
+  const fitted = fitResult(dialect, 'tools/call', result)
+  isTrue<Equal<typeof fitted, CallToolResult>>()
+  const params = fitParams(dialect, 'sampling/createMessage', { messages: [], maxTokens: 1 })
+  isTrue<Equal<typeof params, CreateMessageParams>>()
+  fitNotification(dialect, 'notifications/progress', { progressToken: 1, progress: 1 })
+  missingForQuestion(dialect, 'roots/list', {}, {})
+
+  // @ts-expect-error the result of another method
+  fitResult(dialect, 'tools/list', result)
+  // @ts-expect-error there is no such method
+  fitParams(dialect, 'tools/lists', {})
+  // @ts-expect-error progress has a token
+  fitNotification(dialect, 'notifications/progress', { progress: 1 })
+  // @ts-expect-error a server asks a client nothing of the kind
+  missingForQuestion(dialect, 'tools/call', { name: 'a' }, {})
+}
+
+export function dialectsAreData(method: string): void {
+  if (acceptsRequest(dialect20241105, 'server', method)) method satisfies RequestTo<'server'>
+  // @ts-expect-error what a dialect says is not to be changed
+  dialect20241105.batches = true
+  const lacking: LackingFields = { tool: ['title', 'icons'] }
+  // @ts-expect-error tools have no such field
+  const unknown: LackingFields = { tool: ['icon'] }
+  // @ts-expect-error what every tool has cannot be left out
+  const needed: LackingFields = { tool: ['name'] }
+  void [lacking, unknown, needed]
 }

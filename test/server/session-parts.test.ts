@@ -1,0 +1,126 @@
+import * as assert from 'uvu/assert'
+import { Catalog } from '../../server/catalog.js'
+import { defineTool } from '../../server/define-tool.js'
+import { RestoreLimit } from '../../server/restore-limit.js'
+import { nextPhase } from '../../server/session-machine.js'
+import { SessionReaders } from '../../server/session-readers.js'
+import { SessionState } from '../../server/session-state.js'
+import { createMemoryStore, type SessionRecord } from '../../server/session-store.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('server session parts')
+
+test('a session is initializing, ready and closed, in that order only', () => {
+  assert.equal(
+    (['initializing', 'ready', 'closed'] as const).map((phase) => [
+      nextPhase(phase, 'initialized'),
+      nextPhase(phase, 'closed'),
+    ]),
+    [
+      ['ready', 'closed'],
+      ['ready', 'closed'],
+      ['closed', 'closed'],
+    ],
+  )
+})
+
+test('a memory store keeps the newest record of each session, up to its bound', () => {
+  const store = createMemoryStore({ maxSessions: 2, now: () => 0 })
+  store.save(record('a', 1))
+  store.save(record('b', 1))
+  store.save(record('a', 3))
+  store.save(record('a', 2))
+  assert.is((store.load('a') as SessionRecord).version, 3)
+  store.save(record('c', 1))
+  assert.equal(
+    ['a', 'b', 'c'].map((id) => store.load(id) !== undefined),
+    [true, false, true],
+  )
+  store.delete('a')
+  assert.is(store.load('a'), undefined)
+})
+
+test('a memory store forgets what was not saved for its idle time', () => {
+  let now = 0
+  const store = createMemoryStore({ idleTimeout: 100, now: () => now })
+  store.save(record('a', 1))
+  now = 99
+  assert.ok(store.load('a'))
+  store.save(record('b', 1))
+  now = 100
+  assert.is(store.load('a'), undefined)
+  assert.ok(store.load('b'))
+})
+
+test('a value is swapped only by who has seen the last one', () => {
+  const state = new SessionState({ kept: [1], ['__proto__']: 'odd' })
+  const seen = state.read('kept')
+  assert.is(state.swap('kept', seen.version, [2]), undefined)
+  assert.equal(state.swap('kept', seen.version, [3])?.value, [2])
+  assert.equal(state.read('none'), { value: undefined, version: 0 })
+  assert.is(state.swap('none', 0, 'new'), undefined)
+  assert.is(state.swap('kept', state.read('kept').version, undefined), undefined)
+  assert.equal(Object.entries(state.toRecord()), [
+    ['__proto__', 'odd'],
+    ['none', 'new'],
+  ])
+})
+
+test('the third crash within five seconds is one too many, and quiet sessions are forgotten', () => {
+  const limit = new RestoreLimit()
+  assert.equal([limit.add('a', 0), limit.add('a', 1_000), limit.add('a', 5_000)], [true, true, false])
+  assert.equal([limit.add('b', 0), limit.add('b', 1_000), limit.add('b', 5_001)], [true, true, true])
+  limit.forget('a')
+  assert.ok(limit.add('a', 5_002))
+  for (let n = 0; n < 5_000; n++) limit.add(`x${n}`, 20_000 + n * 10)
+  assert.equal([limit.add('a', 80_000), limit.add('a', 80_000), limit.add('a', 80_000)], [true, true, false])
+})
+
+test('a message goes to the newest reader that takes it, and the oldest of too many is let go', () => {
+  const heard: string[] = []
+  const reader = (name: string, takes: boolean) => ({
+    send: () => takes && heard.push(name) > 0,
+    end: () => void heard.push(`${name} ended`),
+  })
+  const readers = new SessionReaders(0)
+  readers.tellCatalog(1)
+  readers.attach(reader('a', true))
+  readers.attach(reader('b', true))
+  readers.attach(reader('c', false))
+  readers.tellCatalog(1)
+  readers.tellCatalog(1)
+  assert.equal(heard, ['b'])
+  for (let n = readers.size; n < 17; n++) readers.attach(reader(`d${n}`, true))
+  assert.equal([readers.size, heard], [16, ['b', 'a ended']])
+})
+
+test('a catalog writes a page out once, until a tool comes or goes', () => {
+  const tools = ['a', 'b', 'c'].map((name) => defineTool({ name, run: () => name }))
+  const catalog = new Catalog(tools, 2)
+  const first = catalog.page(undefined)
+  assert.is(catalog.page(undefined), first)
+  assert.equal(JSON.parse(first.text), first.result)
+  assert.throws(() => catalog.page('nonsense'), /cursor/)
+  assert.is(catalog.add(tools[0] as (typeof tools)[0]), false)
+  assert.is(catalog.page(undefined), first)
+  assert.equal([catalog.remove('a'), catalog.remove('a'), catalog.version], [true, false, 1])
+  assert.equal(
+    catalog.page(undefined).result.tools.map(({ name }) => name),
+    ['b', 'c'],
+  )
+  assert.is(catalog.tool('a'), undefined)
+})
+
+function record(id: string, version: number): SessionRecord {
+  return {
+    id,
+    version,
+    revision: '2025-11-25',
+    client: { name: 'x', version: '1' },
+    capabilities: {},
+    catalog: 0,
+    state: {},
+  }
+}
+
+test.run()
