@@ -1,4 +1,4 @@
-import type { JsonObject } from '../protocol/json.js'
+import { isObject, type JsonObject } from '../protocol/json.js'
 import {
   buildNotification,
   type JsonRpcErrorResponse,
@@ -6,7 +6,7 @@ import {
   type Message,
   type RequestId,
 } from '../protocol/jsonrpc.js'
-import { McpError } from '../protocol/errors.js'
+import { type JsonRpcError, McpError } from '../protocol/errors.js'
 import type { ProgressParams } from '../protocol/types/notifications.js'
 import type { Deferred } from '../runtime/behaviour.js'
 import type { Clock } from '../runtime/clock.js'
@@ -107,10 +107,7 @@ export class PendingCalls {
     }
     this.#settle(pending)
     if ('result' in message) pending.reply.resolve(message.result)
-    else
-      pending.reply.reject(
-        new McpError(message.error.code, message.error.message, { data: message.error.data }),
-      )
+    else pending.reply.reject(serverError(message.error))
   }
 
   /** News of how far a call is; what does not go forward is an error of the server, and ignored. */
@@ -257,4 +254,9 @@ export class PendingCalls {
 
 function withParams(message: Message, params: JsonObject | undefined): Message {
   return params === undefined ? message : ({ ...message, params } as Message)
+}
+
+/** What the server answered; some servers say in `data` that trying again can help. */
+function serverError({ code, message, data }: JsonRpcError): McpError {
+  return new McpError(code, message, { data, retryable: isObject(data) && data.retryable === true })
 }

@@ -125,7 +125,8 @@ export class Actor extends Process implements Runnable {
     if (message.call !== null && !message.call.open) return
     if (entry === this.behaviour.info.down && !(input as Down).monitor.active) return
     this.#current = message
-    if (this.#rare !== null) this.#notice(this.#rare, message)
+    const rare = this.#rare
+    if (rare !== null && (rare.idle !== null || rare.observers !== null)) this.#notice(rare, message)
     try {
       const result =
         entry === 'continue' ? (input as () => unknown)() : entry.run(this.state, input, this.ctx)

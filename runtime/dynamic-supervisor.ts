@@ -75,7 +75,7 @@ export function dynamicSupervisorSpec(
 }
 
 /** Administers a dynamic supervisor that was started as a child. Throws BAD_OPTION when the process is none. */
-export function dynamicSupervisorAt(ref: ProcessRef): DynamicSupervisor {
+export function dynamicSupervisorAt(ref: ProcessRef | undefined): DynamicSupervisor {
   const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
   const known = actor?.kind === 'supervisor' && actor.behaviour.definition.call === (requests as unknown)
   if (actor !== undefined && known) return new DynamicSupervisor(actor.ref)

@@ -49,6 +49,7 @@ export type { TaskContext } from './task.js'
 export {
   startTaskSupervisor,
   TaskSupervisor,
+  taskSupervisorAt,
   taskSupervisorSpec,
   type TaskOptions,
   type TaskRef,

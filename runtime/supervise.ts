@@ -68,7 +68,7 @@ export function supervisorSpec(options: SupervisorOptions, overrides: ChildOverr
 }
 
 /** Administers a supervisor that was started as a child. Throws BAD_OPTION when the process is none, or a dynamic one. */
-export function supervisorAt(ref: ProcessRef): Supervisor {
+export function supervisorAt(ref: ProcessRef | undefined): Supervisor {
   if (ref instanceof ProcessRef && isSupervisor(ref)) return new Supervisor(ref as ActorRef)
   throw new RuntimeError(
     'BAD_OPTION',

@@ -38,8 +38,13 @@ export interface TaskRef<T> {
 }
 
 /** What a task supervisor knows: its tasks tell it nothing, they only count. */
-interface TaskSupervisorState {
-  running: number
+class TaskSupervisorState {
+  running = 0
+  readonly maxChildren: number
+
+  constructor(maxChildren: number) {
+    this.maxChildren = maxChildren
+  }
 }
 
 /** Runs functions as supervised processes that are never restarted (Elixir: Task.Supervisor). */
@@ -49,10 +54,13 @@ export class TaskSupervisor {
   readonly #maxChildren: number
   readonly #actor: Actor
 
-  constructor(ref: ActorRef, maxChildren: number) {
+  /** `maxChildren` may lower the limit for those who start tasks through this handle. */
+  constructor(ref: ActorRef, maxChildren = Number.POSITIVE_INFINITY) {
     this.ref = ref
-    this.#maxChildren = maxChildren
     this.#actor = processOf(ref) as Actor
+    const { state } = this.#actor
+    const own = state instanceof TaskSupervisorState ? state.maxChildren : Number.POSITIVE_INFINITY
+    this.#maxChildren = Math.min(maxChildren, own)
   }
 
   /** How many tasks run. */
@@ -108,15 +116,25 @@ export function taskSupervisorSpec(
   options: TaskSupervisorOptions = {},
   overrides: ChildOverrides = {},
 ): ChildSpec {
-  const { behaviour, maxChildren } = taskSupervisorBehaviour(options)
+  const behaviour = taskSupervisorBehaviour(options)
   const spec = childSpec(behaviour, undefined, overrides)
   return {
     ...spec,
     async start(ctx) {
       const ref = (await spec.start(ctx)) as ActorRef
-      return { ref, extra: new TaskSupervisor(ref, maxChildren) }
+      return { ref, extra: new TaskSupervisor(ref) }
     },
   }
+}
+
+/** Starts tasks under a task supervisor that was started as a child. Throws BAD_OPTION when the process is none. */
+export function taskSupervisorAt(ref: ProcessRef | undefined): TaskSupervisor {
+  const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
+  if (actor?.state instanceof TaskSupervisorState) return new TaskSupervisor(actor.ref)
+  throw new RuntimeError(
+    'BAD_OPTION',
+    `taskSupervisorAt: expected the reference of a task supervisor, got ${show(ref)}`,
+  )
 }
 
 /** Starts a task supervisor as a linked child of the actor that asks. Rejects with BAD_OPTION. */
@@ -128,18 +146,14 @@ export function startTaskSupervisor(
 }
 
 async function startLinked(ctx: ActorContext, options: TaskSupervisorOptions): Promise<TaskSupervisor> {
-  const { behaviour, maxChildren } = taskSupervisorBehaviour(options)
-  return new TaskSupervisor(await ctx.start(behaviour), maxChildren)
+  return new TaskSupervisor(await ctx.start(taskSupervisorBehaviour(options)))
 }
 
-function taskSupervisorBehaviour(options: TaskSupervisorOptions): {
-  behaviour: Behaviour<unknown, undefined>
-  maxChildren: number
-} {
+function taskSupervisorBehaviour(options: TaskSupervisorOptions): Behaviour<unknown, undefined> {
   const { name, maxChildren } = readTaskSupervisorOptions(options)
-  const init = (): TaskSupervisorState => ({ running: 0 })
+  const init = (): TaskSupervisorState => new TaskSupervisorState(maxChildren)
   const behaviour = behaviourOf({ name, trapExit: true, stray: 'report', init }, 'supervisor')
-  return { behaviour: behaviour as Behaviour<unknown, undefined>, maxChildren }
+  return behaviour as Behaviour<unknown, undefined>
 }
 
 function checkTask(

@@ -1,4 +1,4 @@
-export { ToolContext, type SessionFacts } from './context.js'
+export type { SessionFacts, ToolContext } from './context.js'
 export { defineServer, type ServerDefinition, type ServerDefinitionOptions } from './define-server.js'
 export { defineTool, type ToolDefinition, type ToolOptions } from './define-tool.js'
 export { ServerError, type ServerErrorCode, ToolError } from './errors.js'

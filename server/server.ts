@@ -68,7 +68,8 @@ export class Server {
   async sessions(): Promise<SessionInfo[]> {
     const supervisor = this.registry.whereis(this.#parts.names.sessions)
     if (supervisor === undefined) return []
-    const children = await new DynamicSupervisor(supervisor).children()
+    // a supervisor that ends at this moment has no sessions any more
+    const children = await new DynamicSupervisor(supervisor).children().catch(() => [])
     const asked = children.flatMap(({ ref }) =>
       ref === undefined ? [] : [(ref as RefOf<typeof sessionActor>).call('info')],
     )

@@ -18,12 +18,13 @@ import { TransportError } from '../transports/errors.js'
 import type { Holdings } from './holdings-actor.js'
 import { serverCapabilities } from './router.js'
 import { sessionActor } from './session-actor.js'
-import type { SessionRecord } from './session-store.js'
+import type { SessionRecord, SessionStore } from './session-store.js'
 
 type SessionRef = RefOf<typeof sessionActor>
 
-/** Milliseconds a session has for its end. */
+/** Milliseconds a session has for its end, and a store for an answer. */
 const shutdownTime = 1_000
+const storeTime = 5_000
 
 /**
  * Finds sessions by their ids, opens them, and brings back from the store those that died without having ended. One for each
@@ -63,13 +64,18 @@ export class Sessions implements ServerPort {
       if (!(error instanceof McpError)) throw error
       return { sessionId: undefined, response: buildError(request.id, toJsonRpcError(error)) }
     }
-    const { catalog, settings, store } = this.#holdings
+    const { catalog, settings } = this.#holdings
     const { revision } = negotiate(params.protocolVersion)
     const { clientInfo: client, capabilities } = params
     const id = nanoid()
     const record = { id, version: 0, revision, client, capabilities, catalog: catalog.version, state: {} }
-    await this.#start(record, false)
-    await store.save(record)
+    const session = await this.#start(record, false)
+    try {
+      await this.#keep((store) => store.save(record))
+    } catch (error) {
+      session.kill() // nobody knows of it
+      throw error
+    }
     const { info, instructions } = settings.definition
     const result: InitializeResult = {
       protocolVersion: revision,
@@ -142,7 +148,7 @@ export class Sessions implements ServerPort {
   }
 
   async #load(id: string): Promise<SessionRecord> {
-    const record = this.#ending.has(id) ? undefined : await this.#holdings.store.load(id)
+    const record = this.#ending.has(id) ? undefined : await this.#keep((store) => store.load(id))
     if (record === undefined || this.#ending.has(id))
       throw new TransportError('SESSION_NOT_FOUND', 'there is no such session')
     return record
@@ -181,16 +187,21 @@ export class Sessions implements ServerPort {
     this.#forget(id).catch(() => {})
   }
 
-  /** As a task, so that a store that throws is reported, and not blamed on whoever happens to run. */
   async #forget(id: string): Promise<void> {
-    const { restores, store } = this.#holdings
-    restores.forget(id)
+    this.#holdings.restores.forget(id)
     this.#ending.add(id)
     try {
-      await this.#tasks.start(async () => void (await store.delete(id)), { name: 'session store' }).result
+      await this.#keep((store) => store.delete(id))
     } finally {
       this.#ending.delete(id)
     }
+  }
+
+  /** Asks the store, in a task: it may be an author's, and throw, stray, or never answer. */
+  #keep<Answer>(ask: (store: SessionStore) => Answer | Promise<Answer>): Promise<Answer> {
+    const { store } = this.#holdings
+    return this.#tasks.start<Answer>(async () => ask(store), { name: 'session store', timeout: storeTime })
+      .result
   }
 }
 

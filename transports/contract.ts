@@ -62,11 +62,11 @@ export interface LinkEnd {
 
 /** What a connection may use: bound to the transport's actor, and gone with it. */
 export interface LinkScope {
-  /** Aborted when the transport's actor ends. */
+  /** Aborted when the connection is over, or the transport's actor ends. */
   readonly signal: AbortSignal
   /** Timers that die with the transport's actor. */
   readonly clock: Clock
-  /** Releases a resource when the transport's actor ends, whatever way. */
+  /** Releases a resource when the connection is over, or the transport's actor ends, whatever way. */
   own<Resource extends Owned>(resource: Resource): Resource
   /** Keeps a callback on an emitter attributed to the transport. */
   bind<Args extends unknown[], R>(fn: (...args: Args) => R): (...args: Args) => R | undefined

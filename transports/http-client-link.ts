@@ -15,9 +15,10 @@ import { followStream, isEventStream, mediaType, readEvents } from './http-event
 
 /** Bytes of a refusal that are read to say why. */
 const refusalBytes = 64 * 1024
-/** Milliseconds that a response may stay open after it has brought the answer, and the end of a session may take. */
+/** Milliseconds for a response to end after its answer, for the end of a session, and for `initialized` to be acknowledged. */
 const lingerTime = 2_000
-const initialized = 'notifications/initialized'
+/** Milliseconds that a server may take to acknowledge what is no request. */
+const noticeTime = 10_000
 
 /** One session with a Streamable HTTP server, from `initialize` to its end. */
 export class HttpLink implements Link {
@@ -52,7 +53,7 @@ export class HttpLink implements Link {
       this.#held.push(go)
       return
     }
-    if ('method' in message && message.method === initialized) this.#held = []
+    if (isInitialized(message)) this.#hold()
     go()
   }
 
@@ -69,6 +70,9 @@ export class HttpLink implements Link {
   async #exchange(text: string, message: Message): Promise<void> {
     const request = isRequest(message) ? message : undefined
     const controller = new AbortController()
+    // A request has the deadline of its caller; nobody waits for the rest.
+    const timer =
+      request === undefined ? this.#scope.clock.setTimeout(() => controller.abort(), noticeTime) : undefined
     if (request !== undefined) this.#exchanges.set(request.id, controller)
     try {
       const response = await this.#post(text, request !== undefined, controller.signal)
@@ -77,6 +81,7 @@ export class HttpLink implements Link {
     } catch (cause) {
       this.#failed(cause, request)
     } finally {
+      this.#scope.clock.clearTimeout(timer)
       if (request !== undefined) this.#exchanges.delete(request.id)
       else this.#after(message)
     }
@@ -160,15 +165,23 @@ export class HttpLink implements Link {
 
   /** After a notification has been taken: what waited for it may go, and what it cancelled is given up. */
   #after(message: Message): void {
-    if (!('method' in message)) return
-    if (message.method === 'notifications/cancelled') {
-      this.#exchanges.get(message.params?.requestId as RequestId)?.abort()
-    } else if (message.method === initialized && this.#held !== undefined) {
-      const held = this.#held
-      this.#held = undefined
-      for (const go of held) go()
+    if (isInitialized(message)) {
+      this.#release()
       if (this.#settings.stream && !this.#over) void this.#follow()
+    } else if ('method' in message && message.method === 'notifications/cancelled') {
+      this.#exchanges.get(message.params?.requestId as RequestId)?.abort()
     }
+  }
+
+  #hold(): void {
+    this.#held = []
+    this.#scope.clock.setTimeout(() => this.#release(), lingerTime)
+  }
+
+  #release(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const go of held) go()
   }
 
   #follow(): Promise<void> {
@@ -235,6 +248,10 @@ export class HttpLink implements Link {
     this.#over = true
     this.#events.closed(end)
   }
+}
+
+function isInitialized(message: Message): boolean {
+  return 'method' in message && message.method === 'notifications/initialized'
 }
 
 /** One error for all: it is told after every answer, and made anew it would cost more than the rest of the call. */

@@ -85,6 +85,7 @@ export async function followStream(
     const idle = createIdleTimer(() => controller.abort())
     const onAbort = (): void => controller.abort()
     signal.addEventListener('abort', onAbort, { once: true })
+    idle.restart()
     try {
       const response = await port.open(controller.signal, lastEventId)
       if (!isEventStream(response)) return decline(response)

@@ -55,7 +55,8 @@ export class Exchange implements Owner, Outlet {
   #streaming = false
   #over = false
   #written = false
-  #lingering = false
+  /** Bytes of a finished answer that were left at the last look. */
+  #left = Number.POSITIVE_INFINITY
   #onOver: (() => void) | null = null
 
   constructor(
@@ -68,7 +69,7 @@ export class Exchange implements Owner, Outlet {
     this.#response = response
     this.#home = home
     this.#limits = limits
-    this.token = new OwnerToken(`${request.method} ${request.url}`, this, home)
+    this.token = new OwnerToken(`http ${request.method}`, this, home)
     this.peer = new HttpPeer(request)
     adopt(this.token, request)
     adopt(this.token, response)
@@ -133,15 +134,16 @@ export class Exchange implements Owner, Outlet {
   }
 
   /**
-   * Called now and then: keeps a quiet stream from being taken for dead, and gives up on a reader who has not fetched a finished
-   * answer since the last time.
+   * Called now and then: keeps a quiet stream from being taken for dead, and gives up on a reader who has fetched
+   * nothing of a finished answer since the last time.
    */
   keepAlive(): void {
+    const left = this.#response.writableLength
     if (this.#over) {
-      if (this.#lingering) this.#cut()
-      this.#lingering = true
+      if (left >= this.#left) this.#cut()
+      this.#left = left
     } else if (this.#streaming) {
-      if (this.#response.writableLength > this.#limits.maxBufferedBytes) this.#stalled()
+      if (left > this.#limits.maxBufferedBytes) this.#stalled()
       else if (!this.#written) this.#response.write(comment())
       this.#written = false
     }

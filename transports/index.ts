@@ -5,6 +5,7 @@ export type {
   LinkEnd,
   LinkEvents,
   LinkScope,
+  ListenScope,
   Outlet,
   Peer,
   Response,

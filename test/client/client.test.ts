@@ -2,7 +2,6 @@ import * as assert from 'uvu/assert'
 import { ClientError } from '../../client/errors.js'
 import { McpError } from '../../protocol/errors.js'
 import { formatTree } from '../../runtime/inspect.js'
-import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { rejection, watch } from './_raw.js'
 
@@ -37,7 +36,8 @@ test('a tool answers with content and its text; an error of the server arrives a
   const error = await rejection(client.callTool('refuse'))
   assert.instance(error, McpError)
   assert.is(error.code, -32602)
-  assert.equal(error.data, { hint: 'none' })
+  assert.equal(error.data, { hint: 'none', retryable: true })
+  assert.is(error.retryable, true)
 })
 
 test('a result that is none rejects with INVALID_RESPONSE and names the field', async (t) => {
@@ -138,64 +138,6 @@ test('a call that is aborted before it was sent is never sent', async (t) => {
     said.all.filter((line) => line.includes('hang') || line.includes('cancelled')),
     [],
   )
-})
-
-test('progress goes to the call it belongs to, and only forward', async (t) => {
-  const { client } = watch(t)
-  const first: number[] = []
-  const second: unknown[] = []
-  await Promise.all([
-    client.callTool(
-      'progress',
-      { steps: [1, 2, 2, 1, 3] },
-      { onProgress: ({ progress }) => first.push(progress) },
-    ),
-    client.callTool('progress', { steps: [1] }, { onProgress: (progress) => second.push(progress) }),
-  ])
-  assert.equal(first, [1, 2, 3])
-  assert.equal(second, [{ progress: 1, total: 3 }])
-})
-
-test('a progress handler that throws stops nothing, and is reported', async (t) => {
-  const { client } = watch(t)
-  const reports: number[] = []
-  const onProgress = ({ progress }: { progress: number }): void => {
-    reports.push(progress)
-    throw new Error('a bug in a handler')
-  }
-  assert.is((await client.callTool('progress', {}, { onProgress })).text, 'done')
-  assert.equal(reports, [1, 2, 3])
-})
-
-test('handlers of notifications are called side by side; one that throws stops no other', async (t) => {
-  const { client } = watch(t)
-  const changes = heard<object>()
-  const customs = heard<object>()
-  client.onNotification('notifications/tools/list_changed', () => {
-    throw new Error('a bug in a handler')
-  })
-  client.onNotification('notifications/tools/list_changed', changes.add)
-  const off = client.onNotification('custom/news', customs.add)
-  await client.callTool('tell', { method: 'notifications/tools/list_changed' })
-  await client.callTool('tell', { method: 'custom/news', params: { n: 1 } })
-  await client.callTool('tell', { method: 'custom/unheard', params: { n: 1 } })
-  assert.equal(await changes.next(), {})
-  assert.equal(await customs.next(), { n: 1 })
-  off()
-  await client.callTool('tell', { method: 'custom/news', params: { n: 2 } })
-  await client.ping()
-  assert.is(customs.all.length, 1)
-})
-
-test('a ping of the server is answered, and a question we cannot answer is refused', async (t) => {
-  const { client } = watch(t)
-  assert.equal(JSON.parse((await client.callTool('ask', { method: 'ping' })).text), {
-    jsonrpc: '2.0',
-    id: 'ask-0',
-    result: {},
-  })
-  const { error } = JSON.parse((await client.callTool('ask', { method: 'roots/list' })).text)
-  assert.is(error.code, -32601)
 })
 
 test('answers that come twice, to nobody, or are junk cost nothing but a count', async (t) => {

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { defineActor } from '../../runtime/behaviour.js'
 import { childSpec } from '../../runtime/child-spec.js'
 import { dynamicSupervisorAt, dynamicSupervisorSpec } from '../../runtime/dynamic-supervisor.js'
+import type { ProcessRef } from '../../runtime/ref.js'
 import { Registry } from '../../runtime/registry.js'
 import type { Strategy } from '../../runtime/strategy.js'
 import { type Supervisor, supervisorAt, supervisorSpec } from '../../runtime/supervise.js'
@@ -88,6 +89,35 @@ test('a name stays starting through restarts that fail', async (t) => {
   ;(await workerOf(tree, 'a')).kill()
   const up = registry.whenUp('a')
   assert.is(await up, await workerOf(tree, 'a'))
+})
+
+test('a name keeps waiting when an incarnation dies before its start is over', async (t) => {
+  const log = new Recorder()
+  const registry = new Registry()
+  const plan = { dies: false, next: undefined as Promise<ProcessRef> | undefined }
+  const spec = worker(log, 'a', { name: 'a' })
+  const tree = await startTree(t, {
+    strategy,
+    registry,
+    children: [
+      {
+        ...spec,
+        async start(ctx) {
+          const ref = (await spec.start(ctx)) as ProcessRef
+          if (!plan.dies) return ref
+          plan.dies = false
+          ref.kill()
+          plan.next = registry.whenUp('a')
+          return ref
+        },
+      },
+    ],
+  })
+  plan.dies = true
+  const first = await workerOf(tree, 'a')
+  first.kill()
+  assert.equal(await log.next(5), ['start a', 'end a', 'start a', 'end a', 'start a'])
+  assert.is(await plan.next, await workerOf(tree, 'a'))
 })
 
 test('a name has ended with its last reason when its child will not be started again', async (t) => {
@@ -264,6 +294,21 @@ test('names of a group end when its failing child is taken out of the restart lo
     (await waiting).map(({ code }) => code),
     ['GAVE_UP', 'GAVE_UP'],
   )
+})
+
+test('the name of a sibling that waits for its group ends when it is deleted', async (t) => {
+  const log = new Recorder()
+  const registry = new Registry()
+  const [a, b] = [gated(log, 'a'), gated(log, 'b')]
+  const limits = { strategy: 'rest_for_one', intensity: Number.POSITIVE_INFINITY } as const
+  const tree = await startTree(t, { ...limits, registry, children: [a.spec, b.spec] })
+  a.plan.failures = 1_000_000
+  ;(await workerOf(tree, 'a')).kill()
+  await turn()
+  const waiting = failure(registry.whenUp('b', Number.POSITIVE_INFINITY))
+  await tree.deleteChild('b')
+  assert.is((await waiting).code, 'GAVE_UP')
+  assert.is(state(registry, 'a'), 'starting')
 })
 
 test('a manual restart that fails ends the name it had taken', async (t) => {

@@ -3,6 +3,7 @@ import type { ActorContext } from '../../runtime/context.js'
 import { crash, type ExitReason, normal, shutdown, shutdownWith } from '../../runtime/exit.js'
 import type { Restart } from '../../runtime/strategy.js'
 import { supervisorSpec } from '../../runtime/supervise.js'
+import { createFakeClock } from '../../runtime/fake-clock.js'
 import { suite, type TestContext } from '../support/suite.js'
 import {
   ending,
@@ -207,6 +208,23 @@ test('OTP-87 the next incarnation starts only after what the last one owned is r
   assert.equal(await log.next(2), ['released', 'start a'])
 })
 
+test('OTP-87 the next incarnation waits 5 s at most, and then the failure to let go is told', async (t) => {
+  const log = new Recorder()
+  const clock = createFakeClock()
+  const notices = gather(t, 'notice')
+  const init = (ctx: ActorContext): void => void ctx.own(() => new Promise(() => {}))
+  const tree = await startTree(t, { strategy, clock, children: [worker(log, 'a', { init })] })
+  ;(await workerOf(tree, 'a')).cast('crash')
+  await clock.advance(4_999)
+  assert.equal(log.rest(), ['start a', 'end a'])
+  await clock.advance(1)
+  assert.equal(log.rest(), ['start a'])
+  assert.equal(
+    notices.map(({ name, notice, detail }) => [name, notice, detail]),
+    [['a', 'cleanup_timeout', 5_000]],
+  )
+})
+
 test('OTP-87 the next incarnation of a supervisor starts after its children have let go', async (t) => {
   const log = new Recorder()
   const leave = gate()
@@ -229,9 +247,11 @@ test('a supervisor killed while it restarts a child starts nothing afterwards', 
   const released = gate()
   const reports = gather(t, 'supervisor')
   const init = (ctx: ActorContext): void => void ctx.own(() => released.opened)
-  const tree = await startTree(t, { strategy, children: [worker(log, 'a', { init })] })
+  const spec = worker(log, 'a', { init })
+  const start: typeof spec.start = (ctx) => (log.note('asked'), spec.start(ctx))
+  const tree = await startTree(t, { strategy, children: [{ ...spec, start }] })
   ;(await workerOf(tree, 'a')).cast('crash')
-  await log.next(2)
+  assert.equal(await log.next(3), ['asked', 'start a', 'end a'])
   await turn()
   tree.ref.kill()
   reports.splice(0)

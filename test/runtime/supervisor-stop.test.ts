@@ -27,6 +27,21 @@ test('OTP-21 children stop in reverse order, one at a time, each asked with shut
   assert.equal(log.rest(), ['end b', 'end a'])
 })
 
+test('OTP-21 a child counts as stopped when what it owned is released', async (t) => {
+  const log = new Recorder()
+  const released = gate()
+  const init = (ctx: ActorContext): void => void ctx.own(() => released.opened.then(() => log.note('released')))
+  const tree = await startTree(t, { strategy, children: [worker(log, 'a'), worker(log, 'b', { init })] })
+  log.rest()
+  const stopping = tree.stop()
+  assert.equal(await log.next(1), ['end b'])
+  await turn()
+  assert.equal(log.rest(), [])
+  released.open()
+  await stopping
+  assert.equal(log.rest(), ['released', 'end a'])
+})
+
 test('OTP-22 brutal_kill ends a child at once, without its terminate, and the reason is killed', async (t) => {
   const log = new Recorder()
   const reports = gather(t, 'supervisor')

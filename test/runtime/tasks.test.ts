@@ -4,7 +4,7 @@ import { childSpec } from '../../runtime/child-spec.js'
 import type { RuntimeError } from '../../runtime/errors.js'
 import { crash, type ExitReason, normal, shutdown } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
-import type { RefOf } from '../../runtime/ref.js'
+import type { ProcessRef, RefOf } from '../../runtime/ref.js'
 import type { RootOptions } from '../../runtime/root.js'
 import type { Supervisor } from '../../runtime/supervise.js'
 import type { TaskContext } from '../../runtime/task.js'
@@ -172,8 +172,9 @@ test('a task that ended normally may still send: it was not cut off', async (t) 
 test('a task over its time is killed', async (t) => {
   const clock = createFakeClock()
   const { tasks, log } = await place(t, {}, { clock })
+  await tasks.start(() => turn(), { timeout: 100 }).result
+  assert.is(clock.pending, 0)
   const task = tasks.start((ctx) => (ctx.own(() => log.note('released')), never), { timeout: 100 })
-  const quick = tasks.start(() => turn(), { timeout: 100 })
   await clock.advance(99)
   assert.equal(log.rest(), [])
   await clock.advance(1)
@@ -181,7 +182,6 @@ test('a task over its time is killed', async (t) => {
   assert.is(error.code, 'EXITED')
   assert.is(reasonOf(error).type, 'killed')
   assert.equal(log.rest(), ['released'])
-  await quick.result
   assert.is(clock.pending, 0)
 })
 
@@ -269,6 +269,20 @@ test('OTP-78 more tasks than maxChildren are refused at once, and places come fr
   first.cancel()
   tasks.start(() => never)
   assert.is(tasks.running, 2)
+})
+
+test('taskSupervisorAt finds a task supervisor by its reference, with its limit, and refuses what is none', async (t) => {
+  const { tree, tasks, neighbour } = await place(t, { maxChildren: 1 })
+  const ref = (await tree.children()).find(({ id }) => id === 'task_supervisor')?.ref
+  const same = taskSupervisorAt(ref)
+  assert.is(same.ref, tasks.ref)
+  same.start(() => never)
+  assert.is(tasks.running, 1)
+  assert.is(thrown(() => same.start(() => 1)).code, 'MAX_CHILDREN')
+  assert.is(thrown(() => new TaskSupervisor(tasks.ref, 5).start(() => 1)).code, 'MAX_CHILDREN')
+  for (const wrong of [neighbour, tree.ref, undefined, 'tasks']) {
+    assert.is(thrown(() => taskSupervisorAt(wrong as ProcessRef)).code, 'BAD_OPTION')
+  }
 })
 
 test('tasks end with their supervisor, and what they own is released before it starts again', async (t) => {

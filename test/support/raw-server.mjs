@@ -57,7 +57,7 @@ const tools = {
     send({ id, result: { content: 'no array' } })
   },
   refuse(_, id) {
-    send({ id, error: { code: -32602, message: 'no such thing', data: { hint: 'none' } } })
+    send({ id, error: { code: -32602, message: 'no such thing', data: { hint: 'none', retryable: true } } })
   },
   progress({ steps = [1, 2, 3] }, _, token) {
     for (const progress of steps)

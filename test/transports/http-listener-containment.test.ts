@@ -94,7 +94,7 @@ test('an error that strays after the answer is only reported', async (t) => {
   client.sessionId = 's'
   assert.is((await post(client)).status, 200)
   const { outcome, owner } = await stray
-  assert.equal([outcome, owner], ['reported', 'POST /mcp'])
+  assert.equal([outcome, owner], ['reported', 'http POST'])
 })
 
 test('a throw in a callback of the body fails its exchange only', async (t) => {
