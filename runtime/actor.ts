@@ -2,7 +2,6 @@ import { type AnyBehaviour, type Down, type Exit, Refusal } from './behaviour.js
 import { DeferredReply } from './call.js'
 import { runIn } from './containment.js'
 import type { ActorContext } from './context.js'
-import { emit } from './events.js'
 import { crash, type ExitReason } from './exit.js'
 import { inform, refuseMessage } from './info.js'
 import { Mailbox } from './mailbox.js'

@@ -68,7 +68,7 @@ async function next<R>(running: Set<Running<R>>, ordered: boolean): Promise<Task
   if (oldest === undefined) throw new RuntimeError('NOT_FOUND', 'no task is running')
   const first = ordered
     ? oldest
-    : await Promise.race([...running].map(async (each) => (await each.outcome, each)))
+    : await Promise.race([...running].map((each) => each.outcome.then(() => each)))
   const outcome = await first.outcome
   running.delete(first)
   return outcome

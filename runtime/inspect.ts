@@ -52,9 +52,7 @@ export function formatTree(node: TreeNode): string {
 
 function nodeOf(process: Process, id: string, restarts: number): TreeNode {
   const actor = process.kind === 'task' ? undefined : (process as Actor)
-  const state = actor?.state as
-    | { strategy?: string; window?: RestartWindow }
-    | undefined
+  const state = actor?.state as { strategy?: string; window?: RestartWindow } | undefined
   const { clock, strays } = process.tree
   const about = tellAbout(actor?.state)
   return {

@@ -40,7 +40,7 @@ export async function scene(t: TestContext, root: RootOptions = {}): Promise<Sce
 /** Runs code in a request task that never answers, and resolves with the error that ended it. */
 export async function straysInTask(
   { tasks }: Scene,
-  code: (ctx: TaskContext) => void,
+  code: (ctx: TaskContext) => unknown,
   name = 'request',
 ): Promise<unknown> {
   const task = tasks.start(

@@ -260,7 +260,13 @@ test('messages that are none of its own do not disturb a supervisor', async (t) 
 test('a request that ends a slow child does not lose the exits that come meanwhile', async (t) => {
   const log = new Recorder()
   const leave = gate()
-  const slow = { trapExit: true, terminate: () => (log.note('terminate b'), leave.opened) }
+  const slow = {
+    trapExit: true,
+    terminate: () => {
+      log.note('terminate b')
+      return leave.opened
+    },
+  }
   const tree = await startTree(t, { strategy, children: [worker(log, 'a'), worker(log, 'b', slow)] })
   const a = await workerOf(tree, 'a')
   log.rest()

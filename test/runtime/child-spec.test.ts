@@ -83,7 +83,7 @@ test('OTP-4 an unknown field of a spec is refused and named (differs: OTP ignore
   assert.match(refusal({ significant: true }).message, /significant/)
 })
 
-test('OTP-4 an unknown option of a supervisor is refused and named', async () => {
+test('OTP-4 OTP-18 an unknown option of a supervisor is refused and named', async () => {
   const options = { strategy: 'one_for_one' as const, intensty: 1 }
   assert.equal((await failure(startSupervisor(options))).data, { field: 'intensty' })
   assert.equal((await failure(startDynamicSupervisor(wrong({ children: [] })))).data, { field: 'children' })
@@ -143,7 +143,7 @@ test('OTP-20 a supervisor has no default strategy', async () => {
   assert.match(error.message, 'strategy: expected one_for_one, one_for_all or rest_for_one, got undefined')
 })
 
-test('wrong supervisor options reject with the field, what was expected and what came', async () => {
+test('OTP-18 wrong supervisor options reject with the field, what was expected and what came', async () => {
   const cases: [string, Record<string, unknown>, RegExp][] = [
     ['strategy', { strategy: 'simple' }, /one_for_one, one_for_all or rest_for_one, got "simple"/],
     ['intensity', { intensity: -1 }, /0 or more, or Infinity, got -1/],
@@ -189,8 +189,8 @@ test('a wrong spec given at run time rejects in the caller and leaves the superv
 })
 
 test('a rejection of a start that nobody awaits is never fatal', async () => {
-  startSupervisor(wrong({}))
-  startDynamicSupervisor(wrong({ name: 1 }))
+  void startSupervisor(wrong({}))
+  void startDynamicSupervisor(wrong({ name: 1 }))
   await new Promise((resolve) => setImmediate(resolve))
 })
 

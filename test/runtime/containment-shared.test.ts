@@ -1,11 +1,9 @@
-import { channel } from 'node:diagnostics_channel'
 import { EventEmitter } from 'node:events'
 import * as assert from 'uvu/assert'
-import { shutdown } from '../../runtime/exit.js'
 import { formatTree, inspect } from '../../runtime/inspect.js'
 import { processOf } from '../../runtime/ref.js'
 import { suite } from '../support/suite.js'
-import { ending, gate, gather, Recorder, startTree, turn, worker } from './_family.js'
+import { ending, gather, Recorder, startTree, turn, worker } from './_family.js'
 import { contextInV8, scene, straysInTask, turns } from './_strays.js'
 
 const test = suite('containment across owners')
@@ -20,12 +18,30 @@ test('a listener on a shared emitter costs the one who emits, unless ctx.bind ca
   t.expectStray(1)
   const at = await scene(t)
   const shared = new EventEmitter()
-  const bound = at.tasks.start((ctx) => (shared.on('event', ctx.bind(throws)), never), { name: 'bound' })
-  const emitting = at.tasks.start(() => (shared.emit('event'), 'emitted all'), { name: 'emitting' })
+  const bound = at.tasks.start(
+    (ctx) => {
+      shared.on('event', ctx.bind(throws))
+      return never
+    },
+    { name: 'bound' },
+  )
+  const emitting = at.tasks.start(
+    () => {
+      shared.emit('event')
+      return 'emitted all'
+    },
+    { name: 'emitting' },
+  )
   assert.is(await emitting.result, 'emitted all')
   assert.is(await bound.result.catch((reason: unknown) => reason), error)
   shared.removeAllListeners()
-  const plain = at.tasks.start(() => (shared.on('event', throws), never), { name: 'plain' })
+  const plain = at.tasks.start(
+    () => {
+      shared.on('event', throws)
+      return never
+    },
+    { name: 'plain' },
+  )
   assert.is(await straysInTask(at, () => setTimeout(() => shared.emit('event'), 1), 'emitting'), error)
   assert.ok(plain.ref.alive)
   assert.equal(
@@ -43,8 +59,20 @@ test('a bound listener that floats a rejection costs its owner, not the one who 
     await null
     throw error
   }
-  const bound = at.tasks.start((ctx) => (shared.on('event', ctx.bind(rejects)), never), { name: 'bound' })
-  const emitting = at.tasks.start(() => (shared.emit('event'), never), { name: 'emitting' })
+  const bound = at.tasks.start(
+    (ctx) => {
+      shared.on('event', ctx.bind(rejects))
+      return never
+    },
+    { name: 'bound' },
+  )
+  const emitting = at.tasks.start(
+    () => {
+      shared.emit('event')
+      return never
+    },
+    { name: 'emitting' },
+  )
   assert.is(await bound.result.catch((reason: unknown) => reason), error)
   assert.ok(emitting.ref.alive)
   await at.untouched()
@@ -77,9 +105,15 @@ test('an abort listener that throws is reported and costs nobody', async (t) => 
     { name: 'aborted' },
   )
   // A listener of somebody else on the same signal: its throw belongs to the signal's owner as well.
-  const listening = at.tasks.start(() => (parts.signal?.addEventListener('abort', () => throws()), never), {
-    name: 'other',
-  })
+  const listening = at.tasks.start(
+    () => {
+      parts.signal?.addEventListener('abort', () => throws())
+      return never
+    },
+    {
+      name: 'other',
+    },
+  )
   task.cancel()
   await turns()
   assert.equal(heard, ['the others hear of it'])
@@ -99,13 +133,19 @@ test('a promise made by A and rejected by B costs one of the two: A, since Node 
   const at = await scene(t)
   const parts: { reject?: (error: unknown) => void } = {}
   const make = (): Promise<never> => {
-    new Promise((_, reject) => {
+    void new Promise((_, reject) => {
       parts.reject = reject
     })
     return never
   }
   const a = at.tasks.start(make, { name: 'a' })
-  const b = at.tasks.start(() => (parts.reject?.(error), never), { name: 'b' })
+  const b = at.tasks.start(
+    () => {
+      parts.reject?.(error)
+      return never
+    },
+    { name: 'b' },
+  )
   const [blamed, spared] = contextInV8 ? [b, a] : [a, b]
   assert.is(await blamed.result.catch((reason: unknown) => reason), error)
   assert.ok(spared.ref.alive)
@@ -132,7 +172,13 @@ test('an error of an owner that has ended is only reported, as is one of a task 
   t.expectStray(2)
   const at = await scene(t)
   await at.tasks.start(() => void setTimeout(throws, 1), { name: 'done' }).result
-  const cancelled = at.tasks.start(() => (setTimeout(throws, 1), never), { name: 'cancelled' })
+  const cancelled = at.tasks.start(
+    () => {
+      setTimeout(throws, 1)
+      return never
+    },
+    { name: 'cancelled' },
+  )
   cancelled.cancel()
   while (at.strays.length < 2) await turn()
   assert.equal(
@@ -169,7 +215,7 @@ test('an actor that awaits the answer of another tree keeps its own scope', asyn
 test('an error without an owner is reported to every tree, marks them degraded, and everything goes on', async (t) => {
   t.expectStray(2)
   const [one, other] = [await scene(t), await scene(t)]
-  Promise.reject(error)
+  void Promise.reject(error)
   setTimeout(throws, 1)
   while (one.strays.length < 4) await turn()
   assert.ok(one.strays.every(({ owner, outcome }) => owner === undefined && outcome === 'reported'))
@@ -195,7 +241,7 @@ test("unowned: 'stop' ends the tree in order, with the error as the reason", asy
   })
   const staying = await scene(t)
   const ended = ending(stopping.ref)
-  Promise.reject(error)
+  void Promise.reject(error)
   assert.equal(await ended, { type: 'crash', error })
   assert.equal(log.rest(), ['start a', 'start b', 'end b', 'end a'])
   assert.equal(strays.map(({ outcome }) => outcome).sort(), ['reported', 'stopped'])
@@ -207,92 +253,6 @@ test("unowned: 'stop' spares the tree an error that has an owner", async (t) => 
   const at = await scene(t, { unowned: 'stop' })
   assert.is(await straysInTask(at, () => Promise.reject(error)), error)
   await at.untouched()
-})
-
-test('a subscriber of events that throws is nobody’s crash: Node warns, and there is no end of it in sight', async (t) => {
-  const at = await scene(t)
-  const warnings: Error[] = []
-  const onWarning = (warning: Error): number => warnings.push(warning)
-  process.on('warning', onWarning)
-  t.after(() => process.off('warning', onWarning))
-  for (const name of ['caduceus.crash', 'caduceus.stray']) {
-    channel(name).subscribe(throws)
-    t.after(() => channel(name).unsubscribe(throws))
-  }
-  t.expectStray(3)
-  // One for the stray itself, one for each subscriber that was told of it.
-  const own = new Error('own')
-  assert.is(await straysInTask(at, () => Promise.reject(own)), own)
-  await turns()
-  assert.equal(
-    warnings.map((warning) => [
-      (warning as { code?: string }).code,
-      /subscriber of runtime events failed: Error: stray/.test(warning.message),
-    ]),
-    [
-      ['CADUCEUS_SUBSCRIBER', true],
-      ['CADUCEUS_SUBSCRIBER', true],
-    ],
-  )
-  await at.untouched()
-})
-
-test('what a subscriber starts is nobody’s crash either', async (t) => {
-  t.expectStray(2)
-  const at = await scene(t)
-  const warned = gate<Error>()
-  process.once('warning', warned.open)
-  const rejects = async (): Promise<void> => {
-    await null
-    throw error
-  }
-  channel('caduceus.stray').subscribe(rejects)
-  t.after(() => channel('caduceus.stray').unsubscribe(rejects))
-  const own = new Error('own')
-  assert.is(await straysInTask(at, () => Promise.reject(own)), own)
-  assert.match((await warned.opened).message, 'subscriber')
-  await at.untouched()
-})
-
-test('a watcher of an exit that throws costs its owner; the others are told all the same', async (t) => {
-  const at = await scene(t)
-  const told: string[] = []
-  const watched = at.tasks.start(() => never)
-  const watching = at.tasks.start(() => (watched.ref.onExit(throws), never), { name: 'watching' })
-  watched.ref.onExit(() => told.push('told'))
-  watched.cancel()
-  assert.is(await watching.result.catch((reason: unknown) => reason), error)
-  assert.equal(told, ['told'])
-  await at.untouched()
-  const other = at.tasks.start(() => never)
-  other.ref.onExit(throws)
-  other.ref.onExit(() => told.push('told again'))
-  other.ref.kill()
-  assert.equal(told, ['told', 'told again'])
-  assert.equal(at.strays.at(-1)?.owner, undefined)
-  assert.is(await at.neighbour.call('id'), 'neighbour')
-})
-
-test('the listeners of the process are taken back with the last tree', async (t) => {
-  const count = (): number[] => [
-    process.listenerCount('uncaughtException'),
-    process.listenerCount('unhandledRejection'),
-  ]
-  const before = count()
-  const one = await startTree(t, { strategy: 'one_for_one' })
-  const installed = count()
-  assert.equal(
-    installed,
-    before.map((listeners) => listeners + 1),
-  )
-  const other = await startTree(t, { strategy: 'one_for_one' })
-  assert.equal(count(), installed)
-  await one.stop()
-  await turns()
-  assert.equal(count(), installed)
-  assert.equal(await other.stop(), shutdown)
-  await turns()
-  assert.equal(count(), before)
 })
 
 test.run()

@@ -100,8 +100,8 @@ test('a second error of a task that ended by its first is only reported', async 
   const at = await scene(t)
   const second = new Error('second')
   await straysInTask(at, () => {
-    Promise.reject(error)
-    Promise.reject(second)
+    void Promise.reject(error)
+    void Promise.reject(second)
   })
   await turns()
   assert.equal(
@@ -199,7 +199,7 @@ test("an actor with stray: 'report' survives the strays of code it ran", async (
     init: () => 0,
     cast: {
       run() {
-        Promise.reject(error)
+        void Promise.reject(error)
         setTimeout(throws, 1)
         process.nextTick(throws)
       },
@@ -221,7 +221,7 @@ test('a supervisor survives the strays of start functions', async (t) => {
   await at.tree.startChild({
     id: 'idle',
     start(ctx) {
-      Promise.reject(error)
+      void Promise.reject(error)
       return ctx.start(idle)
     },
   })

@@ -44,7 +44,14 @@ test('OTP-115 a crash yields a crash report, then the report of the supervisor, 
   assert.equal(heard, [
     {
       name: 'crash',
-      event: { ...facts, reason: crash(boom), during: 'crash', mailbox: 2, status: undefined, ancestors: ['inner', 'outer'] },
+      event: {
+        ...facts,
+        reason: crash(boom),
+        during: 'crash',
+        mailbox: 2,
+        status: undefined,
+        ancestors: ['inner', 'outer'],
+      },
     },
     {
       name: 'supervisor',

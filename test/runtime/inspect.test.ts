@@ -19,11 +19,21 @@ function child(node: TreeNode, id: string): TreeNode {
   return found
 }
 
-test('OTP-114 a tree is read as data: what runs, under which name, since when, with what waiting', async (t) => {
+test('OTP-113 OTP-114 a tree is read as data: what runs, under which name, since when, with what waiting', async (t) => {
   const log = new Recorder()
   const clock = createFakeClock()
-  const inner = supervisorSpec({ name: 'inner', strategy: 'one_for_all', intensity: 7, children: [worker(log, 'x')] })
-  const tree = await startTree(t, { name: 'top', strategy, clock, children: [worker(log, 'a', { id: 'first', name: 'alpha' }), inner] })
+  const inner = supervisorSpec({
+    name: 'inner',
+    strategy: 'one_for_all',
+    intensity: 7,
+    children: [worker(log, 'x')],
+  })
+  const tree = await startTree(t, {
+    name: 'top',
+    strategy,
+    clock,
+    children: [worker(log, 'a', { id: 'first', name: 'alpha' }), inner],
+  })
   const a = await workerOf(tree, 'first')
   await clock.advance(1_500)
   a.cast('run', () => never)
@@ -130,7 +140,9 @@ test('a describe of the user’s that throws, or is none, does not break the loo
     none: null,
     text: 'text',
   }
-  const children = Object.entries(states).map(([name, state]) => childSpec(defineActor({ name, init: () => state })))
+  const children = Object.entries(states).map(([name, state]) =>
+    childSpec(defineActor({ name, init: () => state })),
+  )
   const tree = await startTree(t, { strategy, children })
   const about = Object.fromEntries(inspect(tree.ref).children.map(({ id, about }) => [id, about]))
   const failed = '(its describe failed)'

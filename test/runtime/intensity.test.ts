@@ -47,6 +47,13 @@ test('OTP-49 intensity N means that N restarts in the window are fine and one mo
   }
 })
 
+test('OTP-48 a restart is immediate: no time has to pass', async (t) => {
+  const { tree, clock, log } = await pair(t, {})
+  ;(await workerOf(tree, 'a')).kill()
+  assert.equal(await log.next(2), ['end a', 'start a'])
+  assert.equal([clock.now(), clock.pending], [1_000_000, 0])
+})
+
 test('OTP-50 the window is exact in ms: a restart as old as the period counts, an older one does not', async (t) => {
   for (const [after, survived] of [
     [1_000, false],

@@ -16,7 +16,8 @@ type Line = [level: string, message: string, facts: Record<string, unknown>]
 
 function memoryLogger(): { lines: Line[]; logger: Logger } {
   const lines: Line[] = []
-  const at = (level: string) => (facts: object, message: string) => void lines.push([level, message, { ...facts }])
+  const at = (level: string) => (facts: object, message: string) =>
+    void lines.push([level, message, { ...facts }])
   return { lines, logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
 }
 
@@ -126,10 +127,21 @@ test('by default reports go to standard error as JSON lines, and pino is loaded 
   `
   const { code, stdout, stderr } = await runProgram(t, program)
   assert.equal([code, stdout], [0, ''])
-  const lines = stderr.trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>)
+  const lines = stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
   assert.equal(lines[0], { told: 'started', loaded: false })
   assert.equal(
-    lines.slice(1, 3).map(({ level, name, actor, msg, err }) => [level, name, actor, msg, (err as { message?: string })?.message]),
+    lines
+      .slice(1, 3)
+      .map(({ level, name, actor, msg, err }) => [
+        level,
+        name,
+        actor,
+        msg,
+        (err as { message?: string })?.message,
+      ]),
     [
       [50, 'caduceus', 'fragile', 'fragile crashed', 'boom'],
       [40, 'caduceus', undefined, 'fragile: child terminated', undefined],

@@ -158,6 +158,16 @@ test('OTP-105 match, unregister by value and meta', async (t) => {
   assert.is(topics.getMeta('owner'), 'ops')
 })
 
+test('OTP-109 a topic is no name: nothing under it is found by the registry of names', async (t) => {
+  const [a] = await startCounters(t, 1)
+  if (a === undefined) throw new Error('one was started')
+  const registry = new Registry()
+  const topics = new TopicRegistry()
+  topics.register('news', a)
+  assert.equal(registry.state('news'), { state: 'unknown' })
+  for (const way of ['named', 'send', 'cast', 'call', 'whereis']) assert.not(way in topics, way)
+})
+
 test('OTP-106 dispatch hands out everybody at once and is silent for nobody', async (t) => {
   const [a, b] = await startCounters(t, 1, 2)
   if (a === undefined || b === undefined) throw new Error('two were started')

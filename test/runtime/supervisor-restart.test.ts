@@ -248,7 +248,10 @@ test('a supervisor killed while it restarts a child starts nothing afterwards', 
   const reports = gather(t, 'supervisor')
   const init = (ctx: ActorContext): void => void ctx.own(() => released.opened)
   const spec = worker(log, 'a', { init })
-  const start: typeof spec.start = (ctx) => (log.note('asked'), spec.start(ctx))
+  const start: typeof spec.start = (ctx) => {
+    log.note('asked')
+    return spec.start(ctx)
+  }
   const tree = await startTree(t, { strategy, children: [{ ...spec, start }] })
   ;(await workerOf(tree, 'a')).cast('crash')
   assert.equal(await log.next(3), ['asked', 'start a', 'end a'])

@@ -39,7 +39,12 @@ function startedBy(
 test('OTP-11 children start in order, each after the init of the one before is done', async (t) => {
   const log = new Recorder()
   const ready = gate()
-  const slow = worker(log, 'a', { init: () => (log.note('init a'), ready.opened) })
+  const slow = worker(log, 'a', {
+    init: () => {
+      log.note('init a')
+      return ready.opened
+    },
+  })
   const starting = startTree(t, {
     strategy: 'one_for_one',
     children: [slow, worker(log, 'b'), worker(log, 'c')],
@@ -210,7 +215,10 @@ test('OTP-17 an init that takes too long is killed and the start fails with STAR
   const never = new Promise(() => {})
   const slow = worker(log, 'b', {
     startTimeout: 200,
-    init: (ctx) => (ctx.own(() => log.note('b is gone')), never),
+    init: (ctx) => {
+      ctx.own(() => log.note('b is gone'))
+      return never
+    },
   })
   const starting = startSupervisor({
     strategy: 'one_for_one',
@@ -263,9 +271,16 @@ test('a supervisor that is killed while a child starts takes the half-started ch
   const never = new Promise(() => {})
   const parts: { ctx?: ActorContext } = {}
   const stuck = worker(log, 'b', {
-    init: (ctx) => (ctx.own(() => log.note('b is gone')), log.note('init b'), never),
+    init: (ctx) => {
+      ctx.own(() => log.note('b is gone'))
+      log.note('init b')
+      return never
+    },
   })
-  const first = startedBy('a', (ctx) => ((parts.ctx = ctx), worker(log, 'a').start(ctx)))
+  const first = startedBy('a', (ctx) => {
+    parts.ctx = ctx
+    return worker(log, 'a').start(ctx)
+  })
   const starting = startSupervisor({ strategy: 'one_for_one', logger: false, children: [first, stuck] })
   assert.equal(await log.next(2), ['start a', 'init b'])
   const supervisor = parts.ctx?.self

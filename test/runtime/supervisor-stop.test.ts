@@ -1,6 +1,4 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../runtime/behaviour.js'
-import { childSpec } from '../../runtime/child-spec.js'
 import type { ActorContext } from '../../runtime/context.js'
 import { kill, shutdown, shutdownWith } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
@@ -14,7 +12,13 @@ const strategy = 'one_for_one'
 test('OTP-21 children stop in reverse order, one at a time, each asked with shutdown', async (t) => {
   const log = new Recorder()
   const leave = gate()
-  const slow = { trapExit: true, terminate: () => (log.note('terminate b'), leave.opened) }
+  const slow = {
+    trapExit: true,
+    terminate: () => {
+      log.note('terminate b')
+      return leave.opened
+    },
+  }
   const children = [worker(log, 'a'), worker(log, 'b', slow), worker(log, 'c')]
   const tree = await startTree(t, { strategy, children })
   log.rest()
@@ -30,7 +34,8 @@ test('OTP-21 children stop in reverse order, one at a time, each asked with shut
 test('OTP-21 a child counts as stopped when what it owned is released', async (t) => {
   const log = new Recorder()
   const released = gate()
-  const init = (ctx: ActorContext): void => void ctx.own(() => released.opened.then(() => log.note('released')))
+  const init = (ctx: ActorContext): void =>
+    void ctx.own(() => released.opened.then(() => log.note('released')))
   const tree = await startTree(t, { strategy, children: [worker(log, 'a'), worker(log, 'b', { init })] })
   log.rest()
   const stopping = tree.stop()
@@ -105,7 +110,14 @@ test('OTP-6 a shutdown of 0 ms asks, and kills at once if the child is not gone'
   const log = new Recorder()
   const clock = createFakeClock()
   const never = new Promise(() => {})
-  const stuck = worker(log, 'a', { trapExit: true, shutdown: 0, terminate: () => (log.note('asked'), never) })
+  const stuck = worker(log, 'a', {
+    trapExit: true,
+    shutdown: 0,
+    terminate: () => {
+      log.note('asked')
+      return never
+    },
+  })
   const tree = await startTree(t, { strategy, clock, children: [stuck] })
   const ended = ending(await workerOf(tree, 'a'))
   const stopping = tree.stop()
@@ -197,53 +209,6 @@ test('OTP-29 exit signals of anybody else do nothing to a supervisor', async (t)
   ;(await workerOf(outer, 'b')).cast('run', (ctx) => ctx.exit(target, shutdown))
   await workerOf(outer, 'b').then((ref) => ref.call('id'))
   assert.equal(await supervisorAt(target).count(), { specs: 1, active: 1, supervisors: 0, workers: 1 })
-})
-
-test('OTP-30 the kill of a supervisor ends its children, the trapping ones with their terminate', async (t) => {
-  const log = new Recorder()
-  const trapping = {
-    trapExit: true,
-    terminate: (reason: { type: string }) => log.note(`terminate c ${reason.type}`),
-  }
-  const inner = supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'b')] })
-  const tree = await startTree(t, {
-    strategy,
-    children: [worker(log, 'a'), inner, worker(log, 'c', trapping)],
-  })
-  const a = ending(await workerOf(tree, 'a'))
-  tree.ref.kill()
-  assert.is((await a).type, 'killed')
-  const seen = await log.next(7)
-  assert.equal(seen.sort(), [
-    'end a',
-    'end b',
-    'end c',
-    'start a',
-    'start b',
-    'start c',
-    'terminate c killed',
-  ])
-})
-
-test('OTP-30 a trapping child of a killed supervisor is bounded by its own terminateTimeout', async (t) => {
-  const log = new Recorder()
-  const clock = createFakeClock()
-  const stuck = defineActor({
-    name: 'stuck',
-    trapExit: true,
-    terminateTimeout: 300,
-    init(_: undefined, ctx) {
-      ctx.own(() => log.note('end stuck'))
-      return 0
-    },
-    terminate: () => (log.note('terminate stuck'), new Promise(() => {})),
-  })
-  const tree = await startTree(t, { strategy, clock, children: [childSpec(stuck)] })
-  tree.ref.kill()
-  await clock.advance(299)
-  assert.equal(log.rest(), ['terminate stuck'])
-  await clock.advance(1)
-  assert.equal(log.rest(), ['end stuck'])
 })
 
 test('OTP-31 while a supervisor stops nothing is restarted, and requests behind the stop fail at once', async (t) => {

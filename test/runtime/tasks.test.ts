@@ -1,67 +1,27 @@
 import * as assert from 'uvu/assert'
-import { defineActor, type Exit } from '../../runtime/behaviour.js'
-import { childSpec } from '../../runtime/child-spec.js'
-import type { RuntimeError } from '../../runtime/errors.js'
-import { crash, type ExitReason, normal, shutdown } from '../../runtime/exit.js'
+import { defineActor } from '../../runtime/behaviour.js'
+import { crash, normal, shutdown } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
-import type { ProcessRef, RefOf } from '../../runtime/ref.js'
-import type { RootOptions } from '../../runtime/root.js'
-import type { Supervisor } from '../../runtime/supervise.js'
+import type { ProcessRef } from '../../runtime/ref.js'
 import type { TaskContext } from '../../runtime/task.js'
-import {
-  startTaskSupervisor,
-  type TaskSupervisor,
-  taskSupervisorSpec,
-} from '../../runtime/task-supervisor.js'
-import type { TaskSupervisorOptions } from '../../runtime/supervisor-options.js'
-import { suite, type TestContext } from '../support/suite.js'
-import {
-  ending,
-  failure,
-  gate,
-  gather,
-  Recorder,
-  startTree,
-  thrown,
-  turn,
-  worker,
-  type WorkerRef,
-} from './_family.js'
+import { TaskSupervisor, taskSupervisorAt } from '../../runtime/task-supervisor.js'
+import { suite } from '../support/suite.js'
+import { ending, failure, gate, gather, thrown, turn } from './_family.js'
+import { place, reasonOf } from './_tasks.js'
 
 const test = suite('tasks')
 const boom = new Error('boom')
 const never = new Promise<never>(() => {})
-
-interface Place {
-  tree: Supervisor
-  tasks: TaskSupervisor
-  log: Recorder
-  neighbour: WorkerRef
-}
-
-async function place(
-  t: TestContext,
-  options: TaskSupervisorOptions = {},
-  root: RootOptions = {},
-): Promise<Place> {
-  const log = new Recorder()
-  const tree = await startTree(t, { strategy: 'one_for_one', ...root })
-  const neighbour = (await tree.startChild(worker(log, 'neighbour'))).ref as WorkerRef
-  const { extra } = await tree.startChild(taskSupervisorSpec(options))
-  log.rest()
-  return { tree, tasks: extra as TaskSupervisor, log, neighbour }
-}
-
-function reasonOf(error: RuntimeError): ExitReason {
-  return (error.data as { reason: ExitReason }).reason
-}
 
 test('OTP-78 a task runs at once, gives its value and ends normally', async (t) => {
   const { tasks } = await place(t)
   const ran: number[] = []
   const sync = tasks.start(() => ran.push(1))
   assert.equal(ran, [1])
-  const slow = tasks.start(async () => (await turn(), 'later'))
+  const slow = tasks.start(async () => {
+    await turn()
+    return 'later'
+  })
   const ends = [ending(sync.ref), ending(slow.ref)]
   assert.is(await sync.result, 1)
   assert.is(await slow.result, 'later')
@@ -77,7 +37,10 @@ test('OTP-78 what the function throws rejects the result and is the reason of it
       throw boom
     },
     () => Promise.reject(boom),
-    async () => (await turn(), Promise.reject(boom)),
+    async () => {
+      await turn()
+      return Promise.reject(boom)
+    },
   ]) {
     const task = tasks.start(fn, { name: 'request' })
     assert.is(await task.result.catch((error) => error), boom)
@@ -174,7 +137,13 @@ test('a task over its time is killed', async (t) => {
   const { tasks, log } = await place(t, {}, { clock })
   await tasks.start(() => turn(), { timeout: 100 }).result
   assert.is(clock.pending, 0)
-  const task = tasks.start((ctx) => (ctx.own(() => log.note('released')), never), { timeout: 100 })
+  const task = tasks.start(
+    (ctx) => {
+      ctx.own(() => log.note('released'))
+      return never
+    },
+    { timeout: 100 },
+  )
   await clock.advance(99)
   assert.equal(log.rest(), [])
   await clock.advance(1)
@@ -183,77 +152,6 @@ test('a task over its time is killed', async (t) => {
   assert.is(reasonOf(error).type, 'killed')
   assert.equal(log.rest(), ['released'])
   assert.is(clock.pending, 0)
-})
-
-/** An actor that traps exits, or not, and notes what it hears. */
-function session(log: Recorder, trapExit: boolean) {
-  return defineActor({
-    name: 'session',
-    trapExit,
-    init: (_: undefined, ctx) => void ctx.own(() => log.note('session ended')),
-    cast: { stop: (_, reason: ExitReason, ctx) => ctx.stop(reason) },
-    call: { id: () => 'session' },
-    info: { exit: (_, { reason }: Exit) => log.note(`exit ${reason.type}`) },
-  })
-}
-
-async function linked(
-  t: TestContext,
-  trapExit: boolean,
-): Promise<Place & { ref: RefOf<ReturnType<typeof session>> }> {
-  const at = await place(t)
-  const { ref } = await at.tree.startChild(
-    childSpec(session(at.log, trapExit), undefined, { restart: 'temporary' }),
-  )
-  return { ...at, ref: ref as RefOf<ReturnType<typeof session>> }
-}
-
-test('OTP-78 a linked task crashes the process it works for, unless that traps exits', async (t) => {
-  const plain = await linked(t, false)
-  const ended = ending(plain.ref)
-  plain.tasks.start(() => Promise.reject(boom), { link: plain.ref })
-  assert.equal(await ended, crash(boom))
-  const trapping = await linked(t, true)
-  trapping.tasks.start(() => Promise.reject(boom), { link: trapping.ref })
-  trapping.tasks.start(() => 1, { link: trapping.ref })
-  assert.equal((await trapping.log.next(2)).sort(), ['exit crash', 'exit normal'])
-  assert.is(await trapping.ref.call('id'), 'session')
-})
-
-test('OTP-78 a task without a link crashes nobody', async (t) => {
-  const { tasks, neighbour } = await place(t)
-  neighbour.cast('run', () => void tasks.start(() => Promise.reject(boom)))
-  assert.is(await neighbour.call('id'), 'neighbour')
-})
-
-test('a linked task ends with the process it works for, however that ends (differs: also when it ends normally)', async (t) => {
-  for (const reason of [normal, shutdown, crash(boom)]) {
-    const { tasks, ref } = await linked(t, false)
-    const task = tasks.start(
-      (ctx) => new Promise((_, reject) => ctx.signal.addEventListener('abort', reject)),
-      { link: ref },
-    )
-    ref.cast('stop', reason)
-    const error: unknown = await task.result.catch((error: unknown) => error)
-    assert.equal(task.ref.reason, reason.type === 'normal' ? shutdown : reason)
-    if (reason.type === 'crash') assert.is(error, boom)
-    else assert.is((error as RuntimeError).code, 'EXITED')
-    assert.is(tasks.running, 0)
-  }
-})
-
-test('a task linked with a process that is gone does not run, and its result rejects', async (t) => {
-  const { tasks, ref } = await linked(t, false)
-  const ended = ending(ref)
-  ref.kill()
-  await ended
-  const ran: string[] = []
-  const task = tasks.start(() => ran.push('ran'), { link: ref })
-  const error = await failure(task.result)
-  assert.is(error.code, 'EXITED')
-  assert.is(reasonOf(error).type, 'noproc')
-  assert.equal(ran, [])
-  assert.is(tasks.running, 0)
 })
 
 test('OTP-78 more tasks than maxChildren are refused at once, and places come free', async (t) => {
@@ -285,28 +183,6 @@ test('taskSupervisorAt finds a task supervisor by its reference, with its limit,
   }
 })
 
-test('tasks end with their supervisor, and what they own is released before it starts again', async (t) => {
-  const { tree, tasks, log } = await place(t)
-  const released = gate()
-  const task = tasks.start((ctx) => (ctx.own(() => released.opened.then(() => log.note('released'))), never))
-  tasks.ref.kill()
-  assert.is(reasonOf(await failure(task.result)).type, 'killed')
-  const next = tree.count().then(({ active }) => log.note(`active ${active}`))
-  await turn()
-  assert.equal(log.rest(), [])
-  released.open()
-  await next
-  assert.equal(log.rest(), ['released', 'active 2'])
-  assert.is(thrown(() => tasks.start(() => 1)).code, 'NOPROC')
-})
-
-test('an orderly stop of their supervisor ends tasks with shutdown', async (t) => {
-  const { tree, tasks } = await place(t)
-  const task = tasks.start(() => never)
-  await tree.terminateChild('task_supervisor')
-  assert.equal(reasonOf(await failure(task.result)), shutdown)
-})
-
 test('wrong arguments throw BAD_OPTION in the caller and start nothing', async (t) => {
   const { tasks } = await place(t)
   const wrong = tasks as unknown as { start(fn: unknown, options?: object): unknown }
@@ -320,24 +196,6 @@ test('wrong arguments throw BAD_OPTION in the caller and start nothing', async (
     assert.equal(thrown(call).data, { field })
   }
   assert.is(tasks.running, 0)
-})
-
-test('an actor can have a task supervisor of its own, which ends with it', async (t) => {
-  const { tree } = await place(t)
-  const host = defineActor({
-    name: 'host',
-    init: async (_: undefined, ctx) => ({ tasks: await startTaskSupervisor(ctx, { name: 'own' }) }),
-    call: { run: ({ tasks }) => tasks.start(() => 7).result, tasks: ({ tasks }) => tasks },
-  })
-  const ref = (await tree.startChild(childSpec(host, undefined, { restart: 'temporary' }))).ref as RefOf<
-    typeof host
-  >
-  assert.is(await ref.call('run'), 7)
-  const tasks = await ref.call('tasks')
-  const task = tasks.start(() => never)
-  await ref.stop()
-  assert.is((await failure(task.result)).code, 'EXITED')
-  assert.not(tasks.ref.alive)
 })
 
 test.run()
