@@ -1,11 +1,11 @@
 import type { JsonObject } from '../protocol/json.js'
-import { RuntimeError, show } from '../runtime/errors.js'
+import { messageOf, RuntimeError } from '../runtime/errors.js'
 import { isNormal } from '../runtime/exit.js'
 import { handled } from '../runtime/promise.js'
 import type { ActorRef, RefOf } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import type { clientActor } from './client-actor.js'
-import { callError, type ClientError, reasonOf } from './errors.js'
+import { callError, type ClientError, failedError, unsentError } from './errors.js'
 import type { Holdings } from './holdings.js'
 import { createJob, type Job, takeBack } from './job.js'
 import { clientActorName } from './names.js'
@@ -89,7 +89,7 @@ export class Caller {
 
   #abandon(job: Job, cause: unknown, reject: (error: ClientError) => void): void {
     const { ticket, method } = job
-    const reason = `${method}: the caller gave it up (${reasonOf(cause)})`
+    const reason = `${method}: the caller gave it up (${messageOf(cause)})`
     reject(callError('CANCELLED', reason, { sent: ticket.sent, retryable: false, cause }))
     job.abandoned = true
     if (!ticket.sent) ticket.revoked = true
@@ -122,22 +122,29 @@ export class Caller {
     return callError('CONNECTION_LOST', message, { sent: job.ticket.sent, cause: error })
   }
 
-  #unavailable({ method, timeout }: Job, error: unknown): ClientError {
+  #unavailable(job: Job, error: unknown): ClientError {
     const { name } = this.#settings
-    if (error instanceof RuntimeError && error.code === 'TIMEOUT') {
-      const message = `${method}: not sent within ${timeout} ms (client ${name} is being restarted)`
-      return callError('TIMEOUT', message, { sent: false, cause: error })
-    }
-    return goneError(`${method}: client ${name}`, this.#registry, this.#name, error)
+    const { method } = job
+    if (error instanceof RuntimeError && error.code === 'TIMEOUT')
+      return unsentError(job, this.#holdings.state.reason ?? error)
+    const { over, state } = this.#holdings
+    if (over && state.phase === 'failed') return failedError(method, state.reason)
+    return goneError(`${method}: client ${name}`, this.#holdings, this.#registry, error)
   }
 }
 
+/** Whether a client that no supervisor will bring back was closed, or ended with the tree it was embedded in, and did not give up. */
+export function isClosed(holdings: Holdings, registry: Registry): boolean {
+  const { name, closing, started, gaveUp, over, state } = holdings
+  if (over) return state.phase === 'closed'
+  const known = registry.state(clientActorName(name))
+  return closing || (started && !gaveUp && known.state === 'ended' && isNormal(known.reason))
+}
+
 /** The error for a client that no supervisor will bring back: CLOSED when it was ended, GAVE_UP when it crashed too often. */
-export function goneError(what: string, registry: Registry, actorName: string, cause: unknown): ClientError {
-  const known = registry.state(actorName)
-  if (known.state === 'ended' && isNormal(known.reason)) {
-    return callError('CLOSED', `${what} is closed`, { sent: false, retryable: false, cause })
-  }
-  const why = known.state === 'ended' ? reasonOf(cause) : `nobody is called ${show(actorName)}`
-  return callError('GAVE_UP', `${what} has ended for good: ${why}`, { sent: false, retryable: false, cause })
+export function goneError(what: string, holdings: Holdings, registry: Registry, cause: unknown): ClientError {
+  const details = { sent: false, retryable: false, cause }
+  if (isClosed(holdings, registry)) return callError('CLOSED', `${what} is closed`, details)
+  const why = holdings.gaveUp ? 'it crashed too often' : messageOf(cause)
+  return callError('GAVE_UP', `${what} has ended for good: ${why}`, details)
 }

@@ -17,6 +17,7 @@ export const clientActor = defineActor({
   init(input: ClientInput, ctx): Incarnation {
     const { holdings } = input
     const state = new Incarnation(input, ctx)
+    holdings.gaveUp = false
     holdings.tree = processOf(ctx.self).tree.id
     holdings.group = processOf(ctx.self).parent?.ref
     holdings.load = () => ({ waiting: state.calls.waiting, inFlight: state.calls.inFlight })

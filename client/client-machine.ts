@@ -55,7 +55,8 @@ interface Context {
 
 const lost = [
   { guard: 'isFatal', target: 'failed', actions: 'noteReason' },
-  { guard: 'mayStartAfresh', target: 'connecting', actions: 'startAfresh' },
+  // reenter: from `connecting`, too, a new connection has to be asked for.
+  { guard: 'mayStartAfresh', target: 'connecting', actions: 'startAfresh', reenter: true },
   { target: 'disconnected', actions: 'setBack' },
 ] as const
 

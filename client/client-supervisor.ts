@@ -1,14 +1,16 @@
 import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/child-spec.js'
-import { isNormal } from '../runtime/exit.js'
+import { messageOf, RuntimeError } from '../runtime/errors.js'
+import { subscribe } from '../runtime/events.js'
 import { handled } from '../runtime/promise.js'
 import type { ActorRef, ProcessRef } from '../runtime/ref.js'
 import { Registry } from '../runtime/registry.js'
 import { startSupervisor, supervisorSpec } from '../runtime/supervise.js'
 import type { SupervisorOptions } from '../runtime/supervisor-options.js'
 import { linkActor } from '../transports/link-actor.js'
-import { goneError } from './caller.js'
+import { goneError, isClosed } from './caller.js'
 import { Client } from './client.js'
 import { clientActor } from './client-actor.js'
+import { callError, type ClientError, type ClientErrorCode } from './errors.js'
 import { Holdings } from './holdings.js'
 import { clientActorName, transportName } from './names.js'
 import {
@@ -16,6 +18,8 @@ import {
   type ClientOptions,
   type ClientSettings,
   readClientOptions,
+  readMs,
+  readRegistry,
   readStartOptions,
   readText,
   type StartClientOptions,
@@ -40,7 +44,7 @@ export function startClient(options: StartClientOptions): Client {
       if (supervisor.ref.alive) await supervisor.stop()
     },
   })
-  void followName(holdings, registry)
+  void followName(holdings, registry, starting)
   return client
 }
 
@@ -62,30 +66,57 @@ export function clientSpec(options: ClientOptions, overrides: ChildOverrides = {
       const holdings = known === undefined || known.over ? new Holdings(settings.name) : known
       places.set(registry, holdings)
       const ref = (await specOf(holdings).start(ctx)) as ProcessRef
-      if (holdings !== known) void followName(holdings, registry)
+      if (holdings !== known) void followName(holdings, registry, Promise.resolve())
       return { ref, extra: new Client({ registry, settings, holdings, stop: async () => {} }) }
     },
   }
 }
 
-/** A handle to a running client of any tree, by its name. Rejects as `Registry.whenUp` does: NOPROC, GAVE_UP or TIMEOUT. */
+/**
+ * A handle to a running client of any tree, by its name. Rejects with BAD_OPTION, naming the field, NOT_FOUND (nobody is a client of
+ * that name), GAVE_UP (it has ended for good), TIMEOUT (it was not started within `timeout` ms, default 5000) or NOT_READY (it crashed
+ * while it was asked, or has no room).
+ */
 export function findClient(registry: Registry, name: string, timeout = 5_000): Promise<Client> {
   return handled(find(registry, name, timeout))
 }
 
 async function find(registry: Registry, name: string, timeout: number): Promise<Client> {
-  if (!(registry instanceof Registry)) throw bad('registry', 'a Registry', registry)
+  readRegistry(registry)
+  readMs(timeout, 'timeout', timeout)
   const actor = registry.named<typeof clientActor>(clientActorName(readText(name, 'name')))
-  const { settings, holdings } = await actor.call('handle', undefined, { timeout })
-  return new Client({ registry, settings, holdings, stop: async () => {} })
+  try {
+    const { settings, holdings } = await actor.call('handle', undefined, { timeout })
+    return new Client({ registry, settings, holdings, stop: async () => {} })
+  } catch (error) {
+    throw notFound(name, error)
+  }
 }
+
+function notFound(name: string, cause: unknown): ClientError {
+  // A process of that name that does not know what it is asked for is no client.
+  const code = (cause instanceof RuntimeError ? findCodes.get(cause.code) : undefined) ?? 'NOT_FOUND'
+  const retryable = code === 'TIMEOUT' || code === 'NOT_READY'
+  return callError(code, `client ${name} cannot be found: ${messageOf(cause)}`, {
+    sent: false,
+    retryable,
+    cause,
+  })
+}
+
+const findCodes: ReadonlyMap<string, ClientErrorCode> = new Map([
+  ['GAVE_UP', 'GAVE_UP'],
+  ['TIMEOUT', 'TIMEOUT'],
+  ['EXITED', 'NOT_READY'],
+  ['MAILBOX_FULL', 'NOT_READY'],
+])
 
 /** The client and its transport live and die together: a new client must not inherit a connection it knows nothing of. */
 function group(settings: ClientSettings, holdings: Holdings): SupervisorOptions {
   const { name, transport, intensity, periodMs } = settings
   const owner = clientActorName(name)
   return {
-    name: `client ${name}`,
+    name: groupName(name),
     strategy: 'one_for_all',
     intensity,
     periodMs,
@@ -96,24 +127,36 @@ function group(settings: ClientSettings, holdings: Holdings): SupervisorOptions 
   }
 }
 
+function groupName(name: string): string {
+  return `client ${name}`
+}
+
 function checkName(registry: Registry, { name }: ClientSettings): void {
   const { state } = registry.state(clientActorName(name))
   if (state === 'up' || state === 'starting')
     throw bad('name', 'one that no client in this registry has', name)
 }
 
-/** Waits until no supervisor brings the client back any more, and tells the last state then. */
-async function followName(holdings: Holdings, registry: Registry): Promise<void> {
+/** Waits until no supervisor brings the client back any more, and tells the last state then: also when it could not be started. */
+async function followName(holdings: Holdings, registry: Registry, starting: Promise<unknown>): Promise<void> {
   const name = clientActorName(holdings.name)
+  // A supervisor that gives up stops its other children, and then itself, with `shutdown`, as in an orderly end: exits do not tell.
+  const unsubscribe = subscribe('supervisor', ({ tree, supervisor, reason }) => {
+    if (reason === 'reached_max_restart_intensity' && tree === holdings.tree)
+      holdings.gaveUp ||= supervisor === groupName(holdings.name)
+  })
   try {
+    await starting
+    holdings.started = true
     for (;;) {
       const actor: ActorRef = await registry.whenUp(name, Number.POSITIVE_INFINITY)
       await new Promise((resolve) => actor.onExit(resolve))
     }
   } catch (error) {
-    const known = registry.state(name)
-    const closed = holdings.closing || (known.state === 'ended' && isNormal(known.reason))
-    const reason = closed ? undefined : goneError(`client ${holdings.name}`, registry, name, error)
+    const closed = isClosed(holdings, registry)
+    const reason = closed ? undefined : goneError(`client ${holdings.name}`, holdings, registry, error)
     holdings.end({ phase: closed ? 'closed' : 'failed', reason, attempt: 0, delay: undefined })
+  } finally {
+    unsubscribe()
   }
 }

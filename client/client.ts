@@ -27,6 +27,7 @@ import {
   readCount,
   readFunction,
   readMs,
+  readObject,
   readText,
 } from './options.js'
 import { type ToolResult, toolResult } from './results.js'
@@ -124,7 +125,8 @@ export class Client implements AsyncDisposable {
   }
 
   /** All tools of the server, page after page as they are needed. */
-  async *tools({ maxPages, ...options }: ToolsOptions = {}): AsyncGenerator<Tool, void, undefined> {
+  async *tools(given: ToolsOptions = {}): AsyncGenerator<Tool, void, undefined> {
+    const { maxPages, ...options } = readObject(given, 'options') as ToolsOptions
     const limit = readCount(maxPages, 'maxPages', 100)
     let cursor: string | undefined
     for (let page = 0; page < limit; page++) {
@@ -222,7 +224,7 @@ export class Client implements AsyncDisposable {
     options?: CallOptions,
   ): Promise<ToolResult> {
     readText(name, 'name')
-    const params = args === undefined ? { name } : { name, arguments: args }
+    const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
     return toolResult(await this.request('tools/call', params, options))
   }
 

@@ -1,9 +1,10 @@
-import { CaduceusError } from '../runtime/errors.js'
+import { CaduceusError, messageOf } from '../runtime/errors.js'
 
 /** Every code a ClientError can have. */
 export type ClientErrorCode =
   | 'BAD_OPTION'
   | 'NOT_READY'
+  | 'NOT_FOUND'
   | 'CONNECT_FAILED'
   | 'CONNECTION_LOST'
   | 'SESSION_NOT_FOUND'
@@ -44,15 +45,22 @@ export function callError(code: ClientErrorCode, message: string, details: CallE
   return new ClientError(code, message, { data, retryable, ...(cause === undefined ? {} : { cause }) })
 }
 
+/** The error of a call whose time was over before it could be sent, with what stood in the way. */
+export function unsentError(
+  { method, timeout }: { readonly method: string; readonly timeout: number },
+  reason: Error | undefined,
+): ClientError {
+  const why = reason === undefined ? '' : ` (${messageOf(reason)})`
+  return callError('TIMEOUT', `${method}: not sent within ${timeout} ms${why}`, {
+    sent: false,
+    cause: reason,
+  })
+}
+
 /** The error of a call, or of `ready()`, on a client for which trying again is of no use. */
 export function failedError(method: string, reason: Error | undefined): ClientError {
   const code = reason instanceof ClientError ? reason.code : 'CONNECT_FAILED'
-  return callError(code, `${method}: ${reasonOf(reason)}`, { sent: false, retryable: false, cause: reason })
-}
-
-/** What an error says, for the message of the error it leads to. */
-export function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
+  return callError(code, `${method}: ${messageOf(reason)}`, { sent: false, retryable: false, cause: reason })
 }
 
 function isFacts(data: unknown): data is Record<string, unknown> {

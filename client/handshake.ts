@@ -8,10 +8,13 @@ import {
   type JsonRpcResult,
 } from '../protocol/jsonrpc.js'
 import { readResult } from '../protocol/params.js'
-import { acceptRevision, latestHandshake } from '../protocol/versions.js'
+import { acceptRevision, allHandshakeDialects, latestHandshake } from '../protocol/versions.js'
 import type { Implementation } from '../protocol/types/base.js'
 import { ClientError } from './errors.js'
 import type { ServerFacts } from './state.js'
+
+/** The revisions that a client accepts. */
+const speaks: readonly string[] = Object.freeze(allHandshakeDialects.map(({ revision }) => revision))
 
 /** How a handshake came out: with the facts about the server, or with the reason why there is no session. */
 export type Greeting =
@@ -42,20 +45,21 @@ export function readGreeting(answer: JsonRpcResult | JsonRpcErrorResponse): Gree
     return { ok: true, server: Object.freeze({ info: serverInfo, capabilities, instructions, revision }) }
   } catch (cause) {
     if (!(cause instanceof ProtocolError)) throw cause
-    const none = cause.code === 'NO_COMMON_REVISION'
-    const reason = new ClientError(none ? 'NO_COMMON_REVISION' : 'INVALID_RESPONSE', cause.message, {
-      cause,
-      data: cause.data,
-    })
-    return { ok: false, reason, fatal: none }
+    return { ok: false, reason: unreadableGreeting(cause), fatal: cause.code === 'NO_COMMON_REVISION' }
   }
+}
+
+/** The error for an answer to `initialize` that cannot be read, or that names no revision of ours. */
+export function unreadableGreeting(cause: ProtocolError): ClientError {
+  const code = cause.code === 'NO_COMMON_REVISION' ? 'NO_COMMON_REVISION' : 'INVALID_RESPONSE'
+  return new ClientError(code, cause.message, { cause, data: cause.data })
 }
 
 function refusal({ error: { code, message, data } }: JsonRpcErrorResponse): Greeting {
   const cause = new McpError(code, message, { data })
   const supported = isObject(data) ? data.supported : undefined
   if (Array.isArray(supported)) {
-    const text = `the server speaks ${supported.slice(0, 10).join(', ')}, this client ${latestHandshake.revision}`
+    const text = `the server speaks ${supported.slice(0, 10).join(', ')}, this client ${speaks.join(', ')}`
     return {
       ok: false,
       reason: new ClientError('NO_COMMON_REVISION', text, { cause, data: { supported } }),

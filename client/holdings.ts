@@ -33,6 +33,10 @@ export class Holdings {
   load: () => Load = noLoad
   /** Whether `close()` was called: an actor that starts after that does not connect. */
   closing = false
+  /** Whether its tree was ever there: before that, an end is a failure to start. */
+  started = false
+  /** Whether its supervisor gave up: the actors crashed too often, and none has come since. */
+  gaveUp = false
   /** Whether no actor will ever come again. */
   over = false
   /** The supervisor of the client, for inspection. */

@@ -4,6 +4,7 @@ import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import {
   buildError,
   buildResult,
+  type InvalidMessage,
   isRequest,
   isResponse,
   type JsonRpcErrorResponse,
@@ -15,27 +16,40 @@ import {
 import type { NotificationMethod, NotificationParams } from '../protocol/methods.js'
 import { readNotificationParams } from '../protocol/params.js'
 import { latestHandshake } from '../protocol/versions.js'
-import { initializedNotification, readGreeting } from './handshake.js'
+import { initializedNotification, readGreeting, unreadableGreeting } from './handshake.js'
 import { type Incarnation, refused } from './incarnation.js'
 
-/** Takes one text of the server: an answer, a question, or news. What is none of these is counted and dropped. */
+/** Takes one text of the server: an answer, a question, news, or a batch of them. What is none of these is counted and dropped. */
 export function receive(state: Incarnation, text: string): void {
-  const message = read(text)
-  if (message === undefined) state.holdings.counts.junk += 1
+  for (const message of read(text)) take(state, message)
+}
+
+function take(state: Incarnation, message: Message | ProtocolError): void {
+  if (message instanceof ProtocolError) takeJunk(state, message)
   else if (isRequest(message)) answer(state, message)
   else if (isResponse(message)) takeAnswer(state, message)
   else takeNews(state, message)
 }
 
-function read(text: string): Message | undefined {
+/** Batches are taken in every revision: one that has none sends none. What is no message is the error that says why. */
+function read(text: string): readonly (Message | ProtocolError)[] {
   try {
     const decoded = decode(text)
-    // No revision of ours has batches.
-    return 'jsonrpc' in decoded ? decoded : undefined
+    return 'jsonrpc' in decoded ? [decoded] : decoded
   } catch (error) {
-    if (error instanceof ProtocolError) return undefined
+    if (error instanceof ProtocolError) return [error]
     throw error
   }
+}
+
+/** No message, but maybe the only answer that will come to a request of ours. */
+function takeJunk(state: Incarnation, error: ProtocolError): void {
+  state.holdings.counts.junk += 1
+  const { about, id } = (error.data ?? {}) as Partial<InvalidMessage>
+  if (id === undefined || about === 'request' || about === 'notification') return
+  if (id === state.greeting) refused(state, unreadableGreeting(error), false)
+  else if (id === state.probe) resume(state)
+  else state.calls.answeredBadly(id, error)
 }
 
 function takeAnswer(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): void {

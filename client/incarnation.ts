@@ -39,7 +39,7 @@ export class Incarnation {
     this.settings = settings
     this.holdings = holdings
     this.link = new ClientLink(ctx.registry, transportName(settings.name))
-    this.calls = new PendingCalls(this.link, clock, holdings.counts)
+    this.calls = new PendingCalls(this.link, clock, holdings.counts, () => this.connection.state.reason)
     const timedOut = (what: string): Error => {
       const message = `${what} did not come within ${settings.handshakeTimeout} ms`
       return new ClientError('CONNECT_FAILED', message, { retryable: true })
@@ -90,7 +90,7 @@ export function ended(state: Incarnation, reason: Error, fatal: boolean): void {
   state.link.forget()
   state.greeting = undefined
   state.probe = undefined
-  state.calls.linkEnded(reason, fresh)
+  state.calls.linkEnded(reason, { sessionGone: fresh, fatal })
   state.connection.send({ type: 'lost', reason, fatal, fresh })
   for (const reply of state.closing.splice(0)) reply.resolve()
 }
@@ -109,6 +109,6 @@ function dropLink(state: Incarnation): void {
   // Between the loss and the next greeting nothing is in flight but what an earlier, resumed connection left behind.
   state.calls.linkEnded(
     new TransportError('CONNECTION_LOST', 'the connection was given up', { retryable: true }),
-    false,
+    { sessionGone: false, fatal: false },
   )
 }

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../protocol/json.js'
+import { messageOf } from '../runtime/errors.js'
 import type { Ticket } from '../transports/link-actor.js'
-import { reasonOf } from './errors.js'
 import { bad, type CallOptions } from './options.js'
 
 /** One request, or notification, of a user on its way: it survives the actor that has it in hand. */
@@ -78,7 +78,7 @@ function encodeParams(params: JsonObject): string {
   try {
     text = JSON.stringify(params)
   } catch (cause) {
-    throw bad('params', `a value that JSON can hold (${reasonOf(cause)})`, params)
+    throw bad('params', `a value that JSON can hold (${messageOf(cause)})`, params)
   }
   if (text?.startsWith('{') === true) return text
   throw bad('params', 'an object', params)

@@ -1,8 +1,9 @@
 import type { Implementation } from '../protocol/types/base.js'
 import type { ClientTransport } from '../transports/contract.js'
-import { systemClock } from '../runtime/clock.js'
+import { type Clock, systemClock } from '../runtime/clock.js'
 import { show } from '../runtime/errors.js'
-import type { LogOptions } from '../runtime/log.js'
+import type { Logger, LogOptions } from '../runtime/log.js'
+import { Registry } from '../runtime/registry.js'
 import type { TreeOptions } from '../runtime/tree.js'
 import { ClientError } from './errors.js'
 
@@ -114,11 +115,16 @@ export function readStartOptions(options: StartClientOptions): {
 } {
   readFields(options, 'options', [...fields, ...treeFields])
   const { clock, registry, unowned, logger, ...client } = options
-  if (clock !== undefined && typeof clock?.now !== 'function') throw bad('clock', 'a clock', clock)
-  const tree: TreeOptions & LogOptions = { logger, clock: clock ?? systemClock }
-  if (registry !== undefined) tree.registry = registry
-  if (unowned !== undefined) tree.unowned = unowned
+  const tree: TreeOptions & LogOptions = { logger: readLogger(logger), clock: readClock(clock) }
+  if (registry !== undefined) tree.registry = readRegistry(registry)
+  if (unowned !== undefined) tree.unowned = readUnowned(unowned)
   return { client: readClientOptions(client), tree }
+}
+
+/** The registry of a tree. Throws BAD_OPTION. */
+export function readRegistry(value: unknown): Registry {
+  if (value instanceof Registry) return value
+  throw bad('registry', 'a Registry', value)
 }
 
 /** Reads the options of a call. Throws BAD_OPTION, naming the field. */
@@ -169,11 +175,38 @@ export function bad(field: string, expected: string, got: unknown): ClientError 
 
 /** Checks that `value` is an object with known fields only. Throws BAD_OPTION. */
 export function readFields(value: unknown, where: string, known: readonly string[]): Record<string, unknown> {
-  if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw bad(where, 'an object', value)
-  const unknown = Object.keys(value).find((field) => !known.includes(field))
+  const given = readObject(value, where)
+  const unknown = Object.keys(given).find((field) => !known.includes(field))
   if (unknown !== undefined) throw bad(unknown, `a field among ${known.join(', ')}`, unknown)
-  return value as Record<string, unknown>
+  return given
+}
+
+/** An object that is no array. Throws BAD_OPTION. */
+export function readObject(value: unknown, field: string): Record<string, unknown> {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value))
+    return value as Record<string, unknown>
+  throw bad(field, 'an object', value)
+}
+
+function readClock(value: unknown): Clock {
+  if (value === undefined) return systemClock
+  if (has<Clock>(value, ['now', 'setTimeout', 'clearTimeout'])) return value
+  throw bad('clock', 'an object with now, setTimeout and clearTimeout', value)
+}
+
+function readLogger(value: unknown): LogOptions['logger'] {
+  if (value === undefined || value === false) return value
+  if (has<Logger>(value, ['debug', 'info', 'warn', 'error'])) return value
+  throw bad('logger', 'false or an object with debug, info, warn and error', value)
+}
+
+function readUnowned(value: unknown): 'report' | 'stop' {
+  if (value === 'report' || value === 'stop') return value
+  throw bad('unowned', "'report' or 'stop'", value)
+}
+
+function has<T>(value: unknown, methods: readonly (keyof T)[]): value is T {
+  return value !== null && methods.every((method) => typeof (value as Partial<T>)[method] === 'function')
 }
 
 function readTransport(value: unknown): ClientTransport {

@@ -6,16 +6,22 @@ import {
   type Message,
   type RequestId,
 } from '../protocol/jsonrpc.js'
-import { type JsonRpcError, McpError } from '../protocol/errors.js'
+import { type JsonRpcError, McpError, type ProtocolError } from '../protocol/errors.js'
 import type { ProgressParams } from '../protocol/types/notifications.js'
 import type { Deferred } from '../runtime/behaviour.js'
 import type { Clock } from '../runtime/clock.js'
 import { Deadline, Deadlines } from '../runtime/deadlines.js'
 import type { TransportError } from '../transports/errors.js'
 import type { ClientLink } from './client-link.js'
-import { callError, type ClientError, type ClientErrorCode } from './errors.js'
+import { callError, type ClientError, type ClientErrorCode, unsentError } from './errors.js'
 import { isRepeatable, type Job, takeBack } from './job.js'
 import type { ClientCounts } from './state.js'
+
+/** How a connection ended: whether the server has forgotten the session, and whether trying again is of no use. */
+export interface LinkLoss {
+  readonly sessionGone: boolean
+  readonly fatal: boolean
+}
 
 /** One call of one incarnation: it waits for a connection, and then for its answer. */
 class Pending extends Deadline {
@@ -45,6 +51,7 @@ export class PendingCalls {
   readonly #link: ClientLink
   readonly #clock: Clock
   readonly #counts: ClientCounts
+  readonly #why: () => Error | undefined
   readonly #deadlines: Deadlines
   readonly #all = new Map<Job, Pending>()
   readonly #inFlight = new Map<RequestId, Pending>()
@@ -52,10 +59,12 @@ export class PendingCalls {
   #waiting = new Set<Pending>()
   #lastId = 0
 
-  constructor(link: ClientLink, clock: Clock, counts: ClientCounts) {
+  /** `why` answers why there is no connection, as far as that is known. */
+  constructor(link: ClientLink, clock: Clock, counts: ClientCounts, why: () => Error | undefined) {
     this.#link = link
     this.#clock = clock
     this.#counts = counts
+    this.#why = why
     this.#deadlines = new Deadlines(clock)
   }
 
@@ -110,6 +119,15 @@ export class PendingCalls {
     else pending.reply.reject(serverError(message.error))
   }
 
+  /** What should have been an answer is none: no other will come. False when nobody waits for that id. */
+  answeredBadly(id: RequestId | undefined, cause: ProtocolError): boolean {
+    const pending = id === undefined ? undefined : this.#inFlight.get(id)
+    if (pending === undefined) return false
+    const message = `${pending.job.method}: ${cause.message}`
+    this.#reject(pending, callError('INVALID_RESPONSE', message, { sent: true, retryable: false, cause }))
+    return true
+  }
+
   /** News of how far a call is; what does not go forward is an error of the server, and ignored. */
   report({ progressToken, progress, total, message }: ProgressParams): void {
     const pending = this.#byToken.get(progressToken)
@@ -143,7 +161,7 @@ export class PendingCalls {
   }
 
   /** The connection is over: what never left waits for the next one, and whoever waits for an answer is told at once. */
-  linkEnded(error: Error, sessionGone: boolean): void {
+  linkEnded(error: Error, { sessionGone, fatal }: LinkLoss): void {
     const back: Pending[] = []
     for (const pending of [...this.#inFlight.values()]) {
       const { job } = pending
@@ -152,7 +170,7 @@ export class PendingCalls {
         const code: ClientErrorCode = sessionGone ? 'SESSION_NOT_FOUND' : 'CONNECTION_LOST'
         this.#reject(
           pending,
-          callError(code, `${job.method}: ${error.message}`, { sent: true, cause: error }),
+          callError(code, `${job.method}: ${error.message}`, { sent: true, retryable: !fatal, cause: error }),
         )
         continue
       }
@@ -214,13 +232,10 @@ export class PendingCalls {
 
   #expire(pending: Pending): void {
     const { method, timeout, ticket } = pending.job
-    const what = ticket.sent ? 'no answer' : 'not sent'
-    const message = `${method}: ${what} within ${timeout} ms`
-    this.#abandon(
-      pending,
-      callError('TIMEOUT', message, { sent: ticket.sent }),
-      `no answer within ${timeout} ms`,
-    )
+    const error = ticket.sent
+      ? callError('TIMEOUT', `${method}: no answer within ${timeout} ms`, { sent: true })
+      : unsentError(pending.job, this.#why())
+    this.#abandon(pending, error, `no answer within ${timeout} ms`)
   }
 
   /** Nobody waits for this call any more: what did not leave stays here, and of the rest the server is told. */

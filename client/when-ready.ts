@@ -1,5 +1,6 @@
 import type { Clock } from '../runtime/clock.js'
-import { callError, ClientError, failedError, reasonOf } from './errors.js'
+import { messageOf } from '../runtime/errors.js'
+import { callError, ClientError, failedError } from './errors.js'
 import type { Holdings } from './holdings.js'
 import type { ClientState } from './state.js'
 
@@ -35,7 +36,7 @@ function failure(reason: Error | undefined): Error {
 
 function notReady({ name, state }: Holdings, timeout: number): ClientError {
   const { phase, reason } = state
-  const why = reason === undefined ? phase : `${phase}: ${reasonOf(reason)}`
+  const why = reason === undefined ? phase : `${phase}: ${messageOf(reason)}`
   return callError('NOT_READY', `client ${name} was not ready within ${timeout} ms (${why})`, {
     sent: false,
     cause: reason,

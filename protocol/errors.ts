@@ -17,6 +17,7 @@ export type ProtocolErrorCode =
   | 'BAD_PARAMS'
   | 'BAD_RESULT'
   | 'BAD_SCHEMA'
+  | 'BAD_TEMPLATE'
 
 /** What a protocol error may carry besides its message. */
 export interface ProtocolErrorDetails {

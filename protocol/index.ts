@@ -201,11 +201,11 @@ export type {
   ToolAnnotations,
   ToolExecution,
 } from './types/tools.js'
+export { parseUriTemplate, type TemplateVariables, type UriTemplate } from './uri-template.js'
 export {
   acceptRevision,
   allHandshakeDialects,
   dialectOf,
-  handshakeDialects,
   isSupported,
   latestHandshake,
   negotiate,

@@ -220,22 +220,15 @@ export type Result<M extends Method> = Methods[M]['result']
 /** What a notification tells. */
 export type NotificationParams<N extends NotificationMethod> = Notifications[N]['params']
 
-/** Rows that the floors above do not handle yet; a name that leaves this list widens `RequestTo` and `NotificationTo`. */
-type Unhandled =
-  | `${'resources' | 'prompts' | 'completion' | 'logging' | 'sampling' | 'elicitation' | 'roots'}/${string}`
-  | `notifications/${'resources' | 'prompts' | 'elicitation' | 'roots'}/${string}`
-
 /** The requests that `S` may receive. */
 export type RequestTo<S extends Side> = {
-  [M in Exclude<Method, Unhandled>]: Methods[M]['direction'] extends 'both' | `to_${S}` ? M : never
-}[Exclude<Method, Unhandled>]
+  [M in Method]: Methods[M]['direction'] extends 'both' | `to_${S}` ? M : never
+}[Method]
 
 /** The notifications that `S` may receive. */
 export type NotificationTo<S extends Side> = {
-  [N in Exclude<NotificationMethod, Unhandled>]: Notifications[N]['direction'] extends 'both' | `to_${S}`
-    ? N
-    : never
-}[Exclude<NotificationMethod, Unhandled>]
+  [N in NotificationMethod]: Notifications[N]['direction'] extends 'both' | `to_${S}` ? N : never
+}[NotificationMethod]
 
 /** The params of a request or notification as a rest argument, which may be left out when every field may be. */
 export type ParamsArgument<P> = Record<never, never> extends P ? [params?: P] : [params: P]

@@ -1,7 +1,9 @@
-import { RuntimeError, show } from './errors.js'
+import { msError } from './clock.js'
+import { RuntimeError } from './errors.js'
+import { badOption, checkFields, checkFunction } from './options.js'
 import { outcomeOf, type TaskOutcome } from './task-await.js'
 import type { TaskContext } from './task.js'
-import type { TaskRef, TaskSupervisor } from './task-supervisor.js'
+import { type TaskRef, TaskSupervisor } from './task-supervisor.js'
 
 /** How a stream of tasks is run. */
 export interface AsyncStreamOptions {
@@ -23,23 +25,43 @@ interface Running<R> {
 /**
  * Runs `fn` over the items as supervised tasks, a few at a time, and yields how each came out (Elixir: Task.Supervisor.async_stream_nolink).
  * A crash costs its own item. When the consumer stops early, or the stream fails, the tasks that still run are ended.
+ * Throws BAD_OPTION.
  */
-export async function* asyncStream<T, R>(
+export function asyncStream<T, R>(
   tasks: TaskSupervisor,
   items: Iterable<T> | AsyncIterable<T>,
   fn: (item: T, ctx: TaskContext) => R | Promise<R>,
   options: AsyncStreamOptions = {},
 ): AsyncGenerator<TaskOutcome<R>, void, void> {
+  if (!(tasks instanceof TaskSupervisor)) throw badOption('tasks', 'a task supervisor', tasks)
+  if (!isIterable(items)) throw badOption('items', 'something iterable', items)
+  checkFunction(fn, 'fn')
+  return stream(tasks, items, fn, readOptions(options))
+}
+
+function isIterable(items: unknown): boolean {
+  return items != null && (Symbol.iterator in Object(items) || Symbol.asyncIterator in Object(items))
+}
+
+function readOptions(options: AsyncStreamOptions): Required<AsyncStreamOptions> {
+  checkFields(options, ['maxConcurrency', 'ordered', 'timeout', 'onTimeout'])
   const { maxConcurrency = 8, ordered = true, timeout = 5_000, onTimeout = 'exit' } = options
-  if (!(Number.isInteger(maxConcurrency) && maxConcurrency > 0)) {
-    throw new RuntimeError(
-      'BAD_OPTION',
-      `maxConcurrency: expected an integer above 0, got ${show(maxConcurrency)}`,
-    )
-  }
-  if (onTimeout !== 'exit' && onTimeout !== 'kill_task') {
-    throw new RuntimeError('BAD_OPTION', `onTimeout: expected 'exit' or 'kill_task', got ${show(onTimeout)}`)
-  }
+  if (!(Number.isInteger(maxConcurrency) && maxConcurrency > 0))
+    throw badOption('maxConcurrency', 'an integer above 0', maxConcurrency)
+  if (typeof ordered !== 'boolean') throw badOption('ordered', 'a boolean', ordered)
+  const wrong = msError(timeout, 'timeout')
+  if (wrong !== undefined) throw wrong
+  if (onTimeout !== 'exit' && onTimeout !== 'kill_task')
+    throw badOption('onTimeout', "'exit' or 'kill_task'", onTimeout)
+  return { maxConcurrency, ordered, timeout, onTimeout }
+}
+
+async function* stream<T, R>(
+  tasks: TaskSupervisor,
+  items: Iterable<T> | AsyncIterable<T>,
+  fn: (item: T, ctx: TaskContext) => R | Promise<R>,
+  { maxConcurrency, ordered, timeout, onTimeout }: Required<AsyncStreamOptions>,
+): AsyncGenerator<TaskOutcome<R>, void, void> {
   const running = new Set<Running<R>>()
   try {
     for await (const item of items) {

@@ -2,7 +2,7 @@ import type { Behaviour, Handlers, Ignore } from './behaviour.js'
 import type { ActorContext } from './context.js'
 import { RuntimeError, show } from './errors.js'
 import type { ProcessRef } from './ref.js'
-import { checkBehaviour, type StartArgs, type StartOptions } from './start.js'
+import { checkBehaviour, isStartTimeout, type StartArgs, startFields, type StartOptions } from './start.js'
 import type { Restart } from './strategy.js'
 
 /** How a child is stopped: killed at once, asked and killed after that many ms, or asked and waited for without end. */
@@ -33,13 +33,15 @@ export type FullChildSpec = Readonly<Required<ChildSpec>>
 /** Fields of a child spec that `childSpec` can be given; the name is the one the actor is started under. */
 export type ChildOverrides = Partial<Omit<ChildSpec, 'start'>> & StartOptions
 
-/** The child spec of an actor: its id is the behaviour's name unless told otherwise. Throws BAD_BEHAVIOUR. */
+/** The child spec of an actor: its id is the behaviour's name unless told otherwise. Throws BAD_BEHAVIOUR or BAD_SPEC. */
 export function childSpec<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   behaviour: Behaviour<State, Input, Calls, Casts>,
   ...args: StartArgs<Input, ChildOverrides>
 ): ChildSpec {
   checkBehaviour(behaviour)
-  const [input, { name, startTimeout, ...overrides } = {}] = args
+  const [input, given = {}] = args
+  checkOverrides(behaviour.name, given)
+  const { name, startTimeout, ...overrides } = given
   const options: StartOptions = {
     ...(name === undefined ? {} : { name }),
     ...(startTimeout === undefined ? {} : { startTimeout }),
@@ -52,6 +54,18 @@ export function childSpec<State, Input, Calls extends Handlers<State>, Casts ext
     ...overrides,
     start,
   }
+}
+
+const overridden = ['id', 'restart', 'shutdown', 'type', 'significant', ...startFields]
+
+function checkOverrides(id: string, overrides: ChildOverrides): void {
+  if (typeof overrides !== 'object' || overrides === null) throw bad(id, 'overrides', 'an object', overrides)
+  for (const field of Object.keys(overrides))
+    if (!overridden.includes(field)) throw bad(id, field, `a field among ${overridden.join(', ')}`, field)
+  const { name, startTimeout } = overrides
+  if (name !== undefined && (typeof name !== 'string' || name === ''))
+    throw bad(id, 'name', 'a non-empty string', name)
+  if (!isStartTimeout(startTimeout)) throw bad(id, 'startTimeout', 'milliseconds above 0', startTimeout)
 }
 
 const fields = new Set(['id', 'start', 'restart', 'shutdown', 'type', 'significant'])

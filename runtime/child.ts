@@ -38,18 +38,29 @@ export async function startChild(child: Child, ctx: ActorContext, restarted: boo
   child.retry = null
   if (restarted) child.status = 'restarting'
   if (!restarted) warnOfSilence(child)
+  child.fill()
   const started = await runStart(child, ctx)
   const process = started.ref === undefined ? null : processOf(started.ref)
+  const first = process?.slot === child
   if (process !== null) process.slot ??= child
   child.process = process
   child.previous = null
   child.status = process === null ? 'stopped' : 'running'
   if (restarted) child.restarts += 1
-  // Names of the last incarnation that this one did not take; if it is gone already, its exit signal decides about them.
-  if (process === null || process.reason === null) child.settleNames(noproc)
+  settleNames(child, process, first)
   const facts = { id: spec.id, process: process?.id }
   emit('progress', () => ({ tree: supervisor.tree.id, supervisor: supervisor.name, child: facts, restarted }))
   return started
+}
+
+/**
+ * Names of the last incarnation that this one did not take; if it is gone already, its exit signal decides about them. Names that it
+ * has lost itself since it came up (a supervisor that gives up passes them here) wait for that signal, too.
+ */
+function settleNames(child: Child, process: Process | null, first: boolean): void {
+  if (process !== null && process.reason !== null) return
+  if (first) child.settleEarlierNames(noproc)
+  else child.settleNames(noproc)
 }
 
 /** A supervisor that gives up ends with `shutdown`, a normal reason: unless permanent, its branch stays dead without a word (OTP-57). */

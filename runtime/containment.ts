@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { stackOf } from './errors.js'
 
 /** How a stray error reached the process: a rejection nobody handled, or a throw nobody caught. */
 export type StrayKind = 'rejection' | 'throw'
@@ -84,8 +85,9 @@ const subscribers = new OwnerToken('a subscriber', { fail: warn }, null)
 
 /** Not an event: the subscriber that cannot hear it would throw again, for ever. */
 function warn(error: unknown): void {
-  const text = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  process.emitWarning(`a subscriber of runtime events failed: ${text}`, { code: 'CADUCEUS_SUBSCRIBER' })
+  process.emitWarning(`a subscriber of runtime events failed: ${stackOf(error)}`, {
+    code: 'CADUCEUS_SUBSCRIBER',
+  })
 }
 
 /**

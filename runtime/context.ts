@@ -3,10 +3,11 @@ import type { Actor } from './actor.js'
 import type { Behaviour, Deferred, Down, Handlers } from './behaviour.js'
 import type { Clock } from './clock.js'
 import { bindTo, guard } from './containment.js'
-import { RuntimeError, show } from './errors.js'
+import { RuntimeError } from './errors.js'
 import { checkReason, checkRequest, type ExitReason, type ExitRequest, normal, noproc } from './exit.js'
 import { inform } from './info.js'
 import { Monitor } from './monitor.js'
+import { badOption, checkFunction } from './options.js'
 import type { Owned } from './owned.js'
 import { abortReason, link, type Process, type Release, unlink } from './process.js'
 import { type ActorRef, type ProcessRef, processOf } from './ref.js'
@@ -49,8 +50,9 @@ export class ProcessContext {
     return resource
   }
 
-  /** Carries this process's scope into a callback that others will call, such as a listener on a shared emitter. */
+  /** Carries this process's scope into a callback that others will call, such as a listener on a shared emitter. Throws BAD_OPTION. */
   bind<Args extends unknown[], R>(fn: (...args: Args) => R): (...args: Args) => R | undefined {
+    checkFunction(fn, 'bind')
     return bindTo(this.alive().token, fn)
   }
 
@@ -108,8 +110,7 @@ export class ActorContext extends ProcessContext {
 
   /** Runs `fn` right after this handler (or `init`), before any message that waits (OTP: handle_continue). */
   continue(fn: () => unknown): void {
-    if (typeof fn !== 'function')
-      throw new RuntimeError('BAD_OPTION', `continue: expected a function, got ${show(fn)}`)
+    checkFunction(fn, 'continue')
     this.#actor().continueWith(fn)
   }
 
@@ -168,6 +169,7 @@ export class ActorContext extends ProcessContext {
   /** Takes a watch back: no `info.down` for it after this (OTP: demonitor with flush). */
   demonitor(monitor: Monitor): void {
     this.alive()
+    if (!(monitor instanceof Monitor)) throw badOption('demonitor', 'what monitor returned', monitor)
     monitor.cancel()
   }
 
@@ -189,7 +191,7 @@ function releaseOf(owned: Owned): Release {
     if (Symbol.asyncDispose in owned) return async () => owned[Symbol.asyncDispose]()
     if (Symbol.dispose in owned) return () => owned[Symbol.dispose]()
   }
-  throw new RuntimeError('BAD_OPTION', `own: expected a function or something disposable, got ${show(owned)}`)
+  throw badOption('own', 'a function or something disposable', owned)
 }
 
 function boundClock(process: Process): Clock {
@@ -197,6 +199,7 @@ function boundClock(process: Process): Clock {
   return {
     now: () => clock.now(),
     setTimeout(fn, ms) {
+      checkFunction(fn, 'setTimeout')
       const bound = { timer: undefined as unknown, clear: () => clock.clearTimeout(bound.timer) }
       if (process.reason !== null) {
         process.tree.refused += 1

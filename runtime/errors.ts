@@ -35,8 +35,13 @@ export class CaduceusError<Code extends string = string> extends Error {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    if (this === CaduceusError) return typeof value === 'object' && value !== null && brand in value
-    return Function.prototype[Symbol.hasInstance].call(this, value)
+    // Anything can be thrown, also a proxy that throws when it is looked at: that is no error of ours.
+    try {
+      if (this === CaduceusError) return typeof value === 'object' && value !== null && brand in value
+      return Function.prototype[Symbol.hasInstance].call(this, value)
+    } catch {
+      return false
+    }
   }
 }
 
@@ -71,13 +76,46 @@ export class RuntimeError extends CaduceusError<RuntimeErrorCode> {}
 /** What an error says, whatever was thrown: its message, the text itself, or a rendering of the value. Never throws. */
 export function messageOf(error: unknown): string {
   if (typeof error === 'string') return error
-  return error instanceof Error ? String(error.message) : show(error)
+  try {
+    return error instanceof Error ? String(error.message) : show(error)
+  } catch {
+    return unprintable
+  }
 }
 
-/** A short, safe rendering of any value for an error message. */
+/** The stack of an error, or what it says if it has none. Never throws. */
+export function stackOf(error: unknown): string {
+  try {
+    return error instanceof Error ? String(error.stack ?? error.message) : messageOf(error)
+  } catch {
+    return unprintable
+  }
+}
+
+/** True for an Error; false also for a value that throws when it is looked at. */
+export function isError(value: unknown): value is Error {
+  try {
+    return value instanceof Error
+  } catch {
+    return false
+  }
+}
+
+const unprintable = 'a value that cannot be shown'
+
+/** A short rendering of any value for an error message. Never throws. */
 export function show(value: unknown): string {
+  try {
+    return render(value)
+  } catch {
+    return unprintable
+  }
+}
+
+function render(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
-  if (typeof value === 'function') return value.name ? `function ${value.name}` : 'a function'
+  if (typeof value === 'function')
+    return typeof value.name === 'string' && value.name ? `function ${value.name}` : 'a function'
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (typeof value === 'object' && value !== null)
     return `an object with keys [${Object.keys(value).slice(0, 5).join(', ')}]`

@@ -1,6 +1,7 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import { tell } from './containment.js'
 import type { ExitReason } from './exit.js'
+import { badOption, checkFunction } from './options.js'
 
 /** Who an event is about. */
 export interface ProcessFacts {
@@ -85,11 +86,14 @@ export function emit<Name extends keyof RuntimeEvents>(name: Name, payload: () =
   if (target.hasSubscribers) tell(() => target.publish(payload()))
 }
 
-/** Hears every event of that name in this process of Node until the returned function is called. */
+/** Hears every event of that name in this process of Node until the returned function is called. Throws BAD_OPTION. */
 export function subscribe<Name extends keyof RuntimeEvents>(
   name: Name,
   fn: (event: RuntimeEvents[Name]) => void,
 ): () => void {
+  if (typeof name !== 'string' || !Object.hasOwn(channels, name))
+    throw badOption('event', `one of ${Object.keys(channels).join(', ')}`, name)
+  checkFunction(fn, 'subscribe')
   const listener = (event: unknown): void => fn(event as RuntimeEvents[Name])
   channels[name].subscribe(listener)
   return () => {

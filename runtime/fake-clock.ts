@@ -1,8 +1,9 @@
-import type { Clock } from './clock.js'
+import { type Clock, msError } from './clock.js'
+import { badOption } from './options.js'
 
 /** A clock that stands still until a test moves it. */
 export interface FakeClock extends Clock {
-  /** Moves time on by `ms`, firing what falls due in order, and lets the actors react to each timer before the next. */
+  /** Moves time on by `ms`, firing what falls due in order, and lets the actors react to each timer before the next. Rejects with BAD_OPTION. */
   advance(ms: number): Promise<void>
   /** How many timers are waiting. */
   readonly pending: number
@@ -26,6 +27,9 @@ export function createFakeClock(start = 0): FakeClock {
       return timers.size
     },
     async advance(ms) {
+      const wrong = msError(ms, 'advance')
+      if (wrong !== undefined) throw wrong
+      if (ms === Number.POSITIVE_INFINITY) throw badOption('advance', 'a finite number of milliseconds', ms)
       const end = now + ms
       await settle()
       for (let next = earliest(timers, end); next !== undefined; next = earliest(timers, end)) {

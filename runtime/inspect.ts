@@ -40,17 +40,31 @@ export const describe: unique symbol = Symbol.for('caduceus.describe')
 
 /** What a tree looks like now, from this process down: read in one go, without a message to anybody. */
 export function inspect(ref: ProcessRef): TreeNode {
-  return nodeOf(processOf(ref), processOf(ref).name, 0)
+  const process = processOf(ref)
+  const top = nodeOf(process, process.name, 0)
+  const open: Open[] = [{ process, children: top.children }]
+  // Level by level, not by recursion: nothing bounds how deep a tree is.
+  for (const { process, children } of open) fillIn(process, children, open)
+  return top
 }
 
-/** The tree as indented text, one process a line. */
+type Node = Omit<TreeNode, 'children'> & { readonly children: Node[] }
+
+/** A process whose children are still to be looked at. */
+interface Open {
+  readonly process: Process
+  readonly children: Node[]
+}
+
+/** The tree as indented text, one process a line; the indentation grows for the first 100 levels. */
 export function formatTree(node: TreeNode): string {
   const lines: string[] = []
-  write(node, '', '', lines)
+  const open: Line[] = [{ node, lead: '', below: '' }]
+  for (let line = open.pop(); line !== undefined; line = open.pop()) write(line, lines, open)
   return lines.join('\n')
 }
 
-function nodeOf(process: Process, id: string, restarts: number): TreeNode {
+function nodeOf(process: Process, id: string, restarts: number): Node {
   const actor = process.kind === 'task' ? undefined : (process as Actor)
   const state = actor?.state as { strategy?: string; window?: RestartWindow } | undefined
   const { clock, strays } = process.tree
@@ -72,7 +86,7 @@ function nodeOf(process: Process, id: string, restarts: number): TreeNode {
       : {}),
     ...(process.parent === null && strays > 0 ? { degraded: strays } : {}),
     ...(about === undefined ? {} : { about }),
-    children: childrenOf(process),
+    children: [],
   }
 }
 
@@ -88,21 +102,28 @@ function tellAbout(state: unknown): string | undefined {
 }
 
 /** Supervised children in start order, then whatever else it started: tasks, and children that are no business of a spec. */
-function childrenOf(process: Process): TreeNode[] {
+function fillIn(process: Process, children: Node[], open: Open[]): void {
+  const add = (child: Process, id: string, restarts: number): void => {
+    const node = nodeOf(child, id, restarts)
+    children.push(node)
+    open.push({ process: child, children: node.children })
+  }
   const records = (process.reason === null ? [...(process.slots?.() ?? [])] : []) as Child[]
   const others = new Set([...(process.links ?? [])].filter((other) => other.parent === process))
-  const nodes = records.map((child) => {
+  for (const child of records) {
     // A child that is being started is not in its record yet.
     const filling = child.process ?? [...others].find((other) => other.slot === child)
-    if (filling === undefined) return vacant(child)
+    if (filling === undefined) {
+      children.push(vacant(child))
+      continue
+    }
     others.delete(filling)
-    return nodeOf(filling, child.spec.id, child.restarts)
-  })
-  for (const other of others) nodes.push(nodeOf(other, other.name, 0))
-  return nodes
+    add(filling, child.spec.id, child.restarts)
+  }
+  for (const other of others) add(other, other.name, 0)
 }
 
-function vacant({ spec, status, restarts }: Child): TreeNode {
+function vacant({ spec, status, restarts }: Child): Node {
   const kind = spec.type === 'supervisor' ? 'supervisor' : 'actor'
   return {
     id: spec.id,
@@ -118,12 +139,28 @@ function vacant({ spec, status, restarts }: Child): TreeNode {
   }
 }
 
-function write(node: TreeNode, lead: string, below: string, lines: string[]): void {
+/** A process that is still to be written, with what stands before it and before what is below it. */
+interface Line {
+  readonly node: TreeNode
+  readonly lead: string
+  readonly below: string
+}
+
+/** Three characters a level. */
+const widest = 300
+
+function write({ node, lead, below }: Line, lines: string[], open: Line[]): void {
   lines.push(lead + summary(node))
-  node.children.forEach((child, i) => {
+  const deeper = below.length < widest
+  // The last first, so that the first is taken next.
+  for (const [i, child] of [...node.children.entries()].reverse()) {
     const last = i === node.children.length - 1
-    write(child, `${below}${last ? '└─ ' : '├─ '}`, `${below}${last ? '   ' : '│  '}`, lines)
-  })
+    open.push({
+      node: child,
+      lead: `${below}${last ? '└─ ' : '├─ '}`,
+      below: deeper ? `${below}${last ? '   ' : '│  '}` : below,
+    })
+  }
 }
 
 function summary(node: TreeNode): string {

@@ -1,5 +1,5 @@
 import { outside } from './containment.js'
-import { RuntimeError, show } from './errors.js'
+import { messageOf, RuntimeError, show } from './errors.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from './exit.js'
 
@@ -83,7 +83,7 @@ function pinoOnDemand(): Write {
 
 /** No report of it: that would be the next line that cannot be written. */
 function cannotLog(error: unknown): undefined {
-  process.emitWarning(`reports are lost: ${String(error)}`, { code: 'CADUCEUS_LOG' })
+  process.emitWarning(`reports are lost: ${messageOf(error)}`, { code: 'CADUCEUS_LOG' })
 }
 
 async function loadPino(): Promise<Logger> {

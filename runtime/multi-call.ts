@@ -1,5 +1,8 @@
 import type { Handlers, InputOf, ReplyOf } from './behaviour.js'
-import type { ActorRef, CallOptions, MessageArgs } from './ref.js'
+import { NamedRef } from './named-ref.js'
+import { badOption } from './options.js'
+import { handled } from './promise.js'
+import { ActorRef, type CallOptions, type MessageArgs } from './ref.js'
 
 /** What came back from many: who replied with what, and who failed how, in the order they were asked. */
 export interface MultiReply<Reply, Target> {
@@ -9,9 +12,9 @@ export interface MultiReply<Reply, Target> {
 
 /**
  * Makes one call to many actors at once and collects what comes back until the deadline (OTP: gen_server:multi_call). Never rejects for
- * what a single actor does: those that are gone or late are listed as failures.
+ * what a single actor does: those that are gone or late are listed as failures. Rejects with BAD_OPTION for what are no references.
  */
-export async function multiCall<
+export function multiCall<
   Calls extends Handlers<never>,
   Casts extends Handlers<never>,
   Name extends keyof Calls & string,
@@ -20,7 +23,19 @@ export async function multiCall<
   name: Name,
   ...args: MessageArgs<InputOf<Calls[Name]>, CallOptions>
 ): Promise<MultiReply<ReplyOf<Calls[Name]>, ActorRef<Calls, Casts>>> {
-  const targets = [...refs]
+  return handled(callAll(refs, name, args))
+}
+
+async function callAll<
+  Calls extends Handlers<never>,
+  Casts extends Handlers<never>,
+  Name extends keyof Calls & string,
+>(
+  refs: Iterable<ActorRef<Calls, Casts>>,
+  name: Name,
+  args: MessageArgs<InputOf<Calls[Name]>, CallOptions>,
+): Promise<MultiReply<ReplyOf<Calls[Name]>, ActorRef<Calls, Casts>>> {
+  const targets = readRefs(refs)
   const settled = await Promise.allSettled(targets.map((ref) => ref.call(name, ...args)))
   const replies: { ref: ActorRef<Calls, Casts>; reply: ReplyOf<Calls[Name]> }[] = []
   const failures: { ref: ActorRef<Calls, Casts>; error: unknown }[] = []
@@ -33,7 +48,7 @@ export async function multiCall<
   return { replies, failures }
 }
 
-/** Casts one message to many actors; answers how many took it (OTP: abcast). */
+/** Casts one message to many actors; answers how many took it (OTP: abcast). Throws BAD_OPTION for what are no references. */
 export function multiCast<
   Calls extends Handlers<never>,
   Casts extends Handlers<never>,
@@ -44,6 +59,17 @@ export function multiCast<
   ...args: MessageArgs<InputOf<Casts[Name]>, never>
 ): number {
   let taken = 0
-  for (const ref of refs) if (ref.cast(name, ...args)) taken += 1
+  for (const ref of readRefs(refs)) if (ref.cast(name, ...args)) taken += 1
   return taken
+}
+
+/** All are looked at before the first is asked. */
+function readRefs<Ref>(refs: Iterable<Ref>): Ref[] {
+  if (refs == null || !(Symbol.iterator in Object(refs)))
+    throw badOption('refs', 'references to actors, as something iterable', refs)
+  const targets = [...refs]
+  for (const ref of targets)
+    if (!(ref instanceof ActorRef || ref instanceof NamedRef))
+      throw badOption('refs', 'a reference to an actor', ref)
+  return targets
 }

@@ -1,10 +1,18 @@
 import type { Actor } from './actor.js'
 import type { Handlers, InputOf, ReplyOf } from './behaviour.js'
+import { refused } from './call.js'
 import { currentOwner } from './containment.js'
 import { RuntimeError, show } from './errors.js'
 import { type ExitReason, formatReason } from './exit.js'
 import { handled } from './promise.js'
-import { type ActorRef, type CallOptions, callActor, type MessageArgs, processOf } from './ref.js'
+import {
+  type ActorRef,
+  type CallOptions,
+  callActor,
+  type MessageArgs,
+  processOf,
+  wrongOptions,
+} from './ref.js'
 import type { Registry } from './registry.js'
 
 /** What is known of a name: being started (or started again), up, ended for good with the reason, or never heard of. */
@@ -63,11 +71,11 @@ export class NamedRef<
     return current.send(message)
   }
 
-  #call(name: string, input: unknown, options: CallOptions = {}): Promise<unknown> {
+  #call(name: string, input: unknown, options: CallOptions | undefined): Promise<unknown> {
     const actor = this.#holder()
-    return actor === undefined
-      ? handled(this.#callWhenUp(name, input, options))
-      : callActor(actor, name, input, options)
+    if (actor !== undefined) return callActor(actor, name, input, options)
+    const wrong = options === undefined ? undefined : wrongOptions(options)
+    return wrong === undefined ? handled(this.#callWhenUp(name, input, options ?? {})) : refused(wrong)
   }
 
   async #callWhenUp(name: string, input: unknown, { timeout = 5_000 }: CallOptions): Promise<unknown> {

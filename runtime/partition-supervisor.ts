@@ -1,7 +1,7 @@
 import type { ChildSpec } from './child-spec.js'
-import { RuntimeError, show } from './errors.js'
+import { badOption, checkFields, checkFunction } from './options.js'
 import type { ActorRef, ProcessRef } from './ref.js'
-import type { Registry } from './registry.js'
+import { Registry } from './registry.js'
 import { supervisorSpec } from './supervise.js'
 
 /** What a partition supervisor is made of. */
@@ -23,10 +23,11 @@ export interface PartitionSupervisorOptions {
  * Throws BAD_OPTION.
  */
 export function partitionSupervisorSpec(options: PartitionSupervisorOptions): ChildSpec {
+  checkFields(options, ['name', 'partitions', 'child', 'intensity', 'periodMs'])
   const { name, partitions = 4, child, intensity, periodMs } = options
   checkPartitions(partitions)
-  if (typeof child !== 'function')
-    throw new RuntimeError('BAD_OPTION', `child: expected a function, got ${show(child)}`)
+  checkName(name)
+  checkFunction(child, 'child')
   return supervisorSpec({
     name,
     strategy: 'one_for_one',
@@ -46,16 +47,19 @@ export function partitionSupervisorSpec(options: PartitionSupervisorOptions): Ch
 export function partitionOf(key: string | number | bigint, partitions: number): number {
   checkPartitions(partitions)
   if (typeof key === 'number' && Number.isInteger(key)) return Math.abs(key) % partitions
+  if (!['string', 'number', 'bigint'].includes(typeof key))
+    throw badOption('key', 'a string or a number', key)
   return hash(String(key)) % partitions
 }
 
-/** The actor that serves a key now, or undefined while its partition is being restarted. */
+/** The actor that serves a key now, or undefined while its partition is being restarted. Throws BAD_OPTION. */
 export function partitionFor(
   registry: Registry,
   name: string,
   key: string | number | bigint,
   partitions: number,
 ): ActorRef | undefined {
+  checkPlace(registry, name)
   return registry.whereis(partitionName(name, partitionOf(key, partitions)))
 }
 
@@ -64,8 +68,10 @@ export function partitionName(name: string, partition: number): string {
   return `${name}/${partition}`
 }
 
-/** All partitions that run now, by number. */
+/** All partitions that run now, by number. Throws BAD_OPTION. */
 export function partitionsOf(registry: Registry, name: string, partitions: number): Map<number, ProcessRef> {
+  checkPlace(registry, name)
+  checkPartitions(partitions)
   const found = new Map<number, ProcessRef>()
   for (let i = 0; i < partitions; i++) {
     const ref = registry.whereis(partitionName(name, i))
@@ -83,5 +89,14 @@ function hash(text: string): number {
 
 function checkPartitions(partitions: unknown): void {
   if (Number.isInteger(partitions) && Number(partitions) > 0) return
-  throw new RuntimeError('BAD_OPTION', `partitions: expected an integer above 0, got ${show(partitions)}`)
+  throw badOption('partitions', 'an integer above 0', partitions)
+}
+
+function checkPlace(registry: unknown, name: unknown): void {
+  if (!(registry instanceof Registry)) throw badOption('registry', 'a Registry', registry)
+  checkName(name)
+}
+
+function checkName(name: unknown): void {
+  if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
 }

@@ -1,4 +1,5 @@
 import { guard, OwnerToken, runIn, type StrayKind } from './containment.js'
+import { isError } from './errors.js'
 import { emit } from './events.js'
 import { crash, type ExitReason, type ExitRequest, killed, noproc, shutdown } from './exit.js'
 import { Monitor } from './monitor.js'
@@ -140,7 +141,15 @@ export abstract class Process {
   end(reason: ExitReason): void {
     if (this.reason !== null) return
     this.reason = reason
-    this.onEnd(reason)
+    // A death is completed whatever comes up on the way: half a death would leave callers and names waiting for ever.
+    try {
+      this.onEnd(reason)
+    } finally {
+      this.#conclude(reason)
+    }
+  }
+
+  #conclude(reason: ExitReason): void {
     const { belongings } = this
     if (belongings !== null) {
       for (const name of belongings.names) this.tree.registry.release(name, this, reason)
@@ -179,7 +188,7 @@ export abstract class Process {
       this.linkedToParent = false
       parent.links?.delete(this)
       // A task supervisor has nothing to decide about its tasks.
-      if (this.kind !== 'task' || parent.kind !== 'supervisor') parent.signal(this, reason)
+      if (this.kind !== 'task' || parent.kind !== 'supervisor') this.tree.pass(this, parent, reason)
     }
   }
 
@@ -193,11 +202,21 @@ export abstract class Process {
         continue
       }
       // A process never outlives its parent, however the parent ended.
-      other.signal(this, reason.type === 'normal' ? shutdown : reason)
+      const request = reason.type === 'normal' ? shutdown : reason
+      if (this.#deep) this.tree.pass(this, other, request)
+      else other.signal(this, request)
       const gone = whenGone(other)
       if (gone !== null) leaving.push(gone)
     }
     if (leaving.length > 0) this.released = withPatience(this, Promise.all([this.released, ...leaving]))
+  }
+
+  /** Whether so many processes above it have ended with it that its children must wait for the stack to empty. */
+  get #deep(): boolean {
+    let left = deepest
+    for (let at = this.parent; at !== null && at.reason !== null; at = at.parent)
+      if (left-- === 0) return true
+    return false
   }
 
   #tellMonitors(reason: ExitReason): void {
@@ -217,6 +236,9 @@ function closing(process: Process): OwnerToken {
   token.end(false)
   return token
 }
+
+/** How many generations end on one stack. */
+const deepest = 64
 
 /** Links two processes; symmetric and idempotent. A link to a dead one gives `noproc` to the caller. */
 export function link(a: Process, b: Process): void {
@@ -269,6 +291,6 @@ export function ancestors(process: Process): string[] {
 
 /** Why the signal of a process that has ended is aborted. */
 export function abortReason(name: string, reason: ExitReason): Error {
-  if (reason.type === 'crash' && reason.error instanceof Error) return reason.error
+  if (reason.type === 'crash' && isError(reason.error)) return reason.error
   return Object.assign(new Error(`${name} has ended: ${reason.type}`), { name: 'AbortError' })
 }

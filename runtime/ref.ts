@@ -9,6 +9,7 @@ import { checkReason, checkRequest, type ExitReason, type ExitRequest, kill, nop
 import { sendInfo } from './info.js'
 import { Message } from './message.js'
 import { Monitor } from './monitor.js'
+import { badOption, checkFunction } from './options.js'
 import type { Process } from './process.js'
 import { handled } from './promise.js'
 
@@ -48,9 +49,10 @@ export class ProcessRef {
   /**
    * Calls `fn` exactly once when the process has ended, with the reason; `noproc` in the next microtask if it already had.
    * The returned function takes the watch back: no call after that (OTP: monitor, demonitor with flush). A throw in `fn` is the
-   * crash of whoever watches.
+   * crash of whoever watches. Throws BAD_OPTION.
    */
   onExit(fn: (reason: ExitReason) => void): () => void {
+    checkFunction(fn, 'onExit')
     const process = this.#process
     const owner = currentOwner()
     const monitor = new Monitor(process, null, (reason) => answerFor(owner, () => fn(reason)))
@@ -168,9 +170,9 @@ export function callActor(
 ): Promise<unknown> {
   const entry = actor.behaviour.calls.get(name)
   if (entry === undefined) return refused(unknownMessage(actor, 'call', name))
-  const timeout = options?.timeout ?? 5_000
-  const wrong = msError(timeout, 'timeout')
+  const wrong = options === undefined ? undefined : wrongOptions(options)
   if (wrong !== undefined) return refused(wrong)
+  const timeout = options?.timeout ?? 5_000
   const owner = currentOwner()
   if (owner !== undefined) {
     if (owner.fenced) return refused(deadCaller(actor, owner.name))
@@ -194,6 +196,14 @@ export function callActor(
     )
   }
   return call.promise
+}
+
+/** The error for options that no call takes; undefined when they are fine. */
+export function wrongOptions(options: CallOptions): RuntimeError | undefined {
+  if (typeof options !== 'object' || options === null) return badOption('options', 'an object', options)
+  for (const field in options)
+    if (field !== 'timeout') return badOption(field, 'no option of a call but timeout', field)
+  return options.timeout === undefined ? undefined : msError(options.timeout, 'timeout')
 }
 
 function stopActor(actor: Actor, ref: ProcessRef, reason: ExitReason, timeout: number): Promise<ExitReason> {

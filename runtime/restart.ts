@@ -1,7 +1,7 @@
 import { type Refusal, refuse } from './behaviour.js'
 import { type Child, type ChildStarted, reportChild, startChild } from './child.js'
 import type { ActorContext } from './context.js'
-import { RuntimeError, show } from './errors.js'
+import { messageOf, RuntimeError, show } from './errors.js'
 import { crash, type ExitReason, isNormal, shutdown } from './exit.js'
 import type { Process } from './process.js'
 import { shouldRestart } from './strategy.js'
@@ -65,8 +65,7 @@ export function giveUp(child: Child, reason: ExitReason, ctx: ActorContext): voi
 
 /** The error for a child that could not be started; `cause` is what made it fail. */
 export function failedToStart(id: string, error: unknown): RuntimeError {
-  const message = error instanceof Error ? error.message : String(error)
-  return new RuntimeError('START_FAILED', `child ${show(id)} failed to start: ${message}`, {
+  return new RuntimeError('START_FAILED', `child ${show(id)} failed to start: ${messageOf(error)}`, {
     cause: rootOf(error),
     data: { id },
   })

@@ -1,10 +1,12 @@
 import type { Behaviour, Handlers } from './behaviour.js'
+import { currentOwner } from './containment.js'
 import { ActorContext } from './context.js'
-import { RuntimeError, show } from './errors.js'
+import { RuntimeError } from './errors.js'
 import { type LogOptions, logReports } from './log.js'
+import { badOption, checkFields } from './options.js'
 import { handled } from './promise.js'
 import type { ActorRef } from './ref.js'
-import { type StartArgs, type StartOptions, startProcess } from './start.js'
+import { type StartArgs, startFields, type StartOptions, startProcess } from './start.js'
 import { Tree, type TreeOptions } from './tree.js'
 
 /** How the root of a tree is started. */
@@ -12,7 +14,8 @@ export interface RootOptions extends StartOptions, TreeOptions, LogOptions {}
 
 /**
  * Starts an actor as the root of a tree of its own, and resolves when its `init` is done. Rejects with START_FAILED (`cause`
- * is what `init` threw), START_TIMEOUT, IGNORED, ALREADY_STARTED (`data.ref`), BAD_BEHAVIOUR or BAD_OPTION.
+ * is what `init` threw), START_TIMEOUT, IGNORED, ALREADY_STARTED (`data.ref`), BAD_BEHAVIOUR, BAD_OPTION, or ACTOR_DEAD when
+ * a dead incarnation asks.
  */
 export function startActor<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   behaviour: Behaviour<State, Input, Calls, Casts>,
@@ -28,12 +31,13 @@ export async function startRoot(
   input: unknown,
   options: RootOptions = {},
 ): Promise<ActorRef> {
-  if (typeof options !== 'object' || options === null) throw badOptions(options)
+  refuseDead()
+  checkFields(options, rootFields)
   const tree = new Tree(options, (actor) => new ActorContext(actor))
   let detach = (): void => {}
   try {
     detach = logReports({ logger: options.logger, tree: tree.id })
-    const root = await startProcess(tree, null, behaviour, input, options)
+    const root = await startProcess(tree, null, behaviour, input, startOptions(options))
     root.onExit(() => setImmediate(detach))
     return root
   } catch (error) {
@@ -43,17 +47,30 @@ export async function startRoot(
   }
 }
 
+const rootFields = [...startFields, 'clock', 'registry', 'unowned', 'logger']
+
+function startOptions({ name, startTimeout }: RootOptions): StartOptions {
+  const options: StartOptions = {}
+  if (name !== undefined) options.name = name
+  if (startTimeout !== undefined) options.startTimeout = startTimeout
+  return options
+}
+
+/** A dead incarnation starts nothing: it would be nobody's. */
+function refuseDead(): void {
+  const owner = currentOwner()
+  if (owner?.fenced !== true) return
+  if (owner.tree instanceof Tree) owner.tree.refused += 1
+  throw new RuntimeError('ACTOR_DEAD', `${owner.name} has ended: it starts no tree`)
+}
+
 /** Takes the options of a supervisor at the root of a tree apart: its own, and those of the whole tree. Throws BAD_OPTION. */
 export function splitOptions(options: TreeOptions & LogOptions): { own: object; treeWide: RootOptions } {
-  if (typeof options !== 'object' || options === null) throw badOptions(options)
+  if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
   const { clock, registry, unowned, logger, ...own } = options
   const treeWide: RootOptions = { logger }
   if (clock !== undefined) treeWide.clock = clock
   if (registry !== undefined) treeWide.registry = registry
   if (unowned !== undefined) treeWide.unowned = unowned
   return { own, treeWide }
-}
-
-function badOptions(got: unknown): RuntimeError {
-  return new RuntimeError('BAD_OPTION', `options: expected an object, got ${show(got)}`)
 }

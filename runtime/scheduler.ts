@@ -78,16 +78,29 @@ export class Scheduler {
     while (this.#queue.length > 0) {
       const batch = this.#queue
       this.#queue = this.#spare
-      for (let i = 0; i < batch.length; i++) {
-        if (this.#left <= 0) return this.#yield(batch, i)
-        const runnable = batch[i] as Runnable
-        runnable.queued = false
-        this.spend(runnable.run(this.#left))
+      let at = 0
+      try {
+        for (; at < batch.length; at++) {
+          if (this.#left <= 0) return this.#yield(batch, at)
+          const runnable = batch[at] as Runnable
+          runnable.queued = false
+          this.spend(runnable.run(this.#left))
+        }
+      } catch (error) {
+        this.#recover(batch, at)
+        throw error
       }
       batch.length = 0
       this.#spare = batch
     }
     this.#scheduled = false
+  }
+
+  /** What no actor answered for must not keep the others from their turns. */
+  #recover(batch: Runnable[], at: number): void {
+    this.#yield(batch, at + 1)
+    this.#scheduled = this.#queue.length > 0
+    if (this.#scheduled) void tick.then(this.#turn)
   }
 
   /** The rest waits for the event loop to come round, ahead of what was queued meanwhile. */

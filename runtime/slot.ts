@@ -9,7 +9,9 @@ export class Slot {
   readonly supervisor: Process
   /** False for a child that is never restarted: its names end with it. */
   returns: boolean
-  #names: Set<string> | null = null
+  /** Which start of the place each name has waited since. */
+  #names: Map<string, number> | null = null
+  #starts = 0
 
   constructor(supervisor: Process, returns: boolean) {
     this.supervisor = supervisor
@@ -17,8 +19,22 @@ export class Slot {
   }
 
   keep(name: string): void {
-    this.#names ??= new Set()
-    this.#names.add(name)
+    this.#names ??= new Map()
+    this.#names.set(name, this.#starts)
+  }
+
+  /** The place is about to be filled again: names that come from now on are those of the new incarnation. */
+  fill(): void {
+    this.#starts += 1
+  }
+
+  /** The new incarnation is up: names of earlier ones that it did not take have ended; those that it lost itself go on waiting. */
+  settleEarlierNames(reason: ExitReason): void {
+    for (const [name, start] of this.#names ?? []) {
+      if (start === this.#starts) continue
+      this.#names?.delete(name)
+      this.supervisor.tree.registry.abandon(name, this, reason)
+    }
   }
 
   /** The decision has fallen: whatever name nobody took again has ended. */
@@ -34,8 +50,8 @@ export class Slot {
     for (const name of this.#take()) this.supervisor.tree.registry.moveWait(name, this, above)
   }
 
-  #take(): Set<string> {
-    const names = this.#names ?? new Set<string>()
+  #take(): string[] {
+    const names = [...(this.#names?.keys() ?? [])]
     this.#names = null
     return names
   }

@@ -4,6 +4,7 @@ import { refused } from './call.js'
 import { runIn } from './containment.js'
 import { messageOf, RuntimeError, show } from './errors.js'
 import { crash, formatReason, kill, normal, shutdownWith } from './exit.js'
+import { badOption, checkFields } from './options.js'
 import { type Process, unlink } from './process.js'
 import { handled, isPromise } from './promise.js'
 import type { ActorRef } from './ref.js'
@@ -79,7 +80,8 @@ function awaitInit(actor: Actor, init: PromiseLike<unknown>, startTimeout: numbe
     const expire = (): void => finish(() => tooSlow(actor, startTimeout))
     const timer = Number.isFinite(startTimeout) ? clock.setTimeout(expire, startTimeout) : undefined
     const unwatch = actor.ref.onExit(() => finish(() => endedEarly(actor)))
-    init.then(
+    // A foreign thenable may settle twice, or throw instead.
+    Promise.resolve(init).then(
       (state) => finish(() => begin(actor, state)),
       (error) => finish(() => initFailed(actor, error)),
     )
@@ -151,15 +153,17 @@ export function checkBehaviour(behaviour: unknown): void {
     throw new RuntimeError('BAD_BEHAVIOUR', `expected what defineActor returns, got ${show(behaviour)}`)
 }
 
+/** The fields of StartOptions. */
+export const startFields: readonly string[] = ['name', 'startTimeout']
+
 function checkStart(behaviour: unknown, options: StartOptions): void {
   checkBehaviour(behaviour)
-  if (typeof options !== 'object' || options === null)
-    throw new RuntimeError('BAD_OPTION', `options: expected an object, got ${show(options)}`)
+  checkFields(options, startFields)
   const { startTimeout } = options
-  if (startTimeout !== undefined && !(typeof startTimeout === 'number' && startTimeout > 0)) {
-    throw new RuntimeError(
-      'BAD_OPTION',
-      `startTimeout: expected milliseconds above 0, got ${show(startTimeout)}`,
-    )
-  }
+  if (!isStartTimeout(startTimeout)) throw badOption('startTimeout', 'milliseconds above 0', startTimeout)
+}
+
+/** Whether it is a time that a start may take, or undefined for the default. */
+export function isStartTimeout(startTimeout: unknown): boolean {
+  return startTimeout === undefined || (typeof startTimeout === 'number' && startTimeout > 0)
 }

@@ -1,5 +1,5 @@
 import { type ChildSpec, type FullChildSpec, readChildSpecs, refuseSignificant } from './child-spec.js'
-import { RuntimeError, show } from './errors.js'
+import { badOption, checkFields } from './options.js'
 import type { Strategy } from './strategy.js'
 
 /** What a supervisor is made of. */
@@ -54,9 +54,10 @@ export function readSupervisorOptions(options: SupervisorOptions): SupervisorPla
   checkFields(options, ['name', 'strategy', 'intensity', 'periodMs', 'autoShutdown', 'children'])
   const { name = 'supervisor', strategy, autoShutdown = 'never', children = [] } = options
   checkName(name)
-  if (!strategies.has(strategy)) throw bad('strategy', 'one_for_one, one_for_all or rest_for_one', strategy)
+  if (!strategies.has(strategy))
+    throw badOption('strategy', 'one_for_one, one_for_all or rest_for_one', strategy)
   if (!autoShutdowns.has(autoShutdown))
-    throw bad('autoShutdown', 'never, any_significant or all_significant', autoShutdown)
+    throw badOption('autoShutdown', 'never, any_significant or all_significant', autoShutdown)
   const specs = readChildSpecs(children)
   if (autoShutdown === 'never')
     for (const spec of specs) refuseSignificant(spec, 'unless the supervisor has autoShutdown')
@@ -91,31 +92,22 @@ function readWindow(options: { intensity?: number; periodMs?: number }): {
   periodMs: number
 } {
   const { intensity = 3, periodMs = 5_000 } = options
-  if (!isCount(intensity)) throw bad('intensity', 'a whole number of 0 or more, or Infinity', intensity)
-  if (!(typeof periodMs === 'number' && periodMs > 0)) throw bad('periodMs', 'milliseconds above 0', periodMs)
+  if (!isCount(intensity)) throw badOption('intensity', 'a whole number of 0 or more, or Infinity', intensity)
+  if (!(typeof periodMs === 'number' && periodMs > 0))
+    throw badOption('periodMs', 'milliseconds above 0', periodMs)
   return { intensity, periodMs }
 }
 
-function checkFields(options: object, fields: readonly string[]): void {
-  if (typeof options !== 'object' || options === null) throw bad('options', 'an object', options)
-  const unknown = Object.keys(options).find((field) => !fields.includes(field))
-  if (unknown !== undefined) throw bad(unknown, `an option among ${fields.join(', ')}`, unknown)
-}
-
 function checkName(name: unknown): void {
-  if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
+  if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
 }
 
 function checkMaxChildren(maxChildren: unknown): void {
-  if (!isCount(maxChildren)) throw bad('maxChildren', 'a whole number of 0 or more, or Infinity', maxChildren)
+  if (!isCount(maxChildren))
+    throw badOption('maxChildren', 'a whole number of 0 or more, or Infinity', maxChildren)
 }
 
-function isCount(value: unknown): boolean {
+/** Whether it is a whole number of 0 or more, or Infinity. */
+export function isCount(value: unknown): boolean {
   return value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 0)
-}
-
-function bad(field: string, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
-  })
 }

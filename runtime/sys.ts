@@ -1,8 +1,11 @@
 import type { Actor } from './actor.js'
+import { msError } from './clock.js'
 import { RuntimeError } from './errors.js'
 import { formatReason } from './exit.js'
 import { Message } from './message.js'
-import { type ProcessRef, processOf } from './ref.js'
+import { checkFunction } from './options.js'
+import { handled } from './promise.js'
+import { fence, type ProcessRef, processOf } from './ref.js'
 
 /** One message as `trace` tells of it: before it is handled (`in`) and after (`out`). */
 export interface TraceEvent {
@@ -33,17 +36,26 @@ export interface Statistics {
 
 /**
  * Looks at an actor's state between two messages, for debugging (OTP: sys:get_state). Answers what `fn` makes of it, by default the state
- * itself: not a copy, so do not keep or change it. Rejects with what `fn` throws, NOPROC, EXITED, or TIMEOUT after `timeout` ms (default 5000).
+ * itself: not a copy, so do not keep or change it. Rejects with what `fn` throws, NOPROC, EXITED, BAD_OPTION, or TIMEOUT after `timeout` ms (default 5000).
  */
 export function getState<T = unknown>(
   ref: ProcessRef,
   fn: (state: unknown) => T = (state) => state as T,
   timeout = 5_000,
 ): Promise<T> {
-  return between(ref, (actor) => fn(actor.state), timeout)
+  return handled(
+    between(
+      () => looked(ref, fn),
+      (actor) => fn(actor.state),
+      timeout,
+    ),
+  )
 }
 
-/** Puts another state in place of an actor's, between two messages (OTP: sys:replace_state). If `fn` throws, the old one stays. */
+/**
+ * Puts another state in place of an actor's, between two messages (OTP: sys:replace_state). If `fn` throws, the old one stays. Rejects as
+ * `getState` does, and with ACTOR_DEAD when a dead incarnation asks.
+ */
 export function replaceState<State>(
   ref: ProcessRef,
   fn: (state: State) => State,
@@ -54,17 +66,17 @@ export function replaceState<State>(
     actor.state = next
     return next
   }
-  return between(ref, replace, timeout)
+  return handled(between(() => changed(looked(ref, fn)), replace, timeout))
 }
 
-/** Lets an actor's messages wait from the next one on; a stop and a kill get through (OTP: sys:suspend). */
+/** Lets an actor's messages wait from the next one on; a stop and a kill get through (OTP: sys:suspend). Throws NOPROC, BAD_OPTION, ACTOR_DEAD. */
 export function suspend(ref: ProcessRef): void {
-  living(ref).suspend(true)
+  changed(living(ref)).suspend(true)
 }
 
-/** Lets a suspended actor go on with what waits (OTP: sys:resume). */
+/** Lets a suspended actor go on with what waits (OTP: sys:resume). Throws as `suspend` does. */
 export function resume(ref: ProcessRef): void {
-  living(ref).suspend(false)
+  changed(living(ref)).suspend(false)
 }
 
 /** What can be said of an actor without showing its state, unless its `formatStatus` says how (OTP: sys:get_status). */
@@ -75,10 +87,11 @@ export function getStatus(ref: ProcessRef): ActorStatus {
 
 /**
  * Tells `fn` of every message of an actor until the returned function is called (OTP: sys:trace). `fn` runs on the actor's way: keep it
- * short; an error it throws is reported as nobody's and ends nothing.
+ * short; an error it throws is reported as nobody's and ends nothing. Throws as `suspend` does.
  */
 export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => void {
-  const rare = living(ref).sometimes()
+  checkFunction(fn, 'trace')
+  const rare = changed(living(ref)).sometimes()
   const observer = (what: 'in' | 'out', kind: string, name: string, input: unknown): void => {
     try {
       fn({ what, kind, name, input })
@@ -112,9 +125,12 @@ export function statistics(ref: ProcessRef): { (): Statistics; stop(): void } {
   return Object.assign(read, { stop })
 }
 
-function between<T>(ref: ProcessRef, fn: (actor: Actor) => T, timeout: number): Promise<T> {
+function between<T>(find: () => Actor, fn: (actor: Actor) => T, timeout: number): Promise<T> {
   return new Promise((resolve, reject) => {
-    const actor = living(ref)
+    const wrong = msError(timeout, 'timeout')
+    if (wrong !== undefined) throw wrong
+    const actor = find()
+    const { ref } = actor
     const { clock } = actor.tree
     const expired = (): void => {
       unwatch()
@@ -145,6 +161,17 @@ function between<T>(ref: ProcessRef, fn: (actor: Actor) => T, timeout: number): 
     if (idle) run()
     else actor.deliver(new Message('continue', run, null))
   })
+}
+
+function looked(ref: ProcessRef, fn: unknown): Actor {
+  checkFunction(fn, 'fn')
+  return living(ref)
+}
+
+/** Refuses a dead incarnation that would change another actor. */
+function changed(actor: Actor): Actor {
+  fence(actor)
+  return actor
 }
 
 function living(ref: ProcessRef): Actor {

@@ -2,12 +2,13 @@ import type { Actor } from './actor.js'
 import { type Behaviour, behaviourOf } from './behaviour.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from './child-spec.js'
 import { currentOwner } from './containment.js'
-import type { ActorContext } from './context.js'
+import { type ActorContext, ProcessContext } from './context.js'
 import { RuntimeError, show } from './errors.js'
 import { kill, shutdown } from './exit.js'
+import { badOption, checkFields } from './options.js'
 import { handled } from './promise.js'
 import { type ActorRef, ProcessRef, processOf } from './ref.js'
-import { readTaskSupervisorOptions, type TaskSupervisorOptions } from './supervisor-options.js'
+import { isCount, readTaskSupervisorOptions, type TaskSupervisorOptions } from './supervisor-options.js'
 import { Task, type TaskContext } from './task.js'
 
 /** How one task is started. */
@@ -54,8 +55,10 @@ export class TaskSupervisor {
   readonly #maxChildren: number
   readonly #actor: Actor
 
-  /** `maxChildren` may lower the limit for those who start tasks through this handle. */
+  /** `maxChildren` may lower the limit for those who start tasks through this handle. Throws BAD_OPTION. */
   constructor(ref: ActorRef, maxChildren = Number.POSITIVE_INFINITY) {
+    if (!isCount(maxChildren))
+      throw badOption('maxChildren', 'a whole number of 0 or more, or Infinity', maxChildren)
     this.ref = ref
     this.#actor = processOf(ref) as Actor
     const { state } = this.#actor
@@ -73,8 +76,9 @@ export class TaskSupervisor {
    * caller is a dead incarnation.
    */
   start<T>(fn: (ctx: TaskContext) => T | Promise<T>, options: TaskOptions = {}): TaskRef<T> {
+    checkFields(options, taskFields)
     const { name = 'task', timeout = Number.POSITIVE_INFINITY, report = true, link: linked } = options
-    checkTask(fn, { name, timeout, link: linked })
+    checkTask(fn, { name, timeout, report, link: linked })
     this.#admit()
     const supervisor = this.#actor
     const { clock } = supervisor.tree
@@ -146,6 +150,7 @@ export function startTaskSupervisor(
 }
 
 async function startLinked(ctx: ActorContext, options: TaskSupervisorOptions): Promise<TaskSupervisor> {
+  if (!(ctx instanceof ProcessContext)) throw badOption('ctx', 'the context of an actor', ctx)
   return new TaskSupervisor(await ctx.start(taskSupervisorBehaviour(options)))
 }
 
@@ -156,14 +161,14 @@ function taskSupervisorBehaviour(options: TaskSupervisorOptions): Behaviour<unkn
   return behaviour as Behaviour<unknown, undefined>
 }
 
-function checkTask(
-  fn: unknown,
-  { name, timeout, link }: { name: unknown; timeout: unknown; link: unknown },
-): void {
+const taskFields = ['name', 'link', 'timeout', 'report']
+
+function checkTask(fn: unknown, { name, timeout, report, link }: Record<keyof TaskOptions, unknown>): void {
   if (typeof fn !== 'function') throw bad('fn', 'a function', fn)
   if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
   if (!(typeof timeout === 'number' && timeout >= 0))
     throw bad('timeout', 'milliseconds of 0 or more', timeout)
+  if (typeof report !== 'boolean') throw bad('report', 'a boolean', report)
   if (link !== undefined && !(link instanceof ProcessRef))
     throw bad('link', 'the reference of a process', link)
 }

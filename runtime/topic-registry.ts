@@ -1,5 +1,8 @@
 import { RuntimeError, show } from './errors.js'
-import { processOf, type ProcessRef } from './ref.js'
+import { type ExitReason, formatReason } from './exit.js'
+import { badOption, checkFunction } from './options.js'
+import { handled } from './promise.js'
+import { fence, processOf, type ProcessRef } from './ref.js'
 
 /** One registration: who, and the value given with it. */
 export interface RegistryEntry<Value> {
@@ -24,16 +27,20 @@ export class TopicRegistry<Value = undefined> {
   readonly #processes = new Map<ProcessRef, Registered<Value>>()
   readonly #listeners = new Set<(event: RegistryEvent<Value>) => void>()
   readonly #meta = new Map<string, unknown>()
-  readonly #locks = new Map<string, Promise<unknown>>()
+  /** The end of each line that waits for a lock; none of them ever rejects. */
+  readonly #locks = new Map<string, Promise<void>>()
 
-  /** Puts a living process under a key. The returned function takes exactly this registration back. Throws NOPROC, BAD_OPTION. */
+  /**
+   * Puts a living process under a key. The returned function takes exactly this registration back. Throws NOPROC, BAD_OPTION, or
+   * ACTOR_DEAD when a dead incarnation asks.
+   */
   register(
     key: string,
     ref: ProcessRef,
     ...value: undefined extends Value ? [value?: Value] : [value: Value]
   ): () => void {
-    if (typeof key !== 'string')
-      throw new RuntimeError('BAD_OPTION', `key: expected a string, got ${show(key)}`)
+    checkKey(key)
+    fence(processOf(ref))
     if (!ref.alive) throw new RuntimeError('NOPROC', `register ${show(key)}: ${ref.name} has ended`)
     const entry: Entry<Value> = { key, ref, value: value[0] as Value }
     const entries = this.#keys.get(key) ?? new Set()
@@ -44,8 +51,9 @@ export class TopicRegistry<Value = undefined> {
     return () => this.#remove(entry)
   }
 
-  /** Takes all registrations of a process under a key back, or only those whose value matches. */
+  /** Takes all registrations of a process under a key back, or only those whose value matches. Throws BAD_OPTION. */
   unregister(key: string, ref: ProcessRef, matches: (value: Value) => boolean = () => true): void {
+    checkFunction(matches, 'unregister')
     for (const entry of this.#under(key)) if (entry.ref === ref && matches(entry.value)) this.#remove(entry)
   }
 
@@ -54,8 +62,9 @@ export class TopicRegistry<Value = undefined> {
     return this.#under(key).map(({ ref, value }) => ({ ref, value }))
   }
 
-  /** Everybody under a key whose value matches (Elixir: match). */
+  /** Everybody under a key whose value matches (Elixir: match). Throws BAD_OPTION. */
   match(key: string, matches: (value: Value) => boolean): RegistryEntry<Value>[] {
+    checkFunction(matches, 'match')
     return this.lookup(key).filter(({ value }) => matches(value))
   }
 
@@ -79,14 +88,16 @@ export class TopicRegistry<Value = undefined> {
     return sum
   }
 
-  /** Hands everybody under a key to `fn` at once; `fn` is not called when there is nobody. */
+  /** Hands everybody under a key to `fn` at once; `fn` is not called when there is nobody. Throws BAD_OPTION. */
   dispatch(key: string, fn: (entries: RegistryEntry<Value>[]) => void): void {
+    checkFunction(fn, 'dispatch')
     const entries = this.lookup(key)
     if (entries.length > 0) fn(entries)
   }
 
-  /** Hears of registrations until the returned function is called. A listener that throws makes the registration throw, after it is done. */
+  /** Hears of registrations until the returned function is called. A listener that throws makes the registration throw, after it is done. Throws BAD_OPTION. */
   onChange(listener: (event: RegistryEvent<Value>) => void): () => void {
+    checkFunction(listener, 'onChange')
     this.#listeners.add(listener)
     return () => {
       this.#listeners.delete(listener)
@@ -105,28 +116,33 @@ export class TopicRegistry<Value = undefined> {
 
   /**
    * Runs `fn` while nobody else runs under the same lock, in the order of asking; the lock is given back when `fn` is done, throws, or
-   * when the process it is held for ends (Elixir: Registry.lock). Resolves with what `fn` answers.
+   * when the process it is held for ends (Elixir: Registry.lock). Resolves with what `fn` answers; rejects with what it throws, with
+   * EXITED when the holder ends first, NOPROC when it had ended, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
    */
-  async lock<R>(key: string, holder: ProcessRef, fn: () => R | Promise<R>): Promise<R> {
+  lock<R>(key: string, holder: ProcessRef, fn: () => R | Promise<R>): Promise<R> {
+    return handled(this.#lock(key, holder, fn))
+  }
+
+  async #lock<R>(key: string, holder: ProcessRef, fn: () => R | Promise<R>): Promise<R> {
+    checkKey(key)
+    checkFunction(fn, 'lock')
+    fence(processOf(holder))
+    if (!holder.alive) throw new RuntimeError('NOPROC', `lock ${show(key)}: ${holder.name} has ended`)
     const before = this.#locks.get(key) ?? Promise.resolve()
-    const turn = before.then(() => this.#hold(holder, fn))
-    const released = turn.then(({ released }) => released)
+    let unwatch = (): void => {}
+    const ended = new Promise<never>((_, reject) => {
+      unwatch = holder.onExit((reason) => reject(endedError(key, holder, reason)))
+    })
+    // One that ends while it stands in line does not get its turn.
+    const work = Promise.race([before, ended]).then(() => (holder.alive ? fn() : ended))
+    const result = Promise.race([work, ended])
+    const over = result.then(unwatch, unwatch)
+    const released = before.then(() => over)
     this.#locks.set(key, released)
     void released.then(() => {
       if (this.#locks.get(key) === released) this.#locks.delete(key)
     })
-    return (await turn).result
-  }
-
-  #hold<R>(holder: ProcessRef, fn: () => R | Promise<R>): { result: Promise<R>; released: Promise<void> } {
-    if (!holder.alive) return gone(holder)
-    let undo: () => void = () => {}
-    const ended = new Promise<void>((resolve) => {
-      undo = holder.onExit(() => resolve())
-    })
-    const result = (async () => fn())()
-    const done = result.then(undo, undo)
-    return { result, released: Promise.race([done, ended]) }
+    return result
   }
 
   #watch(ref: ProcessRef): Registered<Value> {
@@ -172,8 +188,11 @@ interface Registered<Value> {
   unwatch: () => void
 }
 
-function gone(holder: ProcessRef): { result: Promise<never>; released: Promise<void> } {
-  const result = Promise.reject(new RuntimeError('NOPROC', `lock: ${holder.name} has ended`))
-  result.catch(() => {})
-  return { result, released: Promise.resolve() }
+function checkKey(key: unknown): void {
+  if (typeof key !== 'string') throw badOption('key', 'a string', key)
+}
+
+function endedError(key: string, { name }: ProcessRef, reason: ExitReason): RuntimeError {
+  const message = `lock ${show(key)}: ${name} ended while it held it or waited for it (${formatReason(reason)})`
+  return new RuntimeError('EXITED', message, { data: { reason } })
 }

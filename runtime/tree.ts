@@ -4,7 +4,7 @@ import { systemClock, type Clock } from './clock.js'
 import { contain, type ContainedTree, nextTreeId, type StrayKind } from './containment.js'
 import { Deadlines } from './deadlines.js'
 import { emit } from './events.js'
-import { RuntimeError } from './errors.js'
+import { RuntimeError, show } from './errors.js'
 import { crash, type ExitReason } from './exit.js'
 import type { Process } from './process.js'
 import { Registry } from './registry.js'
@@ -115,5 +115,5 @@ function readRegistry(registry: Registry | undefined): Registry {
 function readUnowned(unowned: unknown): 'report' | 'stop' {
   if (unowned === undefined) return 'report'
   if (unowned === 'report' || unowned === 'stop') return unowned
-  throw new RuntimeError('BAD_OPTION', `unowned: expected 'report' or 'stop', got ${String(unowned)}`)
+  throw new RuntimeError('BAD_OPTION', `unowned: expected 'report' or 'stop', got ${show(unowned)}`)
 }

@@ -1,26 +1,56 @@
-import { paginate } from '../protocol/page.js'
-import type { ListToolsResult, ObjectSchema, Tool } from '../protocol/types/tools.js'
+import type { ServerCapabilities } from '../protocol/types/capabilities.js'
+import type { PromptArgument } from '../protocol/types/prompts.js'
+import type { ObjectSchema } from '../protocol/types/tools.js'
+import type { PromptDefinition } from './define-prompt.js'
+import type { ResourceDefinition, ResourceTemplateDefinition } from './define-resource.js'
+import type { ServerDefinition } from './define-server.js'
 import type { ToolDefinition } from './define-tool.js'
+import { given } from './definition.js'
+import { Shelf } from './shelf.js'
 
-/** One page of `tools/list` with its JSON text. */
-export interface PreparedPage {
-  readonly result: ListToolsResult
-  readonly text: string
-}
+/** Anything that a server offers. */
+export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
+
+/** Which list of a server a change is about; templates count as resources. */
+export type ListKind = 'tools' | 'resources' | 'prompts'
+
+/** Where a uri leads: a resource, or one of a family. */
+export type Found =
+  | { readonly resource: ResourceDefinition }
+  | { readonly template: ResourceTemplateDefinition; readonly variables: Readonly<Record<string, string>> }
+
+/** Characters: matching takes time and memory with each of them. */
+const maxMatched = 8_192
+
+const listOf = Object.freeze({
+  tool: 'tools',
+  resource: 'resources',
+  resourceTemplate: 'resources',
+  prompt: 'prompts',
+} as const)
 
 /**
- * The tools of one server, those added at run time included. Written by the base actor only and read by everybody; pages of the
- * list are written out once and kept until a change.
+ * What one server offers, components added at run time included. Written by the base actor only and read by everybody.
  */
 export class Catalog {
-  readonly #pageSize: number
-  #tools: ReadonlyMap<string, ToolDefinition>
-  #pages = new Map<string | undefined, PreparedPage>()
-  #version = 0
+  readonly tools: Shelf<ToolDefinition, 'tools/list'>
+  readonly resources: Shelf<ResourceDefinition, 'resources/list'>
+  readonly templates: Shelf<ResourceTemplateDefinition, 'resources/templates/list'>
+  readonly prompts: Shelf<PromptDefinition, 'prompts/list'>
+  readonly #declared: ServerDefinition['declared']
+  /** Later than what an earlier program has told its clients: what this one offers may be something else. */
+  #version = Date.now()
+  readonly #changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
+  #capabilities: ServerCapabilities
 
-  constructor(tools: readonly ToolDefinition[], pageSize: number) {
-    this.#tools = new Map(tools.map((tool) => [tool.name, tool]))
-    this.#pageSize = pageSize
+  constructor(definition: ServerDefinition, pageSize: number) {
+    const { tools, resources, resourceTemplates, prompts } = definition
+    this.tools = new Shelf(toolPlan, tools, pageSize)
+    this.resources = new Shelf(resourcePlan, resources, pageSize)
+    this.templates = new Shelf(templatePlan, resourceTemplates, pageSize)
+    this.prompts = new Shelf(promptPlan, prompts, pageSize)
+    this.#declared = definition.declared
+    this.#capabilities = this.#readCapabilities()
   }
 
   /** Another number after every change. */
@@ -28,49 +58,120 @@ export class Catalog {
     return this.#version
   }
 
-  tool(name: string): ToolDefinition | undefined {
-    return this.#tools.get(name)
+  /** What the server declares to a client that opens a session now. */
+  get capabilities(): ServerCapabilities {
+    return this.#capabilities
   }
 
-  /** Throws McpError -32602 for a cursor that is not of this list. */
-  page(cursor: string | undefined): PreparedPage {
-    const known = this.#pages.get(cursor)
-    if (known !== undefined) return known
-    const { items, nextCursor } = paginate([...this.#tools.values()], cursor, this.#pageSize)
-    const tools = items.map(toListEntry)
-    const result: ListToolsResult = nextCursor === undefined ? { tools } : { tools, nextCursor }
-    const page = { result, text: JSON.stringify(result) }
-    this.#pages.set(cursor, page)
-    return page
+  /** The lists that have changed since a version; all of them when the version is none of this catalog. */
+  changedSince(version: number): ListKind[] {
+    const lists = Object.keys(this.#changedAt) as ListKind[]
+    return lists.filter(
+      (list) => this.#declared[list] && (version > this.#version || this.#changedAt[list] > version),
+    )
   }
 
-  /** False when the name is taken. */
-  add(tool: ToolDefinition): boolean {
-    if (this.#tools.has(tool.name)) return false
-    this.#change(new Map([...this.#tools, [tool.name, tool]]))
-    return true
+  /** Whether the server declares this kind: only those can be added. */
+  declares({ kind }: Pick<Component, 'kind'>): boolean {
+    return this.#declared[listOf[kind]]
   }
 
-  /** False when there is no such tool. */
-  remove(name: string): boolean {
-    if (!this.#tools.has(name)) return false
-    this.#change(new Map([...this.#tools].filter(([other]) => other !== name)))
-    return true
+  /** The resource of this uri, or the first family that it belongs to; no family has uris of more than 8,192 characters. */
+  find(uri: string): Found | undefined {
+    const resource = this.resources.get(uri)
+    if (resource !== undefined) return { resource }
+    if (uri.length > maxMatched) return undefined
+    for (const template of this.templates.all()) {
+      const variables = template.matcher.match(uri)
+      if (variables !== undefined) return { template, variables }
+    }
+    return undefined
   }
 
-  #change(tools: ReadonlyMap<string, ToolDefinition>): void {
-    this.#tools = tools
-    this.#pages = new Map()
+  /** False when its name or uri is taken. */
+  add(component: Component): boolean {
+    return this.#note(component.kind, (this.#shelf(component.kind) as Shelf<Component, never>).add(component))
+  }
+
+  /** False when there is no such component. */
+  remove(kind: Component['kind'], key: string): boolean {
+    return this.#note(kind, this.#shelf(kind).remove(key))
+  }
+
+  #note(kind: Component['kind'], changed: boolean): boolean {
+    if (!changed) return false
     this.#version += 1
+    this.#changedAt[listOf[kind]] = this.#version
+    this.#capabilities = this.#readCapabilities()
+    return true
+  }
+
+  #shelf(kind: Component['kind']): Pick<Shelf<never, never>, 'remove'> {
+    const { tools, resources, templates, prompts } = this
+    return { tool: tools, resource: resources, resourceTemplate: templates, prompt: prompts }[kind]
+  }
+
+  #readCapabilities(): ServerCapabilities {
+    const { tools, resources, prompts, logging } = this.#declared
+    return Object.freeze({
+      ...(logging && { logging: {} }),
+      ...([...this.templates.all(), ...this.prompts.all()].some(completes) && { completions: {} }),
+      ...(prompts && { prompts: { listChanged: true } }),
+      ...(resources && { resources: { subscribe: true, listChanged: true } }),
+      ...(tools && { tools: { listChanged: true } }),
+    })
   }
 }
 
-function toListEntry({ name, title, description, schema, annotations }: ToolDefinition): Tool {
-  return {
-    name,
-    ...(title !== undefined && { title }),
-    ...(description !== undefined && { description }),
-    inputSchema: schema.jsonSchema as ObjectSchema,
-    ...(annotations !== undefined && { annotations }),
-  }
+function completes({ completers }: PromptDefinition | ResourceTemplateDefinition): boolean {
+  return Object.keys(completers).length > 0
 }
+
+const toolPlan = {
+  method: 'tools/list',
+  key: ({ name }: ToolDefinition) => name,
+  list: (tools: readonly ToolDefinition[]) => ({
+    tools: tools.map(({ name, title, description, schema, annotations }) => ({
+      name,
+      ...given({ title, description }),
+      inputSchema: schema.jsonSchema as ObjectSchema,
+      ...given({ annotations }),
+    })),
+  }),
+} as const
+
+const resourcePlan = {
+  method: 'resources/list',
+  key: ({ uri }: ResourceDefinition) => uri,
+  list: (resources: readonly ResourceDefinition[]) => ({
+    resources: resources.map(({ uri, name, title, description, mimeType, size }) => ({
+      uri,
+      name,
+      ...given({ title, description, mimeType, size }),
+    })),
+  }),
+} as const
+
+const templatePlan = {
+  method: 'resources/templates/list',
+  key: ({ uriTemplate }: ResourceTemplateDefinition) => uriTemplate,
+  list: (templates: readonly ResourceTemplateDefinition[]) => ({
+    resourceTemplates: templates.map(({ uriTemplate, name, title, description, mimeType }) => ({
+      uriTemplate,
+      name,
+      ...given({ title, description, mimeType }),
+    })),
+  }),
+} as const
+
+const promptPlan = {
+  method: 'prompts/list',
+  key: ({ name }: PromptDefinition) => name,
+  list: (prompts: readonly PromptDefinition[]) => ({
+    prompts: prompts.map(({ name, title, description, arguments: args }) => ({
+      name,
+      ...given({ title, description }),
+      ...(args.length > 0 && { arguments: args as PromptArgument[] }),
+    })),
+  }),
+} as const

@@ -1,8 +1,14 @@
-import { buildNotification, type RequestId } from '../protocol/jsonrpc.js'
+import type { RequestId } from '../protocol/jsonrpc.js'
+import type { NotificationParams, NotificationTo } from '../protocol/methods.js'
 import type { Implementation, ProgressToken } from '../protocol/types/base.js'
 import type { ClientCapabilities } from '../protocol/types/capabilities.js'
+import type { ElicitResult } from '../protocol/types/elicitation.js'
+import type { LoggingLevel } from '../protocol/types/notifications.js'
+import type { Root } from '../protocol/types/roots.js'
+import type { CreateMessageResult } from '../protocol/types/sampling.js'
 import { show } from '../runtime/errors.js'
 import type { Peer } from '../transports/contract.js'
+import { type Ask, type AskOptions, type Elicitation, Questions, type Sampling } from './ask.js'
 import { ServerError } from './errors.js'
 import type { StateValue } from './session-state.js'
 
@@ -22,8 +28,13 @@ export interface RequestScope {
   readonly progressToken: ProgressToken | undefined
   readonly peer: Peer
   readonly signal: AbortSignal
-  /** Sends a notification that belongs to this request; false when nobody takes it any more. */
-  send(message: ReturnType<typeof buildNotification>): boolean
+  /** Sends a notification that belongs to this request; false when nobody takes it, or the revision does not have it. */
+  tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean
+  /** Whether the client wants logs of this level. Throws BAD_OPTION for what is no level. */
+  wantsLog(level: LoggingLevel): boolean
+  readonly ask: Ask
+  /** Ends the connection early, if the client will come back. */
+  release?(): boolean
   read(key: string): Promise<StateValue>
   /** Answers undefined when the value was taken, and otherwise the value that came in between. */
   swap(key: string, version: number, value: unknown): Promise<StateValue | undefined>
@@ -37,9 +48,10 @@ interface AnyFunction {
 
 type Returned<Fn> = Fn extends (...args: never[]) => infer Value ? Awaited<Value> : never
 
-/** What a tool may do besides computing its result; good for one call, and without effect after it. */
+/** What a tool, a resource, a prompt or a completer may do besides computing its result; good for one request, and without effect after it. */
 export class ToolContext {
   readonly #scope: RequestScope
+  #questions: Questions | undefined
   #progress = Number.NEGATIVE_INFINITY
 
   constructor(scope: RequestScope) {
@@ -78,7 +90,53 @@ export class ToolContext {
       ...(total !== undefined && { total }),
       ...(message !== undefined && { message }),
     }
-    return this.#scope.send(buildNotification('notifications/progress', params))
+    return this.#scope.tell('notifications/progress', params)
+  }
+
+  /**
+   * Sends a log message with this request, if the client wants that level (`info` and above until it says otherwise) and the server is defined
+   * with `logging: true`; false when nobody was told. `data` is any JSON value, and never a secret (specification: logging).
+   */
+  log(level: LoggingLevel, data: unknown, logger?: string): boolean {
+    if (!this.#scope.wantsLog(level)) return false
+    const params = { level, data: data ?? null, ...(logger !== undefined && { logger }) }
+    return this.#scope.tell('notifications/message', params)
+  }
+
+  /**
+   * Asks the user, by a form or by a page to visit; what is filled in fits the form, formats such as `email` aside. Under a key that was answered in this request,
+   * the answer is the same. Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask.
+   */
+  elicit(key: string, question: Elicitation, options: AskOptions = {}): Promise<ElicitResult> {
+    return this.#ask().elicit(key, question, options)
+  }
+
+  /** Tells the client that what a user was asked to do at a page is done; false before 2025-11-25. */
+  elicitationComplete(elicitationId: string): boolean {
+    return this.#scope.tell('notifications/elicitation/complete', { elicitationId })
+  }
+
+  /** Has the client's model go on with a conversation, like `elicit`. */
+  sample(key: string, question: Sampling, options: AskOptions = {}): Promise<CreateMessageResult> {
+    return this.#ask().sample(key, question, options)
+  }
+
+  /** The places that the client lets its servers work in, like `elicit`. */
+  async roots(key: string, options: AskOptions = {}): Promise<readonly Root[]> {
+    return (await this.#ask().roots(key, options)).roots
+  }
+
+  /** Asks the client for a sign of life; rejects with AskError. */
+  async ping(options: AskOptions = {}): Promise<void> {
+    await this.#scope.ask('ping', {}, options)
+  }
+
+  /**
+   * Ends the HTTP response early while the work goes on: a client of 2025-11-25 comes back for what follows, if the listener keeps
+   * events (specification: transports, SEP-1699). False where that is not possible, and then nothing happens.
+   */
+  releaseStream(): boolean {
+    return this.#scope.release?.() === true
   }
 
   /** A copy of what this session keeps under a key. */
@@ -105,6 +163,11 @@ export class ToolContext {
       if (other === undefined) return next
       seen = other
     }
+  }
+
+  #ask(): Questions {
+    this.#questions ??= new Questions((...question) => this.#scope.ask(...question))
+    return this.#questions
   }
 }
 

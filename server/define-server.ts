@@ -1,8 +1,16 @@
 import { isObject } from '../protocol/json.js'
 import type { Implementation } from '../protocol/types/base.js'
 import { show } from '../runtime/errors.js'
+import { isPrompt, type PromptDefinition } from './define-prompt.js'
+import {
+  isResource,
+  isResourceTemplate,
+  type ResourceDefinition,
+  type ResourceTemplateDefinition,
+} from './define-resource.js'
 import { isTool, type ToolDefinition } from './define-tool.js'
-import { ServerError } from './errors.js'
+import { readHooks, type SessionHooks } from './session-hooks.js'
+import { badDefinition, checkFields, checkOptions, checkTexts } from './definition.js'
 
 /** A server as its author writes it. */
 export interface ServerDefinitionOptions {
@@ -14,7 +22,16 @@ export interface ServerDefinitionOptions {
   readonly description?: string
   /** How to use the server, for the model. */
   readonly instructions?: string
+  /** What is declared is what is there: an empty array for a kind that only comes at run time. Tools are declared when nothing is. */
   readonly tools?: readonly ToolDefinition[]
+  readonly resources?: readonly ResourceDefinition[]
+  /** Asked in this order for a uri that no resource has. */
+  readonly resourceTemplates?: readonly ResourceTemplateDefinition[]
+  readonly prompts?: readonly PromptDefinition[]
+  /** Whether clients may be sent log messages (`ctx.log`) and choose their level. Default false: `ctx.log` tells nobody. */
+  readonly logging?: boolean
+  /** What is done at both ends of each session. */
+  readonly session?: SessionHooks
 }
 
 /** A checked and frozen server: data, not a process; start it as often as you like. */
@@ -24,23 +41,51 @@ export interface ServerDefinition {
   readonly info: Readonly<Implementation>
   readonly instructions: string | undefined
   readonly tools: readonly ToolDefinition[]
+  readonly resources: readonly ResourceDefinition[]
+  readonly resourceTemplates: readonly ResourceTemplateDefinition[]
+  readonly prompts: readonly PromptDefinition[]
+  readonly session: SessionHooks | undefined
+  /** Which capabilities clients are told of. */
+  readonly declared: Readonly<Record<'tools' | 'resources' | 'prompts' | 'logging', boolean>>
 }
 
-const fields = new Set(['name', 'version', 'title', 'description', 'instructions', 'tools'])
+/** What each kind of component is made with, and what no two of them share. */
+const kinds = Object.freeze({
+  tools: { is: isTool, maker: 'defineTool', one: 'tool', key: 'name' },
+  resources: { is: isResource, maker: 'defineResource', one: 'resource', key: 'uri' },
+  resourceTemplates: {
+    is: isResourceTemplate,
+    maker: 'defineResourceTemplate',
+    one: 'template',
+    key: 'uriTemplate',
+  },
+  prompts: { is: isPrompt, maker: 'definePrompt', one: 'prompt', key: 'name' },
+} as const)
+
+const fields = new Set([
+  'name',
+  'version',
+  'title',
+  'description',
+  'instructions',
+  ...Object.keys(kinds),
+  'logging',
+  'session',
+])
 
 /** Defines a server. Throws BAD_DEFINITION, naming the server and the field. */
 export function defineServer(options: ServerDefinitionOptions): ServerDefinition {
-  if (!isObject(options)) throw bad('server', 'options', 'an object', options)
-  const { name, version, title, description, instructions, tools = [] } = options
-  if (typeof name !== 'string' || name === '') throw bad('server', 'name', 'a non-empty string', name)
+  checkOptions('server', options)
+  const { name, version, title, description, instructions, logging } = options as ServerDefinitionOptions
+  if (typeof name !== 'string' || name === '')
+    throw badDefinition('server', 'name', 'a non-empty string', name)
   const about = `server ${show(name)}`
-  for (const field of Object.keys(options))
-    if (!fields.has(field)) throw bad(about, field, `a field among ${[...fields].join(', ')}`, field)
+  checkFields(about, options, fields)
   if (typeof version !== 'string' || version === '')
-    throw bad(about, 'version', 'a non-empty string', version)
-  for (const [field, value] of Object.entries({ title, description, instructions }))
-    if (value !== undefined && typeof value !== 'string') throw bad(about, field, 'a string', value)
-  checkTools(about, tools)
+    throw badDefinition(about, 'version', 'a non-empty string', version)
+  checkTexts(about, { title, description, instructions })
+  if (logging !== undefined && typeof logging !== 'boolean')
+    throw badDefinition(about, 'logging', 'true or false', logging)
   const info = {
     name,
     version,
@@ -51,7 +96,12 @@ export function defineServer(options: ServerDefinitionOptions): ServerDefinition
     kind: 'server',
     info: Object.freeze(info),
     instructions,
-    tools: Object.freeze([...tools]),
+    tools: readComponents<ToolDefinition>(about, 'tools', options),
+    resources: readComponents<ResourceDefinition>(about, 'resources', options),
+    resourceTemplates: readComponents<ResourceTemplateDefinition>(about, 'resourceTemplates', options),
+    prompts: readComponents<PromptDefinition>(about, 'prompts', options),
+    session: readHooks(about, options.session),
+    declared: declaredBy(options as ServerDefinitionOptions),
   })
 }
 
@@ -60,18 +110,33 @@ export function isServer(value: unknown): value is ServerDefinition {
   return isObject(value) && value.kind === 'server' && Object.isFrozen(value)
 }
 
-function checkTools(about: string, tools: unknown): void {
-  if (!Array.isArray(tools)) throw bad(about, 'tools', 'an array of tools', tools)
-  const names = new Set<string>()
-  for (const [index, tool] of tools.entries()) {
-    if (!isTool(tool)) throw bad(about, `tools[${index}]`, 'what defineTool returns', tool)
-    if (names.has(tool.name)) throw bad(about, `tools[${index}]`, 'a name that no other tool has', tool.name)
-    names.add(tool.name)
+function readComponents<Component>(
+  about: string,
+  kind: keyof typeof kinds,
+  options: Readonly<Record<string, unknown>>,
+): readonly Component[] {
+  const { is, maker, one, key } = kinds[kind]
+  const components = options[kind] ?? []
+  if (!Array.isArray(components)) throw badDefinition(about, kind, `an array of ${one}s`, components)
+  const known = new Set<unknown>()
+  for (const [index, component] of components.entries()) {
+    const field = `${kind}[${index}]`
+    if (!is(component)) throw badDefinition(about, field, `what ${maker} returns`, component)
+    const own: unknown = Reflect.get(component, key)
+    if (known.has(own)) throw badDefinition(about, field, `a ${key} that no other ${one} has`, own)
+    known.add(own)
   }
+  return Object.freeze([...components])
 }
 
-function bad(about: string, field: string, expected: string, got: unknown): ServerError {
-  return new ServerError('BAD_DEFINITION', `${about}: ${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
+function declaredBy(options: ServerDefinitionOptions): ServerDefinition['declared'] {
+  const { resourceTemplates, logging = false } = options
+  const resources = options.resources !== undefined || resourceTemplates !== undefined
+  const prompts = options.prompts !== undefined
+  return Object.freeze({
+    tools: options.tools !== undefined || !(resources || prompts),
+    resources,
+    prompts,
+    logging,
   })
 }

@@ -4,6 +4,14 @@ import { type Schema, type SchemaInput, toSchema } from '../protocol/schema.js'
 import type { ToolAnnotations } from '../protocol/types/tools.js'
 import { show } from '../runtime/errors.js'
 import type { ToolContext } from './context.js'
+import {
+  badDefinition,
+  checkFields,
+  checkFunction,
+  checkOptions,
+  checkTexts,
+  checkTimeout,
+} from './definition.js'
 import { ServerError } from './errors.js'
 import type { ToolReturn } from './results.js'
 import type { ArgumentsOf } from './schema-arguments.js'
@@ -48,18 +56,14 @@ export interface ToolDefinition {
 export function defineTool<const Input extends SchemaInput | undefined = undefined>(
   options: ToolOptions<Input>,
 ): ToolDefinition {
-  if (!isObject(options)) throw bad('tool', 'options', 'an object', options)
+  checkOptions('tool', options)
   const { name, title, description, input, annotations, timeout, run } = options
   checkName(name)
   const about = `tool ${show(name)}`
-  for (const field of Object.keys(options))
-    if (!fields.has(field)) throw bad(about, field, `a field among ${[...fields].join(', ')}`, field)
-  if (title !== undefined && typeof title !== 'string') throw bad(about, 'title', 'a string', title)
-  if (description !== undefined && typeof description !== 'string')
-    throw bad(about, 'description', 'a string', description)
-  if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0))
-    throw bad(about, 'timeout', 'milliseconds above 0', timeout)
-  if (typeof run !== 'function') throw bad(about, 'run', 'a function', run)
+  checkFields(about, options, fields)
+  checkTexts(about, { title, description })
+  checkTimeout(about, timeout)
+  checkFunction(about, 'run', run)
   checkAnnotations(about, annotations)
   return Object.freeze({
     kind: 'tool',
@@ -89,18 +93,19 @@ const nothing: Schema = Object.freeze({
 
 function checkName(name: unknown): void {
   if (typeof name === 'string' && /^[\w.-]{1,128}$/.test(name)) return
-  throw bad('tool', 'name', '1 to 128 letters, digits, _, - and .', name)
+  throw badDefinition('tool', 'name', '1 to 128 letters, digits, _, - and .', name)
 }
 
 function checkAnnotations(about: string, annotations: unknown): void {
   if (annotations === undefined) return
-  if (!isObject(annotations)) throw bad(about, 'annotations', 'an object', annotations)
+  if (!isObject(annotations)) throw badDefinition(about, 'annotations', 'an object', annotations)
   for (const [key, value] of Object.entries(annotations)) {
     const field = `annotations.${key}`
-    if (key === 'title' && typeof value !== 'string') throw bad(about, field, 'a string', value)
+    if (key === 'title' && typeof value !== 'string') throw badDefinition(about, field, 'a string', value)
     if (key === 'title') continue
-    if (!hints.includes(key)) throw bad(about, field, `a hint among title, ${hints.join(', ')}`, key)
-    if (typeof value !== 'boolean') throw bad(about, field, 'true or false', value)
+    if (!hints.includes(key))
+      throw badDefinition(about, field, `a hint among title, ${hints.join(', ')}`, key)
+    if (typeof value !== 'boolean') throw badDefinition(about, field, 'true or false', value)
   }
 }
 
@@ -109,7 +114,7 @@ function readSchema(about: string, input: SchemaInput): Schema {
   try {
     const schema = toSchema(input)
     if (describesObject(schema.jsonSchema)) return schema
-    throw bad(about, 'input', "a schema of an object (type: 'object')", schema.jsonSchema.type)
+    throw badDefinition(about, 'input', "a schema of an object (type: 'object')", schema.jsonSchema.type)
   } catch (cause) {
     if (!(cause instanceof ProtocolError)) throw cause
     throw new ServerError('BAD_DEFINITION', `${about}: input: ${cause.message}`, {
@@ -121,10 +126,4 @@ function readSchema(about: string, input: SchemaInput): Schema {
 
 function describesObject({ type }: JsonObject): boolean {
   return type === 'object'
-}
-
-function bad(about: string, field: string, expected: string, got: unknown): ServerError {
-  return new ServerError('BAD_DEFINITION', `${about}: ${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
-  })
 }

@@ -1,6 +1,7 @@
 import { defineActor } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
 import { describe } from '../runtime/inspect.js'
+import type { ActorRef } from '../runtime/ref.js'
 import type { Binding } from '../transports/contract.js'
 import { Catalog } from './catalog.js'
 import type { ServerSettings } from './options.js'
@@ -10,6 +11,7 @@ import { createMemoryStore, type SessionStore } from './session-store.js'
 /** What outlives every restart of a server's group, and is passed in to it. */
 export interface Holdings {
   readonly settings: ServerSettings
+  readonly place: Place
   /** The port, or the pipes. */
   readonly binding: Binding
   readonly store: SessionStore
@@ -26,6 +28,8 @@ export interface HoldingsInput {
 /** Where a server is: outlives even the holdings, so that they come back to the same port. */
 export interface Place {
   binding: Binding | undefined
+  /** The supervisor of the server; undefined before its first start. */
+  supervisor: ActorRef | undefined
 }
 
 /** Owns what must outlive the group: the port, the sessions' store, the tools added at run time. It does nothing else. */
@@ -42,9 +46,10 @@ export const holdingsActor = defineActor({
     const { now } = ctx.clock
     return {
       settings,
+      place,
       binding,
       store: settings.store ?? createMemoryStore({ maxSessions, idleTimeout, now }),
-      catalog: new Catalog(definition.tools, pageSize),
+      catalog: new Catalog(definition, pageSize),
       restores: new RestoreLimit(),
       [describe]: () => binding.url ?? transport.name,
     }

@@ -1,6 +1,7 @@
 /** The names that the processes of one server are registered under, in the registry of its tree. */
 export interface ServerNames {
   readonly holdings: string
+  readonly hooks: string
   readonly group: string
   readonly sessions: string
   readonly tasks: string
@@ -13,6 +14,7 @@ export interface ServerNames {
 export function namesOf(server: string): ServerNames {
   return Object.freeze({
     holdings: `${server}/holdings`,
+    hooks: `${server}/hooks`,
     group: `${server}/group`,
     sessions: `${server}/sessions`,
     tasks: `${server}/tasks`,

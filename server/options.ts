@@ -5,7 +5,9 @@ import type { ServerTransport } from '../transports/contract.js'
 import { isServer, type ServerDefinition } from './define-server.js'
 import { ServerError } from './errors.js'
 import { namesOf, type ServerNames } from './names.js'
+import { SealedIds } from './sealed-ids.js'
 import type { SessionStore } from './session-store.js'
+import { isStart, type StartCondition } from './start-condition.js'
 
 /** How a server is run. */
 export interface ServerOptions {
@@ -15,6 +17,13 @@ export interface ServerOptions {
   readonly name?: string
   /** Where sessions are kept. Default: in memory, above the group. */
   readonly store?: SessionStore
+  /** What `sealedIds` returns: ids that programs without a common store understand. Default: random ids. */
+  readonly sessionIds?: SealedIds
+  /**
+   * Whether to start at all, or a function that is asked at each start; a server on standard input always starts. Default: the
+   * environment variable CADUCEUS_SERVER (`0`, `false` and `off` say no, anything else yes), and otherwise true.
+   */
+  readonly start?: StartCondition
   /** Sessions at once; more are answered 503. Default 10,000. */
   readonly maxSessions?: number
   /** Milliseconds without a message, a request in flight or a reader after which a session ends. Default 30 min. */
@@ -23,20 +32,25 @@ export interface ServerOptions {
   readonly maxRequests?: number
   /** Milliseconds a request may take, unless its tool says otherwise. Default 30 min. */
   readonly requestTimeout?: number
+  /** Milliseconds that a client is given to answer a question (`ctx.elicit` and the like). Default 10 min. */
+  readonly askTimeout?: number
   /** Milliseconds that requests in flight are given when the server stops. Default 10,000. */
   readonly drainTimeout?: number
-  /** Tools on one page of `tools/list`. Default 500. */
+  /** Components on one page of a list. Default 500. */
   readonly pageSize?: number
   /** Whether clients are shown the messages of crashes. Default false: a neutral text with the number of the report. */
   readonly exposeErrors?: boolean
 }
 
 /** Checked options with every default filled in. */
-export interface ServerSettings extends Readonly<Omit<Required<ServerOptions>, 'store' | 'name'>> {
+export interface ServerSettings
+  extends Readonly<Omit<Required<ServerOptions>, 'store' | 'sessionIds' | 'start' | 'name'>> {
   readonly definition: ServerDefinition
   readonly name: string
   readonly names: ServerNames
   readonly store: SessionStore | undefined
+  readonly sessionIds: SealedIds | undefined
+  readonly start: StartCondition | undefined
 }
 
 /** What belongs to the whole tree of a server that is started on its own. */
@@ -47,10 +61,11 @@ const numbers = Object.freeze({
   idleTimeout: 30 * 60_000,
   maxRequests: 64,
   requestTimeout: 30 * 60_000,
+  askTimeout: 10 * 60_000,
   drainTimeout: 10_000,
   pageSize: 500,
 })
-const others = ['transport', 'name', 'store', 'exposeErrors']
+const others = ['transport', 'name', 'store', 'sessionIds', 'start', 'exposeErrors']
 const storeMethods = ['load', 'save', 'delete'] as const
 
 /** Checks the options of a server; throws BAD_DEFINITION, or BAD_OPTION that names the field. */
@@ -70,9 +85,14 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
   if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
   if (store !== undefined && !storeMethods.every((method) => typeof store?.[method] === 'function'))
     throw bad('store', 'an object with load, save and delete', store)
+  const { sessionIds, start } = options
+  if (sessionIds !== undefined && !(sessionIds instanceof SealedIds))
+    throw bad('sessionIds', 'what sealedIds() returns', sessionIds)
+  if (start !== undefined && !isStart(start)) throw bad('start', 'true, false or a function', start)
   if (typeof exposeErrors !== 'boolean') throw bad('exposeErrors', 'true or false', exposeErrors)
   const limits = readNumbers(options)
-  return Object.freeze({ definition, transport, name, names: namesOf(name), store, exposeErrors, ...limits })
+  const own = { definition, transport, name, names: namesOf(name), store, sessionIds, start, exposeErrors }
+  return Object.freeze({ ...own, ...limits })
 }
 
 function readNumbers(options: ServerOptions): typeof numbers {

@@ -1,13 +1,38 @@
 import { isObject } from '../protocol/json.js'
+import type { Method, Result } from '../protocol/methods.js'
 import { readResult } from '../protocol/params.js'
 import type { Issue } from '../protocol/schema-issues.js'
-import type { ContentBlock, TextContent } from '../protocol/types/content.js'
+import type {
+  BlobResourceContents,
+  ContentBlock,
+  TextContent,
+  TextResourceContents,
+} from '../protocol/types/content.js'
+import type { GetPromptResult, PromptMessage } from '../protocol/types/prompts.js'
+import type { ReadResourceResult } from '../protocol/types/resources.js'
 import type { CallToolResult } from '../protocol/types/tools.js'
 import { show } from '../runtime/errors.js'
 import { ServerError } from './errors.js'
 
 /** What a tool may return: text, one or more blocks of content, a whole result, or nothing. */
 export type ToolReturn = string | ContentBlock | readonly ContentBlock[] | CallToolResult | undefined
+
+/** The contents of a resource, whose uri and type may be left out: then they are those that were asked for. */
+export type Contents =
+  | (Omit<TextResourceContents, 'uri'> & { uri?: string })
+  | (Omit<BlobResourceContents, 'uri'> & { uri?: string })
+
+/** What a resource may read: text, bytes, contents, a whole result, or `undefined` when there is no such resource. */
+export type ResourceReturn =
+  | string
+  | Uint8Array
+  | Contents
+  | readonly Contents[]
+  | ReadResourceResult
+  | undefined
+
+/** What a prompt may be: one message of the user, one or more messages, or a whole result. */
+export type PromptReturn = string | PromptMessage | readonly PromptMessage[] | GetPromptResult
 
 /** A block of text. */
 export function text(value: string): TextContent {
@@ -31,12 +56,40 @@ export function toToolResult(tool: string, returned: unknown): CallToolResult {
   if (returned === undefined) return { content: [] }
   if (typeof returned === 'string') return { content: [text(returned)] }
   const result = Array.isArray(returned) || isBlock(returned) ? { content: [returned].flat() } : returned
-  if (!isObject(result) || !('content' in result)) throw badResult(tool, `got ${show(returned)}`)
-  try {
-    return readResult('tools/call', result)
-  } catch (cause) {
-    throw badResult(tool, (cause as Error).message, cause)
-  }
+  return check('tools/call', `tool ${show(tool)}`, result, 'content')
+}
+
+/** What a resource read, as the protocol has it; undefined when there is no such resource. Throws BAD_RESULT. */
+export function toReadResult(
+  asked: { readonly uri: string; readonly mimeType: string | undefined },
+  returned: unknown,
+): ReadResourceResult | undefined {
+  if (returned === undefined) return undefined
+  const { uri, mimeType } = asked
+  const about = `resource ${show(uri)}`
+  if (isObject(returned) && 'contents' in returned)
+    return check('resources/read', about, returned, 'contents')
+  const contents = [returned].flat().map((part) => {
+    const content = toContents(part)
+    return isObject(content) ? { uri, ...(mimeType !== undefined && { mimeType }), ...content } : content
+  })
+  return check('resources/read', about, { contents }, 'contents')
+}
+
+/** What a prompt wrote, as the protocol has it. Throws BAD_RESULT. */
+export function toPromptResult(
+  prompt: { readonly name: string; readonly description: string | undefined },
+  returned: unknown,
+): GetPromptResult {
+  const { name, description } = prompt
+  const about = `prompt ${show(name)}`
+  const whole = isObject(returned) && 'messages' in returned ? returned : { messages: toMessages(returned) }
+  return check(
+    'prompts/get',
+    about,
+    { ...(description !== undefined && { description }), ...whole },
+    'messages',
+  )
 }
 
 /** A failure that the model is to read. */
@@ -54,9 +107,41 @@ function isBlock(value: unknown): boolean {
   return isObject(value) && typeof value.type === 'string'
 }
 
-function badResult(tool: string, problem: string, cause?: unknown): ServerError {
-  const expected = 'expected a string, content blocks, or an object with content'
-  return new ServerError('BAD_RESULT', `tool ${show(tool)} returned no result: ${expected}; ${problem}`, {
-    cause,
-  })
+function toContents(part: unknown): unknown {
+  if (typeof part === 'string') return { text: part }
+  return part instanceof Uint8Array ? { blob: Buffer.from(part).toString('base64') } : part
+}
+
+function toMessages(returned: unknown): unknown[] {
+  return typeof returned === 'string' ? [{ role: 'user', content: text(returned) }] : [returned].flat()
+}
+
+const expectations = Object.freeze({
+  'tools/call': 'a string, content blocks, or an object with content',
+  'resources/read': 'a string, bytes, contents, or an object with contents',
+  'prompts/get': 'a string, messages, or an object with messages',
+})
+
+function check<M extends keyof typeof expectations & Method>(
+  method: M,
+  about: string,
+  result: unknown,
+  field: string,
+): Result<M> {
+  if (!isObject(result) || !(field in result)) throw badResult(method, about, `got ${show(result)}`)
+  try {
+    return readResult(method, result)
+  } catch (cause) {
+    throw badResult(method, about, (cause as Error).message, cause)
+  }
+}
+
+function badResult(
+  method: keyof typeof expectations,
+  about: string,
+  problem: string,
+  cause?: unknown,
+): ServerError {
+  const expected = `expected ${expectations[method]}`
+  return new ServerError('BAD_RESULT', `${about} returned no result: ${expected}; ${problem}`, { cause })
 }

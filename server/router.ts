@@ -1,38 +1,17 @@
 import { missingCapability } from '../protocol/capabilities.js'
-import { acceptsRequest, type Dialect } from '../protocol/dialect.js'
+import { acceptsRequest } from '../protocol/dialect.js'
 import { errorCodes, McpError } from '../protocol/errors.js'
+import { fitResult } from '../protocol/fit.js'
 import type { JsonRpcRequest } from '../protocol/jsonrpc.js'
-import type { Params, RequestTo } from '../protocol/methods.js'
+import type { Method, Params, RequestTo, Result } from '../protocol/methods.js'
 import { readParams } from '../protocol/params.js'
-import type { ServerCapabilities } from '../protocol/types/capabilities.js'
-import type { Catalog } from './catalog.js'
-import type { ToolContext } from './context.js'
+import { complete } from './handlers/completion.js'
+import { setLevel } from './handlers/logging.js'
 import { ping } from './handlers/ping.js'
+import { getPrompt, listPrompts } from './handlers/prompts.js'
+import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './handlers/resources.js'
 import { callTool, listTools } from './handlers/tools.js'
-
-/** An answer that takes no work, with its JSON text. */
-export interface Immediate {
-  readonly result: object
-  readonly text: string
-}
-
-/** Work of an author's code, to be run as a task. */
-export interface Work {
-  /** Shown in trees and reports. */
-  readonly name: string
-  /** Milliseconds; undefined: the server's own limit. */
-  readonly timeout: number | undefined
-  run(ctx: ToolContext): object | Promise<object>
-  /** The result when the time was up. */
-  timedOut(ms: number): object
-}
-
-/** What handlers may look at besides the params: nothing of a connection. */
-export interface RouteScope {
-  readonly dialect: Dialect
-  readonly capabilities: ServerCapabilities
-  readonly catalog: Catalog
-}
+import type { Immediate, RouteScope, Work } from './work.js'
 
 type Served = Exclude<RequestTo<'server'>, 'initialize'>
 
@@ -40,6 +19,15 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
   ping,
   'tools/list': listTools,
   'tools/call': callTool,
+  'resources/list': listResources,
+  'resources/templates/list': listTemplates,
+  'resources/read': readResource,
+  'resources/subscribe': subscribe,
+  'resources/unsubscribe': unsubscribe,
+  'prompts/list': listPrompts,
+  'prompts/get': getPrompt,
+  'completion/complete': complete,
+  'logging/setLevel': setLevel,
 }
 
 /**
@@ -50,16 +38,20 @@ export function route({ method, params }: JsonRpcRequest, scope: RouteScope): Im
   if (!acceptsRequest(scope.dialect, 'server', method)) throw unknownMethod(method)
   if (method === 'initialize')
     throw new McpError(errorCodes.invalidRequest, 'this session is initialized already')
-  const missing = missingCapability(method, scope.capabilities)
+  const missing = missingCapability(method, scope.catalog.capabilities, scope.dialect)
   if (missing !== undefined) throw unknownMethod(method)
   const handle = handlers[method] as (params: unknown, scope: RouteScope) => Immediate | Work
-  return handle(readParams(method, params), scope)
+  const planned = handle(readParams(method, params), scope)
+  // what is written out already was written for this revision
+  return 'text' in planned || scope.dialect.lacks === undefined ? planned : fitted(planned, method, scope)
 }
 
-/** What the server offers; tools can be added while it runs. */
-export const serverCapabilities: ServerCapabilities = Object.freeze({
-  tools: Object.freeze({ listChanged: true }),
-})
+function fitted<M extends Method>(work: Work, method: M, { dialect }: RouteScope): Work {
+  return {
+    ...work,
+    run: async (ctx) => fitResult(dialect, method, (await work.run(ctx)) as Result<M>),
+  }
+}
 
 function unknownMethod(method: string): McpError {
   return new McpError(errorCodes.methodNotFound, `Method not found: ${method.slice(0, 100)}`)

@@ -1,8 +1,9 @@
 import type { Actor } from '../runtime/actor.js'
+import { ignore } from '../runtime/behaviour.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/child-spec.js'
 import type { ActorContext } from '../runtime/context.js'
 import { dynamicSupervisorSpec } from '../runtime/dynamic-supervisor.js'
-import { RuntimeError } from '../runtime/errors.js'
+import { RuntimeError, show } from '../runtime/errors.js'
 import { handled } from '../runtime/promise.js'
 import { ActorRef, type ProcessRef, processOf, type RefOf } from '../runtime/ref.js'
 import { Registry } from '../runtime/registry.js'
@@ -13,6 +14,7 @@ import { TransportError } from '../transports/errors.js'
 import { baseActor } from './base-actor.js'
 import type { ServerDefinition } from './define-server.js'
 import { type Holdings, holdingsActor, type Place } from './holdings-actor.js'
+import { hooksActor } from './hooks-actor.js'
 import {
   readServerOptions,
   type ServerOptions,
@@ -22,10 +24,12 @@ import {
 } from './options.js'
 import { Server } from './server.js'
 import { Sessions } from './sessions.js'
+import { isWanted } from './start-condition.js'
 
 /**
- * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION or BAD_OPTION, and with
- * TransportError LISTEN_FAILED when the port cannot be taken.
+ * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION or BAD_OPTION, with
+ * TransportError LISTEN_FAILED when the port cannot be taken, with RuntimeError IGNORED when it is not to be started (option `start`), and
+ * with RuntimeError ALREADY_STARTED when `registry` has a server of that name: `data.server` is its handle.
  */
 export function startServer(
   definition: ServerDefinition,
@@ -41,18 +45,21 @@ async function start(
   const { own, treeWide } = splitServerOptions(options)
   const settings = readServerOptions(definition, own)
   const { registry = new Registry() } = treeWide
-  const place: Place = { binding: undefined }
+  if (!isWanted(settings))
+    throw new RuntimeError('IGNORED', `${settings.name} is not to be started (option start, CADUCEUS_SERVER)`)
+  const place = newPlace()
   try {
     const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(settings, place) })
     return handleOf(settings, place, registry, supervisor.ref)
   } catch (error) {
-    throw causeOfFailedStart(error)
+    throw await causeOfFailedStart(error, settings, registry)
   }
 }
 
 /**
  * The child spec of a server below a supervisor of yours; a start hands out the `Server` as `extra`. A server on standard input ends
- * normally with its input, so give it `restart: 'transient'`. Throws ServerError BAD_DEFINITION or BAD_OPTION.
+ * normally with its input, so give it `restart: 'transient'`. One that is not to be started (option `start`) is an ignored child: the rest of
+ * the tree starts. Throws ServerError BAD_DEFINITION or BAD_OPTION.
  */
 export function serverSpec(
   definition: ServerDefinition,
@@ -60,15 +67,19 @@ export function serverSpec(
   overrides: ChildOverrides = {},
 ): ChildSpec {
   const settings = readServerOptions(definition, options)
-  const spec = supervisorSpec(serverSupervisor(settings, { binding: undefined }), {
+  const spec = supervisorSpec(serverSupervisor(settings, newPlace()), {
     id: settings.name,
     ...overrides,
   })
   return {
     ...spec,
     async start(ctx) {
-      const place: Place = { binding: undefined }
-      const ref = await supervisorSpec(serverSupervisor(settings, place), overrides).start(ctx)
+      if (!isWanted(settings)) return ignore
+      const place = newPlace()
+      const started = supervisorSpec(serverSupervisor(settings, place), overrides).start(ctx)
+      const ref = await Promise.resolve(started).catch(async (error: unknown) => {
+        throw (await alreadyStarted(error, settings, ctx.registry)) ?? error
+      })
       if (!(ref instanceof ActorRef)) return ref
       return { ref, extra: handleOf(settings, place, ctx.registry, ref) }
     },
@@ -77,12 +88,25 @@ export function serverSpec(
 
 /** What outlives the group comes first: when it dies, the group goes with it; when the group dies, it stays. */
 function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOptions {
-  const holdings = childSpec(holdingsActor, { settings, place }, { name: settings.names.holdings })
+  const spec = childSpec(holdingsActor, { settings, place }, { name: settings.names.holdings })
+  const holdings: ChildSpec = {
+    ...spec,
+    start(ctx) {
+      place.supervisor = ctx.self
+      return spec.start(ctx)
+    },
+  }
   return {
     name: `server ${settings.name}`,
     strategy: 'rest_for_one',
-    children: [holdings, groupSpec(settings)],
+    children: [holdings, ...hooksSpecs(settings), groupSpec(settings)],
   }
+}
+
+/** Only where an author has hooks. */
+function hooksSpecs({ definition, names }: ServerSettings): ChildSpec[] {
+  const { session } = definition
+  return session === undefined ? [] : [childSpec(hooksActor, session, { name: names.hooks })]
 }
 
 function groupSpec(settings: ServerSettings): ChildSpec {
@@ -143,8 +167,29 @@ async function holdingsAt({ names }: ServerSettings, registry: Registry): Promis
 }
 
 /** A port that is taken, say, is what the caller wants to hear of, and not that a child of a child failed to start. */
-function causeOfFailedStart(error: unknown): unknown {
+async function causeOfFailedStart(error: unknown, settings: ServerSettings, registry: Registry) {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof TransportError) return cause
-  return error
+  return (await alreadyStarted(error, settings, registry)) ?? error
+}
+
+/** The error that hands over the server which has the name; undefined when a start failed for something else. */
+async function alreadyStarted(error: unknown, settings: ServerSettings, registry: Registry) {
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    if (!(cause instanceof RuntimeError && cause.code === 'ALREADY_STARTED')) continue
+    const place = await holdingsAt(settings, registry).then(
+      (holdings) => holdings.place,
+      () => undefined, // it has ended meanwhile
+    )
+    const { supervisor: ref } = place ?? {}
+    if (place === undefined || ref === undefined) return undefined
+    const server = handleOf(settings, place, registry, ref)
+    const message = `there is a server called ${show(settings.name)} already`
+    return new RuntimeError('ALREADY_STARTED', message, { cause, data: { ref, server } })
+  }
+  return undefined
+}
+
+function newPlace(): Place {
+  return { binding: undefined, supervisor: undefined }
 }

@@ -6,6 +6,14 @@ import { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
 import type { Supervisor } from '../runtime/supervise.js'
 import { show } from '../runtime/errors.js'
 import type { baseActor } from './base-actor.js'
+import type { Component } from './catalog.js'
+import { isPrompt, type PromptDefinition } from './define-prompt.js'
+import {
+  isResource,
+  isResourceTemplate,
+  type ResourceDefinition,
+  type ResourceTemplateDefinition,
+} from './define-resource.js'
 import { isTool, type ToolDefinition } from './define-tool.js'
 import { ServerError } from './errors.js'
 import type { Place } from './holdings-actor.js'
@@ -53,15 +61,46 @@ export class Server {
   }
 
   /** Adds a tool and tells the sessions; it stays through restarts. Rejects with ServerError BAD_DEFINITION. */
-  async addTool(tool: ToolDefinition): Promise<void> {
-    if (!isTool(tool))
-      throw new ServerError('BAD_DEFINITION', `addTool: expected what defineTool returns, got ${show(tool)}`)
-    await this.#base().call('addTool', tool)
+  addTool(tool: ToolDefinition): Promise<void> {
+    return this.#add(tool, isTool(tool), 'addTool: expected what defineTool returns')
   }
 
   /** Takes a tool away and tells the sessions; false when there is none of that name. Calls in flight go on. */
   removeTool(name: string): Promise<boolean> {
-    return this.#base().call('removeTool', name)
+    return this.#base().call('remove', { kind: 'tool', key: name })
+  }
+
+  /** Adds a resource or a family of resources, like `addTool`. */
+  addResource(resource: ResourceDefinition | ResourceTemplateDefinition): Promise<void> {
+    const known = isResource(resource) || isResourceTemplate(resource)
+    return this.#add(
+      resource,
+      known,
+      'addResource: expected what defineResource or defineResourceTemplate returns',
+    )
+  }
+
+  /** Takes away the resource of this uri, or the family of this URI template, like `removeTool`. */
+  async removeResource(uri: string): Promise<boolean> {
+    if (await this.#base().call('remove', { kind: 'resource', key: uri })) return true
+    return this.#base().call('remove', { kind: 'resourceTemplate', key: uri })
+  }
+
+  /** Adds a prompt, like `addTool`. */
+  addPrompt(prompt: PromptDefinition): Promise<void> {
+    return this.#add(prompt, isPrompt(prompt), 'addPrompt: expected what definePrompt returns')
+  }
+
+  /** Takes a prompt away, like `removeTool`. */
+  removePrompt(name: string): Promise<boolean> {
+    return this.#base().call('remove', { kind: 'prompt', key: name })
+  }
+
+  /** Tells the sessions that subscribed to this very uri that its resource has changed. */
+  async resourceUpdated(uri: string): Promise<void> {
+    if (typeof uri !== 'string' || uri === '')
+      throw new ServerError('BAD_OPTION', `resourceUpdated: expected a uri, got ${show(uri)}`)
+    await this.#base().call('resourceUpdated', uri)
   }
 
   /** The sessions that run now; one that has not been used since a restart of the group is not among them. */
@@ -98,6 +137,11 @@ export class Server {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
+  }
+
+  async #add(component: Component, known: boolean, expected: string): Promise<void> {
+    if (!known) throw new ServerError('BAD_DEFINITION', `${expected}, got ${show(component)}`)
+    await this.#base().call('add', component)
   }
 
   #base() {

@@ -1,5 +1,6 @@
-import { acceptsNotification, type Dialect } from '../protocol/dialect.js'
+import { acceptsNotification } from '../protocol/dialect.js'
 import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
+import { fitError } from '../protocol/fit.js'
 import {
   buildError,
   isNotification,
@@ -9,37 +10,26 @@ import {
   type Message,
   type RequestId,
 } from '../protocol/jsonrpc.js'
-import { type Deferred, defineActor, type Exit } from '../runtime/behaviour.js'
+import { type Deferred, defineActor, type Exit, type Refusal, refuse } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
 import { RuntimeError } from '../runtime/errors.js'
 import { normal } from '../runtime/exit.js'
-import { describe } from '../runtime/inspect.js'
-import type { ProcessRef, RefOf } from '../runtime/ref.js'
-import { TaskSupervisor } from '../runtime/task-supervisor.js'
+import type { ProcessRef } from '../runtime/ref.js'
 import type { Outlet, Peer, Response } from '../transports/contract.js'
 import type { SessionFacts } from './context.js'
-import { tooManyRequests } from './errors.js'
-import type { Holdings } from './holdings-actor.js'
-import { route, serverCapabilities, type Work } from './router.js'
+import { AskError, tooManyRequests } from './errors.js'
+import { route } from './router.js'
+import { openSession, recordSession, type Session, type SessionInput } from './session.js'
+import { answered, noteNotification, noteRequest, noteSession } from './session-events.js'
 import { nextPhase, type SessionPhase } from './session-machine.js'
-import {
-  encodedResult,
-  responseAfter,
-  type SessionLink,
-  type SessionRequest,
-  startRequest,
-} from './session-request.js'
-import { SessionReaders } from './session-readers.js'
-import { SessionState } from './session-state.js'
+import type { Asking } from './session-questions.js'
 import type { SessionRecord } from './session-store.js'
+import { encodedResult, responseAfter, type SessionRequest, startRequest } from './session-request.js'
+import type { SessionWishes } from './session-wishes.js'
+import type { Work } from './work.js'
 
-/** What a session is started with: anew, or from what was kept of it. */
-export interface SessionInput {
-  readonly record: SessionRecord
-  readonly restored: boolean
-  readonly dialect: Dialect
-  readonly holdings: Holdings
-}
+/** Milliseconds a store has for an answer. */
+const storeTime = 5_000
 
 /** One message of the client, and where what comes before its answer goes. */
 export interface Delivery {
@@ -59,20 +49,6 @@ export interface SessionInfo extends SessionFacts {
   readonly ref: ProcessRef
 }
 
-interface Session extends SessionInput, SessionLink {
-  readonly state: SessionState
-  readonly tasks: TaskSupervisor
-  readonly requests: Map<RequestId, SessionRequest>
-  readonly byTask: Map<ProcessRef, SessionRequest>
-  readonly readers: SessionReaders
-  phase: SessionPhase
-  version: number
-  lastActive: number
-  lastSaved: number
-  now(): number
-  [describe](): string
-}
-
 /**
  * One session: what it keeps, and which requests are in flight. Its handlers are short and run no code of an author; requests run as
  * tasks beside it, so ping and cancellation are served while tools run.
@@ -83,9 +59,9 @@ export const sessionActor = defineActor({
   stray: 'report',
   mailboxLimit: 10_000,
   init(input: SessionInput, ctx: ActorContext): Session {
-    const session = open(input, ctx)
+    const session = openSession(input, ctx)
     ctx.own(() => close(session))
-    ctx.sendAfter(input.holdings.settings.idleTimeout)
+    ctx.sendAfter(Math.min(input.holdings.settings.idleTimeout, input.lifetime))
     return session
   },
   call: {
@@ -93,13 +69,17 @@ export const sessionActor = defineActor({
       session.lastActive = session.now()
       if (isRequest(message)) return takeRequest(session, { message, outlet, peer }, ctx)
       if (isNotification(message)) takeNotification(session, message)
+      else session.questions.answer(message)
       return undefined
     },
     read: (session, key: string) => session.state.read(key),
     swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>
       session.state.swap(key, version, value),
-    record: (session) => toRecord(session),
+    record: (session) => recordSession(session),
+    ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
+    adopt: (session, record: SessionRecord) => adopt(session, record),
     attach: (session, outlet: Outlet) => attach(session, outlet),
+    revision: (session) => session.facts.revision,
     info: (session): SessionInfo => ({
       ...session.facts,
       phase: session.phase,
@@ -114,59 +94,39 @@ export const sessionActor = defineActor({
       session.readers.detach(outlet)
     },
     changed: (session) => tellChanges(session),
+    updated: (session, uri: string) => {
+      if (session.wishes.isSubscribed(uri)) session.readers.noteUpdated(uri)
+      tellChanges(session)
+    },
   },
   info: {
     exit: (session, exit) => taskEnded(session, exit),
-    timer: (session, _payload, ctx) => expireIfIdle(session, ctx),
+    timer: (session, question, ctx) =>
+      question === undefined ? expireIfIdle(session, ctx) : session.questions.expire(question as RequestId),
   },
 })
-
-function open(input: SessionInput, ctx: ActorContext): Session {
-  const { record, restored, holdings } = input
-  const { id, client, revision, capabilities } = record
-  const { clock } = ctx
-  const tasks = ctx.registry.whereis(holdings.settings.names.tasks)
-  if (tasks === undefined)
-    throw new RuntimeError('NOPROC', 'a session needs the task supervisor of its group', { retryable: true })
-  const session: Session = {
-    ...input,
-    facts: Object.freeze({ id, client, revision, capabilities }),
-    self: ctx.self as RefOf<typeof sessionActor>,
-    store: holdings.store,
-    state: new SessionState(record.state),
-    tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
-    requests: new Map(),
-    byTask: new Map(),
-    readers: new SessionReaders(record.catalog),
-    phase: restored ? 'ready' : 'initializing',
-    version: record.version,
-    lastActive: clock.now(),
-    lastSaved: clock.now(),
-    now: clock.now,
-    [describe]: () => `${session.phase}, ${session.requests.size} in flight`,
-  }
-  return session
-}
 
 function takeRequest(
   session: Session,
   { message, outlet, peer }: Delivery & { message: JsonRpcRequest },
   ctx: ActorContext,
-) {
+): Response | Deferred<Response | undefined> {
   const { id } = message
+  noteRequest(session, message, () => ({ type: 'start' }))
   if (session.requests.has(id))
-    return refusal(id, errorCodes.invalidRequest, 'a request with this id is in flight')
+    return answered(
+      session,
+      message,
+      refusal(id, errorCodes.invalidRequest, 'a request with this id is in flight'),
+    )
   try {
-    const planned = route(message, {
-      dialect: session.dialect,
-      capabilities: serverCapabilities,
-      catalog: session.holdings.catalog,
-    })
-    if ('text' in planned) return encodedResult(id, planned.result, planned.text)
+    const { dialect, holdings } = session
+    const planned = route(message, { dialect, catalog: holdings.catalog })
+    if ('text' in planned) return answered(session, message, encodedResult(id, planned.result, planned.text))
     return startWork(session, planned, { message, outlet, peer }, ctx)
   } catch (error) {
-    if (error instanceof McpError) return buildError(id, toJsonRpcError(error))
-    throw error
+    if (!(error instanceof McpError)) throw error
+    return answered(session, message, buildError(id, fitError(session.dialect, toJsonRpcError(error))))
   }
 }
 
@@ -178,9 +138,11 @@ function startWork(
 ): Deferred<Response | undefined> | Response {
   const { maxRequests, requestTimeout, idleTimeout } = session.holdings.settings
   if (session.requests.size >= maxRequests) {
-    return refusal(message.id, tooManyRequests, `a session may have ${maxRequests} requests at once`)
+    const problem = `a session may have ${maxRequests} requests at once`
+    return answered(session, message, refusal(message.id, tooManyRequests, problem))
   }
   const { timeout = requestTimeout } = work
+  if (work.change !== undefined) changeWishes(session, work.change)
   const request: SessionRequest = {
     request: message,
     work,
@@ -191,7 +153,7 @@ function startWork(
     deadline: session.lastActive + timeout,
     task: undefined,
     // saved now and then also without a change, so that a store can tell what is in use
-    unsaved: session.lastActive - session.lastSaved > idleTimeout / 10,
+    unsaved: work.change !== undefined || session.lastActive - session.lastSaved > idleTimeout / 10,
     cancelled: false,
     response: undefined,
   }
@@ -202,11 +164,15 @@ function startWork(
     if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
     // the group is being restarted
     session.requests.delete(message.id)
-    request.reply.resolve(
-      refusal(message.id, errorCodes.internalError, 'The server is starting again: try once more'),
-    )
+    const problem = 'The server is starting again: try once more'
+    request.reply.resolve(answered(session, message, refusal(message.id, errorCodes.internalError, problem)))
   }
   return request.reply
+}
+
+function changeWishes({ wishes, readers }: Session, change: (wishes: SessionWishes) => void): void {
+  change(wishes)
+  readers.prune((uri) => wishes.isSubscribed(uri))
 }
 
 function taskEnded(session: Session, { from, reason }: Exit): void {
@@ -214,13 +180,31 @@ function taskEnded(session: Session, { from, reason }: Exit): void {
   if (from === null || request === undefined) return
   session.byTask.delete(from)
   session.requests.delete(request.request.id)
+  session.questions.drop(request.request.id)
   session.lastActive = session.now()
   const { exposeErrors } = session.holdings.settings
-  request.reply.resolve(responseAfter(request, from, reason, { exposeErrors, now: session.lastActive }))
+  const response = responseAfter(request, from, reason, { exposeErrors, now: session.lastActive })
+  answered(session, request.request, response, request.deadline - request.timeout)
+  request.reply.resolve(response)
+}
+
+/** A question of a request in flight goes to the client over the stream of that request (specification: transports). */
+function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<object> | Refusal {
+  const request = session.requests.get(asking.of)
+  if (request === undefined || request.cancelled)
+    return refuse(new AskError('CLIENT_GONE', `${asking.method}: the request has ended`))
+  const to = { isReady: session.phase === 'ready', outlet: request.outlet }
+  try {
+    return session.questions.ask(asking, to, ctx)
+  } catch (error) {
+    if (error instanceof AskError) return refuse(error)
+    throw error
+  }
 }
 
 /** What a client tells; whatever does not fit is ignored, since a notification is never answered. */
 function takeNotification(session: Session, { method, params }: JsonRpcNotification): void {
+  noteNotification(session.origin, 'received', method)
   if (!acceptsNotification(session.dialect, 'server', method)) return
   if (method === 'notifications/cancelled') return cancel(session, params?.requestId)
   if (method !== 'notifications/initialized') return
@@ -242,33 +226,48 @@ function attach(session: Session, outlet: Outlet): void {
   tellChanges(session)
 }
 
+/** Before the client has initialized it is told nothing (specification: lifecycle). */
 function tellChanges({ phase, readers, holdings }: Session): void {
-  if (phase === 'ready') readers.tellCatalog(holdings.catalog.version)
+  if (phase !== 'ready') return
+  readers.tellCatalog(holdings.catalog)
+  readers.tellUpdated()
 }
 
 function expireIfIdle(session: Session, ctx: ActorContext): void {
   const { idleTimeout } = session.holdings.settings
   const inUse = session.requests.size > 0 || session.readers.size > 0
-  const left = inUse ? idleTimeout : idleTimeout - (session.now() - session.lastActive)
-  if (left <= 0) ctx.stop(normal)
-  else ctx.sendAfter(left)
+  const unused = inUse ? idleTimeout / 2 : idleTimeout - (session.now() - session.lastActive)
+  const left = Math.min(unused, session.endsAt - session.now())
+  if (left <= 0) return ctx.stop(normal)
+  if (inUse && session.tasks.ref.alive) saveInUse(session)
+  ctx.sendAfter(left)
+}
+
+/** A store forgets what is not saved for long, and a session that is only listened to has no request that would save it. */
+function saveInUse(session: Session): void {
+  const { store, tasks } = session
+  const record = recordSession(session)
+  const how = { name: 'session store', timeout: storeTime }
+  // what it throws is reported, and the next time comes
+  tasks.start(async () => store.save(record), how).result.catch(() => {})
 }
 
 function close(session: Session): void {
   session.phase = nextPhase(session.phase, 'closed')
   session.readers.end()
+  for (const { request, deadline, timeout } of session.requests.values()) {
+    const duration = session.now() - deadline + timeout
+    noteRequest(session, request, () => ({ type: 'error', duration, code: errorCodes.internalError }))
+  }
+  noteSession(session, 'ended')
 }
 
-function toRecord(session: Session): SessionRecord {
-  const { facts, state, readers } = session
-  session.version += 1
-  session.lastSaved = session.now()
-  return Object.freeze({
-    ...facts,
-    version: session.version,
-    catalog: readers.told,
-    state: Object.freeze(state.toRecord()),
-  })
+/** What another program has made of the session since; what it has not changed may be known better here. */
+function adopt(session: Session, record: SessionRecord): void {
+  if (record.version <= session.version) return
+  session.version = record.version
+  session.state.adopt(record.state)
+  session.wishes.adopt(record)
 }
 
 function refusal(id: RequestId, code: number, message: string): Response {

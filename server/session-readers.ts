@@ -2,11 +2,16 @@ import { encode } from '../protocol/codec.js'
 import { buildNotification, type JsonRpcNotification } from '../protocol/jsonrpc.js'
 import type { Outlet } from '../transports/contract.js'
 import { encodedText } from '../transports/encoded.js'
+import type { Catalog, ListKind } from './catalog.js'
 
 /** Readers of one session at once; one more, and the oldest is let go. */
 const maxReaders = 16
 
-const toolsChanged = withText(buildNotification('notifications/tools/list_changed'))
+const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
+  tools: withText(buildNotification('notifications/tools/list_changed')),
+  resources: withText(buildNotification('notifications/resources/list_changed')),
+  prompts: withText(buildNotification('notifications/prompts/list_changed')),
+})
 
 /** Who reads what belongs to no request, such as GET streams; each message goes to one of them (specification: transports). */
 export class SessionReaders {
@@ -14,9 +19,13 @@ export class SessionReaders {
   #all: Outlet[] = []
   /** The number of the catalog that the client was told of. */
   #told: number
+  /** Resources that changed since the client was told; at most as many as it has subscriptions. */
+  readonly #updated = new Set<string>()
+  readonly #onSent: (method: string) => void
 
-  constructor(told: number) {
+  constructor(told: number, onSent: (method: string) => void = () => {}) {
     this.#told = told
+    this.#onSent = onSent
   }
 
   get size(): number {
@@ -36,16 +45,41 @@ export class SessionReaders {
     this.#all = this.#all.filter((other) => other !== reader)
   }
 
-  /** Once, if there is news; a client without a reader is told when it has one. */
-  tellCatalog(version: number): void {
-    if (this.#told === version) return
-    if (this.#all.toReversed().some((reader) => reader.send(toolsChanged))) this.#told = version
+  /** Each list that has news, once; a client without a reader is told when it has one. */
+  tellCatalog(catalog: Pick<Catalog, 'version' | 'changedSince'>): void {
+    if (this.#told === catalog.version) return
+    const lists = catalog.changedSince(this.#told)
+    if (lists.every((list) => this.#send(changed[list]))) this.#told = catalog.version
+  }
+
+  /** A resource that the client wants to hear of has changed. */
+  noteUpdated(uri: string): void {
+    this.#updated.add(uri)
+  }
+
+  /** Each resource that has changed, once; a client without a reader is told when it has one. */
+  tellUpdated(): void {
+    for (const uri of this.#updated) {
+      if (!this.#send(buildNotification('notifications/resources/updated', { uri }))) return
+      this.#updated.delete(uri)
+    }
+  }
+
+  /** What the client no longer wants to hear of is not kept for it. */
+  prune(isWanted: (uri: string) => boolean): void {
+    for (const uri of this.#updated) if (!isWanted(uri)) this.#updated.delete(uri)
   }
 
   end(): void {
     const all = this.#all
     this.#all = []
     for (const reader of all) reader.end?.()
+  }
+
+  #send(message: JsonRpcNotification): boolean {
+    const sent = this.#all.toReversed().some((reader) => reader.send(message))
+    if (sent) this.#onSent(message.method)
+    return sent
   }
 }
 

@@ -1,16 +1,20 @@
 import { encode } from '../protocol/codec.js'
+import { acceptsNotification, type Dialect } from '../protocol/dialect.js'
 import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
+import { fitError, fitNotification } from '../protocol/fit.js'
 import type { JsonObject } from '../protocol/json.js'
 import {
   buildError,
+  buildNotification,
   buildResult,
   type JsonRpcRequest,
-  type Message,
   type RequestId,
 } from '../protocol/jsonrpc.js'
+import type { NotificationParams, NotificationTo, Params, Result } from '../protocol/methods.js'
 import type { ProgressToken } from '../protocol/types/base.js'
+import type { LoggingLevel } from '../protocol/types/notifications.js'
 import type { Deferred } from '../runtime/behaviour.js'
-import { RuntimeError } from '../runtime/errors.js'
+import { messageOf, RuntimeError, show } from '../runtime/errors.js'
 import type { ExitReason } from '../runtime/exit.js'
 import { type ProcessRef, processOf, type RefOf } from '../runtime/ref.js'
 import type { TaskContext } from '../runtime/task.js'
@@ -18,10 +22,15 @@ import type { TaskRef, TaskSupervisor } from '../runtime/task-supervisor.js'
 import type { Outlet, Peer, Response } from '../transports/contract.js'
 import { type EncodedResult, encodedText } from '../transports/encoded.js'
 import { type RequestScope, type SessionFacts, ToolContext } from './context.js'
-import type { Work } from './router.js'
+import type { AskMethod, AskOptions } from './ask.js'
+import { AskError, ServerError } from './errors.js'
+import { emitServer, type SessionOrigin } from './events.js'
 import type { sessionActor } from './session-actor.js'
+import { readQuestion } from './session-questions.js'
 import type { StateValue } from './session-state.js'
 import type { SessionStore } from './session-store.js'
+import { isLoggingLevel, type SessionWishes } from './session-wishes.js'
+import type { Work } from './work.js'
 
 /** One request of a session, from its start to its answer. */
 export interface SessionRequest {
@@ -45,6 +54,12 @@ export interface SessionLink {
   readonly facts: SessionFacts
   readonly self: RefOf<typeof sessionActor>
   readonly store: SessionStore
+  readonly dialect: Dialect
+  readonly origin: SessionOrigin
+  readonly wishes: SessionWishes
+  readonly askTimeout: number
+  /** Whether the server has declared that it logs. */
+  canLog(): boolean
 }
 
 /** Runs a request as a task that shares the session's fate. Throws RuntimeError NOPROC when there is no task supervisor. */
@@ -69,8 +84,10 @@ export function responseAfter(
   if (request.cancelled) return undefined
   if (request.response !== undefined) return request.response
   // a timer may fire a little early
-  if (reason.type === 'killed' && now >= request.deadline - 1)
-    return encodedResult(id, request.work.timedOut(request.timeout))
+  if (reason.type === 'killed' && now >= request.deadline - 1) {
+    const outcome = request.work.timedOut(request.timeout)
+    return outcome instanceof McpError ? buildError(id, toJsonRpcError(outcome)) : encodedResult(id, outcome)
+  }
   const report = `${processOf(task).tree.id}.${task.id}`
   const told = exposeErrors && reason.type === 'crash' ? `: ${messageOf(reason.error)}` : ''
   const message = `Internal error${told} (report ${report})`
@@ -88,17 +105,23 @@ export function encodedResult(id: RequestId, result: object, text?: string): Enc
 
 /** What the session keeps is saved before the answer goes out, so that nothing is lost that a client knows of. */
 async function perform(request: SessionRequest, link: SessionLink, task: TaskContext): Promise<void> {
-  const response = await answer(request, new ToolContext(new TaskScope(request, link, task)))
+  const response = await answer(request, link, new ToolContext(new TaskScope(request, link, task)))
   if (request.unsaved) await link.store.save(await link.self.call('record'))
   request.response = response
 }
 
-async function answer({ request, work }: SessionRequest, ctx: ToolContext): Promise<Response> {
+async function answer(
+  { request, work }: SessionRequest,
+  { dialect }: SessionLink,
+  ctx: ToolContext,
+): Promise<Response> {
   try {
     return encodedResult(request.id, await work.run(ctx))
   } catch (error) {
-    if (error instanceof McpError) return buildError(request.id, toJsonRpcError(error))
-    throw error
+    if (error instanceof McpError) return buildError(request.id, fitError(dialect, toJsonRpcError(error)))
+    if (!(error instanceof AskError)) throw error
+    const { code, message } = error
+    return buildError(request.id, { code: errorCodes.internalError, message, data: { code } })
   }
 }
 
@@ -136,8 +159,38 @@ class TaskScope implements RequestScope {
     return this.#task.signal
   }
 
-  send(message: Message): boolean {
-    return this.#isOpen && this.#request.outlet.send(message)
+  tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean {
+    const { dialect, origin } = this.#link
+    if (!this.#isOpen || !acceptsNotification(dialect, 'client', method)) return false
+    const sent = this.#request.outlet.send(
+      buildNotification(method, fitNotification(dialect, method, params as never)),
+    )
+    if (sent) emitServer('notification', () => ({ ...origin, type: 'sent', method }))
+    return sent
+  }
+
+  release(): boolean {
+    return this.#isOpen && this.#request.outlet.release?.() === true
+  }
+
+  wantsLog(level: LoggingLevel): boolean {
+    if (!isLoggingLevel(level))
+      throw new ServerError('BAD_OPTION', `log: expected a level such as info, got ${show(level)}`)
+    return this.#link.canLog() && this.#link.wishes.wantsLog(level)
+  }
+
+  async ask<M extends AskMethod>(
+    method: M,
+    params: Params<M>,
+    { timeout = this.#link.askTimeout }: AskOptions,
+  ): Promise<Result<M>> {
+    this.#checkOpen()
+    if (!(typeof timeout === 'number' && timeout > 0))
+      throw new ServerError('BAD_OPTION', `timeout: expected milliseconds above 0, got ${show(timeout)}`)
+    const { dialect, facts } = this.#link
+    const question = readQuestion(method, params, { dialect, capabilities: facts.capabilities })
+    const asking = { of: this.requestId, method, params: question, timeout }
+    return (await this.#link.self.call('ask', asking, forever)) as Result<M>
   }
 
   async read(key: string): Promise<StateValue> {
@@ -168,6 +221,5 @@ class TaskScope implements RequestScope {
   }
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
+/** The session watches the time. */
+const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

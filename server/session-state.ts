@@ -30,6 +30,13 @@ export class SessionState {
     return undefined
   }
 
+  /** Takes over all values; calls that have seen others run their change again. */
+  adopt(values: Readonly<Record<string, unknown>>): void {
+    this.#values.clear()
+    for (const [key, value] of Object.entries(values))
+      this.#values.set(key, { value, version: ++this.#changes })
+  }
+
   toRecord(): Record<string, unknown> {
     return Object.fromEntries([...this.#values].map(([key, { value }]) => [key, value]))
   }

@@ -1,18 +1,23 @@
 import type { Implementation } from '../protocol/types/base.js'
 import type { ClientCapabilities } from '../protocol/types/capabilities.js'
+import type { WishesRecord } from './session-wishes.js'
 
 /** What is kept of a session, so that it comes back after its actor, the group or the program has died; plain data. */
-export interface SessionRecord {
+export interface SessionRecord extends WishesRecord {
   readonly id: string
   /** Grows with every record of a session: a store keeps the one with the highest. */
   readonly version: number
   readonly revision: string
   readonly client: Implementation
   readonly capabilities: ClientCapabilities
-  /** The tools the client was told of, as a number that changes with them. */
+  /** What the client was told of the server's lists, as a number that changes with them. */
   readonly catalog: number
   /** What tools keep with `ctx.update`; the values are never changed in place. */
   readonly state: Readonly<Record<string, unknown>>
+  /** The session was ended for good, and its id is sealed: to be kept until `expiresAt`, so that nobody continues it. */
+  readonly ended?: true
+  /** In ms since 1970; only with `ended`. */
+  readonly expiresAt?: number
 }
 
 /**
@@ -20,6 +25,11 @@ export interface SessionRecord {
  * the request it was called for.
  */
 export interface SessionStore {
+  /**
+   * Whether several programs serve the same sessions from this store, one message after the other: then each message looks here whether
+   * another one has continued or ended the session. Default false.
+   */
+  readonly shared?: boolean
   load(id: string): SessionRecord | undefined | Promise<SessionRecord | undefined>
   save(record: SessionRecord): unknown
   delete(id: string): unknown

@@ -1,5 +1,8 @@
 import { nanoid } from 'nanoid'
+import { openBatch } from '../protocol/batch.js'
+import type { Batch } from '../protocol/codec.js'
 import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
+import { fitError, fitResult } from '../protocol/fit.js'
 import { buildError, buildResult, isRequest, type JsonRpcRequest, type Message } from '../protocol/jsonrpc.js'
 import type { Params } from '../protocol/methods.js'
 import { readParams } from '../protocol/params.js'
@@ -16,15 +19,14 @@ import { TaskSupervisor } from '../runtime/task-supervisor.js'
 import type { Outlet, Peer, Response, ServerPort } from '../transports/contract.js'
 import { TransportError } from '../transports/errors.js'
 import type { Holdings } from './holdings-actor.js'
-import { serverCapabilities } from './router.js'
+import type { hooksActor } from './hooks-actor.js'
 import { sessionActor } from './session-actor.js'
-import type { SessionRecord, SessionStore } from './session-store.js'
+import { type Known, SessionRecords } from './session-records.js'
 
 type SessionRef = RefOf<typeof sessionActor>
 
-/** Milliseconds a session has for its end, and a store for an answer. */
+/** Milliseconds a session has for its end. */
 const shutdownTime = 1_000
-const storeTime = 5_000
 
 /**
  * Finds sessions by their ids, opens them, and brings back from the store those that died without having ended. One for each
@@ -34,11 +36,9 @@ export class Sessions implements ServerPort {
   readonly #holdings: Holdings
   readonly #registry: Registry
   readonly #supervisor: DynamicSupervisor
-  readonly #tasks: TaskSupervisor
+  readonly #records: SessionRecords
   readonly #now: () => number
   readonly #restoring = new Map<string, Promise<SessionRef>>()
-  /** Sessions that are being deleted from the store. */
-  readonly #ending = new Set<string>()
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, ctx: ActorContext) {
@@ -50,7 +50,7 @@ export class Sessions implements ServerPort {
     this.#registry = ctx.registry
     this.#now = ctx.clock.now
     this.#supervisor = new DynamicSupervisor(sessions)
-    this.#tasks = new TaskSupervisor(tasks, Number.POSITIVE_INFINITY)
+    this.#records = new SessionRecords(holdings, new TaskSupervisor(tasks, Number.POSITIVE_INFINITY))
   }
 
   async open(
@@ -64,26 +64,31 @@ export class Sessions implements ServerPort {
       if (!(error instanceof McpError)) throw error
       return { sessionId: undefined, response: buildError(request.id, toJsonRpcError(error)) }
     }
-    const { catalog, settings } = this.#holdings
-    const { revision } = negotiate(params.protocolVersion)
+    const dialect = negotiate(params.protocolVersion)
+    const { revision } = dialect
     const { clientInfo: client, capabilities } = params
-    const id = nanoid()
-    const record = { id, version: 0, revision, client, capabilities, catalog: catalog.version, state: {} }
-    const session = await this.#start(record, false)
+    const known = this.#records.issue({ revision, client, capabilities }, nanoid)
+    const session = await this.#start(known, false)
     try {
-      await this.#keep((store) => store.save(record))
+      const hasBegun = await this.#begin(session, known, false)
+      await this.#records.save(hasBegun ? await session.call('record') : known.record)
     } catch (error) {
       session.kill() // nobody knows of it
-      throw error
+      if (!(error instanceof McpError)) throw error
+      const why = fitError(dialect, toJsonRpcError(error))
+      return { sessionId: undefined, response: buildError(request.id, why) }
     }
-    const { info, instructions } = settings.definition
+    const { info, instructions } = this.#holdings.settings.definition
     const result: InitializeResult = {
       protocolVersion: revision,
-      capabilities: serverCapabilities,
+      capabilities: this.#holdings.catalog.capabilities,
       serverInfo: info,
       ...(instructions !== undefined && { instructions }),
     }
-    return { sessionId: id, response: buildResult(request.id, result) }
+    return {
+      sessionId: known.record.id,
+      response: buildResult(request.id, fitResult(dialect, 'initialize', result)),
+    }
   }
 
   async deliver(
@@ -96,6 +101,8 @@ export class Sessions implements ServerPort {
     try {
       return await this.#ask(sessionId, (session) => session.call('deliver', delivery, forever))
     } catch (error) {
+      if (error instanceof McpError && isRequest(message))
+        return buildError(message.id, toJsonRpcError(error))
       const isLost = error instanceof RuntimeError && isRequest(message)
       if (!isLost) throw error
       const why = {
@@ -105,6 +112,20 @@ export class Sessions implements ServerPort {
       }
       return buildError(message.id, why)
     }
+  }
+
+  async deliverBatch(
+    sessionId: string,
+    batch: Batch,
+    outlet: Outlet,
+    peer: Peer,
+  ): Promise<readonly Response[]> {
+    const revision = await this.#ask(sessionId, (session) => session.call('revision'))
+    const { messages, refusals } = openBatch(batch, dialectOf(revision))
+    const answers = await Promise.all(
+      messages.map((message) => this.deliver(sessionId, message, outlet, peer)),
+    )
+    return [...answers.filter((answer) => answer !== undefined), ...refusals]
   }
 
   async attach(sessionId: string, outlet: Outlet): Promise<() => void> {
@@ -117,18 +138,36 @@ export class Sessions implements ServerPort {
 
   async close(sessionId: string): Promise<void> {
     const session = this.#find(sessionId)
-    if (session === undefined) await this.#load(sessionId)
-    else if (session.alive) await session.stop(normal)
-    await this.#forget(sessionId)
+    if (session === undefined || this.#records.areShared) await this.#current(sessionId, session)
+    if (session?.alive) await session.stop(normal)
+    await this.#end(sessionId)
   }
 
   /** A session that ends at this very moment is brought back, and asked once more. */
   async #ask<Answer>(id: string, ask: (session: SessionRef) => Promise<Answer>): Promise<Answer> {
     try {
-      return await ask(this.#find(id) ?? (await this.#restore(id)))
+      return await ask(await this.#session(id))
     } catch (error) {
       if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
-      return ask(this.#find(id) ?? (await this.#restore(id)))
+      return ask(await this.#session(id))
+    }
+  }
+
+  async #session(id: string): Promise<SessionRef> {
+    const session = this.#restoring.has(id) ? undefined : this.#find(id)
+    if (session === undefined) return this.#restore(id)
+    if (this.#records.areShared) await session.call('adopt', (await this.#current(id, session)).record)
+    return session
+  }
+
+  /** What is known of a session now, here and elsewhere: one that was ended elsewhere ends here, too. */
+  async #current(id: string, session: SessionRef | undefined): Promise<Known> {
+    try {
+      return await this.#records.load(id)
+    } catch (error) {
+      const isOver = error instanceof TransportError && error.code === 'SESSION_NOT_FOUND'
+      if (isOver && session?.alive) await session.stop(normal)
+      throw error
     }
   }
 
@@ -140,26 +179,41 @@ export class Sessions implements ServerPort {
   #restore(id: string): Promise<SessionRef> {
     const known = this.#restoring.get(id)
     if (known !== undefined) return known
-    const restoring = this.#load(id)
-      .then((record) => this.#start(record, true))
-      .finally(() => this.#restoring.delete(id))
+    const restoring = this.#bringBack(id).finally(() => this.#restoring.delete(id))
     this.#restoring.set(id, restoring)
     return restoring
   }
 
-  async #load(id: string): Promise<SessionRecord> {
-    const record = this.#ending.has(id) ? undefined : await this.#keep((store) => store.load(id))
-    if (record === undefined || this.#ending.has(id))
-      throw new TransportError('SESSION_NOT_FOUND', 'there is no such session')
-    return record
+  async #bringBack(id: string): Promise<SessionRef> {
+    const known = await this.#records.load(id)
+    const session = await this.#start(known, true)
+    try {
+      await this.#begin(session, known, true)
+    } catch (error) {
+      session.kill() // it has no resources
+      throw error
+    }
+    return session
   }
 
-  async #start(record: SessionRecord, restored: boolean): Promise<SessionRef> {
-    const { names, maxSessions } = this.#holdings.settings
+  /** Runs the author's `init`, if there are hooks; answers whether there are. */
+  async #begin(session: SessionRef, { record }: Known, restored: boolean): Promise<boolean> {
+    const { definition, names } = this.#holdings.settings
+    if (definition.session === undefined) return false
+    const { id, client, revision, capabilities } = record
+    const facts = Object.freeze({ id, client, revision, capabilities })
+    const hooks = this.#registry.named<typeof hooksActor>(names.hooks)
+    await hooks.call('begin', { session, facts, restored }, forever)
+    return true
+  }
+
+  async #start({ record, expiresAt }: Known, restored: boolean): Promise<SessionRef> {
+    const { names, maxSessions, sessionIds } = this.#holdings.settings
+    const lifetime = Math.max(0, (expiresAt ?? Number.POSITIVE_INFINITY) - (sessionIds?.now() ?? 0))
     const dialect = dialectOf(record.revision)
     if (dialect === undefined)
       throw new TransportError('SESSION_NOT_FOUND', 'the session speaks a revision that is not served')
-    const input = { record, restored, dialect, holdings: this.#holdings }
+    const input = { record, restored, lifetime, dialect, holdings: this.#holdings }
     const how = {
       id: record.id,
       name: names.session(record.id),
@@ -180,28 +234,24 @@ export class Sessions implements ServerPort {
     }
   }
 
-  /** An end of its own choice is for good, and so is one crash too many; after anything else the session may come back. */
+  /**
+   * An end of its own choice is for good, and so is one crash too many; after anything else the session may come back. So it may when
+   * its id is sealed and it was not used here: another program may have gone on with it.
+   */
   #ended(id: string, reason: ExitReason): void {
     if (reason.type === 'shutdown' || !this.#supervisor.ref.alive) return
     if (reason.type !== 'normal' && this.#holdings.restores.add(id, this.#now())) return
-    this.#forget(id).catch(() => {})
+    if (reason.type === 'normal' && this.#mayGoOnElsewhere) return this.#holdings.restores.forget(id)
+    this.#end(id).catch(() => {})
   }
 
-  async #forget(id: string): Promise<void> {
+  get #mayGoOnElsewhere(): boolean {
+    return this.#records.areShared || this.#holdings.settings.sessionIds !== undefined
+  }
+
+  async #end(id: string): Promise<void> {
     this.#holdings.restores.forget(id)
-    this.#ending.add(id)
-    try {
-      await this.#keep((store) => store.delete(id))
-    } finally {
-      this.#ending.delete(id)
-    }
-  }
-
-  /** Asks the store, in a task: it may be an author's, and throw, stray, or never answer. */
-  #keep<Answer>(ask: (store: SessionStore) => Answer | Promise<Answer>): Promise<Answer> {
-    const { store } = this.#holdings
-    return this.#tasks.start<Answer>(async () => ask(store), { name: 'session store', timeout: storeTime })
-      .result
+    await this.#records.end(id)
   }
 }
 

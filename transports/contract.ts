@@ -1,3 +1,4 @@
+import type { Batch } from '../protocol/codec.js'
 import type {
   JsonRpcErrorResponse,
   JsonRpcRequest,
@@ -78,6 +79,11 @@ export interface Outlet {
   send(message: Message): boolean
   /** Nothing will come any more: the session has ended, or its actor has. Told once, to attached readers only. */
   end?(): void
+  /**
+   * Ends the connection early while the request goes on: the client comes back for the rest (2025-11-25, SEP-1699). False where
+   * that is not possible, and then nothing happens.
+   */
+  release?(): boolean
 }
 
 /** What is known of the peer behind one request; never kept with the session. */
@@ -87,6 +93,8 @@ export interface Peer {
   /** Lower-case names; empty on transports without headers. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly remoteAddress: string | undefined
+  /** What the middleware of a host program knows of the request, such as who is signed in; see `mount`. */
+  readonly assigns?: Readonly<Record<string, unknown>> | undefined
 }
 
 /** An answer to a request. */
@@ -108,12 +116,17 @@ export interface ServerPort {
    */
   deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined>
   /**
+   * Gives a batch to a session, in its order, and resolves with all the answers, once they are there. Rejects with TransportError
+   * SESSION_NOT_FOUND, and with ProtocolError INVALID_MESSAGE where the session's revision has no batches; absent: nobody has.
+   */
+  deliverBatch?(sessionId: string, batch: Batch, outlet: Outlet, peer: Peer): Promise<readonly Response[]>
+  /**
    * Attaches a reader for what belongs to no request, such as list changes; each message goes to one reader only. The returned
    * function takes it off. Rejects with TransportError SESSION_NOT_FOUND.
    */
-  attach(sessionId: string, outlet: Outlet): Promise<() => void>
+  attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void>
   /** Ends a session for good. Rejects with TransportError SESSION_NOT_FOUND. */
-  close(sessionId: string): Promise<void>
+  close(sessionId: string, peer?: Peer): Promise<void>
 }
 
 /**

@@ -10,6 +10,7 @@ export type TransportErrorCode =
   | 'CONNECTION_LOST'
   | 'SESSION_NOT_FOUND'
   | 'SESSION_LIMIT'
+  | 'REVISION_MISMATCH'
   | 'UNAUTHORIZED'
   | 'HTTP_STATUS'
   | 'BAD_RESPONSE'

@@ -2,25 +2,42 @@ import type { IncomingMessage } from 'node:http'
 import { type Batch, decode } from '../protocol/codec.js'
 import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import { answerInvalid, buildError, type Message } from '../protocol/jsonrpc.js'
-import { HttpRefusal } from './http-response.js'
+import { HttpRefusal } from './http-refusal.js'
 
 /** Bytes of a body over the limit that are thrown away, so that the client gets to read the answer; then it is cut off. */
 const patience = 16 * 1024 * 1024
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** The one message in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error. */
-export async function readMessageBody(request: IncomingMessage, maxBytes: number): Promise<Message> {
-  const bytes = await readBody(request, maxBytes)
-  try {
-    const message = decode(utf8.decode(bytes))
-    if (!isBatch(message)) return message
-  } catch (error) {
-    throw new HttpRefusal(400, explain(error))
-  }
-  throw new HttpRefusal(400, 'a batch: this revision takes one message at a time')
+/** The message or batch in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error. */
+export function readMessageBody(request: IncomingMessage, maxBytes: number): Promise<Message | Batch> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let size = 0
+    request.on('data', (chunk: Buffer) => {
+      size += chunk.length
+      if (size <= maxBytes) return void chunks.push(chunk)
+      chunks.length = 0
+      reject(tooLarge(maxBytes))
+      if (size > maxBytes + patience) request.destroy()
+    })
+    request.on('end', () => {
+      if (size > maxBytes) return
+      try {
+        resolve(decode(utf8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))))
+      } catch (error) {
+        reject(new HttpRefusal(400, explain(error)))
+      }
+    })
+    request.on('error', reject)
+    request.on('close', () => {
+      if (!request.complete) reject(new HttpRefusal(400, 'the body was cut off'))
+    })
+    if (Number(request.headers['content-length']) > maxBytes) reject(tooLarge(maxBytes))
+  })
 }
 
-function isBatch(decoded: Message | Batch): decoded is Batch {
+/** Whether the body was an array: only 2025-03-26 has batches. */
+export function isBatch(decoded: Message | Batch): decoded is Batch {
   return Array.isArray(decoded)
 }
 
@@ -29,23 +46,6 @@ function explain(error: unknown) {
   return buildError(undefined, { code: errorCodes.parseError, message: 'the body is not UTF-8' })
 }
 
-function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
-  const tooLarge = () => new HttpRefusal(413, `the body may have ${maxBytes} bytes`)
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let size = 0
-    request.on('data', (chunk: Buffer) => {
-      size += chunk.length
-      if (size <= maxBytes) return void chunks.push(chunk)
-      chunks.length = 0
-      reject(tooLarge())
-      if (size > maxBytes + patience) request.destroy()
-    })
-    request.once('end', () => resolve(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)))
-    request.once('error', reject)
-    request.once('close', () => {
-      if (!request.complete) reject(new HttpRefusal(400, 'the body was cut off'))
-    })
-    if (Number(request.headers['content-length']) > maxBytes) reject(tooLarge())
-  })
+function tooLarge(maxBytes: number): HttpRefusal {
+  return new HttpRefusal(413, `the body may have ${maxBytes} bytes`)
 }

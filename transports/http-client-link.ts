@@ -1,4 +1,5 @@
 import { isRequest, type JsonRpcRequest, type Message, type RequestId } from '../protocol/jsonrpc.js'
+import { messageOf } from '../runtime/errors.js'
 import type { Link, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import type { HttpSettings } from './http-client-options.js'
@@ -155,7 +156,7 @@ export class HttpLink implements Link {
 
   #failed(cause: unknown, request: JsonRpcRequest | undefined): void {
     if (this.#over) return
-    const kind = cause instanceof TransportError ? 'broken' : judgeFailure(cause)
+    const kind = judge(cause)
     const error = kind === 'broken' ? brokenError(cause) : connectError(this.#settings.url, cause)
     if (kind === 'untrusted') this.#end({ error, fatal: true })
     else if (request === undefined) this.#events.trouble(error)
@@ -254,6 +255,14 @@ function isInitialized(message: Message): boolean {
   return 'method' in message && message.method === 'notifications/initialized'
 }
 
+/** A reset before the connection stood: nothing was sent on it, whatever the code says. */
+function judge(cause: unknown): ReturnType<typeof judgeFailure> {
+  if (cause instanceof TransportError) return 'broken'
+  const judged = judgeFailure(cause)
+  const connecting = (cause as { syscall?: unknown } | null | undefined)?.syscall === 'connect'
+  return judged === 'broken' && connecting ? 'unreachable' : judged
+}
+
 /** One error for all: it is told after every answer, and made anew it would cost more than the rest of the call. */
 const noAnswer = Object.freeze(
   new TransportError('CONNECTION_LOST', 'the response ended without the answer', { retryable: true }),
@@ -277,5 +286,5 @@ function brokenError(cause: unknown): TransportError {
 /** An AggregateError (several addresses tried) has no message of its own. */
 function textOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.errors[0] instanceof Error) return cause.errors[0].message
-  return cause instanceof Error ? cause.message : String(cause)
+  return messageOf(cause)
 }

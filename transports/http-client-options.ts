@@ -68,7 +68,8 @@ const readUrl: Read<URL> = (value, field) => {
   return url
 }
 
-const readHeaders: Read<Readonly<Record<string, string>>> = (value, field) => {
+/** Headers of the user's own, their names in lower case. */
+export const readHeaders: Read<Readonly<Record<string, string>>> = (value, field) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badOption(field, 'an object of strings', value)
   const headers: Record<string, string> = {}

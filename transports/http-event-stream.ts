@@ -1,3 +1,4 @@
+import { messageOf } from '../runtime/errors.js'
 import type { Readable } from 'node:stream'
 import { createEventDecoder } from '../protocol/sse.js'
 import type { LinkScope } from './contract.js'
@@ -160,6 +161,6 @@ function pause(ms: number, { clock, signal }: LinkScope): Promise<void> {
 
 function broken(cause: unknown): TransportError {
   if (cause instanceof TransportError) return cause
-  const why = cause instanceof Error ? cause.message : String(cause)
+  const why = messageOf(cause)
   return new TransportError('CONNECTION_LOST', `the event stream broke: ${why}`, { cause, retryable: true })
 }

@@ -1,4 +1,8 @@
+import type { IncomingMessage } from 'node:http'
+import { show } from '../runtime/errors.js'
+import { TransportError } from './errors.js'
 import type { HttpSettings } from './http-listener.js'
+import { forwarded } from './http-peer.js'
 
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
@@ -21,19 +25,51 @@ export function createGuard({
   allowedOrigins,
 }: Pick<HttpSettings, 'host' | 'allowedHosts' | 'allowedOrigins'>): Guard {
   const hosts = new Set(allowedHosts.length > 0 || !isLoopback(host) ? allowedHosts : loopbackNames)
+  const names = new Set([...hosts].map((name) => name.toLowerCase()))
   const origins = new Set(allowedOrigins)
   const anyHost = hosts.has('*')
+  // nearly all requests of a client say the same
+  let lastHost: string | undefined
 
   function isOurs(given: string): boolean {
+    if (given === lastHost) return true
     const lower = given.toLowerCase()
-    return anyHost || hosts.has(lower) || hosts.has(lower.replace(/:\d{1,5}$/, ''))
+    if (!anyHost && !names.has(lower) && !names.has(lower.replace(/:\d{1,5}$/, ''))) return false
+    lastHost = given
+    return true
   }
 
   return ({ host: given, origin }) => {
     if (given === undefined || !isOurs(given)) return 'Host: not a name of this server'
     if (origin === undefined || origins.has(origin) || isSameHost(origin, given)) return undefined
-    return 'Origin: not allowed'
+    // a document without an origin of its own is no origin that could be meant
+    return origins.has('*') && origin !== 'null' ? undefined : 'Origin: not allowed'
   }
+}
+
+/**
+ * The Host and Origin of a request. Node keeps the first of several such headers; several are an attempt to have two readers see two
+ * different ones, and count as a missing host. Behind trusted proxies the host is what the client asked the first of them for.
+ */
+export function guardedHeaders(request: IncomingMessage, proxies: number): GuardedHeaders {
+  const { rawHeaders, headers } = request
+  let [hosts, origins] = [0, 0]
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? ''
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+    else if (name.length === 6 && name.toLowerCase() === 'origin') origins += 1
+  }
+  const host = hosts === 1 && origins <= 1 ? headers.host : undefined
+  return { host: host && (forwarded(request, 'x-forwarded-host', proxies) ?? host), origin: headers.origin }
+}
+
+/** Throws TransportError BAD_OPTION for a listener that other machines reach, unless it knows which hosts are its own. */
+export function checkReach({ host, allowedHosts }: Pick<HttpSettings, 'host' | 'allowedHosts'>): void {
+  if (isLoopback(host) || allowedHosts.length > 0) return
+  const why = `host: ${show(host)} can be reached from other machines`
+  const advice =
+    'set allowedHosts to the names that clients use, such as ["mcp.example.com"], or ["*"] for any; or listen on 127.0.0.1'
+  throw new TransportError('BAD_OPTION', `${why}: ${advice}`, { data: { field: 'allowedHosts' } })
 }
 
 /** Whether only this machine can reach the address. */

@@ -5,8 +5,10 @@ import type { ActorContext } from '../runtime/context.js'
 import { describe } from '../runtime/inspect.js'
 import { processOf } from '../runtime/ref.js'
 import type { ListenScope, ServerPort } from './contract.js'
-import { Exchange, type ExchangeLimits } from './http-response.js'
+import type { Beats, ExchangeLimits } from './http-limits.js'
+import { Exchange } from './http-response.js'
 import { createRoute } from './http-routes.js'
+import type { HttpSettings } from './http-listener.js'
 import type { HttpSocket, TakeRequest } from './http-socket.js'
 
 /** What a listener is started with. */
@@ -21,6 +23,7 @@ interface Listener {
   readonly scope: ListenScope
   readonly exchanges: Exchanges
   readonly limits: ExchangeLimits
+  readonly beats: Beats & { readonly interval: number }
   [describe](): string
 }
 
@@ -36,21 +39,40 @@ export const httpListener = defineActor({
   stray: 'report',
   init({ socket, server, scope }: HttpListenerInput, ctx: ActorContext): Listener {
     const exchanges = new Exchanges()
-    const limits = { maxBufferedBytes: socket.settings.maxBufferedBytes, closing: false }
+    const { settings, log } = socket
+    const { maxBufferedBytes, retryInterval, commentInterval } = settings
+    const limits = { maxBufferedBytes, retryInterval, proxies: settings.trustProxy, log, closing: false }
+    const beats = readBeats(settings)
     ctx.own(() => exchanges.interrupt(restarting))
-    ctx.own(socket.attach(takeRequests(exchanges, limits, createRoute(server, socket.settings), ctx)))
-    ctx.sendAfter(socket.settings.commentInterval)
-    return { socket, scope, exchanges, limits, [describe]: () => `${exchanges.size} open exchanges` }
+    ctx.own(socket.attach(takeRequests(exchanges, limits, createRoute(server, settings, log), ctx)))
+    ctx.sendAfter(commentInterval, 'comment')
+    ctx.sendAfter(beats.interval, 'beat')
+    return { socket, scope, exchanges, limits, beats, [describe]: () => `${exchanges.size} open exchanges` }
   },
   info: {
-    timer({ exchanges, socket }, _payload, ctx) {
+    timer({ exchanges, socket, beats }, payload, ctx) {
+      if (payload === 'beat') {
+        exchanges.beat(beats)
+        return void ctx.sendAfter(beats.interval, 'beat')
+      }
       exchanges.keepAlive()
-      ctx.sendAfter(socket.settings.commentInterval)
+      socket.log?.trim()
+      ctx.sendAfter(socket.settings.commentInterval, 'comment')
     },
   },
   terminate: ({ scope, ...listener }, _reason, ctx) =>
     scope.stopping() ? drain({ scope, ...listener }, ctx.clock) : undefined,
 })
+
+/** Often enough for what is waited for, and no timer for each request. */
+function readBeats({ streamAfter, maxStreamTime }: HttpSettings): Beats & { readonly interval: number } {
+  const interval = Math.min(1_000, Math.max(5, Math.min(streamAfter, maxStreamTime) / 4))
+  return {
+    interval,
+    opensAfter: Math.ceil(streamAfter / interval),
+    releasesAfter: Math.ceil(maxStreamTime / interval),
+  }
+}
 
 function takeRequests(
   exchanges: Exchanges,
@@ -71,10 +93,13 @@ function takeRequests(
 
 /** Takes nothing new, ends the streams, gives what is in flight its time, and ends the rest. */
 async function drain({ socket, scope, exchanges, limits }: Listener, clock: Clock): Promise<void> {
+  const delay = Math.min(socket.settings.drainDelay, scope.drainTimeout)
+  socket.noLongerReady()
+  if (delay > 0) await new Promise<void>((resolve) => clock.setTimeout(resolve, delay))
   limits.closing = true
   socket.stopListening()
   exchanges.endStreams()
-  await exchanges.whenEmpty(scope.drainTimeout, clock)
+  await exchanges.whenEmpty(scope.drainTimeout - delay, clock)
   exchanges.interrupt(stopping)
   await exchanges.whenEmpty(flushTime, clock)
 }
@@ -94,6 +119,10 @@ class Exchanges {
       this.#all.delete(exchange)
       if (this.#all.size === 0) this.#onEmpty?.()
     })
+  }
+
+  beat(beats: Beats): void {
+    for (const exchange of this.#all) exchange.beat(beats)
   }
 
   keepAlive(): void {

@@ -2,44 +2,21 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorCodes } from '../protocol/errors.js'
 import { buildError, type Message, type RequestId } from '../protocol/jsonrpc.js'
 import { comment, encodeEvent } from '../protocol/sse.js'
-import { adopt, type ContainedTree, type Owner, OwnerToken, type StrayKind } from '../runtime/containment.js'
+import { adopt, type Owner, OwnerToken, type StrayKind } from '../runtime/containment.js'
 import { emit } from '../runtime/events.js'
 import type { Outlet, Peer, Response } from './contract.js'
 import { textOf } from './encoded.js'
-
-/** Why a request is answered with a status other than 200: thrown by the routes, written by the exchange. */
-export class HttpRefusal extends Error {
-  override readonly name = 'HttpRefusal'
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  readonly body: Response
-
-  constructor(status: number, problem: string | Response, headers: Readonly<Record<string, string>> = {}) {
-    super(typeof problem === 'string' ? problem : `status ${status}`)
-    this.status = status
-    this.headers = headers
-    this.body = typeof problem === 'string' ? invalidRequest(problem) : problem
-  }
-}
-
-/** What all exchanges of a listener share. */
-export interface ExchangeHome extends ContainedTree {
-  /** The number of the tree, for events. */
-  readonly id: number
-}
-
-/** What an exchange is told about its surroundings. */
-export interface ExchangeLimits {
-  readonly maxBufferedBytes: number
-  /** True once the server is being stopped: connections are not kept. */
-  closing: boolean
-}
+import type { LoggedEvent, LoggedStream, StreamReader } from './event-log-stream.js'
+import { type Headers, noContent, none, streamHeaders } from './http-headers.js'
+import type { Beats, ExchangeHome, ExchangeLimits } from './http-limits.js'
+import { HttpPeer } from './http-peer.js'
+import { HttpRefusal } from './http-refusal.js'
 
 /**
  * One HTTP request and its response. It is the owner of all code that runs for it: an error that strays from there costs this
  * response and nothing else. It is also where messages go that come before the answer: the first turns it into an event stream.
  */
-export class Exchange implements Owner, Outlet {
+export class Exchange implements Owner, Outlet, StreamReader {
   readonly request: IncomingMessage
   readonly token: OwnerToken
   readonly peer: Peer
@@ -49,9 +26,18 @@ export class Exchange implements Owner, Outlet {
   isListening = false
   /** Takes a GET stream off its session; called once it is over. */
   detach: (() => void) | null = null
+  /** The session, once it is known: from then on an event stream can be resumed. */
+  sessionId: string | undefined
   readonly #response: ServerResponse
   readonly #home: ExchangeHome
   readonly #limits: ExchangeLimits
+  #stream: LoggedStream | null = null
+  /** Events up to this one are with the client already, when it has come back for the rest. */
+  #after: number | null = null
+  #begunWith: LoggedEvent | undefined
+  /** Bytes that may wait for the reader. */
+  #allowed: number
+  #beats = 0
   #streaming = false
   #over = false
   #written = false
@@ -69,8 +55,9 @@ export class Exchange implements Owner, Outlet {
     this.#response = response
     this.#home = home
     this.#limits = limits
+    this.#allowed = limits.maxBufferedBytes
     this.token = new OwnerToken(`http ${request.method}`, this, home)
-    this.peer = new HttpPeer(request)
+    this.peer = new HttpPeer(request, limits.proxies)
     adopt(this.token, request)
     adopt(this.token, response)
   }
@@ -83,12 +70,19 @@ export class Exchange implements Owner, Outlet {
   /** Calls `fn` once, when the response is with the client or the client has gone. */
   whenOver(fn: () => void): void {
     this.#onOver = fn
-    this.#response.once('close', () => this.#close())
+    this.#response.on('close', () => this.#close())
     if (this.#response.destroyed) this.#close()
   }
 
-  /** Answers the JSON-RPC request: as the last event of the stream, if there is one, or else as a JSON body. */
-  answer(answer: Response, headers: Readonly<Record<string, string>> = {}): void {
+  /** Sets headers that whatever is answered will have. */
+  addHeaders(headers: Headers): void {
+    if (this.#over || this.#streaming) return
+    for (const [name, value] of Object.entries(headers)) this.#response.setHeader(name, value)
+  }
+
+  /** Answers the JSON-RPC request, as the last event of the stream or as JSON; with a stream it is kept for a client that is gone. */
+  answer(answer: Response, headers: Headers = none): void {
+    if (this.#stream !== null) return this.#stream.finish(textOf(answer))
     if (this.#over) return
     const text = textOf(answer)
     if (!this.#streaming) return this.#json(200, text, headers)
@@ -96,41 +90,112 @@ export class Exchange implements Owner, Outlet {
     this.#response.end(encodeEvent({ event: 'message', data: text }))
   }
 
-  /** Answers without a body. */
-  finish(status: number): void {
+  /** Answers a batch: as an array, as the last events of the stream, or without a body where nothing is to be said. */
+  answerAll(answers: readonly Response[]): void {
+    if (this.#over || answers.length === 0) return this.finish(202)
+    if (!this.#streaming) return this.#json(200, `[${answers.map(textOf).join(',')}]`, none)
+    for (const answer of answers) this.send(answer)
+    this.finish(200)
+  }
+
+  /** Ends without a body. */
+  finish(status: number, headers: Headers = status === 204 ? none : noContent): void {
+    if (this.#stream !== null && this.requestId !== undefined) this.#stream.finish()
     if (this.#over) return
     this.#over = true
     if (this.#streaming) return void this.#response.end()
-    this.#response.writeHead(status, this.#headers(status === 204 ? {} : { 'content-length': '0' })).end()
+    this.#response.writeHead(status, this.#headers(headers)).end()
   }
 
   /** Answers with a status that says why not. */
   refuse({ status, body, headers }: HttpRefusal): void {
+    if (this.#streaming && this.requestId !== undefined && 'error' in body)
+      return this.answer(buildError(this.requestId, body.error))
     if (this.#over) return
     if (!this.#streaming) return this.#json(status, textOf(body), headers)
     this.#cut()
   }
 
-  /** Begins an event stream, unless it has begun. */
+  /** Begins an event stream, unless it has begun; one that a client may come back to begins with an id (SEP-1699). */
   openStream(): void {
     if (this.#over || this.#streaming) return
+    const { log } = this.#limits
+    if (log !== undefined && this.sessionId !== undefined && this.#stream === null) {
+      this.#stream = log.open(this.sessionId, 'call')
+      this.#stream.connect(this)
+    }
     this.#streaming = true
     this.#response.writeHead(200, this.#headers(streamHeaders))
-    this.#response.flushHeaders()
+    if (this.#stream === null || !this.#begin(this.#stream)) this.#response.flushHeaders()
+  }
+
+  /** Becomes the connection of a stream: a new one, or one that goes on after the event with this number. */
+  follow(stream: LoggedStream, after: number | null): void {
+    this.sessionId = stream.sessionId
+    this.#stream = stream
+    this.#after = after
+    stream.connect(this)
   }
 
   send(message: Message): boolean {
-    if (this.#over || this.#response.destroyed) return false
-    this.openStream()
-    if (this.#response.writableLength > this.#limits.maxBufferedBytes) return this.#stalled()
+    if (this.#stream === null) {
+      if (this.#over || this.#response.destroyed) return false
+      this.openStream()
+    }
+    const text = textOf(message)
+    if (this.#stream !== null) return this.#stream.send(text)
+    if (!this.ready()) return false
     this.#written = true
-    this.#response.write(encodeEvent({ event: 'message', data: textOf(message) }))
+    this.#response.write(encodeEvent({ event: 'message', data: text }))
     return true
+  }
+
+  /** Ends the connection of a stream that the client can come back to. */
+  release(): boolean {
+    if (this.#over || this.#limits.closing || !this.#primes || this.#limits.log === undefined) return false
+    this.openStream()
+    if (this.#stream?.canResume !== true) return false
+    this.#stream.leave(this)
+    this.#over = true
+    this.#response.end()
+    return true
+  }
+
+  ready(): boolean {
+    if (!this.#over && !this.#response.destroyed)
+      return this.#response.writableLength <= this.#allowed || this.#stalled()
+    this.#stream?.leave(this)
+    return false
+  }
+
+  write(event: LoggedEvent): void {
+    this.openStream()
+    if (this.#over || event === this.#begunWith) return
+    this.#written = true
+    this.#response.write(encodeLogged(event))
+  }
+
+  conclude(event?: LoggedEvent): void {
+    this.openStream()
+    if (this.#over) return
+    this.#over = true
+    this.#response.end(event === undefined || event === this.#begunWith ? '' : encodeLogged(event))
   }
 
   /** The session behind a GET stream has ended: so does the stream. */
   end(): void {
     this.finish(200)
+  }
+
+  /**
+   * Called at every beat of the listener. A request that takes long is answered by an event stream, which can be kept open and
+   * resumed; a stream that has been open for long enough is ended, for the client to come back (SEP-1699).
+   */
+  beat({ opensAfter, releasesAfter }: Beats): void {
+    this.#beats += 1
+    if (this.sessionId === undefined) return
+    if (this.#beats >= opensAfter && this.requestId !== undefined) this.openStream()
+    if (this.#beats >= releasesAfter && this.#streaming) this.release()
   }
 
   /**
@@ -143,7 +208,7 @@ export class Exchange implements Owner, Outlet {
       if (left >= this.#left) this.#cut()
       this.#left = left
     } else if (this.#streaming) {
-      if (left > this.#limits.maxBufferedBytes) this.#stalled()
+      if (left > this.#allowed) this.#stalled()
       else if (!this.#written) this.#response.write(comment())
       this.#written = false
     }
@@ -174,19 +239,44 @@ export class Exchange implements Owner, Outlet {
     return false
   }
 
-  #json(status: number, text: string, headers: Readonly<Record<string, string>>): void {
-    this.#over = true
-    const length = String(Buffer.byteLength(text))
-    const all = this.#headers({ 'content-type': 'application/json', 'content-length': length, ...headers })
-    this.#response.writeHead(status, all).end(text)
+  /** Begins with an id, or when the client has come back with what it has missed; false when nothing is written. */
+  #begin(stream: LoggedStream): boolean {
+    const missed = stream.after(this.#after ?? 0)
+    const isMarked = this.#primes && (this.#after === null || missed.length === 0)
+    if (isMarked) this.#response.write(this.#mark(stream))
+    for (const event of missed) this.#response.write(encodeLogged(event))
+    this.#written = isMarked || missed.length > 0
+    this.#begunWith = missed.at(-1)
+    this.#allowed += this.#response.writableLength
+    return this.#written
   }
 
-  #headers(headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  #mark(stream: LoggedStream): string {
+    const { retryInterval: retry } = this.#limits
+    const id = stream.mark(this.#after === null ? 0 : undefined)
+    return encodeEvent({ id, ...(retry !== undefined && { retry }), data: '' })
+  }
+
+  /** Clients of earlier revisions would take an event without data for a message. */
+  get #primes(): boolean {
+    const revision = this.request.headers['mcp-protocol-version']
+    return typeof revision === 'string' && revision >= '2025-11-25'
+  }
+
+  #json(status: number, text: string, headers: Headers): void {
+    this.#over = true
+    const length = String(Buffer.byteLength(text))
+    const all = { 'content-type': 'application/json', 'content-length': length, ...headers }
+    this.#response.writeHead(status, this.#headers(all)).end(text)
+  }
+
+  #headers(headers: Headers): Headers {
     return this.#limits.closing ? { ...headers, connection: 'close' } : headers
   }
 
   #cut(): void {
     this.#over = true
+    this.#stream?.leave(this)
     this.#response.destroy()
   }
 
@@ -195,36 +285,13 @@ export class Exchange implements Owner, Outlet {
     if (onOver === null) return
     this.#over = true
     this.#onOver = null
+    this.#stream?.leave(this)
     this.detach?.()
     onOver()
     this.token.end(false)
   }
 }
 
-const streamHeaders = Object.freeze({
-  'content-type': 'text/event-stream',
-  'cache-control': 'no-cache, no-transform',
-  'x-accel-buffering': 'no',
-})
-
-class HttpPeer implements Peer {
-  readonly transport = 'http'
-  readonly #request: IncomingMessage
-
-  constructor(request: IncomingMessage) {
-    this.#request = request
-  }
-
-  get headers(): Peer['headers'] {
-    return this.#request.headers
-  }
-
-  get remoteAddress(): string | undefined {
-    return this.#request.socket.remoteAddress
-  }
-}
-
-/** An error without an id: it answers no request that the client waits for. */
-function invalidRequest(message: string): Response {
-  return buildError(undefined, { code: errorCodes.invalidRequest, message })
+function encodeLogged({ id, data }: LoggedEvent): string {
+  return encodeEvent({ event: 'message', id, data })
 }

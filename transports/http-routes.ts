@@ -1,13 +1,18 @@
 import type { IncomingMessage } from 'node:http'
-import { errorCodes } from '../protocol/errors.js'
-import { buildError, isRequest, type JsonRpcRequest, type Message } from '../protocol/jsonrpc.js'
-import { handshakeDialects, isSupported } from '../protocol/versions.js'
+import type { Batch } from '../protocol/codec.js'
+import { errorCodes, ProtocolError } from '../protocol/errors.js'
+import { buildError, isRequest, type JsonRpcRequest } from '../protocol/jsonrpc.js'
+import { allHandshakeDialects, isSupported } from '../protocol/versions.js'
 import type { ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
-import { readMessageBody } from './http-body.js'
-import { createGuard, type Guard } from './http-guard.js'
+import type { EventLog } from './event-log.js'
+import { isBatch, readMessageBody } from './http-body.js'
+import { corsHeaders, isPreflight, preflightHeaders } from './http-cors.js'
+import { createGuard, type Guard, guardedHeaders } from './http-guard.js'
 import type { HttpSettings } from './http-listener.js'
-import { type Exchange, HttpRefusal } from './http-response.js'
+import { HttpRefusal } from './http-refusal.js'
+import type { Exchange } from './http-response.js'
+import { listen, listenOrResume } from './http-streams.js'
 
 /** Answers one exchange; never rejects. */
 export type Route = (exchange: Exchange) => Promise<void>
@@ -16,6 +21,7 @@ interface Surroundings {
   readonly server: ServerPort
   readonly settings: HttpSettings
   readonly guard: Guard
+  readonly log: EventLog | undefined
 }
 
 /** What is done about each method of the one path (specification: transports, Streamable HTTP). */
@@ -26,46 +32,59 @@ const routes: { readonly [method: string]: (exchange: Exchange, around: Surround
 }
 
 /** The routes of one listener: guard, path, method, and what the statuses of Streamable HTTP ask for. */
-export function createRoute(server: ServerPort, settings: HttpSettings): Route {
-  const around = { server, settings, guard: createGuard(settings) }
+export function createRoute(server: ServerPort, settings: HttpSettings, log?: EventLog): Route {
+  const around = { server, settings, guard: createGuard(settings), log }
   return async (exchange) => {
     try {
-      await pick(exchange.request, around)(exchange, around)
+      await pick(exchange, around)(exchange, around)
     } catch (error) {
       refuse(exchange, error)
     }
   }
 }
 
-function pick(request: IncomingMessage, { settings, guard }: Surroundings) {
-  const problem = guard({ host: hostOf(request), origin: request.headers.origin })
+function pick(exchange: Exchange, { settings, guard }: Surroundings) {
+  const { request } = exchange
+  const seen = guardedHeaders(request, settings.trustProxy)
+  const problem = guard(seen)
   if (problem !== undefined) throw new HttpRefusal(403, problem)
-  const [path] = (request.url ?? '').split('?', 1)
-  if (path !== settings.path) throw new HttpRefusal(404, 'nothing is served at this path')
-  const route = Object.hasOwn(routes, request.method ?? '') ? routes[request.method ?? ''] : undefined
-  if (route === undefined) {
-    throw new HttpRefusal(405, 'expected POST, GET or DELETE', { allow: Object.keys(routes).join(', ') })
-  }
-  return route
+  if (settings.cors && seen.origin !== undefined) exchange.addHeaders(corsHeaders(seen.origin))
+  const { url = '', method = '' } = request
+  if (url !== settings.path && url.split('?', 1)[0] !== settings.path)
+    throw new HttpRefusal(404, 'nothing is served at this path')
+  const route = Object.hasOwn(routes, method) ? routes[method] : undefined
+  if (route !== undefined) return route
+  if (settings.cors && isPreflight(request)) return answerPreflight
+  throw new HttpRefusal(405, 'expected POST, GET or DELETE', { allow: Object.keys(routes).join(', ') })
 }
 
-/** Node keeps the first of several Host headers; several are an attempt to have two readers see two hosts. */
-function hostOf({ rawHeaders, headers }: IncomingMessage): string | undefined {
-  let count = 0
-  for (let i = 0; i < rawHeaders.length; i += 2) if (rawHeaders[i]?.toLowerCase() === 'host') count += 1
-  return count === 1 ? headers.host : undefined
+async function answerPreflight(exchange: Exchange): Promise<void> {
+  exchange.finish(204, preflightHeaders(exchange.request))
 }
 
 async function takeMessage(exchange: Exchange, around: Surroundings): Promise<void> {
   const { request } = exchange
   checkContent(request)
-  if (!accepts(request, 'application/json') || !accepts(request, 'text/event-stream')) {
+  const { accept } = request.headers
+  // what nearly all clients say, word by word
+  if (
+    accept !== 'application/json, text/event-stream' &&
+    !(accepts(request, 'application/json') && accepts(request, 'text/event-stream'))
+  ) {
     throw new HttpRefusal(406, 'Accept: expected application/json and text/event-stream')
   }
   const message = await readMessageBody(request, around.settings.maxBodyBytes)
-  if (isRequest(message)) exchange.requestId = message.id
-  if (isRequest(message) && message.method === 'initialize') return openSession(exchange, message, around)
-  await deliver(exchange, message, around)
+  if (isBatch(message)) return deliverBatch(exchange, message, around)
+  if (isRequest(message)) {
+    exchange.requestId = message.id
+    if (message.method === 'initialize') return openSession(exchange, message, around)
+    exchange.sessionId = readSession(request)
+  }
+  const sessionId = exchange.sessionId ?? readSession(request)
+  const response = await around.server.deliver(sessionId, message, exchange, exchange.peer)
+  // a cancelled request has no answer either
+  if (response === undefined) exchange.finish(202)
+  else exchange.answer(response)
 }
 
 function checkContent({ headers }: IncomingMessage): void {
@@ -75,7 +94,9 @@ function checkContent({ headers }: IncomingMessage): void {
       'accept-encoding': 'identity',
     })
   }
-  const [type = ''] = (headers['content-type'] ?? '').split(';', 1)
+  const given = headers['content-type'] ?? ''
+  if (given === 'application/json') return
+  const [type = ''] = given.split(';', 1)
   if (type.trim().toLowerCase() !== 'application/json') {
     throw new HttpRefusal(415, 'Content-Type: expected application/json')
   }
@@ -107,28 +128,32 @@ async function openSession(
   exchange.answer(response, sessionId === undefined ? {} : { 'mcp-session-id': sessionId })
 }
 
-async function deliver(exchange: Exchange, message: Message, { server }: Surroundings): Promise<void> {
+/** Only 2025-03-26 has batches: they are for its sessions to open, and refused with 400 by all others. */
+async function deliverBatch(exchange: Exchange, batch: Batch, { server }: Surroundings): Promise<void> {
   const sessionId = readSession(exchange.request)
-  const response = await server.deliver(sessionId, message, exchange, exchange.peer)
-  // a cancelled request has no answer either
-  if (response === undefined) exchange.finish(202)
-  else exchange.answer(response)
+  try {
+    const answers = await server.deliverBatch?.(sessionId, batch, exchange, exchange.peer)
+    if (answers === undefined) throw new HttpRefusal(400, 'a batch: this server takes one message at a time')
+    exchange.answerAll(answers)
+  } catch (error) {
+    if (!(error instanceof ProtocolError)) throw error
+    throw new HttpRefusal(400, error.message)
+  }
 }
 
-async function openStream(exchange: Exchange, { server }: Surroundings): Promise<void> {
+async function openStream(exchange: Exchange, { server, log }: Surroundings): Promise<void> {
   if (!accepts(exchange.request, 'text/event-stream')) {
     throw new HttpRefusal(406, 'Accept: expected text/event-stream')
   }
   const sessionId = readSession(exchange.request)
-  exchange.isListening = true
-  const detach = await server.attach(sessionId, exchange)
-  if (exchange.over) return detach()
-  exchange.detach = detach
-  exchange.openStream()
+  if (log === undefined) await listen(exchange, sessionId, server)
+  else await listenOrResume(exchange, sessionId, { server, log })
 }
 
-async function closeSession(exchange: Exchange, { server }: Surroundings): Promise<void> {
-  await server.close(readSession(exchange.request))
+async function closeSession(exchange: Exchange, { server, log }: Surroundings): Promise<void> {
+  const sessionId = readSession(exchange.request)
+  await server.close(sessionId, exchange.peer)
+  log?.forget(sessionId)
   exchange.finish(204)
 }
 
@@ -136,7 +161,7 @@ async function closeSession(exchange: Exchange, { server }: Surroundings): Promi
 function readSession({ headers }: IncomingMessage): string {
   const revision = headers['mcp-protocol-version']
   if (revision !== undefined && !(typeof revision === 'string' && isSupported(revision))) {
-    const known = handshakeDialects.map((dialect) => dialect.revision).join(', ')
+    const known = allHandshakeDialects.map((dialect) => dialect.revision).join(', ')
     throw new HttpRefusal(400, `MCP-Protocol-Version: expected ${known}`)
   }
   const sessionId = headers['mcp-session-id']
@@ -149,6 +174,9 @@ function refuse(exchange: Exchange, error: unknown): void {
   if (error instanceof HttpRefusal) return exchange.refuse(error)
   if (error instanceof TransportError && error.code === 'SESSION_NOT_FOUND') {
     return exchange.refuse(new HttpRefusal(404, 'Session not found'))
+  }
+  if (error instanceof TransportError && error.code === 'REVISION_MISMATCH') {
+    return exchange.refuse(new HttpRefusal(400, error.message))
   }
   if (error instanceof TransportError && error.code === 'SESSION_LIMIT') {
     return exchange.refuse(new HttpRefusal(503, error.message, { 'retry-after': '10' }))

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../runtime/clock.js'
 import { outside } from '../runtime/containment.js'
@@ -6,7 +6,10 @@ import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
-import type { HttpSettings } from './http-listener.js'
+import { EventLog } from './event-log.js'
+import { answerHealth } from './http-health.js'
+import type { HttpServer, HttpSettings } from './http-listener.js'
+import { takeServer, type TakenServer } from './http-server.js'
 
 /** Takes one request and answers for its errors; it must not throw. */
 export type TakeRequest = (request: IncomingMessage, response: ServerResponse) => void
@@ -22,7 +25,10 @@ const maxWaiting = 1_000
 
 /** Takes a port, and gives it back with the scope. Rejects with TransportError LISTEN_FAILED. */
 export async function bindHttpSocket(settings: HttpSettings, scope: LinkScope): Promise<HttpSocket> {
-  const socket = new HttpSocket(settings, scope)
+  const place: { socket?: HttpSocket } = {}
+  const taken = await takeServer(settings, (request, response) => place.socket?.take(request, response))
+  const socket = new HttpSocket(taken, scope)
+  place.socket = socket
   scope.own(() => socket.close())
   await socket.listen()
   return socket
@@ -34,7 +40,10 @@ export async function bindHttpSocket(settings: HttpSettings, scope: LinkScope): 
  */
 export class HttpSocket implements Binding {
   readonly settings: HttpSettings
-  readonly #server: Server
+  /** What was written to event streams; above the group, so that clients come back to it after a restart. */
+  readonly log: EventLog | undefined
+  readonly #taken: TakenServer
+  readonly #server: HttpServer
   readonly #scope: LinkScope
   readonly #clock: Clock
   readonly #waiting = new Set<Waiting>()
@@ -42,24 +51,19 @@ export class HttpSocket implements Binding {
   #port: number
   #take: TakeRequest | null = null
   #timer: unknown = null
+  #isStopping = false
 
-  constructor(settings: HttpSettings, scope: LinkScope) {
-    const { headersTimeout, bodyTimeout, idleTimeout } = settings
-    const longest = Math.max(headersTimeout, bodyTimeout)
+  constructor(taken: TakenServer, scope: LinkScope) {
+    const { settings, server } = taken
     this.settings = settings
+    this.#taken = taken
+    this.#server = server
     this.#port = settings.port
     this.#scope = scope
     // taken now, since the scope refuses everything once its end is being cleaned up
     this.#clock = scope.clock
-    this.#server = createServer(
-      {
-        headersTimeout,
-        requestTimeout: longest,
-        keepAliveTimeout: idleTimeout,
-        connectionsCheckingInterval: Math.min(1_000, longest),
-      },
-      (request, response) => this.#onRequest(request, response),
-    )
+    const { now } = scope.clock
+    this.log = settings.resume === undefined ? undefined : new EventLog(settings.resume, now)
   }
 
   get port(): number {
@@ -71,11 +75,13 @@ export class HttpSocket implements Binding {
     const isAny = host === '0.0.0.0' || host === '::'
     const named = allowedHosts.find((name) => name !== '*') ?? '127.0.0.1'
     const shown = isAny ? named.replace(/:\d+$/, '') : host
-    return `http://${shown.includes(':') && !shown.startsWith('[') ? `[${shown}]` : shown}:${this.port}${path}`
+    const scheme = 'setSecureContext' in this.#server ? 'https' : 'http'
+    return `${scheme}://${shown.includes(':') && !shown.startsWith('[') ? `[${shown}]` : shown}:${this.port}${path}`
   }
 
   listen(): Promise<void> {
     const { port, host } = this.settings
+    if (this.#taken.isForeign) return Promise.resolve()
     return new Promise((resolve, reject) => {
       const failed = (cause: Error): void => reject(listenFailed(cause, host, port))
       this.#server.once('error', failed)
@@ -105,15 +111,22 @@ export class HttpSocket implements Binding {
     }
   }
 
+  /** Says on `/readyz` that no more requests are wanted. */
+  noLongerReady(): void {
+    this.#isStopping = true
+  }
+
   /** Takes no new connections; open ones go on. */
   stopListening(): void {
-    if (this.#server.listening) this.#server.close()
+    if (this.#server.listening && !this.#taken.isForeign) this.#server.close()
   }
 
   /** Frees the port and cuts what is still open. */
   close(): Promise<void> {
     this.#clock.clearTimeout(this.#timer)
     for (const { response } of this.#empty()) answerUnavailable(response)
+    this.#taken.release()
+    if (this.#taken.isForeign) return Promise.resolve()
     const closed = new Promise<void>((resolve) => {
       this.#server.once('close', resolve)
       if (!this.#server.listening) resolve()
@@ -123,7 +136,10 @@ export class HttpSocket implements Binding {
     return closed
   }
 
-  #onRequest(request: IncomingMessage, response: ServerResponse): void {
+  /** Takes a request of the server. */
+  take(request: IncomingMessage, response: ServerResponse): void {
+    const isReady = this.#take !== null && !this.#isStopping
+    if (this.settings.health && answerHealth(request, response, isReady)) return
     if (this.#take !== null) return this.#take(request, response)
     if (this.#waiting.size >= maxWaiting) return answerUnavailable(response)
     this.#waiting.add({ request, response })

@@ -2,6 +2,7 @@ import type { Message, RequestId } from '../protocol/jsonrpc.js'
 import { isRequest } from '../protocol/jsonrpc.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { Clock } from '../runtime/clock.js'
+import { messageOf } from '../runtime/errors.js'
 import type { ClientTransport, Link, LinkEnd, LinkEvents } from './contract.js'
 import { TransportError, type TransportErrorCode } from './errors.js'
 import { createLinkScope, type HostedScope } from './link-scope.js'
@@ -177,6 +178,5 @@ function readEnd(end: LinkEnd | undefined, asked: boolean): LinkEnd {
 
 function wrap(code: TransportErrorCode, what: string, cause: unknown): TransportError {
   if (cause instanceof TransportError) return cause
-  const why = cause instanceof Error ? cause.message : String(cause)
-  return new TransportError(code, `${what}: ${why}`, { cause, retryable: true })
+  return new TransportError(code, `${what}: ${messageOf(cause)}`, { cause, retryable: true })
 }

@@ -1,4 +1,6 @@
-import { decode } from '../protocol/codec.js'
+import { openBatch } from '../protocol/batch.js'
+import { type Batch, decode } from '../protocol/codec.js'
+import { dialect20250326 } from '../protocol/dialects/2025-03-26.js'
 import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import {
   answerInvalid,
@@ -14,6 +16,7 @@ import type { ActorContext } from '../runtime/context.js'
 import { emit } from '../runtime/events.js'
 import { describe } from '../runtime/inspect.js'
 import { processOf } from '../runtime/ref.js'
+import { isBatch, speaksBatches } from './connection-answers.js'
 import type { ListenScope, Outlet, Peer, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
 import type { PipeItem, StdioPipes } from './stdio-server-pipes.js'
@@ -99,32 +102,31 @@ const internal = Object.freeze({ code: errorCodes.internalError, message: 'Inter
 const unreadable = Object.freeze({ code: errorCodes.parseError, message: 'a line that cannot be read' })
 
 function takeLine(state: StdioServer, text: string): unknown {
-  let message: Message
   try {
-    message = readLine(text)
+    const decoded = decode(text)
+    return isBatch(decoded) ? takeBatch(state, decoded) : takeMessage(state, decoded)
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     const answer = answerInvalid(error)
     return answer === undefined ? undefined : state.pipes.write(answer)
   }
+}
+
+/** Revision 2025-03-26 alone has batches; each answer goes back as soon as it is there (specification: basic, batching). */
+function takeBatch(state: StdioServer, batch: Batch): void {
+  const { pipes } = state
+  const { messages, refusals } = openBatch(batch, pipes.batches ? dialect20250326 : undefined)
+  for (const refusal of refusals) pipes.write(refusal)
+  for (const message of messages) void takeMessage(state, message)
+}
+
+function takeMessage(state: StdioServer, message: Message): unknown {
   if (state.pipes.sessionId === undefined) return beforeSession(state, message)
   if (!isRequest(message)) return deliver(state, message, undefined)
   if (state.pipes.unanswered.has(message.id))
     return refuse(state, message, 'a request with this id is in flight')
   state.pipes.unanswered.add(message.id)
   return deliver(state, message, message.id)
-}
-
-function readLine(text: string): Message {
-  const message = decode(text)
-  if (!isList(message)) return message
-  throw new ProtocolError('INVALID_MESSAGE', 'a batch: this revision takes one message at a time', {
-    data: { about: 'unknown' },
-  })
-}
-
-function isList(value: unknown): value is readonly unknown[] {
-  return Array.isArray(value)
 }
 
 function beforeSession(state: StdioServer, message: Message): unknown {
@@ -143,6 +145,7 @@ async function open(state: StdioServer, request: JsonRpcRequest): Promise<void> 
     // the client was told meanwhile that it failed
     if (!pipes.unanswered.has(request.id)) return void (sessionId && (await server.close(sessionId)))
     pipes.sessionId = sessionId
+    pipes.batches = speaksBatches(response)
     pipes.answer(request.id, response)
   } catch (error) {
     state.report(error)

@@ -41,6 +41,8 @@ export class StdioPipes implements Binding {
   readonly settings: StdioSettings
   /** The one session, once it is open. */
   sessionId: string | undefined
+  /** Whether its revision has batches. */
+  batches = false
   /** Requests of the client that are not answered yet. */
   readonly unanswered = new Set<RequestId>()
   readonly #decoder
@@ -82,6 +84,12 @@ export class StdioPipes implements Binding {
     )
     // stays after the end: a last line that cannot be written any more must not end the program
     output.on('error', () => this.#end())
+  }
+
+  /** Takes over the session of pipes that are gone. */
+  inherit({ sessionId, batches }: StdioPipes): void {
+    this.sessionId = sessionId
+    this.batches = batches
   }
 
   async start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {

@@ -32,11 +32,18 @@ const fields = new Set(['input', 'output', 'maxLineBytes', 'endTimeout', 'exit']
  */
 export function serveStdio(options: StdioServeOptions = {}): ServerTransport {
   checkOptions(options)
-  return Object.freeze({ name: 'stdio', bind: (scope: LinkScope) => bindLazily(options, scope) })
+  return Object.freeze({
+    name: 'stdio',
+    bind: (scope: LinkScope, before?: Binding) => bindLazily(options, scope, before),
+  })
 }
 
-async function bindLazily(options: StdioServeOptions, scope: LinkScope): Promise<Binding> {
-  const { bindStdioPipes } = await outside(() => import('./stdio-server-pipes.js'))
+async function bindLazily(
+  options: StdioServeOptions,
+  scope: LinkScope,
+  before: Binding | undefined,
+): Promise<Binding> {
+  const { bindStdioPipes, StdioPipes } = await outside(() => import('./stdio-server-pipes.js'))
   // the streams of the process are made when they are first read
   const {
     input = process.stdin,
@@ -45,7 +52,10 @@ async function bindLazily(options: StdioServeOptions, scope: LinkScope): Promise
     endTimeout = 2_000,
     exit = input === process.stdin,
   } = options
-  return bindStdioPipes({ input, output, maxLineBytes, endTimeout, exit }, scope)
+  const pipes = await bindStdioPipes({ input, output, maxLineBytes, endTimeout, exit }, scope)
+  // the client on the other side goes on with its session: a store that kept it brings it back, and without it the server ends
+  if (before instanceof StdioPipes) pipes.inherit(before)
+  return pipes
 }
 
 function checkOptions(options: StdioServeOptions): void {

@@ -1,4 +1,4 @@
-import type { Immediate } from '../router.js'
+import type { Immediate } from '../work.js'
 
 const pong: Immediate = Object.freeze({ result: Object.freeze({}), text: '{}' })
 

@@ -4,13 +4,13 @@ import type { CallToolResult } from '../../protocol/types/tools.js'
 import { show } from '../../runtime/errors.js'
 import type { ToolContext } from '../context.js'
 import type { ToolDefinition } from '../define-tool.js'
-import { ToolError } from '../errors.js'
+import { AskError, ToolError } from '../errors.js'
 import { badArguments, toolFailure, toToolResult } from '../results.js'
-import type { Immediate, RouteScope, Work } from '../router.js'
+import type { Immediate, RouteScope, Work } from '../work.js'
 
 /** Answers `tools/list` with bytes that are made once (specification: tools). */
-export function listTools({ cursor }: Params<'tools/list'>, { catalog }: RouteScope): Immediate {
-  return catalog.page(cursor)
+export function listTools({ cursor }: Params<'tools/list'>, { catalog, dialect }: RouteScope): Immediate {
+  return catalog.tools.page(cursor, dialect)
 }
 
 /** Plans `tools/call`. Throws McpError -32602 for a tool that does not exist. */
@@ -18,7 +18,7 @@ export function callTool(
   { name, arguments: args = {} }: Params<'tools/call'>,
   { catalog }: RouteScope,
 ): Work {
-  const tool = catalog.tool(name)
+  const tool = catalog.tools.get(name)
   if (tool === undefined) throw new McpError(errorCodes.invalidParams, `Unknown tool: ${show(name)}`)
   return {
     name: `tools/call ${name}`,
@@ -35,7 +35,7 @@ async function runTool(tool: ToolDefinition, args: unknown, ctx: ToolContext): P
   try {
     return toToolResult(tool.name, await tool.run(parsed.value as never, ctx))
   } catch (error) {
-    if (error instanceof ToolError) return toolFailure(error.message)
+    if (error instanceof ToolError || error instanceof AskError) return toolFailure(error.message)
     throw error
   }
 }

@@ -1,7 +1,9 @@
 import * as assert from 'uvu/assert'
 import { ClientError } from '../../client/errors.js'
 import { McpError } from '../../protocol/errors.js'
+import { isRequest, type JsonRpcRequest } from '../../protocol/jsonrpc.js'
 import { formatTree } from '../../runtime/inspect.js'
+import type { ClientTransport } from '../../transports/contract.js'
 import { suite } from '../support/suite.js'
 import { rejection, watch } from './_raw.js'
 
@@ -10,8 +12,7 @@ const test = suite('client')
 test('a handle is there at once, calls made before the connection wait for it, and phases follow in order', async (t) => {
   const { client, states } = watch(t)
   assert.is(client.state.phase, 'disconnected')
-  const early = client.callTool('echo', { text: 'early' })
-  assert.is((await early).text, 'early')
+  assert.is((await client.callTool('echo', { text: 'early' })).text, 'early')
   assert.equal(
     states.all.map(({ phase }) => phase),
     ['connecting', 'initializing', 'ready'],
@@ -46,6 +47,36 @@ test('a result that is none rejects with INVALID_RESPONSE and names the field', 
   assert.is(error.code, 'INVALID_RESPONSE')
   assert.match(error.message, 'tools/call: result.content: expected an array')
   assert.equal(error.data, { method: 'tools/call', sent: true })
+})
+
+for (const [what, fields] of [
+  ['a result of null', { result: null }],
+  ['a list as result', { result: [] }],
+  ['an error that is a text', { error: 'x' }],
+  ['a result and an error', { result: {}, error: { code: 1, message: 'x' } }],
+  ['neither of both', {}],
+  ['another version of JSON-RPC', { jsonrpc: '1.0', result: {} }],
+] as const) {
+  test(`what should be an answer and is none rejects at once: ${what}`, async (t) => {
+    const { client } = watch(t, {
+      transport: answering(({ method }) => (method === 'ping' ? { result: {} } : fields)),
+    })
+    const error = await rejection(client.callTool('x', {}, { timeout: 60_000 }))
+    assert.instance(error, ClientError)
+    assert.equal([error.code, error.retryable], ['INVALID_RESPONSE', false])
+    assert.match(error.message, 'tools/call: ')
+    assert.is((error.data as { sent: boolean }).sent, true)
+    await client.ping()
+    assert.is(client.inspect().counts.junk, 1)
+  })
+}
+
+test('an answer to initialize that is none is told at once, and tried again', async (t) => {
+  const transport = answering(() => ({}), { result: null })
+  const { states } = watch(t, { transport, handshakeTimeout: 60_000 })
+  const lost = await states.next(({ phase, attempt }) => phase === 'disconnected' && attempt === 2)
+  assert.is((lost.reason as ClientError).code, 'INVALID_RESPONSE')
+  assert.match(lost.reason?.message ?? '', 'result: expected an object, got null')
 })
 
 test('tools are listed page by page, or all in one loop, also behind an empty cursor', async (t) => {
@@ -236,5 +267,34 @@ test('every error of a call is a ClientError', async (t) => {
   const { client } = watch(t, {}, ['--init', 'die'])
   assert.instance(await rejection(client.ping({ timeout: 20 })), ClientError)
 })
+
+const greeting = {
+  result: {
+    protocolVersion: '2025-11-25',
+    capabilities: {},
+    serverInfo: { name: 'answering', version: '1' },
+  },
+}
+
+/** A transport that gives every request the fields of an answer, right or wrong. */
+function answering(
+  answer: (request: JsonRpcRequest) => object,
+  initialize: object = greeting,
+): ClientTransport {
+  return {
+    name: 'answering',
+    connect(events) {
+      events.opened()
+      return {
+        send(_, message) {
+          if (!isRequest(message)) return
+          const fields = message.method === 'initialize' ? initialize : answer(message)
+          events.message(JSON.stringify({ jsonrpc: '2.0', id: message.id, ...fields }))
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+}
 
 test.run()

@@ -134,6 +134,32 @@ test('a server that cannot be reached for a while: calls wait, and the session g
   )
 })
 
+test('a server that comes back without the session: one new handshake within the backoff, and calls that waited go on', async (t) => {
+  const first = await listen(t, polite(useful))
+  const port = Number(new URL(first.url).port)
+  const { client, states } = watch(t, { transport: http(first.url), backoff: { base: 20, cap: 20 } })
+  await client.ready()
+  await end(first.server)
+  const call = client.callTool('echo')
+  await states.next(({ phase }) => phase === 'disconnected')
+  const fresh = forgetful()
+  fresh.forget()
+  const second = await listen(t, fresh.handle, port)
+  assert.is((await call).text, 'echo')
+  assert.is(client.state.phase, 'ready')
+  assert.equal(
+    second.seen.all
+      .filter(({ method }) => method === 'POST')
+      .map(({ message, headers }) => [message.method, headers['mcp-session-id']]),
+    [
+      ['ping', 'session-1'],
+      ['initialize', undefined],
+      ['notifications/initialized', 'session-2'],
+      ['tools/call', 'session-2'],
+    ],
+  )
+})
+
 test('a server that comes up late is found', async (t) => {
   const port = await freePort()
   const { client, phase } = watch(t, {
@@ -154,6 +180,23 @@ test('401 fails the client at once, with the cause', async (t) => {
     [error.code, (error.cause as { code: string }).code, error.retryable],
     ['CONNECT_FAILED', 'UNAUTHORIZED', false],
   )
+})
+
+test('401 in the middle of a session: trying again is of no use, also for what was in flight', async (t) => {
+  const { url, seen } = await listen(
+    t,
+    polite((one) => (one.message.params?.name === 'hang' ? undefined : status(one, 401))),
+  )
+  const { client, phase } = watch(t, { transport: http(url) })
+  const held = client.callTool('hang')
+  await seen.next(({ message }) => message.method === 'tools/call')
+  const told = await Promise.all([rejection(held), rejection(client.callTool('echo'))])
+  for (const error of told) {
+    assert.equal([error.code, error.retryable], ['CONNECTION_LOST', false])
+    assert.is((error.cause as { code: string }).code, 'UNAUTHORIZED')
+    assert.is((error.data as { sent: boolean }).sent, true)
+  }
+  await phase('failed')
 })
 
 test("a refused request is the caller's alone, with the status", async (t) => {

@@ -3,9 +3,12 @@ import * as assert from 'uvu/assert'
 import type { Client } from '../../client/client.js'
 import { clientSpec, findClient, startClient } from '../../client/client-supervisor.js'
 import { ClientError } from '../../client/errors.js'
+import { clientActorName, transportName } from '../../client/names.js'
 import { readClientOptions, type StartClientOptions } from '../../client/options.js'
 import { withClient } from '../../client/with-client.js'
+import { defineActor } from '../../runtime/behaviour.js'
 import { Registry } from '../../runtime/registry.js'
+import { startActor } from '../../runtime/root.js'
 import type { ClientTransport } from '../../transports/contract.js'
 import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
@@ -39,6 +42,13 @@ for (const [field, options] of [
   ['intensity', { intensity: -1 }],
   ['periodMs', { periodMs: 0 }],
   ['clock', { clock: {} }],
+  ['clock', { clock: { now: () => 0 } }],
+  ['clock', { clock: null }],
+  ['unowned', { unowned: 'x' }],
+  ['logger', { logger: 5 }],
+  ['logger', { logger: null }],
+  ['logger', { logger: { info() {} } }],
+  ['registry', { registry: 'x' }],
   ['retries', { retries: 3 }],
 ] as const) {
   test(`a wrong option is refused in the caller: ${field} of ${JSON.stringify(options)}`, () => {
@@ -63,8 +73,55 @@ test('a name that another client of the registry has is refused', async (t) => {
   const client = startClient({ transport, registry, logger: false })
   t.after(() => client.close())
   assert.is(thrownBy(() => startClient({ transport, registry, logger: false })).code, 'BAD_OPTION')
-  assert.is((await rejection(findClient(registry, 'nobody'))).code, 'NOPROC')
-  assert.is((await rejection(findClient({} as Registry, 'nobody'))).code, 'BAD_OPTION')
+})
+
+test('findClient rejects with a ClientError: for what it is given wrongly, for nobody, and for one that has ended', async (t) => {
+  const registry = new Registry()
+  const stranger = await startActor(defineActor({ name: 'stranger', init: () => ({}) }), undefined, {
+    registry,
+    name: clientActorName('stranger'),
+    logger: false,
+  })
+  t.after(() => stranger.stop())
+  const client = startClient({ name: 'past', transport, registry, logger: false })
+  await (await findClient(registry, 'past')).close()
+  await client.close()
+  for (const [code, find] of [
+    ['BAD_OPTION', () => findClient({} as Registry, 'nobody')],
+    ['BAD_OPTION', () => findClient(registry, '')],
+    ['BAD_OPTION', () => findClient(registry, 'nobody', null as never)],
+    ['NOT_FOUND', () => findClient(registry, 'nobody')],
+    ['NOT_FOUND', () => findClient(registry, 'stranger')],
+    ['GAVE_UP', () => findClient(registry, 'past')],
+  ] as const) {
+    const error = await rejection(find())
+    assert.instance(error, ClientError)
+    assert.is(error.code, code)
+    assert.is((error.data as { sent: boolean }).sent, false)
+    assert.is(error.retryable, false)
+  }
+})
+
+test('what keeps a tree from being started is told by calls, ready and closed', async (t) => {
+  const registry = new Registry()
+  const squatter = await startActor(defineActor({ name: 'squatter', init: () => ({}) }), undefined, {
+    registry,
+    name: transportName('client'),
+    logger: false,
+  })
+  t.after(() => squatter.stop())
+  const client = startClient({ transport, registry, logger: false })
+  t.after(() => client.close())
+  const early = await rejection(client.ping())
+  assert.equal(
+    [early.code, early.retryable, (early.data as { sent: boolean }).sent],
+    ['GAVE_UP', false, false],
+  )
+  for (const told of [() => client.closed, () => client.ready(), () => client.ping()]) {
+    const error = await rejection(told())
+    assert.equal([error.code, error.retryable], ['GAVE_UP', false])
+    assert.match(error.message, 'is the name of a living process already')
+  }
 })
 
 test('a name may be used again when its client is closed', async () => {
@@ -81,6 +138,18 @@ test('wrong arguments of calls reject with BAD_OPTION and name the field, and no
   await client.ready()
   const calls: [string, () => Promise<unknown>][] = [
     ['name', () => client.callTool('')],
+    ...[null, [], 7, 'text', () => {}].map((args): [string, () => Promise<unknown>] => [
+      'args',
+      () => client.callTool('echo', args as never),
+    ]),
+    ['options', () => client.callTool('echo', {}, null as never)],
+    ['timeuot', () => client.callTool('echo', {}, { timeuot: 5 } as never)],
+    ['timeuot', () => client.ping({ timeuot: 5 } as never)],
+    ['timeuot', () => client.request('custom/x', {}, { timeuot: 5 } as never)],
+    ['timeuot', () => client.tools({ timeuot: 5 } as never).next()],
+    ['options', () => client.tools(null as never).next()],
+    ['options', () => client.tools(5 as never).next()],
+    ['params', () => client.listTools(null as never)],
     ['timeout', () => client.ping({ timeout: 0 })],
     ['signal', () => client.ping({ signal: {} as AbortSignal })],
     ['onProgress', () => client.ping({ onProgress: 1 as never })],
@@ -101,6 +170,7 @@ test('wrong arguments of calls reject with BAD_OPTION and name the field, and no
   }
   assert.is(thrownBy(() => client.onState('fn' as never)).code, 'BAD_OPTION')
   assert.is(thrownBy(() => client.onNotification('a/b', 'fn' as never)).code, 'BAD_OPTION')
+  assert.is(thrownBy(() => client.onNotification(undefined as never, () => {})).code, 'BAD_OPTION')
   await client.ping()
   await said.next((line) => line === 'got ping')
   assert.equal(said.all, ['got initialize', 'got notifications/initialized', 'got ping'])

@@ -1,16 +1,11 @@
 import * as assert from 'uvu/assert'
 import { ClientError } from '../../client/errors.js'
-import { clientSpec, findClient } from '../../client/client-supervisor.js'
-import type { Client } from '../../client/client.js'
-import { isRequest } from '../../protocol/jsonrpc.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
-import { Registry } from '../../runtime/registry.js'
-import { startSupervisor } from '../../runtime/supervise.js'
-import type { ClientTransport, LinkEvents } from '../../transports/contract.js'
 import { TransportError } from '../../transports/errors.js'
 import { stdio } from '../../transports/stdio-client.js'
 import { suite } from '../support/suite.js'
-import { raw, rejection, watch } from './_raw.js'
+import { closeWith, flaky } from './_flaky.js'
+import { rejection, watch } from './_raw.js'
 
 const test = suite('client recovery')
 
@@ -124,6 +119,25 @@ test('waits between attempts double up to the cap, with full jitter, and start a
   await closeWith(client, clock)
 })
 
+test('a call that could not be sent in time says what stood in the way', async (t) => {
+  const clock = createFakeClock()
+  const { client } = watch(t, {
+    clock,
+    transport: flaky(Number.POSITIVE_INFINITY).transport,
+    backoff: { base: 10_000, cap: 10_000, random: () => 1 },
+  })
+  await clock.advance(0)
+  assert.is(client.state.phase, 'disconnected')
+  const call = rejection(client.ping({ timeout: 1_000 }))
+  await clock.advance(0)
+  await clock.advance(1_100)
+  const error = await call
+  assert.equal([error.code, error.data, error.retryable], ['TIMEOUT', { sent: false }, true])
+  assert.is(error.message, 'ping: not sent within 1000 ms (no luck)')
+  assert.is((error.cause as TransportError).code, 'CONNECTION_LOST')
+  await closeWith(client, clock)
+})
+
 test('a command that is not found fails ready and every waiting call at once, and the tree stays until it is closed', async (t) => {
   const { client, phase } = watch(t, {
     transport: stdio({ command: 'no-such-server', env: { PATH: '/nowhere' } }),
@@ -178,78 +192,6 @@ test('a server that does not answer initialize is given up after the handshake t
   )
 })
 
-test('a client that crashes too often is given up: calls fail at once, closed rejects, and nobody need look', async (t) => {
-  const { client, kill, said, phase } = watch(t, { intensity: 1 })
-  await client.ready()
-  kill('client')
-  await phase('disconnected')
-  await phase('ready')
-  const call = client.callTool('hang')
-  await said.next((line) => line === 'got tools/call hang')
-  kill('client')
-  assert.is((await rejection(call)).code, 'CONNECTION_LOST')
-  assert.is((await rejection(client.closed)).code, 'GAVE_UP')
-  const error = await rejection(client.ping())
-  assert.equal([error.code, error.retryable], ['GAVE_UP', false])
-  assert.is((error.data as { sent: boolean }).sent, false)
-  assert.is((await rejection(client.ready())).code, 'GAVE_UP')
-  assert.is(client.state.phase, 'failed')
-  const phases: string[] = []
-  for await (const state of client.states()) phases.push(state.phase)
-  assert.equal(phases, ['failed'])
-  await client.close()
-})
-
-test("a transport of one's own that throws is a failure to connect, and no crash", async (t) => {
-  const transport: ClientTransport = {
-    name: 'broken',
-    connect: () => {
-      throw new Error('no idea how')
-    },
-  }
-  const { client } = watch(t, { transport })
-  const error = await rejection(client.ready())
-  assert.is(error.code, 'CONNECT_FAILED')
-  assert.match(error.message, 'no idea how')
-  assert.equal(
-    client.inspect().tree?.children.map(({ restarts }) => restarts),
-    [0, 0],
-  )
-})
-
-test('a client lives in a tree of yours, is found by name, and ends with it', async (t) => {
-  const registry = new Registry()
-  const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
-  t.after(() => tree[Symbol.asyncDispose]())
-  const { extra } = await tree.startChild(clientSpec({ name: 'embedded', transport: raw() }))
-  const client = extra as Client
-  assert.is((await client.callTool('count')).text, '1')
-  const found = await findClient(registry, 'embedded')
-  assert.is((await found.callTool('count')).text, '2')
-  await tree.stop()
-  await client.closed
-  assert.is((await rejection(client.ping())).code, 'CLOSED')
-  assert.is((await rejection(found.ping())).code, 'CLOSED')
-})
-
-test('an embedded client that gave up is started again by its parent, behind the same handle', async (t) => {
-  const registry = new Registry()
-  const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
-  t.after(() => tree[Symbol.asyncDispose]())
-  const { extra } = await tree.startChild(clientSpec({ name: 'phoenix', transport: raw(), intensity: 0 }))
-  const client = extra as Client
-  const pid = (await client.callTool('pid')).text
-  registry.whereis('client phoenix')?.kill()
-  assert.is.not((await client.callTool('pid')).text, pid)
-  await client.close()
-  assert.is(client.state.phase, 'closed')
-  assert.equal(
-    (await tree.children()).map(({ status }) => status),
-    ['running'],
-  )
-  assert.is((await rejection(client.ping())).code, 'CLOSED')
-})
-
 test('a server that floods costs its connection, and the client comes back', async (t) => {
   const { client, phase } = watch(t)
   const error = await rejection(client.callTool('flood', { lines: 600_000 }))
@@ -259,40 +201,5 @@ test('a server that floods costs its connection, and the client comes back', asy
   await phase('ready')
   assert.is((await client.callTool('echo', { text: 'calm' })).text, 'calm')
 })
-
-/** A transport whose first attempts fail, or hang; then it answers whatever it is asked. */
-function flaky(failures: number, hanging = 0) {
-  let current: LinkEvents | undefined
-  let attempt = 0
-  const asked: string[] = []
-  const lost = { error: new TransportError('CONNECTION_LOST', 'no luck') }
-  const transport: ClientTransport = {
-    name: 'flaky',
-    connect(events) {
-      attempt += 1
-      if (attempt <= failures) events.closed(lost)
-      else if (attempt > failures + hanging) events.opened()
-      current = events
-      const serverInfo = { name: 'flaky', version: '1' }
-      const value = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo }
-      return {
-        send(_, message) {
-          if (!isRequest(message)) return
-          asked.push(message.method)
-          events.message(JSON.stringify({ jsonrpc: '2.0', id: message.id, result: value }))
-        },
-        close: () => events.closed({}),
-      }
-    },
-  }
-  return { transport, asked, drop: () => current?.closed(lost) }
-}
-
-/** Time has to move for some of the waits of an orderly end. */
-async function closeWith(client: Client, clock: { advance(ms: number): Promise<void> }): Promise<void> {
-  const closed = client.close()
-  await clock.advance(100)
-  await closed
-}
 
 test.run()

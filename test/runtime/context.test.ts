@@ -1,43 +1,15 @@
 import { EventEmitter } from 'node:events'
 import * as assert from 'uvu/assert'
 import { defineActor } from '../../runtime/behaviour.js'
-import type { ActorContext } from '../../runtime/context.js'
 import { crash, kill } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import type { Owned } from '../../runtime/owned.js'
-import { type ActorRef, processOf } from '../../runtime/ref.js'
+import { processOf } from '../../runtime/ref.js'
 import { suite } from '../support/suite.js'
 import { deferred, ended, hear, Notes, rejection, start, startHost, thrown, turn } from './_actors.js'
+import { zombie } from './_zombie.js'
 
 const test = suite('context')
-
-/** An actor with an asynchronous handler that runs `work` once it is resumed, whether the actor lives or not. */
-function zombie(work: (ctx: ActorContext) => unknown) {
-  const gate = deferred()
-  const outcome = deferred<unknown>()
-  const behaviour = defineActor({
-    name: 'zombie',
-    init: () => ({}),
-    cast: {
-      async go(_, __: undefined, ctx) {
-        await gate.promise
-        try {
-          outcome.resolve(await work(ctx))
-        } catch (error) {
-          outcome.reject(error)
-        }
-      },
-    },
-  })
-  const die = async (ref: ActorRef): Promise<unknown> => {
-    ;(ref as ActorRef as unknown as { cast(name: string): void }).cast('go')
-    await turn()
-    ref.kill()
-    gate.resolve()
-    return outcome.promise
-  }
-  return { behaviour, die }
-}
 
 test('JS-6 every method of the context of a dead incarnation is refused with ACTOR_DEAD, and that is counted', async (t) => {
   const host = await startHost(t)

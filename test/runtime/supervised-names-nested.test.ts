@@ -1,4 +1,6 @@
 import * as assert from 'uvu/assert'
+import { defineActor } from '../../runtime/behaviour.js'
+import { childSpec } from '../../runtime/child-spec.js'
 import { dynamicSupervisorAt, dynamicSupervisorSpec } from '../../runtime/dynamic-supervisor.js'
 import { Registry } from '../../runtime/registry.js'
 import type { Strategy } from '../../runtime/strategy.js'
@@ -9,6 +11,7 @@ import { gated, state } from './_names.js'
 
 const test = suite('names under nested supervision')
 const strategy = 'one_for_one'
+const echo = defineActor({ name: 'echo', init: () => ({}), call: { ping: () => 'pong' } })
 
 /** A supervisor below the root, with one named child whose starts can be made to fail. */
 async function nested(
@@ -120,6 +123,23 @@ test('names of dynamic children wait through restarts and end when terminated', 
   pool.kill()
   assert.is(state(registry, 'x'), 'starting')
   assert.is((await failure(registry.whenUp('x', Number.POSITIVE_INFINITY))).code, 'GAVE_UP')
+})
+
+test('a name lost again while the supervisors above still start is not given up', async (t) => {
+  for (const middle of ['one_for_all', 'one_for_one', 'rest_for_one'] as const) {
+    for (let microtasks = 0; microtasks < 14; microtasks++) {
+      const registry = new Registry()
+      const deep = childSpec(echo, undefined, { name: 'deep' })
+      const inner = supervisorSpec({ name: 'inner', strategy, intensity: 0, children: [deep] })
+      const mid = supervisorSpec({ name: 'mid', strategy: middle, intensity: 0, children: [inner] })
+      await startTree(t, { strategy, registry, intensity: 10, children: [mid] })
+      registry.whereis('deep')?.kill()
+      await registry.whenUp('deep')
+      for (let i = 0; i < microtasks; i++) await null
+      registry.whereis('deep')?.kill()
+      assert.is(await registry.named<typeof echo>('deep').call('ping'), 'pong')
+    }
+  }
 })
 
 test.run()

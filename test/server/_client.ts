@@ -50,6 +50,7 @@ export class RawClient {
   readonly #agent = new Agent({ keepAlive: true })
   #lastId = 0
   sessionId: string | undefined
+  revision = '2025-11-25'
 
   constructor(t: Pick<TestContext, 'after'>, url: string | undefined) {
     this.url = new URL(String(url))
@@ -85,15 +86,16 @@ export class RawClient {
       'content-type': 'application/json',
       ...(this.sessionId === undefined
         ? {}
-        : { 'mcp-session-id': this.sessionId, 'mcp-protocol-version': '2025-11-25' }),
+        : { 'mcp-session-id': this.sessionId, 'mcp-protocol-version': this.revision }),
     }
   }
 
   /** Opens a session as a good client does. */
-  async open(client = 'raw'): Promise<this> {
-    const answer = await this.post(initialize(client))
+  async open(client = 'raw', revision = '2025-11-25', capabilities: object = { roots: {} }): Promise<this> {
+    const answer = await this.post(initialize(client, revision, capabilities))
     if (answer.status !== 200) throw new Error(`initialize: ${answer.status} ${answer.body}`)
     this.sessionId = String(answer.headers['mcp-session-id'])
+    this.revision = String(answer.messages[0]?.result?.protocolVersion)
     await this.post({ jsonrpc: '2.0', method: 'notifications/initialized' })
     return this
   }
@@ -128,6 +130,17 @@ export class RawClient {
     return this.post({ jsonrpc: '2.0', method, ...(params && { params }) })
   }
 
+  /** Posts one message and hands out its event stream as it comes; answer and all. */
+  stream(message: object): Promise<Stream> {
+    return new Promise((resolve, reject) => {
+      const sent = request(this.url, { method: 'POST', headers: this.headers(), agent: false }, (response) =>
+        resolve(toStream(response)),
+      )
+      sent.on('error', reject)
+      sent.end(JSON.stringify(message))
+    })
+  }
+
   /** Opens a GET stream; resolves when the headers are there. */
   listen(headers: Record<string, string> = {}): Promise<Stream> {
     return new Promise((resolve, reject) => {
@@ -142,8 +155,12 @@ export class RawClient {
 }
 
 /** An `initialize` request. */
-export function initialize(client = 'raw', protocolVersion = '2025-11-25'): object {
-  const params = { protocolVersion, capabilities: { roots: {} }, clientInfo: { name: client, version: '1' } }
+export function initialize(
+  client = 'raw',
+  protocolVersion = '2025-11-25',
+  capabilities: object = { roots: {} },
+): object {
+  const params = { protocolVersion, capabilities, clientInfo: { name: client, version: '1' } }
   return { jsonrpc: '2.0', id: 'init', method: 'initialize', params }
 }
 
@@ -153,14 +170,14 @@ function readAnswer(response: IncomingMessage, body: string): Answer {
 }
 
 function readMessages(type: string, body: string): Wire[] {
-  if (type.startsWith('application/json')) return [JSON.parse(body)]
+  if (type.startsWith('application/json')) return [JSON.parse(body)].flat()
   if (!type.startsWith('text/event-stream')) return []
   return body.split('\n\n').flatMap(readEvent)
 }
 
 function readEvent(event: string): Wire[] {
   const data = event.split('\n').find((line) => line.startsWith('data: '))
-  return data === undefined ? [] : [JSON.parse(data.slice(6))]
+  return data === undefined || data === 'data: ' ? [] : [JSON.parse(data.slice(6))]
 }
 
 function toStream(response: IncomingMessage): Stream {

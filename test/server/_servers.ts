@@ -1,10 +1,11 @@
-import { defineServer } from '../../server/define-server.js'
+import { defineServer, type ServerDefinitionOptions } from '../../server/define-server.js'
 import { defineTool, type ToolDefinition } from '../../server/define-tool.js'
 import type { ServerOptions, TreeWideOptions } from '../../server/options.js'
 import type { Server } from '../../server/server.js'
 import { startServer } from '../../server/server-supervisor.js'
 import { type HttpServeOptions, serveHttp } from '../../transports/http-listener.js'
 import type { TestContext } from '../support/suite.js'
+import { RawClient } from './_client.js'
 
 /** Counts per session. */
 export const count = defineTool({
@@ -36,4 +37,16 @@ export async function startTestServer(
   const server = await startServer(definition, { transport: serveHttp(http), logger: false, ...options })
   t.after(() => server.stop())
   return server
+}
+
+/** Starts an HTTP server that offers what the test says, and opens a session of it. */
+export async function startParts(
+  t: Pick<TestContext, 'after'>,
+  parts: Partial<ServerDefinitionOptions>,
+  options: Partial<ServerOptions> = {},
+): Promise<{ server: Server; client: RawClient }> {
+  const definition = defineServer({ name: 'test', version: '1', ...parts })
+  const server = await startServer(definition, { transport: serveHttp(), logger: false, ...options })
+  t.after(() => server.stop())
+  return { server, client: await new RawClient(t, server.url).open() }
 }

@@ -1,5 +1,9 @@
 import * as assert from 'uvu/assert'
+import { dialect20241105 } from '../../protocol/dialects/2024-11-05.js'
+import { dialect20251125 } from '../../protocol/dialects/2025-11-25.js'
 import { Catalog } from '../../server/catalog.js'
+import { definePrompt } from '../../server/define-prompt.js'
+import { defineServer } from '../../server/define-server.js'
 import { defineTool } from '../../server/define-tool.js'
 import { RestoreLimit } from '../../server/restore-limit.js'
 import { nextPhase } from '../../server/session-machine.js'
@@ -83,32 +87,59 @@ test('a message goes to the newest reader that takes it, and the oldest of too m
     end: () => void heard.push(`${name} ended`),
   })
   const readers = new SessionReaders(0)
-  readers.tellCatalog(1)
+  const catalog = { version: 1, changedSince: () => ['tools' as const] }
+  readers.tellCatalog(catalog)
   readers.attach(reader('a', true))
   readers.attach(reader('b', true))
   readers.attach(reader('c', false))
-  readers.tellCatalog(1)
-  readers.tellCatalog(1)
+  readers.tellCatalog(catalog)
+  readers.tellCatalog(catalog)
   assert.equal(heard, ['b'])
   for (let n = readers.size; n < 17; n++) readers.attach(reader(`d${n}`, true))
   assert.equal([readers.size, heard], [16, ['b', 'a ended']])
 })
 
-test('a catalog writes a page out once, until a tool comes or goes', () => {
-  const tools = ['a', 'b', 'c'].map((name) => defineTool({ name, run: () => name }))
-  const catalog = new Catalog(tools, 2)
-  const first = catalog.page(undefined)
-  assert.is(catalog.page(undefined), first)
+test('a catalog writes a page out once for each revision, until a component comes or goes', () => {
+  const tools = ['a', 'b', 'c'].map((name) => defineTool({ name, title: name, run: () => name }))
+  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools }), 2)
+  const { version } = catalog
+  const page = () => catalog.tools.page(undefined, dialect20251125)
+  const first = page()
+  assert.is(page(), first)
   assert.equal(JSON.parse(first.text), first.result)
-  assert.throws(() => catalog.page('nonsense'), /cursor/)
-  assert.is(catalog.add(tools[0] as (typeof tools)[0]), false)
-  assert.is(catalog.page(undefined), first)
-  assert.equal([catalog.remove('a'), catalog.remove('a'), catalog.version], [true, false, 1])
   assert.equal(
-    catalog.page(undefined).result.tools.map(({ name }) => name),
+    catalog.tools.page(undefined, dialect20241105).result.tools.map((tool) => 'title' in tool),
+    [false, false],
+  )
+  assert.throws(() => catalog.tools.page('nonsense', dialect20251125), /cursor/)
+  assert.is(catalog.add(tools[0] as (typeof tools)[0]), false)
+  assert.is(page(), first)
+  assert.equal([catalog.remove('tool', 'a'), catalog.remove('tool', 'a')], [true, false])
+  assert.is(catalog.version, version + 1)
+  assert.equal(
+    page().result.tools.map(({ name }) => name),
     ['b', 'c'],
   )
-  assert.is(catalog.tool('a'), undefined)
+  assert.is(catalog.tools.get('a'), undefined)
+})
+
+test('a catalog says which lists have changed, and only of declared ones', () => {
+  const prompt = definePrompt({ name: 'p', get: () => 'x' })
+  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools: [], prompts: [] }), 10)
+  const { version } = catalog
+  assert.equal(
+    [catalog.declares({ kind: 'tool' }), catalog.declares({ kind: 'resourceTemplate' })],
+    [true, false],
+  )
+  assert.ok(catalog.add(prompt))
+  assert.equal(catalog.changedSince(version), ['prompts'])
+  assert.ok(catalog.add(defineTool({ name: 'a', run: () => 'a' })))
+  assert.equal(
+    [catalog.changedSince(version), catalog.changedSince(version + 1), catalog.changedSince(version + 2)],
+    [['tools', 'prompts'], ['tools'], []],
+  )
+  assert.equal(catalog.changedSince(version + 99), ['tools', 'prompts'])
+  assert.equal(catalog.changedSince(version - 99), ['tools', 'prompts'])
 })
 
 function record(id: string, version: number): SessionRecord {

@@ -50,10 +50,20 @@ const hold = defineTool({
   },
 })
 
+/** Breaks the server it runs in, one process of its tree at a time. */
+const breakIt = defineTool({
+  name: 'break',
+  input: { type: 'object', properties: { name: { type: 'string' } } },
+  run({ name }) {
+    setImmediate(() => server.registry.whereis(`program/${name}`)?.kill())
+    return 'broken'
+  },
+})
+
 const definition = defineServer({
   name: 'program',
   version: '1.0.0',
-  tools: [count, checked, stray, loaded, hold],
+  tools: [count, checked, stray, loaded, hold, breakIt],
 })
 const server = await startServer(definition, { transport: serveStdio(), logger: false })
 server.onExit(() => console.log('console is back'))

@@ -1,3 +1,4 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import * as assert from 'uvu/assert'
 import { buildNotification, buildRequest } from '../../protocol/jsonrpc.js'
 import type { TransportError } from '../../transports/errors.js'
@@ -41,6 +42,18 @@ test('a connection that is dropped before the response loses the request, not th
   assert.is(error.retryable, true)
   both.link.send(1, buildRequest(2, 'ping'))
   assert.is((await both.link.message()).id, 2)
+})
+
+test('a connection that is reset before it stands: the request was not sent', async (t) => {
+  const { server, link } = await connect(t, polite())
+  // Between the connect of the client and the accept of the server: the kernel answers with a reset.
+  const onSocket = (): void => process.nextTick(() => process.nextTick(() => server.server.close()))
+  subscribe('net.client.socket', onSocket)
+  t.after(() => unsubscribe('net.client.socket', onSocket))
+  link.send(1, buildRequest(1, 'tools/call'))
+  const error = await lost(link, 1)
+  assert.equal([error.code, error.retryable], ['CONNECT_FAILED', true])
+  assert.match(error.message, 'connect ECONNRESET')
 })
 
 test('404 with a session ends the connection, and is not fatal', async (t) => {

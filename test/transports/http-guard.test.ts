@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http'
 import * as assert from 'uvu/assert'
-import { createGuard, isLoopback } from '../../transports/http-guard.js'
+import { createGuard, guardedHeaders, isLoopback } from '../../transports/http-guard.js'
+import { HttpPeer } from '../../transports/http-peer.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('http guard')
@@ -74,6 +76,65 @@ test('beyond loopback the named hosts are let in, at the named port where there 
 test('a star lets every host in, but no foreign origin', () => {
   assert.is(open({ host: 'anything:1', origin: undefined }), undefined)
   assert.match(open({ host: 'anything:1', origin: 'http://evil.example' }) ?? '', 'Origin')
+})
+
+test('a star for origins lets every web site in, but no document without an origin', () => {
+  const guard = createGuard({ host: '127.0.0.1', allowedHosts: [], allowedOrigins: ['*'] })
+  assert.is(guard({ host: 'localhost', origin: 'http://evil.example' }), undefined)
+  assert.match(guard({ host: 'localhost', origin: 'null' }) ?? '', 'Origin')
+  const named = createGuard({ host: '127.0.0.1', allowedHosts: [], allowedOrigins: ['null'] })
+  assert.is(named({ host: 'localhost', origin: 'null' }), undefined)
+})
+
+test('a host that was let in once lets no other in', () => {
+  const guard = createGuard({ host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] })
+  for (const [host, passes] of [
+    ['localhost:1', true],
+    ['localhost:1', true],
+    ['evil.example', false],
+    ['localhost:1', true],
+    ['localhost.', false],
+    ['evil.example', false],
+  ] as const)
+    assert.is(guard({ host, origin: undefined }) === undefined, passes, host)
+})
+
+test('names are compared without regard to case', () => {
+  const guard = createGuard({ host: '0.0.0.0', allowedHosts: ['MCP.Example.com'], allowedOrigins: [] })
+  assert.is(guard({ host: 'mcp.example.COM:1', origin: undefined }), undefined)
+})
+
+test('of several Host or Origin headers none is believed', () => {
+  const see = (...rawHeaders: string[]) => {
+    const headers: Record<string, string> = {}
+    for (let i = rawHeaders.length - 2; i >= 0; i -= 2)
+      headers[String(rawHeaders[i]).toLowerCase()] = String(rawHeaders[i + 1])
+    return guardedHeaders({ rawHeaders, headers } as unknown as IncomingMessage, 0)
+  }
+  assert.equal(see('Host', 'a', 'X', 'b'), { host: 'a', origin: undefined })
+  assert.equal(see('Host', 'a', 'hOST', 'a').host, undefined)
+  assert.equal(see('Host', 'a', 'Origin', 'http://a', 'origin', 'http://b').host, undefined)
+  assert.equal(see('X', 'a').host, undefined)
+})
+
+test('behind proxies the host and the address are what the outermost trusted one says', () => {
+  const rawHeaders = ['Host', '10.0.0.1']
+  const request = (forwardedHost: string, forwardedFor = '9.9.9.9, 1.2.3.4') =>
+    ({
+      rawHeaders,
+      headers: { host: '10.0.0.1', 'x-forwarded-host': forwardedHost, 'x-forwarded-for': forwardedFor },
+      socket: { remoteAddress: '127.0.0.1' },
+    }) as unknown as IncomingMessage
+  assert.is(guardedHeaders(request('mcp.example.com'), 0).host, '10.0.0.1')
+  assert.is(guardedHeaders(request('mcp.example.com'), 1).host, 'mcp.example.com')
+  assert.is(guardedHeaders(request('evil.example, mcp.example.com'), 1).host, 'mcp.example.com')
+  assert.is(guardedHeaders(request('evil.example, mcp.example.com, x'), 2).host, 'mcp.example.com')
+  assert.is(guardedHeaders(request(''), 1).host, '')
+  assert.equal(
+    [0, 1, 2, 3].map((proxies) => new HttpPeer(request('x'), proxies).remoteAddress),
+    ['127.0.0.1', '1.2.3.4', '9.9.9.9', '9.9.9.9'],
+  )
+  assert.is(guardedHeaders({ rawHeaders, headers: { host: 'a' } } as unknown as IncomingMessage, 1).host, 'a')
 })
 
 test('loopback is what only this machine can reach', () => {

@@ -1,6 +1,5 @@
 import { connect } from 'node:net'
 import * as assert from 'uvu/assert'
-import { serveHttp } from '../../transports/http-listener.js'
 import { type Answer, initialize, RawClient } from '../server/_client.js'
 import { count, echo, startTestServer } from '../server/_servers.js'
 import { suite, type TestContext } from '../support/suite.js'
@@ -256,24 +255,6 @@ test('so many sessions are let in and no more: 503 with Retry-After', async (t) 
   assert.equal([refused.status, refused.headers['retry-after']], [503, '10'])
   await first?.send('DELETE', undefined, first.headers())
   await new RawClient(t, server.url).open()
-})
-
-test('options that cannot work are refused at once, and say what would', () => {
-  const refused = (options: object, pattern: RegExp) =>
-    assert.throws(
-      () => serveHttp(options),
-      (error: Error & { code: string }) => error.code === 'BAD_OPTION' && pattern.test(error.message),
-    )
-  refused(
-    { host: '0.0.0.0' },
-    /"0\.0\.0\.0" can be reached from other machines: set allowedHosts to the names that clients use/,
-  )
-  refused({ port: 70_000 }, /port: expected a port from 0 to 65535, got 70000/)
-  refused({ path: 'mcp' }, /path: expected a path such as \/mcp, got "mcp"/)
-  refused({ prot: 1 }, /prot: expected an option among port, host, path/)
-  refused({ allowedHosts: 'x' }, /allowedHosts: expected an array of hosts, got "x"/)
-  refused({ maxBodyBytes: 0 }, /maxBodyBytes: expected a number above 0, got 0/)
-  assert.ok(Object.isFrozen(serveHttp({ host: '0.0.0.0', allowedHosts: ['mcp.example.com'] })))
 })
 
 /** Sends bytes as they are and reads until the server closes. */

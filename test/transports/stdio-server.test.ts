@@ -38,6 +38,19 @@ test('before initialize only ping is answered with a result', async (t) => {
   assert.equal([(await pipes.next()).error?.code, (await pipes.next()).id], [-32600, 'init'])
 })
 
+test('2025-03-26 takes a batch in one line, initialize excepted; each answer has a line of its own', async (t) => {
+  const pipes = await startPipes(t, [count])
+  pipes.write(initialize('raw', '2025-03-26'), initialized)
+  await pipes.next()
+  const ping = { jsonrpc: '2.0', id: 'p', method: 'ping' }
+  pipes.write([ping, initialized, call(1, 'count'), { jsonrpc: '2.0', id: 2, method: 7 }])
+  const answers = [await pipes.next(), await pipes.next(), await pipes.next()]
+  assert.equal(answers.map(({ id, error }) => error?.code ?? id).sort(), [-32600, 1, 'p'])
+  pipes.write([ping, initialize('raw', '2025-03-26')])
+  const { id, error } = await pipes.next()
+  assert.equal([id, error?.code], [undefined, -32600])
+})
+
 test('what is no message is answered as far as it may be, and the next line is served', async (t) => {
   const pipes = await startPipes(t, [count], true)
   const bad: [string | Buffer, number | undefined, number | string | undefined][] = [

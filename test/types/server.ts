@@ -1,7 +1,9 @@
 import { defineServer } from '../../server/define-server.js'
 import { defineTool } from '../../server/define-tool.js'
+import { createFileStore } from '../../server/file-store.js'
 import { json, text } from '../../server/results.js'
 import type { ArgumentsOf, FromJsonSchema } from '../../server/schema-arguments.js'
+import { sealedIds } from '../../server/sealed-ids.js'
 import { serverSpec, startServer } from '../../server/server-supervisor.js'
 import { serveHttp } from '../../transports/http-listener.js'
 import { serveStdio } from '../../transports/stdio-server.js'
@@ -98,3 +100,31 @@ void startServer(definition, {})
 serverSpec(definition, { transport: serveHttp(), maxSession: 1 })
 // @ts-expect-error ports are numbers
 serveHttp({ port: '3000' })
+
+// Hooks see their session; a session that has ended keeps nothing any more.
+defineServer({
+  name: 's',
+  version: '1',
+  session: {
+    async init(ctx, { restored }) {
+      holds<Same<typeof restored, boolean>>()
+      const total = await ctx.update('total', (n: number = 0) => n + 1)
+      holds<Same<typeof total, number>>()
+      // @ts-expect-error there is no request yet
+      ctx.requestId
+    },
+    terminate(ended, reason) {
+      holds<Same<typeof ended.session.id, string>>()
+      if (reason.type === 'crash') reason.error
+      // @ts-expect-error its state is gone
+      ended.get('total')
+    },
+  },
+})
+serverSpec(definition, { transport: serveHttp(), start: () => process.env.SERVE === 'yes' })
+serverSpec(definition, { transport: serveHttp(), sessionIds: sealedIds({ keys: ['x'.repeat(32)] }) })
+serverSpec(definition, { transport: serveHttp(), store: createFileStore({ folder: '.' }) })
+// @ts-expect-error keys are needed
+sealedIds({})
+// @ts-expect-error a predicate answers at once
+serverSpec(definition, { transport: serveHttp(), start: async () => true })

@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net'
 import type { Answer } from './messages.js'
 
-/** One answer of the server; `head` is its status line and headers in lower case. */
+/** One answer of the server; `head` is its status line and headers, as they came. */
 export interface HttpAnswer {
   readonly status: number
   readonly head: string
@@ -91,12 +91,10 @@ export function post(head: string, body: string): string {
   return `${head}${body.length}\r\n\r\n${body}`
 }
 
-/** The value of a header of an answer. */
+/** The value of a header of an answer, whose name is given in lower case. */
 export function headerOf({ head }: HttpAnswer, name: string): string | undefined {
-  const start = head.indexOf(`\r\n${name}:`)
-  if (start < 0) return undefined
-  const end = head.indexOf('\r\n', start + 2)
-  return head.slice(start + name.length + 3, end < 0 ? undefined : end).trim()
+  const lines = head.split('\r\n').map((line) => /^([^:]+): *(.*)$/.exec(line))
+  return lines.find((line) => line?.[1]?.toLowerCase() === name)?.[2]
 }
 
 /** The JSON-RPC answer in a body of JSON, or in the one event with data of an event stream. */
@@ -116,17 +114,16 @@ export function messageOf({ head, body }: HttpAnswer): Answer {
 function readAnswer(bytes: Buffer): (HttpAnswer & { readonly end: number }) | undefined {
   const headLength = bytes.indexOf(headEnd)
   if (headLength < 0) return undefined
-  const original = bytes.latin1Slice(0, headLength)
-  const head = original.toLowerCase()
+  const head = bytes.toString('latin1', 0, headLength)
   const status = Number(head.slice(9, 12))
   const start = headLength + headEnd.length
-  if (head.includes('transfer-encoding: chunked')) {
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+  if (length === undefined && /\r\ntransfer-encoding: *chunked/i.test(head)) {
     const chunked = readChunks(bytes, start)
-    return chunked && { status, head: original, ...chunked }
+    return chunked && { status, head, ...chunked }
   }
-  const length = /\r\ncontent-length: *(\d+)/.exec(head)?.[1]
   const end = start + Number(length ?? 0)
-  return bytes.length < end ? undefined : { status, head: original, body: bytes.subarray(start, end), end }
+  return bytes.length < end ? undefined : { status, head, body: bytes.subarray(start, end), end }
 }
 
 function readChunks(bytes: Buffer, start: number): { body: Buffer; end: number } | undefined {
@@ -134,7 +131,7 @@ function readChunks(bytes: Buffer, start: number): { body: Buffer; end: number }
   for (let at = start; ; ) {
     const line = bytes.indexOf(lineEnd, at)
     if (line < 0) return undefined
-    const size = Number.parseInt(bytes.latin1Slice(at, line), 16)
+    const size = Number.parseInt(bytes.toString('latin1', at, line), 16)
     const end = line + 2 + size + 2
     if (bytes.length < end) return undefined
     if (size === 0) return { body: parts.length === 1 && parts[0] ? parts[0] : Buffer.concat(parts), end }

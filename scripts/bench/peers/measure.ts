@@ -14,44 +14,14 @@ export interface Contender {
   stdio(): Promise<void>
 }
 
-/** How long requests are made: `ms`, then on until there are `least`, but no longer than `most` ms. */
-export interface Stretch {
-  readonly ms: number
-  readonly least: number
-  readonly most: number
+/** Who takes part in one measurement; `module` is the URL of the contender's module. */
+export interface Entrant {
+  readonly name: ContenderName
+  readonly module: string
 }
 
-const warmUp: Stretch = { ms: 1_500, least: 4_000, most: 5_000 }
-const measured: Stretch = { ms: 1_200, least: 500, most: 5_000 }
-
-/** Microseconds of CPU that a request costs the server, when every lane makes one after the other. */
-export async function cpuPerRequest(
-  lanes: readonly (() => Promise<void>)[],
-  cpuMicros: () => Promise<number>,
-): Promise<number> {
-  await drive(lanes, warmUp)
-  const before = await cpuMicros()
-  const count = await drive(lanes, measured)
-  return ((await cpuMicros()) - before) / count
-}
-
-async function drive(
-  lanes: readonly (() => Promise<void>)[],
-  { ms, least, most }: Stretch,
-): Promise<number> {
-  const start = performance.now()
-  let count = 0
-  const follow = async (request: () => Promise<void>): Promise<void> => {
-    for (;;) {
-      const passed = performance.now() - start
-      if (passed >= most || (passed >= ms && count >= least)) return
-      await request()
-      count += 1
-    }
-  }
-  await Promise.all(lanes.map(follow))
-  return count
-}
+/** The figure of each who took part; one who failed has none, and the reason is on standard error. */
+export type Figures = Partial<Record<ContenderName, number>>
 
 /** The middle value; between the two middle ones of an even number. */
 export function median(values: readonly number[]): number {

@@ -1,0 +1,20 @@
+import { RuntimeError, show } from './errors.js'
+
+/** Throws BAD_OPTION, naming the field, unless `options` is an object with no fields but the known ones. */
+export function checkFields(options: unknown, known: readonly string[]): void {
+  if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
+  for (const field of Object.keys(options))
+    if (!known.includes(field)) throw badOption(field, `an option among ${known.join(', ')}`, field)
+}
+
+/** Throws BAD_OPTION unless `fn` is a function. */
+export function checkFunction(fn: unknown, field: string): void {
+  if (typeof fn !== 'function') throw badOption(field, 'a function', fn)
+}
+
+/** The error for an option that is not what it should be. */
+export function badOption(field: string, expected: string, got: unknown): RuntimeError {
+  return new RuntimeError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, {
+    data: { field },
+  })
+}

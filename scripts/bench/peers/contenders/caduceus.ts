@@ -1,0 +1,22 @@
+import { defineServer, defineTool, serveHttp, serveStdio, startServer } from '../../../../index.js'
+import type { Contender } from '../measure.js'
+
+const echo = defineTool({
+  name: 'echo',
+  description: 'Says the text again',
+  input: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+  run: ({ text }) => text,
+})
+const definition = defineServer({ name: 'echo', version: '1.0.0', tools: [echo] })
+
+/** This library, with what is the default. */
+export const contender: Contender = {
+  async http() {
+    const { port } = await startServer(definition, { transport: serveHttp() })
+    if (port === undefined) throw new Error('the server has no port')
+    return port
+  },
+  async stdio() {
+    await startServer(definition, { transport: serveStdio() })
+  },
+}

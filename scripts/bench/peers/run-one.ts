@@ -1,0 +1,24 @@
+import { cold } from './cold.js'
+import { cpuPerRequest } from './load.js'
+import { type Entrant, type Figures, type Scenario, within } from './measure.js'
+import { openSessions } from './sessions.js'
+import { openStdio } from './stdio.js'
+
+type Measure = (entrants: readonly Entrant[], profiles: string | undefined) => Promise<Figures>
+
+const [scenario = '', entrants = '[]', profiles] = process.argv.slice(2)
+/** Milliseconds for one round of one scenario; whoever started this process waits a little longer. */
+const patience = 90_000
+const measures: Readonly<Record<Scenario, Measure>> = {
+  session_c16: (all, folder) => cpuPerRequest(all, (module) => openSessions(module, folder)),
+  stdio_c64: (all, folder) => cpuPerRequest(all, (module) => openStdio(module, folder)),
+  cold,
+}
+void run()
+
+/** One round of one scenario; prints the figures. The load is made here, every server is a child, which ends with this process. */
+async function run(): Promise<void> {
+  const measure = measures[scenario as Scenario]
+  const figures = await within(measure(JSON.parse(entrants) as Entrant[], profiles), patience, scenario)
+  process.stdout.write(`${JSON.stringify(figures)}\n`, () => process.exit(0))
+}

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import { ProtocolError } from '../protocol/errors.js'
+import type { Params, Result } from '../protocol/methods.js'
+import { type Schema, toSchema } from '../protocol/schema.js'
+import type { ElicitFormParams, ElicitResult, ElicitUrlParams } from '../protocol/types/elicitation.js'
+import type { CreateMessageParams } from '../protocol/types/sampling.js'
+import { show } from '../runtime/errors.js'
+import { AskError, ServerError } from './errors.js'
+
+/** What a user is asked: by a form, or by a page to visit (`mode: 'url'`), whose id is made up when it is left out. */
+export type Elicitation =
+  | Pick<ElicitFormParams, 'message' | 'requestedSchema'>
+  | (Pick<ElicitUrlParams, 'mode' | 'message' | 'url'> & { readonly elicitationId?: string })
+
+/** What a model is asked. */
+export type Sampling = Omit<CreateMessageParams, '_meta' | 'task'>
+
+/** How a question is asked. */
+export interface AskOptions {
+  /** Milliseconds to wait for the answer. Default: the server's `askTimeout`. */
+  readonly timeout?: number
+}
+
+/** What a server may ask the client of a session. */
+export type AskMethod = 'elicitation/create' | 'sampling/createMessage' | 'roots/list' | 'ping'
+
+/** Asks the client; rejects with AskError. */
+export type Ask = <M extends AskMethod>(
+  method: M,
+  params: Params<M>,
+  options: AskOptions,
+) => Promise<Result<M>>
+
+/** The questions of one request: one that was answered is not asked again under the same key. */
+export class Questions {
+  readonly #ask: Ask
+  readonly #asked = new Map<string, Promise<unknown>>()
+
+  constructor(ask: Ask) {
+    this.#ask = ask
+  }
+
+  elicit(key: string, question: Elicitation, options: AskOptions): Promise<ElicitResult> {
+    return this.#once(key, async () => {
+      const params = toElicitation(question)
+      const form = formOf(params)
+      return checkAnswer(form, await this.#ask('elicitation/create', params, options))
+    })
+  }
+
+  sample(key: string, question: Sampling, options: AskOptions): Promise<Result<'sampling/createMessage'>> {
+    return this.#once(key, () => this.#ask('sampling/createMessage', { ...question }, options))
+  }
+
+  roots(key: string, options: AskOptions): Promise<Result<'roots/list'>> {
+    return this.#once(key, () => this.#ask('roots/list', {}, options))
+  }
+
+  #once<Answer>(key: string, ask: () => Promise<Answer>): Promise<Answer> {
+    if (typeof key !== 'string' || key === '')
+      return Promise.reject(
+        new ServerError('BAD_OPTION', `key: expected a non-empty string, got ${show(key)}`),
+      )
+    const known = this.#asked.get(key)
+    if (known !== undefined) return known as Promise<Answer>
+    const asking = ask()
+    this.#asked.set(key, asking)
+    asking.catch(() => this.#asked.delete(key)) // a question without an answer may be asked again
+    return asking
+  }
+}
+
+function toElicitation(question: Elicitation): Params<'elicitation/create'> {
+  if (!('mode' in question)) return { ...question }
+  return { ...question, elicitationId: question.elicitationId ?? randomUUID() }
+}
+
+/** What a form has to be filled in with; undefined for a page. Throws BAD_OPTION for what is no form. */
+function formOf(params: Params<'elicitation/create'>): Schema | undefined {
+  if (params.mode === 'url') return undefined
+  try {
+    return toSchema({ ...params.requestedSchema })
+  } catch (cause) {
+    if (!(cause instanceof ProtocolError)) throw cause
+    throw new ServerError('BAD_OPTION', `elicitation/create: requestedSchema: ${cause.message}`, { cause })
+  }
+}
+
+/** What was filled in has to fit what was asked for: a client is not to be trusted with that. */
+async function checkAnswer(form: Schema | undefined, result: ElicitResult): Promise<ElicitResult> {
+  if (form === undefined || result.action !== 'accept') return result
+  const parsed = await form.parse(result.content ?? {})
+  if (!('issues' in parsed)) return result
+  const issues = parsed.issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
+  throw new AskError('BAD_ANSWER', `elicitation/create: the client's answer does not fit the form: ${issues}`)
+}

@@ -1,0 +1,46 @@
+import { isObject } from '../protocol/json.js'
+import { show } from '../runtime/errors.js'
+import { ServerError } from './errors.js'
+
+/** What is wrong with a definition, by the component's name and the field: BAD_DEFINITION. */
+export function badDefinition(about: string, field: string, expected: string, got: unknown): ServerError {
+  return new ServerError('BAD_DEFINITION', `${about}: ${field}: expected ${expected}, got ${show(got)}`, {
+    data: { field },
+  })
+}
+
+/** Throws BAD_DEFINITION unless the options are an object. */
+export function checkOptions(kind: string, options: unknown): asserts options is Record<string, unknown> {
+  if (!isObject(options)) throw badDefinition(kind, 'options', 'an object', options)
+}
+
+/** Throws BAD_DEFINITION for a field that nobody knows. */
+export function checkFields(about: string, options: object, fields: ReadonlySet<string>): void {
+  for (const field of Object.keys(options))
+    if (!fields.has(field))
+      throw badDefinition(about, field, `a field among ${[...fields].join(', ')}`, field)
+}
+
+/** Throws BAD_DEFINITION for a text that is there and is none. */
+export function checkTexts(about: string, texts: Readonly<Record<string, unknown>>): void {
+  for (const [field, value] of Object.entries(texts))
+    if (value !== undefined && typeof value !== 'string') throw badDefinition(about, field, 'a string', value)
+}
+
+/** Throws BAD_DEFINITION for a timeout that is there and is none. */
+export function checkTimeout(about: string, timeout: unknown): void {
+  if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0))
+    throw badDefinition(about, 'timeout', 'milliseconds above 0', timeout)
+}
+
+/** Throws BAD_DEFINITION for what is no function. */
+export function checkFunction(about: string, field: string, value: unknown): void {
+  if (typeof value !== 'function') throw badDefinition(about, field, 'a function', value)
+}
+
+/** The fields that are there, as a list shows them. */
+export function given<Fields extends object>(
+  fields: Fields,
+): { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
+}

@@ -1,0 +1,79 @@
+import { limitCompletion } from '../../protocol/completion.js'
+import { errorCodes, McpError } from '../../protocol/errors.js'
+import { isObject } from '../../protocol/json.js'
+import type { Params, Result } from '../../protocol/methods.js'
+import { readResult } from '../../protocol/params.js'
+import { show } from '../../runtime/errors.js'
+import type { Catalog, Found } from '../catalog.js'
+import type { Completers } from '../completer.js'
+import type { ResourceTemplateDefinition } from '../define-resource.js'
+import { ServerError } from '../errors.js'
+import { type Immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
+
+/** Milliseconds that suggestions are worth waiting for. */
+const timeout = 10_000
+
+const nothing: Immediate = Object.freeze({
+  result: Object.freeze({ completion: Object.freeze({ values: Object.freeze([]) }) }),
+  text: '{"completion":{"values":[]}}',
+})
+
+interface Target {
+  readonly names: readonly string[]
+  readonly completers: Completers
+}
+
+/**
+ * Plans `completion/complete`; where nobody suggests anything, the answer is an empty list. Throws McpError -32602 for a prompt, a
+ * resource or an argument that does not exist (specification: completion).
+ */
+export function complete(
+  { ref, argument, context }: Params<'completion/complete'>,
+  { catalog }: RouteScope,
+): Immediate | Work {
+  const target = find(ref, catalog)
+  const { name, value } = argument
+  if (!target.names.includes(name))
+    throw new McpError(errorCodes.invalidParams, `Unknown argument: ${show(name)}`)
+  const completer = Object.hasOwn(target.completers, name) ? target.completers[name] : undefined
+  if (completer === undefined) return nothing
+  return {
+    name: `completion/complete ${name}`,
+    timeout,
+    run: async (ctx) => toResult(await completer(value, context?.arguments ?? {}, ctx)),
+    timedOut: (ms) => noAnswerIn(ms, 'completing the argument'),
+  }
+}
+
+function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Target {
+  const { prompts, templates } = catalog
+  if (ref.type === 'ref/prompt') {
+    const prompt = prompts.get(ref.name)
+    if (prompt === undefined) throw unknown('prompt', ref.name)
+    return { names: prompt.arguments.map(({ name }) => name), completers: prompt.completers }
+  }
+  // the uri is that of the template, or of one of its resources
+  const template = templates.get(ref.uri) ?? familyOf(catalog.find(ref.uri))
+  if (template === undefined) throw unknown('resource template', ref.uri)
+  return { names: template.matcher.variables, completers: template.completers }
+}
+
+function familyOf(found: Found | undefined): ResourceTemplateDefinition | undefined {
+  return found !== undefined && 'template' in found ? found.template : undefined
+}
+
+function toResult(returned: unknown): Result<'completion/complete'> {
+  const completion = Array.isArray(returned) ? { values: returned } : returned
+  try {
+    if (!isObject(completion)) throw new TypeError(`got ${show(returned)}`)
+    const result = readResult('completion/complete', { completion })
+    return { ...result, completion: limitCompletion(result.completion) }
+  } catch (cause) {
+    const problem = `a completer returned no suggestions: expected an array of strings, or an object with values; ${(cause as Error).message}`
+    throw new ServerError('BAD_RESULT', problem, { cause })
+  }
+}
+
+function unknown(kind: string, name: string): McpError {
+  return new McpError(errorCodes.invalidParams, `Unknown ${kind}: ${show(name)}`)
+}

@@ -1,0 +1,137 @@
+import { type Deferred, defineActor, type Down } from '../runtime/behaviour.js'
+import type { ActorContext } from '../runtime/context.js'
+import { describe } from '../runtime/inspect.js'
+import type { ProcessRef, RefOf } from '../runtime/ref.js'
+import type { TaskContext } from '../runtime/task.js'
+import { startTaskSupervisor, type TaskSupervisor } from '../runtime/task-supervisor.js'
+import { type RequestScope, type SessionFacts, ToolContext } from './context.js'
+import { AskError } from './errors.js'
+import type { sessionActor } from './session-actor.js'
+import type { SessionHooks } from './session-hooks.js'
+
+type SessionRef = RefOf<typeof sessionActor>
+
+/** A session that begins, or was brought back. */
+export interface Beginning {
+  readonly session: SessionRef
+  readonly facts: SessionFacts
+  readonly restored: boolean
+}
+
+interface Hooks {
+  readonly hooks: SessionHooks
+  readonly tasks: TaskSupervisor
+  /** Sessions whose `init` was well. */
+  readonly begun: Map<ProcessRef, SessionFacts>
+  /** What is still being cleaned up, by the id of its session. */
+  readonly ending: Map<string, Promise<void>>
+  [describe](): string
+}
+
+const usual = 5_000
+/** Milliseconds for a session that may be wanted back at once. */
+const hurried = 1_000
+
+/**
+ * Runs an author's hooks in tasks, above the group and watching its sessions: so a session is cleaned up on every road to its end,
+ * its supervisor's included. A session that is brought back waits until it was cleaned up.
+ */
+export const hooksActor = defineActor({
+  name: 'hooks',
+  trapExit: true,
+  stray: 'report',
+  async init(hooks: SessionHooks, ctx: ActorContext): Promise<Hooks> {
+    const begun = new Map<ProcessRef, SessionFacts>()
+    const tasks = await startTaskSupervisor(ctx, { name: 'hooks' })
+    const ending = new Map<string, Promise<void>>()
+    return { hooks, tasks, begun, ending, [describe]: () => `${begun.size} sessions, ${ending.size} ending` }
+  },
+  call: {
+    /** Answers once `init` is done; rejects with what it threw. */
+    begin(state, beginning: Beginning, ctx): Deferred<undefined> {
+      const reply = ctx.defer<undefined>()
+      const watch = (): void => {
+        state.begun.set(beginning.session, beginning.facts)
+        ctx.monitor(beginning.session)
+        reply.resolve(undefined)
+      }
+      const before = state.ending.get(beginning.facts.id) ?? Promise.resolve()
+      before.then(() => runInit(state, beginning)).then(watch, (error: unknown) => reply.reject(error))
+      return reply
+    },
+  },
+  info: {
+    down: (state, down) => runTerminate(state, down),
+  },
+  /** All sessions have ended by now, and their hooks have their own time. */
+  async terminate({ ending }) {
+    await Promise.all(ending.values())
+  },
+})
+
+async function runInit({ hooks, tasks }: Hooks, { session, facts, restored }: Beginning): Promise<void> {
+  const { init, timeout = usual } = hooks
+  if (init === undefined) return
+  const run = async (task: TaskContext): Promise<void> => {
+    await init.call(hooks, new ToolContext(new InitScope(facts, session, task)), { restored })
+  }
+  await tasks.start(run, { name: 'session init', link: session, timeout }).result
+}
+
+function runTerminate({ hooks, tasks, begun, ending }: Hooks, { process, reason }: Down): void {
+  const session = begun.get(process)
+  begun.delete(process)
+  const { terminate, timeout = usual } = hooks
+  if (session === undefined || terminate === undefined) return
+  const limit = reason.type === 'normal' ? timeout : Math.min(timeout, hurried)
+  const run = async ({ signal }: TaskContext): Promise<void> => {
+    await terminate.call(hooks, { session, signal }, reason)
+  }
+  const over: Promise<void> = tasks
+    .start(run, { name: 'session terminate', timeout: limit })
+    .result.catch(() => {}) // reported as the crash of its task
+    .then(() => {
+      if (ending.get(session.id) === over) ending.delete(session.id)
+    })
+  ending.set(session.id, over)
+}
+
+/** A context without a request: there is nobody yet to tell or to ask. */
+class InitScope implements RequestScope {
+  readonly session: SessionFacts
+  readonly requestId = 'initialize'
+  readonly progressToken = undefined
+  readonly peer = Object.freeze({ transport: 'none', headers: {}, remoteAddress: undefined })
+  readonly #self: SessionRef
+  readonly #task: TaskContext
+
+  constructor(session: SessionFacts, self: SessionRef, task: TaskContext) {
+    this.session = session
+    this.#self = self
+    this.#task = task
+  }
+
+  get signal(): AbortSignal {
+    return this.#task.signal
+  }
+
+  tell(): boolean {
+    return false
+  }
+
+  wantsLog(): boolean {
+    return false
+  }
+
+  ask(): Promise<never> {
+    return Promise.reject(new AskError('NOT_INITIALIZED', 'nobody can be asked while a session begins'))
+  }
+
+  read(key: string) {
+    return this.#self.call('read', key)
+  }
+
+  swap(key: string, version: number, value: unknown) {
+    return this.#self.call('swap', { key, version, value })
+  }
+}

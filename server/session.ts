@@ -1,0 +1,98 @@
+import type { Dialect } from '../protocol/dialect.js'
+import type { RequestId } from '../protocol/jsonrpc.js'
+import type { ActorContext } from '../runtime/context.js'
+import { RuntimeError } from '../runtime/errors.js'
+import { describe } from '../runtime/inspect.js'
+import type { ProcessRef, RefOf } from '../runtime/ref.js'
+import { TaskSupervisor } from '../runtime/task-supervisor.js'
+import type { Holdings } from './holdings-actor.js'
+import type { sessionActor } from './session-actor.js'
+import { noteNotification, noteSession, originOf } from './session-events.js'
+import type { SessionPhase } from './session-machine.js'
+import { SessionQuestions } from './session-questions.js'
+import { SessionReaders } from './session-readers.js'
+import type { SessionLink, SessionRequest } from './session-request.js'
+import { SessionState } from './session-state.js'
+import type { SessionRecord } from './session-store.js'
+import { SessionWishes } from './session-wishes.js'
+
+/** What a session is started with: anew, or from what was kept of it. */
+export interface SessionInput {
+  readonly record: SessionRecord
+  readonly restored: boolean
+  readonly dialect: Dialect
+  readonly holdings: Holdings
+  /** Milliseconds after which it ends in any case. */
+  readonly lifetime: number
+}
+
+/** What a session actor owns. */
+export interface Session extends SessionInput, SessionLink {
+  readonly state: SessionState
+  readonly tasks: TaskSupervisor
+  readonly requests: Map<RequestId, SessionRequest>
+  readonly byTask: Map<ProcessRef, SessionRequest>
+  readonly readers: SessionReaders
+  readonly questions: SessionQuestions
+  /** When its lifetime is over. */
+  readonly endsAt: number
+  phase: SessionPhase
+  version: number
+  lastActive: number
+  lastSaved: number
+  now(): number
+  [describe](): string
+}
+
+/** Makes a session from its record. Throws RuntimeError NOPROC when its group is not complete. */
+export function openSession(input: SessionInput, ctx: ActorContext): Session {
+  const { record, restored, holdings, dialect } = input
+  const { id, client, revision, capabilities } = record
+  const { clock } = ctx
+  const self = ctx.self as RefOf<typeof sessionActor>
+  const tasks = ctx.registry.whereis(holdings.settings.names.tasks)
+  if (tasks === undefined)
+    throw new RuntimeError('NOPROC', 'a session needs the task supervisor of its group', { retryable: true })
+  const origin = originOf(self, holdings)
+  const noteSent = (method: string) => noteNotification(origin, 'sent', method)
+  const session: Session = {
+    ...input,
+    facts: Object.freeze({ id, client, revision, capabilities }),
+    self,
+    store: holdings.store,
+    dialect,
+    origin,
+    wishes: new SessionWishes(record),
+    canLog: () => holdings.catalog.capabilities.logging !== undefined,
+    askTimeout: holdings.settings.askTimeout,
+    state: new SessionState(record.state),
+    tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
+    requests: new Map(),
+    byTask: new Map(),
+    readers: new SessionReaders(record.catalog, noteSent),
+    questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),
+    endsAt: clock.now() + input.lifetime,
+    phase: restored ? 'ready' : 'initializing',
+    version: record.version,
+    lastActive: clock.now(),
+    lastSaved: clock.now(),
+    now: clock.now,
+    [describe]: () => `${session.phase}, ${session.requests.size} in flight`,
+  }
+  noteSession(session, restored ? 'restored' : 'opened')
+  return session
+}
+
+/** What is kept of a session from now on. */
+export function recordSession(session: Session): SessionRecord {
+  const { facts, state, readers, wishes } = session
+  session.version += 1
+  session.lastSaved = session.now()
+  return Object.freeze({
+    ...facts,
+    version: session.version,
+    catalog: readers.told,
+    state: Object.freeze(state.toRecord()),
+    ...wishes.toRecord(),
+  })
+}

@@ -1,0 +1,29 @@
+// The server that the official suite is run against, written against the public API alone.
+//   npm run conformance:server -- --port P
+import { parseArgs } from 'node:util'
+import { defineServer, serveHttp, startServer } from 'caduceus'
+import { askingTools } from './asking-tools.js'
+import { prompts } from './prompts.js'
+import { resources, resourceTemplates } from './resources.js'
+import { tools } from './tools.js'
+
+const { port } = parseArgs({ options: { port: { type: 'string', default: '0' } } }).values
+
+const everything = defineServer({
+  name: 'caduceus-conformance',
+  version: '1.0.0',
+  tools: [...tools, ...askingTools],
+  resources,
+  resourceTemplates,
+  prompts,
+  logging: true,
+})
+
+const server = await startServer(everything, { transport: serveHttp({ port: Number(port) }) })
+console.log(server.url)
+process.once('SIGTERM', stop).once('SIGINT', stop)
+
+async function stop(): Promise<void> {
+  await server.stop()
+  process.exit(0)
+}

@@ -1,0 +1,26 @@
+import { defineServer } from '../../server/define-server.js'
+import { defineTool } from '../../server/define-tool.js'
+import { createFileStore } from '../../server/file-store.js'
+import { sealedIds } from '../../server/sealed-ids.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { serveHttp } from '../../transports/http-listener.js'
+
+// a server that is killed and started again: [port] [folder, or nothing] [key, or nothing] [shared, or nothing]
+const [port = '0', folder = '', key = '', shared = ''] = process.argv.slice(2)
+
+const count = defineTool({
+  name: 'count',
+  async run(_args, ctx) {
+    const counted = await ctx.update('count', (n: number = 0) => n + 1)
+    const { id, client, revision, capabilities } = ctx.session
+    return JSON.stringify({ count: counted, session: { id, client, revision, capabilities } })
+  },
+})
+
+const server = await startServer(defineServer({ name: 'restart', version: '1.0.0', tools: [count] }), {
+  transport: serveHttp({ port: Number(port) }),
+  logger: false,
+  ...(folder !== '' && { store: createFileStore({ folder, shared: shared === 'shared' }) }),
+  ...(key !== '' && { sessionIds: sealedIds({ keys: [key] }) }),
+})
+process.stdout.write(`${server.port}\n`)

@@ -1,0 +1,128 @@
+import * as assert from 'uvu/assert'
+import { defineActor } from '../../runtime/behaviour.js'
+import { childSpec } from '../../runtime/child-spec.js'
+import { CaduceusError, isError, messageOf, RuntimeError, show, stackOf } from '../../runtime/errors.js'
+import { subscribe } from '../../runtime/events.js'
+import { Registry } from '../../runtime/registry.js'
+import { startSupervisor } from '../../runtime/supervise.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('hostile values')
+
+/** Values that throw when they are looked at: anything can be thrown in JavaScript. */
+const hostile: Record<string, () => unknown> = {
+  'an error whose message throws': () =>
+    Object.defineProperty(new Error(), 'message', {
+      get: () => {
+        throw new Error('looked at')
+      },
+    }),
+  'an error whose message cannot be printed': () =>
+    Object.assign(new Error(), { message: Object.create(null) }),
+  'an error whose stack throws': () =>
+    Object.defineProperty(new Error('x'), 'stack', {
+      get: () => {
+        throw new Error('looked at')
+      },
+    }),
+  'an object without a prototype': () => Object.create(null),
+  'a revoked proxy': () => {
+    const { proxy, revoke } = Proxy.revocable({}, {})
+    revoke()
+    return proxy
+  },
+  'a proxy that hides its keys': () =>
+    new Proxy(
+      {},
+      {
+        ownKeys: () => {
+          throw new Error('looked at')
+        },
+      },
+    ),
+  'a function whose name throws': () =>
+    Object.defineProperty(() => {}, 'name', {
+      get: () => {
+        throw new Error('looked at')
+      },
+    }),
+}
+
+const thrower = defineActor({
+  name: 'thrower',
+  init: () => ({}),
+  call: {
+    throwIt: (_, value: unknown): never => {
+      throw value
+    },
+    ping: () => 'pong',
+  },
+  cast: {
+    strayIt: (_, value: unknown) => {
+      setTimeout(() => {
+        throw value
+      }, 1)
+    },
+  },
+})
+
+async function startTwo(t: { after(undo: () => unknown): void }) {
+  const registry = new Registry()
+  const children = ['a', 'b'].map((id) => childSpec(thrower, undefined, { id, name: id }))
+  const tree = await startSupervisor({ strategy: 'one_for_one', registry, children, logger: false })
+  t.after(() => tree.stop())
+  return { tree, a: registry.named<typeof thrower>('a'), b: registry.named<typeof thrower>('b') }
+}
+
+for (const [what, make] of Object.entries(hostile)) {
+  test(`${what} costs the actor that throws it, and nobody else`, async (t) => {
+    const { a, b } = await startTwo(t)
+    const error = await a.call('throwIt', make()).catch((error) => error)
+    assert.is(error.code, 'EXITED')
+    assert.is(await b.call('ping'), 'pong')
+    assert.is(await a.call('ping'), 'pong')
+  })
+
+  test(`${what} that strays from a timer costs its owner, and nobody else`, async (t) => {
+    t.expectStray(1)
+    const { a, b } = await startTwo(t)
+    const ended = new Promise((resolve) => a.current?.onExit(resolve))
+    a.cast('strayIt', make())
+    await ended
+    assert.is(await b.call('ping'), 'pong')
+    assert.is(await a.call('ping'), 'pong')
+  })
+
+  test(`${what} thrown by a start function is a typed error of the caller`, async (t) => {
+    const { tree, b } = await startTwo(t)
+    const start = (): never => {
+      throw make()
+    }
+    const error = await tree.startChild({ id: 'c', start }).catch((error) => error)
+    assert.is(error.code, 'START_FAILED')
+    assert.is((await tree.terminateChild(make() as string).catch((error) => error)).code, 'NOT_FOUND')
+    assert.is(await b.call('ping'), 'pong')
+  })
+
+  test(`${what} thrown by a subscriber is a warning of Node`, async (t) => {
+    t.expectStray(1)
+    const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
+    const undo = subscribe('crash', () => {
+      throw make()
+    })
+    t.after(undo)
+    const { a, b } = await startTwo(t)
+    a.current?.call('throwIt', new Error('crash')).catch(() => {})
+    assert.is(((await warned) as Error & { code?: string }).code, 'CADUCEUS_SUBSCRIBER')
+    assert.is(await b.call('ping'), 'pong')
+  })
+
+  test(`${what} can be shown, and is no error of ours`, () => {
+    for (const say of [messageOf, show, stackOf]) assert.type(say(make()), 'string')
+    assert.type(isError(make()), 'boolean')
+    assert.not(make() instanceof RuntimeError)
+    assert.not(make() instanceof CaduceusError)
+  })
+}
+
+test.run()

@@ -1,0 +1,187 @@
+import { readdirSync, rmSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { defineResource } from '../../server/define-resource.js'
+import { defineServer } from '../../server/define-server.js'
+import { defineTool } from '../../server/define-tool.js'
+import { createFileStore } from '../../server/file-store.js'
+import type { ServerOptions } from '../../server/options.js'
+import type { Server } from '../../server/server.js'
+import { startServer } from '../../server/server-supervisor.js'
+import type { SessionRecord, SessionStore } from '../../server/session-store.js'
+import { serveHttp } from '../../transports/http-listener.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { RawClient } from './_client.js'
+import { makeFolder } from './_file-store.js'
+import { count, echo, startTestServer } from './_servers.js'
+
+const test = suite('server whose program starts again')
+
+/** What the next program does: a server of its own on the same folder. */
+function startNext(
+  t: TestContext,
+  folder: string,
+  options: Omit<Partial<ServerOptions>, 'store'> = {},
+): Promise<Server> {
+  return startTestServer(t, [count], { ...options, store: createFileStore({ folder }) })
+}
+
+function elsewhere(t: TestContext, { sessionId }: RawClient, server: Server): RawClient {
+  const client = new RawClient(t, server.url)
+  client.sessionId = sessionId
+  return client
+}
+
+async function statusOf(client: RawClient): Promise<number> {
+  return (await client.tell('notifications/initialized')).status
+}
+
+test('sessions of a server that was stopped go on in the next one', async (t) => {
+  const folder = makeFolder(t)
+  const first = await startNext(t, folder)
+  const clients = await Promise.all(['a', 'b'].map((name) => new RawClient(t, first.url).open(name)))
+  for (const client of clients) await client.text('count', { by: 3 })
+  await first.stop()
+  const second = await startNext(t, folder)
+  const same = clients.map((client) => elsewhere(t, client, second))
+  assert.equal(await Promise.all(same.map((client) => client.text('count'))), ['4', '4'])
+  const sessions = (await second.sessions()).map(({ id, client, revision, capabilities, phase }) => [
+    id,
+    [client.name, revision, capabilities, phase],
+  ])
+  assert.equal(
+    Object.fromEntries(sessions),
+    Object.fromEntries(
+      clients.map(({ sessionId }, index) => [
+        sessionId,
+        [['a', 'b'][index], '2025-11-25', { roots: {} }, 'ready'],
+      ]),
+    ),
+  )
+})
+
+test('the log level and the subscriptions of a client go on as well', async (t) => {
+  const folder = makeFolder(t)
+  const resource = defineResource({ name: 'news', uri: 'news://today', read: () => 'nothing new' })
+  const speak = defineTool({
+    name: 'speak',
+    run(_args, ctx) {
+      for (const level of ['info', 'warning', 'error'] as const) ctx.log(level, level)
+      return 'spoken'
+    },
+  })
+  const definition = defineServer({
+    name: 'wishes',
+    version: '1.0.0',
+    tools: [speak],
+    resources: [resource],
+    logging: true,
+  })
+  const start = async () => {
+    const store = createFileStore({ folder })
+    const server = await startServer(definition, { transport: serveHttp(), store, logger: false })
+    t.after(() => server.stop())
+    return server
+  }
+  const first = await start()
+  const client = await new RawClient(t, first.url).open()
+  assert.equal((await client.ask('logging/setLevel', { level: 'warning' })).result, {})
+  assert.equal((await client.ask('resources/subscribe', { uri: 'news://today' })).result, {})
+  await first.stop()
+  const second = await start()
+  const same = elsewhere(t, client, second)
+  const { messages } = await same.post({
+    jsonrpc: '2.0',
+    id: 1,
+    method: 'tools/call',
+    params: { name: 'speak', arguments: {} },
+  })
+  assert.equal(
+    messages.map(({ params, result }) => params?.level ?? result?.content?.[0]?.text),
+    ['warning', 'error', 'spoken'],
+  )
+  const stream = await same.listen()
+  await second.resourceUpdated('news://today')
+  let news = await stream.next()
+  while (news.method !== 'notifications/resources/updated') news = await stream.next()
+  assert.equal(news.params, { uri: 'news://today' })
+  stream.close()
+})
+
+test('a client hears that the next program may offer something else', async (t) => {
+  const folder = makeFolder(t)
+  const first = await startNext(t, folder)
+  const client = await new RawClient(t, first.url).open()
+  await first.stop()
+  const second = await startTestServer(t, [count, echo], { store: createFileStore({ folder }) })
+  const same = elsewhere(t, client, second)
+  const stream = await same.listen()
+  assert.is((await stream.next()).method, 'notifications/tools/list_changed')
+  assert.equal(await same.list(), ['count', 'echo'])
+  stream.close()
+})
+
+test('a session that was ended is 404 in the next program, by DELETE or by its idle time', async (t) => {
+  const folder = makeFolder(t)
+  const first = await startNext(t, folder, { idleTimeout: 50 })
+  const [deleted, idle] = await Promise.all([
+    new RawClient(t, first.url).open('deleted'),
+    new RawClient(t, first.url).open('idle'),
+  ])
+  assert.is((await deleted.send('DELETE', undefined, deleted.headers())).status, 204)
+  const ref = first.registry.whereis(`test/session ${idle.sessionId}`)
+  await new Promise((resolve) => (ref === undefined ? resolve(undefined) : ref.onExit(resolve)))
+  await first.stop()
+  const second = await startNext(t, folder)
+  for (const client of [deleted, idle]) assert.is(await statusOf(elsewhere(t, client, second)), 404)
+  assert.equal(
+    readdirSync(folder).filter((name) => name.endsWith('.session')),
+    [],
+  )
+})
+
+test('a session whose file is torn is 404, and the others go on', async (t) => {
+  const folder = makeFolder(t)
+  const first = await startNext(t, folder)
+  const torn = await new RawClient(t, first.url).open('torn')
+  const [file = ''] = readdirSync(folder)
+  const other = await new RawClient(t, first.url).open('other')
+  await other.text('count')
+  await first.stop()
+  truncateSync(join(folder, file), 100)
+  const second = await startNext(t, folder)
+  assert.is(await statusOf(elsewhere(t, torn, second)), 404)
+  assert.is(await elsewhere(t, other, second).text('count'), '2')
+})
+
+test('a folder that went away fails what has to be saved, and nothing else', async (t) => {
+  const folder = makeFolder(t)
+  t.expectStray(0)
+  const server = await startNext(t, folder)
+  const client = await new RawClient(t, server.url).open()
+  rmSync(folder, { recursive: true })
+  assert.is((await client.call('count')).error?.code, -32603)
+  assert.equal(await client.list(), ['count'])
+  assert.is((await new RawClient(t, server.url).post({ jsonrpc: '2.0', id: 1, method: 'x' })).status, 400)
+})
+
+test('a session that is only listened to is saved now and then, so that no store forgets it', async (t) => {
+  const saved: SessionRecord[] = []
+  let heard = (): void => {}
+  const store: SessionStore = {
+    load: (id) => saved.findLast((record) => record.id === id),
+    save(record) {
+      saved.push(record)
+      heard()
+    },
+    delete: () => {},
+  }
+  const server = await startTestServer(t, [count], { store, idleTimeout: 40 })
+  const client = await new RawClient(t, server.url).open()
+  const stream = await client.listen()
+  while (saved.length < 4) await new Promise<void>((resolve) => (heard = resolve))
+  assert.ok(saved.every(({ version }, index) => version === index))
+  stream.close()
+})
+
+test.run()

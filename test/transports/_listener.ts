@@ -1,0 +1,213 @@
+import { type ClientRequest, type IncomingMessage, request } from 'node:http'
+import { connect } from 'node:net'
+import { createEventDecoder, type SseItem } from '../../protocol/sse.js'
+import { buildResult, isRequest, type JsonRpcRequest } from '../../protocol/jsonrpc.js'
+import { defineActor } from '../../runtime/behaviour.js'
+import type { Clock } from '../../runtime/clock.js'
+import type { ActorContext } from '../../runtime/context.js'
+import type { ActorRef, ProcessRef } from '../../runtime/ref.js'
+import { startActor } from '../../runtime/root.js'
+import type { Binding, ListenScope, Outlet, Response, ServerPort } from '../../transports/contract.js'
+import { type HttpServeOptions, serveHttp } from '../../transports/http-listener.js'
+import { type Heard, heard } from '../support/heard.js'
+import type { TestContext } from '../support/suite.js'
+
+/** A listener in a tree of its own, in front of a server that does what the test says. */
+export type Listening = {
+  readonly url: string
+  readonly port: number
+  readonly binding: Binding
+  /** The listener that serves now. */
+  readonly listener: () => ProcessRef
+  /** Kills the listener and starts another on the same port. */
+  restart(): Promise<void>
+  /** Stops for good. */
+  stop(): Promise<void>
+}
+
+/** Starts a listener; sessions are there unless the server port says otherwise. */
+export async function startListener(
+  t: Pick<TestContext, 'after'>,
+  port: Partial<ServerPort> = {},
+  options: HttpServeOptions = {},
+  { clock, ...given }: Partial<ListenScope> & { readonly clock?: Clock } = {},
+): Promise<Listening> {
+  const server: ServerPort = { ...politePort, ...port }
+  let stops = false
+  const scope = {
+    name: 'listener',
+    drainTimeout: 1_000,
+    stopping: () => stops,
+    finished: () => {},
+    ...given,
+  }
+  const holder = defineActor({
+    name: 'holder',
+    trapExit: true,
+    async init(_: undefined, ctx: ActorContext) {
+      const binding = await serveHttp(options).bind(ctx)
+      return { binding, listener: await binding.start(ctx, server, scope) }
+    },
+    call: {
+      parts: (state) => ({ ...state }),
+      async restart(state, _: undefined, ctx) {
+        state.listener.kill()
+        state.listener = await state.binding.start(ctx, server, scope)
+      },
+    },
+  })
+  const root = await startActor(holder, undefined, { logger: false, ...(clock && { clock }) })
+  t.after(() => root.alive && root.stop())
+  const parts = await root.call('parts')
+  let { listener } = parts
+  return {
+    url: String(parts.binding.url),
+    port: Number(parts.binding.port),
+    binding: parts.binding,
+    listener: () => listener,
+    async restart() {
+      await root.call('restart', undefined)
+      listener = (await root.call('parts')).listener
+    },
+    async stop() {
+      stops = true
+      await (listener as ActorRef).stop()
+      await root.stop()
+    },
+  }
+}
+
+const politePort: ServerPort = {
+  open: async (initialize) => ({ sessionId: 's', response: buildResult(initialize.id, {}) }),
+  deliver: async (_id, message) => (isRequest(message) ? buildResult(message.id, {}) : undefined),
+  attach: async () => () => {},
+  close: async () => {},
+}
+
+/** One request that a server port was given, to be worked on by the test. */
+export type Held = {
+  readonly request: JsonRpcRequest
+  readonly outlet: Outlet
+  answer(result?: object): void
+}
+
+/** A server that leaves every request and every reader to the test. */
+export function holding(): {
+  readonly port: Partial<ServerPort>
+  readonly requests: Heard<Held>
+  readonly readers: Heard<{ readonly sessionId: string; readonly outlet: Outlet }>
+  readonly detached: Heard<Outlet>
+} {
+  const requests = heard<Held>()
+  const readers = heard<{ readonly sessionId: string; readonly outlet: Outlet }>()
+  const detached = heard<Outlet>()
+  const port: Partial<ServerPort> = {
+    deliver: (_id, message, outlet) => {
+      if (!isRequest(message)) return Promise.resolve(undefined)
+      return new Promise<Response>((resolve) => {
+        const answer = (result: object = {}): void => resolve(buildResult(message.id, { ...result }))
+        requests.add({ request: message, outlet, answer })
+      })
+    },
+    attach: async (sessionId, outlet) => {
+      readers.add({ sessionId, outlet })
+      return () => detached.add(outlet)
+    },
+  }
+  return { port, requests, readers, detached }
+}
+
+/** One event as a client reads it. */
+export type Event = Extract<SseItem, { type: 'event' }>
+
+/** An exchange whose answer is read while it comes. */
+export type Reading = {
+  readonly status: number
+  readonly headers: IncomingMessage['headers']
+  /** Events and retry times in order, the end of the stream not among them. */
+  readonly items: Heard<SseItem>
+  /** The next event with an id that has not been taken yet. */
+  next(): Promise<Event>
+  /** Resolves with what came that was no event stream when the answer has ended. */
+  readonly ended: Promise<string>
+  /** Cuts the connection. */
+  cut(): void
+  readonly response: IncomingMessage
+}
+
+/** The headers that a good client sends. */
+export const goodHeaders = Object.freeze({
+  accept: 'application/json, text/event-stream',
+  'content-type': 'application/json',
+  'mcp-session-id': 's',
+  'mcp-protocol-version': '2025-11-25',
+})
+
+/** Sends one request on a connection of its own; resolves when the head of the answer is there. An undefined header is left out. */
+export function exchange(
+  t: Pick<TestContext, 'after'>,
+  url: string,
+  {
+    method = 'POST',
+    body,
+    headers = {},
+  }: {
+    readonly method?: string
+    readonly body?: object | string
+    readonly headers?: Readonly<Record<string, string | undefined>>
+  } = {},
+): Promise<Reading> {
+  const all = Object.fromEntries(
+    Object.entries({ ...goodHeaders, ...headers }).filter(([, value]) => value !== undefined),
+  ) as Record<string, string>
+  return new Promise((resolve, reject) => {
+    const sent = request(url, { method, headers: all, agent: false }, (response) =>
+      resolve(read(sent, response)),
+    )
+    t.after(() => sent.destroy())
+    sent.on('error', reject)
+    const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+    const content = method === 'POST' ? (body ?? ping) : undefined
+    sent.end(typeof content === 'object' ? JSON.stringify(content) : content)
+  })
+}
+
+function read(sent: ClientRequest, response: IncomingMessage): Reading {
+  const items = heard<SseItem>()
+  const decoder = createEventDecoder()
+  const isStream = response.headers['content-type'] === 'text/event-stream'
+  let text = ''
+  response.on('error', () => {})
+  response.on('data', (chunk: Buffer) => {
+    if (!isStream) text += chunk.toString()
+    else for (const item of decoder.push(chunk)) items.add(item)
+  })
+  const ended = new Promise<string>((resolve) => response.once('close', () => resolve(text)))
+  return {
+    status: response.statusCode ?? 0,
+    headers: response.headers,
+    items,
+    next: async () => (await items.next(({ type }) => type === 'event')) as Event,
+    ended,
+    cut: () => sent.destroy(),
+    response,
+  }
+}
+
+/** Sends bytes as they are and reads until the server closes. */
+export function raw(port: number, ...pieces: readonly string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      for (const piece of pieces) socket.write(piece)
+    })
+    let answer = ''
+    socket.setEncoding('utf8')
+    socket.on('data', (chunk) => {
+      answer += chunk
+    })
+    socket.on('error', (error: Error & { code?: string }) =>
+      error.code === 'ECONNRESET' || error.code === 'EPIPE' ? resolve(answer) : reject(error),
+    )
+    socket.on('close', () => resolve(answer))
+  })
+}

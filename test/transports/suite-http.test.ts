@@ -1,0 +1,9 @@
+import { http } from '../../transports/http-client.js'
+import { serveHttp } from '../../transports/http-listener.js'
+import { inProcess, transportSuite } from './_suite.js'
+
+const test = transportSuite('Streamable HTTP', (t) =>
+  inProcess(t, { serve: ({ port = 0 }) => serveHttp({ port }), connect: (url) => http(url) }),
+)
+
+test.run()

@@ -1,0 +1,27 @@
+import type { ContainedTree } from '../runtime/containment.js'
+import type { EventLog } from './event-log.js'
+
+/** What all exchanges of a listener share. */
+export interface ExchangeHome extends ContainedTree {
+  /** The number of the tree, for events. */
+  readonly id: number
+}
+
+/** What an exchange is told about its surroundings. */
+export interface ExchangeLimits {
+  readonly maxBufferedBytes: number
+  /** True once the server is being stopped: connections are not kept. */
+  closing: boolean
+  /** Proxies in front, whose `X-Forwarded-For` is believed. Default 0. */
+  readonly proxies?: number
+  /** Where event streams are kept for clients that come back; without it they cannot. */
+  readonly log?: EventLog | undefined
+  /** Milliseconds after which a client is to come back. */
+  readonly retryInterval?: number | undefined
+}
+
+/** After how many beats of the listener what is done about an exchange. */
+export interface Beats {
+  readonly opensAfter: number
+  readonly releasesAfter: number
+}

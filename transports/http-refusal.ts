@@ -1,0 +1,23 @@
+import { errorCodes } from '../protocol/errors.js'
+import { buildError } from '../protocol/jsonrpc.js'
+import type { Response } from './contract.js'
+
+/** Why a request is answered with a status other than 200: thrown by the routes, written by the exchange. */
+export class HttpRefusal extends Error {
+  override readonly name = 'HttpRefusal'
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Response
+
+  constructor(status: number, problem: string | Response, headers: Readonly<Record<string, string>> = {}) {
+    super(typeof problem === 'string' ? problem : `status ${status}`)
+    this.status = status
+    this.headers = headers
+    this.body = typeof problem === 'string' ? invalidRequest(problem) : problem
+  }
+}
+
+/** An error without an id: it answers no request that the client waits for. */
+function invalidRequest(message: string): Response {
+  return buildError(undefined, { code: errorCodes.invalidRequest, message })
+}

@@ -1,0 +1,135 @@
+import { badOption, orElse, type Read, readCount, readFlag, readMs, readText } from './client-options.js'
+import { checkReach } from './http-guard.js'
+import type { HttpServer, TlsOptions } from './http-listener.js'
+
+/** Where a listener with a port of its own is, and whom it lets in. */
+export interface ListenOptions {
+  /** Default 0: any free port. */
+  readonly port?: number
+  /** The address to listen on. Default `127.0.0.1`; anything beyond loopback needs `allowedHosts`. */
+  readonly host?: string
+  /**
+   * Which `Host` headers are let in: `mcp.example.com` at any port, `mcp.example.com:8443` at that one, `*` for all. Default on
+   * loopback: localhost, 127.0.0.1 and [::1].
+   */
+  readonly allowedHosts?: readonly string[]
+  /** Which `Origin` headers are let in besides the server's own, such as `https://app.example.com`. Default none. */
+  readonly allowedOrigins?: readonly string[]
+  /**
+   * Whether `/healthz` (200 while the process works) and `/readyz` (503 before it listens and while it stops) are answered, to any
+   * host. Default false.
+   */
+  readonly health?: boolean
+  /**
+   * Milliseconds between `/readyz` turning 503 and the end of listening when the server is stopped, so that a load balancer has
+   * noticed; it is part of the server's `drainTimeout`. Default 0.
+   */
+  readonly drainDelay?: number
+  /**
+   * Whether there is a proxy in front whose `X-Forwarded-Host` and `X-Forwarded-For` are believed, or how many there are. Only safe
+   * when clients cannot reach the server past them. Default false.
+   */
+  readonly trustProxy?: boolean | number
+  /** Certificate and key, and whatever else `https.createServer` takes: HTTPS instead of HTTP. */
+  readonly tls?: TlsOptions
+  /**
+   * A server of your own, HTTP or HTTPS, which other listeners may share: what is for our paths is taken, all else left to them. One
+   * that listens already is not closed when the MCP server stops; its time limits are yours. Not together with `tls`.
+   */
+  readonly server?: HttpServer
+  /** Bytes a message may have. Default 4 MiB. */
+  readonly maxMessageBytes?: number
+  /** Bytes that may wait for a slow reader before notifications are dropped; at eight times as much it is cut off. Default 1 MiB. */
+  readonly maxBufferedBytes?: number
+  /** Connections at once; one more is turned away. Default 10,000. */
+  readonly maxConnections?: number
+  /** Milliseconds a client may take for the headers of a request. Default 10,000. */
+  readonly headersTimeout?: number
+  /** Milliseconds a connection may last without having opened a session. Default 30,000. */
+  readonly openTimeout?: number
+}
+
+/** Checked options with every default filled in. */
+export type ListenSettings = Readonly<Required<Omit<ListenOptions, 'trustProxy' | 'tls' | 'server'>>> & {
+  readonly tls: TlsOptions | undefined
+  readonly server: HttpServer | undefined
+  /** How many proxies there are. */
+  readonly trustProxy: number
+}
+
+/** The names of these options. */
+export const listenFields = [
+  'port',
+  'host',
+  'allowedHosts',
+  'allowedOrigins',
+  'health',
+  'drainDelay',
+  'trustProxy',
+  'tls',
+  'server',
+  'maxMessageBytes',
+  'maxBufferedBytes',
+  'maxConnections',
+  'headersTimeout',
+  'openTimeout',
+] as const
+
+/** Reads these options. Throws BAD_OPTION, naming the field. */
+export function readListenOptions(given: Readonly<Record<string, unknown>>): ListenSettings {
+  const host = orElse(readText, '127.0.0.1')(given.host, 'host')
+  const allowedHosts = orElse(readTexts, [])(given.allowedHosts, 'allowedHosts')
+  checkReach({ host, allowedHosts })
+  if (given.tls !== undefined && given.server !== undefined)
+    throw badOption('tls', 'nothing beside server, which has its own', given.tls)
+  return {
+    port: orElse(readPort, 0)(given.port, 'port'),
+    host,
+    allowedHosts,
+    allowedOrigins: orElse(readTexts, [])(given.allowedOrigins, 'allowedOrigins'),
+    health: orElse(readFlag, false)(given.health, 'health'),
+    drainDelay: given.drainDelay === 0 ? 0 : orElse(readMs, 0)(given.drainDelay, 'drainDelay'),
+    trustProxy: orElse(readProxies, 0)(given.trustProxy, 'trustProxy'),
+    tls: orElse(readTls, undefined)(given.tls, 'tls'),
+    server: orElse(readServer, undefined)(given.server, 'server'),
+    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
+    maxBufferedBytes: orElse(readCount, 1024 * 1024)(given.maxBufferedBytes, 'maxBufferedBytes'),
+    maxConnections: orElse(readCount, 10_000)(given.maxConnections, 'maxConnections'),
+    headersTimeout: orElse(readMs, 10_000)(given.headersTimeout, 'headersTimeout'),
+    openTimeout: orElse(readMs, 30_000)(given.openTimeout, 'openTimeout'),
+  }
+}
+
+/** A path that a listener serves. */
+export const readPath: Read<string> = (value, field) => {
+  if (typeof value === 'string' && /^\/[^?#\s]*$/.test(value)) return value
+  throw badOption(field, 'a path such as /mcp', value)
+}
+
+const readPort: Read<number> = (value, field) => {
+  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535) return Number(value)
+  throw badOption(field, 'a port from 0 to 65535', value)
+}
+
+const readProxies: Read<number> = (value, field) => {
+  if (typeof value === 'boolean') return Number(value)
+  if (Number.isInteger(value) && Number(value) >= 0) return Number(value)
+  throw badOption(field, 'true, false or a number of proxies', value)
+}
+
+const readTls: Read<TlsOptions> = (value, field) => {
+  if (typeof value === 'object' && value !== null) return value
+  throw badOption(field, 'what https.createServer takes', value)
+}
+
+const readServer: Read<HttpServer> = (value, field) => {
+  const methods = ['address', 'close', 'emit', 'listen'] as const
+  const server = value as Partial<HttpServer> | null | undefined
+  if (methods.every((method) => typeof server?.[method] === 'function')) return server as HttpServer
+  throw badOption(field, 'a server of node:http or node:https', value)
+}
+
+const readTexts: Read<readonly string[]> = (value, field) => {
+  if (!Array.isArray(value)) throw badOption(field, 'an array of non-empty strings', value)
+  return value.map((item) => readText(item, field))
+}

@@ -1,0 +1,215 @@
+import { messageOf } from '../runtime/errors.js'
+import { setMaxListeners } from 'node:events'
+import type { Readable } from 'node:stream'
+import { isRequest, type Message } from '../protocol/jsonrpc.js'
+import { createEventDecoder, type SseItem } from '../protocol/sse.js'
+import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
+import { TransportError } from './errors.js'
+import type { HttpSettings } from './http-client-options.js'
+import { endingError, judgeStatus, refusedError } from './http-client-status.js'
+import {
+  discard,
+  type HttpDispatchers,
+  type HttpResponse,
+  judgeFailure,
+  openDispatchers,
+  readText,
+} from './http-dispatcher.js'
+import { isEventStream } from './http-event-stream.js'
+
+/** Bytes of a refusal that are read to say why. */
+const refusalBytes = 64 * 1024
+
+/** One event stream of a server, and the posts that belong to it. */
+export class SseLink implements Link {
+  readonly #settings: HttpSettings
+  readonly #events: LinkEvents
+  readonly #scope: LinkScope
+  readonly #dispatchers: Promise<HttpDispatchers>
+  readonly #controller = new AbortController()
+  #endpoint: URL | undefined
+  #idleTimer: unknown
+  #over = false
+
+  constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope) {
+    this.#settings = settings
+    this.#events = events
+    this.#scope = scope
+    setMaxListeners(0, this.#controller.signal) // one for each post under way
+    // One connection for all posts, so that they arrive in the order they were sent in; each is acknowledged at once.
+    this.#dispatchers = openDispatchers(settings.url.origin, { ...settings, connections: 1 })
+    this.#dispatchers.catch(() => {}) // told where it is awaited
+    scope.own(async () => {
+      this.#over = true
+      this.#controller.abort()
+      await (await this.#dispatchers).destroy()
+    })
+    void this.#follow()
+  }
+
+  send(text: string, message: Message): void {
+    if (!this.#over) void this.#post(text, message)
+  }
+
+  close(): void {
+    this.#end({})
+  }
+
+  /** Reads the stream from its beginning to its end, which is that of the connection. Never rejects. */
+  async #follow(): Promise<void> {
+    const { clock } = this.#scope
+    const { connectTimeout, url } = this.#settings
+    const timer = clock.setTimeout(
+      () => this.#end({ error: noEndpoint(url, connectTimeout) }),
+      connectTimeout,
+    )
+    try {
+      const response = await this.#open()
+      if (response === undefined) return
+      await this.#read(response.body, () => clock.clearTimeout(timer))
+      this.#end({ error: lost('the server ended the event stream') })
+    } catch (cause) {
+      this.#failed(cause)
+    } finally {
+      clock.clearTimeout(timer)
+      clock.clearTimeout(this.#idleTimer)
+    }
+  }
+
+  async #open(): Promise<HttpResponse | undefined> {
+    const { url, headers } = this.#settings
+    const dispatchers = await this.#dispatchers
+    const response = await dispatchers.sendApart({
+      method: 'GET',
+      path: url.pathname + url.search,
+      headers: { ...headers, accept: 'text/event-stream', 'cache-control': 'no-cache' },
+      signal: this.#controller.signal,
+    })
+    if (isEventStream(response)) return response
+    if (judgeStatus(response.status, false) === 'unauthorized') {
+      discard(response.body)
+      this.#end({ error: endingError('unauthorized', response), fatal: true })
+    } else if (response.status < 300) {
+      discard(response.body)
+      const message = `${url.href} does not answer with an event stream`
+      this.#end({ error: new TransportError('BAD_RESPONSE', message), fatal: true })
+    } else {
+      const error = refusedError(response, await readText(response.body, refusalBytes))
+      this.#end({ error, fatal: !error.retryable })
+    }
+    return undefined
+  }
+
+  async #read(body: Readable, begun: () => void): Promise<void> {
+    const decoder = createEventDecoder({ maxBytes: this.#settings.maxMessageBytes })
+    this.#restartIdleTimer()
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      this.#restartIdleTimer()
+      for (const item of decoder.push(chunk)) {
+        if (this.#over) return
+        this.#take(item, begun)
+      }
+    }
+  }
+
+  #take(item: SseItem, begun: () => void): void {
+    if (item.type === 'retry') return
+    if (item.type === 'too_long')
+      throw new TransportError('MESSAGE_TOO_LONG', item.error.message, { cause: item.error })
+    const { event = 'message', data } = item
+    if (event === 'endpoint' && this.#endpoint === undefined) {
+      this.#endpoint = this.#resolve(data)
+      begun()
+      this.#events.opened({ url: this.#settings.url.href })
+    } else if (event === 'message' && data !== '') this.#events.message(data)
+  }
+
+  /** Elsewhere our headers, and what we say, are nobody's business. */
+  #resolve(endpoint: string): URL {
+    const { url } = this.#settings
+    const resolved = URL.canParse(endpoint, url.href) ? new URL(endpoint, url) : undefined
+    if (resolved?.origin === url.origin) return resolved
+    const message = `the endpoint to post to is not at ${url.origin}`
+    throw new TransportError('BAD_RESPONSE', message, { data: { endpoint } })
+  }
+
+  /** Never rejects: what goes wrong is told. */
+  async #post(body: string, message: Message): Promise<void> {
+    try {
+      const { pathname = '', search = '' } = this.#endpoint ?? {}
+      const response = await (await this.#dispatchers).send({
+        method: 'POST',
+        path: pathname + search,
+        headers: { ...this.#settings.headers, 'content-type': 'application/json' },
+        body,
+        signal: this.#controller.signal,
+      })
+      await this.#taken(response, message)
+    } catch (cause) {
+      if (this.#over) return
+      this.#lose(message, wrap(cause))
+    }
+  }
+
+  async #taken(response: HttpResponse, message: Message): Promise<void> {
+    const verdict = judgeStatus(response.status, true)
+    if (verdict === 'fine') return discard(response.body)
+    if (verdict === 'refused') {
+      return this.#lose(message, refusedError(response, await readText(response.body, refusalBytes)))
+    }
+    discard(response.body)
+    this.#end({ error: endingError(verdict, response), fatal: verdict === 'unauthorized' })
+  }
+
+  #lose(message: Message, error: TransportError): void {
+    if (isRequest(message)) this.#events.lost(message.id, error)
+    else this.#events.trouble(error)
+  }
+
+  #restartIdleTimer(): void {
+    const { clock } = this.#scope
+    const { streamIdleTimeout } = this.#settings
+    clock.clearTimeout(this.#idleTimer)
+    if (!Number.isFinite(streamIdleTimeout)) return
+    const message = `nothing came for ${streamIdleTimeout} ms`
+    this.#idleTimer = clock.setTimeout(() => this.#end({ error: lost(message) }), streamIdleTimeout)
+  }
+
+  #failed(cause: unknown): void {
+    if (cause instanceof TransportError)
+      return this.#end({ error: cause, fatal: cause.code === 'BAD_RESPONSE' })
+    if (this.#endpoint !== undefined) return this.#end({ error: wrap(cause) })
+    const { href } = this.#settings.url
+    const error = new TransportError('CONNECT_FAILED', `${href} cannot be reached: ${textOf(cause)}`, {
+      cause,
+      retryable: true,
+    })
+    this.#end({ error, fatal: judgeFailure(cause) === 'untrusted' })
+  }
+
+  #end(end: LinkEnd): void {
+    if (this.#over) return
+    this.#over = true
+    this.#controller.abort()
+    this.#events.closed(end)
+  }
+}
+
+function noEndpoint({ href }: URL, timeout: number): TransportError {
+  const message = `${href} has not said within ${timeout} ms where to post messages`
+  return new TransportError('CONNECT_FAILED', message, { retryable: true })
+}
+
+function wrap(cause: unknown): TransportError {
+  return cause instanceof TransportError ? cause : lost(`the connection broke: ${textOf(cause)}`, cause)
+}
+
+function lost(message: string, cause?: unknown): TransportError {
+  return new TransportError('CONNECTION_LOST', message, { cause, retryable: true })
+}
+
+/** An AggregateError (several addresses tried) has no message of its own. */
+function textOf(cause: unknown): string {
+  if (cause instanceof AggregateError && cause.errors[0] instanceof Error) return cause.errors[0].message
+  return messageOf(cause)
+}

@@ -1,0 +1,71 @@
+import type { ServerResponse } from 'node:http'
+import { comment, encodeEvent } from '../protocol/sse.js'
+import type { Accepted, Connection, ConnectionEnd } from './connections.js'
+import type { Peer } from './contract.js'
+
+/** Eight times of what may wait for a reader is beyond hope. */
+const patience = 8
+
+/** One event stream and its client. */
+export class SseConnection implements Connection {
+  readonly peer: Peer
+  /** Whom to tell what is posted; known once the stream has been taken in. */
+  accepted: Accepted | undefined
+  /** Whether too many messages wait: posts are refused for now. */
+  isPaused = false
+  readonly #response: ServerResponse
+  readonly #maxBufferedBytes: number
+  #left = 0
+
+  constructor(response: ServerResponse, peer: Peer, maxBufferedBytes: number) {
+    this.#response = response
+    this.peer = peer
+    this.#maxBufferedBytes = maxBufferedBytes
+  }
+
+  get isStalled(): boolean {
+    return this.#response.writableLength > this.#maxBufferedBytes
+  }
+
+  /** The first event says where to post (specification 2024-11-05: transports). */
+  begin(endpoint: string): void {
+    this.#response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    this.#write(encodeEvent({ event: 'endpoint', data: endpoint }))
+  }
+
+  send(text: string): void {
+    if (this.#response.writableLength > patience * this.#maxBufferedBytes) this.#response.destroy()
+    else this.#write(encodeEvent({ event: 'message', data: text }))
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+  }
+
+  close(_why: ConnectionEnd): void {
+    // who does not read would never see the end
+    if (this.isStalled) this.#response.destroy()
+    else this.#response.end()
+  }
+
+  /** Called now and then: keeps a quiet stream from being taken for dead, and cuts off a reader who has fetched nothing since. */
+  keepAlive(): void {
+    const left = this.#response.writableLength
+    if (left > this.#maxBufferedBytes && left >= this.#left && this.#left > 0)
+      return void this.#response.destroy()
+    this.#left = left
+    if (left === 0) this.#write(comment())
+  }
+
+  #write(text: string): void {
+    if (!this.#response.destroyed && !this.#response.writableEnded) this.#response.write(text)
+  }
+}

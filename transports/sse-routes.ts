@@ -1,0 +1,122 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { bindConnections, type Connections } from './connections.js'
+import type { LinkScope } from './contract.js'
+import { corsHeaders, isPreflight, preflightHeaders } from './http-cors.js'
+import { type ListenServer, listenOn } from './listen-server.js'
+import { SseConnection } from './sse-connection.js'
+import type { SseServeSettings } from './sse-listener.js'
+import { answer, readMessageText, SseRefusal } from './sse-messages.js'
+
+interface Surroundings {
+  readonly settings: SseServeSettings
+  readonly port: ListenServer
+  readonly connections: Connections
+  /** By the id that the endpoint carries, which is the secret that ties posts to their stream. */
+  readonly streams: Map<string, SseConnection>
+}
+
+/** Takes a port and serves the two paths on it. Rejects with TransportError LISTEN_FAILED. */
+export async function bindSse(settings: SseServeSettings, scope: LinkScope): Promise<Connections> {
+  const port = await listenOn(settings, scope, {
+    paths: [settings.path, settings.messagesPath],
+    isReady: () => connections.isReady,
+    onRequest(request, response) {
+      request.on('error', () => {}) // a client that goes is told by the end of its response
+      response.on('error', () => {})
+      void route(request, response, around)
+    },
+  })
+  const { maxConnections, openTimeout, drainDelay, commentInterval } = settings
+  const connections = bindConnections(scope, {
+    url: port.url('http', settings.path),
+    port: port.port,
+    stopListening: port.stopListening,
+    maxConnections,
+    openTimeout,
+    drainDelay,
+  })
+  const around: Surroundings = { settings, port, connections, streams: new Map() }
+  beat(around.streams, commentInterval, scope)
+  return connections
+}
+
+/** Never rejects: whatever goes wrong with one request costs that request. */
+async function route(
+  request: IncomingMessage,
+  response: ServerResponse,
+  around: Surroundings,
+): Promise<void> {
+  try {
+    await pick(request, response, around)(request, response, around)
+  } catch (error) {
+    if (error instanceof SseRefusal) answer(response, error)
+    else response.destroy()
+  }
+}
+
+/** Whoever is kept out learns nothing else. */
+function pick(request: IncomingMessage, response: ServerResponse, { port, settings }: Surroundings) {
+  const { method, headers, url = '' } = request
+  const problem = port.check(request)
+  if (problem !== undefined) throw new SseRefusal(403, problem)
+  if (settings.cors && headers.origin !== undefined)
+    for (const [name, value] of Object.entries(corsHeaders(headers.origin))) response.setHeader(name, value)
+  const [path] = url.split('?', 1)
+  if (path !== settings.path && path !== settings.messagesPath)
+    throw new SseRefusal(404, 'nothing is served at this path')
+  if (settings.cors && isPreflight(request)) return answerPreflight
+  if (path === settings.path) return method === 'GET' ? openStream : () => refuseMethod('GET')
+  return method === 'POST' ? takeMessage : () => refuseMethod('POST')
+}
+
+function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(204, preflightHeaders(request)).end()
+}
+
+function refuseMethod(allow: string): never {
+  throw new SseRefusal(405, `expected ${allow}`, { allow })
+}
+
+function openStream(request: IncomingMessage, response: ServerResponse, around: Surroundings): void {
+  const { port, settings, connections, streams } = around
+  const { accept = '*/*' } = request.headers
+  if (!/text\/(?:event-stream|\*)|\*\/\*/i.test(accept))
+    throw new SseRefusal(406, 'Accept: expected text/event-stream')
+  if (!port.isListening || connections.size >= settings.maxConnections)
+    throw new SseRefusal(503, 'no more streams are taken at the moment', { 'retry-after': '10' })
+  const id = randomUUID()
+  const stream = new SseConnection(response, port.peerOf('sse', request), settings.maxBufferedBytes)
+  streams.set(id, stream)
+  response.once('close', () => {
+    streams.delete(id)
+    stream.accepted?.closed()
+  })
+  stream.begin(`${settings.messagesPath}?sessionId=${id}`)
+  stream.accepted = connections.accept(stream)
+}
+
+async function takeMessage(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { port, settings, streams }: Surroundings,
+): Promise<void> {
+  const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
+  if (id === null) throw new SseRefusal(400, 'sessionId: expected the one of the endpoint event')
+  if (!streams.has(id)) throw new SseRefusal(404, 'Session not found')
+  const text = await readMessageText(request, settings.maxMessageBytes)
+  const stream = streams.get(id)
+  if (stream?.accepted === undefined) throw new SseRefusal(404, 'Session not found')
+  if (stream.isPaused || !stream.accepted.message(text, port.peerOf('sse', request)))
+    throw new SseRefusal(503, 'too many messages wait already', { 'retry-after': '1' })
+  response.writeHead(202, { 'content-type': 'text/plain', 'content-length': '8' }).end('Accepted')
+}
+
+function beat(streams: ReadonlyMap<string, SseConnection>, interval: number, scope: LinkScope): void {
+  const { clock } = scope
+  const timer = clock.setTimeout(function again() {
+    for (const stream of streams.values()) stream.keepAlive()
+    clock.setTimeout(again, interval)
+  }, interval)
+  scope.own(() => clock.clearTimeout(timer))
+}

@@ -1,0 +1,158 @@
+import { messageOf } from '../runtime/errors.js'
+import type { IncomingMessage } from 'node:http'
+import type { WebSocket } from 'ws'
+import { isRequest, type Message } from '../protocol/jsonrpc.js'
+import { outside } from '../runtime/containment.js'
+import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
+import { TransportError } from './errors.js'
+import { judgeFailure } from './http-dispatcher.js'
+import type { WebSocketSettings } from './websocket-client.js'
+import { socketLimits } from './websocket-connection.js'
+
+/** One socket to a server, from its first connection to its end. */
+export class WebSocketLink implements Link {
+  readonly #settings: WebSocketSettings
+  readonly #events: LinkEvents
+  readonly #scope: LinkScope
+  #socket: WebSocket | undefined
+  #alive = true
+  #opened = false
+  #over = false
+  /** Why it ends, where that is known before the socket is closed. */
+  #end: LinkEnd | undefined
+
+  constructor(settings: WebSocketSettings, events: LinkEvents, scope: LinkScope) {
+    this.#settings = settings
+    this.#events = events
+    this.#scope = scope
+    scope.own(() => this.#destroy())
+    this.#connect().catch((cause: unknown) => this.#closed({ error: connectError(settings.url, cause) }))
+  }
+
+  send(text: string, message: Message): void {
+    const socket = this.#socket
+    if (this.#over || socket === undefined) return
+    const { maxQueuedBytes } = this.#settings
+    if (socket.readyState === socket.OPEN && socket.bufferedAmount <= maxQueuedBytes) {
+      socket.send(text, () => {}) // a failure is told by the close that follows it
+      return
+    }
+    const why =
+      socket.readyState === socket.OPEN ? 'too much waits to be sent already' : 'the socket is closing'
+    const error = new TransportError('SEND_FAILED', why, { retryable: true })
+    if (isRequest(message)) this.#events.lost(message.id, error)
+    else this.#events.trouble(error)
+  }
+
+  close(): void {
+    if (this.#over) return
+    this.#end ??= {}
+    if (this.#socket === undefined) this.#closed({})
+    else this.#socket.close(1000)
+  }
+
+  async #connect(): Promise<void> {
+    const { url, headers, connectTimeout, maxMessageBytes } = this.#settings
+    const { WebSocket: Socket } = await outside(() => import('ws'))
+    if (this.#over) return
+    const socket = new Socket(url, ['mcp'], {
+      headers,
+      handshakeTimeout: connectTimeout,
+      followRedirects: false,
+      ...socketLimits(maxMessageBytes),
+    })
+    this.#socket = socket
+    socket.on('error', (error) => this.#failed(error))
+    socket.on('unexpected-response', (request, response) => {
+      this.#refused(response)
+      request.destroy()
+    })
+    socket.on('open', () => this.#begin(socket))
+    socket.on('message', (data: Buffer, isBinary) => this.#take(data, isBinary))
+    socket.on('pong', () => {
+      this.#alive = true
+    })
+    socket.once('close', (code, reason) =>
+      this.#closed(this.#end ?? { error: lost(code, reason.toString()) }),
+    )
+  }
+
+  #begin(socket: WebSocket): void {
+    if (this.#end !== undefined) return socket.close(1000)
+    this.#opened = true
+    this.#beat(socket)
+    this.#events.opened({ url: this.#settings.url.href })
+  }
+
+  #take(data: Buffer, isBinary: boolean): void {
+    this.#alive = true
+    if (this.#over || this.#end !== undefined) return
+    if (!isBinary) return this.#events.message(data.toString())
+    this.#end = { error: new TransportError('BAD_RESPONSE', 'the server sent a binary frame, expected text') }
+    this.#socket?.close(1003)
+  }
+
+  /** Asks for a sign of life, and gives up when there has been none since the last time. */
+  #beat(socket: WebSocket): void {
+    if (this.#over) return
+    if (!this.#alive) {
+      const message = `the server has not answered a ping for ${this.#settings.pingInterval} ms`
+      this.#end ??= { error: new TransportError('CONNECTION_LOST', message, { retryable: true }) }
+      return socket.terminate()
+    }
+    this.#alive = false
+    if (socket.readyState === socket.OPEN) socket.ping()
+    this.#scope.clock.setTimeout(() => this.#beat(socket), this.#settings.pingInterval)
+  }
+
+  #refused({ statusCode: status, headers }: IncomingMessage): void {
+    const { url } = this.#settings
+    const data = { status, challenge: headers['www-authenticate'] }
+    const error =
+      status === 401
+        ? new TransportError('UNAUTHORIZED', `${url.href} wants authorization (401): use headers`, { data })
+        : new TransportError('HTTP_STATUS', `${url.href} refused the upgrade with status ${status}`, {
+            retryable: true,
+            data,
+          })
+    this.#closed({ error, fatal: status === 401 })
+  }
+
+  #failed(cause: Error & { code?: unknown }): void {
+    const { url } = this.#settings
+    if (this.#opened) {
+      const code = cause.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' ? 'MESSAGE_TOO_LONG' : 'CONNECTION_LOST'
+      this.#end ??= { error: new TransportError(code, `the socket broke: ${cause.message}`, { cause }) }
+      return
+    }
+    const fatal = judgeFailure(cause) === 'untrusted' || /subprotocol/i.test(cause.message)
+    this.#end ??= { error: connectError(url, cause), fatal }
+  }
+
+  #closed(end: LinkEnd): void {
+    if (this.#over) return
+    this.#over = true
+    this.#events.closed(end)
+  }
+
+  #destroy(): Promise<void> | undefined {
+    this.#over = true
+    const socket = this.#socket
+    if (socket === undefined || socket.readyState === socket.CLOSED) return undefined
+    return new Promise((resolve) => {
+      socket.once('close', () => resolve())
+      socket.terminate()
+    })
+  }
+}
+
+function connectError({ href }: URL, cause: unknown): TransportError {
+  const first = cause instanceof AggregateError ? (cause.errors[0] as unknown) : cause
+  const why = messageOf(first)
+  return new TransportError('CONNECT_FAILED', `${href} cannot be reached: ${why}`, { cause, retryable: true })
+}
+
+function lost(code: number, reason: string): TransportError {
+  const message = `the server closed the socket with ${code}${reason === '' ? '' : ` (${reason})`}`
+  return new TransportError('CONNECTION_LOST', message, { retryable: true, data: { code, reason } })
+}

@@ -1,0 +1,59 @@
+import { badOption, orElse, type Read, readCount, readFields, readMs } from './client-options.js'
+import type { ClientTransport, LinkEvents, LinkScope } from './contract.js'
+import { readHeaders } from './http-client-options.js'
+import { WebSocketLink } from './websocket-client-link.js'
+
+/** How a client reaches a WebSocket server. */
+export interface WebSocketOptions {
+  /** Sent with the upgrade request; those of the protocol itself cannot be set. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The longest message, in bytes. Default 4 MiB. */
+  readonly maxMessageBytes?: number
+  /** Bytes that may wait to be sent; beyond that a message is refused with SEND_FAILED. Default 8 MiB. */
+  readonly maxQueuedBytes?: number
+  /** Milliseconds until the socket must be open. Default 10,000. */
+  readonly connectTimeout?: number
+  /** Milliseconds between pings; a server that has not answered one by the next is taken for dead. Default 30,000. */
+  readonly pingInterval?: number
+}
+
+/** Checked options with every default filled in. */
+export interface WebSocketSettings extends Readonly<Required<WebSocketOptions>> {
+  readonly url: URL
+}
+
+const fields = ['headers', 'maxMessageBytes', 'maxQueuedBytes', 'connectTimeout', 'pingInterval']
+
+/**
+ * A server behind a WebSocket, subprotocol `mcp`, one message a text frame: a custom transport that no revision specifies, as the
+ * official TypeScript SDK 1 has it. The session ends with the socket. Throws BAD_OPTION, naming the field. `ws` is loaded with the
+ * first connection. A server that wants authorization (401), cannot be trusted (TLS) or does not speak `mcp` is a fatal failure.
+ */
+export function websocket(url: string | URL, options: WebSocketOptions = {}): ClientTransport {
+  const given = readFields(options, 'options', fields)
+  const settings: WebSocketSettings = Object.freeze({
+    url: readUrl(url, 'url'),
+    headers: orElse(readHeaders, {})(given.headers, 'headers'),
+    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
+    maxQueuedBytes: orElse(readCount, 8 * 1024 * 1024)(given.maxQueuedBytes, 'maxQueuedBytes'),
+    connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
+    pingInterval: orElse(readMs, 30_000)(given.pingInterval, 'pingInterval'),
+  })
+  return Object.freeze({
+    name: `websocket ${settings.url.host}${settings.url.pathname}`,
+    connect: (events: LinkEvents, scope: LinkScope) => new WebSocketLink(settings, events, scope),
+  })
+}
+
+const readUrl: Read<URL> = (value, field) => {
+  const text = value instanceof URL ? value.href : value
+  if (typeof text !== 'string' || !URL.canParse(text)) throw badOption(field, 'a ws or wss address', value)
+  const url = new URL(text)
+  if (url.protocol !== 'ws:' && url.protocol !== 'wss:')
+    throw badOption(field, 'a ws or wss address', url.protocol)
+  // The address is shown in trees and errors, where no secret may be.
+  if (url.username !== '' || url.password !== '')
+    throw badOption(field, 'no user and password (use headers)', 'both or one')
+  if (url.hash !== '') throw badOption(field, 'no fragment', url.hash)
+  return url
+}

@@ -1,0 +1,112 @@
+import type { ServerOptions, WebSocket } from 'ws'
+import type { Accepted, Connection, ConnectionEnd } from './connections.js'
+import type { LinkScope, Peer } from './contract.js'
+
+/** How a socket that the server ends is closed (RFC 6455, section 7.4.1). */
+const closeCodes: { readonly [End in ConnectionEnd]: number } = {
+  going_away: 1001,
+  session_ended: 1000,
+  no_session: 1008,
+  too_many: 1013,
+}
+/** Milliseconds that the far side may take to answer a close frame. */
+export const closeTimeout = 1_000
+/** Eight times of what may wait for a reader is beyond hope. */
+const patience = 8
+
+/** What one socket may cost: no compression, which takes fifteen times the memory, and bounds on what is unfinished. */
+export function socketLimits(maxMessageBytes: number) {
+  return {
+    perMessageDeflate: false,
+    maxPayload: maxMessageBytes,
+    maxFragments: 1_024,
+    maxBufferedChunks: 16_384,
+    maxPendingAutoPongs: 20,
+    closeTimeout,
+  } satisfies ServerOptions & { maxPendingAutoPongs: number; closeTimeout: number }
+}
+
+/** A socket of one client, open already. */
+export class WebSocketConnection implements Connection {
+  readonly peer: Peer
+  /** Resolves when the socket is closed; at most a second after `close`. */
+  readonly closed: Promise<void>
+  readonly #socket: WebSocket
+  readonly #maxBufferedBytes: number
+  readonly #scope: LinkScope
+  #alive = true
+
+  constructor(
+    socket: WebSocket,
+    peer: Peer,
+    { maxBufferedBytes }: { readonly maxBufferedBytes: number },
+    scope: LinkScope,
+  ) {
+    this.peer = peer
+    this.#socket = socket
+    this.#maxBufferedBytes = maxBufferedBytes
+    this.#scope = scope
+    this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
+    // ws closes with 1002, 1007, 1008 or 1009 by itself; without a listener it would be an uncaught error
+    socket.on('error', () => {})
+  }
+
+  get isStalled(): boolean {
+    return this.#socket.bufferedAmount > this.#maxBufferedBytes
+  }
+
+  /** Whom to tell what comes in. */
+  tell(accepted: Accepted): void {
+    const socket = this.#socket
+    const scope = this.#scope
+    const alive = (): void => {
+      this.#alive = true
+    }
+    socket.on(
+      'message',
+      scope.bind((data: Buffer, isBinary: boolean) => {
+        alive()
+        if (isBinary) socket.close(1003, 'expected text frames')
+        else if (!accepted.message(data.toString())) this.#end(1013, 'too many messages')
+      }),
+    )
+    socket.on('pong', alive)
+    socket.once(
+      'close',
+      scope.bind(() => accepted.closed()),
+    )
+  }
+
+  send(text: string): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return
+    if (this.#socket.bufferedAmount > patience * this.#maxBufferedBytes)
+      return this.#end(1013, 'the client does not read')
+    // a failure is told by the close that follows it
+    this.#socket.send(text, () => {})
+  }
+
+  pause(): void {
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#socket.resume()
+  }
+
+  close(why: ConnectionEnd): void {
+    this.#end(closeCodes[why], why)
+  }
+
+  /** Called now and then: asks for a sign of life, and gives up when there has been none since the last time. */
+  beat(): void {
+    if (!this.#alive) return this.#socket.terminate()
+    this.#alive = this.#socket.isPaused
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
+  }
+
+  #end(code: number, reason: string): void {
+    // a paused socket would never read the close frame of the far side
+    if (this.#socket.isPaused) this.#socket.resume()
+    this.#socket.close(code, reason)
+  }
+}

@@ -1,0 +1,79 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import { WebSocketServer } from 'ws'
+import { bindConnections, type Connections } from './connections.js'
+import type { LinkScope } from './contract.js'
+import { type ListenServer, listenOn } from './listen-server.js'
+import { socketLimits, WebSocketConnection } from './websocket-connection.js'
+import type { WebSocketServeSettings } from './websocket-listener.js'
+
+/** Takes a port and turns the upgrades on it into connections. Rejects with TransportError LISTEN_FAILED. */
+export async function bindWebSockets(
+  settings: WebSocketServeSettings,
+  scope: LinkScope,
+): Promise<Connections> {
+  const port = await listenOn(settings, scope, {
+    paths: [settings.path],
+    isReady: () => connections.isReady,
+    onRequest(request, response) {
+      const status = port.check(request) === undefined ? 426 : 403
+      response.writeHead(status, { 'content-length': '0', connection: 'close', upgrade: 'websocket' }).end()
+    },
+    onUpgrade: (request, socket, head) => onUpgrade(request, socket, head),
+  })
+  const sockets = new Set<WebSocketConnection>()
+  // released after the connections have been told to close
+  scope.own(() => Promise.all([...sockets].map((socket) => socket.closed)).then(() => {}))
+  const { maxConnections, openTimeout, drainDelay, maxMessageBytes } = settings
+  const connections = bindConnections(scope, {
+    url: port.url('ws', settings.path),
+    port: port.port,
+    stopListening: port.stopListening,
+    maxConnections,
+    openTimeout,
+    drainDelay,
+  })
+  const upgrades = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    handleProtocols: () => 'mcp',
+    ...socketLimits(maxMessageBytes),
+  })
+  function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    socket.on('error', () => {}) // without a listener it would be an uncaught error
+    const status = judge(request, port, settings)
+    if (status !== 101) return turnAway(socket, status)
+    upgrades.handleUpgrade(request, socket, head, (upgraded) => {
+      const connection = new WebSocketConnection(upgraded, port.peerOf('websocket', request), settings, scope)
+      sockets.add(connection)
+      upgraded.once('close', () => sockets.delete(connection))
+      connection.tell(connections.accept(connection))
+    })
+  }
+
+  beat(sockets, settings.pingInterval, scope)
+  return connections
+}
+
+/** The status that an upgrade is answered with; 101 lets it in. */
+function judge(request: IncomingMessage, port: ListenServer, { path }: WebSocketServeSettings): number {
+  if (port.check(request) !== undefined) return 403
+  if (!port.isListening) return 503
+  if ((request.url ?? '').split('?', 1)[0] !== path) return 404
+  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',')
+  return offered.some((name) => name.trim() === 'mcp') ? 101 : 400
+}
+
+function turnAway(socket: Duplex, status: number): void {
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, 'connection: close', 'content-length: 0']
+  socket.end(`${lines.join('\r\n')}\r\n\r\n`, () => socket.destroy())
+}
+
+function beat(sockets: ReadonlySet<WebSocketConnection>, interval: number, scope: LinkScope): void {
+  const { clock } = scope
+  const timer = clock.setTimeout(function again() {
+    for (const socket of sockets) socket.beat()
+    clock.setTimeout(again, interval)
+  }, interval)
+  scope.own(() => clock.clearTimeout(timer))
+}
