@@ -2,7 +2,7 @@
 //   node raw-server.mjs [--init hang|error|junk|die|REVISION] [--ignore-eof] [--ignore-term] [--say text]
 // Every message it gets is named on standard error: `got tools/call hang`, `got notifications/cancelled`.
 import { spawn } from 'node:child_process'
-import { createInterface } from 'node:readline'
+import { EventEmitter } from 'node:events'
 import { parseArgs } from 'node:util'
 
 const { values: options } = parseArgs({
@@ -18,7 +18,16 @@ let calls = 0
 
 if (options.say !== undefined) console.error(options.say)
 if (options['ignore-term']) process.on('SIGTERM', () => console.error('got SIGTERM'))
-const input = createInterface({ input: process.stdin })
+// Not node:readline: since Node 24 it takes U+2028 for the end of a line, too.
+const input = new EventEmitter()
+let unfinished = ''
+process.stdin.setEncoding('utf8')
+process.stdin.on('data', (chunk) => {
+  const lines = (unfinished + chunk).split('\n')
+  unfinished = lines.pop()
+  for (const line of lines) input.emit('line', line)
+})
+process.stdin.on('end', () => input.emit('close'))
 input.on('line', (line) => take(JSON.parse(line)))
 if (options['ignore-eof']) setInterval(() => {}, 60_000)
 else input.on('close', () => process.exit(0))
@@ -81,7 +90,7 @@ const tools = {
     return String(child.pid)
   },
   deaf(_, id) {
-    input.pause()
+    process.stdin.pause()
     process.stdin.pause()
     send({ id, result: text('not listening any more') })
   },
