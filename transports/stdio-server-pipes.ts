@@ -53,6 +53,8 @@ export class StdioPipes implements Binding {
   #ended = false
   #closed = false
   #undo: (() => void)[] = []
+  /** Lines of this turn, which are written together. */
+  #pending = ''
 
   constructor(settings: StdioSettings, scope: LinkScope) {
     const { input, output, maxLineBytes } = settings
@@ -121,13 +123,15 @@ export class StdioPipes implements Binding {
 
   /** Whether notifications are dropped for now, because the client does not read. */
   get isStalled(): boolean {
-    return this.settings.output.writableLength > maxBufferedBytes
+    return this.settings.output.writableLength + this.#pending.length > maxBufferedBytes
   }
 
+  /** Writes a line at the end of this turn, together with the others of the turn. */
   write(message: Message): void {
-    const { output } = this.settings
-    if (output.destroyed || output.writableEnded) return
-    if (!this.#output.write(`${textOf(message)}\n`) && this.isStalled) this.settings.input.pause()
+    if (!this.#isWritable) return
+    if (this.#pending === '') process.nextTick(() => this.#flush())
+    this.#pending += `${textOf(message)}\n`
+    if (this.#closed) this.#flush()
   }
 
   /** Answers a request that still waits: once at most, and not at all when there is nothing to say because it was cancelled. */
@@ -160,6 +164,7 @@ export class StdioPipes implements Binding {
   }
 
   close(): void {
+    this.#flush()
     this.#closed = true
     for (const undo of this.#undo) undo()
     this.settings.input.pause()
@@ -184,6 +189,21 @@ export class StdioPipes implements Binding {
     if (this.#ended || this.#closed) return
     this.#ended = true
     this.#arrive([...this.#decoder.end(), { type: 'end' }])
+  }
+
+  get #isWritable(): boolean {
+    const { output } = this.settings
+    return !output.destroyed && !output.writableEnded
+  }
+
+  #flush(): void {
+    const text = this.#pending
+    this.#pending = ''
+    if (text === '' || !this.#isWritable) return
+    const isTaken = this.#output.write(text)
+    if (!isTaken && this.isStalled) this.settings.input.pause()
+    // no drain follows a write that was taken, and the input may have stayed paused for what was pending
+    if (isTaken && this.#backlog.length === 0) this.#flow()
   }
 
   #flow(): void {
