@@ -65,11 +65,17 @@ export class Tree implements ContainedTree {
     const signals = this.#signals
     signals.push(() => to.signal(from, reason))
     if (signals.length > 1) return
-    try {
-      for (let i = 0; i < signals.length; i++) signals[i]?.()
-    } finally {
-      signals.length = 0
+    const failures: unknown[] = []
+    for (let i = 0; i < signals.length; i++) {
+      // One that fails must not keep the others from hearing of the end.
+      try {
+        signals[i]?.()
+      } catch (error) {
+        failures.push(error)
+      }
     }
+    signals.length = 0
+    if (failures.length > 0) throw failures[0]
   }
 
   /** The root has ended. Containment stays for one more turn, in which the last rejections come to light. */
