@@ -1,4 +1,9 @@
+import type { Dialect } from '../protocol/dialect.js'
+import { retryParams } from '../protocol/input-required.js'
 import type { JsonObject } from '../protocol/json.js'
+import type { InputResponses } from '../protocol/types/base.js'
+import type { InputRequiredResult } from '../protocol/types/mrtr.js'
+import type { Clock } from '../runtime/clock.js'
 import { messageOf, RuntimeError } from '../runtime/errors.js'
 import { isNormal } from '../runtime/exit.js'
 import { handled } from '../runtime/promise.js'
@@ -7,9 +12,12 @@ import type { Registry } from '../runtime/registry.js'
 import type { clientActor } from './client-actor.js'
 import { callError, type ClientError, failedError, unsentError } from './errors.js'
 import type { Holdings } from './holdings.js'
-import { createJob, type Job, takeBack } from './job.js'
+import { createJob, type Job, nextJob, takeBack } from './job.js'
 import { clientActorName } from './names.js'
-import { bad, type CallOptions, type ClientSettings, readCallOptions, readText } from './options.js'
+import type { ClientSettings } from './options.js'
+import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds } from './rounds.js'
+import { bad, readText } from './read-options.js'
+import { type CallOptions, readCallOptions } from './call-options.js'
 
 /** What a call asks for. */
 export interface CallInput {
@@ -17,6 +25,15 @@ export interface CallInput {
   readonly params?: object | undefined
   readonly wantsAnswer: boolean
   readonly options?: CallOptions | undefined
+}
+
+/** What came of a call. */
+export interface CallOutcome {
+  readonly result: JsonObject
+  /** What it was said in. */
+  readonly dialect: Dialect | undefined
+  /** How often the server asked before it answered. */
+  readonly rounds: number
 }
 
 /**
@@ -37,25 +54,62 @@ export class Caller {
   }
 
   /** Makes one call; rejects with BAD_OPTION, naming the field, before anything is done. */
-  call(input: CallInput): Promise<JsonObject> {
+  call(input: CallInput): Promise<CallOutcome> {
     return handled(this.#call(input))
   }
 
-  async #call({ method, params, wantsAnswer, options }: CallInput): Promise<JsonObject> {
-    const { timeout, signal, onProgress } = readCallOptions(options, this.#settings.timeout)
+  async #call({ method, params, wantsAnswer, options }: CallInput): Promise<CallOutcome> {
+    const call = readCallOptions(options, this.#settings.timeout)
     readText(method, 'method')
     if (params !== undefined && (typeof params !== 'object' || params === null))
       throw bad('params', 'an object', params)
+    const { onProgress, resetOnProgress } = call
+    const wantsProgress = onProgress !== undefined || resetOnProgress
     const job = createJob({
+      call,
       method,
       params,
       wantsAnswer,
-      timeout,
-      now: this.#registry.clockOf(this.#name).now(),
+      now: this.#clock().now(),
       onProgress: onProgress === undefined ? undefined : this.#holdings.outside(onProgress),
-      progressToken: onProgress === undefined ? undefined : this.#holdings.nextToken(),
+      progressToken: wantsProgress ? this.#holdings.nextToken() : undefined,
     })
-    return signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal)
+    return this.#rounds(job, call.signal)
+  }
+
+  /** Makes a call, and makes it again with answers as long as the server asks for them (2026-07-28, MRTR). */
+  async #rounds(first: Job, signal: AbortSignal | undefined): Promise<CallOutcome> {
+    let job = first
+    for (let round = 0; ; round++) {
+      const result = await (signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal))
+      const { dialect, method } = job
+      const asked = hasRounds(dialect) ? readRound(method, result) : undefined
+      if (asked === undefined || dialect === undefined) return { result, dialect, rounds: round }
+      if (round === maxRounds) throw tooManyRounds(method)
+      const answers = await this.#answers(job, asked, dialect, signal)
+      job = nextJob(job, retryParams(job.params ?? {}, answers, asked.requestState))
+    }
+  }
+
+  async #answers(
+    { method, deadline }: Job,
+    asked: InputRequiredResult,
+    dialect: Dialect,
+    given: AbortSignal | undefined,
+  ): Promise<InputResponses | undefined> {
+    const clock = this.#clock()
+    const settings = this.#settings
+    const signal = given ?? neverAborted()
+    const left = deadline - clock.now()
+    const timeout = Math.min(settings.questionTimeout, left)
+    const desk = { settings, holdings: this.#holdings, clock, dialect, signal, timeout }
+    const answers = await answerRound(method, asked, desk)
+    if (answers === undefined) await pause(Math.max(0, Math.min(statePause, left)), clock, signal)
+    return answers
+  }
+
+  #clock(): Clock {
+    return this.#registry.clockOf(this.#name)
   }
 
   /** Hands the job to one actor after the other, until one has dealt with it. */
@@ -102,7 +156,7 @@ export class Caller {
   async #actor(job: Job): Promise<RefOf<typeof clientActor>> {
     const known = this.#registry.state(this.#name)
     if (known.state === 'up') return known.ref as ActorRef as RefOf<typeof clientActor>
-    const clock = this.#registry.clockOf(this.#name)
+    const clock = this.#clock()
     try {
       const next = await this.#registry.whenUp(this.#name, Math.max(0, job.deadline - clock.now()))
       return next as ActorRef as RefOf<typeof clientActor>
@@ -147,4 +201,20 @@ export function goneError(what: string, holdings: Holdings, registry: Registry, 
   if (isClosed(holdings, registry)) return callError('CLOSED', `${what} is closed`, details)
   const why = holdings.gaveUp ? 'it crashed too often' : messageOf(cause)
   return callError('GAVE_UP', `${what} has ended for good: ${why}`, details)
+}
+
+function neverAborted(): AbortSignal {
+  return new AbortController().signal
+}
+
+function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clock.clearTimeout(timer)
+      signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = clock.setTimeout(end, ms)
+    signal.addEventListener('abort', end, { once: true })
+  })
 }

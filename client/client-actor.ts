@@ -1,5 +1,8 @@
 import type { JsonObject } from '../protocol/json.js'
+import { buildNotification } from '../protocol/jsonrpc.js'
+import type { SubscriptionFilter } from '../protocol/types/subscriptions.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../runtime/behaviour.js'
+import { outside } from '../runtime/containment.js'
 import type { ActorContext } from '../runtime/context.js'
 import { processOf } from '../runtime/ref.js'
 import { TransportError } from '../transports/errors.js'
@@ -7,24 +10,33 @@ import type { LinkNews } from '../transports/link-actor.js'
 import { DueTimer } from './actor-clock.js'
 import { callError, type ClientError, failedError } from './errors.js'
 import { receive } from './inbound.js'
-import { type ClientInput, ended, Incarnation, refused, unreachable } from './incarnation.js'
+import { diedOfProbe, misgreeted } from './greeting.js'
+import { type ClientInput, Incarnation } from './incarnation.js'
+import { ended, unreachable } from './link-end.js'
 import type { Job } from './job.js'
+import { firstState } from './state.js'
 
 /** One client: its connection machine, and the calls that wait. Its handlers are short and never wait for anybody. */
 export const clientActor = defineActor({
   name: 'client',
   stray: 'report',
-  init(input: ClientInput, ctx): Incarnation {
+  async init(input: ClientInput, ctx): Promise<Incarnation> {
     const { holdings } = input
-    const state = new Incarnation(input, ctx)
     holdings.gaveUp = false
     holdings.tree = processOf(ctx.self).tree.id
     holdings.group = processOf(ctx.self).parent?.ref
+    if (!holdings.closing) holdings.tell(firstState)
+    // a program without clients never loads the machine
+    const { startConnection } = await outside(() => import('./client-machine.js'))
+    const state = new Incarnation(input, ctx, startConnection)
     holdings.load = () => ({ waiting: state.calls.waiting, inFlight: state.calls.inFlight })
     const { signal } = ctx
-    signal.addEventListener('abort', () => holdings.interrupted(signal.reason), { once: true })
+    const interrupted = (): void => {
+      state.questions.clear()
+      holdings.interrupted(signal.reason)
+    }
+    signal.addEventListener('abort', interrupted, { once: true })
     if (holdings.closing) state.connection.send({ type: 'close' })
-    else holdings.tell(state.connection.state)
     return state
   },
   call: {
@@ -46,16 +58,34 @@ export const clientActor = defineActor({
       state.link.close()
       return reply
     },
+    /** Looks at the wishes again, and answers what the server will tell of them (2026-07-28). */
+    sync(state: Incarnation, _: undefined, ctx: ActorContext): Deferred<SubscriptionFilter> {
+      const reply = ctx.defer<SubscriptionFilter>()
+      state.listening.sync(reply)
+      return reply
+    },
     /** What a handle to this client is made of. */
     handle: ({ settings, holdings }: Incarnation): ClientInput => ({ settings, holdings }),
   },
   cast: {
+    /** The wishes have changed, and nobody waits for what comes of it. */
+    wished(state: Incarnation) {
+      state.listening.sync()
+    },
+    /** Other roots: a server that holds a session asks for them when it is told; any other asks anew whenever it needs them. */
+    rootsChanged({ connection, speech, link }: Incarnation) {
+      if (connection.phase === 'ready' && speech.dialect.handshake)
+        link.tell(buildNotification('notifications/roots/list_changed'))
+    },
     cancel(state: Incarnation, { job, reason }: { readonly job: Job; readonly reason: string }) {
       state.calls.cancel(job, reason)
     },
     attached(state: Incarnation, _: undefined) {
       if (state.link.held)
-        ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), false)
+        ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), {
+          fatal: false,
+          again: false,
+        })
       state.connection.send({ type: 'attached' })
     },
     opened(state: Incarnation, { link }: LinkNews['opened']) {
@@ -66,22 +96,24 @@ export const clientActor = defineActor({
     },
     lost(state: Incarnation, { link, id, error }: LinkNews['lost']) {
       if (!state.link.is(link)) return
-      if (id === state.greeting) refused(state, error, false)
-      else if (id === state.probe || state.calls.lost(id, error)) unreachable(state, error)
+      if (id === state.greeting?.id) misgreeted(state, error, false)
+      else if (!state.own.lost(id, error) && state.calls.lost(id, error)) unreachable(state, error)
     },
     trouble({ holdings }: Incarnation, _: LinkNews['trouble']) {
       holdings.counts.troubles += 1
     },
     closed(state: Incarnation, { link, end }: LinkNews['closed']) {
       if (!state.link.is(link)) return
-      ended(
-        state,
-        end.error ?? new TransportError('CONNECTION_LOST', 'the transport ended the connection'),
-        end.fatal === true,
-      )
+      const fatal = end.fatal === true
+      const again = diedOfProbe(state, fatal)
+      const reason = end.error ?? new TransportError('CONNECTION_LOST', 'the transport ended the connection')
+      ended(state, reason, { fatal, again })
     },
   },
   info: {
+    message(_: Incarnation, due: unknown) {
+      if (due instanceof DueTimer) due.run()
+    },
     timer(_: Incarnation, due: unknown) {
       if (due instanceof DueTimer) due.run()
     },

@@ -1,19 +1,28 @@
 import { encode } from '../protocol/codec.js'
-import type { Message } from '../protocol/jsonrpc.js'
+import type { Message, RequestId } from '../protocol/jsonrpc.js'
 import type { Registry } from '../runtime/registry.js'
+import type { SendOptions } from '../transports/contract.js'
 import type { linkActor, Ticket } from '../transports/link-actor.js'
 
 /** Reaches the transport's actor by its name. */
 type LinkRef = ReturnType<typeof Registry.prototype.named<typeof linkActor>>
 
+/** What goes with a message: who wants to know whether it left, and what the transport needs besides. */
+export interface Luggage {
+  readonly ticket?: Ticket
+  readonly options?: SendOptions | undefined
+}
+
 /** The client's side of its transport: which connection is the current one, and what is sent on it. */
 export class ClientLink {
   readonly #ref: LinkRef
-  #last = 0
+  readonly #numbers: { lastLink: number }
   #current: number | undefined
 
-  constructor(registry: Registry, transport: string) {
+  /** `numbers` outlives the client: its transport may still have a connection that an earlier one asked for. */
+  constructor(registry: Registry, transport: string, numbers: { lastLink: number }) {
     this.#ref = registry.named<typeof linkActor>(transport)
+    this.#numbers = numbers
   }
 
   /** Whether there is a connection, or one on its way. */
@@ -23,9 +32,10 @@ export class ClientLink {
 
   /** Asks for a new connection. */
   open(): void {
-    this.#last += 1
-    this.#current = this.#last
-    this.#ref.cast('open', { link: this.#last })
+    const link = this.#numbers.lastLink + 1
+    this.#numbers.lastLink = link
+    this.#current = link
+    this.#ref.cast('open', { link })
   }
 
   /** Whether news of this number are about the current connection. */
@@ -44,10 +54,19 @@ export class ClientLink {
   }
 
   /** Sends an encoded message; the ticket says whether it left. */
-  send(text: string, message: Message, ticket?: Ticket): void {
+  send(text: string, message: Message, { ticket, options }: Luggage = {}): void {
     const link = this.#current
     if (link === undefined) return
-    this.#ref.cast('send', ticket === undefined ? { link, text, message } : { link, text, message, ticket })
+    const rest = options === undefined ? {} : { options }
+    this.#ref.cast(
+      'send',
+      ticket === undefined ? { link, text, message, ...rest } : { link, text, message, ticket, ...rest },
+    )
+  }
+
+  /** Closes the response that an answer would come on. */
+  abort(id: RequestId): void {
+    if (this.#current !== undefined) this.#ref.cast('abort', { link: this.#current, id })
   }
 
   negotiated(revision: string): void {

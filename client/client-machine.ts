@@ -100,12 +100,12 @@ const machine = setup({
     connecting: {
       entry: 'open',
       on: { opened: 'initializing', resumed: 'ready', unreachable, lost },
-      after: { handshake: { target: 'disconnected', actions: ['hangUp', 'openTookTooLong'] } },
+      after: { handshake: { target: 'disconnected', actions: ['openTookTooLong', 'hangUp'] } },
     },
     initializing: {
       entry: 'greet',
       on: { initialized: 'ready', lost },
-      after: { handshake: { target: 'disconnected', actions: ['hangUp', 'greetingTookTooLong'] } },
+      after: { handshake: { target: 'disconnected', actions: ['greetingTookTooLong', 'hangUp'] } },
     },
     ready: {
       entry: ['forgetReason', 'flush'],

@@ -14,16 +14,14 @@ import { callError, type ClientError, type ClientErrorCode } from './errors.js'
 import { Holdings } from './holdings.js'
 import { clientActorName, transportName } from './names.js'
 import {
-  bad,
   type ClientOptions,
   type ClientSettings,
   readClientOptions,
-  readMs,
   readRegistry,
   readStartOptions,
-  readText,
   type StartClientOptions,
 } from './options.js'
+import { bad, readMs, readText } from './read-options.js'
 
 /**
  * Starts a client in a supervised tree of its own and answers its handle at once, while it still connects; calls may be made right
@@ -33,7 +31,7 @@ export function startClient(options: StartClientOptions): Client {
   const { client: settings, tree } = readStartOptions(options)
   const registry = tree.registry ?? new Registry()
   checkName(registry, settings)
-  const holdings = new Holdings(settings.name)
+  const holdings = new Holdings(settings)
   const starting = handled(startSupervisor({ ...group(settings, holdings), ...tree, registry }))
   const client = new Client({
     registry,
@@ -59,11 +57,11 @@ export function clientSpec(options: ClientOptions, overrides: ChildOverrides = {
   const specOf = (holdings: Holdings): ChildSpec =>
     supervisorSpec(group(settings, holdings), { id: `client ${settings.name}`, ...overrides })
   return {
-    ...specOf(new Holdings(settings.name)),
+    ...specOf(new Holdings(settings)),
     async start(ctx) {
       const { registry } = ctx
       const known = places.get(registry)
-      const holdings = known === undefined || known.over ? new Holdings(settings.name) : known
+      const holdings = known === undefined || known.over ? new Holdings(settings) : known
       places.set(registry, holdings)
       const ref = (await specOf(holdings).start(ctx)) as ProcessRef
       if (holdings !== known) void followName(holdings, registry, Promise.resolve())
@@ -122,7 +120,11 @@ function group(settings: ClientSettings, holdings: Holdings): SupervisorOptions 
     periodMs,
     children: [
       childSpec(clientActor, { settings, holdings }, { name: owner }),
-      childSpec(linkActor, { transport, owner }, { name: transportName(name), shutdown: 8_000 }),
+      childSpec(
+        linkActor,
+        { transport, owner, gauge: holdings.gauge },
+        { name: transportName(name), shutdown: 8_000 },
+      ),
     ],
   }
 }
@@ -138,12 +140,16 @@ function checkName(registry: Registry, { name }: ClientSettings): void {
 }
 
 /** Waits until no supervisor brings the client back any more, and tells the last state then: also when it could not be started. */
-async function followName(holdings: Holdings, registry: Registry, starting: Promise<unknown>): Promise<void> {
+export async function followName(
+  holdings: Holdings,
+  registry: Registry,
+  starting: Promise<unknown>,
+): Promise<void> {
   const name = clientActorName(holdings.name)
   // A supervisor that gives up stops its other children, and then itself, with `shutdown`, as in an orderly end: exits do not tell.
   const unsubscribe = subscribe('supervisor', ({ tree, supervisor, reason }) => {
     if (reason === 'reached_max_restart_intensity' && tree === holdings.tree)
-      holdings.gaveUp ||= supervisor === groupName(holdings.name)
+      holdings.gaveUp ||= supervisor === holdings.group?.name
   })
   try {
     await starting

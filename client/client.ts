@@ -1,39 +1,35 @@
-import { ProtocolError } from '../protocol/errors.js'
 import type { JsonObject } from '../protocol/json.js'
-import {
-  isMethod,
-  type Method,
-  type NotificationMethod,
-  type NotificationParams,
-  type NotificationTo,
-  type Params,
-  type RequestTo,
-  type Result,
+import type {
+  Method,
+  NotificationMethod,
+  NotificationParams,
+  NotificationTo,
+  Params,
+  RequestTo,
+  Result,
 } from '../protocol/methods.js'
-import { readResult } from '../protocol/params.js'
-import type { ListToolsResult, Tool } from '../protocol/types/tools.js'
+import type { LoggingLevel } from '../protocol/types/notifications.js'
+import type { Root } from '../protocol/types/roots.js'
+import type { Clock } from '../runtime/clock.js'
 import { inspect, type TreeNode } from '../runtime/inspect.js'
 import { handled } from '../runtime/promise.js'
 import type { Registry } from '../runtime/registry.js'
+import type { LinkStats } from '../transports/link-gauge.js'
+import type { CallOptions } from './call-options.js'
 import { Caller } from './caller.js'
 import type { clientActor } from './client-actor.js'
-import { callError } from './errors.js'
 import type { Holdings, Undo } from './holdings.js'
+import { listenedTo } from './listening.js'
 import { clientActorName } from './names.js'
-import {
-  bad,
-  type CallOptions,
-  type ClientSettings,
-  readCount,
-  readFunction,
-  readMs,
-  readObject,
-  readText,
-} from './options.js'
-import { type ToolResult, toolResult } from './results.js'
+import { newsStream } from './notification-stream.js'
+import type { ClientSettings } from './options.js'
+import { readFunction, readMs, readText } from './read-options.js'
+import { Requests } from './requests.js'
+import { type FeatureSource, ServerFeatures } from './server-features.js'
 import type { ClientCounts, ClientState, ServerFacts } from './state.js'
 import { stateStream } from './state-stream.js'
 import { whenReady } from './when-ready.js'
+import { Wishing } from './wishing.js'
 
 /** What a handle is made of; the rest is found by name. */
 export interface ClientParts {
@@ -53,6 +49,8 @@ export interface ClientInspection {
   readonly waiting: number
   readonly inFlight: number
   readonly counts: Readonly<ClientCounts>
+  /** What went over all its connections; what is not valid JSON-RPC among it is `counts.junk`. */
+  readonly link: LinkStats
   /** Its part of the tree; undefined before the first start and after the end. */
   readonly tree: TreeNode | undefined
 }
@@ -64,25 +62,35 @@ export type RequestMethod = Exclude<RequestTo<'server'>, 'initialize'>
 export type RequestArgs<P> =
   Record<never, never> extends P ? [params?: P, options?: CallOptions] : [params: P, options?: CallOptions]
 
-/** What the iterator over all tools may be given. */
-export interface ToolsOptions extends CallOptions {
-  /** Pages after which it rejects with TOO_MANY_PAGES: a server may go on for ever. Default 100. */
-  readonly maxPages?: number
-}
-
 /**
  * A handle to a client. It holds a name, not a process: it goes on working when the server, the connection or an actor dies and comes
  * back. Every call settles within its timeout; a rejection that nobody awaits is never fatal. Calls reject with ClientError (with
  * `data.sent` and `retryable`), or with McpError when that is the server's answer.
  */
-export class Client implements AsyncDisposable {
+export class Client extends ServerFeatures implements AsyncDisposable {
+  protected readonly source: FeatureSource
   readonly #parts: ClientParts
   readonly #caller: Caller
+  readonly #requests: Requests
+  readonly #wishing: Wishing
   #closing: Promise<void> | undefined
 
   constructor(parts: ClientParts) {
+    super()
+    const { registry, settings, holdings } = parts
+    const clock = (): Clock => registry.clockOf(clientActorName(settings.name))
     this.#parts = parts
-    this.#caller = new Caller(parts.registry, parts.settings, parts.holdings)
+    this.#caller = new Caller(registry, settings, holdings)
+    this.#requests = new Requests({ caller: this.#caller, settings, holdings, clock })
+    const ready = (timeout: number): Promise<void> => this.ready(timeout)
+    this.#wishing = new Wishing({ registry, settings, holdings, requests: this.#requests, ready })
+    this.source = {
+      request: (method, params, options) => this.request<RequestMethod>(method, params, options) as never,
+      callTool: (name, params, options) => this.#requests.callTool(name, params, options),
+      get server() {
+        return holdings.server
+      },
+    }
   }
 
   get name(): string {
@@ -97,6 +105,11 @@ export class Client implements AsyncDisposable {
   /** The server of the current session, or of the last one; undefined before the first. */
   get server(): ServerFacts | undefined {
     return this.#parts.holdings.server
+  }
+
+  /** The names of its tree: `client NAME`, `transport of client NAME`. */
+  get registry(): Registry {
+    return this.#parts.registry
   }
 
   /** Resolves when the client is closed; rejects with GAVE_UP when it crashed too often to be restarted. */
@@ -114,36 +127,27 @@ export class Client implements AsyncDisposable {
     return handled(whenReady(holdings, clock, () => readMs(timeout, 'timeout', settings.timeout)))
   }
 
-  /** Calls a tool. A tool that failed has a result with `isError`; rejects with McpError when there is no such tool. */
-  callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
-    return handled(this.#callTool(name, args, options))
+  /** Wants log messages of this level and above, in this session and in those that follow. */
+  setLevel(level: LoggingLevel, options?: CallOptions): Promise<void> {
+    return handled(this.#wishing.setLevel(level, options))
   }
 
-  /** One page of the server's tools, the first without a `cursor`. */
-  listTools(page: { readonly cursor?: string } = {}, options?: CallOptions): Promise<ListToolsResult> {
-    return this.request('tools/list', page, options)
+  /**
+   * Wants to hear of changes of a resource (`notifications/resources/updated`), in this session and in those that follow. Rejects with NOT_SUPPORTED, or
+   * with McpError, where the server does not tell them.
+   */
+  subscribe(uri: string, options?: CallOptions): Promise<void> {
+    return handled(this.#wishing.subscribe(uri, options))
   }
 
-  /** All tools of the server, page after page as they are needed. */
-  async *tools(given: ToolsOptions = {}): AsyncGenerator<Tool, void, undefined> {
-    const { maxPages, ...options } = readObject(given, 'options') as ToolsOptions
-    const limit = readCount(maxPages, 'maxPages', 100)
-    let cursor: string | undefined
-    for (let page = 0; page < limit; page++) {
-      const { tools, nextCursor } = await this.listTools(cursor === undefined ? {} : { cursor }, options)
-      yield* tools
-      if (nextCursor === undefined) return
-      cursor = nextCursor
-    }
-    throw callError('TOO_MANY_PAGES', `tools/list: the server has more than ${limit} pages`, {
-      sent: true,
-      retryable: false,
-    })
+  /** Does not want to hear of changes of a resource any more. */
+  unsubscribe(uri: string, options?: CallOptions): Promise<void> {
+    return handled(this.#wishing.unsubscribe(uri, options))
   }
 
-  /** Asks the server for a sign of life. */
-  ping(options?: CallOptions): Promise<void> {
-    return handled(this.request('ping', undefined, options).then(() => {}))
+  /** Other places that the server may work in; it is told that they changed. Throws BAD_OPTION, also for a client without the option `roots`. */
+  setRoots(roots: readonly Root[]): void {
+    this.#wishing.setRoots(roots)
   }
 
   /** Makes any request; params and result of the methods of the protocol are inferred, and the result is checked. */
@@ -154,7 +158,7 @@ export class Client implements AsyncDisposable {
     options?: CallOptions,
   ): Promise<JsonObject>
   request(method: string, params?: object, options?: CallOptions): Promise<JsonObject> {
-    return handled(this.#request(method, params, options))
+    return handled(this.#requests.make(method, params, options))
   }
 
   /** Sends a notification; resolves once the transport has it. */
@@ -187,7 +191,23 @@ export class Client implements AsyncDisposable {
   onNotification(method: string, fn: (params: never) => void): Undo {
     readText(method, 'method')
     readFunction(fn, 'fn')
-    return this.#parts.holdings.handle(method, fn as (params: JsonObject) => void)
+    const undo = this.#parts.holdings.handle(method, fn as (params: JsonObject) => void)
+    if (!listenedTo.has(method)) return undo
+    this.#wishing.listenersChanged()
+    return () => {
+      undo()
+      this.#wishing.listenersChanged()
+    }
+  }
+
+  /** The notifications of that method from now on, until the loop is left or the client has ended; of those that wait, the newest 1,000. */
+  notifications<N extends NotificationTo<'client'>>(method: N): AsyncIterableIterator<NotificationParams<N>>
+  notifications<N extends string>(
+    method: N extends NotificationMethod ? never : N,
+  ): AsyncIterableIterator<JsonObject>
+  notifications(method: string): AsyncIterableIterator<never> {
+    const listen = (fn: (params: never) => void): Undo => this.#listen(method, fn)
+    return newsStream(listen, this.closed)
   }
 
   /** The client, its counters and its part of the tree, read in one go. */
@@ -201,6 +221,7 @@ export class Client implements AsyncDisposable {
       server,
       ...holdings.load(),
       counts: { ...counts },
+      link: holdings.gauge.read(),
       tree: group?.alive === true ? inspect(group) : undefined,
     }
   }
@@ -218,21 +239,8 @@ export class Client implements AsyncDisposable {
     return this.close()
   }
 
-  async #callTool(
-    name: string,
-    args: Record<string, unknown> | undefined,
-    options?: CallOptions,
-  ): Promise<ToolResult> {
-    readText(name, 'name')
-    const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
-    return toolResult(await this.request('tools/call', params, options))
-  }
-
-  async #request(method: string, params?: object, options?: CallOptions): Promise<JsonObject> {
-    if (method === 'initialize')
-      throw bad('method', 'any but initialize, which the client sends itself', method)
-    const result = await this.#caller.call({ method, params, wantsAnswer: true, options })
-    return isMethod(method) ? checkResult(method, result) : result
+  #listen(method: string, fn: (params: never) => void): Undo {
+    return this.onNotification<string>(method, fn as (params: JsonObject) => void)
   }
 
   async #close(): Promise<void> {
@@ -243,14 +251,5 @@ export class Client implements AsyncDisposable {
     if (actor.current !== undefined) await actor.call('close', undefined, { timeout: 10_000 }).catch(() => {})
     await stop().catch(() => {})
     holdings.end({ phase: 'closed', reason: undefined, attempt: 0, delay: undefined })
-  }
-}
-
-function checkResult<M extends Method>(method: M, result: JsonObject): JsonObject {
-  try {
-    return readResult(method, result) as JsonObject
-  } catch (cause) {
-    if (!(cause instanceof ProtocolError)) throw cause
-    throw callError('INVALID_RESPONSE', cause.message, { sent: true, retryable: false, cause })
   }
 }

@@ -2,21 +2,50 @@ import { CaduceusError, messageOf } from '../runtime/errors.js'
 
 /** Every code a ClientError can have. */
 export type ClientErrorCode =
+  /** An option or argument is not what it should be (`data.field`). */
   | 'BAD_OPTION'
+  /** The client, or so many of a pool, were not ready in time (`ready`); it had no room or crashed while it was looked for (`findClient`); or the call did not want to wait (`wait: false`). */
   | 'NOT_READY'
+  /** Nobody in the registry is a client of that name. */
   | 'NOT_FOUND'
+  /** There is no connection, and trying again is of no use; or the server refused the handshake. */
   | 'CONNECT_FAILED'
+  /** The connection ended while the call was in flight; `data.sent` says whether it had left. */
   | 'CONNECTION_LOST'
+  /** The server ended or forgot the session while the call was in flight. */
   | 'SESSION_NOT_FOUND'
+  /** This one request could not be sent or answered; the connection goes on. */
   | 'REQUEST_FAILED'
+  /** The call was not answered, or not sent (`data.sent`), within its `timeout`; or no member of a pool was free in time. */
   | 'TIMEOUT'
+  /** The `signal` of the call was aborted. */
   | 'CANCELLED'
+  /** As many calls wait or are in flight as there may be (`maxCalls`), or wait for a member of a pool (`maxWaiting`). */
   | 'QUEUE_FULL'
+  /** The client crashed too often and was not started again. */
   | 'GAVE_UP'
+  /** The client was closed. */
   | 'CLOSED'
+  /** The server answered with something that is no result of the method. */
   | 'INVALID_RESPONSE'
+  /** The server speaks no revision that this client speaks. */
   | 'NO_COMMON_REVISION'
+  /** The list of the server has more pages than `maxPages`. */
   | 'TOO_MANY_PAGES'
+  /** The server asked again and again instead of answering (2026-07-28, MRTR). */
+  | 'TOO_MANY_ROUNDS'
+  /** What the server asked while it worked on the call could not be answered, or a handler of yours refused. */
+  | 'UNANSWERED'
+  /** A handler of yours answered a question of the server with something that does not fit it. */
+  | 'BAD_ANSWER'
+  /** The structured content of a result does not fit the output schema of its tool; `data.issues` says where. */
+  | 'BAD_OUTPUT'
+  /** The server does not offer what was asked for. */
+  | 'NOT_SUPPORTED'
+  /** The authorization server, or the person who signs in, refused; or the authorization is not set up as it should be. */
+  | 'AUTHORIZATION_FAILED'
+  /** Somebody has to sign in, and there is no way to ask: the message says what to do. */
+  | 'SIGN_IN_NEEDED'
 
 /**
  * The error class of `caduceus/client`. The error of a call has `data.sent`: whether the request left this process, so that the
@@ -55,6 +84,15 @@ export function unsentError(
     sent: false,
     cause: reason,
   })
+}
+
+/** The error of a call that does not wait for a connection. */
+export function notReadyError(
+  { method }: { readonly method: string },
+  reason: Error | undefined,
+): ClientError {
+  const why = reason === undefined ? '' : ` (${messageOf(reason)})`
+  return callError('NOT_READY', `${method}: there is no connection${why}`, { sent: false, cause: reason })
 }
 
 /** The error of a call, or of `ready()`, on a client for which trying again is of no use. */

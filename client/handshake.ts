@@ -8,8 +8,14 @@ import {
   type JsonRpcResult,
 } from '../protocol/jsonrpc.js'
 import { readResult } from '../protocol/params.js'
-import { acceptRevision, allHandshakeDialects, latestHandshake } from '../protocol/versions.js'
+import {
+  acceptRevision,
+  allHandshakeDialects,
+  latestHandshake,
+  modernRevisions,
+} from '../protocol/versions.js'
 import type { Implementation } from '../protocol/types/base.js'
+import type { ClientCapabilities } from '../protocol/types/capabilities.js'
 import { ClientError } from './errors.js'
 import type { ServerFacts } from './state.js'
 
@@ -22,10 +28,14 @@ export type Greeting =
   | { readonly ok: false; readonly reason: Error; readonly fatal: boolean }
 
 /** The first request of a connection: our latest revision, who we are, what we offer (specification: lifecycle). */
-export function initializeRequest(id: number, clientInfo: Implementation): JsonRpcRequest {
+export function initializeRequest(
+  id: number,
+  clientInfo: Implementation,
+  capabilities: ClientCapabilities,
+): JsonRpcRequest {
   return buildRequest(id, 'initialize', {
     protocolVersion: latestHandshake.revision,
-    capabilities: {},
+    capabilities,
     clientInfo,
   })
 }
@@ -59,7 +69,10 @@ function refusal({ error: { code, message, data } }: JsonRpcErrorResponse): Gree
   const cause = new McpError(code, message, { data })
   const supported = isObject(data) ? data.supported : undefined
   if (Array.isArray(supported)) {
-    const text = `the server speaks ${supported.slice(0, 10).join(', ')}, this client ${speaks.join(', ')}`
+    const hint = modernRevisions.some((revision) => supported.includes(revision))
+      ? " (era: 'auto' or 'modern' speaks the other era)"
+      : ''
+    const text = `the server speaks ${supported.slice(0, 10).join(', ')}, this client ${speaks.join(', ')}${hint}`
     return {
       ok: false,
       reason: new ClientError('NO_COMMON_REVISION', text, { cause, data: { supported } }),

@@ -3,7 +3,13 @@ import { currentOwner, guard, OwnerToken, type StrayKind } from '../runtime/cont
 import { emit } from '../runtime/events.js'
 import { handled } from '../runtime/promise.js'
 import type { ProcessRef } from '../runtime/ref.js'
+import { LinkGauge } from '../transports/link-gauge.js'
+import { Cache } from './cache.js'
+import type { ClientSettings } from './options.js'
+import type { KnownEra } from './probe.js'
 import { type ClientCounts, type ClientState, firstState, type ServerFacts } from './state.js'
+import { ToolBook } from './tool-book.js'
+import { noWishes, type Wishes } from './wishes.js'
 
 /** Calls that wait for a connection, and calls that wait for their answer. */
 export interface Load {
@@ -29,6 +35,13 @@ export class Holdings {
   state: ClientState = firstState
   server: ServerFacts | undefined
   readonly counts: ClientCounts = { sessions: 0, late: 0, unknown: 0, junk: 0, repeated: 0, troubles: 0 }
+  /** What goes over its connections. */
+  readonly gauge = new LinkGauge()
+  /** What is known of the server's era. */
+  era: KnownEra | undefined
+  readonly wishes: Wishes = noWishes()
+  readonly tools = new ToolBook()
+  readonly cache: Cache
   /** Set by the actor that runs now. */
   load: () => Load = noLoad
   /** Whether `close()` was called: an actor that starts after that does not connect. */
@@ -43,6 +56,8 @@ export class Holdings {
   group: ProcessRef | undefined
   /** Which tree the client lives in, for reports. */
   tree = 0
+  /** The number of the last connection that was asked for, over all incarnations. */
+  lastLink = 0
   /** Resolves when the client is closed; rejects when it ended in another way. */
   readonly closed: Promise<void>
   readonly #own: OwnerToken
@@ -52,17 +67,27 @@ export class Holdings {
   #settleClosed: (error?: Error) => void = () => {}
   #lastToken = 0
 
-  constructor(name: string) {
+  constructor({ name, cacheSize }: Pick<ClientSettings, 'name' | 'cacheSize'>) {
     this.name = name
-    const fail = (error: unknown, kind: StrayKind): void => {
-      emit('stray', () => ({ tree: this.tree, error, kind, owner: `${name}: handler`, outcome: 'reported' }))
-    }
+    this.cache = new Cache(cacheSize)
+    const fail = (error: unknown, kind: StrayKind): void => this.report(error, kind)
     this.#own = new OwnerToken(`${name}: handler`, { fail }, null)
     this.closed = handled(
       new Promise((resolve, reject) => {
         this.#settleClosed = (error) => (error === undefined ? resolve() : reject(error))
       }),
     )
+  }
+
+  /** In whose scope handlers run that were given by code without an owner. */
+  get ownToken(): OwnerToken {
+    return this.#own
+  }
+
+  /** Tells of an error of somebody else's function that stopped nothing. */
+  report(error: unknown, kind: StrayKind = 'rejection'): void {
+    const owner = `${this.name}: handler`
+    emit('stray', () => ({ tree: this.tree, error, kind, owner, outcome: 'reported' }))
   }
 
   /** A progress token that no other call of this client has. */
@@ -96,6 +121,23 @@ export class Holdings {
       this.#states.clear()
       this.#handlers.clear()
     })
+  }
+
+  /** Whether anybody has a handler for a notification. */
+  hears(method: string): boolean {
+    return (this.#handlers.get(method)?.size ?? 0) > 0
+  }
+
+  /** Changes may have gone unheard: what was remembered of the server does not hold any more. */
+  changesMissed(): void {
+    this.tools.clear()
+    this.cache.clear()
+  }
+
+  /** The server has told of a change: what is remembered of that does not hold any more. */
+  changed(method: string, params: JsonObject): void {
+    if (method === 'notifications/tools/list_changed') this.tools.clear()
+    this.cache.changed(method, params)
   }
 
   /** Gives a notification to its handlers. */

@@ -1,18 +1,26 @@
-import { buildRequest } from '../protocol/jsonrpc.js'
 import type { Deferred } from '../runtime/behaviour.js'
+import type { Clock } from '../runtime/clock.js'
 import type { ActorContext } from '../runtime/context.js'
 import { crash } from '../runtime/exit.js'
 import { describe } from '../runtime/inspect.js'
-import { TransportError } from '../transports/errors.js'
-import { actorClock } from './actor-clock.js'
+import { latestHandshake } from '../protocol/versions.js'
+import { actorClock, DueTimer } from './actor-clock.js'
 import { ClientLink } from './client-link.js'
-import { type Connection, type ConnectionEffects, startConnection } from './client-machine.js'
+import type { Connection, ConnectionEffects, startConnection } from './client-machine.js'
 import { ClientError, failedError } from './errors.js'
-import { initializeRequest } from './handshake.js'
+import { askAnew, type Greeting, greet } from './greeting.js'
+import { Health } from './health.js'
 import type { Holdings } from './holdings.js'
+import { dropLink, unreachable } from './link-end.js'
+import { Listening } from './listening.js'
 import { transportName } from './names.js'
 import type { ClientSettings } from './options.js'
-import { PendingCalls } from './pending.js'
+import { type OwnOutcome, OwnRequests } from './own-requests.js'
+import { type CallPort, PendingCalls } from './pending.js'
+import { Questions } from './questions.js'
+import { RetryBudget } from './retry-budget.js'
+import { plainSpeech, type Speech } from './speech.js'
+import { sayWishes } from './wishes.js'
 
 /** What the actor of a client is started with. */
 export interface ClientInput {
@@ -27,24 +35,40 @@ export class Incarnation {
   readonly link: ClientLink
   readonly calls: PendingCalls
   readonly connection: Connection
-  /** The id of the `initialize` that waits for its answer. */
-  greeting: number | undefined
-  /** The id of the `ping` that shows whether a server that could not be reached is there again. */
-  probe: number | undefined
+  readonly clock: Clock
+  readonly own: OwnRequests
+  readonly listening: Listening
+  readonly questions: Questions
+  readonly health: Health
+  /** Runs a function as a message to the actor; after its end, not at all. */
+  readonly post: (fn: () => void) => void
+  /** How requests are put on this connection. */
+  speech: Speech = plainSpeech(latestHandshake)
+  /** What a connection began with, until it is answered. */
+  greeting: Greeting | undefined
   /** Those who wait for the connection to end. */
   closing: Deferred<void>[] = []
 
-  constructor({ settings, holdings }: ClientInput, ctx: ActorContext) {
+  constructor({ settings, holdings }: ClientInput, ctx: ActorContext, start: typeof startConnection) {
     const clock = actorClock(ctx)
     this.settings = settings
     this.holdings = holdings
-    this.link = new ClientLink(ctx.registry, transportName(settings.name))
-    this.calls = new PendingCalls(this.link, clock, holdings.counts, () => this.connection.state.reason)
+    this.link = new ClientLink(ctx.registry, transportName(settings.name), holdings)
+    this.clock = clock
+    this.post = (fn) => {
+      if (ctx.self.alive) ctx.self.send(new DueTimer(fn))
+    }
+    this.own = new OwnRequests(this.link, clock)
+    this.calls = new PendingCalls(portOf(this), clock)
+    this.listening = new Listening(this)
+    this.questions = new Questions(this)
+    this.health = new Health(this)
     const timedOut = (what: string): Error => {
-      const message = `${what} did not come within ${settings.handshakeTimeout} ms`
+      const asked = this.greeting?.step === 'discover' ? what.replace('initialize', 'server/discover') : what
+      const message = `${asked} did not come within ${settings.handshakeTimeout} ms`
       return new ClientError('CONNECT_FAILED', message, { retryable: true })
     }
-    this.connection = startConnection(settings, timedOut, effects(this, ctx), clock)
+    this.connection = start(settings, timedOut, effects(this, ctx), clock)
   }
 
   [describe](): string {
@@ -53,18 +77,38 @@ export class Incarnation {
   }
 }
 
+function portOf(state: Incarnation): CallPort {
+  const { holdings, settings, link, clock } = state
+  const budget = settings.retryBudget && new RetryBudget(settings.retryBudget, clock)
+  return {
+    link,
+    counts: holdings.counts,
+    tools: holdings.tools,
+    budget,
+    get speech() {
+      return state.speech
+    },
+    get speaks() {
+      return state.connection.phase === 'ready'
+    },
+    why: () => state.connection.state.reason,
+    misfit: (error) => askAnew(state, error),
+  }
+}
+
 function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
-  const { holdings, settings } = state
+  const { holdings } = state
   return {
     open() {
       if (state.link.held) probe(state)
       else state.link.open()
     },
-    greet() {
-      state.greeting = state.calls.nextId()
-      state.link.tell(initializeRequest(state.greeting, settings.clientInfo))
+    greet: () => greet(state),
+    flush() {
+      sayWishes(state)
+      state.calls.flush()
+      state.health.start()
     },
-    flush: () => state.calls.flush(),
     hangUp: () => dropLink(state),
     fail: (reason) => state.calls.failWaiting((job) => failedError(job.method, reason)),
     tell: (next) => holdings.tell(next),
@@ -74,41 +118,10 @@ function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
 
 /** The session may still be good: a sign of life is enough to go on with it. */
 function probe(state: Incarnation): void {
-  state.probe = state.calls.nextId()
-  state.link.tell(buildRequest(state.probe, 'ping'))
-}
-
-/** The server cannot be reached now: the machine waits, and the connection is kept. */
-export function unreachable(state: Incarnation, reason: Error): void {
-  state.probe = undefined
-  state.connection.send({ type: 'unreachable', reason })
-}
-
-/** The connection is over: whoever waits for an answer on it is told, and the machine decides how it goes on. */
-export function ended(state: Incarnation, reason: Error, fatal: boolean): void {
-  const fresh = reason instanceof TransportError && reason.code === 'SESSION_NOT_FOUND'
-  state.link.forget()
-  state.greeting = undefined
-  state.probe = undefined
-  state.calls.linkEnded(reason, { sessionGone: fresh, fatal })
-  state.connection.send({ type: 'lost', reason, fatal, fresh })
-  for (const reply of state.closing.splice(0)) reply.resolve()
-}
-
-/** The handshake came to nothing: this connection is of no use. */
-export function refused(state: Incarnation, reason: Error, fatal: boolean): void {
-  dropLink(state)
-  state.connection.send({ type: 'lost', reason, fatal, fresh: false })
-}
-
-function dropLink(state: Incarnation): void {
-  state.greeting = undefined
-  state.probe = undefined
-  state.link.close()
-  state.link.forget()
-  // Between the loss and the next greeting nothing is in flight but what an earlier, resumed connection left behind.
-  state.calls.linkEnded(
-    new TransportError('CONNECTION_LOST', 'the connection was given up', { retryable: true }),
-    { sessionGone: false, fatal: false },
-  )
+  const done = (outcome: OwnOutcome): void => {
+    if (outcome.type === 'lost') unreachable(state, outcome.error)
+    else state.connection.send({ type: 'resumed' })
+  }
+  const timeout = Number.POSITIVE_INFINITY // the machine's
+  state.own.send(state.speech, { id: state.calls.nextId(), method: 'ping', params: undefined, timeout, done })
 }

@@ -1,14 +1,45 @@
-export {
-  Client,
-  type ClientInspection,
-  type RequestArgs,
-  type RequestMethod,
-  type ToolsOptions,
-} from './client.js'
+export type {
+  AnswerOptions,
+  ElicitForm,
+  ElicitUrl,
+  QuestionContext,
+  Sample,
+} from './answers.js'
+export { fileAuthStorage } from './auth-file-storage.js'
+export { type LoopbackOptions, loopbackSignIn } from './auth-loopback.js'
+export type {
+  EnterpriseOptions,
+  KeyAlgorithm,
+  OAuthOptions,
+  RegisteredClient,
+  SignIn,
+  SignInSession,
+} from './auth-options.js'
+export { OAuth, oauth } from './auth-provider.js'
+export { type AuthStorage, memoryAuthStorage } from './auth-storage.js'
+export type { CallOptions } from './call-options.js'
+export { Client, type ClientInspection, type RequestArgs, type RequestMethod } from './client.js'
 export { clientSpec, findClient, startClient } from './client-supervisor.js'
-export { withClient } from './with-client.js'
+export { Clients } from './clients.js'
+export type { ServerEntries, SharedClientOptions, StartClientsOptions } from './clients-options.js'
 export { type CallErrorData, ClientError, type ClientErrorCode } from './errors.js'
-export type { BackoffOptions, CallOptions, ClientOptions, StartClientOptions } from './options.js'
-export type { ToolResult } from './results.js'
-export type { ClientCounts, ClientState, Phase, ServerFacts } from './state.js'
+export { type ClientEvents, subscribeClient, type WarningEvent } from './events.js'
+export type { HealthOptions } from './health.js'
 export type { Undo } from './holdings.js'
+export { NotificationTarget } from './notification-target.js'
+export type { BackoffOptions, ClientOptions, StartClientOptions } from './options.js'
+export type { PageParams, PagesOptions } from './pages.js'
+export { ClientPool, type PoolInspection } from './pool.js'
+export type { PoolEvent, PoolEventType } from './pool-events.js'
+export type { Lease } from './pool-lease.js'
+export type { MemberSnapshot, MemberStatus } from './pool-member.js'
+export type { CheckoutOptions, PoolHealthOptions, PoolOptions, PoolStrategy } from './pool-options.js'
+export type { EraOption } from './probe.js'
+export type { PromptResult, ResourceResult, ToolResult } from './results.js'
+export type { RetryBudgetOptions } from './retry-budget.js'
+export type { CommandEntry, ServerEntry, TransportEntry, UrlEntry } from './server-entry.js'
+export { startClients } from './start-clients.js'
+export { startClientPool } from './start-pool.js'
+export type { ClientCounts, ClientState, Phase, ServerFacts } from './state.js'
+export { clientActorSpec, transportSpec } from './transport-spec.js'
+export { withClient } from './with-client.js'

@@ -1,7 +1,9 @@
+import type { Dialect } from '../protocol/dialect.js'
 import type { JsonObject } from '../protocol/json.js'
 import { messageOf } from '../runtime/errors.js'
 import type { Ticket } from '../transports/link-actor.js'
-import { bad, type CallOptions } from './options.js'
+import { bad } from './read-options.js'
+import type { CallOptions, CallSettings } from './call-options.js'
 
 /** One request, or notification, of a user on its way: it survives the actor that has it in hand. */
 export interface Job {
@@ -12,43 +14,75 @@ export interface Job {
   readonly wantsAnswer: boolean
   /** Milliseconds the call may take in all. */
   readonly timeout: number
-  /** When that time is over, by the clock of the tree. */
-  readonly deadline: number
+  /** When that time is over, by the clock of the tree; progress may put it off. */
+  deadline: number
+  /** What no progress puts off. */
+  readonly lastDeadline: number
+  readonly resetOnProgress: boolean
+  readonly retry: CallOptions['retry']
+  /** Whether it waits while there is no connection. */
+  readonly wait: boolean
   readonly progressToken: number | undefined
   readonly onProgress: CallOptions['onProgress']
   /** Of this attempt: replaced when the job is put back into the queue, so that the old one cannot be sent any more. */
   ticket: Ticket
   /** How often it was handed to an actor. */
   attempts: number
-  /** Whether it was made again in a new session already, which happens once. */
+  /** What it was said in last; undefined: it never was. */
+  dialect: Dialect | undefined
+  /** Whether it was made again already, which happens once. */
   repeated: boolean
   /** Whether the caller does not wait any more. */
   abandoned: boolean
 }
 
-/** What is needed to make a job. */
+/** What is needed to make a job: what is asked, and the checked options of the call. */
 export interface JobInput {
   readonly method: string
   readonly params: object | undefined
   readonly wantsAnswer: boolean
-  readonly timeout: number
+  readonly call: CallSettings
   readonly now: number
   readonly onProgress: CallOptions['onProgress']
   readonly progressToken: number | undefined
 }
 
 /** Makes a job; the params are encoded at once, in the caller. Throws BAD_OPTION when JSON cannot hold them. */
-export function createJob({ now, params: given, ...input }: JobInput): Job {
-  const params = withToken(given as JsonObject | undefined, input.progressToken)
+export function createJob(input: JobInput): Job {
+  const { method, wantsAnswer, call, now, onProgress, progressToken } = input
+  const { timeout, totalTimeout, resetOnProgress, retry, wait } = call
+  const params = withToken(input.params as JsonObject | undefined, progressToken)
+  // field by field: a spread costs more than all the rest
   return {
-    ...input,
+    method,
     params,
     paramsText: params === undefined ? undefined : encodeParams(params),
-    deadline: now + input.timeout,
+    wantsAnswer,
+    timeout,
+    deadline: now + timeout,
+    lastDeadline: now + totalTimeout,
+    resetOnProgress,
+    retry,
+    wait,
+    progressToken,
+    onProgress,
     ticket: freshTicket(),
     attempts: 0,
+    dialect: undefined,
     repeated: false,
     abandoned: false,
+  }
+}
+
+/** The same call with other params, within what is left of its time: another round of it, which may get lost once, too. */
+export function nextJob(job: Job, params: JsonObject): Job {
+  return {
+    ...job,
+    params,
+    paramsText: encodeParams(params),
+    ticket: freshTicket(),
+    attempts: 1,
+    repeated: false,
   }
 }
 
@@ -56,11 +90,6 @@ export function createJob({ now, params: given, ...input }: JobInput): Job {
 export function takeBack(job: Job): void {
   job.ticket.revoked = true
   job.ticket = freshTicket()
-}
-
-/** Methods that change nothing: after a session was lost they are made again by themselves. */
-export function isRepeatable({ method, repeated }: Job): boolean {
-  return !repeated && (method === 'ping' || method === 'tools/list')
 }
 
 function freshTicket(): Ticket {

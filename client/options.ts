@@ -1,11 +1,24 @@
 import type { Implementation } from '../protocol/types/base.js'
+import type { ClientCapabilities } from '../protocol/types/capabilities.js'
 import type { ClientTransport } from '../transports/contract.js'
 import { type Clock, systemClock } from '../runtime/clock.js'
-import { show } from '../runtime/errors.js'
 import type { Logger, LogOptions } from '../runtime/log.js'
 import { Registry } from '../runtime/registry.js'
 import type { TreeOptions } from '../runtime/tree.js'
-import { ClientError } from './errors.js'
+import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
+import type { HealthOptions } from './health.js'
+import type { EraOption } from './probe.js'
+import {
+  bad,
+  readCount,
+  readFields,
+  readFlag,
+  readFunction,
+  readMs,
+  readText,
+  readWord,
+} from './read-options.js'
+import type { RetryBudgetOptions } from './retry-budget.js'
 
 /** How a client waits before it connects again: full jitter below a ceiling that doubles with every failure. */
 export interface BackoffOptions {
@@ -20,7 +33,7 @@ export interface BackoffOptions {
 }
 
 /** What a client is made of. */
-export interface ClientOptions {
+export interface ClientOptions extends AnswerOptions {
   /** Where the server is: what `stdio()`, `http()` and the like return, or a transport of your own. */
   readonly transport: ClientTransport
   /** Shown in trees and errors, and what the client is found by. Default `client`. */
@@ -34,6 +47,23 @@ export interface ClientOptions {
   /** Calls that may wait or be in flight at once; more are refused with QUEUE_FULL. Default 10,000. */
   readonly maxCalls?: number
   readonly backoff?: BackoffOptions
+  /**
+   * Whether the server is asked for its era (`auto`: 2026-07-28 where it speaks it, a handshake otherwise), or taken for one that has sessions
+   * (`handshake`, the default), or for one of 2026-07-28 (`modern`).
+   */
+  readonly era?: EraOption
+  /** Milliseconds after which a server on a pipe that does not answer `server/discover` counts as one with a handshake. Default 5000. */
+  readonly probeTimeout?: number
+  /** Milliseconds that a handler of yours may take to answer a question of the server. Default 300,000. */
+  readonly questionTimeout?: number
+  /** Asks a silent server for a sign of life; without it, only its end is noticed. */
+  readonly health?: HealthOptions
+  /** Makes calls again that a busy server turned away (429, 503) if it says when; without it, they fail at once. */
+  readonly retryBudget?: RetryBudgetOptions
+  /** Whether structured content is checked against the output schema that the tool was listed with. Default true. */
+  readonly checkOutput?: boolean
+  /** Answers of lists and of `resources/read` that are kept as long as the server allows (2026-07-28); 0 for none. Default 500. */
+  readonly cacheSize?: number
   /** Crashes of the client within `periodMs` that its supervisor answers with a restart. Default 3. */
   readonly intensity?: number
   /** Milliseconds that crashes are counted over. Default 5000. */
@@ -52,29 +82,18 @@ export interface ClientSettings {
   readonly handshakeTimeout: number
   readonly maxCalls: number
   readonly backoff: Required<BackoffOptions>
+  readonly era: EraOption
+  readonly probeTimeout: number
+  readonly questionTimeout: number
+  readonly health: Required<HealthOptions> | undefined
+  readonly retryBudget: RetryBudgetOptions | undefined
+  readonly checkOutput: boolean
+  readonly cacheSize: number
+  readonly answers: Answers
+  /** What is declared to servers. */
+  readonly capabilities: ClientCapabilities
   readonly intensity: number
   readonly periodMs: number
-}
-
-/** What one call may be given besides its params. */
-export interface CallOptions {
-  /** Milliseconds the call may take in all. Default: the client's `timeout`. */
-  readonly timeout?: number
-  /** Gives the call up when it aborts: it rejects with CANCELLED, and the server is told. */
-  readonly signal?: AbortSignal
-  /** Hears of the progress that the server reports. What it throws stops nothing. */
-  readonly onProgress?: (progress: {
-    readonly progress: number
-    readonly total?: number
-    readonly message?: string
-  }) => void
-}
-
-/** Checked options of one call. */
-export interface CallSettings {
-  readonly timeout: number
-  readonly signal: AbortSignal | undefined
-  readonly onProgress: CallOptions['onProgress']
 }
 
 const version = '0.1.0'
@@ -87,14 +106,25 @@ const fields = [
   'handshakeTimeout',
   'maxCalls',
   'backoff',
+  'era',
+  'probeTimeout',
+  'questionTimeout',
+  'health',
+  'retryBudget',
+  'checkOutput',
+  'cacheSize',
+  'onElicit',
+  'onSample',
+  'roots',
   'intensity',
   'periodMs',
 ]
-const treeFields = ['clock', 'registry', 'unowned', 'logger']
+const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
 
 /** Reads the options of a client. Throws BAD_OPTION, naming the field. */
 export function readClientOptions(options: ClientOptions): ClientSettings {
   const given = readFields(options, 'options', fields)
+  const answers = readAnswers(given)
   return Object.freeze({
     transport: readTransport(given.transport),
     name: given.name === undefined ? 'client' : readName(given.name),
@@ -103,6 +133,15 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
     handshakeTimeout: readMs(given.handshakeTimeout, 'handshakeTimeout', 30_000),
     maxCalls: readCount(given.maxCalls, 'maxCalls', 10_000),
     backoff: readBackoff(given.backoff),
+    era: given.era === undefined ? 'handshake' : readWord(given.era, 'era', ['auto', 'modern', 'handshake']),
+    probeTimeout: readMs(given.probeTimeout, 'probeTimeout', 5_000),
+    questionTimeout: readMs(given.questionTimeout, 'questionTimeout', 300_000),
+    health: given.health === undefined ? undefined : readHealth(given.health),
+    retryBudget: given.retryBudget === undefined ? undefined : readBudget(given.retryBudget),
+    checkOutput: readFlag(given.checkOutput, 'checkOutput', true),
+    cacheSize: given.cacheSize === 0 ? 0 : readCount(given.cacheSize, 'cacheSize', 500),
+    answers,
+    capabilities: answers.capabilities,
     intensity: readIntensity(given.intensity, 'intensity', 3),
     periodMs: readMs(given.periodMs, 'periodMs', 5_000),
   })
@@ -114,8 +153,8 @@ export function readStartOptions(options: StartClientOptions): {
   tree: TreeOptions & LogOptions
 } {
   readFields(options, 'options', [...fields, ...treeFields])
-  const { clock, registry, unowned, logger, ...client } = options
-  const tree: TreeOptions & LogOptions = { logger: readLogger(logger), clock: readClock(clock) }
+  const { clock, registry, unowned, logger, logLevels, ...client } = options
+  const tree: TreeOptions & LogOptions = { logger: readLogger(logger), logLevels, clock: readClock(clock) }
   if (registry !== undefined) tree.registry = readRegistry(registry)
   if (unowned !== undefined) tree.unowned = readUnowned(unowned)
   return { client: readClientOptions(client), tree }
@@ -127,65 +166,19 @@ export function readRegistry(value: unknown): Registry {
   throw bad('registry', 'a Registry', value)
 }
 
-/** Reads the options of a call. Throws BAD_OPTION, naming the field. */
-export function readCallOptions(options: CallOptions | undefined, timeout: number): CallSettings {
-  const given =
-    options === undefined ? {} : readFields(options, 'options', ['timeout', 'signal', 'onProgress'])
-  const { signal, onProgress } = given
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw bad('signal', 'an AbortSignal', signal)
-  if (onProgress !== undefined && typeof onProgress !== 'function')
-    throw bad('onProgress', 'a function', onProgress)
-  return {
-    timeout: readMs(given.timeout, 'timeout', timeout),
-    signal,
-    onProgress: onProgress as CallOptions['onProgress'],
-  }
+function readHealth(value: unknown): Required<HealthOptions> {
+  const { every, misses } = readFields(value, 'health', ['every', 'misses'])
+  if (every === undefined) throw bad('health.every', 'milliseconds above 0', every)
+  return Object.freeze({
+    every: readMs(every, 'health.every', 0),
+    misses: readCount(misses, 'health.misses', 3),
+  })
 }
 
-/** A number of milliseconds above 0; Infinity is one. Throws BAD_OPTION. */
-export function readMs(value: unknown, field: string, fallback: number): number {
-  if (value === undefined) return fallback
-  if (typeof value === 'number' && value > 0) return value
-  throw bad(field, 'milliseconds above 0', value)
-}
-
-/** A name or other text that must not be empty. Throws BAD_OPTION. */
-export function readText(value: unknown, field: string): string {
-  if (typeof value === 'string' && value !== '') return value
-  throw bad(field, 'a non-empty string', value)
-}
-
-/** A function. Throws BAD_OPTION. */
-export function readFunction(value: unknown, field: string): void {
-  if (typeof value !== 'function') throw bad(field, 'a function', value)
-}
-
-/** A whole number above 0. Throws BAD_OPTION. */
-export function readCount(value: unknown, field: string, fallback: number): number {
-  if (value === undefined) return fallback
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value > 0) return value
-  throw bad(field, 'a whole number above 0', value)
-}
-
-/** The BAD_OPTION error that names a field, what was expected of it and what came. */
-export function bad(field: string, expected: string, got: unknown): ClientError {
-  const data = { field, sent: false }
-  return new ClientError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, { data })
-}
-
-/** Checks that `value` is an object with known fields only. Throws BAD_OPTION. */
-export function readFields(value: unknown, where: string, known: readonly string[]): Record<string, unknown> {
-  const given = readObject(value, where)
-  const unknown = Object.keys(given).find((field) => !known.includes(field))
-  if (unknown !== undefined) throw bad(unknown, `a field among ${known.join(', ')}`, unknown)
-  return given
-}
-
-/** An object that is no array. Throws BAD_OPTION. */
-export function readObject(value: unknown, field: string): Record<string, unknown> {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value))
-    return value as Record<string, unknown>
-  throw bad(field, 'an object', value)
+function readBudget(value: unknown): RetryBudgetOptions {
+  const { perMinute } = readFields(value, 'retryBudget', ['perMinute'])
+  if (perMinute === undefined) throw bad('retryBudget.perMinute', 'a whole number above 0', perMinute)
+  return Object.freeze({ perMinute: readCount(perMinute, 'retryBudget.perMinute', 1) })
 }
 
 function readClock(value: unknown): Clock {

@@ -1,46 +1,40 @@
-import { isObject, type JsonObject } from '../protocol/json.js'
+import { errorCodes, type ProtocolError } from '../protocol/errors.js'
+import type { JsonObject } from '../protocol/json.js'
 import {
   buildNotification,
   type JsonRpcErrorResponse,
   type JsonRpcResult,
-  type Message,
   type RequestId,
 } from '../protocol/jsonrpc.js'
-import { type JsonRpcError, McpError, type ProtocolError } from '../protocol/errors.js'
 import type { ProgressParams } from '../protocol/types/notifications.js'
 import type { Deferred } from '../runtime/behaviour.js'
 import type { Clock } from '../runtime/clock.js'
-import { Deadline, Deadlines } from '../runtime/deadlines.js'
 import type { TransportError } from '../transports/errors.js'
+import { CallTable } from './call-table.js'
 import type { ClientLink } from './client-link.js'
-import { callError, type ClientError, type ClientErrorCode, unsentError } from './errors.js'
-import { isRepeatable, type Job, takeBack } from './job.js'
+import { callError, type ClientError, type ClientErrorCode, notReadyError, unsentError } from './errors.js'
+import type { Job } from './job.js'
+import { type LinkLoss, modernRevisionIn, Pending, progressOf, serverError } from './pending-call.js'
+import type { RetryBudget } from './retry-budget.js'
+import { type Speech, withParams } from './speech.js'
 import type { ClientCounts } from './state.js'
+import type { ToolBook } from './tool-book.js'
+import { isRepeatable } from './repeatable.js'
 
-/** How a connection ended: whether the server has forgotten the session, and whether trying again is of no use. */
-export interface LinkLoss {
-  readonly sessionGone: boolean
-  readonly fatal: boolean
-}
-
-/** One call of one incarnation: it waits for a connection, and then for its answer. */
-class Pending extends Deadline {
-  readonly job: Job
-  readonly reply: Deferred<JsonObject>
-  readonly #onExpire: (pending: Pending) => void
-  id: number | undefined
-  progress = Number.NEGATIVE_INFINITY
-
-  constructor(job: Job, reply: Deferred<JsonObject>, onExpire: (pending: Pending) => void) {
-    super()
-    this.job = job
-    this.reply = reply
-    this.#onExpire = onExpire
-  }
-
-  expire(): void {
-    this.#onExpire(this)
-  }
+/** What the calls of a client need of it. */
+export interface CallPort {
+  readonly link: ClientLink
+  readonly counts: ClientCounts
+  readonly tools: ToolBook
+  readonly budget: RetryBudget | undefined
+  /** How requests are put now. */
+  readonly speech: Speech
+  /** Whether calls can be sent now. */
+  readonly speaks: boolean
+  /** Why there is no connection, as far as that is known. */
+  why(): Error | undefined
+  /** The server refuses the revision that it is spoken to in. */
+  misfit(error: Error): void
 }
 
 /** Deadlines of calls that are made again are rounded up to this many ms: there is one list of deadlines for each length. */
@@ -48,37 +42,28 @@ const grain = 100
 
 /** The calls of a client: those that wait for a connection, in order, and those that wait for their answer. */
 export class PendingCalls {
-  readonly #link: ClientLink
+  readonly #port: CallPort
   readonly #clock: Clock
-  readonly #counts: ClientCounts
-  readonly #why: () => Error | undefined
-  readonly #deadlines: Deadlines
-  readonly #all = new Map<Job, Pending>()
-  readonly #inFlight = new Map<RequestId, Pending>()
-  readonly #byToken = new Map<RequestId, Pending>()
-  #waiting = new Set<Pending>()
+  readonly #table: CallTable
   #lastId = 0
 
-  /** `why` answers why there is no connection, as far as that is known. */
-  constructor(link: ClientLink, clock: Clock, counts: ClientCounts, why: () => Error | undefined) {
-    this.#link = link
+  constructor(port: CallPort, clock: Clock) {
+    this.#port = port
     this.#clock = clock
-    this.#counts = counts
-    this.#why = why
-    this.#deadlines = new Deadlines(clock)
+    this.#table = new CallTable(clock)
   }
 
   /** All calls that are not settled. */
   get size(): number {
-    return this.#all.size
+    return this.#table.all.size
   }
 
   get waiting(): number {
-    return this.#waiting.size
+    return this.#table.waiting.size
   }
 
   get inFlight(): number {
-    return this.#inFlight.size
+    return this.#table.inFlight.size
   }
 
   /** An id that no request of this client has had. */
@@ -90,38 +75,40 @@ export class PendingCalls {
   /** Takes a call, and sends it if there is a connection. */
   admit(job: Job, reply: Deferred<JsonObject>, ready: boolean): void {
     const pending = new Pending(job, reply, (expired) => this.#expire(expired))
-    this.#all.set(job, pending)
+    this.#table.all.set(job, pending)
     const left =
       job.attempts === 1 ? job.timeout : Math.ceil((job.deadline - this.#clock.now()) / grain) * grain
-    this.#deadlines.arm(pending, Math.max(0, left))
+    this.#table.deadlines.arm(pending, Math.max(0, left))
     if (ready) this.#send(pending)
-    else this.#waiting.add(pending)
+    else if (job.wait) this.#table.waiting.add(pending)
+    else this.#turnAway(pending, this.#port.why())
   }
 
   /** There is a connection: sends what waits. */
   flush(): void {
-    const waiting = this.#waiting
-    this.#waiting = new Set()
-    for (const pending of waiting) this.#send(pending)
+    for (const pending of this.#table.takeWaiting()) this.#send(pending)
   }
 
   /** An answer has come; one that nobody waits for is dropped and counted. */
   answer(message: JsonRpcResult | JsonRpcErrorResponse): void {
     const { id } = message
-    const pending = id === undefined ? undefined : this.#inFlight.get(id)
+    const pending = id === undefined ? undefined : this.#table.inFlight.get(id)
     if (pending === undefined) {
       const ours = typeof id === 'number' && id > 0 && id <= this.#lastId
-      this.#counts[ours ? 'late' : 'unknown'] += 1
+      this.#port.counts[ours ? 'late' : 'unknown'] += 1
       return
     }
-    this.#settle(pending)
+    if ('error' in message && message.error.code === errorCodes.unsupportedProtocolVersion) {
+      if (this.#misfits(pending, message)) return
+    }
+    this.#table.settle(pending)
     if ('result' in message) pending.reply.resolve(message.result)
     else pending.reply.reject(serverError(message.error))
   }
 
   /** What should have been an answer is none: no other will come. False when nobody waits for that id. */
   answeredBadly(id: RequestId | undefined, cause: ProtocolError): boolean {
-    const pending = id === undefined ? undefined : this.#inFlight.get(id)
+    const pending = id === undefined ? undefined : this.#table.inFlight.get(id)
     if (pending === undefined) return false
     const message = `${pending.job.method}: ${cause.message}`
     this.#reject(pending, callError('INVALID_RESPONSE', message, { sent: true, retryable: false, cause }))
@@ -129,29 +116,31 @@ export class PendingCalls {
   }
 
   /** News of how far a call is; what does not go forward is an error of the server, and ignored. */
-  report({ progressToken, progress, total, message }: ProgressParams): void {
-    const pending = this.#byToken.get(progressToken)
-    if (pending === undefined || progress <= pending.progress) return
-    pending.progress = progress
-    const report = {
-      progress,
-      ...(total === undefined ? {} : { total }),
-      ...(message === undefined ? {} : { message }),
-    }
-    pending.job.onProgress?.(report)
+  report(params: ProgressParams): void {
+    const pending = this.#table.byToken.get(params.progressToken)
+    if (pending === undefined || params.progress <= pending.progress) return
+    pending.progress = params.progress
+    this.#prolong(pending)
+    pending.job.onProgress?.(progressOf(params))
   }
 
   /** This request will get no answer. True when it never left and waits for a better moment: the server cannot be reached. */
   lost(id: RequestId, error: TransportError): boolean {
-    const pending = this.#inFlight.get(id)
+    const pending = this.#table.inFlight.get(id)
     if (pending === undefined) return false
     if (error.code === 'CONNECT_FAILED') {
-      this.#putBack([pending])
+      this.#putBack([pending], error)
       return true
+    }
+    if (this.#retriesLater(pending, error)) return false
+    const { method, retry, repeated } = pending.job
+    const again = retry === 'safe' && !repeated && error.retryable
+    if (again && error.code !== 'SEND_FAILED') {
+      this.#repeat(pending)
+      return false
     }
     const lost = error.code === 'CONNECTION_LOST' || error.code === 'PROCESS_EXITED'
     const sent = error.code !== 'SEND_FAILED' && error.code !== 'NOT_OPEN'
-    const { method } = pending.job
     const code = lost ? 'CONNECTION_LOST' : 'REQUEST_FAILED'
     this.#reject(
       pending,
@@ -163,9 +152,9 @@ export class PendingCalls {
   /** The connection is over: what never left waits for the next one, and whoever waits for an answer is told at once. */
   linkEnded(error: Error, { sessionGone, fatal }: LinkLoss): void {
     const back: Pending[] = []
-    for (const pending of [...this.#inFlight.values()]) {
+    for (const pending of [...this.#table.inFlight.values()]) {
       const { job } = pending
-      const again = sessionGone && isRepeatable(job)
+      const again = !fatal && isRepeatable(job, sessionGone, this.#port.tools)
       if (job.ticket.sent && !again) {
         const code: ClientErrorCode = sessionGone ? 'SESSION_NOT_FOUND' : 'CONNECTION_LOST'
         this.#reject(
@@ -176,37 +165,38 @@ export class PendingCalls {
       }
       if (job.ticket.sent) {
         job.repeated = true
-        this.#counts.repeated += 1
+        this.#port.counts.repeated += 1
       }
       back.push(pending)
     }
-    this.#putBack(back)
+    this.#putBack(back, error)
   }
 
   /** The caller gave a call up. */
   cancel(job: Job, reason: string): void {
-    const pending = this.#all.get(job)
+    const pending = this.#table.all.get(job)
     if (pending !== undefined)
       this.#abandon(pending, callError('CANCELLED', reason, { sent: job.ticket.sent }), reason)
   }
 
   /** Fails every call that waits for a connection. */
   failWaiting(error: (job: Job) => ClientError): void {
-    for (const pending of [...this.#waiting]) this.#reject(pending, error(pending.job))
+    for (const pending of [...this.#table.waiting]) this.#reject(pending, error(pending.job))
   }
 
   /** Fails every call. */
   failAll(error: (job: Job) => ClientError): void {
-    for (const pending of [...this.#all.values()]) this.#reject(pending, error(pending.job))
+    for (const pending of [...this.#table.all.values()]) this.#reject(pending, error(pending.job))
   }
 
   #send(pending: Pending): void {
     const { job, reply } = pending
+    const { link, speech } = this.#port
     const { method, params, paramsText, ticket } = job
-    const tail = paramsText === undefined ? '}' : `,"params":${paramsText}}`
     if (!job.wantsAnswer) {
-      this.#settle(pending)
-      this.#link.send(
+      const tail = paramsText === undefined ? '}' : `,"params":${paramsText}}`
+      this.#table.settle(pending)
+      link.send(
         `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${tail}`,
         withParams({ jsonrpc: '2.0', method }, params),
       )
@@ -214,27 +204,75 @@ export class PendingCalls {
     }
     const id = this.nextId()
     pending.id = id
-    this.#inFlight.set(id, pending)
-    if (job.progressToken !== undefined) this.#byToken.set(job.progressToken, pending)
-    const text = `{"jsonrpc":"2.0","id":${id},"method":${JSON.stringify(method)}${tail}`
-    this.#link.send(text, withParams({ jsonrpc: '2.0', id, method }, params), ticket)
+    job.dialect = speech.dialect
+    this.#table.sent(pending)
+    const { text, message, options } = speech.write(id, job)
+    link.send(text, message, { ticket, options })
   }
 
-  /** Puts calls back into the queue, before those that have never been tried. */
-  #putBack(calls: readonly Pending[]): void {
-    for (const pending of calls) {
-      this.#forget(pending)
-      pending.progress = Number.NEGATIVE_INFINITY
-      takeBack(pending.job)
+  /** Calls wait for the next connection, as long as their callers want them to. */
+  #putBack(calls: readonly Pending[], reason: Error): void {
+    for (const pending of this.#table.putBack(calls)) this.#turnAway(pending, reason)
+  }
+
+  #turnAway(pending: Pending, reason: Error | undefined): void {
+    pending.job.ticket.revoked = true
+    this.#reject(pending, notReadyError(pending.job, reason))
+  }
+
+  /** The same call once more on this connection. */
+  #repeat(pending: Pending): void {
+    this.#table.takeBack(pending)
+    pending.job.repeated = true
+    this.#port.counts.repeated += 1
+    this.#send(pending)
+  }
+
+  /** The server refuses our revision: a call that may still fit is made again, once; otherwise the server has to be asked anew. */
+  #misfits(pending: Pending, { error }: JsonRpcErrorResponse): boolean {
+    if (this.#port.speech.dialect.handshake) return false
+    if (modernRevisionIn(error) && !pending.job.repeated) {
+      this.#repeat(pending)
+      return true
     }
-    this.#waiting = new Set([...calls, ...this.#waiting])
+    const refusal = serverError(error)
+    this.#reject(pending, refusal)
+    this.#port.misfit(refusal)
+    return true
+  }
+
+  /** A server that is too busy says when it may be asked again; how often that is done is bounded. */
+  #retriesLater(pending: Pending, error: TransportError): boolean {
+    const { job } = pending
+    const wait = this.#port.budget?.waitFor(error, job.deadline)
+    if (wait === undefined) return false
+    this.#table.takeBack(pending)
+    this.#port.counts.repeated += 1
+    this.#clock.setTimeout(() => {
+      if (!this.#table.all.has(job) || pending.id !== undefined || this.#table.waiting.has(pending)) return
+      if (this.#port.speaks) this.#send(pending)
+      else this.#table.waiting.add(pending)
+    }, wait)
+    return true
+  }
+
+  /** Progress is a reason to go on waiting, up to the time that the call may take in all. */
+  #prolong(pending: Pending): void {
+    const { job } = pending
+    if (!job.resetOnProgress) return
+    const now = this.#clock.now()
+    const left = Math.ceil(Math.min(job.timeout, job.lastDeadline - now))
+    if (left <= 0) return
+    this.#table.deadlines.disarm(pending)
+    job.deadline = now + left
+    this.#table.deadlines.arm(pending, left === job.timeout ? left : Math.ceil(left / grain) * grain)
   }
 
   #expire(pending: Pending): void {
     const { method, timeout, ticket } = pending.job
     const error = ticket.sent
       ? callError('TIMEOUT', `${method}: no answer within ${timeout} ms`, { sent: true })
-      : unsentError(pending.job, this.#why())
+      : unsentError(pending.job, this.#port.why())
     this.#abandon(pending, error, `no answer within ${timeout} ms`)
   }
 
@@ -244,34 +282,17 @@ export class PendingCalls {
     const { ticket } = pending.job
     this.#reject(pending, error)
     if (!ticket.sent) ticket.revoked = true
-    else if (id !== undefined)
-      this.#link.tell(buildNotification('notifications/cancelled', { requestId: id, reason }))
+    else if (id !== undefined) this.#tellCancelled(id, reason)
+  }
+
+  #tellCancelled(id: RequestId, reason: string): void {
+    const { link, speech } = this.#port
+    if (speech.cancels === 'close') link.abort(id)
+    else link.tell(buildNotification('notifications/cancelled', { requestId: id, reason }))
   }
 
   #reject(pending: Pending, error: unknown): void {
-    this.#settle(pending)
+    this.#table.settle(pending)
     pending.reply.reject(error)
   }
-
-  #settle(pending: Pending): void {
-    this.#deadlines.disarm(pending)
-    this.#waiting.delete(pending)
-    this.#all.delete(pending.job)
-    this.#forget(pending)
-  }
-
-  #forget(pending: Pending): void {
-    if (pending.id !== undefined) this.#inFlight.delete(pending.id)
-    if (pending.job.progressToken !== undefined) this.#byToken.delete(pending.job.progressToken)
-    pending.id = undefined
-  }
-}
-
-function withParams(message: Message, params: JsonObject | undefined): Message {
-  return params === undefined ? message : ({ ...message, params } as Message)
-}
-
-/** What the server answered; some servers say in `data` that trying again can help. */
-function serverError({ code, message, data }: JsonRpcError): McpError {
-  return new McpError(code, message, { data, retryable: isObject(data) && data.retryable === true })
 }

@@ -38,7 +38,7 @@ export interface ClientCounts {
   unknown: number
   /** What was no message, or no message that this revision has. */
   junk: number
-  /** Requests made again in a new session. */
+  /** Requests made again by themselves: in a new session, after a loss that their caller allowed for, or after the time that a busy server named. */
   repeated: number
   /** Things a transport reported that ended nothing. */
   troubles: number

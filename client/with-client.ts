@@ -1,6 +1,7 @@
 import type { Client } from './client.js'
 import { startClient } from './client-supervisor.js'
-import { readFunction, type StartClientOptions } from './options.js'
+import type { StartClientOptions } from './options.js'
+import { readFunction } from './read-options.js'
 
 /**
  * Starts a client, waits until it is ready, gives it to `fn`, and closes it whatever happens: afterwards no process, socket or timer

@@ -2,11 +2,13 @@ import type { Lacks } from './lacks.js'
 import type { Method, NotificationMethod, NotificationTo, RequestTo, Side } from './methods.js'
 
 /** The revisions of MCP that we speak. */
-export type Revision = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25'
+export type Revision = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25' | '2026-07-28'
 
 /** What one revision allows, as data; a method that is absent does not exist in it, even if a handler does. */
 export interface Dialect {
   readonly revision: Revision
+  /** Whether `initialize` opens a session; without it every request carries an envelope and stands alone. */
+  readonly handshake: boolean
   /** Whether messages may come as an array. */
   readonly batches: boolean
   /** Whether HTTP clients name the revision in `MCP-Protocol-Version` on every request after `initialize`. */
@@ -21,7 +23,7 @@ export interface Dialect {
   readonly ungated: readonly Method[]
   /** The error codes that are not the same in every revision. */
   readonly errors: DialectErrors
-  /** What it does not have of the newest revision; undefined: it has everything, and messages are sent as they are. */
+  /** What it does not have of the types of this library; undefined: it has everything, and messages are sent as they are. */
   readonly lacks?: Lacks
 }
 

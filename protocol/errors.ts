@@ -4,19 +4,33 @@ const brand = Symbol.for('caduceus.error')
 
 /** Every code a ProtocolError can have. */
 export type ProtocolErrorCode =
+  /** A text is no JSON. */
   | 'PARSE_FAILED'
+  /** JSON that is no JSON-RPC message of MCP (`data.about`, and `data.id` where it can be read). */
   | 'INVALID_MESSAGE'
+  /** A line of bytes is not UTF-8. */
   | 'INVALID_UTF8'
+  /** Arrays and objects are nested deeper than they may be. */
   | 'TOO_DEEP'
+  /** A line has more bytes than it may. */
   | 'LINE_TOO_LONG'
+  /** An event of a stream has more characters than it may. */
   | 'EVENT_TOO_LONG'
+  /** An event to be written has a field that no event stream can carry. */
   | 'BAD_EVENT'
+  /** A message has no JSON text: a BigInt, a cycle, bottomless nesting, or an empty batch. */
   | 'NOT_SERIALISABLE'
+  /** The two sides share no revision of MCP (`data.supported`, `data.answered`). */
   | 'NO_COMMON_REVISION'
+  /** The revision that is spoken does not have what is asked for (`data.method`). */
   | 'NOT_IN_REVISION'
+  /** The params of a method are not what the specification says (`data.method`). */
   | 'BAD_PARAMS'
+  /** The result of a method is not what the specification says (`data.method`). */
   | 'BAD_RESULT'
+  /** A schema is wrong, hostile, or of a kind that is not taken; the message has every problem. */
   | 'BAD_SCHEMA'
+  /** A URI template is not RFC 6570, or cannot be expanded with these values. */
   | 'BAD_TEMPLATE'
 
 /** What a protocol error may carry besides its message. */
@@ -64,18 +78,32 @@ export interface JsonRpcError {
   readonly data?: unknown
 }
 
-/** The integer codes that JSON-RPC and the revisions of MCP define; which revision has which is in the specification. */
+/**
+ * The integer codes that JSON-RPC and the revisions of MCP define. Those of 2026-07-28 are -32020 and beyond, as its schema has them (its proposals had
+ * others); what lies between -32000 and -32019 is for older revisions only.
+ */
 export const errorCodes = Object.freeze({
+  /** The text is no JSON. */
   parseError: -32700,
+  /** The message is no request, or not one that may be made now. */
   invalidRequest: -32600,
+  /** There is no such method here, or not in this revision. */
   methodNotFound: -32601,
+  /** The params are wrong, or name something that is not there. */
   invalidParams: -32602,
+  /** The far side has a fault of its own; what it was stays there. */
   internalError: -32603,
+  /** There is no such resource; from 2026-07-28 on that is `invalidParams`. */
   resourceNotFound: -32002,
+  /** A header says something else than the body (2026-07-28). */
   headerMismatch: -32020,
+  /** The client lacks what the request needs (`data.requiredCapabilities`, 2026-07-28). */
   missingClientCapability: -32021,
+  /** The server does not speak the revision of the request (2026-07-28). */
   unsupportedProtocolVersion: -32022,
+  /** The user has to visit the addresses in `data.elicitations` first. */
   urlElicitationRequired: -32042,
+  /** The user said no. */
   userRejected: -1,
 })
 

@@ -16,16 +16,18 @@ export function fitInitializeResult(lacks: Lacks, result: InitializeResult): Ini
   return changeField(fitted, 'serverInfo', (info) => leaveOut(info, lacks.fields.implementation))
 }
 
-function fitServer(lacks: Lacks, capabilities: ServerCapabilities): ServerCapabilities {
+/** What a server declares. */
+export function fitServer(lacks: Lacks, capabilities: ServerCapabilities): ServerCapabilities {
   return leaveOut(capabilities, lacks.fields.serverCapabilities)
 }
 
-function fitClient(lacks: Lacks, capabilities: ClientCapabilities): ClientCapabilities {
-  const fitted = changeField(
-    leaveOut(capabilities, lacks.fields.clientCapabilities),
-    'sampling',
-    (sampling) => leaveOut(sampling, lacks.fields.samplingCapability),
+/** What a client declares: in `initialize`, or in the envelope of each request. */
+export function fitClient(lacks: Lacks, capabilities: ClientCapabilities): ClientCapabilities {
+  const { clientCapabilities, rootsCapability, samplingCapability } = lacks.fields
+  const kept = changeField(leaveOut(capabilities, clientCapabilities), 'roots', (roots) =>
+    leaveOut(roots, rootsCapability),
   )
+  const fitted = changeField(kept, 'sampling', (sampling) => leaveOut(sampling, samplingCapability))
   if (lacks.elicitation.length === 0) return fitted
   // where there are no modes, the capability itself promises a form: a client with urls only must not make it
   const asks = declaredModes(fitted).some((mode) => !lacks.elicitation.includes(mode))

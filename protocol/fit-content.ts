@@ -1,3 +1,4 @@
+import { isObject } from './json.js'
 import { changeField, leaveOut, mapKept } from './fit-fields.js'
 import type { Lacks } from './lacks.js'
 import type { BlobResourceContents, ContentBlock, TextResourceContents } from './types/content.js'
@@ -23,14 +24,18 @@ export function fitContent(lacks: Lacks, block: ContentBlock): ContentBlock {
   }
 }
 
-/** Result of `tools/call`; what only the structured part said becomes text where the revision has no such part. */
+/** Result of `tools/call`; what only the structured part said becomes text where the revision has no such part, or not with such a value. */
 export function fitToolResult(lacks: Lacks, result: CallToolResult): CallToolResult {
-  const { structuredContent, content } = result
-  const lost = lacks.fields.callToolResult?.includes('structuredContent') && content.length === 0
-  if (lost && structuredContent !== undefined) {
-    const text = JSON.stringify(structuredContent)
-    return fitToolResult(lacks, { ...result, content: [{ type: 'text', text }] })
+  const { structuredContent: value, content } = result
+  const isLost =
+    value !== undefined &&
+    (lacks.fields.callToolResult?.includes('structuredContent') || (lacks.objectsOnly && !isObject(value)))
+  if (isLost) {
+    const kept = leaveOut(result, ['structuredContent'])
+    if (content.length > 0) return fitToolResult(lacks, kept)
+    return fitToolResult(lacks, { ...kept, content: [{ type: 'text', text: JSON.stringify(value) }] })
   }
+  if (lacks.content.length === 0 && lacks.fields.content === undefined) return result
   return changeField(leaveOut(result, lacks.fields.callToolResult), 'content', (blocks) =>
     mapKept(blocks, (block) => fitContent(lacks, block)),
   )

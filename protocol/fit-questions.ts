@@ -14,8 +14,8 @@ import type {
 export function fitElicitation(lacks: Lacks, params: ElicitParams): ElicitParams {
   const { mode = 'form' } = params
   if (lacks.elicitation.includes(mode)) throw cannotSay('elicitation/create', `mode ${mode}`)
-  const fitted = leaveOut(params, lacks.fields.elicitParams)
-  return fitted.mode === 'url' ? fitted : fitForm(lacks, fitted)
+  if (params.mode === 'url') return leaveOut(params, lacks.fields.elicitUrlParams)
+  return fitForm(lacks, leaveOut(params, lacks.fields.elicitParams))
 }
 
 /**

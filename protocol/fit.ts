@@ -1,6 +1,6 @@
 import type { Dialect } from './dialect.js'
 import { errorCodes, type JsonRpcError } from './errors.js'
-import { fitInitializeParams, fitInitializeResult } from './fit-capabilities.js'
+import { fitInitializeParams, fitInitializeResult, fitServer } from './fit-capabilities.js'
 import { fitHints, fitPromptResult, fitReadResult, fitToolResult } from './fit-content.js'
 import { changeField, leaveOut, mapKept } from './fit-fields.js'
 import { fitElicitation, fitSampling, fitSamplingResult } from './fit-questions.js'
@@ -8,6 +8,7 @@ import type { Lacks } from './lacks.js'
 import type { Method, NotificationMethod, NotificationParams, Params, Result } from './methods.js'
 import type { CompleteParams } from './types/completion.js'
 import type { Prompt } from './types/prompts.js'
+import type { Tool } from './types/tools.js'
 
 type ResultFits = { readonly [M in Method]?: (lacks: Lacks, result: Result<M>) => Result<M> }
 type ParamsFits = { readonly [M in Method]?: (lacks: Lacks, params: Params<M>) => Params<M> }
@@ -17,8 +18,10 @@ type NotificationFits = {
 
 const resultFits: ResultFits = Object.freeze({
   initialize: fitInitializeResult,
+  'server/discover': (lacks, result) =>
+    changeField(result, 'capabilities', (capabilities) => fitServer(lacks, capabilities)),
   'tools/list': (lacks, result) =>
-    changeField(result, 'tools', (tools) => mapKept(tools, (tool) => leaveOut(tool, lacks.fields.tool))),
+    changeField(result, 'tools', (tools) => mapKept(tools, (tool) => fitTool(lacks, tool))),
   'tools/call': fitToolResult,
   'resources/list': (lacks, result) =>
     changeField(result, 'resources', (list) => fitListed(lacks, list, lacks.fields.resource)),
@@ -50,14 +53,14 @@ const notificationFits: NotificationFits = Object.freeze({
  * for the newest revision. Throws NOT_IN_REVISION for what cannot be said.
  */
 export function fitResult<M extends Method>({ lacks }: Dialect, method: M, result: Result<M>): Result<M> {
-  if (lacks === undefined) return result
+  if (lacks === undefined || lacks.results?.includes(method) === false) return result
   const fit: ResultFits[M] = resultFits[method]
   return fit === undefined ? result : fit(lacks, result)
 }
 
 /** The params of a request as a peer of this revision knows them, like `fitResult`; the revision has to have the request. */
 export function fitParams<M extends Method>({ lacks }: Dialect, method: M, params: Params<M>): Params<M> {
-  if (lacks === undefined) return params
+  if (lacks === undefined || lacks.requests?.includes(method) === false) return params
   const fit: ParamsFits[M] = paramsFits[method]
   return fit === undefined ? params : fit(lacks, params)
 }
@@ -83,6 +86,11 @@ function codeIn(errors: Dialect['errors'], code: number): number {
   if (code === errorCodes.resourceNotFound) return errors.resourceNotFound
   if (code === errorCodes.urlElicitationRequired) return errors.urlElicitationRequired
   return code
+}
+
+function fitTool({ fields, objectsOnly }: Lacks, tool: Tool): Tool {
+  const isLost = objectsOnly && tool.outputSchema !== undefined && tool.outputSchema.type !== 'object'
+  return leaveOut(isLost ? leaveOut(tool, ['outputSchema']) : tool, fields.tool)
 }
 
 function fitListed<T extends object>(lacks: Lacks, list: T[], fields: readonly string[] | undefined): T[] {

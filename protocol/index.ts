@@ -1,4 +1,5 @@
 export { type OpenBatch, openBatch } from './batch.js'
+export { cacheableMethods, notKept, readCacheHints } from './cache-hints.js'
 export {
   elicitationModes,
   hasCapability,
@@ -8,6 +9,7 @@ export {
 } from './capabilities.js'
 export { type Batch, type DecodeLimits, decode, encode, encodeBatch } from './codec.js'
 export { limitCompletion, maxCompletionValues } from './completion.js'
+export { annotationsOf } from './content-hints.js'
 export {
   acceptsNotification,
   acceptsRequest,
@@ -19,6 +21,26 @@ export { dialect20241105 } from './dialects/2024-11-05.js'
 export { dialect20250326 } from './dialects/2025-03-26.js'
 export { dialect20250618 } from './dialects/2025-06-18.js'
 export { dialect20251125 } from './dialects/2025-11-25.js'
+export { dialect20260728 } from './dialects/2026-07-28.js'
+export {
+  claimsEnvelope,
+  type Envelope,
+  type EnvelopeProblems,
+  metaKeys,
+  readEnvelope,
+  writeEnvelope,
+} from './envelope.js'
+export {
+  checkModernHeaders,
+  eraOfHttp,
+  type FoundBy,
+  type HttpEra,
+  modernStatusOf,
+  type Pinned,
+  type Pinning,
+  pin,
+  unsupported,
+} from './era.js'
 export {
   errorCodes,
   isResourceNotFound,
@@ -30,6 +52,15 @@ export {
   toJsonRpcError,
 } from './errors.js'
 export { fitError, fitNotification, fitParams, fitResult } from './fit.js'
+export { decodeHeaderValue, encodeHeaderValue, type RequestHeaders } from './header-values.js'
+export {
+  embedQuestion,
+  missingClientCapabilities,
+  type Outcome,
+  readOutcome,
+  retriedMethods,
+  retryParams,
+} from './input-required.js'
 export type { JsonObject } from './json.js'
 export {
   answerInvalid,
@@ -58,6 +89,7 @@ export {
   type LineItem,
   type LineStats,
 } from './lines.js'
+export { isLoggingLevel, isWantedLevel, loggingLevels } from './logging.js'
 export {
   type Direction,
   isMethod,
@@ -78,8 +110,18 @@ export {
   type Result,
   type Side,
 } from './methods.js'
+export {
+  checkParamHeaders,
+  type HeaderParam,
+  type HeaderPlan,
+  type HeaderPlanOptions,
+  headerParams,
+  mirroredHeaders,
+  paramHeaders,
+} from './mirrored-headers.js'
 export { decodeCursor, encodeCursor, type Page, paginate } from './page.js'
 export { readNotificationParams, readParams, readResult } from './params.js'
+export { judgeProbe, type Probe, type ProbeOutcome, type ProbeVerdict } from './probe.js'
 export {
   type Parsed,
   type Schema,
@@ -93,30 +135,27 @@ export {
 } from './schema.js'
 export type { Issue } from './schema-issues.js'
 export { schemaLimits } from './schema-limits.js'
-export {
-  comment,
-  createEventDecoder,
-  type EventDecoder,
-  type EventDecoderOptions,
-  encodeEvent,
-  type OutgoingSseEvent,
-  type SseEvent,
-  type SseItem,
-} from './sse.js'
+export { createEventDecoder, type EventDecoder, type EventDecoderOptions, type SseItem } from './sse.js'
+export { comment, encodeEvent, type OutgoingSseEvent, type SseEvent } from './sse-events.js'
 export type {
   Annotations,
   BaseMetadata,
   BaseNotificationParams,
   BaseResult,
+  CacheableResult,
+  CacheHints,
+  CacheScope,
   Cursor,
   Icon,
   Implementation,
+  InputResponses,
   Meta,
   PaginatedParams,
   PaginatedResult,
   ProgressToken,
   RequestMeta,
   RequestParams,
+  RetryParams,
   Role,
 } from './types/base.js'
 export type { ClientCapabilities, Flag, ServerCapabilities } from './types/capabilities.js'
@@ -138,6 +177,7 @@ export type {
   TextContent,
   TextResourceContents,
 } from './types/content.js'
+export type { DiscoverResult } from './types/discover.js'
 export type {
   BooleanField,
   ChoiceField,
@@ -157,6 +197,7 @@ export type {
 } from './types/elicitation.js'
 export type { InitializeParams, InitializeResult } from './types/lifecycle.js'
 export type { SetLevelParams } from './types/logging.js'
+export type { InputRequest, InputRequests, InputRequiredResult } from './types/mrtr.js'
 export type {
   CancelledParams,
   LoggingLevel,
@@ -174,6 +215,7 @@ export type {
 export type {
   ListResourcesResult,
   ListResourceTemplatesResult,
+  ReadResourceParams,
   ReadResourceResult,
   ResourceRequestParams,
   ResourceTemplate,
@@ -191,6 +233,13 @@ export type {
   ToolResultContent,
   ToolUseContent,
 } from './types/sampling.js'
+export { type Stamp, stampResult } from './stamp.js'
+export type {
+  AcknowledgedParams,
+  ListenParams,
+  ListenResult,
+  SubscriptionFilter,
+} from './types/subscriptions.js'
 export type {
   CallToolParams,
   CallToolResult,
@@ -207,7 +256,11 @@ export {
   allHandshakeDialects,
   dialectOf,
   isSupported,
+  isModernRevision,
   latestHandshake,
+  modernDialectOf,
+  modernDialects,
+  modernRevisions,
   negotiate,
   revisionWithoutHeader,
 } from './versions.js'

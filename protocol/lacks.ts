@@ -1,8 +1,9 @@
+import type { Method } from './methods.js'
 import type { Annotations, Implementation } from './types/base.js'
 import type { ClientCapabilities, ServerCapabilities } from './types/capabilities.js'
 import type { CompleteParams, PromptReference } from './types/completion.js'
 import type { Resource, TextContent, TextResourceContents } from './types/content.js'
-import type { ElicitationMode, ElicitFormParams, FormSchema } from './types/elicitation.js'
+import type { ElicitationMode, ElicitFormParams, ElicitUrlParams, FormSchema } from './types/elicitation.js'
 import type { ProgressParams } from './types/notifications.js'
 import type { Prompt, PromptArgument } from './types/prompts.js'
 import type { ResourceTemplate } from './types/resources.js'
@@ -10,12 +11,18 @@ import type { Root } from './types/roots.js'
 import type { CreateMessageParams, SamplingMessage } from './types/sampling.js'
 import type { CallToolParams, CallToolResult, Tool } from './types/tools.js'
 
-/** What a revision does not have of the newest one with a handshake, as data: `fit` goes by it. */
+/** What a revision does not have of the types of this library, which are those of 2025-11-25 and later, as data: `fit` goes by it. */
 export interface Lacks {
   /** Fields that are left out, by the type they belong to. */
   readonly fields: LackingFields
+  /** The methods whose results can have something of it; undefined: any. The results of others are sent as they are. */
+  readonly results?: readonly Method[]
+  /** The methods whose params can have something of it, like `results`. */
+  readonly requests?: readonly Method[]
   /** Kinds of content: the first two are said as text, the others cannot be said. */
   readonly content: readonly ('audio' | 'resource_link' | 'tool_use' | 'tool_result')[]
+  /** True: what tools return for programs, and the schemas of that, are objects; others are left out. */
+  readonly objectsOnly: boolean
   /** True: it has no lists of content in sampling, so that a message, and the answer, has one block. */
   readonly contentLists: boolean
   /** Ways to ask a user, which cannot be said otherwise. */
@@ -33,6 +40,7 @@ type Optional<T> = readonly {
 export interface LackingFields {
   readonly implementation?: Optional<Implementation>
   readonly clientCapabilities?: Optional<ClientCapabilities>
+  readonly rootsCapability?: Optional<NonNullable<ClientCapabilities['roots']>>
   readonly samplingCapability?: Optional<NonNullable<ClientCapabilities['sampling']>>
   readonly serverCapabilities?: Optional<ServerCapabilities>
   readonly tool?: Optional<Tool>
@@ -51,6 +59,7 @@ export interface LackingFields {
   readonly createMessageParams?: Optional<CreateMessageParams>
   readonly samplingMessage?: Optional<SamplingMessage>
   readonly elicitParams?: Optional<ElicitFormParams>
+  readonly elicitUrlParams?: Optional<ElicitUrlParams>
   readonly formSchema?: Optional<FormSchema>
   readonly root?: Optional<Root>
 }

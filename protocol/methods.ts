@@ -3,6 +3,7 @@ import { emptyResult, noNews, noParams, pageParams } from './shapes/base.js'
 import { completeParams, completeResult } from './shapes/completion.js'
 import { elicitationCompleteParams, elicitParams, elicitResult } from './shapes/elicitation.js'
 import { initializeParams, initializeResult } from './shapes/lifecycle.js'
+import { discoverResult } from './shapes/discover.js'
 import {
   cancelledParams,
   loggingMessageParams,
@@ -13,12 +14,14 @@ import { getPromptParams, getPromptResult, listPromptsResult } from './shapes/pr
 import {
   listResourcesResult,
   listTemplatesResult,
+  readResourceParams,
   readResourceResult,
   resourceParams,
   resourceUpdatedParams,
 } from './shapes/resources.js'
 import { listRootsResult } from './shapes/roots.js'
 import { createMessageParams, createMessageResult } from './shapes/sampling.js'
+import { acknowledgedParams, listenParams, listenResult } from './shapes/subscriptions.js'
 import { callToolParams, callToolResult, listToolsResult } from './shapes/tools.js'
 import type { BaseNotificationParams, BaseResult, RequestParams } from './types/base.js'
 
@@ -55,6 +58,12 @@ export const methods = Object.freeze({
     params: initializeParams,
     result: initializeResult,
   },
+  'server/discover': {
+    direction: 'to_server',
+    capability: undefined,
+    params: noParams,
+    result: discoverResult,
+  },
   ping: {
     direction: 'both',
     capability: undefined,
@@ -89,7 +98,7 @@ export const methods = Object.freeze({
   'resources/read': {
     direction: 'to_server',
     capability: 'resources',
-    params: resourceParams,
+    params: readResourceParams,
     result: readResourceResult,
   },
   'resources/subscribe': {
@@ -127,6 +136,12 @@ export const methods = Object.freeze({
     capability: 'logging',
     params: setLevelParams,
     result: emptyResult,
+  },
+  'subscriptions/listen': {
+    direction: 'to_server',
+    capability: undefined, // each field of the filter has its own
+    params: listenParams,
+    result: listenResult,
   },
   'sampling/createMessage': {
     direction: 'to_client',
@@ -178,6 +193,11 @@ export const notifications = Object.freeze({
     direction: 'to_client',
     capability: undefined,
     params: elicitationCompleteParams,
+  },
+  'notifications/subscriptions/acknowledged': {
+    direction: 'to_client',
+    capability: undefined,
+    params: acknowledgedParams,
   },
   'notifications/roots/list_changed': {
     direction: 'to_server',

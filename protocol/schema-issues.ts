@@ -86,6 +86,24 @@ export function formatPath(keys: readonly PropertyKey[]): string {
   return keys.reduce<string>((path, key) => path + formatKey(key, path === ''), '')
 }
 
+/** The keys of a path in the form of `Issue.path`. */
+export function keysOf(path: string): PropertyKey[] {
+  const parts = path.matchAll(/\.?([\p{L}_$][\p{L}\p{N}_$-]*)|\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]/gu)
+  return [...parts].map(([, name, index, quoted]) => {
+    if (index !== undefined) return Number(index)
+    return quoted === undefined ? (name ?? '') : String(JSON.parse(quoted))
+  })
+}
+
+/** The issues of the value under a key, seen from the value that has the key. */
+export function issuesUnder(key: PropertyKey, issues: readonly Issue[]): readonly Issue[] {
+  const own = formatPath([key])
+  return issues.map(({ path, message }) => {
+    const isIndexed = path === '' || path.startsWith('[')
+    return { path: isIndexed ? own + path : `${own}.${path}`, message }
+  })
+}
+
 function toIssue({ keyword, instancePath, params, message, propertyName }: RawError, root: unknown): Issue {
   const { keys, value } = follow(root, instancePath)
   const field = propertyName ?? params[named[keyword] ?? '']

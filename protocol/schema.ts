@@ -59,8 +59,30 @@ export function toSchema<S extends SchemaInput>(
   input: S,
   side: SchemaSide = 'input',
 ): Schema<SchemaOutput<S>> {
-  const schema = isStandard(input) ? fromStandard(input, side) : fromJsonSchema(input)
+  const schema = isOwn(input)
+    ? fromOwn(input)
+    : isStandard(input)
+      ? fromStandard(input, side)
+      : fromJsonSchema(input)
   return schema as Schema<SchemaOutput<S>>
+}
+
+/** A field, which is a schema already, and knows what is wrong with how it was made. */
+interface OwnSchema extends Schema {
+  readonly problems: readonly Issue[]
+}
+
+function isOwn(input: SchemaInput): input is SchemaInput & OwnSchema {
+  const { parse, problems } = input as { parse?: unknown; problems?: unknown }
+  return typeof parse === 'function' && Array.isArray(problems)
+}
+
+function fromOwn({ jsonSchema, parse, problems }: OwnSchema): Schema {
+  if (problems.length > 0) {
+    const sentences = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
+    throw new ProtocolError('BAD_SCHEMA', sentences.join('; '))
+  }
+  return Object.freeze({ jsonSchema: freeze(copySchema(jsonSchema)), parse })
 }
 
 function isStandard(input: SchemaInput): input is StandardSchema {
@@ -96,9 +118,12 @@ function describe(standard: StandardSchema['~standard'], side: SchemaSide): unkn
 
 function fromResult(result: StandardResult<unknown>): Parsed<unknown> {
   if (result.issues === undefined) return { value: result.value }
-  return {
-    issues: result.issues.map(({ message, path = [] }) => ({ path: formatPath(path.map(keyOf)), message })),
-  }
+  // arrays of a class of their own, as arktype has them, make something else of `map`
+  const issues = Array.from(result.issues, ({ message, path = [] }) => ({
+    path: formatPath(Array.from(path, keyOf)),
+    message,
+  }))
+  return { issues }
 }
 
 function keyOf(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {

@@ -3,9 +3,10 @@ import { dialect20241105 } from './dialects/2024-11-05.js'
 import { dialect20250326 } from './dialects/2025-03-26.js'
 import { dialect20250618 } from './dialects/2025-06-18.js'
 import { dialect20251125 } from './dialects/2025-11-25.js'
+import { dialect20260728 } from './dialects/2026-07-28.js'
 import { ProtocolError } from './errors.js'
 
-/** The revisions with a handshake, newest first: all of them are negotiated. */
+/** The revisions with a handshake, newest first: all of them are negotiated. No revision is both here and in `modernDialects`. */
 export const allHandshakeDialects: readonly Dialect[] = Object.freeze([
   dialect20251125,
   dialect20250618,
@@ -13,20 +14,41 @@ export const allHandshakeDialects: readonly Dialect[] = Object.freeze([
   dialect20241105,
 ])
 
+/** The revisions without a handshake, newest first: each request says which of them it is in. */
+export const modernDialects: readonly Dialect[] = Object.freeze([dialect20260728])
+
+/** What `server/discover` and the error -32022 name: never a revision that takes a handshake (specification: versioning). */
+export const modernRevisions: readonly Revision[] = Object.freeze(
+  modernDialects.map(({ revision }) => revision),
+)
+
 /** The revision that a client asks for, and that a server offers to a client it does not understand. */
 export const latestHandshake: Dialect = dialect20251125
+
+const firstModern: Revision = '2026-07-28'
+const dateLike = /^\d{4}-\d{2}-\d{2}$/
 
 /** What an HTTP request without `MCP-Protocol-Version` speaks when nothing else is known (specification: transports). */
 export const revisionWithoutHeader: Revision = '2025-03-26'
 
-/** Whether this revision is negotiated. */
+/** Whether this revision is negotiated by a handshake. */
 export function isSupported(revision: string): revision is Revision {
   return dialectOf(revision) !== undefined
 }
 
-/** The dialect of a revision, or undefined when we do not know it. */
+/** The dialect of a revision with a handshake, or undefined when we do not know it. */
 export function dialectOf(revision: string): Dialect | undefined {
   return allHandshakeDialects.find((dialect) => dialect.revision === revision)
+}
+
+/** The dialect of a revision without a handshake, or undefined when we do not know it. */
+export function modernDialectOf(revision: string): Dialect | undefined {
+  return modernDialects.find((dialect) => dialect.revision === revision)
+}
+
+/** Whether this names a revision without a handshake, be it one that is not known yet. */
+export function isModernRevision(revision: string): boolean {
+  return revision >= firstModern && dateLike.test(revision)
 }
 
 /** What a server answers to `initialize`: the revision asked for, or else its own newest (specification: lifecycle). */

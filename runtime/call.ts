@@ -3,6 +3,7 @@ import { Deadline } from './deadlines.js'
 import { RuntimeError } from './errors.js'
 import { type ExitReason, formatReason } from './exit.js'
 import { handled, isPromise } from './promise.js'
+import type { TurnoverSet } from './turnover.js'
 
 /** One call that waits for its one answer: a reply, the end of the server, or the deadline. */
 export class Call extends Deadline {
@@ -12,7 +13,7 @@ export class Call extends Deadline {
   readonly #ms: number
   #open = true
   /** The deferred calls of the actor, once this is one of them. */
-  #deferred: Set<Call> | null = null
+  #deferred: TurnoverSet<Call> | null = null
   // Assigned by the executor below, which runs at once.
   #resolve: (value: unknown) => void = unreachable
   #reject: (error: unknown) => void = unreachable
@@ -65,7 +66,7 @@ export class Call extends Deadline {
   }
 
   /** Whoever gives the reply now holds the call; until then it is one of those that fail with the actor. */
-  defer(deferred: Set<Call>): void {
+  defer(deferred: TurnoverSet<Call>): void {
     if (!this.#open) return
     deferred.add(this)
     this.#deferred = deferred
@@ -104,7 +105,7 @@ export function refused(error: unknown): Promise<never> {
 export class DeferredReply {
   readonly #call: Call
 
-  constructor(call: Call, waiting: Set<Call>) {
+  constructor(call: Call, waiting: TurnoverSet<Call>) {
     this.#call = call
     call.defer(waiting)
   }

@@ -47,27 +47,49 @@ export class CaduceusError<Code extends string = string> extends Error {
 
 /** Every code a RuntimeError can have. */
 export type RuntimeErrorCode =
+  /** A definition given to `defineActor` has a field that is not what it should be (`data.field`). */
   | 'BAD_BEHAVIOUR'
+  /** A child spec, or the list of them, is wrong; the message names the child and the field. */
   | 'BAD_SPEC'
+  /** An option or argument is not what it should be (`data.field`), or there is no such option. */
   | 'BAD_OPTION'
+  /** An actor has no such call or cast, or `ctx.defer` was used outside of a call. */
   | 'BAD_MESSAGE'
+  /** The `start` of a child spec answered something that is no process (`data.id`). */
   | 'BAD_RETURN'
+  /** Two children of one supervisor have the same id (`data.id`). */
   | 'DUPLICATE_ID'
+  /** Nobody is there: the process has ended, or nobody has the name. */
   | 'NOPROC'
+  /** The process ended before it answered (`data.reason`). */
   | 'EXITED'
+  /** No answer, no end or no event came in time; what was asked for may still happen. */
   | 'TIMEOUT'
+  /** An actor called itself while it handled a message: it would wait for itself. */
   | 'CALLING_SELF'
+  /** Code of an incarnation that has ended still sends, starts or changes something: it has no effect. */
   | 'ACTOR_DEAD'
+  /** Too many messages wait for the actor already; this one was not taken. */
   | 'MAILBOX_FULL'
+  /** What a process does first threw (`cause`): there is no process. */
   | 'START_FAILED'
+  /** An asynchronous `init` took longer than it may. */
   | 'START_TIMEOUT'
+  /** What was to be started declined: `init` answered `ignore`, or the option `start` of a server says no. */
   | 'IGNORED'
+  /** The name or id has a living process already (`data.ref`; `data.server` where it is a server). */
   | 'ALREADY_STARTED'
+  /** The supervisor knows a child of this id that does not run: restart or delete it. */
   | 'ALREADY_PRESENT'
+  /** The supervisor has no such child, or there is no task to wait for. */
   | 'NOT_FOUND'
+  /** The child runs, which this operation does not allow. */
   | 'RUNNING'
+  /** The child is about to be restarted, which this operation does not allow. */
   | 'RESTARTING'
+  /** A dynamic supervisor or task supervisor has as many children as it may (`data.maxChildren`). */
   | 'MAX_CHILDREN'
+  /** The name has ended for good (`data.reason`): nobody will bring it back. */
   | 'GAVE_UP'
 
 /** The error class of `caduceus/runtime`. */

@@ -82,7 +82,7 @@ export {
   type SupervisorEvent,
 } from './events.js'
 export { describe, formatTree, inspect, type TreeNode } from './inspect.js'
-export type { Logger, LogOptions } from './log.js'
+export type { LogCategory, Logger, LogLevel, LogLevels, LogOptions } from './log.js'
 export { asyncStream, type AsyncStreamOptions } from './async-stream.js'
 export { multiCall, multiCast, type MultiReply } from './multi-call.js'
 export {

@@ -1,7 +1,9 @@
+import { channel } from 'node:diagnostics_channel'
 import { outside } from './containment.js'
 import { messageOf, RuntimeError, show } from './errors.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from './exit.js'
+import { badOption } from './options.js'
 
 /** A logger as pino has it: facts first, a short sentence last. */
 export interface Logger {
@@ -15,47 +17,117 @@ export interface Logger {
 export interface LogOptions {
   /** Your own logger, or false for none. Default: pino on standard error, loaded when there is something to write. */
   logger?: Logger | false | undefined
+  /**
+   * From which level on each category is written. `crash` and `stray` are errors, `supervisor` and `notice` warnings, `progress` is for debugging;
+   * default `debug` for a logger of your own, and otherwise `info`. What floors above tell is written when it has a level here, under the name of its
+   * events: `server.session`, `server.request`, `server.notification`, `transport.listener`, `transport.connection`, `transport.stream`; with
+   * `info` only errors and refusals, with `debug` everything. Each line has its `category`.
+   */
+  logLevels?: LogLevels | undefined
 }
 
+/** A level per category; `silent` writes nothing. */
+export type LogLevels = { readonly [Category in LogCategory]?: LogLevel }
+/** What lines are about: the name of an event. */
+export type LogCategory = keyof RuntimeEvents | `${string}.${string}`
+/** From which level on lines are written. */
+export type LogLevel = Level | 'silent'
+
 type Level = 'debug' | 'info' | 'warn' | 'error'
+const ranks: { readonly [Each in LogLevel]: number } = { debug: 1, info: 2, warn: 3, error: 4, silent: 5 }
+const runtimeLevels: { readonly [Name in keyof RuntimeEvents]: Level } = {
+  crash: 'error',
+  supervisor: 'warn',
+  stray: 'error',
+  notice: 'warn',
+  progress: 'debug',
+}
 type Write = (level: Level, facts: object, message: string) => void
 
 /** Writes the reports of one tree to a logger until the returned function is called. Throws BAD_OPTION. */
-export function logReports({ logger, tree }: LogOptions & { tree: number }): () => void {
+export function logReports({ logger, logLevels, tree }: LogOptions & { tree: number }): () => void {
+  const levels = readLevels(logLevels)
   if (logger === false) return () => {}
-  const write = logger === undefined ? pinoOnDemand() : writeTo(logger)
+  const writeLine = logger === undefined ? pinoOnDemand() : writeTo(logger)
+  // Pino is not loaded, and nothing is formatted, for what is not to be written.
+  const usual = logger === undefined ? 'info' : 'debug'
+  const undo: (() => void)[] = []
   const of = <Name extends keyof RuntimeEvents>(
-    name: Name,
-    fn: (event: RuntimeEvents[Name]) => void,
-  ): (() => void) =>
-    subscribe(name, (event) => {
-      if (event.tree === tree) fn(event)
-    })
-  const undo = [
-    // In pino's lines `name` is the logger's.
-    of('crash', ({ reason, name, ...facts }) =>
-      write('error', { actor: name, ...facts, ...errorFacts(reason) }, `${name} crashed`),
-    ),
-    of('supervisor', ({ reason, ...facts }) => {
-      const why = typeof reason === 'string' ? reason : formatReason(reason)
-      write('warn', { ...facts, reason: why }, `${facts.child.id}: ${facts.context.replace('_', ' ')}`)
-    }),
-    of('stray', ({ error, ...facts }) => write('error', { ...facts, err: error }, 'stray error')),
-    of('notice', ({ name, ...facts }) =>
-      write('warn', { actor: name, ...facts }, `${name}: ${facts.notice.replace('_', ' ')}`),
-    ),
-  ]
-  // Pino is not loaded, and nothing is formatted, for what its default level would drop.
-  if (logger !== undefined) {
+    category: Name,
+    fn: (event: RuntimeEvents[Name], write: (facts: object, message: string) => void) => void,
+  ): void => {
+    const level = runtimeLevels[category]
+    if (ranks[level] < ranks[levels[category] ?? usual]) return
+    const write = (facts: object, message: string): void => writeLine(level, { category, ...facts }, message)
     undo.push(
-      of('progress', (facts) =>
-        write('debug', facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`),
-      ),
+      subscribe(category, (event) => {
+        if (event.tree === tree) fn(event, write)
+      }),
     )
   }
+  // In pino's lines `name` is the logger's.
+  of('crash', ({ reason, name, ...facts }, write) =>
+    write({ actor: name, ...facts, ...errorFacts(reason) }, `${name} crashed`),
+  )
+  of('supervisor', ({ reason, ...facts }, write) => {
+    const why = typeof reason === 'string' ? reason : formatReason(reason)
+    write({ ...facts, reason: why }, `${facts.child.id}: ${facts.context.replace('_', ' ')}`)
+  })
+  of('stray', ({ error, ...facts }, write) => write({ ...facts, err: error }, 'stray error'))
+  of('notice', ({ name, ...facts }, write) =>
+    write({ actor: name, ...facts }, `${name}: ${facts.notice.replace('_', ' ')}`),
+  )
+  of('progress', (facts, write) =>
+    write(facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`),
+  )
+  for (const [category, level] of Object.entries(levels))
+    if (!Object.hasOwn(runtimeLevels, category) && ranks[level] <= ranks.info)
+      undo.push(logChannel(category, { level, tree, write: writeLine }))
   return () => {
     for (const each of undo) each()
   }
+}
+
+/** Floors above publish events with the number of their tree and a type; they are known here by name alone. */
+function logChannel(
+  category: string,
+  { level, tree, write }: { readonly level: LogLevel; readonly tree: number; readonly write: Write },
+): () => void {
+  const source = channel(`caduceus.${category}`)
+  const listener = (event: unknown): void => {
+    const { tree: from, type, ...facts } = event as { tree?: unknown; type?: unknown }
+    if (from !== tree) return
+    const at = type === 'error' || type === 'refused' ? 'info' : 'debug'
+    if (ranks[at] >= ranks[level])
+      write(at, { category, tree, type, ...shorten(facts) }, `${category} ${type}`)
+  }
+  source.subscribe(listener)
+  return () => void source.unsubscribe(listener)
+}
+
+/** What a client has chosen, such as the id of a request, may be of any length. */
+function shorten(facts: object): object {
+  return Object.fromEntries(
+    Object.entries(facts).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value.slice(0, 200) : value,
+    ]),
+  )
+}
+
+function readLevels(given: unknown = {}): Readonly<Record<string, LogLevel>> {
+  if (typeof given !== 'object' || given === null) throw badOption('logLevels', 'an object', given)
+  for (const [category, level] of Object.entries(given)) {
+    if (!Object.hasOwn(runtimeLevels, category) && !/^[a-z]+\.[a-z]+$/.test(category))
+      throw badOption(
+        'logLevels',
+        `categories such as ${Object.keys(runtimeLevels).join(', ')}, server.request`,
+        category,
+      )
+    if (typeof level !== 'string' || !Object.hasOwn(ranks, level))
+      throw badOption(`logLevels.${category}`, `one of ${Object.keys(ranks).join(', ')}`, level)
+  }
+  return given as Readonly<Record<string, LogLevel>>
 }
 
 function writeTo(logger: Logger): Write {
@@ -91,5 +163,5 @@ async function loadPino(): Promise<Logger> {
   const stderr = pino.destination({ fd: 2, sync: true })
   // Whoever closed our standard error does not want to read there; nobody else is to suffer for it.
   stderr.on('error', () => {})
-  return pino({ base: { name: 'caduceus' } }, stderr) as Logger
+  return pino({ base: { name: 'caduceus' }, level: 'debug' }, stderr) as Logger
 }

@@ -7,6 +7,7 @@ import { disposeAll, withPatience } from './owned.js'
 import type { ProcessRef } from './ref.js'
 import type { Slot } from './slot.js'
 import type { Tree } from './tree.js'
+import { TurnoverSet } from './turnover.js'
 
 /** Releases one thing that a process owned. */
 export type Release = () => void | Promise<void>
@@ -39,7 +40,7 @@ export abstract class Process {
   slot: Slot | null = null
   /** The link to the parent is a flag: a set of one would cost more than the rest of an idle actor. */
   linkedToParent = false
-  links: Set<Process> | null = null
+  links: TurnoverSet<Process> | null = null
   monitors: Set<Monitor> | null = null
   belongings: Belongings | null = null
   /** While what a dead process and its children owned is being released; its successor waits for this. */
@@ -192,7 +193,7 @@ export abstract class Process {
     }
   }
 
-  #signalLinked(links: Set<Process>, reason: ExitReason): void {
+  #signalLinked(links: TurnoverSet<Process>, reason: ExitReason): void {
     const leaving: Promise<unknown>[] = []
     for (const other of links) {
       const child = other.parent === this
@@ -257,7 +258,7 @@ export function unlink(a: Process, b: Process): void {
 function linkOneWay(a: Process, b: Process): void {
   if (a.parent === b) a.linkedToParent = true
   else {
-    a.links ??= new Set()
+    a.links ??= new TurnoverSet()
     a.links.add(b)
   }
 }

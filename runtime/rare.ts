@@ -3,6 +3,7 @@ import type { Call } from './call.js'
 import type { ExitReason } from './exit.js'
 import type { Message } from './message.js'
 import type { IdleTimer } from './timers.js'
+import { TurnoverSet } from './turnover.js'
 
 /** Hears of every message before it is handled, and of its end. */
 export type Observer = (what: 'in' | 'out', kind: string, name: string, input: unknown) => void
@@ -10,7 +11,7 @@ export type Observer = (what: 'in' | 'out', kind: string, name: string, input: u
 /** What an actor needs only sometimes; made when first needed, so that an idle one stays small. */
 export class Rare {
   /** Calls whose reply was deferred and that still wait. */
-  deferred = new Set<Call>()
+  deferred = new TurnoverSet<Call>()
   /** The handler that runs has taken over the reply of its call. */
   tookCall = false
   continuations: (() => unknown)[] = []

@@ -36,7 +36,7 @@ export async function startRoot(
   const tree = new Tree(options, (actor) => new ActorContext(actor))
   let detach = (): void => {}
   try {
-    detach = logReports({ logger: options.logger, tree: tree.id })
+    detach = logReports({ logger: options.logger, logLevels: options.logLevels, tree: tree.id })
     const root = await startProcess(tree, null, behaviour, input, startOptions(options))
     root.onExit(() => setImmediate(detach))
     return root
@@ -47,7 +47,7 @@ export async function startRoot(
   }
 }
 
-const rootFields = [...startFields, 'clock', 'registry', 'unowned', 'logger']
+const rootFields = [...startFields, 'clock', 'registry', 'unowned', 'logger', 'logLevels']
 
 function startOptions({ name, startTimeout }: RootOptions): StartOptions {
   const options: StartOptions = {}
@@ -67,8 +67,8 @@ function refuseDead(): void {
 /** Takes the options of a supervisor at the root of a tree apart: its own, and those of the whole tree. Throws BAD_OPTION. */
 export function splitOptions(options: TreeOptions & LogOptions): { own: object; treeWide: RootOptions } {
   if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
-  const { clock, registry, unowned, logger, ...own } = options
-  const treeWide: RootOptions = { logger }
+  const { clock, registry, unowned, logger, logLevels, ...own } = options
+  const treeWide: RootOptions = { logger, logLevels }
   if (clock !== undefined) treeWide.clock = clock
   if (registry !== undefined) treeWide.registry = registry
   if (unowned !== undefined) treeWide.unowned = unowned

@@ -9,7 +9,7 @@ import { badOption, checkFields } from './options.js'
 import { handled } from './promise.js'
 import { type ActorRef, ProcessRef, processOf } from './ref.js'
 import { isCount, readTaskSupervisorOptions, type TaskSupervisorOptions } from './supervisor-options.js'
-import { Task, type TaskContext } from './task.js'
+import { Task, type TaskContext, type TaskEnd } from './task.js'
 
 /** How one task is started. */
 export interface TaskOptions {
@@ -45,6 +45,39 @@ class TaskSupervisorState {
 
   constructor(maxChildren: number) {
     this.maxChildren = maxChildren
+  }
+}
+
+/** Makes the promise of its result when somebody asks for it: many tasks are started for what they do. */
+class StartedTask<T> implements TaskRef<T> {
+  readonly ref: ProcessRef
+  readonly #task: Task
+  #end: TaskEnd | null = null
+  #result: Promise<T> | null = null
+  #settle: ((end: TaskEnd) => void) | null = null
+
+  constructor(task: Task) {
+    this.ref = task.ref
+    this.#task = task
+  }
+
+  get result(): Promise<T> {
+    this.#result ??= handled(
+      new Promise((resolve, reject) => {
+        this.#settle = (end) => (end.type === 'value' ? resolve(end.value as T) : reject(end.error))
+      }),
+    )
+    if (this.#end !== null) this.settle(this.#end)
+    return this.#result
+  }
+
+  settle(end: TaskEnd): void {
+    this.#end = end
+    this.#settle?.(end)
+  }
+
+  cancel(): void {
+    this.#task.signal(null, shutdown)
   }
 }
 
@@ -86,17 +119,15 @@ export class TaskSupervisor {
     state.running += 1
     const task = new Task(supervisor.tree, supervisor, name, report)
     if (linked !== undefined) task.share(processOf(linked))
-    const result = new Promise<T>((resolve, reject) => {
-      const limited = Number.isFinite(timeout) && task.reason === null
-      const timer = limited ? clock.setTimeout(() => task.signal(null, kill), timeout) : undefined
-      task.run(fn, (end) => {
-        state.running -= 1
-        if (timer !== undefined) clock.clearTimeout(timer)
-        if (end.type === 'value') resolve(end.value as T)
-        else reject(end.error)
-      })
+    const started = new StartedTask<T>(task)
+    const limited = Number.isFinite(timeout) && task.reason === null
+    const timer = limited ? clock.setTimeout(() => task.signal(null, kill), timeout) : undefined
+    task.run(fn, (end) => {
+      state.running -= 1
+      if (timer !== undefined) clock.clearTimeout(timer)
+      started.settle(end)
     })
-    return { ref: task.ref, result: handled(result), cancel: () => task.signal(null, shutdown) }
+    return started
   }
 
   #admit(): void {

@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'esbuild'
-import { doors, workers } from './house/entries.mjs'
+import { bundle } from './house/bundle.mjs'
+import { doors, doorsOnTop, floorsAlone, workers } from './house/entries.mjs'
 import { repository } from './house/sources.mjs'
 
 process.exitCode = await main()
@@ -16,28 +16,12 @@ async function main() {
     return 1
   }
   rmSync(join(repository, 'dist'), { recursive: true, force: true })
-  const bundled = await bundle(entries)
-  return bundled && declare() ? 0 : 1
+  return (await bundleAll(entries)) && declare() ? 0 : 1
 }
 
-async function bundle(entries) {
+async function bundleAll(entries) {
   try {
-    await build({
-      absWorkingDir: repository,
-      entryPoints: entries,
-      outdir: 'dist',
-      outbase: '.',
-      bundle: true,
-      splitting: true,
-      chunkNames: 'chunks/[name]-[hash]',
-      format: 'esm',
-      platform: 'node',
-      target: 'node20.19',
-      packages: 'external',
-      sourcemap: true,
-      sourcesContent: false,
-      logLevel: 'warning',
-    })
+    await bundle({ folder: repository, entries, alone: floorsAlone, onTop: doorsOnTop, outdir: 'dist' })
     return true
   } catch {
     return false // esbuild has printed what is wrong

@@ -5,9 +5,10 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { checkErrorIndex } from './house/error-index.mjs'
 import { checkImports } from './house/floors.mjs'
 import { checkName, checkText } from './house/names.mjs'
-import { floors, listFiles, repository } from './house/sources.mjs'
+import { isLibrary, listFiles, repository } from './house/sources.mjs'
 import { readSyntax } from './house/syntax.mjs'
 
 const textFiles = /\.(?:ts|mjs|json|md|yml)$|(?:^|\/)(?:\.gitignore|run)$/
@@ -51,12 +52,12 @@ async function checkHouse(root, scope) {
     add(path, checkName(path))
     add(path, checkText(path, text))
     if (!path.endsWith('.ts')) continue
-    const inLibrary = path === 'index.ts' || floors.includes(path.split('/')[0])
+    const inLibrary = isLibrary(path)
     const syntax = readSyntax(path, text, inLibrary)
     add(path, syntax.findings)
     if (inLibrary) library.set(path, syntax.imports)
   }
-  findings.push(...checkImports(library))
+  findings.push(...checkImports(library), ...checkErrorIndex(root))
   const wanted = findings.filter(({ path }) => inScope(path, scope))
   wanted.sort((a, b) => a.path.localeCompare(b.path) || a.line - b.line)
   const text = wanted.map((finding) => `${finding.path}:${finding.line} ${finding.text}`).join('\n')

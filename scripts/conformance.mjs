@@ -14,6 +14,7 @@ const runs = [
   { name: '0.2@2025-03-26', suite: 'conformance02', revision: '2025-03-26' },
   { name: '0.2@2025-06-18', suite: 'conformance02', revision: '2025-06-18' },
   { name: '0.2@2025-11-25', suite: 'conformance02', revision: '2025-11-25' },
+  { name: '0.2@2026-07-28', suite: 'conformance02', revision: '2026-07-28' },
   { name: '0.1', suite: 'conformance01', revision: undefined },
 ]
 

@@ -24,8 +24,12 @@ export interface AskOptions {
 /** What a server may ask the client of a session. */
 export type AskMethod = 'elicitation/create' | 'sampling/createMessage' | 'roots/list' | 'ping'
 
-/** Asks the client; rejects with AskError. */
+/**
+ * Asks the client, under the key of the author; rejects with AskError. A session needs no key, since it asks and waits; a request
+ * without one (2026-07-28) finds the answer under it when it comes back.
+ */
 export type Ask = <M extends AskMethod>(
+  key: string,
   method: M,
   params: Params<M>,
   options: AskOptions,
@@ -44,16 +48,16 @@ export class Questions {
     return this.#once(key, async () => {
       const params = toElicitation(question)
       const form = formOf(params)
-      return checkAnswer(form, await this.#ask('elicitation/create', params, options))
+      return checkAnswer(form, await this.#ask(key, 'elicitation/create', params, options))
     })
   }
 
   sample(key: string, question: Sampling, options: AskOptions): Promise<Result<'sampling/createMessage'>> {
-    return this.#once(key, () => this.#ask('sampling/createMessage', { ...question }, options))
+    return this.#once(key, () => this.#ask(key, 'sampling/createMessage', { ...question }, options))
   }
 
   roots(key: string, options: AskOptions): Promise<Result<'roots/list'>> {
-    return this.#once(key, () => this.#ask('roots/list', {}, options))
+    return this.#once(key, () => this.#ask(key, 'roots/list', {}, options))
   }
 
   #once<Answer>(key: string, ask: () => Promise<Answer>): Promise<Answer> {

@@ -1,12 +1,22 @@
+import type { Dialect } from '../protocol/dialect.js'
+import { fitResult } from '../protocol/fit.js'
+import type { Method, Result } from '../protocol/methods.js'
+import { stampResult } from '../protocol/stamp.js'
+import type { Annotations, CacheHints } from '../protocol/types/base.js'
 import type { ServerCapabilities } from '../protocol/types/capabilities.js'
 import type { PromptArgument } from '../protocol/types/prompts.js'
 import type { ObjectSchema } from '../protocol/types/tools.js'
+import type { TemplateValue } from '../protocol/uri-template-parts.js'
+import { modernRevisions } from '../protocol/versions.js'
 import type { PromptDefinition } from './define-prompt.js'
 import type { ResourceDefinition, ResourceTemplateDefinition } from './define-resource.js'
 import type { ServerDefinition } from './define-server.js'
 import type { ToolDefinition } from './define-tool.js'
 import { given } from './definition.js'
+import type { LowLevel } from './low-level.js'
+import { shownLast } from './presented.js'
 import { Shelf } from './shelf.js'
+import { type Immediate, immediate } from './work.js'
 
 /** Anything that a server offers. */
 export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
@@ -17,10 +27,13 @@ export type ListKind = 'tools' | 'resources' | 'prompts'
 /** Where a uri leads: a resource, or one of a family. */
 export type Found =
   | { readonly resource: ResourceDefinition }
-  | { readonly template: ResourceTemplateDefinition; readonly variables: Readonly<Record<string, string>> }
+  | {
+      readonly template: ResourceTemplateDefinition
+      readonly variables: Readonly<Record<string, TemplateValue>>
+    }
 
 /** Characters: matching takes time and memory with each of them. */
-const maxMatched = 8_192
+const maxMatched = 65_536
 
 const listOf = Object.freeze({
   tool: 'tools',
@@ -37,7 +50,9 @@ export class Catalog {
   readonly resources: Shelf<ResourceDefinition, 'resources/list'>
   readonly templates: Shelf<ResourceTemplateDefinition, 'resources/templates/list'>
   readonly prompts: Shelf<PromptDefinition, 'prompts/list'>
-  readonly #declared: ServerDefinition['declared']
+  readonly #definition: ServerDefinition
+  /** Kept until a change. */
+  #discoveries = new Map<Dialect, Immediate>()
   /** Later than what an earlier program has told its clients: what this one offers may be something else. */
   #version = Date.now()
   readonly #changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
@@ -45,12 +60,18 @@ export class Catalog {
 
   constructor(definition: ServerDefinition, pageSize: number) {
     const { tools, resources, resourceTemplates, prompts } = definition
-    this.tools = new Shelf(toolPlan, tools, pageSize)
-    this.resources = new Shelf(resourcePlan, resources, pageSize)
-    this.templates = new Shelf(templatePlan, resourceTemplates, pageSize)
-    this.prompts = new Shelf(promptPlan, prompts, pageSize)
-    this.#declared = definition.declared
+    const how = { pageSize, finish: this.finish.bind(this), privately: () => this.privately(undefined) }
+    this.#definition = definition
+    this.tools = new Shelf(toolPlan, tools, how)
+    this.resources = new Shelf(resourcePlan, resources, how)
+    this.templates = new Shelf(templatePlan, resourceTemplates, how)
+    this.prompts = new Shelf(promptPlan, prompts, how)
     this.#capabilities = this.#readCapabilities()
+  }
+
+  /** Methods, notifications and the handler of requests that are the author's own. */
+  get lowLevel(): LowLevel {
+    return this.#definition.lowLevel
   }
 
   /** Another number after every change. */
@@ -67,16 +88,17 @@ export class Catalog {
   changedSince(version: number): ListKind[] {
     const lists = Object.keys(this.#changedAt) as ListKind[]
     return lists.filter(
-      (list) => this.#declared[list] && (version > this.#version || this.#changedAt[list] > version),
+      (list) =>
+        this.#definition.declared[list] && (version > this.#version || this.#changedAt[list] > version),
     )
   }
 
   /** Whether the server declares this kind: only those can be added. */
   declares({ kind }: Pick<Component, 'kind'>): boolean {
-    return this.#declared[listOf[kind]]
+    return this.#definition.declared[listOf[kind]]
   }
 
-  /** The resource of this uri, or the first family that it belongs to; no family has uris of more than 8,192 characters. */
+  /** The resource of this uri, or the first family that it belongs to; no family has uris of more than 65,536 characters. */
   find(uri: string): Found | undefined {
     const resource = this.resources.get(uri)
     if (resource !== undefined) return { resource }
@@ -86,6 +108,40 @@ export class Catalog {
       if (variables !== undefined) return { template, variables }
     }
     return undefined
+  }
+
+  /** The answer to `server/discover`, made once (specification: 2026-07-28, discover). */
+  discover(dialect: Dialect): Immediate {
+    const known = this.#discoveries.get(dialect)
+    if (known !== undefined) return known
+    const { instructions } = this.#definition
+    const result = this.finish(dialect, 'server/discover', {
+      supportedVersions: [...modernRevisions],
+      capabilities: this.#capabilities,
+      ...(instructions !== undefined && { instructions }),
+    })
+    const discovery = immediate(result)
+    this.#discoveries.set(dialect, discovery)
+    return discovery
+  }
+
+  /** A result as a peer of this revision is sent it; `cache` says how long it may be kept where the server says otherwise. */
+  finish<M extends Method>(dialect: Dialect, method: M, result: Result<M>, cache?: CacheHints): Result<M> {
+    const fitted = fitResult(dialect, method, result)
+    if (dialect.handshake) return fitted
+    const { info: serverInfo } = this.#definition
+    return stampResult(method, fitted, { serverInfo, cache: cache ?? this.#definition.cache })
+  }
+
+  /** The same hints for what is not the same for everybody; undefined: those of the server. */
+  privately(cache: CacheHints | undefined): CacheHints {
+    const { ttlMs } = cache ?? this.#definition.cache
+    return { ttlMs, cacheScope: 'private' }
+  }
+
+  /** Whether there are resources that take scopes. */
+  get guardsResources(): boolean {
+    return this.resources.isGuarded || this.templates.isGuarded
   }
 
   /** False when its name or uri is taken. */
@@ -103,6 +159,7 @@ export class Catalog {
     this.#version += 1
     this.#changedAt[listOf[kind]] = this.#version
     this.#capabilities = this.#readCapabilities()
+    this.#discoveries = new Map()
     return true
   }
 
@@ -112,7 +169,7 @@ export class Catalog {
   }
 
   #readCapabilities(): ServerCapabilities {
-    const { tools, resources, prompts, logging } = this.#declared
+    const { tools, resources, prompts, logging } = this.#definition.declared
     return Object.freeze({
       ...(logging && { logging: {} }),
       ...([...this.templates.all(), ...this.prompts.all()].some(completes) && { completions: {} }),
@@ -131,11 +188,12 @@ const toolPlan = {
   method: 'tools/list',
   key: ({ name }: ToolDefinition) => name,
   list: (tools: readonly ToolDefinition[]) => ({
-    tools: tools.map(({ name, title, description, schema, annotations }) => ({
+    tools: tools.map(({ name, title, description, schema, output, annotations, ...last }) => ({
       name,
       ...given({ title, description }),
       inputSchema: schema.jsonSchema as ObjectSchema,
-      ...given({ annotations }),
+      ...given({ outputSchema: output?.jsonSchema, annotations }),
+      ...shownLast(last),
     })),
   }),
 } as const
@@ -144,10 +202,11 @@ const resourcePlan = {
   method: 'resources/list',
   key: ({ uri }: ResourceDefinition) => uri,
   list: (resources: readonly ResourceDefinition[]) => ({
-    resources: resources.map(({ uri, name, title, description, mimeType, size }) => ({
+    resources: resources.map(({ uri, name, title, description, mimeType, size, annotations, ...last }) => ({
       uri,
       name,
-      ...given({ title, description, mimeType, size }),
+      ...given({ title, description, mimeType, size, annotations: annotations as Annotations | undefined }),
+      ...shownLast(last),
     })),
   }),
 } as const
@@ -156,11 +215,14 @@ const templatePlan = {
   method: 'resources/templates/list',
   key: ({ uriTemplate }: ResourceTemplateDefinition) => uriTemplate,
   list: (templates: readonly ResourceTemplateDefinition[]) => ({
-    resourceTemplates: templates.map(({ uriTemplate, name, title, description, mimeType }) => ({
-      uriTemplate,
-      name,
-      ...given({ title, description, mimeType }),
-    })),
+    resourceTemplates: templates.map(
+      ({ uriTemplate, name, title, description, mimeType, annotations, ...last }) => ({
+        uriTemplate,
+        name,
+        ...given({ title, description, mimeType, annotations: annotations as Annotations | undefined }),
+        ...shownLast(last),
+      }),
+    ),
   }),
 } as const
 
@@ -168,10 +230,11 @@ const promptPlan = {
   method: 'prompts/list',
   key: ({ name }: PromptDefinition) => name,
   list: (prompts: readonly PromptDefinition[]) => ({
-    prompts: prompts.map(({ name, title, description, arguments: args }) => ({
+    prompts: prompts.map(({ name, title, description, arguments: args, ...last }) => ({
       name,
       ...given({ title, description }),
       ...(args.length > 0 && { arguments: args as PromptArgument[] }),
+      ...shownLast(last),
     })),
   }),
 } as const

@@ -8,23 +8,36 @@ import type { Root } from '../protocol/types/roots.js'
 import type { CreateMessageResult } from '../protocol/types/sampling.js'
 import { show } from '../runtime/errors.js'
 import type { Peer } from '../transports/contract.js'
+import type { Principal } from '../transports/principal.js'
 import { type Ask, type AskOptions, type Elicitation, Questions, type Sampling } from './ask.js'
+import { DeferredAnswer } from './deferred-answer.js'
+import { checkAllowed } from './authorization.js'
 import { ServerError } from './errors.js'
+import { PeerFacts, type RequestFacts, type TransportFacts } from './request-facts.js'
+import type { ToolReturn } from './results.js'
 import type { StateValue } from './session-state.js'
+import type { Once } from './steps.js'
 
-/** The session a request belongs to. */
+/** Who is served by a request, and how. */
 export interface SessionFacts {
-  readonly id: string
+  /** The session that the request belongs to; undefined where the revision has no sessions (2026-07-28). */
+  readonly id: string | undefined
   /** Who the client says it is: for display, never for behaviour or security. */
   readonly client: Readonly<Implementation>
   readonly revision: string
   readonly capabilities: Readonly<ClientCapabilities>
 }
 
+/** A session: only requests of 2026-07-28 have none. */
+export interface OpenSessionFacts extends SessionFacts {
+  readonly id: string
+}
+
 /** What a context is made from: the request's own facts, and its ways to the session and to the client. */
 export interface RequestScope {
   readonly session: SessionFacts
   readonly requestId: RequestId
+  readonly request: RequestFacts
   readonly progressToken: ProgressToken | undefined
   readonly peer: Peer
   readonly signal: AbortSignal
@@ -33,6 +46,7 @@ export interface RequestScope {
   /** Whether the client wants logs of this level. Throws BAD_OPTION for what is no level. */
   wantsLog(level: LoggingLevel): boolean
   readonly ask: Ask
+  readonly once: Once
   /** Ends the connection early, if the client will come back. */
   release?(): boolean
   read(key: string): Promise<StateValue>
@@ -52,12 +66,14 @@ type Returned<Fn> = Fn extends (...args: never[]) => infer Value ? Awaited<Value
 export class ToolContext {
   readonly #scope: RequestScope
   #questions: Questions | undefined
+  #transport: TransportFacts | undefined
   #progress = Number.NEGATIVE_INFINITY
 
   constructor(scope: RequestScope) {
     this.#scope = scope
   }
 
+  /** Who is served: the session's facts, or, where the revision has no sessions, those of this request, without an id. */
   get session(): SessionFacts {
     return this.#scope.session
   }
@@ -66,28 +82,65 @@ export class ToolContext {
     return this.#scope.requestId
   }
 
-  /** The request's headers and address, where the transport has such; never kept with the session. */
+  /** The request that is being worked on: its id, its method, and its params as they came. */
+  get request(): RequestFacts {
+    return this.#scope.request
+  }
+
+  /** How the request came in: headers, query, address; never kept with the session. */
+  get transport(): TransportFacts {
+    this.#transport ??= new PeerFacts(this.#scope.peer)
+    return this.#transport
+  }
+
+  /** What the listener knows of who sent the request; see `transport` and `assigns`. */
   get peer(): Peer {
     return this.#scope.peer
   }
 
-  /** Aborted when the client cancels the call, when its time is up, and when its session ends. */
+  /** What the middleware of a host program says of this very request (`mount`); never kept, and empty where nothing was said. */
+  get assigns(): Readonly<Record<string, unknown>> {
+    return this.#scope.peer.assigns ?? nothing
+  }
+
+  /** Who uses this, in the author's own words: `user` of the assigns, or else the claims of the principal. `createApp` gives it a type. */
+  get user(): unknown {
+    return this.assigns.user ?? this.principal?.claims
+  }
+
+  /** Who calls, where the listener or the host program has found out. The session belongs to this issuer and subject. */
+  get principal(): Principal | undefined {
+    return this.#scope.peer.principal
+  }
+
+  /**
+   * Throws McpError 403 unless the caller has all these scopes, for what depends on the arguments: let through, the client is told to ask for them, like for the
+   * `scopes` of a component. Nobody in particular has none; on standard input nobody is asked.
+   */
+  requireScopes(...scopes: readonly string[]): void {
+    checkAllowed(this.#scope.peer, { scopes })
+  }
+
+  /** Aborted when the client cancels the call, when its time is up, when its session ends, and in 2026-07-28 when the client goes away. */
   get signal(): AbortSignal {
     return this.#scope.signal
   }
 
   /**
-   * Tells the client how far the work is, if it wants to know; false when nobody was told. Progress that does not grow is not sent
-   * (specification: progress).
+   * Tells the client how far the work is, if it wants to know; false when nobody was told. Progress that does not grow or is not finite is
+   * not sent (specification: progress), and neither is a total that is not finite. Throws BAD_OPTION for what is no number or no text.
    */
   progress(progress: number, total?: number, message?: string): boolean {
+    checkType('progress', 'number', progress)
+    if (total !== undefined) checkType('progress: total', 'number', total)
+    if (message !== undefined) checkType('progress: message', 'string', message)
     const { progressToken } = this.#scope
     if (progressToken === undefined || !(Number.isFinite(progress) && progress > this.#progress)) return false
     this.#progress = progress
     const params = {
       progressToken,
       progress,
-      ...(total !== undefined && { total }),
+      ...(total !== undefined && Number.isFinite(total) && { total }),
       ...(message !== undefined && { message }),
     }
     return this.#scope.tell('notifications/progress', params)
@@ -96,8 +149,10 @@ export class ToolContext {
   /**
    * Sends a log message with this request, if the client wants that level (`info` and above until it says otherwise) and the server is defined
    * with `logging: true`; false when nobody was told. `data` is any JSON value, and never a secret (specification: logging).
+   * Throws BAD_OPTION for what is no level or no name of a logger.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): boolean {
+    if (logger !== undefined) checkType('log: logger', 'string', logger)
     if (!this.#scope.wantsLog(level)) return false
     const params = { level, data: data ?? null, ...(logger !== undefined && { logger }) }
     return this.#scope.tell('notifications/message', params)
@@ -105,7 +160,8 @@ export class ToolContext {
 
   /**
    * Asks the user, by a form or by a page to visit; what is filled in fits the form, formats such as `email` aside. Under a key that was answered in this request,
-   * the answer is the same. Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask.
+   * the answer is the same. In 2026-07-28 the handler may run again from its beginning, with the answers (see `once`). Rejects with AskError: MISSING_CAPABILITY
+   * where the client or its revision cannot ask.
    */
   elicit(key: string, question: Elicitation, options: AskOptions = {}): Promise<ElicitResult> {
     return this.#ask().elicit(key, question, options)
@@ -113,6 +169,7 @@ export class ToolContext {
 
   /** Tells the client that what a user was asked to do at a page is done; false before 2025-11-25. */
   elicitationComplete(elicitationId: string): boolean {
+    checkType('elicitationComplete', 'string', elicitationId)
     return this.#scope.tell('notifications/elicitation/complete', { elicitationId })
   }
 
@@ -128,7 +185,16 @@ export class ToolContext {
 
   /** Asks the client for a sign of life; rejects with AskError. */
   async ping(options: AskOptions = {}): Promise<void> {
-    await this.#scope.ask('ping', {}, options)
+    await this.#scope.ask('ping', 'ping', {}, options)
+  }
+
+  /**
+   * Runs `fn` once under a key, also when the call takes several rounds (2026-07-28 runs the handler again with the client's answers),
+   * and resolves with its value each time; a step that failed may run again. The value goes through JSON and comes back as it was read from
+   * there. Rejects with what `fn` threw, and with ServerError BAD_STATE for a value that has no JSON.
+   */
+  once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
+    return this.#scope.once(key, fn)
   }
 
   /**
@@ -139,7 +205,15 @@ export class ToolContext {
     return this.#scope.release?.() === true
   }
 
-  /** A copy of what this session keeps under a key. */
+  /**
+   * An answer that somebody else gives, another task or a callback: hand it on, and return its `answer`. Without one the call ends like any other that takes
+   * too long: at its `timeout`.
+   */
+  defer<Value = ToolReturn>(): DeferredAnswer<Value> {
+    return new DeferredAnswer(this.#scope.signal)
+  }
+
+  /** A copy of what this session keeps under a key. Rejects with NO_SESSION where the revision has no sessions (2026-07-28), like `update`. */
   async get<Value = unknown>(key: string): Promise<Value | undefined> {
     const { value } = await this.#scope.read(checkKey(key))
     return copy(key, value) as Value | undefined
@@ -169,6 +243,16 @@ export class ToolContext {
     this.#questions ??= new Questions((...question) => this.#scope.ask(...question))
     return this.#questions
   }
+}
+
+const nothing: Readonly<Record<string, unknown>> = Object.freeze({})
+
+/** The caller's mistake is told to the caller, also when no client listens. */
+function checkType(field: string, type: 'number' | 'string', value: unknown): void {
+  if (typeof value !== type)
+    throw new ServerError('BAD_OPTION', `${field}: expected a ${type}, got ${show(value)}`, {
+      data: { field },
+    })
 }
 
 function checkKey(key: unknown): string {

@@ -1,7 +1,8 @@
-import { ProtocolError } from '../protocol/errors.js'
 import { isObject } from '../protocol/json.js'
+import type { Annotations, CacheHints } from '../protocol/types/base.js'
 import { parseUriTemplate, type TemplateVariables, type UriTemplate } from '../protocol/uri-template.js'
 import { show } from '../runtime/errors.js'
+import { type CacheOptions, readCache } from './cache-options.js'
 import { type Completers, readCompleters } from './completer.js'
 import type { ToolContext } from './context.js'
 import {
@@ -12,23 +13,33 @@ import {
   checkTexts,
   checkTimeout,
 } from './definition.js'
-import { ServerError } from './errors.js'
+import type { NameOf } from './define-tool.js'
+import { orBad } from './definition-schema.js'
+import {
+  type Presented,
+  type PresentedDefinition,
+  presentedFields,
+  readHints,
+  readPresented,
+} from './presented.js'
 import type { ResourceReturn } from './results.js'
+import type { Immutable } from './schema-arguments.js'
 
-interface Described {
-  /** What programs call it. */
-  readonly name: string
-  /** A name for people. */
-  readonly title?: string
-  readonly description?: string
+interface Described extends Presented {
+  /** What programs call it. Left out, it is named by whoever lists it: `defineServer({ resources: { appConfig } })` makes it `app_config`. */
+  readonly name?: string
+  /** For whom it is, how important (0 to 1), and since when (ISO 8601). */
+  readonly annotations?: Immutable<Annotations>
   /** Such as `text/plain`: also of what is read, unless the contents say otherwise. */
   readonly mimeType?: string
   /** Milliseconds a read may take before it is stopped and answered with an error. Default: the server's `requestTimeout`. */
   readonly timeout?: number
+  /** How long clients of 2026-07-28 may keep what is read. Default: as the server says. */
+  readonly cache?: CacheOptions
 }
 
 /** A resource as its author writes it. */
-export interface ResourceOptions extends Described {
+export interface ResourceOptions<Context = ToolContext> extends Described {
   /** What clients read it by. */
   readonly uri: string
   /** Bytes before any encoding, if that is known. */
@@ -37,127 +48,120 @@ export interface ResourceOptions extends Described {
    * Reads it, as a task of its own: a throw costs this request and nothing else. Text, bytes, or contents; `undefined` says that there is no such
    * resource any more.
    */
-  read(ctx: ToolContext): ResourceReturn | Promise<ResourceReturn>
+  read(ctx: Context): ResourceReturn | Promise<ResourceReturn>
 }
 
 /** A family of resources as its author writes it. */
-export interface ResourceTemplateOptions<Template extends string = string> extends Described {
+export interface ResourceTemplateOptions<Template extends string = string, Context = ToolContext>
+  extends Described {
   /** Such as `file:///{+path}`: `{name}` takes one step of a path, `{+name}` any number of them. */
   readonly uriTemplate: Template
   /** Reads the resource with these variables, like `read` of a resource. */
-  read(variables: TemplateVariables<Template>, ctx: ToolContext): ResourceReturn | Promise<ResourceReturn>
+  read(variables: TemplateVariables<Template>, ctx: Context): ResourceReturn | Promise<ResourceReturn>
   /** Suggests values for the variables. */
-  readonly complete?: Completers<keyof TemplateVariables<Template> & string>
+  readonly complete?: Completers<keyof TemplateVariables<Template> & string, Context>
+}
+
+/** What every checked resource, and family of them, has. */
+interface DescribedDefinition<Name> extends PresentedDefinition {
+  readonly name: Name
+  readonly annotations: Readonly<Annotations> | undefined
+  readonly mimeType: string | undefined
+  readonly timeout: number | undefined
+  readonly cache: CacheHints | undefined
 }
 
 /** A checked and frozen resource: data, to be used by any number of servers. */
-export interface ResourceDefinition extends Readonly<Required<Pick<ResourceOptions, 'uri' | 'name'>>> {
+export interface ResourceDefinition<Name extends string | undefined = string>
+  extends DescribedDefinition<Name> {
   readonly kind: 'resource'
-  readonly title: string | undefined
-  readonly description: string | undefined
-  readonly mimeType: string | undefined
+  readonly uri: string
   readonly size: number | undefined
-  readonly timeout: number | undefined
   readonly read: (ctx: ToolContext) => unknown
 }
 
 /** A checked and frozen family of resources: data, to be used by any number of servers. */
-export interface ResourceTemplateDefinition {
+export interface ResourceTemplateDefinition<Name extends string | undefined = string>
+  extends DescribedDefinition<Name> {
   readonly kind: 'resourceTemplate'
   readonly uriTemplate: string
   readonly matcher: UriTemplate
-  readonly name: string
-  readonly title: string | undefined
-  readonly description: string | undefined
-  readonly mimeType: string | undefined
-  readonly timeout: number | undefined
   readonly read: (variables: never, ctx: ToolContext) => unknown
   readonly completers: Completers
 }
 
-const common = ['name', 'title', 'description', 'mimeType', 'timeout', 'read'] as const
+const common = ['name', ...presentedFields, 'annotations', 'mimeType', 'timeout', 'cache', 'read'] as const
 const resourceFields = new Set(['uri', 'size', ...common])
 const templateFields = new Set(['uriTemplate', 'complete', ...common])
 
 /** Defines a resource. Throws BAD_DEFINITION, naming the resource and the field. */
-export function defineResource(options: ResourceOptions): ResourceDefinition {
+export function defineResource<Name extends string | undefined = undefined>(
+  options: ResourceOptions & { readonly name?: Name },
+): ResourceDefinition<NameOf<Name>> {
   checkOptions('resource', options)
-  const { uri, name, title, description, mimeType, size, timeout, read } = options as ResourceOptions
+  const { uri, size, read } = options as ResourceOptions
   if (typeof uri !== 'string' || !URL.canParse(uri))
     throw badDefinition('resource', 'uri', 'an absolute uri', uri)
   const about = `resource ${show(uri)}`
   checkFields(about, options, resourceFields)
-  checkDescribed(about, { name, title, description, mimeType, timeout, read })
   if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0))
     throw badDefinition(about, 'size', 'a whole number of bytes', size)
-  return Object.freeze({
-    kind: 'resource',
-    uri,
-    name,
-    title,
-    description,
-    mimeType,
-    size,
-    timeout,
-    read: read.bind(options as ResourceOptions),
-  })
+  const described = readDescribed<NameOf<Name>>(about, options)
+  return Object.freeze({ kind: 'resource', uri, ...described, size, read: read.bind(options) })
 }
 
 /** Defines a family of resources; the variables of `read` are inferred from `uriTemplate`. Throws BAD_DEFINITION, naming it and the field. */
-export function defineResourceTemplate<const Template extends string>(
-  options: ResourceTemplateOptions<Template>,
-): ResourceTemplateDefinition {
+export function defineResourceTemplate<
+  const Template extends string,
+  Name extends string | undefined = undefined,
+>(
+  options: ResourceTemplateOptions<Template> & { readonly name?: Name },
+): ResourceTemplateDefinition<NameOf<Name>> {
   checkOptions('resource template', options)
   const given = options as ResourceTemplateOptions<Template>
-  const { uriTemplate, name, title, description, mimeType, timeout, read } = given
+  const { uriTemplate, read, complete } = given
   if (typeof uriTemplate !== 'string')
     throw badDefinition('resource template', 'uriTemplate', 'a string', uriTemplate)
   const about = `resource template ${show(uriTemplate)}`
   checkFields(about, given, templateFields)
-  checkDescribed(about, { name, title, description, mimeType, timeout, read })
-  const matcher = readTemplate(about, uriTemplate)
+  const described = readDescribed<NameOf<Name>>(about, options)
+  const matcher = orBad({ about, field: 'uriTemplate' }, () => parseUriTemplate(uriTemplate))
   return Object.freeze({
     kind: 'resourceTemplate',
     uriTemplate,
     matcher,
-    name,
-    title,
-    description,
-    mimeType,
-    timeout,
+    ...described,
     read: read.bind(given) as ResourceTemplateDefinition['read'],
-    completers: readCompleters(about, given.complete, matcher.variables),
+    completers: readCompleters(about, complete, matcher.variables),
   })
 }
 
 /** Whether this is what `defineResource` returns. */
-export function isResource(value: unknown): value is ResourceDefinition {
+export function isResource(value: unknown): value is ResourceDefinition<string | undefined> {
   return isObject(value) && value.kind === 'resource' && Object.isFrozen(value)
 }
 
 /** Whether this is what `defineResourceTemplate` returns. */
-export function isResourceTemplate(value: unknown): value is ResourceTemplateDefinition {
+export function isResourceTemplate(value: unknown): value is ResourceTemplateDefinition<string | undefined> {
   return isObject(value) && value.kind === 'resourceTemplate' && Object.isFrozen(value)
 }
 
-function checkDescribed(
+function readDescribed<Name>(
   about: string,
-  { name, title, description, mimeType, timeout, read }: Record<keyof Described | 'read', unknown>,
-): void {
-  if (typeof name !== 'string' || name === '') throw badDefinition(about, 'name', 'a non-empty string', name)
-  checkTexts(about, { title, description, mimeType })
+  options: Readonly<Record<string, unknown>>,
+): DescribedDefinition<Name> {
+  const { name, annotations, mimeType, timeout, cache, read } = options
+  if (name !== undefined && (typeof name !== 'string' || name === ''))
+    throw badDefinition(about, 'name', 'a non-empty string', name)
+  checkTexts(about, { mimeType })
   checkTimeout(about, timeout)
   checkFunction(about, 'read', read)
-}
-
-function readTemplate(about: string, template: string): UriTemplate {
-  try {
-    return parseUriTemplate(template)
-  } catch (cause) {
-    if (!(cause instanceof ProtocolError)) throw cause
-    throw new ServerError('BAD_DEFINITION', `${about}: uriTemplate: ${cause.message}`, {
-      cause,
-      data: { field: 'uriTemplate' },
-    })
+  return {
+    name: name as Name,
+    ...readPresented(about, options),
+    annotations: readHints(about, annotations),
+    mimeType: mimeType as string | undefined,
+    timeout: timeout as number | undefined,
+    cache: readCache(about, cache),
   }
 }

@@ -2,6 +2,11 @@ import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
 import { ServerError } from './errors.js'
 
+/** A component by its name, if it has one by now, as errors call it. */
+export function aboutNamed(kind: string, name: unknown): string {
+  return name === undefined ? kind : `${kind} ${show(name)}`
+}
+
 /** What is wrong with a definition, by the component's name and the field: BAD_DEFINITION. */
 export function badDefinition(about: string, field: string, expected: string, got: unknown): ServerError {
   return new ServerError('BAD_DEFINITION', `${about}: ${field}: expected ${expected}, got ${show(got)}`, {

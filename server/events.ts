@@ -2,11 +2,17 @@ import { type Channel, channel } from 'node:diagnostics_channel'
 import type { RequestId } from '../protocol/jsonrpc.js'
 import { tell } from '../runtime/containment.js'
 
-/** Which session an event is about: by its process, since the id of a session is for its client alone. */
-export interface SessionOrigin {
+/** Where something happened. */
+export interface RequestOrigin {
   /** The name of the server. */
   readonly server: string
   readonly tree: number
+  /** The process of the session, as in `SessionOrigin`; absent where the revision has no sessions (2026-07-28). */
+  readonly process?: number
+}
+
+/** Which session an event is about: by its process, since the id of a session is for its client alone. */
+export interface SessionOrigin extends RequestOrigin {
   /** The number of the session's process in its tree; another one after a restart. */
   readonly process: number
 }
@@ -20,7 +26,7 @@ export interface SessionEvent extends SessionOrigin {
 }
 
 /** A request came, and was answered with a result (`stop`), with an error (`error`), or, when cancelled, not at all (`stop`). */
-export interface RequestEvent extends SessionOrigin {
+export interface RequestEvent extends RequestOrigin {
   readonly type: 'start' | 'stop' | 'error'
   /** As the client wrote it, at most 100 characters. */
   readonly method: string
@@ -35,7 +41,7 @@ export interface RequestEvent extends SessionOrigin {
 }
 
 /** A notification came from the client, or was sent to it. */
-export interface NotificationEvent extends SessionOrigin {
+export interface NotificationEvent extends RequestOrigin {
   readonly type: 'received' | 'sent'
   /** At most 100 characters. */
   readonly method: string

@@ -1,8 +1,6 @@
 import { createHash } from 'node:crypto'
-import { deserialize, serialize } from 'node:v8'
-import { isObject } from '../protocol/json.js'
 import { ServerError } from './errors.js'
-import type { SessionRecord } from './session-store.js'
+import { isSessionRecord, type SessionRecord } from './session-store.js'
 
 const magic = Buffer.from('caduceus session 1\n')
 const digestBytes = 32
@@ -14,7 +12,7 @@ const digestBytes = 32
 export function encodeRecord(record: SessionRecord): Buffer {
   let payload: Buffer
   try {
-    payload = serialize(record)
+    payload = v8().serialize(record)
   } catch (cause) {
     throw new ServerError(
       'BAD_STATE',
@@ -34,8 +32,8 @@ export function decodeRecord(bytes: Buffer): SessionRecord | undefined {
   const payload = bytes.subarray(start)
   if (!digest(payload).equals(bytes.subarray(magic.length, start))) return undefined
   try {
-    const record: unknown = deserialize(payload)
-    return isRecord(record) ? record : undefined
+    const record: unknown = v8().deserialize(payload)
+    return isSessionRecord(record) ? record : undefined
   } catch {
     return undefined // written by a version of Node that knows more kinds of values
   }
@@ -51,14 +49,11 @@ export function isFileName(name: string): boolean {
   return /^[0-9a-f]{64}\.session$/.test(name)
 }
 
-function digest(payload: Buffer): Buffer {
-  return createHash('sha256').update(payload).digest()
+/** Not imported: a program without a file store never loads it. */
+function v8(): typeof import('node:v8') {
+  return process.getBuiltinModule('node:v8')
 }
 
-function isRecord(value: unknown): value is SessionRecord {
-  if (!isObject(value)) return false
-  const { id, version, revision, client, capabilities, catalog, state } = value
-  const areTexts = typeof id === 'string' && typeof revision === 'string'
-  const areNumbers = typeof version === 'number' && typeof catalog === 'number'
-  return areTexts && areNumbers && [client, capabilities, state].every(isObject)
+function digest(payload: Buffer): Buffer {
+  return createHash('sha256').update(payload).digest()
 }

@@ -1,10 +1,15 @@
+import { randomBytes } from 'node:crypto'
 import { defineActor } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
 import { describe } from '../runtime/inspect.js'
 import type { ActorRef } from '../runtime/ref.js'
 import type { Binding } from '../transports/contract.js'
+import { emitTransport, originHere } from '../transports/events.js'
+import { TransportError } from '../transports/errors.js'
+import { warnOfScopes } from './authorization.js'
 import { Catalog } from './catalog.js'
 import type { ServerSettings } from './options.js'
+import { RequestStates, sealRequestStates } from './request-state.js'
 import { RestoreLimit } from './restore-limit.js'
 import { createMemoryStore, type SessionStore } from './session-store.js'
 
@@ -17,18 +22,21 @@ export interface Holdings {
   readonly store: SessionStore
   readonly catalog: Catalog
   readonly restores: RestoreLimit
+  readonly requestStates: RequestStates
 }
 
 /** What holdings are started with. */
 export interface HoldingsInput {
   readonly settings: ServerSettings
   readonly place: Place
+  /** The supervisor of the server. */
+  readonly supervisor: ActorRef
 }
 
-/** Where a server is: outlives even the holdings, so that they come back to the same port. */
+/** Where a server is: outlives even the holdings and their supervisor, so that they come back to the same port. */
 export interface Place {
   binding: Binding | undefined
-  /** The supervisor of the server; undefined before its first start. */
+  /** The supervisor of the server, as it was last started; undefined before its first start. */
   supervisor: ActorRef | undefined
 }
 
@@ -37,12 +45,18 @@ export const holdingsActor = defineActor({
   name: 'holdings',
   stray: 'report',
   async init(
-    { settings, place }: HoldingsInput,
+    { settings, place, supervisor }: HoldingsInput,
     ctx: ActorContext,
   ): Promise<Holdings & { [describe](): string }> {
     const { definition, transport, maxSessions, idleTimeout, pageSize } = settings
-    const binding = await transport.bind(ctx, place.binding)
+    if (transport.name === 'stdio') warnOfScopes(definition)
+    const binding = await bind(settings, place, ctx)
     place.binding = binding
+    const { url, port } = binding
+    const about = { ...originHere(transport.name), server: settings.name, url, port }
+    emitTransport('listener', () => ({ ...about, type: 'listening' }))
+    ctx.own(() => emitTransport('listener', () => ({ ...about, type: 'stopped' })))
+    place.supervisor = supervisor
     const { now } = ctx.clock
     return {
       settings,
@@ -51,6 +65,10 @@ export const holdingsActor = defineActor({
       store: settings.store ?? createMemoryStore({ maxSessions, idleTimeout, now }),
       catalog: new Catalog(definition, pageSize),
       restores: new RestoreLimit(),
+      requestStates: new RequestStates({
+        sealing: settings.requestStates ?? sealRequestStates([randomBytes(32)]),
+        server: definition.info.name,
+      }),
       [describe]: () => binding.url ?? transport.name,
     }
   },
@@ -58,3 +76,14 @@ export const holdingsActor = defineActor({
     share: (holdings): Holdings => holdings,
   },
 })
+
+/** Where it was before, if that is still to be had: somebody else may have taken the port meanwhile, and any will do where none was asked for. */
+async function bind({ transport }: ServerSettings, { binding }: Place, ctx: ActorContext): Promise<Binding> {
+  if (binding === undefined) return transport.bind(ctx)
+  try {
+    return await transport.bind(ctx, binding)
+  } catch (error) {
+    if (!(error instanceof TransportError && error.code === 'LISTEN_FAILED')) throw error
+    return transport.bind(ctx)
+  }
+}

@@ -4,17 +4,17 @@ import { describe } from '../runtime/inspect.js'
 import type { ProcessRef, RefOf } from '../runtime/ref.js'
 import type { TaskContext } from '../runtime/task.js'
 import { startTaskSupervisor, type TaskSupervisor } from '../runtime/task-supervisor.js'
-import { type RequestScope, type SessionFacts, ToolContext } from './context.js'
-import { AskError } from './errors.js'
+import { type OpenSessionFacts, ToolContext } from './context.js'
 import type { sessionActor } from './session-actor.js'
-import type { SessionHooks } from './session-hooks.js'
+import type { SessionContext, SessionHooks } from './session-hooks.js'
+import { SessionScope } from './session-scope.js'
 
 type SessionRef = RefOf<typeof sessionActor>
 
 /** A session that begins, or was brought back. */
 export interface Beginning {
   readonly session: SessionRef
-  readonly facts: SessionFacts
+  readonly facts: OpenSessionFacts
   readonly restored: boolean
 }
 
@@ -22,12 +22,18 @@ interface Hooks {
   readonly hooks: SessionHooks
   readonly tasks: TaskSupervisor
   /** Sessions whose `init` was well. */
-  readonly begun: Map<ProcessRef, SessionFacts>
+  readonly begun: Map<ProcessRef, OpenSessionFacts>
   /** What is still being cleaned up, by the id of its session. */
   readonly ending: Map<string, Promise<void>>
   [describe](): string
 }
 
+/** What there is of a session that begins. */
+const beginning = Object.freeze({
+  peer: Object.freeze({ transport: 'none', headers: {}, remoteAddress: undefined }),
+  request: Object.freeze({ id: 'initialize', method: 'initialize', params: Object.freeze({}) }),
+  silent: 'nobody can be asked while a session begins',
+})
 const usual = 5_000
 /** Milliseconds for a session that may be wanted back at once. */
 const hurried = 1_000
@@ -41,7 +47,7 @@ export const hooksActor = defineActor({
   trapExit: true,
   stray: 'report',
   async init(hooks: SessionHooks, ctx: ActorContext): Promise<Hooks> {
-    const begun = new Map<ProcessRef, SessionFacts>()
+    const begun = new Map<ProcessRef, OpenSessionFacts>()
     const tasks = await startTaskSupervisor(ctx, { name: 'hooks' })
     const ending = new Map<string, Promise<void>>()
     return { hooks, tasks, begun, ending, [describe]: () => `${begun.size} sessions, ${ending.size} ending` }
@@ -73,7 +79,8 @@ async function runInit({ hooks, tasks }: Hooks, { session, facts, restored }: Be
   const { init, timeout = usual } = hooks
   if (init === undefined) return
   const run = async (task: TaskContext): Promise<void> => {
-    await init.call(hooks, new ToolContext(new InitScope(facts, session, task)), { restored })
+    const ctx = new ToolContext(new SessionScope({ ...beginning, session: facts, self: session, task }))
+    await init.call(hooks, ctx as SessionContext, { restored })
   }
   await tasks.start(run, { name: 'session init', link: session, timeout }).result
 }
@@ -94,44 +101,4 @@ function runTerminate({ hooks, tasks, begun, ending }: Hooks, { process, reason 
       if (ending.get(session.id) === over) ending.delete(session.id)
     })
   ending.set(session.id, over)
-}
-
-/** A context without a request: there is nobody yet to tell or to ask. */
-class InitScope implements RequestScope {
-  readonly session: SessionFacts
-  readonly requestId = 'initialize'
-  readonly progressToken = undefined
-  readonly peer = Object.freeze({ transport: 'none', headers: {}, remoteAddress: undefined })
-  readonly #self: SessionRef
-  readonly #task: TaskContext
-
-  constructor(session: SessionFacts, self: SessionRef, task: TaskContext) {
-    this.session = session
-    this.#self = self
-    this.#task = task
-  }
-
-  get signal(): AbortSignal {
-    return this.#task.signal
-  }
-
-  tell(): boolean {
-    return false
-  }
-
-  wantsLog(): boolean {
-    return false
-  }
-
-  ask(): Promise<never> {
-    return Promise.reject(new AskError('NOT_INITIALIZED', 'nobody can be asked while a session begins'))
-  }
-
-  read(key: string) {
-    return this.#self.call('read', key)
-  }
-
-  swap(key: string, version: number, value: unknown) {
-    return this.#self.call('swap', { key, version, value })
-  }
 }

@@ -5,7 +5,10 @@ import type { ServerTransport } from '../transports/contract.js'
 import { isServer, type ServerDefinition } from './define-server.js'
 import { ServerError } from './errors.js'
 import { namesOf, type ServerNames } from './names.js'
+import { type ParkingLimits, type ParkingOptions, readParking } from './parking.js'
 import { SealedIds } from './sealed-ids.js'
+import { sealRequestStates } from './request-state.js'
+import type { Sealing, Secrets } from './sealing.js'
 import type { SessionStore } from './session-store.js'
 import { isStart, type StartCondition } from './start-condition.js'
 
@@ -26,14 +29,38 @@ export interface ServerOptions {
   readonly start?: StartCondition
   /** Sessions at once; more are answered 503. Default 10,000. */
   readonly maxSessions?: number
+  /**
+   * Sessions of one client at once; more are answered 429. A client is whoever the listener's `authenticate` finds, or else an address (IPv6: a
+   * /64; behind proxies the one that `trustProxy` finds). Default 1,000, and any number for nobody from the addresses of this machine.
+   */
+  readonly maxSessionsPerClient?: number
+  /** Streams of `subscriptions/listen` (2026-07-28) at once; more are answered 503. Default 10,000. */
+  readonly maxListens?: number
   /** Milliseconds without a message, a request in flight or a reader after which a session ends. Default 30 min. */
   readonly idleTimeout?: number
   /** Requests of one session at once; more are refused with a JSON-RPC error. Default 64. */
   readonly maxRequests?: number
+  /** Requests without a session (2026-07-28) that are worked on at once; more are answered 503. Default 1,000. */
+  readonly maxExchanges?: number
   /** Milliseconds a request may take, unless its tool says otherwise. Default 30 min. */
   readonly requestTimeout?: number
-  /** Milliseconds that a client is given to answer a question (`ctx.elicit` and the like). Default 10 min. */
+  /**
+   * Milliseconds that a client is given to answer a question (`ctx.elicit` and the like); in 2026-07-28 what it sends back later is refused (24 h at
+   * most). Default 10 min.
+   */
   readonly askTimeout?: number
+  /**
+   * What `requestState` is sealed with, in which a client of 2026-07-28 sends back what a call knows when it was asked something: secrets of 32 bytes or
+   * characters or more, 16 of them at most. The first seals, all of them open; give the same ones to every program behind one address. Default: a
+   * random one, which ends with this program.
+   */
+  readonly requestStateKeys?: Secrets
+  /**
+   * Whether a handler that asks a client of 2026-07-28 waits in memory for the answer: it goes on where it was. Otherwise, and always when there is no
+   * room or the answer comes to another program, it is run again with the answers; the outcome is the same. Switch it off to test a handler.
+   * Default true.
+   */
+  readonly parking?: boolean | ParkingOptions
   /** Milliseconds that requests in flight are given when the server stops. Default 10,000. */
   readonly drainTimeout?: number
   /** Components on one page of a list. Default 500. */
@@ -44,28 +71,49 @@ export interface ServerOptions {
 
 /** Checked options with every default filled in. */
 export interface ServerSettings
-  extends Readonly<Omit<Required<ServerOptions>, 'store' | 'sessionIds' | 'start' | 'name'>> {
+  extends Readonly<
+    Omit<
+      Required<ServerOptions>,
+      'store' | 'sessionIds' | 'start' | 'name' | 'maxSessionsPerClient' | 'requestStateKeys' | 'parking'
+    >
+  > {
   readonly definition: ServerDefinition
   readonly name: string
   readonly names: ServerNames
   readonly store: SessionStore | undefined
   readonly sessionIds: SealedIds | undefined
   readonly start: StartCondition | undefined
+  readonly maxSessionsPerClient: number | undefined
+  /** Undefined: a random key. */
+  readonly requestStates: Sealing | undefined
+  readonly parking: ParkingLimits
 }
 
 /** What belongs to the whole tree of a server that is started on its own. */
-export type TreeWideOptions = Pick<RootOptions, 'clock' | 'registry' | 'unowned' | 'logger'>
+export type TreeWideOptions = Pick<RootOptions, 'clock' | 'registry' | 'unowned' | 'logger' | 'logLevels'>
 
 const numbers = Object.freeze({
   maxSessions: 10_000,
+  maxListens: 10_000,
   idleTimeout: 30 * 60_000,
   maxRequests: 64,
+  maxExchanges: 1_000,
   requestTimeout: 30 * 60_000,
   askTimeout: 10 * 60_000,
   drainTimeout: 10_000,
   pageSize: 500,
 })
-const others = ['transport', 'name', 'store', 'sessionIds', 'start', 'exposeErrors']
+const others = [
+  'transport',
+  'name',
+  'store',
+  'sessionIds',
+  'start',
+  'exposeErrors',
+  'maxSessionsPerClient',
+  'requestStateKeys',
+  'parking',
+]
 const storeMethods = ['load', 'save', 'delete'] as const
 
 /** Checks the options of a server; throws BAD_DEFINITION, or BAD_OPTION that names the field. */
@@ -90,7 +138,16 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     throw bad('sessionIds', 'what sealedIds() returns', sessionIds)
   if (start !== undefined && !isStart(start)) throw bad('start', 'true, false or a function', start)
   if (typeof exposeErrors !== 'boolean') throw bad('exposeErrors', 'true or false', exposeErrors)
-  const limits = readNumbers(options)
+  const { maxSessionsPerClient } = options
+  if (
+    maxSessionsPerClient !== undefined &&
+    !(typeof maxSessionsPerClient === 'number' && maxSessionsPerClient > 0)
+  )
+    throw bad('maxSessionsPerClient', 'a number above 0', maxSessionsPerClient)
+  const { requestStateKeys: keys } = options
+  const requestStates = keys === undefined ? undefined : sealRequestStates(keys)
+  const parking = readParking(options.parking)
+  const limits = { ...readNumbers(options), maxSessionsPerClient, requestStates, parking }
   const own = { definition, transport, name, names: namesOf(name), store, sessionIds, start, exposeErrors }
   return Object.freeze({ ...own, ...limits })
 }
@@ -114,8 +171,8 @@ export function splitServerOptions(options: ServerOptions & TreeWideOptions): {
   treeWide: TreeWideOptions
 } {
   if (!isObject(options)) throw bad('options', 'an object with a transport', options)
-  const { clock, registry, unowned, logger, ...own } = options as ServerOptions & TreeWideOptions
-  const treeWide: TreeWideOptions = { logger }
+  const { clock, registry, unowned, logger, logLevels, ...own } = options as ServerOptions & TreeWideOptions
+  const treeWide: TreeWideOptions = { logger, logLevels }
   if (clock !== undefined) treeWide.clock = clock
   if (registry !== undefined) treeWide.registry = registry
   if (unowned !== undefined) treeWide.unowned = unowned

@@ -12,10 +12,23 @@ import type { GetPromptResult, PromptMessage } from '../protocol/types/prompts.j
 import type { ReadResourceResult } from '../protocol/types/resources.js'
 import type { CallToolResult } from '../protocol/types/tools.js'
 import { show } from '../runtime/errors.js'
+import {
+  built,
+  jsonOf,
+  type PromptResultBuilder,
+  type ResourceResultBuilder,
+  type ToolResultBuilder,
+} from './builders.js'
 import { ServerError } from './errors.js'
 
-/** What a tool may return: text, one or more blocks of content, a whole result, or nothing. */
-export type ToolReturn = string | ContentBlock | readonly ContentBlock[] | CallToolResult | undefined
+/** What a tool may return: text, one or more blocks of content, what `toolResult()` builds, a whole result, or nothing. */
+export type ToolReturn =
+  | string
+  | ContentBlock
+  | readonly ContentBlock[]
+  | ToolResultBuilder
+  | CallToolResult
+  | undefined
 
 /** The contents of a resource, whose uri and type may be left out: then they are those that were asked for. */
 export type Contents =
@@ -28,11 +41,17 @@ export type ResourceReturn =
   | Uint8Array
   | Contents
   | readonly Contents[]
+  | ResourceResultBuilder
   | ReadResourceResult
   | undefined
 
 /** What a prompt may be: one message of the user, one or more messages, or a whole result. */
-export type PromptReturn = string | PromptMessage | readonly PromptMessage[] | GetPromptResult
+export type PromptReturn =
+  | string
+  | PromptMessage
+  | readonly PromptMessage[]
+  | PromptResultBuilder
+  | GetPromptResult
 
 /** A block of text. */
 export function text(value: string): TextContent {
@@ -41,18 +60,12 @@ export function text(value: string): TextContent {
 
 /** A block of text with the JSON of a value. Throws BAD_RESULT when it has none. */
 export function json(value: unknown): TextContent {
-  let written: string | undefined
-  try {
-    written = JSON.stringify(value, null, 2)
-  } catch (cause) {
-    throw new ServerError('BAD_RESULT', `json: ${show(value)} has no JSON text`, { cause })
-  }
-  if (written === undefined) throw new ServerError('BAD_RESULT', `json: ${show(value)} has no JSON text`)
-  return text(written)
+  return text(jsonOf(value))
 }
 
 /** What a tool returned, as the protocol has it. Throws BAD_RESULT for what a tool may not return. */
-export function toToolResult(tool: string, returned: unknown): CallToolResult {
+export function toToolResult(tool: string, given: unknown): CallToolResult {
+  const returned = built(given)
   if (returned === undefined) return { content: [] }
   if (typeof returned === 'string') return { content: [text(returned)] }
   const result = Array.isArray(returned) || isBlock(returned) ? { content: [returned].flat() } : returned
@@ -62,8 +75,9 @@ export function toToolResult(tool: string, returned: unknown): CallToolResult {
 /** What a resource read, as the protocol has it; undefined when there is no such resource. Throws BAD_RESULT. */
 export function toReadResult(
   asked: { readonly uri: string; readonly mimeType: string | undefined },
-  returned: unknown,
+  given: unknown,
 ): ReadResourceResult | undefined {
+  const returned = built(given)
   if (returned === undefined) return undefined
   const { uri, mimeType } = asked
   const about = `resource ${show(uri)}`
@@ -79,8 +93,9 @@ export function toReadResult(
 /** What a prompt wrote, as the protocol has it. Throws BAD_RESULT. */
 export function toPromptResult(
   prompt: { readonly name: string; readonly description: string | undefined },
-  returned: unknown,
+  given: unknown,
 ): GetPromptResult {
+  const returned = built(given)
   const { name, description } = prompt
   const about = `prompt ${show(name)}`
   const whole = isObject(returned) && 'messages' in returned ? returned : { messages: toMessages(returned) }

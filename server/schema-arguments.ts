@@ -1,59 +1,47 @@
+import type { FromJsonSchema } from '../protocol/json-schema-types.js'
 import type { SchemaInput, StandardSchema } from '../protocol/schema.js'
+import type { Field } from '../protocol/schema-field.js'
+import type { GroupOutput } from '../protocol/schema-field-types.js'
 
-/** What a tool's `run` is given, inferred from its `input`: a Standard Schema's output, or what a literal JSON Schema says. */
+/**
+ * What a tool's `run` is given, inferred from its `input`: a Standard Schema's output, the values of fields by their names, or what a literal JSON
+ * Schema says; nothing without it.
+ */
 export type ArgumentsOf<Input> = Input extends undefined
-  ? Record<string, unknown>
+  ? NoArguments
   : Input extends StandardSchema<infer _, infer Output>
     ? Output
-    : Input extends SchemaInput
-      ? KnownOr<FromJsonSchema<Input>, Record<string, unknown>>
-      : Record<string, unknown>
+    : HasFields<Input> extends true
+      ? GroupOutput<Input>
+      : Input extends SchemaInput
+        ? KnownOr<FromJsonSchema<Input>, Record<string, unknown>>
+        : Record<string, unknown>
+
+/** The value that a tool with this `output` may return: what its schema takes. */
+export type StructuredOf<Output> =
+  Output extends Field<infer Value, infer _>
+    ? Value
+    : Output extends StandardSchema<infer Value, infer _>
+      ? Value
+      : HasFields<Output> extends true
+        ? GroupOutput<Output>
+        : FromJsonSchema<Output>
+
+/** The same value, which is only read. */
+export type Immutable<Value> = Value extends (...args: never[]) => unknown
+  ? Value
+  : Value extends object
+    ? { readonly [Key in keyof Value]: Immutable<Value[Key]> }
+    : Value
+
+/** Whether these are fields by their names: one of them is a field or the schema of a library. */
+export type HasFields<Input> = [Extract<Input[keyof Input], { readonly '~standard': unknown }>] extends [
+  never,
+]
+  ? false
+  : true
+
+/** Of an object without properties none can be read. */
+type NoArguments = Readonly<Record<never, never>>
 
 type KnownOr<T, Otherwise> = unknown extends T ? Otherwise : T
-
-/** The values that a JSON Schema written as a literal describes; `unknown` where it uses what types cannot say. */
-export type FromJsonSchema<Schema> = Schema extends { const: infer Value }
-  ? Value
-  : Schema extends { enum: readonly (infer Value)[] }
-    ? Value
-    : Schema extends { type: infer Type }
-      ? FromType<Type, Schema>
-      : unknown
-
-type FromType<Type, Schema> = Type extends readonly (infer One)[]
-  ? FromType<One, Schema>
-  : Type extends keyof Simple
-    ? Simple[Type]
-    : Type extends 'array'
-      ? FromArray<Schema>
-      : Type extends 'object'
-        ? FromObject<Schema>
-        : unknown
-
-interface Simple {
-  string: string
-  integer: number
-  number: number
-  boolean: boolean
-  null: null
-}
-
-type FromArray<Schema> = Schema extends { items: infer Items } ? FromJsonSchema<Items>[] : unknown[]
-
-type FromObject<Schema> = Schema extends { properties: infer Properties }
-  ? Flat<
-      {
-        -readonly [Key in keyof Properties as Key extends RequiredKeys<Schema> ? Key : never]: FromJsonSchema<
-          Properties[Key]
-        >
-      } & {
-        -readonly [Key in keyof Properties as Key extends RequiredKeys<Schema>
-          ? never
-          : Key]?: FromJsonSchema<Properties[Key]>
-      }
-    >
-  : Record<string, unknown>
-
-type RequiredKeys<Schema> = Schema extends { required: readonly (infer Key)[] } ? Key : never
-
-type Flat<T> = { [Key in keyof T]: T[Key] }

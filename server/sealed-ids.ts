@@ -1,8 +1,8 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
 import { ServerError } from './errors.js'
 import { decodeFacts, encodeFacts, type SealedFacts } from './sealed-payload.js'
+import { Sealing, type Secrets } from './sealing.js'
 
 /** How ids are sealed. */
 export interface SealedIdsOptions {
@@ -10,7 +10,7 @@ export interface SealedIdsOptions {
    * Secrets of 32 bytes or characters or more, 16 of them at most: the first seals, all of them open. To exchange one, put the new one second
    * everywhere, then first, and take the old one away after `maxAge`. Give the same ones to every program that serves these sessions.
    */
-  readonly keys: readonly (string | Uint8Array)[]
+  readonly keys: Secrets
   /** Milliseconds from `initialize` to the end of an id, and with it of the session. Default 24 h. */
   readonly maxAge?: number
   /** Ended sessions that are remembered at once; beyond it the one ended longest ago may be used again. Default 100,000. */
@@ -36,23 +36,11 @@ export function sealedIds(options: SealedIdsOptions): SealedIds {
   return new SealedIds(options)
 }
 
-const format = 1
-const keyIdBytes = 4
-const nonceBytes = 12
-const tagBytes = 16
-const headBytes = 1 + keyIdBytes + nonceBytes
 const maxLength = 720
-const maxKeys = 16
-const cipher = 'aes-256-gcm'
-
-interface Key {
-  readonly id: Buffer
-  readonly secret: Buffer
-}
 
 /** Seals and opens the ids of sessions; made by `sealedIds`. */
 export class SealedIds {
-  readonly #keys: readonly [Key, ...Key[]]
+  readonly #sealing: Sealing
   readonly #maxAge: number
   readonly #maxRevoked: number
   /** When each revoked id ends by itself, in the order of revoking. */
@@ -73,7 +61,11 @@ export class SealedIds {
     for (const [field, value] of Object.entries({ maxAge, maxRevoked }))
       if (!(Number.isFinite(value) && value > 0)) throw bad(field, 'a number above 0', show(value))
     if (typeof now !== 'function') throw bad('now', 'a function', show(now))
-    this.#keys = readKeys(keys)
+    this.#sealing = new Sealing(keys, {
+      purpose: 'caduceus sealed session ids',
+      field: 'keys',
+      of: 'sealedIds',
+    })
     this.#maxAge = maxAge
     this.#maxRevoked = maxRevoked
     this.now = now
@@ -81,31 +73,18 @@ export class SealedIds {
 
   /** An id for a session that begins now. `server` is the name of the definition: other servers do not open it. */
   seal(facts: SealedFacts, server: string): SealedId {
-    const [key] = this.#keys
     // whole seconds: they are shorter
     const expiresAt = Math.ceil((this.now() + this.#maxAge) / 1000) * 1000
-    const plain = encodeFacts(facts, expiresAt)
-    const head = Buffer.concat([Buffer.of(format), key.id, randomBytes(nonceBytes)])
-    const sealing = createCipheriv(cipher, key.secret, head.subarray(-nonceBytes)).setAAD(
-      context(head, server),
-    )
-    const sealed = Buffer.concat([head, sealing.update(plain), sealing.final(), sealing.getAuthTag()])
-    return { id: sealed.toString('base64url'), facts, expiresAt }
+    const id = this.#sealing.seal(encodeFacts(facts, expiresAt), about(server))
+    return { id, facts, expiresAt }
   }
 
   /** What an id says; undefined when it is not of this server, was changed, has expired, or its session was ended here. */
   open(id: string, server: string): SealedId | undefined {
     if (id.length > maxLength || this.#revoked.has(id)) return undefined
-    const bytes = Buffer.from(id, 'base64url')
-    // one session, one spelling: what is no base64url is skipped when it is read
-    if (bytes.toString('base64url') !== id || bytes.length < headBytes + tagBytes) return undefined
-    const head = bytes.subarray(0, headBytes)
-    for (const { id: keyId, secret } of this.#keys) {
-      if (head[0] !== format || !keyId.equals(head.subarray(1, 1 + keyIdBytes))) continue
-      const opened = decodeFacts(unseal(bytes, secret, context(head, server)))
-      if (opened !== undefined && opened.expiresAt > this.now()) return { id, ...opened }
-    }
-    return undefined
+    const plain = this.#sealing.open(id, about(server))
+    const opened = plain === undefined ? undefined : decodeFacts(plain)
+    return opened !== undefined && opened.expiresAt > this.now() ? { id, ...opened } : undefined
   }
 
   /** Ends an id before its time, in this program. */
@@ -120,47 +99,9 @@ export class SealedIds {
   }
 }
 
-/** Nothing when it was changed, or sealed with another key or for another server. */
-function unseal(bytes: Buffer, secret: Buffer, about: Buffer): Buffer {
-  const nonce = bytes.subarray(1 + keyIdBytes, headBytes)
-  try {
-    const opening = createDecipheriv(cipher, secret, nonce)
-      .setAAD(about)
-      .setAuthTag(bytes.subarray(-tagBytes))
-    return Buffer.concat([opening.update(bytes.subarray(headBytes, -tagBytes)), opening.final()])
-  } catch {
-    return Buffer.alloc(0)
-  }
-}
-
 /** What is not in the id, and yet must be the same. */
-function context(head: Buffer, server: string): Buffer {
-  return Buffer.concat([head, Buffer.from(`caduceus session ${server}`)])
-}
-
-function readKeys(keys: unknown): readonly [Key, ...Key[]] {
-  if (!Array.isArray(keys) || keys.length > maxKeys)
-    throw bad('keys', `an array of 1 to ${maxKeys} secrets`, kind(keys))
-  const [first, ...others] = keys.map((secret: unknown, index) => {
-    const isSecret = typeof secret === 'string' || secret instanceof Uint8Array
-    if (!isSecret || secret.length < 32)
-      throw bad(`keys[${index}]`, 'a string or bytes of length 32 or more', kind(secret))
-    return deriveKey(secret)
-  })
-  if (first === undefined) throw bad('keys', `an array of 1 to ${maxKeys} secrets`, 'none')
-  return [first, ...others]
-}
-
-function deriveKey(secret: string | Uint8Array): Key {
-  const derived = Buffer.from(hkdfSync('sha256', secret, '', 'caduceus sealed session ids', 32 + keyIdBytes))
-  return { secret: derived.subarray(0, 32), id: derived.subarray(32) }
-}
-
-/** What came, without what is in it. */
-function kind(value: unknown): string {
-  if (Array.isArray(value)) return `${value.length} of them`
-  if (typeof value === 'string' || value instanceof Uint8Array) return `one of length ${value.length}`
-  return typeof value
+function about(server: string): string {
+  return `caduceus session ${server}`
 }
 
 function bad(field: string, expected: string, got: string): ServerError {

@@ -23,7 +23,7 @@ import {
   type TreeWideOptions,
 } from './options.js'
 import { Server } from './server.js'
-import { Sessions } from './sessions.js'
+import { openPort } from './port.js'
 import { isWanted } from './start-condition.js'
 
 /**
@@ -59,7 +59,7 @@ async function start(
 /**
  * The child spec of a server below a supervisor of yours; a start hands out the `Server` as `extra`. A server on standard input ends
  * normally with its input, so give it `restart: 'transient'`. One that is not to be started (option `start`) is an ignored child: the rest of
- * the tree starts. Throws ServerError BAD_DEFINITION or BAD_OPTION.
+ * the tree starts. Started again in the same tree, it listens where it did. Throws ServerError BAD_DEFINITION or BAD_OPTION.
  */
 export function serverSpec(
   definition: ServerDefinition,
@@ -71,11 +71,14 @@ export function serverSpec(
     id: settings.name,
     ...overrides,
   })
+  // one in each tree: there the name is its own
+  const places = new WeakMap<Registry, Place>()
   return {
     ...spec,
     async start(ctx) {
       if (!isWanted(settings)) return ignore
-      const place = newPlace()
+      const place = places.get(ctx.registry) ?? newPlace()
+      places.set(ctx.registry, place)
       const started = supervisorSpec(serverSupervisor(settings, place), overrides).start(ctx)
       const ref = await Promise.resolve(started).catch(async (error: unknown) => {
         throw (await alreadyStarted(error, settings, ctx.registry)) ?? error
@@ -88,18 +91,16 @@ export function serverSpec(
 
 /** What outlives the group comes first: when it dies, the group goes with it; when the group dies, it stays. */
 function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOptions {
-  const spec = childSpec(holdingsActor, { settings, place }, { name: settings.names.holdings })
-  const holdings: ChildSpec = {
-    ...spec,
-    start(ctx) {
-      place.supervisor = ctx.self
-      return spec.start(ctx)
-    },
-  }
+  const holdingsFor = (supervisor: ActorRef): ChildSpec =>
+    childSpec(holdingsActor, { settings, place, supervisor }, { name: settings.names.holdings })
   return {
     name: `server ${settings.name}`,
     strategy: 'rest_for_one',
-    children: [holdings, ...hooksSpecs(settings), groupSpec(settings)],
+    children: [
+      { id: 'holdings', start: (ctx) => holdingsFor(ctx.self).start(ctx) },
+      ...hooksSpecs(settings),
+      groupSpec(settings),
+    ],
   }
 }
 
@@ -143,7 +144,7 @@ function groupChildren(holdings: Holdings, server: ActorRef): ChildSpec[] {
 
 function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext): Promise<ProcessRef> {
   const { names, drainTimeout } = holdings.settings
-  return holdings.binding.start(ctx, new Sessions(holdings, ctx), {
+  return holdings.binding.start(ctx, openPort(holdings, ctx), {
     name: names.transport,
     drainTimeout,
     // a group that gave up is stopping as well, but comes back

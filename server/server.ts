@@ -3,7 +3,7 @@ import { inspect, type TreeNode } from '../runtime/inspect.js'
 import type { ProcessRef, RefOf } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
-import type { Supervisor } from '../runtime/supervise.js'
+import { type Supervisor, supervisorAt } from '../runtime/supervise.js'
 import { show } from '../runtime/errors.js'
 import type { baseActor } from './base-actor.js'
 import type { Component } from './catalog.js'
@@ -29,7 +29,7 @@ export interface ServerParts {
   readonly place: Place
 }
 
-/** A running server. It holds names, not processes: it stays good through every restart of the group. */
+/** A running server. It holds names, not processes: it stays good through every restart, also of the whole server by a supervisor of yours. */
 export class Server {
   readonly #parts: ServerParts
 
@@ -52,7 +52,7 @@ export class Server {
 
   /** The supervisor of the server, as a process: to monitor, link or kill it. */
   get ref(): ProcessRef {
-    return this.#parts.supervisor.ref
+    return this.#supervisor.ref
   }
 
   /** The names of its tree: `NAME/base`, `NAME/transport`, `NAME/tasks`, `NAME/sessions`, `NAME/group`, `NAME/session ID`. */
@@ -62,7 +62,11 @@ export class Server {
 
   /** Adds a tool and tells the sessions; it stays through restarts. Rejects with ServerError BAD_DEFINITION. */
   addTool(tool: ToolDefinition): Promise<void> {
-    return this.#add(tool, isTool(tool), 'addTool: expected what defineTool returns')
+    return this.#add(
+      tool,
+      isTool(tool) && isNamed(tool),
+      'addTool: expected what defineTool returns, with a name',
+    )
   }
 
   /** Takes a tool away and tells the sessions; false when there is none of that name. Calls in flight go on. */
@@ -72,11 +76,11 @@ export class Server {
 
   /** Adds a resource or a family of resources, like `addTool`. */
   addResource(resource: ResourceDefinition | ResourceTemplateDefinition): Promise<void> {
-    const known = isResource(resource) || isResourceTemplate(resource)
+    const known = (isResource(resource) || isResourceTemplate(resource)) && isNamed(resource)
     return this.#add(
       resource,
       known,
-      'addResource: expected what defineResource or defineResourceTemplate returns',
+      'addResource: expected what defineResource or defineResourceTemplate returns, with a name',
     )
   }
 
@@ -88,7 +92,11 @@ export class Server {
 
   /** Adds a prompt, like `addTool`. */
   addPrompt(prompt: PromptDefinition): Promise<void> {
-    return this.#add(prompt, isPrompt(prompt), 'addPrompt: expected what definePrompt returns')
+    return this.#add(
+      prompt,
+      isPrompt(prompt) && isNamed(prompt),
+      'addPrompt: expected what definePrompt returns, with a name',
+    )
   }
 
   /** Takes a prompt away, like `removeTool`. */
@@ -96,7 +104,7 @@ export class Server {
     return this.#base().call('remove', { kind: 'prompt', key: name })
   }
 
-  /** Tells the sessions that subscribed to this very uri that its resource has changed. */
+  /** Tells the sessions and streams that listen to this very uri that its resource has changed. */
   async resourceUpdated(uri: string): Promise<void> {
     if (typeof uri !== 'string' || uri === '')
       throw new ServerError('BAD_OPTION', `resourceUpdated: expected a uri, got ${show(uri)}`)
@@ -118,7 +126,7 @@ export class Server {
 
   /** What the tree looks like now. */
   inspect(): TreeNode {
-    return inspect(this.#parts.supervisor.ref)
+    return inspect(this.#supervisor.ref)
   }
 
   /**
@@ -126,17 +134,23 @@ export class Server {
    * Resolves when all of that is done, also when it had ended already.
    */
   async stop(): Promise<void> {
-    const { supervisor } = this.#parts
+    const supervisor = this.#supervisor
     if (supervisor.ref.alive) await supervisor.stop()
   }
 
-  /** Calls `fn` once when the server has ended: stopped, or given up after too many restarts. */
+  /** Calls `fn` once when the server that runs now has ended: stopped, or given up after too many restarts. */
   onExit(fn: (reason: ExitReason) => void): () => void {
-    return this.#parts.supervisor.onExit(fn)
+    return this.#supervisor.onExit(fn)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
+  }
+
+  /** Below a supervisor that started it again, the server has another one than at first. */
+  get #supervisor(): Supervisor {
+    const { place, supervisor } = this.#parts
+    return place.supervisor === undefined ? supervisor : supervisorAt(place.supervisor)
   }
 
   async #add(component: Component, known: boolean, expected: string): Promise<void> {
@@ -147,4 +161,9 @@ export class Server {
   #base() {
     return this.registry.named<typeof baseActor>(this.#parts.names.base)
   }
+}
+
+/** What is added at run time has no key to be called by. */
+function isNamed({ name }: { readonly name: string | undefined }): boolean {
+  return name !== undefined
 }

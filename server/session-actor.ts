@@ -11,25 +11,25 @@ import {
   type RequestId,
 } from '../protocol/jsonrpc.js'
 import { type Deferred, defineActor, type Exit, type Refusal, refuse } from '../runtime/behaviour.js'
+import { outside } from '../runtime/containment.js'
 import type { ActorContext } from '../runtime/context.js'
 import { RuntimeError } from '../runtime/errors.js'
-import { normal } from '../runtime/exit.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import type { Outlet, Peer, Response } from '../transports/contract.js'
-import type { SessionFacts } from './context.js'
+import { encodedResult, responseAfter } from './answer.js'
+import type { OpenSessionFacts } from './context.js'
 import { AskError, tooManyRequests } from './errors.js'
 import { route } from './router.js'
 import { openSession, recordSession, type Session, type SessionInput } from './session.js'
 import { answered, noteNotification, noteRequest, noteSession } from './session-events.js'
-import { nextPhase, type SessionPhase } from './session-machine.js'
+import { expireIfIdle } from './session-idle.js'
+import type { SessionPhase } from './session-machine.js'
 import type { Asking } from './session-questions.js'
+import { peerProblem } from './session-owner.js'
 import type { SessionRecord } from './session-store.js'
-import { encodedResult, responseAfter, type SessionRequest, startRequest } from './session-request.js'
+import { type SessionRequest, startRequest } from './session-request.js'
 import type { SessionWishes } from './session-wishes.js'
 import type { Work } from './work.js'
-
-/** Milliseconds a store has for an answer. */
-const storeTime = 5_000
 
 /** One message of the client, and where what comes before its answer goes. */
 export interface Delivery {
@@ -38,8 +38,14 @@ export interface Delivery {
   readonly peer: Peer
 }
 
+/** Who reads what belongs to no request. */
+interface Reading {
+  readonly outlet: Outlet
+  readonly peer: Peer | undefined
+}
+
 /** What people and programs see of a session. */
-export interface SessionInfo extends SessionFacts {
+export interface SessionInfo extends OpenSessionFacts {
   readonly phase: SessionPhase
   /** Requests that are worked on. */
   readonly requests: number
@@ -66,10 +72,12 @@ export const sessionActor = defineActor({
   },
   call: {
     deliver: (session, { message, outlet, peer }: Delivery, ctx) => {
+      const problem = peerProblem(session.record, peer)
+      if (problem !== undefined) return refuse(problem)
       session.lastActive = session.now()
       if (isRequest(message)) return takeRequest(session, { message, outlet, peer }, ctx)
-      if (isNotification(message)) takeNotification(session, message)
-      else session.questions.answer(message)
+      if (isNotification(message)) return takeNotification(session, message, peer)
+      session.questions.answer(message)
       return undefined
     },
     read: (session, key: string) => session.state.read(key),
@@ -78,8 +86,12 @@ export const sessionActor = defineActor({
     record: (session) => recordSession(session),
     ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord) => adopt(session, record),
-    attach: (session, outlet: Outlet) => attach(session, outlet),
-    revision: (session) => session.facts.revision,
+    attach: (session, { outlet, peer }: Reading) => attach(session, outlet, peer),
+    /** The session's revision, for a peer that does not speak of another. */
+    revision: ({ record }, peer: Peer | undefined) => {
+      const problem = peerProblem(record, peer)
+      return problem === undefined ? record.revision : refuse(problem)
+    },
     info: (session): SessionInfo => ({
       ...session.facts,
       phase: session.phase,
@@ -121,7 +133,7 @@ function takeRequest(
     )
   try {
     const { dialect, holdings } = session
-    const planned = route(message, { dialect, catalog: holdings.catalog })
+    const planned = route(message, { dialect, catalog: holdings.catalog, peer })
     if ('text' in planned) return answered(session, message, encodedResult(id, planned.result, planned.text))
     return startWork(session, planned, { message, outlet, peer }, ctx)
   } catch (error) {
@@ -142,6 +154,7 @@ function startWork(
     return answered(session, message, refusal(message.id, tooManyRequests, problem))
   }
   const { timeout = requestTimeout } = work
+  outlet.negotiated?.(session.facts.revision)
   if (work.change !== undefined) changeWishes(session, work.change)
   const request: SessionRequest = {
     request: message,
@@ -203,11 +216,23 @@ function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<obje
 }
 
 /** What a client tells; whatever does not fit is ignored, since a notification is never answered. */
-function takeNotification(session: Session, { method, params }: JsonRpcNotification): void {
+function takeNotification(
+  session: Session,
+  notification: JsonRpcNotification,
+  peer: Peer,
+): Promise<undefined> | undefined {
+  const { method, params } = notification
   noteNotification(session.origin, 'received', method)
-  if (!acceptsNotification(session.dialect, 'server', method)) return
-  if (method === 'notifications/cancelled') return cancel(session, params?.requestId)
-  if (method !== 'notifications/initialized') return
+  const own = session.holdings.catalog.lowLevel.notifications.get(method)
+  if (own !== undefined) session.notices.take(session, own, notification, peer)
+  if (!acceptsNotification(session.dialect, 'server', method)) return undefined
+  if (method === 'notifications/cancelled') cancel(session, params?.requestId)
+  return method === 'notifications/initialized' ? confirm(session) : undefined
+}
+
+/** What follows waits: the machine is fetched with the first confirmation, since a server has to answer `initialize` before it needs one. */
+async function confirm(session: Session): Promise<undefined> {
+  const { nextPhase } = await outside(() => import('./session-machine.js'))
   session.phase = nextPhase(session.phase, 'initialized')
   tellChanges(session)
 }
@@ -220,10 +245,14 @@ function cancel({ requests }: Session, id: unknown): void {
   request.task?.cancel()
 }
 
-function attach(session: Session, outlet: Outlet): void {
+function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refusal | undefined {
+  const problem = peerProblem(session.record, peer)
+  if (problem !== undefined) return refuse(problem)
   session.lastActive = session.now()
+  outlet.negotiated?.(session.facts.revision)
   session.readers.attach(outlet)
   tellChanges(session)
+  return undefined
 }
 
 /** Before the client has initialized it is told nothing (specification: lifecycle). */
@@ -233,27 +262,8 @@ function tellChanges({ phase, readers, holdings }: Session): void {
   readers.tellUpdated()
 }
 
-function expireIfIdle(session: Session, ctx: ActorContext): void {
-  const { idleTimeout } = session.holdings.settings
-  const inUse = session.requests.size > 0 || session.readers.size > 0
-  const unused = inUse ? idleTimeout / 2 : idleTimeout - (session.now() - session.lastActive)
-  const left = Math.min(unused, session.endsAt - session.now())
-  if (left <= 0) return ctx.stop(normal)
-  if (inUse && session.tasks.ref.alive) saveInUse(session)
-  ctx.sendAfter(left)
-}
-
-/** A store forgets what is not saved for long, and a session that is only listened to has no request that would save it. */
-function saveInUse(session: Session): void {
-  const { store, tasks } = session
-  const record = recordSession(session)
-  const how = { name: 'session store', timeout: storeTime }
-  // what it throws is reported, and the next time comes
-  tasks.start(async () => store.save(record), how).result.catch(() => {})
-}
-
 function close(session: Session): void {
-  session.phase = nextPhase(session.phase, 'closed')
+  session.phase = 'closed'
   session.readers.end()
   for (const { request, deadline, timeout } of session.requests.values()) {
     const duration = session.now() - deadline + timeout

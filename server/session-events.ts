@@ -5,6 +5,7 @@ import {
   emitServer,
   type NotificationEvent,
   type RequestEvent,
+  type RequestOrigin,
   type SessionEvent,
   type SessionOrigin,
 } from './events.js'
@@ -22,7 +23,7 @@ export function noteSession({ origin, facts, self }: Session, type: SessionEvent
 
 /** Tells subscribers of a notification. */
 export function noteNotification(
-  origin: SessionOrigin,
+  origin: RequestOrigin,
   type: NotificationEvent['type'],
   method: string,
 ): void {
@@ -41,18 +42,28 @@ export function answered<Answer extends Response | undefined>(
   response: Answer,
   started = session.lastActive,
 ): Answer {
-  noteRequest(session, message, () => ({
+  noteAnswer(session, message, response, () => session.now() - started)
+  return response
+}
+
+/** Tells subscribers how a request came out; `duration` is asked only when there are some. */
+export function noteAnswer(
+  from: { readonly origin: RequestOrigin },
+  message: JsonRpcRequest,
+  response: Response | undefined,
+  duration: () => number,
+): void {
+  noteRequest(from, message, () => ({
     type: response !== undefined && 'error' in response ? 'error' : 'stop',
-    duration: session.now() - started,
+    duration: duration(),
     ...(response !== undefined && 'error' in response && { code: response.error.code }),
     ...(response === undefined && { cancelled: true }),
   }))
-  return response
 }
 
 /** Tells subscribers of a request. */
 export function noteRequest(
-  { origin }: Session,
+  { origin }: { readonly origin: RequestOrigin },
   { id, method }: JsonRpcRequest,
   outcome: () => Pick<RequestEvent, 'type' | 'duration' | 'code' | 'cancelled'>,
 ): void {

@@ -1,25 +1,27 @@
 import type { ExitReason } from '../runtime/exit.js'
-import type { SessionFacts, ToolContext } from './context.js'
+import type { OpenSessionFacts, ToolContext } from './context.js'
 import { badDefinition, checkFields, checkFunction, checkTimeout } from './definition.js'
 import { isObject } from '../protocol/json.js'
 
 /** What `init` may do: good until it has ended. */
-export type SessionContext = Pick<ToolContext, 'session' | 'signal' | 'get' | 'update'>
+export interface SessionContext extends Pick<ToolContext, 'signal' | 'get' | 'update'> {
+  readonly session: OpenSessionFacts
+}
 
 /** What is left of a session that has ended. */
 export interface EndedSession {
-  readonly session: SessionFacts
+  readonly session: OpenSessionFacts
   /** Aborted when the time of the hook is over. */
   readonly signal: AbortSignal
 }
 
 /** What an author does at both ends of a session, for what lives outside its state: connections, files, subscriptions. */
-export interface SessionHooks {
+export interface SessionHooks<Context = SessionContext> {
   /**
    * Runs before the session takes its first message: after `initialize`, and with `restored` each time it is brought back. A throw refuses
    * the session: `McpError` is told to the client, anything else is -32603 without its message. Then `terminate` does not run.
    */
-  init?(ctx: SessionContext, how: { readonly restored: boolean }): unknown
+  init?(ctx: Context, how: { readonly restored: boolean }): unknown
   /**
    * Runs once for every `init` that was well: after DELETE or too long without use (`normal`), a crash (`crash`, `killed`), a restart of the
    * group or the end of the server (`shutdown`, `killed`). What it throws is reported, and changes nothing.

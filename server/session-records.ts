@@ -3,7 +3,7 @@ import { TransportError } from '../transports/errors.js'
 import type { Holdings } from './holdings-actor.js'
 import type { SealedId } from './sealed-ids.js'
 import type { SealedFacts } from './sealed-payload.js'
-import type { SessionRecord, SessionStore } from './session-store.js'
+import { isSessionRecord, type SessionRecord, type SessionStore } from './session-store.js'
 
 /** Milliseconds a store has for an answer. */
 const storeTime = 5_000
@@ -49,11 +49,20 @@ export class SessionRecords {
   async load(id: string): Promise<Known> {
     const sealed = this.#holdings.settings.sessionIds?.open(id, this.#server)
     const mayExist = !this.#ending.has(id) && (sealed !== undefined || !this.#areSealed)
-    const found = mayExist ? await this.#keep((store) => store.load(id)) : undefined
+    const found = mayExist ? await this.#find(id) : undefined
     const record = found ?? (sealed && { ...this.#first(sealed.facts, id), catalog: unknownCatalog })
     if (!mayExist || record === undefined || record.ended === true || this.#ending.has(id))
       throw new TransportError('SESSION_NOT_FOUND', 'there is no such session')
     return { record, expiresAt: sealed?.expiresAt }
+  }
+
+  /** What is no record nobody can go on with: it is not kept, or it would be found again and again. */
+  async #find(id: string): Promise<SessionRecord | undefined> {
+    const found: unknown = await this.#keep((store) => store.load(id))
+    if (found === undefined || found === null) return undefined
+    if (isSessionRecord(found) && found.id === id) return found
+    await this.#keep((store) => store.delete(id))
+    return undefined
   }
 
   async save(record: SessionRecord): Promise<void> {
@@ -84,9 +93,9 @@ export class SessionRecords {
     return this.#holdings.settings.sessionIds !== undefined
   }
 
-  #first({ revision, client, capabilities }: SealedFacts, id: string): SessionRecord {
+  #first(facts: SealedFacts, id: string): SessionRecord {
     const { catalog } = this.#holdings
-    return { id, version: 0, revision, client, capabilities, catalog: catalog.version, state: {} }
+    return { id, version: 0, ...facts, catalog: catalog.version, state: {} }
   }
 
   /** Newer than anything that is still being saved. */

@@ -1,57 +1,43 @@
-import { encode } from '../protocol/codec.js'
 import { acceptsNotification, type Dialect } from '../protocol/dialect.js'
-import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
-import { fitError, fitNotification } from '../protocol/fit.js'
-import type { JsonObject } from '../protocol/json.js'
-import {
-  buildError,
-  buildNotification,
-  buildResult,
-  type JsonRpcRequest,
-  type RequestId,
-} from '../protocol/jsonrpc.js'
+import { fitNotification } from '../protocol/fit.js'
+import { buildNotification, type RequestId } from '../protocol/jsonrpc.js'
+import { isLoggingLevel } from '../protocol/logging.js'
 import type { NotificationParams, NotificationTo, Params, Result } from '../protocol/methods.js'
 import type { ProgressToken } from '../protocol/types/base.js'
 import type { LoggingLevel } from '../protocol/types/notifications.js'
 import type { Deferred } from '../runtime/behaviour.js'
-import { messageOf, RuntimeError, show } from '../runtime/errors.js'
-import type { ExitReason } from '../runtime/exit.js'
-import { type ProcessRef, processOf, type RefOf } from '../runtime/ref.js'
+import { RuntimeError, show } from '../runtime/errors.js'
+import { isPromise } from '../runtime/promise.js'
+import type { ProcessRef, RefOf } from '../runtime/ref.js'
 import type { TaskContext } from '../runtime/task.js'
 import type { TaskRef, TaskSupervisor } from '../runtime/task-supervisor.js'
 import type { Outlet, Peer, Response } from '../transports/contract.js'
-import { type EncodedResult, encodedText } from '../transports/encoded.js'
-import { type RequestScope, type SessionFacts, ToolContext } from './context.js'
+import { answer, type InProgress } from './answer.js'
+import { type OpenSessionFacts, type RequestScope, ToolContext } from './context.js'
 import type { AskMethod, AskOptions } from './ask.js'
-import { AskError, ServerError } from './errors.js'
+import { ServerError } from './errors.js'
+import { factsOf, type RequestFacts } from './request-facts.js'
 import { emitServer, type SessionOrigin } from './events.js'
 import type { sessionActor } from './session-actor.js'
 import { readQuestion } from './session-questions.js'
 import type { StateValue } from './session-state.js'
 import type { SessionStore } from './session-store.js'
-import { isLoggingLevel, type SessionWishes } from './session-wishes.js'
-import type { Work } from './work.js'
+import { Steps } from './steps.js'
+import type { SessionWishes } from './session-wishes.js'
 
 /** One request of a session, from its start to its answer. */
-export interface SessionRequest {
-  readonly request: JsonRpcRequest
-  readonly work: Work
+export interface SessionRequest extends InProgress {
   readonly outlet: Outlet
   readonly peer: Peer
   readonly reply: Deferred<Response | undefined>
-  /** Milliseconds, and when that time is up. */
-  readonly timeout: number
-  readonly deadline: number
   task: TaskRef<void> | undefined
   /** Whether the session has to be saved before the answer. */
   unsaved: boolean
-  cancelled: boolean
-  response: Response | undefined
 }
 
 /** What the requests of a session share. */
 export interface SessionLink {
-  readonly facts: SessionFacts
+  readonly facts: OpenSessionFacts
   readonly self: RefOf<typeof sessionActor>
   readonly store: SessionStore
   readonly dialect: Dialect
@@ -73,62 +59,28 @@ export function startRequest(request: SessionRequest, link: SessionLink, tasks: 
   return request.task.ref
 }
 
-/** The answer to a request whose task has ended; undefined for a cancelled one, which is not answered. */
-export function responseAfter(
-  request: SessionRequest,
-  task: ProcessRef,
-  reason: ExitReason,
-  { exposeErrors, now }: { readonly exposeErrors: boolean; readonly now: number },
-): Response | undefined {
-  const { id } = request.request
-  if (request.cancelled) return undefined
-  if (request.response !== undefined) return request.response
-  // a timer may fire a little early
-  if (reason.type === 'killed' && now >= request.deadline - 1) {
-    const outcome = request.work.timedOut(request.timeout)
-    return outcome instanceof McpError ? buildError(id, toJsonRpcError(outcome)) : encodedResult(id, outcome)
-  }
-  const report = `${processOf(task).tree.id}.${task.id}`
-  const told = exposeErrors && reason.type === 'crash' ? `: ${messageOf(reason.error)}` : ''
-  const message = `Internal error${told} (report ${report})`
-  return buildError(id, { code: errorCodes.internalError, message, data: { report } })
-}
-
-/** A good answer that carries its JSON text. Throws ProtocolError NOT_SERIALISABLE. */
-export function encodedResult(id: RequestId, result: object, text?: string): EncodedResult {
-  const whole =
-    text === undefined
-      ? encode(buildResult(id, result))
-      : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
-  return { jsonrpc: '2.0', id, result: result as JsonObject, [encodedText]: whole }
-}
-
 /** What the session keeps is saved before the answer goes out, so that nothing is lost that a client knows of. */
-async function perform(request: SessionRequest, link: SessionLink, task: TaskContext): Promise<void> {
-  const response = await answer(request, link, new ToolContext(new TaskScope(request, link, task)))
-  if (request.unsaved) await link.store.save(await link.self.call('record'))
+function perform(request: SessionRequest, link: SessionLink, task: TaskContext): void | Promise<void> {
+  const response = answer(request, link.dialect, new ToolContext(new TaskScope(request, link, task)))
+  if (request.unsaved || isPromise(response)) return conclude(request, link, response)
   request.response = response
 }
 
-async function answer(
-  { request, work }: SessionRequest,
-  { dialect }: SessionLink,
-  ctx: ToolContext,
-): Promise<Response> {
-  try {
-    return encodedResult(request.id, await work.run(ctx))
-  } catch (error) {
-    if (error instanceof McpError) return buildError(request.id, fitError(dialect, toJsonRpcError(error)))
-    if (!(error instanceof AskError)) throw error
-    const { code, message } = error
-    return buildError(request.id, { code: errorCodes.internalError, message, data: { code } })
-  }
+async function conclude(
+  request: SessionRequest,
+  link: SessionLink,
+  answering: Response | Promise<Response>,
+): Promise<void> {
+  const response = await answering
+  if (request.unsaved) await link.store.save(await link.self.call('record'))
+  request.response = response
 }
 
 class TaskScope implements RequestScope {
   readonly #request: SessionRequest
   readonly #link: SessionLink
   readonly #task: TaskContext
+  #steps: Steps | undefined
 
   constructor(request: SessionRequest, link: SessionLink, task: TaskContext) {
     this.#request = request
@@ -136,12 +88,16 @@ class TaskScope implements RequestScope {
     this.#task = task
   }
 
-  get session(): SessionFacts {
+  get session(): OpenSessionFacts {
     return this.#link.facts
   }
 
   get requestId(): RequestId {
     return this.#request.request.id
+  }
+
+  get request(): RequestFacts {
+    return factsOf(this.#request.request)
   }
 
   get progressToken(): ProgressToken | undefined {
@@ -180,6 +136,7 @@ class TaskScope implements RequestScope {
   }
 
   async ask<M extends AskMethod>(
+    _key: string,
     method: M,
     params: Params<M>,
     { timeout = this.#link.askTimeout }: AskOptions,
@@ -191,6 +148,11 @@ class TaskScope implements RequestScope {
     const question = readQuestion(method, params, { dialect, capabilities: facts.capabilities })
     const asking = { of: this.requestId, method, params: question, timeout }
     return (await this.#link.self.call('ask', asking, forever)) as Result<M>
+  }
+
+  once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
+    this.#steps ??= new Steps()
+    return this.#steps.once(key, fn)
   }
 
   async read(key: string): Promise<StateValue> {

@@ -1,5 +1,9 @@
+import { isObject } from '../protocol/json.js'
+import { isLoggingLevel } from '../protocol/logging.js'
 import type { Implementation } from '../protocol/types/base.js'
 import type { ClientCapabilities } from '../protocol/types/capabilities.js'
+import { show } from '../runtime/errors.js'
+import { ServerError } from './errors.js'
 import type { WishesRecord } from './session-wishes.js'
 
 /** What is kept of a session, so that it comes back after its actor, the group or the program has died; plain data. */
@@ -10,6 +14,8 @@ export interface SessionRecord extends WishesRecord {
   readonly revision: string
   readonly client: Implementation
   readonly capabilities: ClientCapabilities
+  /** Whom it belongs to, as a digest; absent when it belongs to whoever has the id. It is kept as it is, like all of a record. */
+  readonly principal?: string
   /** What the client was told of the server's lists, as a number that changes with them. */
   readonly catalog: number
   /** What tools keep with `ctx.update`; the values are never changed in place. */
@@ -30,6 +36,7 @@ export interface SessionStore {
    * another one has continued or ended the session. Default false.
    */
   readonly shared?: boolean
+  /** Answers undefined (null counts) where there is none. What is no record is deleted, and the session is not known. */
   load(id: string): SessionRecord | undefined | Promise<SessionRecord | undefined>
   save(record: SessionRecord): unknown
   delete(id: string): unknown
@@ -45,9 +52,12 @@ export interface MemoryStoreOptions {
   readonly now?: () => number
 }
 
-/** A store in the memory of this process: sessions survive every restart of the server's group, not that of the program. */
+/**
+ * A store in the memory of this process: sessions survive every restart of the server's group, not that of the program. Throws
+ * ServerError BAD_OPTION.
+ */
 export function createMemoryStore(options: MemoryStoreOptions = {}): SessionStore {
-  const { maxSessions = 10_000, idleTimeout = 30 * 60_000, now = () => performance.now() } = options
+  const { maxSessions, idleTimeout, now } = readMemoryStoreOptions(options)
   // in the order of saving, so that the first is always the next to go
   const kept = new Map<string, { readonly record: SessionRecord; readonly at: number }>()
 
@@ -75,4 +85,46 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): SessionStor
       kept.delete(id)
     },
   }
+}
+
+/** Whether this is a record that a session can start from; a store may be anybody's. */
+export function isSessionRecord(value: unknown): value is SessionRecord {
+  if (!isObject(value)) return false
+  const { id, version, revision, principal = '', client, capabilities, catalog, state } = value
+  const { logLevel, subscriptions = [] } = value
+  return (
+    [id, revision, principal].every((text) => typeof text === 'string') &&
+    [version, catalog].every(Number.isFinite) &&
+    [client, capabilities, state].every(isObject) &&
+    (logLevel === undefined || isLoggingLevel(logLevel)) &&
+    Array.isArray(subscriptions) &&
+    subscriptions.every((uri) => typeof uri === 'string')
+  )
+}
+
+const defaults = Object.freeze({
+  maxSessions: 10_000,
+  idleTimeout: 30 * 60_000,
+  now: () => performance.now(),
+})
+
+function readMemoryStoreOptions(options: MemoryStoreOptions): Required<MemoryStoreOptions> {
+  if (!isObject(options)) throw bad('options', 'an object', options)
+  for (const field of Object.keys(options))
+    if (!Object.hasOwn(defaults, field))
+      throw bad(field, `an option among ${Object.keys(defaults).join(', ')}`, field)
+  const {
+    maxSessions = defaults.maxSessions,
+    idleTimeout = defaults.idleTimeout,
+    now = defaults.now,
+  }: MemoryStoreOptions = options
+  for (const [field, value] of Object.entries({ maxSessions, idleTimeout }))
+    if (!(typeof value === 'number' && value > 0)) throw bad(field, 'a number above 0', value)
+  if (typeof now !== 'function') throw bad('now', 'a function', now)
+  return { maxSessions, idleTimeout, now }
+}
+
+function bad(field: string, expected: string, got: unknown): ServerError {
+  const problem = `memory store: ${field}: expected ${expected}, got ${show(got)}`
+  return new ServerError('BAD_OPTION', problem, { data: { field } })
 }

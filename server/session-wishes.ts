@@ -1,4 +1,5 @@
 import { McpError } from '../protocol/errors.js'
+import { isWantedLevel } from '../protocol/logging.js'
 import type { LoggingLevel } from '../protocol/types/notifications.js'
 import { tooManyRequests } from './errors.js'
 
@@ -10,18 +11,6 @@ export interface WishesRecord {
 
 /** Resources that one session may subscribe to. */
 const maxSubscriptions = 1_000
-
-/** Levels by severity (RFC 5424). */
-const levels: readonly LoggingLevel[] = Object.freeze([
-  'debug',
-  'info',
-  'notice',
-  'warning',
-  'error',
-  'critical',
-  'alert',
-  'emergency',
-])
 
 /** What a client has chosen: the level of logs, and the resources it wants to hear of. Changed by the session actor only. */
 export class SessionWishes {
@@ -40,7 +29,7 @@ export class SessionWishes {
 
   /** Whether messages of this level are wanted; `info` and above where the client has not said (specification: logging). */
   wantsLog(level: LoggingLevel): boolean {
-    return levels.indexOf(level) >= levels.indexOf(this.#logLevel ?? 'info')
+    return isWantedLevel(level, this.#logLevel ?? 'info')
   }
 
   setLogLevel(level: LoggingLevel): void {
@@ -68,9 +57,4 @@ export class SessionWishes {
       ...(this.#subscriptions.size > 0 && { subscriptions: Object.freeze([...this.#subscriptions]) }),
     }
   }
-}
-
-/** Whether this is a level of the specification. */
-export function isLoggingLevel(level: unknown): level is LoggingLevel {
-  return levels.includes(level as LoggingLevel)
 }

@@ -5,10 +5,12 @@ import { RuntimeError } from '../runtime/errors.js'
 import { describe } from '../runtime/inspect.js'
 import type { ProcessRef, RefOf } from '../runtime/ref.js'
 import { TaskSupervisor } from '../runtime/task-supervisor.js'
+import { TurnoverMap } from '../runtime/turnover.js'
 import type { Holdings } from './holdings-actor.js'
 import type { sessionActor } from './session-actor.js'
 import { noteNotification, noteSession, originOf } from './session-events.js'
 import type { SessionPhase } from './session-machine.js'
+import { SessionNotices } from './session-notices.js'
 import { SessionQuestions } from './session-questions.js'
 import { SessionReaders } from './session-readers.js'
 import type { SessionLink, SessionRequest } from './session-request.js'
@@ -30,10 +32,11 @@ export interface SessionInput {
 export interface Session extends SessionInput, SessionLink {
   readonly state: SessionState
   readonly tasks: TaskSupervisor
-  readonly requests: Map<RequestId, SessionRequest>
-  readonly byTask: Map<ProcessRef, SessionRequest>
+  readonly requests: TurnoverMap<RequestId, SessionRequest>
+  readonly byTask: TurnoverMap<ProcessRef, SessionRequest>
   readonly readers: SessionReaders
   readonly questions: SessionQuestions
+  readonly notices: SessionNotices
   /** When its lifetime is over. */
   readonly endsAt: number
   phase: SessionPhase
@@ -67,9 +70,10 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     askTimeout: holdings.settings.askTimeout,
     state: new SessionState(record.state),
     tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
-    requests: new Map(),
-    byTask: new Map(),
+    requests: new TurnoverMap(),
+    byTask: new TurnoverMap(),
     readers: new SessionReaders(record.catalog, noteSent),
+    notices: new SessionNotices(),
     questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),
     endsAt: clock.now() + input.lifetime,
     phase: restored ? 'ready' : 'initializing',
@@ -86,10 +90,12 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
 /** What is kept of a session from now on. */
 export function recordSession(session: Session): SessionRecord {
   const { facts, state, readers, wishes } = session
+  const { principal } = session.record
   session.version += 1
   session.lastSaved = session.now()
   return Object.freeze({
     ...facts,
+    ...(principal !== undefined && { principal }),
     version: session.version,
     catalog: readers.told,
     state: Object.freeze(state.toRecord()),

@@ -1,9 +1,9 @@
 import { nanoid } from 'nanoid'
 import { openBatch } from '../protocol/batch.js'
 import type { Batch } from '../protocol/codec.js'
-import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
+import { McpError, toJsonRpcError } from '../protocol/errors.js'
 import { fitError, fitResult } from '../protocol/fit.js'
-import { buildError, buildResult, isRequest, type JsonRpcRequest, type Message } from '../protocol/jsonrpc.js'
+import { buildError, buildResult, type JsonRpcRequest, type Message } from '../protocol/jsonrpc.js'
 import type { Params } from '../protocol/methods.js'
 import { readParams } from '../protocol/params.js'
 import type { InitializeResult } from '../protocol/types/lifecycle.js'
@@ -16,12 +16,17 @@ import { type ExitReason, normal } from '../runtime/exit.js'
 import type { RefOf } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import { TaskSupervisor } from '../runtime/task-supervisor.js'
+import { TurnoverMap } from '../runtime/turnover.js'
+import { ClientCounts } from '../transports/client-counts.js'
 import type { Outlet, Peer, Response, ServerPort } from '../transports/contract.js'
 import { TransportError } from '../transports/errors.js'
 import type { Holdings } from './holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
-import { sessionActor } from './session-actor.js'
+import type { SessionInput } from './session.js'
+import { type Delivery, sessionActor } from './session-actor.js'
+import { failedDelivery, isAccepted, isGone } from './session-failures.js'
 import { type Known, SessionRecords } from './session-records.js'
+import { labelOf, noSession, ownedKey, ownerOf, peerProblem } from './session-owner.js'
 
 type SessionRef = RefOf<typeof sessionActor>
 
@@ -37,8 +42,12 @@ export class Sessions implements ServerPort {
   readonly #registry: Registry
   readonly #supervisor: DynamicSupervisor
   readonly #records: SessionRecords
+  /** Whose sessions those are that run. */
+  readonly #clients: ClientCounts<SessionInput>
   readonly #now: () => number
   readonly #restoring = new Map<string, Promise<SessionRef>>()
+  /** Those that are open here: found without building the name that a message would look up. */
+  readonly #open = new TurnoverMap<string, SessionRef>()
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, ctx: ActorContext) {
@@ -49,13 +58,14 @@ export class Sessions implements ServerPort {
     this.#holdings = holdings
     this.#registry = ctx.registry
     this.#now = ctx.clock.now
+    this.#clients = new ClientCounts(holdings.settings.maxSessionsPerClient)
     this.#supervisor = new DynamicSupervisor(sessions)
     this.#records = new SessionRecords(holdings, new TaskSupervisor(tasks, Number.POSITIVE_INFINITY))
   }
 
   async open(
     request: JsonRpcRequest,
-    _peer: Peer,
+    peer: Peer,
   ): Promise<{ sessionId: string | undefined; response: Response }> {
     let params: Params<'initialize'>
     try {
@@ -67,8 +77,10 @@ export class Sessions implements ServerPort {
     const dialect = negotiate(params.protocolVersion)
     const { revision } = dialect
     const { clientInfo: client, capabilities } = params
-    const known = this.#records.issue({ revision, client, capabilities }, nanoid)
-    const session = await this.#start(known, false)
+    const principal = ownerOf(peer)
+    const facts = { revision, client, capabilities, ...(principal !== undefined && { principal }) }
+    const known = this.#records.issue(facts, nanoid)
+    const session = await this.#start(known, peer, false)
     try {
       const hasBegun = await this.#begin(session, known, false)
       await this.#records.save(hasBegun ? await session.call('record') : known.record)
@@ -78,6 +90,7 @@ export class Sessions implements ServerPort {
       const why = fitError(dialect, toJsonRpcError(error))
       return { sessionId: undefined, response: buildError(request.id, why) }
     }
+    this.#noteOpen(known.record.id, session)
     const { info, instructions } = this.#holdings.settings.definition
     const result: InitializeResult = {
       protocolVersion: revision,
@@ -91,26 +104,23 @@ export class Sessions implements ServerPort {
     }
   }
 
-  async deliver(
-    sessionId: string,
-    message: Message,
-    outlet: Outlet,
-    peer: Peer,
-  ): Promise<Response | undefined> {
+  deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined> {
     const delivery = { message, outlet, peer }
+    const session = this.#records.areShared ? undefined : this.#open.get(sessionId)
+    if (session?.alive !== true) return this.#search(sessionId, delivery)
+    return session.call('deliver', delivery, forever).catch((error) => {
+      if (isGone(error)) return this.#search(sessionId, delivery)
+      return failedDelivery(message, error)
+    })
+  }
+
+  async #search(sessionId: string, delivery: Delivery): Promise<Response | undefined> {
     try {
-      return await this.#ask(sessionId, (session) => session.call('deliver', delivery, forever))
+      return await this.#ask(sessionId, delivery.peer, (session) =>
+        session.call('deliver', delivery, forever),
+      )
     } catch (error) {
-      if (error instanceof McpError && isRequest(message))
-        return buildError(message.id, toJsonRpcError(error))
-      const isLost = error instanceof RuntimeError && isRequest(message)
-      if (!isLost) throw error
-      const why = {
-        code: errorCodes.internalError,
-        message: 'The session was interrupted: try once more',
-        data: { retryable: true },
-      }
-      return buildError(message.id, why)
+      return failedDelivery(delivery.message, error)
     }
   }
 
@@ -120,7 +130,7 @@ export class Sessions implements ServerPort {
     outlet: Outlet,
     peer: Peer,
   ): Promise<readonly Response[]> {
-    const revision = await this.#ask(sessionId, (session) => session.call('revision'))
+    const revision = await this.#ask(sessionId, peer, (session) => session.call('revision', peer))
     const { messages, refusals } = openBatch(batch, dialectOf(revision))
     const answers = await Promise.all(
       messages.map((message) => this.deliver(sessionId, message, outlet, peer)),
@@ -128,34 +138,40 @@ export class Sessions implements ServerPort {
     return [...answers.filter((answer) => answer !== undefined), ...refusals]
   }
 
-  async attach(sessionId: string, outlet: Outlet): Promise<() => void> {
-    const session = await this.#ask(sessionId, async (found) => {
-      await found.call('attach', outlet)
+  async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
+    const session = await this.#ask(sessionId, peer, async (found) => {
+      await found.call('attach', { outlet, peer })
       return found
     })
     return () => void session.cast('detach', outlet)
   }
 
-  async close(sessionId: string): Promise<void> {
+  async close(sessionId: string, peer?: Peer): Promise<void> {
     const session = this.#find(sessionId)
-    if (session === undefined || this.#records.areShared) await this.#current(sessionId, session)
+    const isKnown = session?.alive && !this.#records.areShared && (await isAccepted(session, peer))
+    const problem = isKnown ? undefined : peerProblem((await this.#current(sessionId, session)).record, peer)
+    if (problem !== undefined) throw problem
     if (session?.alive) await session.stop(normal)
     await this.#end(sessionId)
   }
 
   /** A session that ends at this very moment is brought back, and asked once more. */
-  async #ask<Answer>(id: string, ask: (session: SessionRef) => Promise<Answer>): Promise<Answer> {
+  async #ask<Answer>(
+    id: string,
+    peer: Peer | undefined,
+    ask: (session: SessionRef) => Promise<Answer>,
+  ): Promise<Answer> {
     try {
-      return await ask(await this.#session(id))
+      return await ask(await this.#session(id, peer))
     } catch (error) {
-      if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
-      return ask(await this.#session(id))
+      if (!isGone(error)) throw error
+      return ask(await this.#session(id, peer))
     }
   }
 
-  async #session(id: string): Promise<SessionRef> {
-    const session = this.#restoring.has(id) ? undefined : this.#find(id)
-    if (session === undefined) return this.#restore(id)
+  async #session(id: string, peer: Peer | undefined): Promise<SessionRef> {
+    const session = this.#restoring.has(ownedKey(id, peer)) ? undefined : this.#find(id)
+    if (session === undefined) return this.#restore(id, peer)
     if (this.#records.areShared) await session.call('adopt', (await this.#current(id, session)).record)
     return session
   }
@@ -175,24 +191,31 @@ export class Sessions implements ServerPort {
     return this.#registry.whereis(this.#holdings.settings.names.session(id)) as SessionRef | undefined
   }
 
-  /** Several messages may find a session missing at once: it is brought back once. */
-  #restore(id: string): Promise<SessionRef> {
-    const known = this.#restoring.get(id)
+  #noteOpen(id: string, session: SessionRef): void {
+    if (session.alive) this.#open.set(id, session)
+  }
+
+  /** Several messages may find a session missing at once: it is brought back once, and by nobody whose it is not. */
+  #restore(id: string, peer: Peer | undefined): Promise<SessionRef> {
+    const key = ownedKey(id, peer)
+    const known = this.#restoring.get(key)
     if (known !== undefined) return known
-    const restoring = this.#bringBack(id).finally(() => this.#restoring.delete(id))
-    this.#restoring.set(id, restoring)
+    const restoring = this.#bringBack(id, peer).finally(() => this.#restoring.delete(key))
+    this.#restoring.set(key, restoring)
     return restoring
   }
 
-  async #bringBack(id: string): Promise<SessionRef> {
+  async #bringBack(id: string, peer: Peer | undefined): Promise<SessionRef> {
     const known = await this.#records.load(id)
-    const session = await this.#start(known, true)
+    if (known.record.principal !== ownerOf(peer)) throw noSession()
+    const session = await this.#start(known, peer, true)
     try {
       await this.#begin(session, known, true)
     } catch (error) {
       session.kill() // it has no resources
       throw error
     }
+    this.#noteOpen(id, session)
     return session
   }
 
@@ -207,15 +230,19 @@ export class Sessions implements ServerPort {
     return true
   }
 
-  async #start({ record, expiresAt }: Known, restored: boolean): Promise<SessionRef> {
+  async #start({ record, expiresAt }: Known, peer: Peer | undefined, restored: boolean): Promise<SessionRef> {
     const { names, maxSessions, sessionIds } = this.#holdings.settings
     const lifetime = Math.max(0, (expiresAt ?? Number.POSITIVE_INFINITY) - (sessionIds?.now() ?? 0))
     const dialect = dialectOf(record.revision)
     if (dialect === undefined)
       throw new TransportError('SESSION_NOT_FOUND', 'the session speaks a revision that is not served')
     const input = { record, restored, lifetime, dialect, holdings: this.#holdings }
+    if (peer !== undefined && !this.#clients.enterAs(peer, input)) {
+      this.#clients.leave(input)
+      throw tooMany(this.#clients.max)
+    }
     const how = {
-      id: record.id,
+      id: labelOf(record.id),
       name: names.session(record.id),
       restart: 'temporary',
       shutdown: shutdownTime,
@@ -223,9 +250,14 @@ export class Sessions implements ServerPort {
     try {
       const { ref } = await this.#supervisor.startChild(childSpec(sessionActor, input, how))
       const session = ref as SessionRef
-      session.onExit((reason) => this.#ended(record.id, reason))
+      session.onExit((reason) => {
+        this.#clients.leave(input)
+        if (this.#open.get(record.id) === session) this.#open.delete(record.id)
+        this.#ended(record.id, reason)
+      })
       return session
     } catch (error) {
+      this.#clients.leave(input)
       if (!(error instanceof RuntimeError && error.code === 'MAX_CHILDREN')) throw error
       throw new TransportError('SESSION_LIMIT', `the server has ${maxSessions} sessions already`, {
         cause: error,
@@ -253,6 +285,11 @@ export class Sessions implements ServerPort {
     this.#holdings.restores.forget(id)
     await this.#records.end(id)
   }
+}
+
+function tooMany(max: number): TransportError {
+  const problem = `one client may have ${max} sessions`
+  return new TransportError('CLIENT_LIMIT', problem, { retryable: true })
 }
 
 const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

@@ -1,7 +1,9 @@
 import type { Dialect } from '../protocol/dialect.js'
-import { fitResult } from '../protocol/fit.js'
-import type { Result } from '../protocol/methods.js'
+import type { Method, Result } from '../protocol/methods.js'
 import { paginate } from '../protocol/page.js'
+import type { CacheHints } from '../protocol/types/base.js'
+import type { Peer } from '../transports/contract.js'
+import { type Guarded, isAllowed } from './authorization.js'
 
 /** The requests for a page of a list. */
 export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
@@ -21,17 +23,55 @@ export interface ShelfPlan<Component, M extends ListMethod> {
   list(components: readonly Component[]): Result<M>
 }
 
-/** The components of one kind; pages of their list are written out once for each revision, and kept until a change. */
-export class Shelf<Component, M extends ListMethod> {
-  readonly #plan: ShelfPlan<Component, M>
-  readonly #pageSize: number
-  #components: ReadonlyMap<string, Component>
-  #pages = new Map<Dialect, Map<string | undefined, PreparedPage<M>>>()
+/** Makes of a result what a peer of a revision is sent; `cache` says how long it may be kept where the server says otherwise. */
+export type Finish = <M extends Method>(
+  dialect: Dialect,
+  method: M,
+  result: Result<M>,
+  cache?: CacheHints,
+) => Result<M>
 
-  constructor(plan: ShelfPlan<Component, M>, components: readonly Component[], pageSize: number) {
+/** What shelves of one server share. */
+export interface ShelfSettings {
+  readonly pageSize: number
+  readonly finish: Finish
+  /** The cache hints of a list that is not the same for everybody. */
+  privately(): CacheHints
+}
+
+/** Who is shown a list, and in which revision. */
+export interface Viewer {
+  readonly dialect: Dialect
+  readonly peer: Peer
+}
+
+/** What those see who have the same scopes, as far as the shelf asks for them. */
+interface View<Component, M extends ListMethod> {
+  readonly components: readonly Component[]
+  readonly pages: Map<Dialect, Map<string | undefined, PreparedPage<M>>>
+}
+
+/** Views that are kept: one for each set of scopes that is in use, as far as clients have so many. */
+const maxViews = 64
+
+/**
+ * The components of one kind; pages of their list are written out once for each revision and for those who see the same of it, and kept until a
+ * change.
+ */
+export class Shelf<Component extends Guarded, M extends ListMethod> {
+  readonly #plan: ShelfPlan<Component, M>
+  readonly #settings: ShelfSettings
+  #components: ReadonlyMap<string, Component>
+  /** Components by the scopes that they take, each set of scopes once; none takes any where this is empty. */
+  #guards: readonly Guarded[] = []
+  /** The one that was used last comes last. */
+  #views = new Map<string, View<Component, M>>()
+
+  constructor(plan: ShelfPlan<Component, M>, components: readonly Component[], settings: ShelfSettings) {
     this.#plan = plan
-    this.#pageSize = pageSize
+    this.#settings = settings
     this.#components = new Map(components.map((component) => [plan.key(component), component]))
+    this.#guards = guardsOf(components)
   }
 
   get(key: string): Component | undefined {
@@ -43,13 +83,19 @@ export class Shelf<Component, M extends ListMethod> {
     return this.#components.values()
   }
 
-  /** Throws McpError -32602 for a cursor that is not of this list. */
-  page(cursor: string | undefined, dialect: Dialect): PreparedPage<M> {
-    const pages = this.#pages.get(dialect) ?? new Map<string | undefined, PreparedPage<M>>()
+  /** Whether some of them take scopes. */
+  get isGuarded(): boolean {
+    return this.#guards.length > 0
+  }
+
+  /** A page of what this viewer may know of. Throws McpError -32602 for a cursor that is not of this list. */
+  page(cursor: string | undefined, { dialect, peer }: Viewer): PreparedPage<M> {
+    const view = this.#viewOf(peer)
+    const pages = view.pages.get(dialect) ?? new Map<string | undefined, PreparedPage<M>>()
     const known = pages.get(cursor)
     if (known !== undefined) return known
-    const page = this.#write(cursor, dialect)
-    this.#pages.set(dialect, pages.set(cursor, page))
+    const page = this.#write(cursor, dialect, view)
+    view.pages.set(dialect, pages.set(cursor, page))
     return page
   }
 
@@ -68,16 +114,42 @@ export class Shelf<Component, M extends ListMethod> {
     return true
   }
 
-  #write(cursor: string | undefined, dialect: Dialect): PreparedPage<M> {
-    const { items, nextCursor } = paginate([...this.#components.values()], cursor, this.#pageSize)
+  #viewOf(peer: Peer): View<Component, M> {
+    // what it passes says all that matters: other scopes of its token make no difference
+    const key = this.#guards.map((guard) => (isAllowed(peer, guard) ? '1' : '0')).join('')
+    const known = this.#views.get(key)
+    const view = known ?? { components: this.#visible(peer), pages: new Map() }
+    if (known !== undefined && this.#guards.length === 0) return known
+    this.#views.delete(key)
+    this.#views.set(key, view)
+    const [oldest = key] = this.#views.keys()
+    if (this.#views.size > maxViews) this.#views.delete(oldest)
+    return view
+  }
+
+  #visible(peer: Peer): readonly Component[] {
+    return [...this.#components.values()].filter((component) => isAllowed(peer, component))
+  }
+
+  #write(cursor: string | undefined, dialect: Dialect, { components }: View<Component, M>): PreparedPage<M> {
+    const { pageSize, finish, privately } = this.#settings
+    const { items, nextCursor } = paginate(components, cursor, pageSize)
     const listed = this.#plan.list(items)
     const whole: Result<M> = nextCursor === undefined ? listed : { ...listed, nextCursor }
-    const result = fitResult(dialect, this.#plan.method, whole)
+    const cache = this.isGuarded ? privately() : undefined
+    const result = finish(dialect, this.#plan.method, whole, cache)
     return { result, text: JSON.stringify(result) }
   }
 
   #change(components: ReadonlyMap<string, Component>): void {
     this.#components = components
-    this.#pages = new Map()
+    this.#guards = guardsOf([...components.values()])
+    this.#views = new Map()
   }
+}
+
+function guardsOf(components: readonly Guarded[]): readonly Guarded[] {
+  const guards = new Map<string, Guarded>()
+  for (const { scopes = [] } of components) if (scopes.length > 0) guards.set(scopes.join(' '), { scopes })
+  return [...guards.values()]
 }

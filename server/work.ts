@@ -1,5 +1,7 @@
 import type { Dialect } from '../protocol/dialect.js'
 import { errorCodes, McpError } from '../protocol/errors.js'
+import type { CacheHints } from '../protocol/types/base.js'
+import type { Peer } from '../transports/contract.js'
 import type { Catalog } from './catalog.js'
 import type { ToolContext } from './context.js'
 import type { SessionWishes } from './session-wishes.js'
@@ -16,6 +18,8 @@ export interface Work {
   readonly name: string
   /** Milliseconds; undefined: the server's own limit. */
   readonly timeout: number | undefined
+  /** How long the result may be kept; undefined: as the server says. */
+  readonly cache?: CacheHints | undefined
   /** What the session keeps from now on; done at once, and saved before the answer. */
   readonly change?: (wishes: SessionWishes) => void
   run(ctx: ToolContext): object | Promise<object>
@@ -27,6 +31,13 @@ export interface Work {
 export interface RouteScope {
   readonly dialect: Dialect
   readonly catalog: Catalog
+  /** Who asks, for scopes. */
+  readonly peer: Peer
+}
+
+/** An answer that is ready now. */
+export function immediate(result: object): Immediate {
+  return { result, text: JSON.stringify(result) }
 }
 
 /** Work that only changes what the session keeps. */

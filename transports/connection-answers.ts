@@ -1,6 +1,13 @@
-import type { Batch } from '../protocol/codec.js'
-import { errorCodes } from '../protocol/errors.js'
-import { buildError, type Message, type RequestId } from '../protocol/jsonrpc.js'
+import { type Batch, encodeBatch } from '../protocol/codec.js'
+import { errorCodes, type JsonRpcError, ProtocolError } from '../protocol/errors.js'
+import {
+  answerInvalid,
+  buildError,
+  buildResult,
+  type JsonRpcRequest,
+  type Message,
+  type RequestId,
+} from '../protocol/jsonrpc.js'
 import { dialectOf } from '../protocol/versions.js'
 
 /** Whether an array came, of which only 2025-03-26 knows what it means. */
@@ -15,9 +22,47 @@ export function speaksBatches(response: Message): boolean {
   return typeof protocolVersion === 'string' && dialectOf(protocolVersion)?.batches === true
 }
 
+/** What is done with the answer to one request; undefined for one that was cancelled. */
+export type Answer = (response: Message | undefined) => void
+
+/** Has each message of a batch taken, and sends the answers together once all are there; a broken element is answered at once. */
+export function takeEach(
+  batch: Batch,
+  take: (message: Message, settle: Answer) => void,
+  send: (text: string) => void,
+): void {
+  const answers: Message[] = []
+  let waiting = batch.length
+  const settle = (response: Message | undefined): void => {
+    if (response !== undefined) answers.push(response)
+    waiting -= 1
+    if (waiting === 0 && answers.length > 0) send(encodeBatch(answers))
+  }
+  for (const element of batch) {
+    if (element instanceof ProtocolError) settle(answerInvalid(element))
+    else take(element, settle)
+  }
+}
+
 /** The answer to a request that must not be made now. */
 export function refusal(id: RequestId | undefined, message: string): Message {
   return buildError(id, { code: errorCodes.invalidRequest, message })
+}
+
+/** The answer to a batch that came where there are none. */
+export const noBatches: Message = Object.freeze(
+  refusal(undefined, 'a batch: the negotiated revision takes one message at a time'),
+)
+
+/** What is answered at once to a request that came before there is a session; `initialize` opens one. */
+export function answerEarly({ id, method }: JsonRpcRequest): Message | undefined {
+  if (method === 'ping') return buildResult(id, {})
+  return method === 'initialize' ? undefined : refusal(id, 'expected initialize first')
+}
+
+/** The answer to what is not for this connection: none but to requests, and to batches, which may have some. */
+export function refusedAs(decoded: Message | Batch, error: JsonRpcError | undefined): Message | undefined {
+  return error && buildError('id' in decoded ? decoded.id : undefined, error)
 }
 
 /** The answer to a request that the server could not finish, or begin. */

@@ -1,20 +1,33 @@
-import { type Batch, decode, encodeBatch } from '../protocol/codec.js'
+import { type Batch, decode } from '../protocol/codec.js'
+import type { Envelope } from '../protocol/envelope.js'
+import { type Pinned, pin } from '../protocol/era.js'
 import { ProtocolError } from '../protocol/errors.js'
 import {
   answerInvalid,
-  buildResult,
   isRequest,
   type JsonRpcRequest,
   type Message,
   type RequestId,
 } from '../protocol/jsonrpc.js'
 import type { Clock } from '../runtime/clock.js'
-import { interrupted, isBatch, refusal, speaksBatches } from './connection-answers.js'
+import {
+  type Answer,
+  answerEarly,
+  interrupted,
+  isBatch,
+  noBatches,
+  refusal,
+  refusedAs,
+  speaksBatches,
+  takeEach,
+} from './connection-answers.js'
 import { Backlog } from './connection-backlog.js'
 import type { Accepted, Connection, ConnectionEnd, Serving } from './connections.js'
+import { ConnectionOutput } from './connection-output.js'
+import { Unanswered } from './connection-unanswered.js'
 import type { Outlet, Peer } from './contract.js'
-import { textOf } from './encoded.js'
 import { TransportError } from './errors.js'
+import { PipeExchanges } from './pipe-exchanges.js'
 
 /** What a channel tells of itself. */
 export interface ChannelEvents {
@@ -24,9 +37,6 @@ export interface ChannelEvents {
   answered(): void
 }
 
-/** What is done with the answer to one request; undefined for one that was cancelled. */
-type Answer = (response: Message | undefined) => void
-
 const restarting = 'The server is starting again: try once more'
 const stopping = 'The server is being stopped'
 
@@ -35,26 +45,33 @@ export class Channel implements Accepted {
   readonly #connection: Connection
   readonly #events: ChannelEvents
   readonly #backlog = new Backlog()
-  readonly #unanswered = new Map<RequestId, Answer>()
+  readonly #output: ConnectionOutput
+  readonly #unanswered: Unanswered
   readonly #outlet: Outlet
   readonly #reader: Outlet
+  /** The requests that belong to no session. */
+  readonly #exchanges: PipeExchanges
+  #pinned: Pinned
   #serving: Serving | null = null
   /** The attempt to open a session that is under way; what follows waits for it. */
   #opening: object | null = null
   #sessionId: string | undefined
   #batches = false
   #attached = false
-  #paused = false
   #draining = false
   #gone = false
   #stopTimer: (() => void) | null = null
 
-  constructor(connection: Connection, events: ChannelEvents) {
+  constructor(connection: Connection, events: ChannelEvents, pinned: Pinned = 'none') {
     this.#connection = connection
+    this.#pinned = pinned
     this.#events = events
-    const send = (message: Message): boolean => this.#sendIfRead(message)
+    this.#unanswered = new Unanswered(() => events.answered())
+    this.#output = new ConnectionOutput(connection, (error) => this.#broken(error))
+    const send = (message: Message): boolean => this.#output.sendIfRead(message)
     this.#outlet = { send }
     this.#reader = { send, end: () => this.#detached() }
+    this.#exchanges = new PipeExchanges(send, (error, id) => this.#failed(error, id))
   }
 
   /** Requests that wait for their answers. */
@@ -88,17 +105,18 @@ export class Channel implements Accepted {
   message(text: string, peer: Peer = this.#connection.peer): boolean {
     if (this.#gone || !this.#backlog.push({ text, peer })) return false
     this.#serving?.run(() => this.#takeAll())
-    if (this.#backlog.isFull) this.#pause()
+    if (this.#backlog.isFull) this.#output.pause()
     return true
   }
 
   closed(): void {
     if (this.#gone) return
     this.#gone = true
+    this.#output.isOver = true
     this.#stopTimer?.()
     this.#backlog.clear()
+    this.#exchanges.abandon()
     this.#unanswered.clear()
-    this.#events.answered()
     this.#serving?.run(() => this.#endSession())
     if (this.#sessionId === undefined) this.#events.over()
   }
@@ -119,36 +137,46 @@ export class Channel implements Accepted {
       if (next === undefined) break
       this.#take(next.text, next.peer)
     }
-    if (this.#paused && this.#backlog.isEmpty) this.#resume()
+    if (this.#output.isPaused && this.#backlog.isEmpty) this.#output.resume()
   }
 
   #take(text: string, peer: Peer): void {
     try {
       const decoded = decode(text)
-      if (isBatch(decoded)) this.#takeBatch(decoded, peer)
-      else this.#takeMessage(decoded, peer, (response) => this.#write(response))
+      const pinning = pin(this.#serving?.server.exchange === undefined ? 'handshake' : this.#pinned, decoded)
+      this.#pinned = pinning.pinned
+      if (pinning.route === 'modern') this.#takeModern(decoded, pinning.envelope, peer)
+      else if (pinning.route === 'refuse') this.#output.write(refusedAs(decoded, pinning.error))
+      else if (isBatch(decoded)) this.#takeBatch(decoded, peer)
+      else this.#takeMessage(decoded, peer, (response) => this.#output.write(response))
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      this.#write(answerInvalid(error))
+      this.#output.write(answerInvalid(error))
     }
   }
 
   /** Revision 2025-03-26 alone has batches: the answers go back together. */
   #takeBatch(batch: Batch, peer: Peer): void {
-    if (!this.#batches) {
-      return this.#write(refusal(undefined, 'a batch: the negotiated revision takes one message at a time'))
-    }
-    const answers: Message[] = []
-    let waiting = batch.length
-    const settle = (response: Message | undefined): void => {
-      if (response !== undefined) answers.push(response)
-      waiting -= 1
-      if (waiting === 0 && answers.length > 0) this.#send(encodeBatch(answers))
-    }
-    for (const element of batch) {
-      if (element instanceof ProtocolError) settle(answerInvalid(element))
-      else this.#takeMessage(element, peer, settle)
-    }
+    if (!this.#batches) return this.#output.write(noBatches)
+    takeEach(
+      batch,
+      (message, settle) => this.#takeMessage(message, peer, settle),
+      (text) => this.#output.send(text),
+    )
+  }
+
+  /** What belongs to no session: it is served as it comes, and only the requests that one cancels are tied to the connection. */
+  #takeModern(message: Message | Batch, envelope: Envelope | undefined, peer: Peer): void {
+    const serving = this.#serving
+    if (isBatch(message) || serving === null) return
+    if (envelope === undefined || !isRequest(message)) return this.#exchanges.heed(message)
+    const settle: Answer = (response) => this.#output.write(response)
+    const problem = this.#problemWith(message)
+    if (problem !== undefined) return settle(problem)
+    this.#stopTimer?.()
+    this.#unanswered.add(message.id, settle)
+    const answer: Answer = (response) => this.#unanswered.answer(message.id, settle, response)
+    this.#exchanges.start(serving.server, { request: message, envelope, peer, settle: answer })
   }
 
   #takeMessage(message: Message, peer: Peer, settle: Answer): void {
@@ -156,15 +184,18 @@ export class Channel implements Accepted {
       if (this.#sessionId !== undefined) this.#deliver(message, peer)
       return settle(undefined)
     }
-    const { id, method } = message
-    if (this.#unanswered.has(id)) return settle(refusal(id, 'a request with this id is in flight'))
-    if (this.#draining) return settle(interrupted(id, stopping))
-    if (this.#sessionId === undefined && method === 'ping') return settle(buildResult(id, {}))
-    if (this.#sessionId === undefined && method !== 'initialize')
-      return settle(refusal(id, 'expected initialize first'))
-    this.#unanswered.set(id, settle)
+    const early = this.#sessionId === undefined ? answerEarly(message) : undefined
+    const said = this.#problemWith(message) ?? early
+    if (said !== undefined) return settle(said)
+    this.#unanswered.add(message.id, settle)
     if (this.#sessionId === undefined) void this.#open(message, peer, settle)
     else this.#deliver(message, peer, settle)
+  }
+
+  /** What is said at once to a request that must not be made now. */
+  #problemWith({ id }: JsonRpcRequest): Message | undefined {
+    if (this.#unanswered.has(id)) return refusal(id, 'a request with this id is in flight')
+    return this.#draining ? interrupted(id, stopping) : undefined
   }
 
   async #open(request: JsonRpcRequest, peer: Peer, settle: Answer): Promise<void> {
@@ -185,7 +216,7 @@ export class Channel implements Accepted {
     this.#sessionId = answered.sessionId
     if (answered.sessionId !== undefined) this.#stopTimer?.()
     this.#batches = speaksBatches(answered.response)
-    this.#answer(request.id, settle, answered.response)
+    this.#unanswered.answer(request.id, settle, answered.response)
     this.#attach()
     this.#takeAll()
   }
@@ -198,11 +229,11 @@ export class Channel implements Accepted {
     const id = settle !== undefined && isRequest(message) ? message.id : undefined
     serving.server.deliver(this.#sessionId, message, this.#outlet, peer).then(
       (response) => {
-        if (id !== undefined && settle !== undefined) this.#answer(id, settle, response)
+        if (id !== undefined && settle !== undefined) this.#unanswered.answer(id, settle, response)
       },
       (error) => {
         const response = this.#failed(error, id)
-        if (id !== undefined && settle !== undefined) this.#answer(id, settle, response)
+        if (id !== undefined && settle !== undefined) this.#unanswered.answer(id, settle, response)
         this.#lost(error)
       },
     )
@@ -248,53 +279,20 @@ export class Channel implements Accepted {
   /** The listener has gone: what it was working on has nobody any more who would answer. */
   #interrupt(): void {
     this.#opening = null
-    for (const [id, settle] of this.#unanswered) this.#answer(id, settle, interrupted(id, restarting))
+    this.#unanswered.interrupt(restarting)
+    this.#exchanges.abandon()
   }
 
   #failed(error: unknown, id: RequestId | undefined): Message & { id: RequestId } {
-    if (error instanceof TransportError && error.code === 'SESSION_LIMIT')
+    if (error instanceof TransportError && /_LIMIT$/.test(error.code))
       return interrupted(id ?? '', error.message)
     if (!(error instanceof TransportError)) this.#serving?.report(error)
     return interrupted(id ?? '', 'Internal error')
   }
 
-  /** Once at most for each request, and not at all when it was cancelled. */
-  #answer(id: RequestId, settle: Answer, response: Message | undefined): void {
-    if (this.#unanswered.get(id) !== settle) return
-    this.#unanswered.delete(id)
-    settle(response)
-    this.#events.answered()
-  }
-
-  #sendIfRead(message: Message): boolean {
-    if (this.#gone || this.#connection.isStalled) return false
-    this.#write(message)
-    return true
-  }
-
-  #write(message: Message | undefined): void {
-    if (message !== undefined) this.#send(textOf(message))
-  }
-
   /** A transport that throws loses this connection, and no other. */
-  #send(text: string): void {
-    if (this.#gone) return
-    try {
-      this.#connection.send(text)
-    } catch (error) {
-      this.#serving?.report(error)
-      this.end('going_away')
-    }
-  }
-
-  #pause(): void {
-    if (this.#paused) return
-    this.#paused = true
-    this.#connection.pause()
-  }
-
-  #resume(): void {
-    this.#paused = false
-    if (!this.#gone) this.#connection.resume()
+  #broken(error: unknown): void {
+    this.#serving?.report(error)
+    this.end('going_away')
   }
 }

@@ -1,9 +1,10 @@
-import { outside } from '../runtime/containment.js'
 import type { Clock } from '../runtime/clock.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import { Channel } from './connection-channel.js'
+import { connectionListener } from './connection-listener-actor.js'
 import type { Binding, LinkScope, ListenScope, Peer, ServerPort } from './contract.js'
+import { addressOf, emitTransport, noteRefused, originHere } from './events.js'
 
 /** Why a server ends a connection. */
 export type ConnectionEnd = 'going_away' | 'session_ended' | 'no_session' | 'too_many'
@@ -26,7 +27,7 @@ export interface Connection {
 export interface Accepted {
   /**
    * One complete message of the client, still encoded; false when it was not taken, because too many wait already. `peer` is for
-   * transports where each message comes with headers of its own. Default: the connection's.
+   * transports where each message comes with headers of its own, from the same principal. Default: the connection's.
    */
   message(text: string, peer?: Peer): boolean
   /** The connection is over, whoever ended it: so is its session. Calling it again does nothing. */
@@ -44,6 +45,8 @@ export interface ConnectionSource {
   readonly maxConnections?: number
   /** Milliseconds a connection may last without having opened a session. Default 30,000. */
   readonly openTimeout?: number
+  /** Whether its clients have handshakes only, as the transport is older than 2026-07-28. Default false. */
+  readonly handshakeOnly?: boolean
   /** Milliseconds between the end of readiness and the end of listening, part of the server's `drainTimeout`. Default 0. */
   readonly drainDelay?: number
 }
@@ -74,6 +77,8 @@ export class Connections implements Binding {
   readonly #source: ConnectionSource
   readonly #clock: Clock
   readonly #channels = new Set<Channel>()
+  readonly #origin = originHere('')
+  #count = 0
   #serving: Serving | null = null
   #onAnswered: (() => void) | null = null
   /** Whether the server is to be stopped, but still serves what comes. */
@@ -107,23 +112,32 @@ export class Connections implements Binding {
 
   /** Takes in a connection that has come about, and answers whom to tell what it brings. */
   accept(connection: Connection): Accepted {
-    const { maxConnections = 10_000, openTimeout = 30_000 } = this.#source
+    const { maxConnections = 10_000, openTimeout = 30_000, handshakeOnly = false } = this.#source
+    const { transport, remoteAddress } = connection.peer
+    const origin = { ...this.#origin, transport }
     if (this.#isDraining || this.#channels.size >= maxConnections) {
+      noteRefused(origin, remoteAddress, { reason: this.#isDraining ? 'stopping' : 'limit' })
       connection.close(this.#isDraining ? 'going_away' : 'too_many')
       return nobody
     }
-    const channel = new Channel(connection, {
-      over: () => void this.#channels.delete(channel),
+    this.#count += 1
+    const about = { connection: this.#count, remoteAddress: addressOf(remoteAddress) }
+    const events = {
+      over: () => {
+        if (!this.#channels.delete(channel)) return
+        emitTransport('connection', () => ({ ...origin, type: 'closed', ...about }))
+      },
       answered: () => this.#answered(),
-    })
+    }
+    const channel = new Channel(connection, events, handshakeOnly ? 'handshake' : 'none')
     this.#channels.add(channel)
+    emitTransport('connection', () => ({ ...origin, type: 'opened', ...about }))
     channel.expectSession(this.#clock, openTimeout)
     channel.serve(this.#serving)
     return channel
   }
 
-  async start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
-    const { connectionListener } = await outside(() => import('./connection-listener-actor.js'))
+  start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
     return ctx.start(connectionListener, { connections: this, server, scope }, { name: scope.name })
   }
 
@@ -146,6 +160,7 @@ export class Connections implements Binding {
     this.#isDraining = true
     this.#source.stopListening?.()
     for (const channel of this.#channels) channel.drain()
+    this.#serving?.server.endSubscriptions?.()
     if (this.unanswered === 0) return
     await new Promise<void>((resolve) => {
       const timer = clock.setTimeout(resolve, timeout - delay)

@@ -1,4 +1,5 @@
 import type { Batch } from '../protocol/codec.js'
+import type { Envelope } from '../protocol/envelope.js'
 import type {
   JsonRpcErrorResponse,
   JsonRpcRequest,
@@ -11,6 +12,7 @@ import type { ActorContext } from '../runtime/context.js'
 import type { Owned } from '../runtime/owned.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import type { TransportError } from './errors.js'
+import type { Principal } from './principal.js'
 
 /**
  * How a client reaches a server: what `stdio()`, `http()` and the like return, and what you write for a transport of your own.
@@ -19,6 +21,11 @@ import type { TransportError } from './errors.js'
 export interface ClientTransport {
   /** Shown in trees, events and errors. */
   readonly name: string
+  /**
+   * How requests of 2026-07-28 travel. `pipe` (default): all on one connection, and a notification cancels one. `http`: each has a response of
+   * its own, which is closed to cancel it, and headers that repeat parts of it. `none`: the transport belongs to older revisions.
+   */
+  readonly modern?: 'pipe' | 'http' | 'none'
   /**
    * Begins one connection and returns it at once; whether it came about is told through `events`. A throw counts as a fatal
    * failure to connect: throw for what trying again cannot mend.
@@ -32,11 +39,21 @@ export interface Link {
    * Hands over one encoded message; `message` is the same in parts. A request whose sending fails is told through
    * `events.lost`, so this neither throws nor waits.
    */
-  send(text: string, message: Message): void
+  send(text: string, message: Message, options?: SendOptions): void
+  /** Nobody waits for the answer to this request any more: closes the response it would come on, where each request has its own. */
+  abort?(id: RequestId): void
   /** The server has answered `initialize`: the revision that both will speak from here on. */
   negotiated?(revision: string): void
+  /** Bytes that wait to be taken by the other side, for people who look. */
+  readonly queuedBytes?: number
   /** Ends the connection in an orderly way within a few seconds, and tells `closed` once it is over. Calling it again does nothing. */
   close(): void
+}
+
+/** What goes along with one message. */
+export interface SendOptions {
+  /** Headers for this message alone, their names in lower case; a transport without headers ignores them. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** What a connection tells; every call is a message to the client, so the order is kept and nothing is called back into. */
@@ -49,6 +66,11 @@ export interface LinkEvents {
   lost(id: RequestId, error: TransportError): void
   /** Something went wrong that ends nothing, such as a line on standard output that is no message. */
   trouble(error: TransportError): void
+  /**
+   * Undefined as long as the client keeps up; otherwise resolves once it has: a transport that can stops reading until then. Whoever goes on
+   * fills the client's mailbox, and a full one ends the connection.
+   */
+  room(): Promise<void> | undefined
   /** The connection is over, told once. Nothing may be told after it. */
   closed(end: LinkEnd): void
 }
@@ -77,6 +99,8 @@ export interface LinkScope {
 export interface Outlet {
   /** Hands over one message; false when nobody reads any more or the reader is too slow, and the message is dropped. */
   send(message: Message): boolean
+  /** The revision of the session, before anything else is told. */
+  negotiated?(revision: string): void
   /** Nothing will come any more: the session has ended, or its actor has. Told once, to attached readers only. */
   end?(): void
   /**
@@ -93,8 +117,16 @@ export interface Peer {
   /** Lower-case names; empty on transports without headers. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly remoteAddress: string | undefined
+  /** What stands behind the `?` of the address that was asked for; absent on transports without addresses. */
+  readonly query?: string | undefined
+  /** How the client has called; absent on transports without addresses. */
+  readonly scheme?: 'http' | 'https' | undefined
   /** What the middleware of a host program knows of the request, such as who is signed in; see `mount`. */
   readonly assigns?: Readonly<Record<string, unknown>> | undefined
+  /** Who it is, as `authenticate` or the host program has found out; undefined for nobody in particular. */
+  readonly principal?: Principal | undefined
+  /** Whether it is the very program, or who started it, as on standard input: then scopes are not asked for. Default false. */
+  readonly trusted?: boolean
 }
 
 /** An answer to a request. */
@@ -103,8 +135,9 @@ export type Response = JsonRpcResult | JsonRpcErrorResponse
 /** What a listener asks of a server. It reaches up through this contract, and never knows what a session is made of. */
 export interface ServerPort {
   /**
-   * Opens a session for an `initialize` request and answers it; `sessionId` is undefined when the answer is an error. Rejects with
-   * TransportError SESSION_LIMIT when there are too many.
+   * Opens a session for an `initialize` request and answers it; it is for the principal of the peer alone: to all others, here and below, it
+   * is SESSION_NOT_FOUND. `sessionId` is undefined when the answer is an error. Rejects with
+   * TransportError SESSION_LIMIT when there are too many, and with CLIENT_LIMIT when this client has.
    */
   open(
     request: JsonRpcRequest,
@@ -112,7 +145,8 @@ export interface ServerPort {
   ): Promise<{ readonly sessionId: string | undefined; readonly response: Response }>
   /**
    * Gives a message to a session. Resolves with the answer to a request, once it is there, and with undefined for a notification or
-   * a response, as soon as it is taken. Rejects with TransportError SESSION_NOT_FOUND when the session is unknown or has ended.
+   * a response, as soon as it is taken. Rejects with TransportError SESSION_NOT_FOUND when the session is unknown or has ended, and
+   * like all that follow with REVISION_MISMATCH where the peer speaks of another revision than the session's.
    */
   deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined>
   /**
@@ -127,6 +161,42 @@ export interface ServerPort {
   attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void>
   /** Ends a session for good. Rejects with TransportError SESSION_NOT_FOUND. */
   close(sessionId: string, peer?: Peer): Promise<void>
+  /**
+   * Answers one request of a revision without sessions. Never rejects for what the client did wrong: that is the response.
+   * Absent: the server has none of these revisions, and listeners serve handshakes only.
+   */
+  exchange?(call: ExchangeCall): Promise<ExchangeAnswer>
+  /** Ends every stream of `subscriptions/listen` with its result: the server is being stopped. */
+  endSubscriptions?(): void
+}
+
+/** One request of a revision without sessions, and all there is to know of it. */
+export interface ExchangeCall {
+  readonly request: JsonRpcRequest
+  readonly envelope: Envelope
+  /** Where its notifications go, before the answer. */
+  readonly outlet: Outlet
+  readonly peer: Peer
+  /** Aborted as soon as the client is gone or has cancelled: nothing that is sent afterwards is written. */
+  readonly signal: AbortSignal
+  /**
+   * Calls `fn` as a listener of `signal` would be, at once if it is aborted already; another `fn` takes its place, `undefined` takes it back. Costs less
+   * than a signal, which need not be made then. Absent: listen to `signal`.
+   */
+  onAbort?(fn: (() => void) | undefined): void
+  /** Whether parameters are mirrored in headers (HTTP): then `Mcp-Param-*` has to say what the body says. */
+  readonly mirrored: boolean
+}
+
+/** What became of an exchange. */
+export interface ExchangeAnswer {
+  /** Undefined when it was cancelled: nobody is to be told. */
+  readonly response: Response | undefined
+  /**
+   * Whether it was refused before any handler ran: then the HTTP status is that of the code. Otherwise it is 200, and 400 for a
+   * capability that the client lacks (-32021), unless notifications have gone out before.
+   */
+  readonly refused: boolean
 }
 
 /**

@@ -1,3 +1,5 @@
+import { encodeEvent } from '../protocol/sse-events.js'
+
 /** What a log may hold. */
 export interface EventLogLimits {
   /** Events of one stream that are kept. */
@@ -21,6 +23,11 @@ export interface LoggedEvent {
   readonly data: string
 }
 
+/** One event as it is written to a reader. */
+export function encodeLogged({ id, data }: LoggedEvent): string {
+  return encodeEvent({ event: 'message', id, data })
+}
+
 /** The connection that reads a stream at the moment. */
 export interface StreamReader {
   /** Whether it may be given more. One that is over, or cuts itself off for being too slow, leaves the stream first. */
@@ -38,6 +45,8 @@ export interface StreamHome {
   hasListener(sessionId: string): boolean
   /** Forgets one stream; a connection that reads it goes on. */
   drop(stream: LoggedStream): void
+  /** A stream has had its last event. */
+  finished(): void
   /** Accounts for a change of what a stream holds. */
   account(stream: LoggedStream, bytes: number): void
 }
@@ -140,9 +149,11 @@ export class LoggedStream {
     this.ended = true
     this.leftAt = this.#log.now()
     const reader = this.#reader
-    if (reader === null && !this.canResume) return
-    const event = data === undefined ? undefined : this.#append(data)
-    reader?.conclude(event)
+    if (reader !== null || this.canResume) {
+      const event = data === undefined ? undefined : this.#append(data)
+      reader?.conclude(event)
+    }
+    this.#log.finished()
   }
 
   /** Ends the connection, but not the stream. */

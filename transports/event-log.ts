@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
+import type { Clock } from '../runtime/clock.js'
 import { type EventLogLimits, LoggedStream, type StreamHome, type StreamKind } from './event-log-stream.js'
 
 /** Where a stream may be taken up again, or why not: the log was lost since then, or the id is none to go on from. */
@@ -29,6 +30,7 @@ export class EventLog implements StreamHome {
   readonly #holding = new Set<LoggedStream>()
   #count = 0
   #bytes = 0
+  #onFinished: (() => void) | null = null
 
   constructor(limits: EventLogLimits, now: () => number) {
     this.limits = limits
@@ -50,6 +52,11 @@ export class EventLog implements StreamHome {
     session.streams.set(name, stream)
     if (session.streams.size > this.limits.maxStreams) this.#dropOldest(session)
     return stream
+  }
+
+  /** Whether one more stream of a session costs it an older one. */
+  isFull(sessionId: string): boolean {
+    return (this.#sessions.get(sessionId)?.streams.size ?? 0) >= this.limits.maxStreams
   }
 
   /** Finds the place in a session's streams that an id names. */
@@ -84,6 +91,27 @@ export class EventLog implements StreamHome {
     if (session?.streams.delete(stream.name) !== true) return
     if (session.streams.size === 0) this.#sessions.delete(stream.sessionId)
     stream.dropped()
+    this.finished()
+  }
+
+  finished(): void {
+    this.#onFinished?.()
+  }
+
+  /** Resolves when no request is worked on whose client has gone and may come back, or after so many ms. */
+  whenFinished(timeout: number, clock: Clock): Promise<void> {
+    if (!this.#hasAbsent) return Promise.resolve()
+    return new Promise((resolve) => {
+      const end = (): void => {
+        this.#onFinished = null
+        clock.clearTimeout(timer)
+        resolve()
+      }
+      const timer = clock.setTimeout(end, timeout)
+      this.#onFinished = () => {
+        if (!this.#hasAbsent) end()
+      }
+    })
   }
 
   /** Forgets what nobody has come back for in time; a request that is still worked on has time. */
@@ -102,6 +130,13 @@ export class EventLog implements StreamHome {
       if (this.#bytes <= this.limits.maxTotalBytes) break
       if (oldest !== stream) oldest.clear()
     }
+  }
+
+  get #hasAbsent(): boolean {
+    for (const { streams } of this.#sessions.values())
+      for (const stream of streams.values())
+        if (stream.inUse && !stream.isRead && stream.canResume) return true
+    return false
   }
 
   /** A stream that still matters is the last to go. */

@@ -1,18 +1,21 @@
 import { isRequest, type JsonRpcRequest, type Message, type RequestId } from '../protocol/jsonrpc.js'
-import { messageOf } from '../runtime/errors.js'
-import type { Link, LinkEvents, LinkScope } from './contract.js'
+import { sendAuthorized } from './client-auth-send.js'
+import type { Link, LinkEvents, LinkScope, SendOptions } from './contract.js'
 import { TransportError } from './errors.js'
+import { readAnswer } from './http-answer-stream.js'
+import { brokenError, connectError, judge, noAnswer } from './http-client-errors.js'
 import type { HttpSettings } from './http-client-options.js'
 import { answers, endingError, judgeStatus, refusedError } from './http-client-status.js'
 import {
   discard,
   type HttpDispatchers,
+  type HttpRequest,
   type HttpResponse,
-  judgeFailure,
   openDispatchers,
   readText,
 } from './http-dispatcher.js'
-import { followStream, isEventStream, mediaType, readEvents } from './http-event-stream.js'
+import { inTime } from './http-deadline.js'
+import { followStream, isEventStream, mediaType } from './http-event-stream.js'
 
 /** Bytes of a refusal that are read to say why. */
 const refusalBytes = 64 * 1024
@@ -20,6 +23,15 @@ const refusalBytes = 64 * 1024
 const lingerTime = 2_000
 /** Milliseconds that a server may take to acknowledge what is no request. */
 const noticeTime = 10_000
+
+const discover = 'server/discover'
+const listen = 'subscriptions/listen'
+
+/** What is posted: the message, and the headers that go with it alone. */
+interface Body {
+  readonly text: string
+  readonly headers: SendOptions['headers']
+}
 
 /** One session with a Streamable HTTP server, from `initialize` to its end. */
 export class HttpLink implements Link {
@@ -30,7 +42,10 @@ export class HttpLink implements Link {
   readonly #exchanges = new Map<RequestId, AbortController>()
   /** Messages that wait until the server has taken `notifications/initialized`: nothing may overtake it. */
   #held: (() => void)[] | undefined
+  #holdTimer: unknown
   #sessionId: string | undefined
+  /** Where the session is, if a redirect led there. */
+  #sessionOrigin: string | undefined
   #revision: string | undefined
   #over = false
 
@@ -47,15 +62,19 @@ export class HttpLink implements Link {
     events.opened({ url: settings.url.href })
   }
 
-  send(text: string, message: Message): void {
+  send(text: string, message: Message, { headers }: SendOptions = {}): void {
     if (this.#over) return
-    const go = (): void => void this.#exchange(text, message)
+    const go = (): void => void this.#exchange({ text, headers }, message)
     if (this.#held !== undefined) {
       this.#held.push(go)
       return
     }
     if (isInitialized(message)) this.#hold()
     go()
+  }
+
+  abort(id: RequestId): void {
+    this.#exchanges.get(id)?.abort()
   }
 
   negotiated(revision: string): void {
@@ -68,7 +87,7 @@ export class HttpLink implements Link {
   }
 
   /** One message and what comes back for it. Never rejects: what goes wrong is told. */
-  async #exchange(text: string, message: Message): Promise<void> {
+  async #exchange(body: Body, message: Message): Promise<void> {
     const request = isRequest(message) ? message : undefined
     const controller = new AbortController()
     // A request has the deadline of its caller; nobody waits for the rest.
@@ -76,7 +95,7 @@ export class HttpLink implements Link {
       request === undefined ? this.#scope.clock.setTimeout(() => controller.abort(), noticeTime) : undefined
     if (request !== undefined) this.#exchanges.set(request.id, controller)
     try {
-      const response = await this.#post(text, request !== undefined, controller.signal)
+      const response = await this.#post(body, request, controller)
       if (request === undefined) await this.#taken(response)
       else await this.#answer(response, request, controller)
     } catch (cause) {
@@ -88,15 +107,24 @@ export class HttpLink implements Link {
     }
   }
 
-  async #post(body: string, isCall: boolean, signal: AbortSignal): Promise<HttpResponse> {
-    const dispatchers = await this.#dispatchers
+  async #post(
+    { text, headers: own }: Body,
+    request: JsonRpcRequest | undefined,
+    controller: AbortController,
+  ): Promise<HttpResponse> {
     const headers = {
       ...this.#headers(),
+      ...own,
       accept: 'application/json, text/event-stream',
       'content-type': 'application/json',
     }
-    const request = { method: 'POST', path: this.#path(), headers, body, signal } as const
-    return isCall ? dispatchers.send(request) : dispatchers.sendApart(request)
+    const { signal } = controller
+    const post = { method: 'POST', path: this.#path(), headers, body: text, signal } as const
+    // a stream that stays open must not take one of the connections for requests
+    const isCall = request !== undefined && request.method !== listen
+    const response = this.#dispatch(isCall ? 'send' : 'sendApart', post)
+    if (request === undefined) return response
+    return inTime(response, this.#settings.headersTimeout, this.#scope.clock, controller)
   }
 
   /** The response to what is no request: it has nothing to tell but whether the server took it. */
@@ -114,12 +142,14 @@ export class HttpLink implements Link {
     if (this.#ends(response)) return
     if (response.status < 200 || response.status >= 300) {
       const body = await readText(response.body, refusalBytes)
-      if (answers(body, id)) this.#events.message(body)
+      // what a server that is out of order says of a probe says nothing of its era
+      const counts = method !== discover || (response.status !== 403 && response.status < 500)
+      if (counts && answers(body, id)) this.#events.message(body)
       else this.#events.lost(id, refusedError(response, body))
       return
     }
     if (method === 'initialize') this.#begin(response)
-    if (isEventStream(response)) await this.#readStream(response, id, controller)
+    if (isEventStream(response)) await this.#readStream(response, { id, method }, controller)
     else if (mediaType(response.headers) === 'application/json') {
       this.#events.message(await readText(response.body, this.#settings.maxMessageBytes))
     } else discard(response.body)
@@ -127,31 +157,37 @@ export class HttpLink implements Link {
     this.#events.lost(id, noAnswer)
   }
 
-  async #readStream(response: HttpResponse, id: RequestId, controller: AbortController): Promise<void> {
-    const { clock } = this.#scope
-    const marks = [`"id":${JSON.stringify(id)}`, `"id": ${JSON.stringify(id)}`]
-    let timer: unknown
-    const message = (text: string): void => {
-      this.#events.message(text)
-      const answered = !text.includes('"method"') && marks.some((mark) => text.includes(mark))
-      // The server should end the stream now; if it does not, the connection is taken back.
-      if (answered) timer ??= clock.setTimeout(() => controller.abort(), lingerTime)
+  async #readStream(
+    response: HttpResponse,
+    { id, method }: Pick<JsonRpcRequest, 'id' | 'method'>,
+    controller: AbortController,
+  ): Promise<void> {
+    const { streamIdleTimeout, idleTimeout, maxMessageBytes } = this.#settings
+    const request = {
+      id,
+      controller,
+      resumable: this.#revision !== undefined || method === 'initialize',
+      maxBytes: maxMessageBytes,
+      idleTimeout: method === listen ? streamIdleTimeout : idleTimeout,
     }
-    try {
-      await readEvents(response.body, this.#settings.maxMessageBytes, { message })
-    } finally {
-      clock.clearTimeout(timer)
+    const port = {
+      resume: (lastEventId: string) => this.#openStream(controller.signal, lastEventId),
+      refused: (refusal: HttpResponse) => this.#ends(refusal),
+      message: (text: string) => this.#events.message(text),
+      room: () => this.#events.room(),
     }
+    await readAnswer(response, request, port, this.#scope)
   }
 
   /** The answer to `initialize` may name the session, which every request after it has to name, too. */
-  #begin({ headers }: HttpResponse): void {
+  #begin({ headers, origin }: HttpResponse): void {
     const sessionId = headers['mcp-session-id']
     if (sessionId === undefined) return
     if (typeof sessionId !== 'string' || !/^[\x21-\x7e]+$/.test(sessionId)) {
       throw new TransportError('BAD_RESPONSE', 'Mcp-Session-Id: expected visible ASCII characters')
     }
     this.#sessionId = sessionId
+    this.#sessionOrigin = origin
   }
 
   #failed(cause: unknown, request: JsonRpcRequest | undefined): void {
@@ -176,10 +212,11 @@ export class HttpLink implements Link {
 
   #hold(): void {
     this.#held = []
-    this.#scope.clock.setTimeout(() => this.#release(), lingerTime)
+    this.#holdTimer = this.#scope.clock.setTimeout(() => this.#release(), lingerTime)
   }
 
   #release(): void {
+    this.#scope.clock.clearTimeout(this.#holdTimer)
     const held = this.#held ?? []
     this.#held = undefined
     for (const go of held) go()
@@ -187,17 +224,28 @@ export class HttpLink implements Link {
 
   #follow(): Promise<void> {
     const port = {
-      open: async (signal: AbortSignal, lastEventId: string | undefined) => {
-        const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
-        const headers = { ...this.#headers(), accept: 'text/event-stream', ...resume }
-        return (await this.#dispatchers).sendApart({ method: 'GET', path: this.#path(), headers, signal })
-      },
+      open: (signal: AbortSignal, lastEventId: string | undefined) => this.#openStream(signal, lastEventId),
       refused: (response: HttpResponse) => this.#ends(response),
       message: (text: string) => this.#events.message(text),
+      room: () => this.#events.room(),
       trouble: (error: TransportError) => this.#events.trouble(error),
     }
     const { streamIdleTimeout, maxMessageBytes } = this.#settings
     return followStream(port, this.#scope, { idleTimeout: streamIdleTimeout, maxBytes: maxMessageBytes })
+  }
+
+  /** A GET for an event stream, from the beginning or from where another one ended. */
+  async #openStream(signal: AbortSignal, lastEventId: string | undefined): Promise<HttpResponse> {
+    const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
+    const headers = { ...this.#headers(), accept: 'text/event-stream', ...resume }
+    return this.#dispatch('sendApart', { method: 'GET', path: this.#path(), headers, signal })
+  }
+
+  async #dispatch(how: 'send' | 'sendApart', request: HttpRequest): Promise<HttpResponse> {
+    const [dispatchers, { auth, url }] = [await this.#dispatchers, this.#settings]
+    const send = (one: HttpRequest) => dispatchers[how]({ ...one, sessionOrigin: this.#sessionOrigin })
+    if (auth === undefined) return send(request)
+    return sendAuthorized({ auth, url, send, denied: (error) => this.#end({ error, fatal: true }) }, request)
   }
 
   /** Whether a response ends the connection; it is told then. */
@@ -216,15 +264,9 @@ export class HttpLink implements Link {
     const controller = new AbortController()
     const timer = clock.setTimeout(() => controller.abort(), lingerTime)
     try {
-      const dispatchers = await this.#dispatchers
-      const request = {
-        method: 'DELETE',
-        path: this.#path(),
-        headers: this.#headers(),
-        signal: controller.signal,
-      } as const
-      const response = await dispatchers.sendApart(request)
-      discard(response.body)
+      const { signal } = controller
+      const request = { method: 'DELETE', path: this.#path(), headers: this.#headers(), signal } as const
+      discard((await this.#dispatch('sendApart', request)).body)
     } catch {
       // the session ends by itself one day
     } finally {
@@ -253,38 +295,4 @@ export class HttpLink implements Link {
 
 function isInitialized(message: Message): boolean {
   return 'method' in message && message.method === 'notifications/initialized'
-}
-
-/** A reset before the connection stood: nothing was sent on it, whatever the code says. */
-function judge(cause: unknown): ReturnType<typeof judgeFailure> {
-  if (cause instanceof TransportError) return 'broken'
-  const judged = judgeFailure(cause)
-  const connecting = (cause as { syscall?: unknown } | null | undefined)?.syscall === 'connect'
-  return judged === 'broken' && connecting ? 'unreachable' : judged
-}
-
-/** One error for all: it is told after every answer, and made anew it would cost more than the rest of the call. */
-const noAnswer = Object.freeze(
-  new TransportError('CONNECTION_LOST', 'the response ended without the answer', { retryable: true }),
-)
-
-function connectError({ href }: URL, cause: unknown): TransportError {
-  return new TransportError('CONNECT_FAILED', `${href} cannot be reached: ${textOf(cause)}`, {
-    cause,
-    retryable: true,
-  })
-}
-
-function brokenError(cause: unknown): TransportError {
-  if (cause instanceof TransportError) return cause
-  return new TransportError('CONNECTION_LOST', `the connection broke: ${textOf(cause)}`, {
-    cause,
-    retryable: true,
-  })
-}
-
-/** An AggregateError (several addresses tried) has no message of its own. */
-function textOf(cause: unknown): string {
-  if (cause instanceof AggregateError && cause.errors[0] instanceof Error) return cause.errors[0].message
-  return messageOf(cause)
 }

@@ -1,10 +1,17 @@
-import { validateHeaderName, validateHeaderValue } from 'node:http'
+import { type AuthOption, type ClientAuth, readAuth } from './client-auth.js'
 import { badOption, orElse, type Read, readCount, readFields, readFlag, readMs } from './client-options.js'
+import type { RedirectRules } from './http-redirect.js'
+import { readTls, type TlsOptions, type TlsSettings } from './tls-options.js'
 
 /** How a client reaches a Streamable HTTP server. */
 export interface HttpOptions {
   /** Sent with every request; those of the protocol itself (Accept, Content-Type, Mcp-Session-Id ...) cannot be set. */
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Who we are: a token, a function that gives one before every request, or a provider such as `oauth()`. Goes to the origin of the address only, and
+   * over `headers`. Default: nobody, and a server that wants to know (401) is a fatal failure.
+   */
+  readonly auth?: AuthOption
   /** Connections for requests at once; more requests wait for one. Event streams do not count. Default 100. */
   readonly connections?: number
   /** The longest message, or event, in bytes. Default 4 MiB. */
@@ -15,20 +22,65 @@ export interface HttpOptions {
   readonly stream?: boolean
   /** Milliseconds without a byte after which that stream is opened again. Default 5 minutes. */
   readonly streamIdleTimeout?: number
+  /**
+   * Streams, and other responses that hold a connection besides `connections`, at once; a request beyond them is lost with SEND_FAILED.
+   * Default 1000.
+   */
+  readonly maxStreams?: number
+  /** Milliseconds until the response to a request has to begin. Default Infinity: the deadline of the call is all there is. */
+  readonly headersTimeout?: number
+  /** Milliseconds without a byte after which the response to a request counts as broken. Default Infinity. */
+  readonly idleTimeout?: number
+  /** Whom to trust, and who we are, where the address is https. */
+  readonly tls?: TlsOptions
+  /** An HTTP proxy that every connection goes through (CONNECT), such as `http://user:password@proxy:3128`. Default none, whatever the environment says. */
+  readonly proxy?: string | URL
+  /**
+   * Redirects of one request that are followed, method and body as they are; 0: none. To another origin without the headers given here. Default 5.
+   */
+  readonly maxRedirects?: number
+  /**
+   * Whether a server that refuses to be posted `initialize` (400, 404, 405) is tried as one of 2024-11-05: an event stream at the same address that says
+   * where to post. Default true.
+   */
+  readonly sseFallback?: boolean
 }
 
 /** Checked options with every default filled in. */
 export interface HttpSettings {
   readonly url: URL
   readonly headers: Readonly<Record<string, string>>
+  readonly auth: ClientAuth | undefined
   readonly connections: number
   readonly maxMessageBytes: number
   readonly connectTimeout: number
   readonly stream: boolean
   readonly streamIdleTimeout: number
+  readonly maxStreams: number
+  readonly headersTimeout: number
+  readonly idleTimeout: number
+  readonly tls: TlsSettings | undefined
+  readonly proxy: URL | undefined
+  readonly redirects: RedirectRules
+  readonly sseFallback: boolean
 }
 
-const fields = ['headers', 'connections', 'maxMessageBytes', 'connectTimeout', 'stream', 'streamIdleTimeout']
+const fields = [
+  'headers',
+  'auth',
+  'connections',
+  'maxMessageBytes',
+  'connectTimeout',
+  'stream',
+  'streamIdleTimeout',
+  'maxStreams',
+  'headersTimeout',
+  'idleTimeout',
+  'tls',
+  'proxy',
+  'maxRedirects',
+  'sseFallback',
+]
 const reserved = new Set([
   'accept',
   'connection',
@@ -47,11 +99,19 @@ export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSe
   return Object.freeze({
     url: readUrl(url, 'url'),
     headers: orElse(readHeaders, {})(given.headers, 'headers'),
+    auth: orElse(readAuth, undefined)(given.auth, 'auth'),
     connections: orElse(readCount, 100)(given.connections, 'connections'),
     maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
     connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
     stream: orElse(readFlag, true)(given.stream, 'stream'),
     streamIdleTimeout: orElse(readMs, 300_000)(given.streamIdleTimeout, 'streamIdleTimeout'),
+    maxStreams: orElse(readCount, 1_000)(given.maxStreams, 'maxStreams'),
+    headersTimeout: orElse(readMs, Number.POSITIVE_INFINITY)(given.headersTimeout, 'headersTimeout'),
+    idleTimeout: orElse(readMs, Number.POSITIVE_INFINITY)(given.idleTimeout, 'idleTimeout'),
+    tls: orElse(readTls, undefined)(given.tls, 'tls'),
+    proxy: orElse(readProxy, undefined)(given.proxy, 'proxy'),
+    redirects: { maxRedirects: orElse(readHops, 5)(given.maxRedirects, 'maxRedirects'), elsewhere: true },
+    sseFallback: orElse(readFlag, true)(given.sseFallback, 'sseFallback'),
   })
 }
 
@@ -68,10 +128,25 @@ const readUrl: Read<URL> = (value, field) => {
   return url
 }
 
+/** The address may have a password: it is not shown. */
+const readProxy: Read<URL> = (value, field) => {
+  const text = value instanceof URL ? value.href : value
+  if (typeof text === 'string' && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+    return new URL(text)
+  throw badOption(field, 'the http or https address of a proxy', typeof value)
+}
+
+const readHops: Read<number> = (value, field) => {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= 20) return value
+  throw badOption(field, 'a whole number from 0 to 20', value)
+}
+
 /** Headers of the user's own, their names in lower case. */
 export const readHeaders: Read<Readonly<Record<string, string>>> = (value, field) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badOption(field, 'an object of strings', value)
+  // not imported: a program that serves standard input and output alone never loads it
+  const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http')
   const headers: Record<string, string> = {}
   for (const [name, text] of Object.entries(value)) {
     const lower = name.toLowerCase()

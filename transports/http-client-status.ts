@@ -28,7 +28,7 @@ export function endingError(
     })
   }
   const challenge = headers['www-authenticate']
-  const message = 'the server wants authorization (401): give it with the option headers'
+  const message = 'the server wants authorization (401): give it with the option auth'
   return new TransportError('UNAUTHORIZED', message, { data: { status, challenge } })
 }
 

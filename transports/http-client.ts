@@ -1,6 +1,7 @@
 import type { ClientTransport, LinkEvents, LinkScope } from './contract.js'
 import { type HttpOptions, readHttpOptions } from './http-client-options.js'
 import { HttpLink } from './http-client-link.js'
+import { FallbackLink } from './http-fallback.js'
 
 /**
  * A server behind Streamable HTTP (specification: transports): one POST for each message, one GET stream for what belongs to no
@@ -11,6 +12,10 @@ export function http(url: string | URL, options: HttpOptions = {}): ClientTransp
   const settings = readHttpOptions(url, options)
   return Object.freeze({
     name: `http ${settings.url.host}${settings.url.pathname}`,
-    connect: (events: LinkEvents, scope: LinkScope) => new HttpLink(settings, events, scope),
+    modern: 'http' as const,
+    connect: (events: LinkEvents, scope: LinkScope) =>
+      settings.sseFallback
+        ? new FallbackLink(settings, events, scope)
+        : new HttpLink(settings, events, scope),
   })
 }

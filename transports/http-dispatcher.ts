@@ -1,15 +1,27 @@
 import type { Readable } from 'node:stream'
-import type { Dispatcher } from 'undici'
+import type { Agent, Dispatcher } from 'undici'
 import { outside } from '../runtime/containment.js'
 import { TransportError } from './errors.js'
+import { type HttpPools, openPools } from './http-pools.js'
+import { type Hop, redirectOf, type RedirectRules, tooManyRedirects } from './http-redirect.js'
+import type { SocketLookup } from './private-address.js'
+import type { TlsSettings } from './tls-options.js'
 
-/** One HTTP request to the origin that the dispatchers were opened for. */
+/** What undici exports, once it is loaded. */
+export type Undici = typeof import('undici')
+/** Its connections to one place, or to many. */
+export type { Agent as UndiciAgent, Dispatcher as UndiciDispatcher }
+
+/** One HTTP request; to the origin that the dispatchers were opened for, until it is redirected. */
 export interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE'
   readonly path: string
+  /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string
   readonly signal: AbortSignal
+  /** Where the session began whose id is among the headers: it goes nowhere else. Default: the origin of the dispatchers. */
+  readonly sessionOrigin?: string | undefined
 }
 
 /** An HTTP response whose body has not been read; it has to be, to its end or until it is destroyed. */
@@ -17,13 +29,18 @@ export interface HttpResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   readonly body: Readable
+  /** Who gave it, where that is not the origin that was asked first. */
+  readonly origin?: string
 }
 
-/** The connections of one client to one origin. */
+/** The connections of one client. */
 export interface HttpDispatchers {
   /** Sends a request on one of a bounded number of connections, of which it has one to itself until its response has ended. */
   send(request: HttpRequest): Promise<HttpResponse>
-  /** Sends a request that must not wait behind others (a stream, a cancellation): it gets a connection whatever is open. */
+  /**
+   * Sends a request that must not wait behind others (a stream, a cancellation): it gets a connection whatever is open. Rejects with
+   * SEND_FAILED beyond `maxStreams`.
+   */
   sendApart(request: HttpRequest): Promise<HttpResponse>
   /** Responses to `sendApart` that have not ended. */
   readonly apart: number
@@ -35,27 +52,36 @@ export interface HttpDispatchers {
 export interface DispatcherOptions {
   readonly connections: number
   readonly connectTimeout: number
+  /** Responses to `sendApart` at once. Default: no limit. */
+  readonly maxStreams?: number
+  readonly tls?: TlsSettings | undefined
+  readonly proxy?: URL | undefined
+  /** Finds the addresses that are dialled, directly only. Default: as the system does. */
+  readonly lookup?: SocketLookup
+  /** Which redirects are followed. Default none. */
+  readonly redirects?: RedirectRules
 }
+
+const noRedirects: RedirectRules = { maxRedirects: 0, elsewhere: false }
 
 /**
  * Loads undici, which a program without HTTP clients never does, and opens the two pools of one client. There is no limit on how
  * long a response may take: a tool may work for minutes, and a stream be silent; deadlines are the client's.
  */
-export async function openDispatchers(
-  origin: string,
-  { connections, connectTimeout }: DispatcherOptions,
-): Promise<HttpDispatchers> {
-  const { Pool } = await outside(() => import('undici'))
-  const common = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connect: { timeout: connectTimeout } }
-  const bounded = new Pool(origin, { ...common, connections })
-  const unbounded = new Pool(origin, { ...common, connections: null })
+export async function openDispatchers(origin: string, options: DispatcherOptions): Promise<HttpDispatchers> {
+  const undici = await outside(() => import('undici'))
+  const { connections, maxStreams = Number.POSITIVE_INFINITY, redirects = noRedirects } = options
+  const pools = { undici, origin, options }
+  const bounded = openPools(pools, connections)
+  const unbounded = openPools(pools, null)
   let apart = 0
   return {
-    send: (request) => send(bounded, request),
+    send: (request) => follow(bounded, request, redirects),
     async sendApart(request) {
+      if (apart >= maxStreams) throw tooManyStreams(apart)
       apart += 1
       try {
-        const response = await send(unbounded, request)
+        const response = await follow(unbounded, request, redirects)
         response.body.once('close', () => {
           apart -= 1
         })
@@ -74,15 +100,61 @@ export async function openDispatchers(
   }
 }
 
-async function send(pool: Dispatcher, { body, ...request }: HttpRequest): Promise<HttpResponse> {
+/** Sends a request, and again to where it is redirected. */
+async function follow(pools: HttpPools, request: HttpRequest, rules: RedirectRules): Promise<HttpResponse> {
+  const response = await send(pools.home, request, pools.origin)
+  return response.status < 300 || response.status >= 400
+    ? response
+    : followFrom(response, pools, request, rules)
+}
+
+async function followFrom(
+  first: HttpResponse,
+  pools: HttpPools,
+  request: HttpRequest,
+  rules: RedirectRules,
+): Promise<HttpResponse> {
+  const { origin } = pools
+  let hop: Hop = {
+    url: new URL(request.path, origin),
+    request: { ...request, sessionOrigin: request.sessionOrigin ?? origin },
+  }
+  let response = first
+  for (let hops = 0; ; hops++) {
+    const next = redirectOf(response, hop, origin, rules)
+    if (next === undefined)
+      return hop.url.origin === origin ? response : { ...response, origin: hop.url.origin }
+    discard(response.body)
+    if (hops === rules.maxRedirects) throw tooManyRedirects(response, rules.maxRedirects)
+    hop = next
+    response = await send(await pools.to(hop.url, response.status), hop.request, hop.url.origin)
+  }
+}
+
+async function send(
+  dispatcher: Dispatcher,
+  { method, path, headers, body, signal }: HttpRequest,
+  origin: string,
+): Promise<HttpResponse> {
   const {
     statusCode,
-    headers,
+    headers: answered,
     body: stream,
-  } = await pool.request({ ...request, ...(body === undefined ? {} : { body }) })
+  } = await dispatcher.request({
+    method,
+    path,
+    headers,
+    signal,
+    origin,
+    ...(body === undefined ? {} : { body }),
+  })
   // A body that is given up, or cut off after its last reader has left, must not be an uncaught error.
   stream.on('error', () => {})
-  return { status: statusCode, headers, body: stream }
+  return { status: statusCode, headers: answered, body: stream }
+}
+
+function tooManyStreams(open: number): TransportError {
+  return new TransportError('SEND_FAILED', `${open} streams are open already`, { retryable: true })
 }
 
 /** The whole body as text. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`. */

@@ -1,9 +1,11 @@
-import { messageOf } from '../runtime/errors.js'
 import type { Readable } from 'node:stream'
-import { createEventDecoder } from '../protocol/sse.js'
+import { outside } from '../runtime/containment.js'
+import { messageOf } from '../runtime/errors.js'
 import type { LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import { discard, type HttpResponse } from './http-dispatcher.js'
+import { createReconnect, pause } from './http-reconnect.js'
+import { idleTimer } from './idle-timer.js'
 
 /** What the reader of an event stream wants to know. */
 export interface EventReader {
@@ -15,6 +17,8 @@ export interface EventReader {
   retry?(ms: number): void
   /** Something arrived, be it only a comment. */
   alive?(): void
+  /** Undefined, or what to wait for before more is read. */
+  room?(): Promise<void> | undefined
 }
 
 /**
@@ -22,6 +26,7 @@ export interface EventReader {
  * event that only has an id). Rejects when the stream breaks, and with MESSAGE_TOO_LONG for an event beyond `maxBytes`.
  */
 export async function readEvents(body: Readable, maxBytes: number, reader: EventReader): Promise<void> {
+  const { createEventDecoder } = await outside(() => import('../protocol/sse.js'))
   const decoder = createEventDecoder({ maxBytes })
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
     reader.alive?.()
@@ -35,6 +40,7 @@ export async function readEvents(body: Readable, maxBytes: number, reader: Event
         throw new TransportError('MESSAGE_TOO_LONG', item.error.message, { cause: item.error })
       }
     }
+    await reader.room?.()
   }
 }
 
@@ -45,6 +51,7 @@ export interface StreamPort {
   /** The server refuses us or our session; true when the connection is over by that. */
   refused(response: HttpResponse): boolean
   message(text: string): void
+  room(): Promise<void> | undefined
   trouble(error: TransportError): void
 }
 
@@ -54,14 +61,15 @@ export interface StreamTimes {
   readonly maxBytes: number
 }
 
-const firstDelay = 1_000
-const longestDelay = 30_000
 /** A stream that lived this long was a good one: the next delay is short again. */
 const goodLife = 10_000
+/** Statuses of a server that has no such stream. */
+const absent: ReadonlySet<number> = new Set([405, 501])
 
 /**
- * Keeps a GET stream open until `scope.signal` aborts: opened again after every end, with a growing delay and jitter, never given up
- * and never in a tight loop. A server without such a stream (405) is left alone.
+ * Keeps a GET stream open until `scope.signal` aborts: opened again after every end, at a pace that the server may set and that failures slow
+ * down, never given up and never in a tight loop. A server without such a stream (405) is left alone; one that says 404 the first time, too:
+ * many do that for what they do not have, and a session that is gone is told by the next request.
  */
 export async function followStream(
   port: StreamPort,
@@ -69,69 +77,64 @@ export async function followStream(
   { idleTimeout, maxBytes }: StreamTimes,
 ): Promise<void> {
   const { clock, signal } = scope
+  const reconnect = createReconnect()
   let lastEventId: string | undefined
-  let asked = 0
-  let failures = 0
+  let everOpen = false
   while (!signal.aborted) {
     const began = clock.now()
     const outcome = await follow()
     if (outcome === 'stop' || signal.aborted) return
-    failures = clock.now() - began >= goodLife ? 0 : failures + 1
-    const ceiling = Math.min(longestDelay, firstDelay * 2 ** failures)
-    await pause(Math.max(asked, (ceiling / 2) * (1 + Math.random())), scope)
+    const good = outcome.brought || clock.now() - began >= goodLife
+    await pause(reconnect.delayAfter({ good, orderly: outcome.orderly }), scope, signal)
   }
 
-  async function follow(): Promise<'stop' | 'again'> {
+  async function follow(): Promise<'stop' | { readonly brought: boolean; readonly orderly: boolean }> {
     const controller = new AbortController()
-    const idle = createIdleTimer(() => controller.abort())
+    const idle = idleTimer(idleTimeout, clock, controller)
     const onAbort = (): void => controller.abort()
     signal.addEventListener('abort', onAbort, { once: true })
     idle.restart()
+    let brought = false
     try {
       const response = await port.open(controller.signal, lastEventId)
       if (!isEventStream(response)) return decline(response)
+      everOpen = true
       idle.restart()
       await readEvents(response.body, maxBytes, {
         alive: () => idle.restart(),
-        message: (text) => port.message(text),
-        id: (id) => {
+        room: () => port.room(),
+        message(text) {
+          brought = true
+          port.message(text)
+        },
+        id(id) {
+          brought = true
           lastEventId = id
         },
-        retry: (ms) => {
-          asked = ms
-        },
+        retry: (ms) => reconnect.asked(ms),
       })
+      return { brought, orderly: true }
     } catch (cause) {
       if (!controller.signal.aborted) port.trouble(broken(cause))
+      return { brought, orderly: false }
     } finally {
       idle.stop()
       controller.abort()
       signal.removeEventListener('abort', onAbort)
     }
-    return 'again'
   }
 
-  function decline(response: HttpResponse): 'stop' | 'again' {
-    if (port.refused(response)) return 'stop'
-    discard(response.body)
+  function decline(response: HttpResponse): 'stop' | { readonly brought: false; readonly orderly: false } {
     const { status } = response
-    if (status === 405) return 'stop'
-    port.trouble(
-      new TransportError('HTTP_STATUS', `the server refused the event stream with ${status}`, {
-        data: { status },
-      }),
-    )
-    return status >= 500 || status === 408 || status === 429 ? 'again' : 'stop'
-  }
-
-  function createIdleTimer(fire: () => void) {
-    let timer: unknown
-    const stop = (): void => clock.clearTimeout(timer)
-    const restart = (): void => {
-      stop()
-      if (Number.isFinite(idleTimeout)) timer = clock.setTimeout(fire, idleTimeout)
-    }
-    return { restart, stop }
+    const unheardOf = absent.has(status) || (status === 404 && !everOpen)
+    if (!unheardOf && port.refused(response)) return 'stop'
+    discard(response.body)
+    if (unheardOf) return 'stop'
+    // what came before is not kept there any more, most likely: from here on, then
+    if (status === 400) lastEventId = undefined
+    const message = `the server refused the event stream with ${status}`
+    port.trouble(new TransportError('HTTP_STATUS', message, { data: { status }, retryable: true }))
+    return { brought: false, orderly: false }
   }
 }
 
@@ -145,18 +148,6 @@ export function mediaType(headers: HttpResponse['headers']): string {
   const value = headers['content-type']
   const text = typeof value === 'string' ? value : (value?.[0] ?? '')
   return text.split(';', 1)[0]?.trim().toLowerCase() ?? ''
-}
-
-function pause(ms: number, { clock, signal }: LinkScope): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clock.clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = clock.setTimeout(end, ms)
-    signal.addEventListener('abort', end, { once: true })
-  })
 }
 
 function broken(cause: unknown): TransportError {

@@ -1,5 +1,7 @@
 import type { ContainedTree } from '../runtime/containment.js'
 import type { EventLog } from './event-log.js'
+import type { StreamEvent } from './events.js'
+import type { AnswerQueue } from './http-answer-queue.js'
 
 /** What all exchanges of a listener share. */
 export interface ExchangeHome extends ContainedTree {
@@ -10,6 +12,10 @@ export interface ExchangeHome extends ContainedTree {
 /** What an exchange is told about its surroundings. */
 export interface ExchangeLimits {
   readonly maxBufferedBytes: number
+  /** Where answers wait for the end of the turn. */
+  readonly answers: AnswerQueue
+  /** Tells subscribers of an event stream. */
+  noteStream(on: { readonly isListening: boolean }, type: StreamEvent['type']): void
   /** True once the server is being stopped: connections are not kept. */
   closing: boolean
   /** Proxies in front, whose `X-Forwarded-For` is believed. Default 0. */

@@ -4,12 +4,17 @@ import { guard } from '../runtime/containment.js'
 import type { ActorContext } from '../runtime/context.js'
 import { describe } from '../runtime/inspect.js'
 import { processOf } from '../runtime/ref.js'
+import { TurnoverSet } from '../runtime/turnover.js'
+import { ClientCounts } from './client-counts.js'
 import type { ListenScope, ServerPort } from './contract.js'
+import { emitTransport, type StreamEvent } from './events.js'
+import { AnswerQueue } from './http-answer-queue.js'
 import type { Beats, ExchangeLimits } from './http-limits.js'
 import { Exchange } from './http-response.js'
 import { createRoute } from './http-routes.js'
 import type { HttpSettings } from './http-listener.js'
 import type { HttpSocket, TakeRequest } from './http-socket.js'
+import { hasExpired } from './principal.js'
 
 /** What a listener is started with. */
 export interface HttpListenerInput {
@@ -20,6 +25,7 @@ export interface HttpListenerInput {
 
 interface Listener {
   readonly socket: HttpSocket
+  readonly server: ServerPort
   readonly scope: ListenScope
   readonly exchanges: Exchanges
   readonly limits: ExchangeLimits
@@ -38,16 +44,35 @@ export const httpListener = defineActor({
   trapExit: true,
   stray: 'report',
   init({ socket, server, scope }: HttpListenerInput, ctx: ActorContext): Listener {
-    const exchanges = new Exchanges()
-    const { settings, log } = socket
+    const { settings, log, origin } = socket
+    const clients = new ClientCounts<Exchange>(settings.maxRequestsPerClient)
+    const exchanges = new Exchanges(clients)
     const { maxBufferedBytes, retryInterval, commentInterval } = settings
-    const limits = { maxBufferedBytes, retryInterval, proxies: settings.trustProxy, log, closing: false }
+    const answers = new AnswerQueue()
+    const limits = {
+      answers,
+      maxBufferedBytes,
+      retryInterval,
+      proxies: settings.trustProxy,
+      log,
+      closing: false,
+      noteStream: ({ isListening }: { readonly isListening: boolean }, type: StreamEvent['type']) =>
+        emitTransport('stream', () => ({ ...origin, type, kind: isListening ? 'listen' : 'call' })),
+    }
     const beats = readBeats(settings)
-    ctx.own(() => exchanges.interrupt(restarting))
-    ctx.own(socket.attach(takeRequests(exchanges, limits, createRoute(server, settings, log), ctx)))
+    ctx.own(() => {
+      exchanges.interrupt(restarting)
+      answers.flush() // the connections may be closed before the turn is over
+    })
+    ctx.own(
+      socket.attach(
+        takeRequests(exchanges, limits, createRoute(server, settings, { clients, log, origin, limits }), ctx),
+      ),
+    )
     ctx.sendAfter(commentInterval, 'comment')
     ctx.sendAfter(beats.interval, 'beat')
-    return { socket, scope, exchanges, limits, beats, [describe]: () => `${exchanges.size} open exchanges` }
+    const about = (): string => `${exchanges.size} open exchanges`
+    return { socket, server, scope, exchanges, limits, beats, [describe]: about }
   },
   info: {
     timer({ exchanges, socket, beats }, payload, ctx) {
@@ -92,22 +117,31 @@ function takeRequests(
 }
 
 /** Takes nothing new, ends the streams, gives what is in flight its time, and ends the rest. */
-async function drain({ socket, scope, exchanges, limits }: Listener, clock: Clock): Promise<void> {
+async function drain({ socket, server, scope, exchanges, limits }: Listener, clock: Clock): Promise<void> {
   const delay = Math.min(socket.settings.drainDelay, scope.drainTimeout)
   socket.noLongerReady()
   if (delay > 0) await new Promise<void>((resolve) => clock.setTimeout(resolve, delay))
   limits.closing = true
   socket.stopListening()
   exchanges.endStreams()
-  await exchanges.whenEmpty(scope.drainTimeout - delay, clock)
+  server.endSubscriptions?.()
+  const until = clock.now() + scope.drainTimeout - delay
+  await exchanges.whenEmpty(until - clock.now(), clock)
+  // their clients have gone, and cannot come back any more: but what they asked for is done
+  await socket.log?.whenFinished(Math.max(0, until - clock.now()), clock)
   exchanges.interrupt(stopping)
   await exchanges.whenEmpty(flushTime, clock)
 }
 
 /** The exchanges that are not over yet. */
 class Exchanges {
-  readonly #all = new Set<Exchange>()
+  readonly #all = new TurnoverSet<Exchange>()
+  readonly #clients: ClientCounts<Exchange>
   #onEmpty: (() => void) | null = null
+
+  constructor(clients: ClientCounts<Exchange>) {
+    this.#clients = clients
+  }
 
   get size(): number {
     return this.#all.size
@@ -117,6 +151,7 @@ class Exchanges {
     this.#all.add(exchange)
     exchange.whenOver(() => {
       this.#all.delete(exchange)
+      this.#clients.leave(exchange)
       if (this.#all.size === 0) this.#onEmpty?.()
     })
   }
@@ -126,7 +161,11 @@ class Exchanges {
   }
 
   keepAlive(): void {
-    for (const exchange of this.#all) exchange.keepAlive()
+    for (const exchange of this.#all) {
+      // a stream of a session is for as long as its reader may read it
+      if (exchange.isListening && hasExpired(exchange.peer.principal)) exchange.end()
+      else exchange.keepAlive()
+    }
   }
 
   endStreams(): void {

@@ -2,6 +2,7 @@ import type { Server } from 'node:http'
 import type { Server as SecureServer, ServerOptions } from 'node:https'
 import { outside } from '../runtime/containment.js'
 import { show } from '../runtime/errors.js'
+import { type AuthenticateOptions, type AuthenticateSettings, readAuthenticate } from './authenticate.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
 import { TransportError } from './errors.js'
 import { checkReach } from './http-guard.js'
@@ -12,7 +13,7 @@ export type TlsOptions = ServerOptions
 export type HttpServer = Server | SecureServer
 
 /** How an HTTP listener is set up. */
-export interface HttpServeOptions {
+export interface HttpServeOptions extends AuthenticateOptions {
   /** Default 0: any free port. */
   readonly port?: number
   /** The address to listen on. Default `127.0.0.1`; anything beyond loopback needs `allowedHosts`. */
@@ -38,6 +39,16 @@ export interface HttpServeOptions {
   readonly trustProxy?: boolean | number
   /** Connections at once; further ones are closed when they come. Default 20,000. */
   readonly maxConnections?: number
+  /**
+   * Connections of one address at once (IPv6: of one /64); further ones are closed when they come. Not counted on a server of your own, and where
+   * `trustProxy` says that all come from a proxy. Default 1,000, and as many as there may be from this machine.
+   */
+  readonly maxConnectionsPerClient?: number
+  /**
+   * Requests of one client at once, event streams among them; more are answered 429 with Retry-After. A client is an address (behind proxies
+   * the one that `trustProxy` finds), and whoever `authenticate` finds. Default 1,000, and any number from the addresses of this machine.
+   */
+  readonly maxRequestsPerClient?: number
   /**
    * Whether `/healthz` (200 while the process works) and `/readyz` (503 before it listens and while it stops) are answered, to any
    * host. Default false.
@@ -98,7 +109,11 @@ export interface ResumeOptions {
 }
 
 /** Checked options with every default filled in. */
-export interface HttpSettings extends Readonly<Required<Omit<HttpServeOptions, Special>>> {
+export interface HttpSettings
+  extends Readonly<Required<Omit<HttpServeOptions, Special>>>,
+    AuthenticateSettings {
+  readonly maxConnectionsPerClient: number | undefined
+  readonly maxRequestsPerClient: number | undefined
   /** Undefined when streams are not kept. */
   readonly resume: Required<ResumeOptions> | undefined
   /** How many proxies are in front. */
@@ -107,7 +122,9 @@ export interface HttpSettings extends Readonly<Required<Omit<HttpServeOptions, S
   readonly server: HttpServer | undefined
 }
 
-type Special = 'resume' | 'trustProxy' | 'tls' | 'server'
+type Special = keyof AuthenticateOptions | PerClient | 'resume' | 'trustProxy' | 'tls' | 'server'
+
+type PerClient = 'maxConnectionsPerClient' | 'maxRequestsPerClient'
 
 const defaults = Object.freeze({
   port: 0,
@@ -124,6 +141,8 @@ const defaults = Object.freeze({
   cors: false,
   trustProxy: false as boolean | number,
   maxConnections: 20_000,
+  maxConnectionsPerClient: undefined as number | undefined,
+  maxRequestsPerClient: undefined as number | undefined,
   health: false,
   drainDelay: 0,
   tls: undefined as TlsOptions | undefined,
@@ -132,6 +151,9 @@ const defaults = Object.freeze({
   retryInterval: 1_000,
   streamAfter: 2_000,
   maxStreamTime: Number.POSITIVE_INFINITY,
+  authenticate: undefined,
+  auth: undefined,
+  authenticateTimeout: 5_000,
 })
 
 const resumeDefaults = Object.freeze({
@@ -169,7 +191,11 @@ export function readOptions(options: HttpServeOptions): HttpSettings {
       throw bad(field, `an option among ${Object.keys(defaults).join(', ')}`, field)
   }
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  const special = { resume: readResume(options.resume), trustProxy: readProxies(options.trustProxy) }
+  const special = {
+    resume: readResume(options.resume),
+    trustProxy: readProxies(options.trustProxy),
+    ...readAuthenticate(options),
+  }
   const settings: HttpSettings = { ...defaults, ...given, ...special }
   const { port, host, path, allowedHosts, allowedOrigins, drainDelay, server } = settings
   if (!Number.isInteger(port) || port < 0 || port > 65_535) throw bad('port', 'a port from 0 to 65535', port)
@@ -194,6 +220,8 @@ const positive = [
   'headersTimeout',
   'bodyTimeout',
   'maxConnections',
+  'maxConnectionsPerClient',
+  'maxRequestsPerClient',
   'idleTimeout',
   'commentInterval',
   'maxBufferedBytes',
@@ -220,6 +248,7 @@ function readResume(given: unknown = true): Required<ResumeOptions> | undefined 
 function checkPositive(settings: HttpSettings): void {
   for (const field of positive) {
     const value: unknown = settings[field]
+    if (value === undefined && field.endsWith('PerClient')) continue
     if (!(typeof value === 'number' && value > 0)) throw bad(field, 'a number above 0', value)
   }
 }

@@ -1,12 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorCodes } from '../protocol/errors.js'
 import { buildError, type Message, type RequestId } from '../protocol/jsonrpc.js'
-import { comment, encodeEvent } from '../protocol/sse.js'
+import { comment, encodeEvent } from '../protocol/sse-events.js'
 import { adopt, type Owner, OwnerToken, type StrayKind } from '../runtime/containment.js'
 import { emit } from '../runtime/events.js'
 import type { Outlet, Peer, Response } from './contract.js'
 import { textOf } from './encoded.js'
-import type { LoggedEvent, LoggedStream, StreamReader } from './event-log-stream.js'
+import { encodeLogged, type LoggedEvent, type LoggedStream, type StreamReader } from './event-log-stream.js'
+import { whenClosed } from './http-close.js'
 import { type Headers, noContent, none, streamHeaders } from './http-headers.js'
 import type { Beats, ExchangeHome, ExchangeLimits } from './http-limits.js'
 import { HttpPeer } from './http-peer.js'
@@ -32,6 +33,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
   readonly #home: ExchangeHome
   readonly #limits: ExchangeLimits
   #stream: LoggedStream | null = null
+  /** Clients of revisions before 2025-11-25 would take an event without data for a message. */
+  #primes = false
   /** Events up to this one are with the client already, when it has come back for the rest. */
   #after: number | null = null
   #begunWith: LoggedEvent | undefined
@@ -70,8 +73,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
   /** Calls `fn` once, when the response is with the client or the client has gone. */
   whenOver(fn: () => void): void {
     this.#onOver = fn
-    this.#response.on('close', () => this.#close())
-    if (this.#response.destroyed) this.#close()
+    whenClosed(this.request, this.#response, this.token, () => this.#close())
   }
 
   /** Sets headers that whatever is answered will have. */
@@ -125,6 +127,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
       this.#stream.connect(this)
     }
     this.#streaming = true
+    this.#limits.noteStream(this, this.#after === null ? 'opened' : 'resumed')
     this.#response.writeHead(200, this.#headers(streamHeaders))
     if (this.#stream === null || !this.#begin(this.#stream)) this.#response.flushHeaders()
   }
@@ -135,6 +138,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#stream = stream
     this.#after = after
     stream.connect(this)
+  }
+
+  negotiated(revision: string): void {
+    this.#primes = revision >= '2025-11-25'
   }
 
   send(message: Message): boolean {
@@ -155,6 +162,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (this.#over || this.#limits.closing || !this.#primes || this.#limits.log === undefined) return false
     this.openStream()
     if (this.#stream?.canResume !== true) return false
+    this.#limits.noteStream(this, 'released')
     this.#stream.leave(this)
     this.#over = true
     this.#response.end()
@@ -257,17 +265,13 @@ export class Exchange implements Owner, Outlet, StreamReader {
     return encodeEvent({ id, ...(retry !== undefined && { retry }), data: '' })
   }
 
-  /** Clients of earlier revisions would take an event without data for a message. */
-  get #primes(): boolean {
-    const revision = this.request.headers['mcp-protocol-version']
-    return typeof revision === 'string' && revision >= '2025-11-25'
-  }
-
   #json(status: number, text: string, headers: Headers): void {
     this.#over = true
     const length = String(Buffer.byteLength(text))
     const all = { 'content-type': 'application/json', 'content-length': length, ...headers }
-    this.#response.writeHead(status, this.#headers(all)).end(text)
+    this.#limits.answers.add(this.token, () => {
+      if (!this.#response.destroyed) this.#response.writeHead(status, this.#headers(all)).end(text)
+    })
   }
 
   #headers(headers: Headers): Headers {
@@ -285,13 +289,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (onOver === null) return
     this.#over = true
     this.#onOver = null
+    if (this.#streaming) this.#limits.noteStream(this, 'closed')
     this.#stream?.leave(this)
     this.detach?.()
     onOver()
     this.token.end(false)
   }
-}
-
-function encodeLogged({ id, data }: LoggedEvent): string {
-  return encodeEvent({ event: 'message', id, data })
 }

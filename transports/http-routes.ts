@@ -2,15 +2,25 @@ import type { IncomingMessage } from 'node:http'
 import type { Batch } from '../protocol/codec.js'
 import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import { buildError, isRequest, type JsonRpcRequest } from '../protocol/jsonrpc.js'
-import { allHandshakeDialects, isSupported } from '../protocol/versions.js'
+import { allHandshakeDialects, isModernRevision, isSupported } from '../protocol/versions.js'
+import { messageOf } from '../runtime/errors.js'
+import { denialOf, identify } from './authenticate.js'
+import { lackingIn } from './auth-scopes.js'
+import { withChallenge } from './auth-step-up.js'
+import type { ClientCounts } from './client-counts.js'
 import type { ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
 import type { EventLog } from './event-log.js'
+import { isKeptOut, type ListenerOrigin, noteRefused } from './events.js'
 import { isBatch, readMessageBody } from './http-body.js'
 import { corsHeaders, isPreflight, preflightHeaders } from './http-cors.js'
 import { createGuard, type Guard, guardedHeaders } from './http-guard.js'
+import type { ExchangeLimits } from './http-limits.js'
 import type { HttpSettings } from './http-listener.js'
+import { type AssignedRequest, headersKey, principalKey, withoutToken } from './http-peer.js'
+import { readEra, serveModern } from './http-modern-routes.js'
 import { HttpRefusal } from './http-refusal.js'
+import { keyOfPrincipal } from './principal.js'
 import type { Exchange } from './http-response.js'
 import { listen, listenOrResume } from './http-streams.js'
 
@@ -22,6 +32,12 @@ interface Surroundings {
   readonly settings: HttpSettings
   readonly guard: Guard
   readonly log: EventLog | undefined
+  /** How many requests each client has. */
+  readonly clients: ClientCounts<Exchange>
+  /** For events. */
+  readonly origin: ListenerOrigin
+  /** Whether the server is being stopped. */
+  readonly limits: Pick<ExchangeLimits, 'closing'>
 }
 
 /** What is done about each method of the one path (specification: transports, Streamable HTTP). */
@@ -32,30 +48,63 @@ const routes: { readonly [method: string]: (exchange: Exchange, around: Surround
 }
 
 /** The routes of one listener: guard, path, method, and what the statuses of Streamable HTTP ask for. */
-export function createRoute(server: ServerPort, settings: HttpSettings, log?: EventLog): Route {
-  const around = { server, settings, guard: createGuard(settings), log }
+export function createRoute(
+  server: ServerPort,
+  settings: HttpSettings,
+  kept: Pick<Surroundings, 'clients' | 'log' | 'origin' | 'limits'>,
+): Route {
+  const around = { server, settings, guard: createGuard(settings), ...kept }
   return async (exchange) => {
     try {
-      await pick(exchange, around)(exchange, around)
+      const answer = pick(exchange, around)
+      const asks = settings.authenticate !== undefined || exchange.peer.principal !== undefined
+      if (asks && answer !== answerPreflight) await admit(exchange, around)
+      if (!exchange.over) await answer(exchange, around)
     } catch (error) {
-      refuse(exchange, error)
+      const refusal = refusalOf(error)
+      if (refusal === undefined) return exchange.fail(error, 'throw')
+      if (isKeptOut(refusal.status))
+        noteRefused(kept.origin, exchange.peer.remoteAddress, {
+          status: refusal.status,
+          problem: problemOf(error),
+        })
+      exchange.refuse(withChallenge(refusal, exchange.peer, settings.auth))
     }
   }
 }
 
-function pick(exchange: Exchange, { settings, guard }: Surroundings) {
-  const { request } = exchange
+function pick(exchange: Exchange, { settings, guard, clients }: Surroundings) {
+  const { request, peer } = exchange
   const seen = guardedHeaders(request, settings.trustProxy)
   const problem = guard(seen)
   if (problem !== undefined) throw new HttpRefusal(403, problem)
   if (settings.cors && seen.origin !== undefined) exchange.addHeaders(corsHeaders(seen.origin))
+  if (!exchange.over && !clients.enterFrom(peer.remoteAddress, exchange)) throw tooMany('address', clients)
   const { url = '', method = '' } = request
   if (url !== settings.path && url.split('?', 1)[0] !== settings.path)
     throw new HttpRefusal(404, 'nothing is served at this path')
   const route = Object.hasOwn(routes, method) ? routes[method] : undefined
+  if (route !== undefined && method !== 'POST') checkSessionMethod(request)
   if (route !== undefined) return route
   if (settings.cors && isPreflight(request)) return answerPreflight
   throw new HttpRefusal(405, 'expected POST, GET or DELETE', { allow: Object.keys(routes).join(', ') })
+}
+
+/** Before anything of the request is used. Who was handed over by the framework is known already. */
+async function admit(exchange: Exchange, { settings, clients }: Surroundings): Promise<void> {
+  const { peer, request } = exchange
+  if (peer.principal === undefined) {
+    const assigned: AssignedRequest = request
+    assigned[principalKey] = await identify(peer, settings)
+  }
+  if (settings.auth !== undefined) (request as AssignedRequest)[headersKey] = withoutToken(request.headers)
+  if (peer.principal === undefined || exchange.over) return
+  if (!clients.enter(keyOfPrincipal(peer.principal), exchange)) throw tooMany('principal', clients)
+}
+
+function tooMany(whose: 'address' | 'principal', { max }: ClientCounts<Exchange>): HttpRefusal {
+  const problem = `one ${whose} may have ${max} requests at once`
+  return new HttpRefusal(429, problem, { 'retry-after': '1' })
 }
 
 async function answerPreflight(exchange: Exchange): Promise<void> {
@@ -65,18 +114,15 @@ async function answerPreflight(exchange: Exchange): Promise<void> {
 async function takeMessage(exchange: Exchange, around: Surroundings): Promise<void> {
   const { request } = exchange
   checkContent(request)
-  const { accept } = request.headers
-  // what nearly all clients say, word by word
-  if (
-    accept !== 'application/json, text/event-stream' &&
-    !(accepts(request, 'application/json') && accepts(request, 'text/event-stream'))
-  ) {
-    throw new HttpRefusal(406, 'Accept: expected application/json and text/event-stream')
-  }
   const message = await readMessageBody(request, around.settings.maxBodyBytes)
+  if (!isBatch(message) && isRequest(message)) exchange.requestId = message.id
+  if (around.server.exchange !== undefined) {
+    const era = readEra(message, exchange)
+    if (era.era === 'modern') return serveModern(exchange, message, era, around)
+  }
+  checkAccept(request)
   if (isBatch(message)) return deliverBatch(exchange, message, around)
   if (isRequest(message)) {
-    exchange.requestId = message.id
     if (message.method === 'initialize') return openSession(exchange, message, around)
     exchange.sessionId = readSession(request)
   }
@@ -84,7 +130,16 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
   const response = await around.server.deliver(sessionId, message, exchange, exchange.peer)
   // a cancelled request has no answer either
   if (response === undefined) exchange.finish(202)
+  else if (lackingIn(response) !== undefined) throw new HttpRefusal(403, response)
   else exchange.answer(response)
+}
+
+/** Of requests in revisions with sessions only: the others are served whatever they accept (specification: transports). */
+function checkAccept(request: IncomingMessage): void {
+  // what nearly all clients say, word by word
+  if (request.headers.accept === 'application/json, text/event-stream') return
+  if (accepts(request, 'application/json') && accepts(request, 'text/event-stream')) return
+  throw new HttpRefusal(406, 'Accept: expected application/json and text/event-stream')
 }
 
 function checkContent({ headers }: IncomingMessage): void {
@@ -157,6 +212,14 @@ async function closeSession(exchange: Exchange, { server, log }: Surroundings): 
   exchange.finish(204)
 }
 
+/** GET and DELETE are of sessions, whatever revision they name; without one, a revision that has none knows no other method than POST. */
+function checkSessionMethod({ headers }: IncomingMessage): void {
+  const revision = headers['mcp-protocol-version']
+  if (headers['mcp-session-id'] !== undefined || typeof revision !== 'string') return
+  if (isModernRevision(revision))
+    throw new HttpRefusal(405, `expected POST in ${revision}`, { allow: 'POST' })
+}
+
 /** What every request after `initialize` has to say: its session, and a revision that we speak, if any. */
 function readSession({ headers }: IncomingMessage): string {
   const revision = headers['mcp-protocol-version']
@@ -170,16 +233,21 @@ function readSession({ headers }: IncomingMessage): string {
   return sessionId
 }
 
-function refuse(exchange: Exchange, error: unknown): void {
-  if (error instanceof HttpRefusal) return exchange.refuse(error)
-  if (error instanceof TransportError && error.code === 'SESSION_NOT_FOUND') {
-    return exchange.refuse(new HttpRefusal(404, 'Session not found'))
-  }
-  if (error instanceof TransportError && error.code === 'REVISION_MISMATCH') {
-    return exchange.refuse(new HttpRefusal(400, error.message))
-  }
-  if (error instanceof TransportError && error.code === 'SESSION_LIMIT') {
-    return exchange.refuse(new HttpRefusal(503, error.message, { 'retry-after': '10' }))
-  }
-  exchange.fail(error, 'throw')
+/** For whoever runs the server: of a token more than its client is told. */
+function problemOf(error: unknown): string {
+  return error instanceof HttpRefusal && 'error' in error.body ? error.body.error.message : messageOf(error)
+}
+
+/** The status that an error is answered with; undefined for one that nobody has named. */
+function refusalOf(error: unknown): HttpRefusal | undefined {
+  if (error instanceof HttpRefusal) return error
+  const denial = denialOf(error)
+  if (denial !== undefined) return new HttpRefusal(denial.status, denial.message, denial.headers)
+  if (!(error instanceof TransportError)) return undefined
+  const { code, message } = error
+  if (code === 'SESSION_NOT_FOUND') return new HttpRefusal(404, 'Session not found')
+  if (code === 'REVISION_MISMATCH') return new HttpRefusal(400, message)
+  if (code === 'SESSION_LIMIT') return new HttpRefusal(503, message, { 'retry-after': '10' })
+  if (code === 'CLIENT_LIMIT') return new HttpRefusal(429, message, { 'retry-after': '10' })
+  return undefined
 }

@@ -1,6 +1,12 @@
 import { EventEmitter } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
 import { outside } from '../runtime/containment.js'
+import { metadataPaths } from './auth-metadata.js'
+import { refuseLongHeaders } from './auth-overflow.js'
+import { ClientCounts } from './client-counts.js'
+import { watchConnections } from './connection-watch.js'
+import { originHere } from './events.js'
 import { checkReach } from './http-guard.js'
 import type { HttpServer, HttpSettings } from './http-listener.js'
 
@@ -21,7 +27,11 @@ export async function takeServer(settings: HttpSettings, onRequest: RequestListe
   if (given === undefined) {
     const server = await makeServer(settings, onRequest)
     server.maxConnections = settings.maxConnections
-    return { server, settings, isForeign: false, release: () => {} }
+    refuseLongHeaders(server, settings.auth)
+    const { trustProxy, maxConnectionsPerClient } = settings
+    const clients = trustProxy === 0 ? new ClientCounts<Socket>(maxConnectionsPerClient) : undefined
+    const release = watchConnections(server, { origin: originHere('http'), tells: true, clients })
+    return { server, settings, isForeign: false, release }
   }
   const found = given.listening ? { ...settings, ...addressOf(given, settings) } : settings
   checkReach(found)
@@ -77,7 +87,8 @@ function intercept(server: HttpServer, settings: HttpSettings, onRequest: Reques
   }
 }
 
-function isServed({ url = '' }: IncomingMessage, { path, health }: HttpSettings): boolean {
-  const [asked] = url.split('?', 1)
-  return asked === path || (health && (asked === '/healthz' || asked === '/readyz'))
+function isServed({ url = '' }: IncomingMessage, { path, health, auth }: HttpSettings): boolean {
+  const [asked = ''] = url.split('?', 1)
+  if (asked === path || (health && (asked === '/healthz' || asked === '/readyz'))) return true
+  return auth !== undefined && metadataPaths(auth, path).includes(asked)
 }

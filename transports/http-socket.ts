@@ -1,14 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '../runtime/clock.js'
-import { outside } from '../runtime/containment.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
+import { answerMetadata } from './auth-metadata.js'
 import { TransportError } from './errors.js'
 import { EventLog } from './event-log.js'
+import { type ListenerOrigin, originHere } from './events.js'
 import { answerHealth } from './http-health.js'
 import type { HttpServer, HttpSettings } from './http-listener.js'
+import { httpListener } from './http-listener-actor.js'
 import { takeServer, type TakenServer } from './http-server.js'
 
 /** Takes one request and answers for its errors; it must not throw. */
@@ -40,6 +42,8 @@ export async function bindHttpSocket(settings: HttpSettings, scope: LinkScope): 
  */
 export class HttpSocket implements Binding {
   readonly settings: HttpSettings
+  /** For events. */
+  readonly origin: ListenerOrigin = originHere('http')
   /** What was written to event streams; above the group, so that clients come back to it after a restart. */
   readonly log: EventLog | undefined
   readonly #taken: TakenServer
@@ -95,8 +99,7 @@ export class HttpSocket implements Binding {
     })
   }
 
-  async start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
-    const { httpListener } = await outside(() => import('./http-listener-actor.js'))
+  start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
     return ctx.start(httpListener, { socket: this, server, scope }, { name: scope.name })
   }
 
@@ -140,6 +143,8 @@ export class HttpSocket implements Binding {
   take(request: IncomingMessage, response: ServerResponse): void {
     const isReady = this.#take !== null && !this.#isStopping
     if (this.settings.health && answerHealth(request, response, isReady)) return
+    const { auth, path, server } = this.settings
+    if (answerMetadata(request, response, { auth, path, isShared: server !== undefined })) return
     if (this.#take !== null) return this.#take(request, response)
     if (this.#waiting.size >= maxWaiting) return answerUnavailable(response)
     this.#waiting.add({ request, response })

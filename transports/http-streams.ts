@@ -30,20 +30,25 @@ export async function listenOrResume(
   around: StreamSurroundings,
 ): Promise<void> {
   const id = exchange.request.headers['last-event-id']
-  if (id === undefined || id === '')
-    return follow(exchange, around.log.open(sessionId, 'listen'), null, around)
+  if (id === undefined || id === '') return begin(exchange, sessionId, around)
   const position = around.log.find(sessionId, String(id))
   // the log did not outlive the process: what came meanwhile is lost, what will come is not
-  if (position.type === 'lost' && position.kind === 'listen')
-    return follow(exchange, around.log.open(sessionId, 'listen'), null, around)
+  if (position.type === 'lost' && position.kind === 'listen') return begin(exchange, sessionId, around)
   if (position.type === 'found' && position.stream.kind === 'listen')
     return follow(exchange, position.stream, position.after, around)
-  const detach = await around.server.attach(sessionId, deaf, exchange.peer)
+  const detach = await around.server.attach(sessionId, deafFor(exchange), exchange.peer)
   const why = problemOf(position)
   if (why === undefined && position.type === 'found' && !exchange.over)
     return resume(exchange, position, detach)
   detach()
   throw new HttpRefusal(400, `Last-Event-ID: ${why}`)
+}
+
+/** One more stream than are kept costs the session an older one: then it is asked first whether it is theirs. */
+async function begin(exchange: Exchange, sessionId: string, around: StreamSurroundings): Promise<void> {
+  if (around.log.isFull(sessionId))
+    (await around.server.attach(sessionId, deafFor(exchange), exchange.peer))()
+  await follow(exchange, around.log.open(sessionId, 'listen'), null, around)
 }
 
 /** Through all of its connections, the stream is one reader of the session. */
@@ -56,7 +61,11 @@ async function follow(
   const isNew = after === null
   exchange.isListening = true
   if (isNew) exchange.follow(stream, after)
-  const outlet: Outlet = { send: (message) => stream.send(textOf(message)), end: () => stream.close() }
+  const outlet: Outlet = {
+    negotiated: (revision) => exchange.negotiated(revision),
+    send: (message) => stream.send(textOf(message)),
+    end: () => stream.close(),
+  }
   try {
     stream.attach(await server.attach(stream.sessionId, outlet, exchange.peer))
   } catch (error) {
@@ -88,4 +97,6 @@ function problemOf(position: Position): string | undefined {
 }
 
 /** Asks whether the session is there, and keeps it while somebody waits, without taking messages from other readers. */
-const deaf: Outlet = Object.freeze({ send: () => false })
+function deafFor(exchange: Exchange): Outlet {
+  return { negotiated: (revision) => exchange.negotiated(revision), send: () => false }
+}

@@ -1,3 +1,9 @@
+export { introspection, type IntrospectionOptions } from './auth-introspection.js'
+export { jwt, type JwtOptions } from './auth-jwt.js'
+export type { AuthOptions } from './auth-options.js'
+export { insufficientScope, type ImpliedScopes } from './auth-scopes.js'
+export type { TokenUse, TokenVerifier } from './auth-verifier.js'
+export type { Authenticate, AuthenticateOptions } from './authenticate.js'
 export {
   type Accepted,
   bindConnections,
@@ -9,6 +15,8 @@ export {
 export type {
   Binding,
   ClientTransport,
+  ExchangeAnswer,
+  ExchangeCall,
   Link,
   LinkEnd,
   LinkEvents,
@@ -21,15 +29,28 @@ export type {
   ServerTransport,
 } from './contract.js'
 export { TransportError, type TransportErrorCode } from './errors.js'
+export {
+  type ConnectionEvent,
+  type ListenerEvent,
+  type ListenerOrigin,
+  type StreamEvent,
+  subscribeTransport,
+  type TransportEvents,
+} from './events.js'
 export { http } from './http-client.js'
+export type { AuthOption, AuthRefusal, AuthRequest, ClientAuth, TokenRequest } from './client-auth.js'
 export type { HttpOptions } from './http-client-options.js'
 export { type HttpServeOptions, serveHttp } from './http-listener.js'
+export type { LinkStats } from './link-gauge.js'
 export { memory, type MemoryTransport } from './memory.js'
 export { type Mount, mount, type MountedRequest, type MountOptions } from './mount.js'
-export { sse, type SseOptions } from './sse-client.js'
+export type { Principal } from './principal.js'
+export { sse } from './sse-client.js'
+export type { SseOptions, SsePlace } from './sse-client-options.js'
 export { serveSse, type SseServeOptions } from './sse-listener.js'
 export { stdio } from './stdio-client.js'
 export type { StdioOptions } from './stdio-client-options.js'
 export { serveStdio, type StdioServeOptions } from './stdio-server.js'
+export type { TlsOptions } from './tls-options.js'
 export { websocket, type WebSocketOptions } from './websocket-client.js'
 export { serveWebSocket, type WebSocketServeOptions } from './websocket-listener.js'

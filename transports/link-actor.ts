@@ -3,8 +3,10 @@ import { defineActor } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
 import { describe } from '../runtime/inspect.js'
 import { NamedRef } from '../runtime/named-ref.js'
-import type { ClientTransport, LinkEnd } from './contract.js'
+import { processOf } from '../runtime/ref.js'
+import type { ClientTransport, LinkEnd, SendOptions } from './contract.js'
 import type { TransportError } from './errors.js'
+import { LinkGauge } from './link-gauge.js'
 import { HostedLink, type LinkReport } from './link-host.js'
 
 /** What the transport of a client is started with. */
@@ -12,6 +14,8 @@ export interface LinkInput {
   readonly transport: ClientTransport
   /** The name of the actor that is told everything; it is looked up at every message, so it may be restarted. */
   readonly owner: string
+  /** Where to count what goes over its connections. Default: nobody looks. */
+  readonly gauge?: LinkGauge | undefined
 }
 
 /** Whether one request has left this process; shared between who sent it and the transport, which alone knows. */
@@ -28,6 +32,7 @@ export interface Outgoing {
   readonly text: string
   readonly message: Message
   readonly ticket?: Ticket
+  readonly options?: SendOptions | undefined
 }
 
 /** What the transport casts to its owner; `link` is the number the owner gave when it asked for the connection. */
@@ -46,6 +51,8 @@ export type LinkOwnerCasts = {
   readonly [Name in keyof LinkNews]: (state: never, news: LinkNews[Name], ctx: ActorContext) => unknown
 }
 
+/** Messages that wait for a client before its server is to wait as well. */
+const crowd = 1_000
 /** Milliseconds until news is told again that found no room. */
 const retryTime = 10
 
@@ -53,12 +60,14 @@ class LinkState {
   readonly input: LinkInput
   readonly owner: NamedRef<Record<never, never>, LinkOwnerCasts>
   readonly report: LinkReport
+  readonly gauge: LinkGauge
   host: HostedLink | undefined
 
   constructor(input: LinkInput, ctx: ActorContext) {
     const owner = new NamedRef<Record<never, never>, LinkOwnerCasts>(ctx.registry, input.owner)
     this.input = input
     this.owner = owner
+    this.gauge = input.gauge ?? new LinkGauge()
     // News that decides the fate of calls gets through, also when the mailbox of a client in trouble is full.
     const { clock } = ctx
     const insist = (tell: () => boolean): void => {
@@ -67,6 +76,7 @@ class LinkState {
     this.report = {
       opened: (link, detail) => owner.cast('opened', { link, detail }),
       message: (link, text) => owner.cast('message', { link, text }) || owner.current === undefined,
+      crowded: () => owner.current !== undefined && processOf(owner.current).backlog > crowd,
       lost: (link, id, error) => insist(() => owner.cast('lost', { link, id, error })),
       trouble: (link, error) => owner.cast('trouble', { link, error }),
       closed: (link, end) => insist(() => owner.cast('closed', { link, end })),
@@ -112,10 +122,14 @@ export const linkActor = defineActor({
       old.close()
       return old.finished.then(() => connect(state, link, ctx))
     },
-    send(state: LinkState, { link, text, message, ticket }: Outgoing) {
+    send(state: LinkState, { link, text, message, ticket, options }: Outgoing) {
       if (ticket?.revoked === true) return
-      const sent = state.linkOf(link)?.send(text, message) ?? false
+      const sent = state.linkOf(link)?.send(text, message, options) ?? false
       if (ticket !== undefined && sent) ticket.sent = true
+    },
+    /** Nobody waits for the answer to a request any more. */
+    abort(state: LinkState, { link, id }: { readonly link: number; readonly id: RequestId }) {
+      state.linkOf(link)?.abort(id)
     },
     negotiated(state: LinkState, { link, revision }: { readonly link: number; readonly revision: string }) {
       state.linkOf(link)?.negotiated(revision)
@@ -135,7 +149,7 @@ export const linkActor = defineActor({
 })
 
 function connect(state: LinkState, link: number, ctx: ActorContext): undefined {
-  const host = new HostedLink(link, state.report, ctx)
+  const host = new HostedLink(link, state.report, state.gauge, ctx)
   state.host = host
   host.connect(state.input.transport)
 }

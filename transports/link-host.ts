@@ -3,8 +3,9 @@ import { isRequest } from '../protocol/jsonrpc.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { Clock } from '../runtime/clock.js'
 import { messageOf } from '../runtime/errors.js'
-import type { ClientTransport, Link, LinkEnd, LinkEvents } from './contract.js'
+import type { ClientTransport, Link, LinkEnd, LinkEvents, SendOptions } from './contract.js'
 import { TransportError, type TransportErrorCode } from './errors.js'
+import type { LinkGauge } from './link-gauge.js'
 import { createLinkScope, type HostedScope } from './link-scope.js'
 
 /** What is told of one connection; the number says which, so that late news of an old one can be ignored. */
@@ -12,6 +13,8 @@ export interface LinkReport {
   opened(link: number, detail: Readonly<Record<string, unknown>>): void
   /** False when the client has no room for it: it came too fast. */
   message(link: number, text: string): boolean
+  /** Whether the client has more to do than is good. */
+  crowded(): boolean
   lost(link: number, id: RequestId, error: TransportError): void
   trouble(link: number, error: TransportError): void
   closed(link: number, end: LinkEnd): void
@@ -29,6 +32,7 @@ export class HostedLink {
   /** Resolves when the connection is over and what it owned is released, at most 6 s later. */
   readonly finished: Promise<void>
   readonly #report: LinkReport
+  readonly #gauge: LinkGauge
   readonly #hosted: HostedScope
   readonly #clock: Clock
   #link: Link | undefined
@@ -39,9 +43,10 @@ export class HostedLink {
   // Assigned by the executor in the constructor, which runs at once.
   #finish: () => void = () => {}
 
-  constructor(number: number, report: LinkReport, ctx: ActorContext) {
+  constructor(number: number, report: LinkReport, gauge: LinkGauge, ctx: ActorContext) {
     this.number = number
     this.#report = report
+    this.#gauge = gauge
     this.#clock = ctx.clock
     this.#hosted = createLinkScope(ctx, (cause) =>
       this.#trouble(wrap('CONNECTION_LOST', 'clean-up failed', cause)),
@@ -71,22 +76,34 @@ export class HostedLink {
         )
       }
       this.#link = link
+      this.#gauge.queuedBytes = () => (this.#over ? 0 : (link.queuedBytes ?? 0))
     } catch (cause) {
       this.#end({ error: wrap('CONNECT_FAILED', `${transport.name} could not connect`, cause), fatal: true })
     }
   }
 
   /** Hands over a message and says whether it got that far; a request that does not is told as lost. */
-  send(text: string, message: Message): boolean {
+  send(text: string, message: Message, options?: SendOptions): boolean {
     if (this.#over || this.#link === undefined) return false
+    this.#gauge.sent += 1
+    this.#gauge.sentCharacters += text.length
     try {
-      this.#link.send(text, message)
+      this.#link.send(text, message, options)
     } catch (cause) {
       const error = wrap('SEND_FAILED', 'the transport could not send', cause)
       if (isRequest(message)) this.#report.lost(this.number, message.id, error)
       else this.#trouble(error)
     }
     return true
+  }
+
+  abort(id: RequestId): void {
+    if (this.#over) return
+    try {
+      this.#link?.abort?.(id)
+    } catch (cause) {
+      this.#trouble(wrap('CONNECTION_LOST', 'the transport could not give a request up', cause))
+    }
   }
 
   negotiated(revision: string): void {
@@ -132,8 +149,16 @@ export class HostedLink {
       },
       trouble: (error: TransportError) =>
         this.#trouble(wrap('CONNECTION_LOST', 'the transport is in trouble', error)),
+      room: () => (this.#report.crowded() ? this.#room() : undefined),
       closed: (end?: LinkEnd) => this.#end(readEnd(end, this.#closing)),
     })
+  }
+
+  /** Looked for, not told: a client that works its mailbox off does not know that somebody waits. */
+  async #room(): Promise<void> {
+    do {
+      await new Promise((resolve) => setImmediate(resolve))
+    } while (!this.#over && this.#report.crowded())
   }
 
   #message(text: unknown): void {
@@ -141,6 +166,8 @@ export class HostedLink {
     if (typeof text !== 'string') {
       return this.#trouble(new TransportError('BAD_RESPONSE', `message: expected a text, got ${typeof text}`))
     }
+    this.#gauge.received += 1
+    this.#gauge.receivedCharacters += text.length
     if (this.#report.message(this.number, text)) return
     this.#end({
       error: new TransportError('CONNECTION_LOST', 'the server sends faster than the client can take'),
@@ -148,6 +175,7 @@ export class HostedLink {
   }
 
   #trouble(error: TransportError): void {
+    this.#gauge.troubles += 1
     this.#report.trouble(this.number, error)
   }
 

@@ -1,9 +1,10 @@
+import { type AuthenticateOptions, type AuthenticateSettings, readAuthenticate } from './authenticate.js'
 import { badOption, orElse, type Read, readCount, readFlag, readMs, readText } from './client-options.js'
 import { checkReach } from './http-guard.js'
 import type { HttpServer, TlsOptions } from './http-listener.js'
 
 /** Where a listener with a port of its own is, and whom it lets in. */
-export interface ListenOptions {
+export interface ListenOptions extends AuthenticateOptions {
   /** Default 0: any free port. */
   readonly port?: number
   /** The address to listen on. Default `127.0.0.1`; anything beyond loopback needs `allowedHosts`. */
@@ -43,19 +44,28 @@ export interface ListenOptions {
   readonly maxBufferedBytes?: number
   /** Connections at once; one more is turned away. Default 10,000. */
   readonly maxConnections?: number
+  /**
+   * Connections of one client at once; one more is answered 429 with Retry-After. A client is an address (IPv6: a /64; behind proxies the one that
+   * `trustProxy` finds), and whoever `authenticate` finds. Default 1,000, and as many as there may be from the addresses of this machine.
+   */
+  readonly maxConnectionsPerClient?: number
   /** Milliseconds a client may take for the headers of a request. Default 10,000. */
   readonly headersTimeout?: number
   /** Milliseconds a connection may last without having opened a session. Default 30,000. */
   readonly openTimeout?: number
 }
 
+type Special = keyof AuthenticateOptions | 'maxConnectionsPerClient' | 'trustProxy' | 'tls' | 'server'
+
 /** Checked options with every default filled in. */
-export type ListenSettings = Readonly<Required<Omit<ListenOptions, 'trustProxy' | 'tls' | 'server'>>> & {
-  readonly tls: TlsOptions | undefined
-  readonly server: HttpServer | undefined
-  /** How many proxies there are. */
-  readonly trustProxy: number
-}
+export type ListenSettings = Readonly<Required<Omit<ListenOptions, Special>>> &
+  AuthenticateSettings & {
+    readonly tls: TlsOptions | undefined
+    readonly server: HttpServer | undefined
+    readonly maxConnectionsPerClient: number | undefined
+    /** How many proxies there are. */
+    readonly trustProxy: number
+  }
 
 /** The names of these options. */
 export const listenFields = [
@@ -71,8 +81,12 @@ export const listenFields = [
   'maxMessageBytes',
   'maxBufferedBytes',
   'maxConnections',
+  'maxConnectionsPerClient',
   'headersTimeout',
   'openTimeout',
+  'authenticate',
+  'auth',
+  'authenticateTimeout',
 ] as const
 
 /** Reads these options. Throws BAD_OPTION, naming the field. */
@@ -95,8 +109,13 @@ export function readListenOptions(given: Readonly<Record<string, unknown>>): Lis
     maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
     maxBufferedBytes: orElse(readCount, 1024 * 1024)(given.maxBufferedBytes, 'maxBufferedBytes'),
     maxConnections: orElse(readCount, 10_000)(given.maxConnections, 'maxConnections'),
+    maxConnectionsPerClient: orElse(readCount, undefined)(
+      given.maxConnectionsPerClient,
+      'maxConnectionsPerClient',
+    ),
     headersTimeout: orElse(readMs, 10_000)(given.headersTimeout, 'headersTimeout'),
     openTimeout: orElse(readMs, 30_000)(given.openTimeout, 'openTimeout'),
+    ...readAuthenticate(given),
   }
 }
 

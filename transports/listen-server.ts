@@ -1,14 +1,22 @@
 import { EventEmitter } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { outside } from '../runtime/containment.js'
+import { denialOf, type Denial, identify } from './authenticate.js'
+import { answerMetadata, metadataPaths } from './auth-metadata.js'
+import { refuseLongHeaders } from './auth-overflow.js'
+import { ClientCounts, usualPerClient } from './client-counts.js'
+import { watchConnections } from './connection-watch.js'
 import type { LinkScope, Peer } from './contract.js'
 import { TransportError } from './errors.js'
+import { isKeptOut, noteRefused, originHere } from './events.js'
 import { checkReach, createGuard, guardedHeaders } from './http-guard.js'
 import { answerHealth } from './http-health.js'
 import type { HttpServer } from './http-listener.js'
-import { forwarded } from './http-peer.js'
+import { forwarded, withoutToken } from './http-peer.js'
 import type { ListenSettings } from './listen-options.js'
+import { keyOfPrincipal } from './principal.js'
 
 /** For those that are to be turned away with a status. */
 const spareConnections = 100
@@ -18,12 +26,19 @@ export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: B
 
 /** What is served on a port. */
 export interface ListenPlan {
+  /** What its peers come through. */
+  readonly transport: string
   /** The paths that are ours; on a server of our own all others are, too. */
   readonly paths: readonly string[]
   readonly onRequest: RequestListener
   /** Whether new connections are taken and served, for `/readyz`. */
   isReady(): boolean
   readonly onUpgrade?: UpgradeListener
+}
+
+/** Why a request was not let in. */
+export interface Denied {
+  readonly denial: Omit<Denial, 'status' | 'problem'> & { readonly status: number }
 }
 
 /** A port with an HTTP server on it. */
@@ -35,8 +50,13 @@ export interface ListenServer {
   url(scheme: 'http' | 'ws', path: string): string
   /** Says why a request is kept out, or undefined when it may pass. */
   check(request: IncomingMessage): string | undefined
-  /** Where a request comes from, for what it brings. */
-  peerOf(transport: string, request: IncomingMessage): Peer
+  /** Where a request comes from and who sends it, or why that one is not let in, which subscribers have been told then; never rejects. */
+  identify(request: IncomingMessage): Promise<Peer | Denied>
+  /** Counts a connection of this client until `leave`; false when that is one too many. */
+  enter(peer: Peer, connection: object): boolean
+  leave(connection: object): void
+  /** Tells subscribers that a request was kept out. */
+  noteRefused(request: IncomingMessage, status: number): void
   /** Takes no new connections; open ones go on. */
   stopListening(): void
 }
@@ -52,11 +72,19 @@ export async function listenOn(
 ): Promise<ListenServer> {
   const server = settings.server ?? (await makeServer(settings))
   const isForeign = server.listening
-  const release = take(server, scope, settings.health ? withHealth(plan) : plan)
+  const release = take(server, scope, withMetadata(settings.health ? withHealth(plan) : plan, settings))
+  if (settings.server === undefined) refuseLongHeaders(server, settings.auth)
   scope.own(() => {
     release()
     return isForeign ? undefined : close(server)
   })
+  const { maxConnectionsPerClient: max, trustProxy } = settings
+  const clients = new ClientCounts<object>(max)
+  // each stream may have one more, to post on
+  const perClient = [max && 2 * max + spareConnections, 2 * usualPerClient + spareConnections] as const
+  const sockets = trustProxy === 0 ? new ClientCounts<Socket>(...perClient) : undefined
+  const origin = originHere(plan.transport)
+  if (!isForeign) scope.own(watchConnections(server, { origin, tells: false, clients: sockets }))
   if (!isForeign) {
     await listen(server, settings)
     // a connection that could not be accepted ends nothing; the scope reports it
@@ -70,6 +98,9 @@ export async function listenOn(
   if (isForeign) checkReach({ host, allowedHosts: settings.allowedHosts })
   const guard = createGuard({ ...settings, host })
   const secure = 'setSecureContext' in server ? 's' : ''
+  const report = scope.bind((error: unknown) => {
+    throw error
+  })
   let isListening = true
   return {
     port,
@@ -78,7 +109,34 @@ export async function listenOn(
     },
     url: (scheme, path) => `${scheme}${secure}://${shownHost(host, settings.allowedHosts)}:${port}${path}`,
     check: (request) => guard(guardedHeaders(request, settings.trustProxy)),
-    peerOf: (transport, request) => peerOf(transport, request, settings.trustProxy),
+    async identify(request) {
+      const peer = peerOf(plan.transport, request, settings.trustProxy)
+      if (settings.authenticate === undefined) return peer
+      try {
+        const principal = await identify(peer, settings)
+        const headers = settings.auth === undefined ? peer.headers : withoutToken(request.headers)
+        return Object.freeze({ ...peer, headers, principal })
+      } catch (error) {
+        const denial = denialOf(error)
+        if (denial === undefined) {
+          report(error)
+          return { denial: { status: 500, message: 'Internal error', headers: {} } }
+        }
+        const { status, problem } = denial
+        if (isKeptOut(status)) noteRefused(origin, peer.remoteAddress, { status, problem })
+        return { denial }
+      }
+    },
+    enter(peer, connection) {
+      const { remoteAddress, principal } = peer
+      const isOne = clients.enterFrom(remoteAddress, connection)
+      return isOne && (principal === undefined || clients.enter(keyOfPrincipal(principal), connection))
+    },
+    leave: (connection) => clients.leave(connection),
+    noteRefused(request, status) {
+      const { remoteAddress } = peerOf(plan.transport, request, settings.trustProxy)
+      noteRefused(origin, remoteAddress, { status })
+    },
     stopListening() {
       isListening = false
       if (!isForeign && server.listening) server.close()
@@ -110,6 +168,20 @@ function withHealth({ paths, onRequest, ...plan }: ListenPlan): ListenPlan {
     paths: [...paths, '/healthz', '/readyz'],
     onRequest(request, response) {
       if (!answerHealth(request, response, plan.isReady())) onRequest(request, response)
+    },
+  }
+}
+
+function withMetadata(plan: ListenPlan, { auth, server }: ListenSettings): ListenPlan {
+  const { paths, onRequest } = plan
+  const [path = '/'] = paths
+  if (auth === undefined) return plan
+  return {
+    ...plan,
+    paths: [...paths, ...metadataPaths(auth, path)],
+    onRequest(request, response) {
+      if (!answerMetadata(request, response, { auth, path, isShared: server !== undefined }))
+        onRequest(request, response)
     },
   }
 }

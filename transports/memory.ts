@@ -15,6 +15,7 @@ const peer: Peer = Object.freeze({
   transport: 'memory',
   headers: Object.freeze({}),
   remoteAddress: undefined,
+  trusted: true,
 })
 
 /**

@@ -1,6 +1,7 @@
 import { IncomingMessage } from 'node:http'
-import { type AssignedRequest, assignsKey } from './http-peer.js'
+import { type AssignedRequest, assignsKey, principalKey } from './http-peer.js'
 import type { MountedRequest } from './mount.js'
+import { readPrincipal } from './principal.js'
 
 /**
  * A request that can be read from its beginning, whatever a parser has read of it, with what middleware knows of it. Its path becomes
@@ -9,13 +10,15 @@ import type { MountedRequest } from './mount.js'
 export function withKnown(
   request: IncomingMessage,
   path: string,
-  { body, assigns }: MountedRequest,
+  { body, assigns, principal }: MountedRequest,
 ): IncomingMessage {
   const wasRead = request.readableDidRead || request.readableEnded
   const readable: AssignedRequest = wasRead && body !== undefined ? repeat(request, bytesOf(body)) : request
-  const [, query] = (request.url ?? '').split('?', 2)
-  readable.url = query === undefined ? path : `${path}?${query}`
+  const { url = '' } = request
+  const at = url.indexOf('?')
+  readable.url = at === -1 ? path : `${path}${url.slice(at)}`
   if (assigns !== undefined) readable[assignsKey] = assigns
+  if (principal !== undefined) readable[principalKey] = readPrincipal(principal)
   return readable
 }
 

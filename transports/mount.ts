@@ -1,8 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { outside } from '../runtime/containment.js'
+import { metadataOf, writeMetadata } from './auth-metadata.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
 import { type HttpServeOptions, readOptions } from './http-listener.js'
 import type { HttpSocket } from './http-socket.js'
+import type { Principal } from './principal.js'
 
 /** How a mounted server is set up: as a Streamable HTTP listener without a port of its own. */
 export type MountOptions = Omit<
@@ -14,6 +16,7 @@ export type MountOptions = Omit<
   | 'server'
   | 'health'
   | 'maxConnections'
+  | 'maxConnectionsPerClient'
   | 'headersTimeout'
   | 'bodyTimeout'
   | 'idleTimeout'
@@ -25,6 +28,8 @@ export interface MountedRequest {
   readonly body?: unknown
   /** What middleware knows, such as who is signed in: tools find it as `ctx.peer.assigns`. */
   readonly assigns?: Readonly<Record<string, unknown>>
+  /** Who sends it, where middleware has found out: `authenticate` is not asked then. A wrong one throws BAD_OPTION. */
+  readonly principal?: Principal
 }
 
 /** A server transport that lives in a web server of yours, under any path. */
@@ -33,8 +38,12 @@ export interface Mount extends ServerTransport {
   handler(request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse): void
   /** The same, told what the framework knows. */
   handle(request: IncomingMessage, response: ServerResponse, known?: MountedRequest): void
-  /** A handler for frameworks that speak `Request` and `Response`, such as Hono. Never rejects. */
-  fetch(request: Request, known?: Pick<MountedRequest, 'assigns'>): Promise<Response>
+  /** A handler for frameworks that speak `Request` and `Response`, such as Hono. Rejects only for a wrong principal. */
+  fetch(request: Request, known?: Omit<MountedRequest, 'body'>): Promise<Response>
+  /** What is published with `auth` at `/.well-known/oauth-protected-resource` and below it (RFC 9728); undefined without. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+  /** A handler that publishes it, for `node:http`, Express and the like; 404 without `auth`. */
+  metadataHandler(request: IncomingMessage, response: ServerResponse): void
 }
 
 /** A server that has started, and how a request gets to it. */
@@ -74,7 +83,7 @@ export function mount(options: MountOptions = {}): Mount {
     else outside(() => here.socket.take(here.prepare(request, known), response))
   }
 
-  async function fetch(request: Request, known: Pick<MountedRequest, 'assigns'> = {}): Promise<Response> {
+  async function fetch(request: Request, known: Omit<MountedRequest, 'body'> = {}): Promise<Response> {
     const { exchangeOf } = await import('./mount-fetch.js')
     const { incoming, outgoing } = exchangeOf(request)
     handle(incoming, outgoing, known)
@@ -88,5 +97,10 @@ export function mount(options: MountOptions = {}): Mount {
     handler: (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) =>
       handle(request, response, request.body === undefined ? {} : { body: request.body }),
     fetch,
+    metadata: settings.auth === undefined ? undefined : metadataOf(settings.auth),
+    metadataHandler(request: IncomingMessage, response: ServerResponse) {
+      if (settings.auth === undefined) response.writeHead(404, { 'content-length': '0' }).end()
+      else writeMetadata(request, response, settings.auth)
+    },
   })
 }

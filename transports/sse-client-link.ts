@@ -1,8 +1,10 @@
-import { messageOf } from '../runtime/errors.js'
 import { setMaxListeners } from 'node:events'
 import type { Readable } from 'node:stream'
 import { isRequest, type Message } from '../protocol/jsonrpc.js'
-import { createEventDecoder, type SseItem } from '../protocol/sse.js'
+import type { SseItem } from '../protocol/sse.js'
+import { outside } from '../runtime/containment.js'
+import { messageOf } from '../runtime/errors.js'
+import { sendAuthorized } from './client-auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import type { HttpSettings } from './http-client-options.js'
@@ -10,6 +12,7 @@ import { endingError, judgeStatus, refusedError } from './http-client-status.js'
 import {
   discard,
   type HttpDispatchers,
+  type HttpRequest,
   type HttpResponse,
   judgeFailure,
   openDispatchers,
@@ -78,8 +81,7 @@ export class SseLink implements Link {
 
   async #open(): Promise<HttpResponse | undefined> {
     const { url, headers } = this.#settings
-    const dispatchers = await this.#dispatchers
-    const response = await dispatchers.sendApart({
+    const response = await this.#dispatch('sendApart', {
       method: 'GET',
       path: url.pathname + url.search,
       headers: { ...headers, accept: 'text/event-stream', 'cache-control': 'no-cache' },
@@ -101,14 +103,16 @@ export class SseLink implements Link {
   }
 
   async #read(body: Readable, begun: () => void): Promise<void> {
-    const decoder = createEventDecoder({ maxBytes: this.#settings.maxMessageBytes })
     this.#restartIdleTimer()
+    const { createEventDecoder } = await outside(() => import('../protocol/sse.js'))
+    const decoder = createEventDecoder({ maxBytes: this.#settings.maxMessageBytes })
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       this.#restartIdleTimer()
       for (const item of decoder.push(chunk)) {
         if (this.#over) return
         this.#take(item, begun)
       }
+      await this.#events.room()
     }
   }
 
@@ -137,7 +141,7 @@ export class SseLink implements Link {
   async #post(body: string, message: Message): Promise<void> {
     try {
       const { pathname = '', search = '' } = this.#endpoint ?? {}
-      const response = await (await this.#dispatchers).send({
+      const response = await this.#dispatch('send', {
         method: 'POST',
         path: pathname + search,
         headers: { ...this.#settings.headers, 'content-type': 'application/json' },
@@ -149,6 +153,14 @@ export class SseLink implements Link {
       if (this.#over) return
       this.#lose(message, wrap(cause))
     }
+  }
+
+  async #dispatch(how: 'send' | 'sendApart', request: HttpRequest): Promise<HttpResponse> {
+    const dispatchers = await this.#dispatchers
+    const { auth, url } = this.#settings
+    if (auth === undefined) return dispatchers[how](request)
+    const denied = (error: TransportError): void => this.#end({ error, fatal: true })
+    return sendAuthorized({ auth, url, send: (one) => dispatchers[how](one), denied }, request)
   }
 
   async #taken(response: HttpResponse, message: Message): Promise<void> {

@@ -1,7 +1,8 @@
 import type { ServerResponse } from 'node:http'
-import { comment, encodeEvent } from '../protocol/sse.js'
+import { comment, encodeEvent } from '../protocol/sse-events.js'
 import type { Accepted, Connection, ConnectionEnd } from './connections.js'
 import type { Peer } from './contract.js'
+import { hasExpired, type Principal } from './principal.js'
 
 /** Eight times of what may wait for a reader is beyond hope. */
 const patience = 8
@@ -13,6 +14,8 @@ export class SseConnection implements Connection {
   accepted: Accepted | undefined
   /** Whether too many messages wait: posts are refused for now. */
   isPaused = false
+  /** Who has posted last: the stream is for as long as that is true. */
+  principal: Principal | undefined
   readonly #response: ServerResponse
   readonly #maxBufferedBytes: number
   #left = 0
@@ -20,6 +23,7 @@ export class SseConnection implements Connection {
   constructor(response: ServerResponse, peer: Peer, maxBufferedBytes: number) {
     this.#response = response
     this.peer = peer
+    this.principal = peer.principal
     this.#maxBufferedBytes = maxBufferedBytes
   }
 
@@ -58,6 +62,7 @@ export class SseConnection implements Connection {
 
   /** Called now and then: keeps a quiet stream from being taken for dead, and cuts off a reader who has fetched nothing since. */
   keepAlive(): void {
+    if (hasExpired(this.principal)) return void this.#response.end()
     const left = this.#response.writableLength
     if (left > this.#maxBufferedBytes && left >= this.#left && this.#left > 0)
       return void this.#response.destroy()

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bindConnections, type Connections } from './connections.js'
-import type { LinkScope } from './contract.js'
+import type { LinkScope, Peer } from './contract.js'
+import { isKeptOut } from './events.js'
 import { corsHeaders, isPreflight, preflightHeaders } from './http-cors.js'
 import { type ListenServer, listenOn } from './listen-server.js'
+import { isSamePrincipal } from './principal.js'
 import { SseConnection } from './sse-connection.js'
 import type { SseServeSettings } from './sse-listener.js'
 import { answer, readMessageText, SseRefusal } from './sse-messages.js'
@@ -19,6 +21,7 @@ interface Surroundings {
 /** Takes a port and serves the two paths on it. Rejects with TransportError LISTEN_FAILED. */
 export async function bindSse(settings: SseServeSettings, scope: LinkScope): Promise<Connections> {
   const port = await listenOn(settings, scope, {
+    transport: 'sse',
     paths: [settings.path, settings.messagesPath],
     isReady: () => connections.isReady,
     onRequest(request, response) {
@@ -35,6 +38,7 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
     maxConnections,
     openTimeout,
     drainDelay,
+    handshakeOnly: true,
   })
   const around: Surroundings = { settings, port, connections, streams: new Map() }
   beat(around.streams, commentInterval, scope)
@@ -50,8 +54,9 @@ async function route(
   try {
     await pick(request, response, around)(request, response, around)
   } catch (error) {
-    if (error instanceof SseRefusal) answer(response, error)
-    else response.destroy()
+    if (!(error instanceof SseRefusal)) return void response.destroy()
+    if (isKeptOut(error.status) && !(error instanceof Denied)) around.port.noteRefused(request, error.status)
+    answer(response, error)
   }
 }
 
@@ -78,18 +83,29 @@ function refuseMethod(allow: string): never {
   throw new SseRefusal(405, `expected ${allow}`, { allow })
 }
 
-function openStream(request: IncomingMessage, response: ServerResponse, around: Surroundings): void {
+async function openStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  around: Surroundings,
+): Promise<void> {
   const { port, settings, connections, streams } = around
   const { accept = '*/*' } = request.headers
   if (!/text\/(?:event-stream|\*)|\*\/\*/i.test(accept))
     throw new SseRefusal(406, 'Accept: expected text/event-stream')
+  const peer = await admit(request, port)
+  if (response.destroyed) return
   if (!port.isListening || connections.size >= settings.maxConnections)
     throw new SseRefusal(503, 'no more streams are taken at the moment', { 'retry-after': '10' })
   const id = randomUUID()
-  const stream = new SseConnection(response, port.peerOf('sse', request), settings.maxBufferedBytes)
+  const stream = new SseConnection(response, peer, settings.maxBufferedBytes)
+  if (!port.enter(peer, stream)) {
+    port.leave(stream)
+    throw new SseRefusal(429, 'this client has too many streams already', { 'retry-after': '10' })
+  }
   streams.set(id, stream)
   response.once('close', () => {
     streams.delete(id)
+    port.leave(stream)
     stream.accepted?.closed()
   })
   stream.begin(`${settings.messagesPath}?sessionId=${id}`)
@@ -103,14 +119,30 @@ async function takeMessage(
 ): Promise<void> {
   const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
   if (id === null) throw new SseRefusal(400, 'sessionId: expected the one of the endpoint event')
-  if (!streams.has(id)) throw new SseRefusal(404, 'Session not found')
+  const peer = await admit(request, port)
+  if (request.destroyed) return
+  // a session is for who opened its stream; all others are told nothing of it
+  if (!isSamePrincipal(streams.get(id)?.peer.principal, peer.principal) || !streams.has(id))
+    throw new SseRefusal(404, 'Session not found')
   const text = await readMessageText(request, settings.maxMessageBytes)
   const stream = streams.get(id)
   if (stream?.accepted === undefined) throw new SseRefusal(404, 'Session not found')
-  if (stream.isPaused || !stream.accepted.message(text, port.peerOf('sse', request)))
+  stream.principal = peer.principal
+  if (stream.isPaused || !stream.accepted.message(text, peer))
     throw new SseRefusal(503, 'too many messages wait already', { 'retry-after': '1' })
   response.writeHead(202, { 'content-type': 'text/plain', 'content-length': '8' }).end('Accepted')
 }
+
+/** Rejects with SseRefusal. */
+async function admit(request: IncomingMessage, port: ListenServer): Promise<Peer> {
+  const found = await port.identify(request)
+  if (!('denial' in found)) return found
+  const { status, message, headers } = found.denial
+  throw new Denied(status, message, headers)
+}
+
+/** One that subscribers have been told of already. */
+class Denied extends SseRefusal {}
 
 function beat(streams: ReadonlyMap<string, SseConnection>, interval: number, scope: LinkScope): void {
   const { clock } = scope

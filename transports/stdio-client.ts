@@ -4,7 +4,15 @@ import { createLineDecoder, type LineDecoder, type LineItem } from '../protocol/
 import type { ClientTransport, Link, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import { readStdioOptions, type StdioOptions, type StdioSettings } from './stdio-client-options.js'
-import { explainSpawnError, groupLives, type ServerProcess, signalGroup, spawnServer } from './stdio-spawn.js'
+import { atExit } from './stdio-exit-hook.js'
+import {
+  explainSpawnError,
+  groupLives,
+  killGroupNow,
+  type ServerProcess,
+  signalGroup,
+  spawnServer,
+} from './stdio-spawn.js'
 import { createStderrRing, type StderrRing } from './stdio-stderr.js'
 
 /**
@@ -47,10 +55,14 @@ class StdioLink implements Link {
     const child = spawnServer(settings)
     this.#child = child
     scope.own(() => this.#kill())
+    scope.own(atExit(() => killGroupNow(child)))
     child.once('spawn', () => events.opened({ pid: child.pid }))
     child.once('exit', (code, signal) => this.#exited(code, signal))
     child.on('error', (error) => this.#failed(error))
-    child.stdout.on('data', (chunk: Uint8Array) => this.#take(this.#lines.push(chunk)))
+    child.stdout.on('data', (chunk: Uint8Array) => {
+      this.#take(this.#lines.push(chunk))
+      this.#catchUp(events.room())
+    })
     child.stdout.once('end', () => this.#broke('the server closed its standard output'))
     child.stdin.on('error', () => this.#broke('the server does not read its standard input any more'))
     child.stderr.on('data', (chunk: Uint8Array) => this.#hear(chunk))
@@ -70,6 +82,10 @@ class StdioLink implements Link {
     const error = new TransportError('SEND_FAILED', why, { retryable: true })
     if (isRequest(message)) this.#events.lost(message.id, error)
     else this.#events.trouble(error)
+  }
+
+  get queuedBytes(): number {
+    return this.#child.stdin.writableLength
   }
 
   close(): void {
@@ -110,6 +126,14 @@ class StdioLink implements Link {
       else if (item.type === 'invalid') this.#events.trouble(badLine(item.error))
       else this.#discard(new TransportError('MESSAGE_TOO_LONG', item.error.message, { cause: item.error }))
     }
+  }
+
+  /** A client that cannot keep up lets its server wait: the pipe fills, and then it does. */
+  #catchUp(room: Promise<void> | undefined): void {
+    if (room === undefined) return
+    const { stdout } = this.#child
+    stdout.pause()
+    void room.then(() => stdout.resume())
   }
 
   #hear(chunk: Uint8Array): void {

@@ -1,11 +1,12 @@
 import { openBatch } from '../protocol/batch.js'
 import { type Batch, decode } from '../protocol/codec.js'
 import { dialect20250326 } from '../protocol/dialects/2025-03-26.js'
+import type { Envelope } from '../protocol/envelope.js'
+import { pin } from '../protocol/era.js'
 import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import {
   answerInvalid,
   buildError,
-  buildResult,
   isRequest,
   type JsonRpcRequest,
   type Message,
@@ -16,9 +17,10 @@ import type { ActorContext } from '../runtime/context.js'
 import { emit } from '../runtime/events.js'
 import { describe } from '../runtime/inspect.js'
 import { processOf } from '../runtime/ref.js'
-import { isBatch, speaksBatches } from './connection-answers.js'
+import { answerEarly, interrupted, isBatch, refusedAs, speaksBatches } from './connection-answers.js'
 import type { ListenScope, Outlet, Peer, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
+import { PipeExchanges } from './pipe-exchanges.js'
 import type { PipeItem, StdioPipes } from './stdio-server-pipes.js'
 
 /** What a listener on standard input is started with. */
@@ -33,17 +35,25 @@ interface StdioServer extends StdioServerInput {
   readonly outlet: Outlet
   /** Told when the session's actor ends: the session is brought back and attached again. */
   readonly reader: Outlet
+  /** The requests that belong to no session. */
+  readonly exchanges: PipeExchanges
   ending: boolean
   /** Tells of an error that is nobody's request. */
   report(error: unknown): void
   [describe](): string
 }
 
-const peer: Peer = Object.freeze({ transport: 'stdio', headers: Object.freeze({}), remoteAddress: undefined })
+const peer: Peer = Object.freeze({
+  transport: 'stdio',
+  headers: Object.freeze({}),
+  remoteAddress: undefined,
+  trusted: true,
+})
 /** News for the mailbox: something has arrived; the session's actor has ended. */
 const arrived = Symbol('arrived')
 const detached = Symbol('detached')
 const restarting = 'The server is starting again: try once more'
+const inFlight = 'a request with this id is in flight'
 
 /** Serves the one client behind standard input, in the order of its lines; ends the server with the end of the input. */
 export const stdioServer = defineActor({
@@ -58,18 +68,26 @@ export const stdioServer = defineActor({
       return true
     }
     const reader = { send, end: () => void self.send(detached) }
-    ctx.own(() => pipes.failUnanswered(restarting))
+    const report = (error: unknown) => reportStray(processOf(self).tree.id, error)
+    const exchanges = new PipeExchanges(send, (error, id) => failed(report, error, id))
+    ctx.own(() => {
+      pipes.failUnanswered(restarting)
+      exchanges.abandon()
+    })
     if (pipes.sessionId !== undefined) self.send(detached)
     ctx.own(pipes.attach(() => void self.send(arrived)))
     const about = () => `${pipes.unanswered.size} unanswered`
-    const report = (error: unknown) => reportStray(processOf(self).tree.id, error)
-    return { pipes, server, scope, outlet: { send }, reader, ending: false, report, [describe]: about }
+    const outlet = { send }
+    return { pipes, server, scope, outlet, reader, exchanges, ending: false, report, [describe]: about }
   },
   info: {
     message: (state, news, ctx) => (news === detached ? attach(state) : takeAll(state, ctx)),
   },
-  terminate: ({ scope, pipes, ending }, _reason, ctx) =>
-    scope.stopping() && !ending ? pipes.whenAnswered(scope.drainTimeout, ctx.clock) : undefined,
+  terminate({ scope, pipes, server, ending }, _reason, ctx) {
+    if (!scope.stopping() || ending) return undefined
+    server.endSubscriptions?.()
+    return pipes.whenAnswered(scope.drainTimeout, ctx.clock)
+  },
 })
 
 /** Takes what has arrived in order; what has to be waited for holds up the rest, which stays where it outlives this actor. */
@@ -103,13 +121,42 @@ const unreadable = Object.freeze({ code: errorCodes.parseError, message: 'a line
 
 function takeLine(state: StdioServer, text: string): unknown {
   try {
-    const decoded = decode(text)
-    return isBatch(decoded) ? takeBatch(state, decoded) : takeMessage(state, decoded)
+    return takeDecoded(state, decode(text))
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     const answer = answerInvalid(error)
     return answer === undefined ? undefined : state.pipes.write(answer)
   }
+}
+
+/** In the order of arrival: what settles the era of the pipe decides about the next line (specification: 2026-07-28, versioning). */
+function takeDecoded(state: StdioServer, decoded: Message | Batch): unknown {
+  const { pipes, server } = state
+  const pinning = pin(server.exchange === undefined ? 'handshake' : pipes.pinned, decoded)
+  pipes.pinned = pinning.pinned
+  if (pinning.route === 'modern') return takeModern(state, decoded, pinning.envelope)
+  if (pinning.route === 'handshake')
+    return isBatch(decoded) ? takeBatch(state, decoded) : takeMessage(state, decoded)
+  const answer = refusedAs(decoded, pinning.error)
+  return answer && pipes.write(answer)
+}
+
+/** What belongs to no session; not awaited. */
+function takeModern(state: StdioServer, request: Message | Batch, envelope: Envelope | undefined): void {
+  const { pipes, server, exchanges } = state
+  if (isBatch(request)) return
+  if (envelope === undefined || !isRequest(request)) return exchanges.heed(request)
+  const { id } = request
+  if (pipes.unanswered.has(id)) return refuse(state, request, inFlight)
+  pipes.unanswered.add(id)
+  exchanges.start(server, { request, envelope, peer, settle: (response) => pipes.answer(id, response) })
+}
+
+function failed(report: (error: unknown) => void, error: unknown, id: RequestId): Message {
+  if (error instanceof TransportError && error.code === 'EXCHANGE_LIMIT')
+    return interrupted(id, error.message)
+  report(error)
+  return buildError(id, internal)
 }
 
 /** Revision 2025-03-26 alone has batches; each answer goes back as soon as it is there (specification: basic, batching). */
@@ -121,19 +168,17 @@ function takeBatch(state: StdioServer, batch: Batch): void {
 }
 
 function takeMessage(state: StdioServer, message: Message): unknown {
-  if (state.pipes.sessionId === undefined) return beforeSession(state, message)
-  if (!isRequest(message)) return deliver(state, message, undefined)
-  if (state.pipes.unanswered.has(message.id))
-    return refuse(state, message, 'a request with this id is in flight')
+  const { sessionId, unanswered } = state.pipes
+  if (!isRequest(message)) return sessionId === undefined ? undefined : deliver(state, message, undefined)
+  if (unanswered.has(message.id)) return refuse(state, message, inFlight)
+  if (sessionId === undefined) return beforeSession(state, message)
   state.pipes.unanswered.add(message.id)
   return deliver(state, message, message.id)
 }
 
-function beforeSession(state: StdioServer, message: Message): unknown {
-  if (!isRequest(message)) return undefined
-  if (message.method === 'initialize') return open(state, message)
-  if (message.method === 'ping') return state.pipes.write(buildResult(message.id, {}))
-  return refuse(state, message, 'expected initialize first')
+function beforeSession(state: StdioServer, request: JsonRpcRequest): unknown {
+  const answer = answerEarly(request)
+  return answer === undefined ? open(state, request) : state.pipes.write(answer)
 }
 
 /** Lines that follow wait in the mailbox until the session is open. */
@@ -197,6 +242,7 @@ function refuse({ pipes }: StdioServer, { id }: JsonRpcRequest, message: string)
 async function end(state: StdioServer, ctx: ActorContext): Promise<void> {
   if (state.ending) return
   state.ending = true
+  state.server.endSubscriptions?.()
   await state.pipes.whenAnswered(state.pipes.settings.endTimeout, ctx.clock)
   state.scope.finished()
 }

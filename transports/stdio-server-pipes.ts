@@ -1,14 +1,16 @@
 import type { Readable, Writable } from 'node:stream'
+import type { Pinned } from '../protocol/era.js'
 import { errorCodes } from '../protocol/errors.js'
 import { buildError, type Message, type RequestId } from '../protocol/jsonrpc.js'
 import { createLineDecoder, type LineItem } from '../protocol/lines.js'
 import type { Clock } from '../runtime/clock.js'
-import { outside } from '../runtime/containment.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
+import { TurnoverSet } from '../runtime/turnover.js'
 import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
 import { textOf } from './encoded.js'
 import { TransportError } from './errors.js'
+import { stdioServer } from './stdio-server-actor.js'
 import type { StdioSettings } from './stdio-server.js'
 
 /** What arrives: a line, a broken one, or the end of the input. */
@@ -43,8 +45,10 @@ export class StdioPipes implements Binding {
   sessionId: string | undefined
   /** Whether its revision has batches. */
   batches = false
+  /** The era that the first request has settled, if any. */
+  pinned: Pinned = 'none'
   /** Requests of the client that are not answered yet. */
-  readonly unanswered = new Set<RequestId>()
+  readonly unanswered = new TurnoverSet<RequestId>()
   readonly #decoder
   readonly #output: { write(text: string): boolean; restore(): void }
   #onNews: (() => void) | null = null
@@ -89,13 +93,13 @@ export class StdioPipes implements Binding {
   }
 
   /** Takes over the session of pipes that are gone. */
-  inherit({ sessionId, batches }: StdioPipes): void {
+  inherit({ sessionId, batches, pinned }: StdioPipes): void {
+    this.pinned = pinned
     this.sessionId = sessionId
     this.batches = batches
   }
 
-  async start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
-    const { stdioServer } = await outside(() => import('./stdio-server-actor.js'))
+  start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
     return ctx.start(stdioServer, { pipes: this, server, scope }, { name: scope.name })
   }
 

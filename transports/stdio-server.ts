@@ -1,8 +1,9 @@
 import type { Readable, Writable } from 'node:stream'
-import { outside } from '../runtime/containment.js'
 import { show } from '../runtime/errors.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
 import { TransportError } from './errors.js'
+import { emitTransport, originHere } from './events.js'
+import { bindStdioPipes, StdioPipes } from './stdio-server-pipes.js'
 
 /** How a server on standard input and output is set up. */
 export interface StdioServeOptions {
@@ -34,16 +35,15 @@ export function serveStdio(options: StdioServeOptions = {}): ServerTransport {
   checkOptions(options)
   return Object.freeze({
     name: 'stdio',
-    bind: (scope: LinkScope, before?: Binding) => bindLazily(options, scope, before),
+    bind: (scope: LinkScope, before?: Binding) => bind(options, scope, before),
   })
 }
 
-async function bindLazily(
+async function bind(
   options: StdioServeOptions,
   scope: LinkScope,
   before: Binding | undefined,
 ): Promise<Binding> {
-  const { bindStdioPipes, StdioPipes } = await outside(() => import('./stdio-server-pipes.js'))
   // the streams of the process are made when they are first read
   const {
     input = process.stdin,
@@ -53,6 +53,9 @@ async function bindLazily(
     exit = input === process.stdin,
   } = options
   const pipes = await bindStdioPipes({ input, output, maxLineBytes, endTimeout, exit }, scope)
+  const about = { ...originHere('stdio'), connection: 1, remoteAddress: undefined }
+  emitTransport('connection', () => ({ ...about, type: 'opened' }))
+  scope.own(() => emitTransport('connection', () => ({ ...about, type: 'closed' })))
   // the client on the other side goes on with its session: a store that kept it brings it back, and without it the server ends
   if (before instanceof StdioPipes) pipes.inherit(before)
   return pipes

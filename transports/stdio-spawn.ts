@@ -1,4 +1,4 @@
-import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import type { ChildProcessByStdio } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { TransportError } from './errors.js'
@@ -21,6 +21,8 @@ const posix = process.platform !== 'win32'
  */
 export function spawnServer(settings: StdioSettings): ServerProcess {
   const { command, args, env, cwd } = settings
+  // not imported: a program without such clients never loads it
+  const { spawn } = process.getBuiltinModule('node:child_process')
   try {
     return spawn(command, args, {
       env,
@@ -38,11 +40,53 @@ export function spawnServer(settings: StdioSettings): ServerProcess {
 /** Sends a signal to a server and everything it started; harmless when nobody is left. */
 export function signalGroup(child: ServerProcess, signal: NodeJS.Signals): void {
   if (child.pid === undefined) return
+  const ending = endingOf(process.platform, child.pid, signal)
+  if (ending.type === 'signal') return sendSignal(ending)
+  // without groups the id of a process that has ended may be somebody else's by now
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const { spawn } = process.getBuiltinModule('node:child_process')
+  const tool = spawn(ending.command, ending.args, { stdio: 'ignore', windowsHide: true })
+  tool.on('error', () => {}).unref()
+}
+
+/** Kills a server and everything it started before it returns: there is nothing after it. */
+export function killGroupNow({ pid }: ServerProcess): void {
+  if (pid === undefined) return
+  const ending = endingOf(process.platform, pid, 'SIGKILL')
+  if (ending.type === 'signal') return sendSignal(ending)
+  const { spawnSync } = process.getBuiltinModule('node:child_process')
+  spawnSync(ending.command, ending.args, { stdio: 'ignore', windowsHide: true, timeout: 2_000 })
+}
+
+function sendSignal({ pid, signal }: Extract<Ending, { type: 'signal' }>): void {
   try {
-    if (posix) process.kill(-child.pid, signal)
-    else child.kill(signal)
+    process.kill(pid, signal)
   } catch {
     // ESRCH: the group has ended; EPERM: only the dead are left in it, which macOS says so
+  }
+}
+
+/** How a process and all it started are told to end. */
+export type Ending =
+  | { readonly type: 'signal'; readonly pid: number; readonly signal: NodeJS.Signals }
+  | { readonly type: 'command'; readonly command: string; readonly args: readonly string[] }
+
+/**
+ * A signal to the group where there are groups. Windows has none, nor signals: there `taskkill /T` finds the descendants, as long as
+ * the process itself lives, and `/F` is what SIGKILL is elsewhere. By its full path: any `taskkill` in the current folder would come first.
+ */
+export function endingOf(
+  platform: NodeJS.Platform,
+  pid: number,
+  signal: NodeJS.Signals,
+  { SystemRoot = 'C:\\Windows' }: NodeJS.ProcessEnv = process.env,
+): Ending {
+  if (platform !== 'win32') return { type: 'signal', pid: -pid, signal }
+  const force = signal === 'SIGKILL' ? ['/F'] : []
+  return {
+    type: 'command',
+    command: `${SystemRoot}\\System32\\taskkill.exe`,
+    args: ['/PID', String(pid), '/T', ...force],
   }
 }
 

@@ -3,6 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { isRequest, type Message } from '../protocol/jsonrpc.js'
 import { outside } from '../runtime/containment.js'
+import type { AuthRefusal } from './client-auth.js'
+import { asOurs, isRefusal } from './client-auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import { judgeFailure } from './http-dispatcher.js'
@@ -26,7 +28,7 @@ export class WebSocketLink implements Link {
     this.#events = events
     this.#scope = scope
     scope.own(() => this.#destroy())
-    this.#connect().catch((cause: unknown) => this.#closed({ error: connectError(settings.url, cause) }))
+    this.#try()
   }
 
   send(text: string, message: Message): void {
@@ -44,6 +46,10 @@ export class WebSocketLink implements Link {
     else this.#events.trouble(error)
   }
 
+  get queuedBytes(): number {
+    return this.#socket?.bufferedAmount ?? 0
+  }
+
   close(): void {
     if (this.#over) return
     this.#end ??= {}
@@ -51,20 +57,31 @@ export class WebSocketLink implements Link {
     else this.#socket.close(1000)
   }
 
-  async #connect(): Promise<void> {
-    const { url, headers, connectTimeout, maxMessageBytes } = this.#settings
+  /** Never rejects: what goes wrong is told. */
+  #try(refusal?: AuthRefusal): void {
+    this.#connect(refusal).catch((cause: unknown) => this.#closed(endOf(this.#settings.url, cause)))
+  }
+
+  async #connect(refusal: AuthRefusal | undefined): Promise<void> {
+    const { url, auth, headers, connectTimeout, maxMessageBytes, tls } = this.#settings
     const { WebSocket: Socket } = await outside(() => import('ws'))
+    const { signal } = this.#scope
+    if (refusal !== undefined) await asOurs(() => auth?.refused?.(refusal), refusal.status)
+    const own = await asOurs(() => auth?.authorize({ url, signal }) ?? {})
     if (this.#over) return
     const socket = new Socket(url, ['mcp'], {
-      headers,
+      headers: { ...headers, ...own },
       handshakeTimeout: connectTimeout,
       followRedirects: false,
+      ...tls,
       ...socketLimits(maxMessageBytes),
     })
     this.#socket = socket
-    socket.on('error', (error) => this.#failed(error))
+    socket.on('error', (error) => {
+      if (this.#socket === socket) this.#failed(error)
+    })
     socket.on('unexpected-response', (request, response) => {
-      this.#refused(response)
+      if (auth === undefined || refusal !== undefined || !this.#again(response, own)) this.#refused(response)
       request.destroy()
     })
     socket.on('open', () => this.#begin(socket))
@@ -72,9 +89,9 @@ export class WebSocketLink implements Link {
     socket.on('pong', () => {
       this.#alive = true
     })
-    socket.once('close', (code, reason) =>
-      this.#closed(this.#end ?? { error: lost(code, reason.toString()) }),
-    )
+    socket.once('close', (code, reason) => {
+      if (this.#socket === socket) this.#closed(this.#end ?? { error: lost(code, reason.toString()) })
+    })
   }
 
   #begin(socket: WebSocket): void {
@@ -87,9 +104,20 @@ export class WebSocketLink implements Link {
   #take(data: Buffer, isBinary: boolean): void {
     this.#alive = true
     if (this.#over || this.#end !== undefined) return
-    if (!isBinary) return this.#events.message(data.toString())
+    if (!isBinary) {
+      this.#events.message(data.toString())
+      return this.#catchUp(this.#events.room())
+    }
     this.#end = { error: new TransportError('BAD_RESPONSE', 'the server sent a binary frame, expected text') }
     this.#socket?.close(1003)
+  }
+
+  /** A client that cannot keep up lets its server wait: nothing more is read from the socket. */
+  #catchUp(room: Promise<void> | undefined): void {
+    const socket = this.#socket
+    if (room === undefined || socket === undefined || socket.isPaused) return
+    socket.pause()
+    void room.then(() => socket.resume())
   }
 
   /** Asks for a sign of life, and gives up when there has been none since the last time. */
@@ -105,12 +133,22 @@ export class WebSocketLink implements Link {
     this.#scope.clock.setTimeout(() => this.#beat(socket), this.#settings.pingInterval)
   }
 
+  /** Whether it is worth trying once more with other credentials; begins that. */
+  #again({ statusCode = 0, headers }: IncomingMessage, sent: Readonly<Record<string, string>>): boolean {
+    const { url, auth } = this.#settings
+    const challenge = headers['www-authenticate']
+    if (auth?.refused === undefined || !isRefusal(statusCode, challenge) || this.#over) return false
+    this.#socket = undefined
+    this.#try({ url, signal: this.#scope.signal, status: statusCode, challenge, sent })
+    return true
+  }
+
   #refused({ statusCode: status, headers }: IncomingMessage): void {
     const { url } = this.#settings
     const data = { status, challenge: headers['www-authenticate'] }
     const error =
       status === 401
-        ? new TransportError('UNAUTHORIZED', `${url.href} wants authorization (401): use headers`, { data })
+        ? new TransportError('UNAUTHORIZED', `${url.href} wants authorization (401): use auth`, { data })
         : new TransportError('HTTP_STATUS', `${url.href} refused the upgrade with status ${status}`, {
             retryable: true,
             data,
@@ -144,6 +182,11 @@ export class WebSocketLink implements Link {
       socket.terminate()
     })
   }
+}
+
+function endOf(url: URL, cause: unknown): LinkEnd {
+  const error = cause instanceof TransportError ? cause : connectError(url, cause)
+  return { error, fatal: error.code === 'UNAUTHORIZED' || error.code === 'INSUFFICIENT_SCOPE' }
 }
 
 function connectError({ href }: URL, cause: unknown): TransportError {

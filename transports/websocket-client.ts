@@ -1,12 +1,16 @@
+import { type AuthOption, type ClientAuth, readAuth } from './client-auth.js'
 import { badOption, orElse, type Read, readCount, readFields, readMs } from './client-options.js'
 import type { ClientTransport, LinkEvents, LinkScope } from './contract.js'
 import { readHeaders } from './http-client-options.js'
+import { readTls, type TlsOptions, type TlsSettings } from './tls-options.js'
 import { WebSocketLink } from './websocket-client-link.js'
 
 /** How a client reaches a WebSocket server. */
 export interface WebSocketOptions {
   /** Sent with the upgrade request; those of the protocol itself cannot be set. */
   readonly headers?: Readonly<Record<string, string>>
+  /** Who we are, as for `http()`; asked before each upgrade. */
+  readonly auth?: AuthOption
   /** The longest message, in bytes. Default 4 MiB. */
   readonly maxMessageBytes?: number
   /** Bytes that may wait to be sent; beyond that a message is refused with SEND_FAILED. Default 8 MiB. */
@@ -15,14 +19,26 @@ export interface WebSocketOptions {
   readonly connectTimeout?: number
   /** Milliseconds between pings; a server that has not answered one by the next is taken for dead. Default 30,000. */
   readonly pingInterval?: number
+  /** Whom to trust, and who we are, where the address is wss. */
+  readonly tls?: TlsOptions
 }
 
 /** Checked options with every default filled in. */
-export interface WebSocketSettings extends Readonly<Required<WebSocketOptions>> {
+export interface WebSocketSettings extends Readonly<Required<Omit<WebSocketOptions, 'tls' | 'auth'>>> {
+  readonly auth: ClientAuth | undefined
   readonly url: URL
+  readonly tls: TlsSettings | undefined
 }
 
-const fields = ['headers', 'maxMessageBytes', 'maxQueuedBytes', 'connectTimeout', 'pingInterval']
+const fields = [
+  'headers',
+  'auth',
+  'maxMessageBytes',
+  'maxQueuedBytes',
+  'connectTimeout',
+  'pingInterval',
+  'tls',
+]
 
 /**
  * A server behind a WebSocket, subprotocol `mcp`, one message a text frame: a custom transport that no revision specifies, as the
@@ -34,10 +50,12 @@ export function websocket(url: string | URL, options: WebSocketOptions = {}): Cl
   const settings: WebSocketSettings = Object.freeze({
     url: readUrl(url, 'url'),
     headers: orElse(readHeaders, {})(given.headers, 'headers'),
+    auth: orElse(readAuth, undefined)(given.auth, 'auth'),
     maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
     maxQueuedBytes: orElse(readCount, 8 * 1024 * 1024)(given.maxQueuedBytes, 'maxQueuedBytes'),
     connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
     pingInterval: orElse(readMs, 30_000)(given.pingInterval, 'pingInterval'),
+    tls: orElse(readTls, undefined)(given.tls, 'tls'),
   })
   return Object.freeze({
     name: `websocket ${settings.url.host}${settings.url.pathname}`,

@@ -1,6 +1,7 @@
 import type { ServerOptions, WebSocket } from 'ws'
 import type { Accepted, Connection, ConnectionEnd } from './connections.js'
 import type { LinkScope, Peer } from './contract.js'
+import { hasExpired } from './principal.js'
 
 /** How a socket that the server ends is closed (RFC 6455, section 7.4.1). */
 const closeCodes: { readonly [End in ConnectionEnd]: number } = {
@@ -97,9 +98,10 @@ export class WebSocketConnection implements Connection {
     this.#end(closeCodes[why], why)
   }
 
-  /** Called now and then: asks for a sign of life, and gives up when there has been none since the last time. */
+  /** Called now and then: asks for a sign of life, and gives up when there has been none since the last time, or who it is has expired. */
   beat(): void {
     if (!this.#alive) return this.#socket.terminate()
+    if (hasExpired(this.peer.principal)) return this.#end(1008, 'the authorization has expired')
     this.#alive = this.#socket.isPaused
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
   }

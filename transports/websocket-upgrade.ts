@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream'
 import { WebSocketServer } from 'ws'
 import { bindConnections, type Connections } from './connections.js'
 import type { LinkScope } from './contract.js'
+import { isKeptOut } from './events.js'
 import { type ListenServer, listenOn } from './listen-server.js'
 import { socketLimits, WebSocketConnection } from './websocket-connection.js'
 import type { WebSocketServeSettings } from './websocket-listener.js'
@@ -13,13 +14,14 @@ export async function bindWebSockets(
   scope: LinkScope,
 ): Promise<Connections> {
   const port = await listenOn(settings, scope, {
+    transport: 'websocket',
     paths: [settings.path],
     isReady: () => connections.isReady,
     onRequest(request, response) {
       const status = port.check(request) === undefined ? 426 : 403
       response.writeHead(status, { 'content-length': '0', connection: 'close', upgrade: 'websocket' }).end()
     },
-    onUpgrade: (request, socket, head) => onUpgrade(request, socket, head),
+    onUpgrade: (request, socket, head) => void onUpgrade(request, socket, head),
   })
   const sockets = new Set<WebSocketConnection>()
   // released after the connections have been told to close
@@ -39,12 +41,22 @@ export async function bindWebSockets(
     handleProtocols: () => 'mcp',
     ...socketLimits(maxMessageBytes),
   })
-  function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+  async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => {}) // without a listener it would be an uncaught error
     const status = judge(request, port, settings)
-    if (status !== 101) return turnAway(socket, status)
+    const refuse = (why: number, headers?: Readonly<Record<string, string>>): void => {
+      if (isKeptOut(why)) port.noteRefused(request, why)
+      turnAway(socket, why, headers)
+    }
+    if (status !== 101) return refuse(status)
+    const peer = await port.identify(request)
+    if ('denial' in peer) return turnAway(socket, peer.denial.status, peer.denial.headers)
+    if (socket.destroyed) return
+    if (!port.isListening) return refuse(503)
+    socket.once('close', () => port.leave(socket))
+    if (!port.enter(peer, socket)) return refuse(429, { 'retry-after': '10' })
     upgrades.handleUpgrade(request, socket, head, (upgraded) => {
-      const connection = new WebSocketConnection(upgraded, port.peerOf('websocket', request), settings, scope)
+      const connection = new WebSocketConnection(upgraded, peer, settings, scope)
       sockets.add(connection)
       upgraded.once('close', () => sockets.delete(connection))
       connection.tell(connections.accept(connection))
@@ -64,8 +76,14 @@ function judge(request: IncomingMessage, port: ListenServer, { path }: WebSocket
   return offered.some((name) => name.trim() === 'mcp') ? 101 : 400
 }
 
-function turnAway(socket: Duplex, status: number): void {
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status]}`, 'connection: close', 'content-length: 0']
+function turnAway(socket: Duplex, status: number, headers: Readonly<Record<string, string>> = {}): void {
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'connection: close',
+    'content-length: 0',
+    ...more,
+  ]
   socket.end(`${lines.join('\r\n')}\r\n\r\n`, () => socket.destroy())
 }
 

@@ -24,6 +24,7 @@ export const lacks20250326: Lacks = Object.freeze({
     root: ['_meta'],
   },
   content: ['resource_link', ...lacks20250618.content],
+  objectsOnly: true,
   contentLists: true,
   elicitation: ['form', 'url'],
   form: lacks20250618.form,

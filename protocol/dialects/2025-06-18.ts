@@ -21,6 +21,7 @@ export const lacks20250618: Lacks = Object.freeze({
     formSchema: ['$schema'],
   },
   content: ['tool_use', 'tool_result'],
+  objectsOnly: true,
   contentLists: true,
   elicitation: ['url'],
   form: ['titled_choice', 'several_choices', 'defaults'],

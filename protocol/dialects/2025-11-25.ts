@@ -1,9 +1,23 @@
 import type { Dialect } from '../dialect.js'
 import { errorCodes } from '../errors.js'
+import type { Lacks } from '../lacks.js'
+
+/** What 2025-11-25 lacks: results of tools that are no objects. */
+export const lacks20251125: Lacks = Object.freeze({
+  fields: {},
+  results: ['tools/list', 'tools/call'],
+  requests: [],
+  content: [],
+  objectsOnly: true,
+  contentLists: false,
+  elicitation: [],
+  form: [],
+} as const)
 
 /** Revision 2025-11-25: the last one with a handshake. */
 export const dialect20251125: Dialect = Object.freeze({
   revision: '2025-11-25',
+  handshake: true,
   batches: false,
   versionHeader: true,
   primedStreams: true,
@@ -48,4 +62,5 @@ export const dialect20251125: Dialect = Object.freeze({
     resourceNotFound: errorCodes.resourceNotFound,
     urlElicitationRequired: errorCodes.urlElicitationRequired,
   },
+  lacks: lacks20251125,
 } as const)

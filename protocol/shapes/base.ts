@@ -1,4 +1,15 @@
-import { oneOf, optional, record, requestId, type Shape, shape, text } from '../shape.js'
+import { isObject } from '../json.js'
+import {
+  oneOf,
+  optional,
+  type Problem,
+  record,
+  recordOf,
+  requestId,
+  type Shape,
+  shape,
+  text,
+} from '../shape.js'
 import type {
   BaseNotificationParams,
   BaseResult,
@@ -14,6 +25,18 @@ export const requestFields = { _meta: optional(shape<RequestMeta>({ progressToke
 
 /** The fields that every result, and the params of every notification, may have. */
 export const otherFields = { _meta: optional(shape<Meta>({})) }
+
+/** Answers in one request, and characters of a state: far beyond what a server of ours asks and seals. */
+const maxAnswers = 1_000
+const maxState = 262_144
+const answers = recordOf(record)
+
+/** The fields of a request that may be made again with answers. */
+export const retryFields = {
+  inputResponses: optional(inputResponses),
+  requestState: optional(requestState),
+  ...requestFields,
+}
 
 /** Params of a request that asks with nothing. */
 export const noParams: Shape<RequestParams> = shape<RequestParams>(requestFields)
@@ -51,3 +74,17 @@ export const content = shape<{ type: string }>({ type: text })
 
 /** The hints about a piece of content. */
 export const annotations = optional(record)
+
+function inputResponses(value: unknown): Problem | undefined {
+  const count = isObject(value) ? Object.keys(value).length : 0
+  return count > maxAnswers ? tooMany(`${maxAnswers} answers`, count) : answers(value)
+}
+
+function requestState(value: unknown): Problem | undefined {
+  const length = typeof value === 'string' ? value.length : 0
+  return length > maxState ? tooMany(`${maxState} characters`, length) : text(value)
+}
+
+function tooMany(most: string, got: number): Problem {
+  return { path: '', expected: `at most ${most}`, got: String(got) }
+}

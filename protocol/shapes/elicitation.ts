@@ -22,18 +22,17 @@ const byForm = shape<ElicitFormParams>({
   task: optional(record),
   ...requestFields,
 })
-const byUrl = shape<ElicitUrlParams>({
-  mode,
-  message: text,
-  url: text,
-  elicitationId: text,
-  task: optional(record),
-  ...requestFields,
-})
+const urlFields = { mode, message: text, url: text, task: optional(record), ...requestFields }
+const byUrl = shape<ElicitUrlParams>({ ...urlFields, elicitationId: text })
+const byBareUrl = shape<ElicitUrlParams>(urlFields)
 
 /** Params of `elicitation/create`, in either mode; no mode is a form. */
 export const elicitParams: Shape<ElicitParams> = (value: unknown): Problem | undefined =>
   isObject(value) && value.mode === 'url' ? byUrl(value) : byForm(value)
+
+/** The same within a result of 2026-07-28, where a page has no id. */
+export const embeddedElicitParams: Shape<ElicitParams> = (value: unknown): Problem | undefined =>
+  isObject(value) && value.mode === 'url' ? byBareUrl(value) : byForm(value)
 
 /** Result of `elicitation/create`. */
 export const elicitResult: Shape<ElicitResult> = shape<ElicitResult>({

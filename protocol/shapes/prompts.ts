@@ -7,7 +7,7 @@ import type {
   PromptArgument,
   PromptMessage,
 } from '../types/prompts.js'
-import { content, namedFields, otherFields, pageFields, requestFields, role } from './base.js'
+import { content, namedFields, otherFields, pageFields, retryFields, role } from './base.js'
 
 const prompt = shape<Prompt>({
   ...namedFields,
@@ -25,7 +25,7 @@ export const listPromptsResult: Shape<ListPromptsResult> = shape<ListPromptsResu
 export const getPromptParams: Shape<GetPromptParams> = shape<GetPromptParams>({
   name: text,
   arguments: optional(recordOf(text)),
-  ...requestFields,
+  ...retryFields,
 })
 
 /** Result of `prompts/get`. */

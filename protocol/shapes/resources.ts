@@ -4,12 +4,13 @@ import type { Resource } from '../types/content.js'
 import type {
   ListResourcesResult,
   ListResourceTemplatesResult,
+  ReadResourceParams,
   ReadResourceResult,
   ResourceRequestParams,
   ResourceTemplate,
   ResourceUpdatedParams,
 } from '../types/resources.js'
-import { annotations, namedFields, otherFields, pageFields, requestFields } from './base.js'
+import { annotations, namedFields, otherFields, pageFields, requestFields, retryFields } from './base.js'
 
 const resource = shape<Resource>({
   ...namedFields,
@@ -42,7 +43,13 @@ export const listTemplatesResult: Shape<ListResourceTemplatesResult> = shape<Lis
   ...pageFields,
 })
 
-/** Params of the requests that name one resource. */
+/** Params of `resources/read`. */
+export const readResourceParams: Shape<ReadResourceParams> = shape<ReadResourceParams>({
+  uri: text,
+  ...retryFields,
+})
+
+/** Params of the other requests that name one resource. */
 export const resourceParams: Shape<ResourceRequestParams> = shape<ResourceRequestParams>({
   uri: text,
   ...requestFields,

@@ -1,6 +1,6 @@
 import { flag, listOf, optional, record, type Shape, shape, text } from '../shape.js'
 import type { CallToolParams, CallToolResult, ListToolsResult, Tool } from '../types/tools.js'
-import { content, namedFields, otherFields, pageFields, requestFields } from './base.js'
+import { content, namedFields, otherFields, pageFields, retryFields } from './base.js'
 
 /** A tool as a list shows it. */
 export const tool: Shape<Tool> = shape<Tool>({
@@ -23,13 +23,12 @@ export const callToolParams: Shape<CallToolParams> = shape<CallToolParams>({
   name: text,
   arguments: optional(record),
   task: optional(record),
-  ...requestFields,
+  ...retryFields,
 })
 
 /** Result of `tools/call`. */
 export const callToolResult: Shape<CallToolResult> = shape<CallToolResult>({
   content: listOf(content),
-  structuredContent: optional(record),
   isError: optional(flag),
   ...otherFields,
 })

@@ -25,7 +25,30 @@ export interface BaseNotificationParams {
 
 /** What every result may have; all there is for an empty one. */
 export interface BaseResult {
+  /** Since 2026-07-28: `complete`, `input_required` or the word of an extension; absent means complete. */
+  resultType?: string
   _meta?: Meta
+}
+
+/** Whose cache may keep an answer: anybody's, or only that of the same authorization. */
+export type CacheScope = 'public' | 'private'
+
+/** How long, in ms, and by whom an answer may be kept (2026-07-28, caching). */
+export interface CacheHints {
+  ttlMs: number
+  cacheScope: CacheScope
+}
+
+/** A result that carries such hints since 2026-07-28. */
+export interface CacheableResult extends BaseResult, Partial<CacheHints> {}
+
+/** The client's answers by key: each is the result of the question with that key, to be checked against it. */
+export type InputResponses = Record<string, object>
+
+/** What the params of a request may have when it is made again with answers (2026-07-28, MRTR). */
+export interface RetryParams {
+  inputResponses?: InputResponses
+  requestState?: string
 }
 
 /** Where a list goes on: opaque, made by the server, and possibly the empty string. */
@@ -37,7 +60,7 @@ export interface PaginatedParams extends RequestParams {
 }
 
 /** One page of a list; without `nextCursor`, the last. */
-export interface PaginatedResult extends BaseResult {
+export interface PaginatedResult extends CacheableResult {
   nextCursor?: Cursor
 }
 

@@ -13,6 +13,8 @@ export interface ClientCapabilities {
     cancel?: Flag
     requests?: { sampling?: { createMessage?: Flag }; elicitation?: { create?: Flag } }
   }
+  /** Settings by the identifier of the extension (2026-07-28). */
+  extensions?: Record<string, Flag>
 }
 
 /** What a server offers to its clients; keys we do not know are kept. */
@@ -24,4 +26,6 @@ export interface ServerCapabilities {
   resources?: { subscribe?: boolean; listChanged?: boolean }
   tools?: { listChanged?: boolean }
   tasks?: { list?: Flag; cancel?: Flag; requests?: { tools?: { call?: Flag } } }
+  /** Settings by the identifier of the extension (2026-07-28). */
+  extensions?: Record<string, Flag>
 }

@@ -92,7 +92,8 @@ export interface ElicitUrlParams extends RequestParams {
   mode: 'url'
   message: string
   url: string
-  elicitationId: string
+  /** What `notifications/elicitation/complete` names; 2026-07-28 has neither. */
+  elicitationId?: string
   task?: TaskMetadata
 }
 

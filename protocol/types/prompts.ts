@@ -1,4 +1,13 @@
-import type { BaseMetadata, BaseResult, Icon, Meta, PaginatedResult, RequestParams, Role } from './base.js'
+import type {
+  BaseMetadata,
+  BaseResult,
+  Icon,
+  Meta,
+  PaginatedResult,
+  RequestParams,
+  RetryParams,
+  Role,
+} from './base.js'
 import type { ContentBlock } from './content.js'
 
 /** What a prompt wants to know; its value is a string. */
@@ -22,7 +31,7 @@ export interface ListPromptsResult extends PaginatedResult {
 }
 
 /** Params of `prompts/get`; absent arguments are an empty object. */
-export interface GetPromptParams extends RequestParams {
+export interface GetPromptParams extends RequestParams, RetryParams {
   name: string
   arguments?: Record<string, string>
 }

@@ -2,11 +2,12 @@ import type {
   Annotations,
   BaseMetadata,
   BaseNotificationParams,
-  BaseResult,
+  CacheableResult,
   Icon,
   Meta,
   PaginatedResult,
   RequestParams,
+  RetryParams,
 } from './base.js'
 import type { BlobResourceContents, Resource, TextResourceContents } from './content.js'
 
@@ -31,13 +32,16 @@ export interface ListResourceTemplatesResult extends PaginatedResult {
   resourceTemplates: ResourceTemplate[]
 }
 
-/** Params of `resources/read`, `resources/subscribe` and `resources/unsubscribe`. */
+/** Params of `resources/subscribe` and `resources/unsubscribe`. */
 export interface ResourceRequestParams extends RequestParams {
   uri: string
 }
 
+/** Params of `resources/read`. */
+export interface ReadResourceParams extends ResourceRequestParams, RetryParams {}
+
 /** Result of `resources/read`: more than one part where the uri stands for several, such as a folder. */
-export interface ReadResourceResult extends BaseResult {
+export interface ReadResourceResult extends CacheableResult {
   contents: (TextResourceContents | BlobResourceContents)[]
 }
 

@@ -1,4 +1,12 @@
-import type { BaseMetadata, BaseResult, Icon, Meta, PaginatedResult, RequestParams } from './base.js'
+import type {
+  BaseMetadata,
+  BaseResult,
+  Icon,
+  Meta,
+  PaginatedResult,
+  RequestParams,
+  RetryParams,
+} from './base.js'
 import type { ContentBlock } from './content.js'
 
 /** A JSON Schema that describes an object. */
@@ -32,7 +40,8 @@ export interface ToolExecution {
 export interface Tool extends BaseMetadata {
   description?: string
   inputSchema: ObjectSchema
-  outputSchema?: ObjectSchema
+  /** Before 2026-07-28 one of an object. */
+  outputSchema?: { [keyword: string]: unknown }
   annotations?: ToolAnnotations
   execution?: ToolExecution
   icons?: Icon[]
@@ -50,7 +59,7 @@ export interface TaskMetadata {
 }
 
 /** Params of `tools/call`; absent arguments are an empty object. */
-export interface CallToolParams extends RequestParams {
+export interface CallToolParams extends RequestParams, RetryParams {
   name: string
   arguments?: Record<string, unknown>
   task?: TaskMetadata
@@ -59,6 +68,7 @@ export interface CallToolParams extends RequestParams {
 /** Result of `tools/call`; with `isError` the tool itself failed and the model should read why. */
 export interface CallToolResult extends BaseResult {
   content: ContentBlock[]
-  structuredContent?: Record<string, unknown>
+  /** Any JSON value that is there, `null` included; before 2026-07-28 objects only. */
+  structuredContent?: unknown
   isError?: boolean
 }

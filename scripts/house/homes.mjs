@@ -8,6 +8,8 @@ export const homes = new Map([
   ['ws', /^transports\/websocket-[\w-]+$/],
   ['ajv', /^protocol\/schema-check$/],
   ['eventsource-parser', /^protocol\/sse$/],
+  ['jose', /^transports\/auth-(?:keys|jwt-check)$/],
+  ['oauth4webapi', /^client\/auth-library$/],
   ['nanoid', /^server\/(?:sessions|tasks|ids)$/],
 ])
 

@@ -1,6 +1,6 @@
 // The rules that need no parser: names of files and folders, length, words, paths of a machine.
 import { posix } from 'node:path'
-import { floors } from './sources.mjs'
+import { isLibrary } from './sources.mjs'
 
 const maxLines = 300
 const junkNames = /^_?(?:utils?|helpers?|common|core|constants?|misc)$/
@@ -46,7 +46,7 @@ function checkWords(path, line, add) {
     const found = word.exec(line)
     if (found) add(`${found[0]} ${why}`)
   }
-  const inLibrary = path === 'index.ts' || floors.includes(path.split('/')[0])
+  const inLibrary = isLibrary(path)
   if (inLibrary && line.includes('@ts-expect-error')) add('@ts-expect-error belongs to type tests')
 }
 

@@ -9,7 +9,10 @@ export const repository = dirname(dirname(dirname(fileURLToPath(import.meta.url)
 /** The five folders of the library, lowest floor first. */
 export const floors = ['runtime', 'protocol', 'transports', 'server', 'client']
 
-/** Every place where TypeScript of the project lives; `index.ts` at the top is the only file outside a folder. */
+/** The files at the top: the door of everyday names, and that of tests. */
+export const topFiles = ['index.ts', 'testing.ts']
+
+/** Every place where TypeScript of the project lives, besides the files at the top. */
 export const sourceFolders = [...floors, 'test', 'scripts']
 
 const skipped = new Set(['node_modules', 'dist', '.t', '.git', 'coverage'])
@@ -29,9 +32,14 @@ export function listFiles(root, folder = '.') {
   return found.sort()
 }
 
-/** Lists `index.ts` and every file of the given folders that a run needs. */
+/** Whether this path is part of the library itself: a file at the top, or on a floor. */
+export function isLibrary(path) {
+  return topFiles.includes(path) || floors.includes(path.split('/')[0])
+}
+
+/** Lists the files at the top and every file of the given folders that a run needs. */
 export function listSources(root, folders = sourceFolders) {
-  const top = listFiles(root, '.').filter((path) => path === 'index.ts')
+  const top = listFiles(root, '.').filter((path) => topFiles.includes(path))
   return [...top, ...folders.flatMap((folder) => listFiles(root, folder))]
 }
 

@@ -4,21 +4,17 @@ import { isObject } from '../../protocol/json.js'
 import type { Params, Result } from '../../protocol/methods.js'
 import { readResult } from '../../protocol/params.js'
 import { show } from '../../runtime/errors.js'
+import { checkAllowed, type Guarded } from '../authorization.js'
 import type { Catalog, Found } from '../catalog.js'
 import type { Completers } from '../completer.js'
 import type { ResourceTemplateDefinition } from '../define-resource.js'
 import { ServerError } from '../errors.js'
-import { type Immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
+import { type Immediate, immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Milliseconds that suggestions are worth waiting for. */
 const timeout = 10_000
 
-const nothing: Immediate = Object.freeze({
-  result: Object.freeze({ completion: Object.freeze({ values: Object.freeze([]) }) }),
-  text: '{"completion":{"values":[]}}',
-})
-
-interface Target {
+interface Target extends Guarded {
   readonly names: readonly string[]
   readonly completers: Completers
 }
@@ -29,14 +25,16 @@ interface Target {
  */
 export function complete(
   { ref, argument, context }: Params<'completion/complete'>,
-  { catalog }: RouteScope,
+  { catalog, dialect, peer }: RouteScope,
 ): Immediate | Work {
   const target = find(ref, catalog)
+  checkAllowed(peer, target)
   const { name, value } = argument
   if (!target.names.includes(name))
     throw new McpError(errorCodes.invalidParams, `Unknown argument: ${show(name)}`)
   const completer = Object.hasOwn(target.completers, name) ? target.completers[name] : undefined
-  if (completer === undefined) return nothing
+  if (completer === undefined)
+    return immediate(catalog.finish(dialect, 'completion/complete', { completion: { values: [] } }))
   return {
     name: `completion/complete ${name}`,
     timeout,
@@ -50,12 +48,14 @@ function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Targ
   if (ref.type === 'ref/prompt') {
     const prompt = prompts.get(ref.name)
     if (prompt === undefined) throw unknown('prompt', ref.name)
-    return { names: prompt.arguments.map(({ name }) => name), completers: prompt.completers }
+    const { completers, scopes } = prompt
+    return { names: prompt.arguments.map(({ name }) => name), completers, scopes }
   }
   // the uri is that of the template, or of one of its resources
   const template = templates.get(ref.uri) ?? familyOf(catalog.find(ref.uri))
   if (template === undefined) throw unknown('resource template', ref.uri)
-  return { names: template.matcher.variables, completers: template.completers }
+  const { completers, scopes } = template
+  return { names: template.matcher.variables, completers, scopes }
 }
 
 function familyOf(found: Found | undefined): ResourceTemplateDefinition | undefined {

@@ -1,25 +1,35 @@
 import { errorCodes, McpError } from '../../protocol/errors.js'
+import { isObject } from '../../protocol/json.js'
 import type { Params } from '../../protocol/methods.js'
+import { checkParamHeaders } from '../../protocol/mirrored-headers.js'
+import type { Parsed } from '../../protocol/schema.js'
 import type { CallToolResult } from '../../protocol/types/tools.js'
-import { show } from '../../runtime/errors.js'
+import { messageOf, show } from '../../runtime/errors.js'
+import { isPromise } from '../../runtime/promise.js'
+import type { ExchangeCall } from '../../transports/contract.js'
+import { checkAllowed } from '../authorization.js'
+import type { Catalog } from '../catalog.js'
 import type { ToolContext } from '../context.js'
 import type { ToolDefinition } from '../define-tool.js'
-import { AskError, ToolError } from '../errors.js'
+import { AskError, isOutsideRoots, ToolError } from '../errors.js'
+import { requirementError } from '../required-capabilities.js'
 import { badArguments, toolFailure, toToolResult } from '../results.js'
+import { toStructuredResult } from '../structured-results.js'
 import type { Immediate, RouteScope, Work } from '../work.js'
 
 /** Answers `tools/list` with bytes that are made once (specification: tools). */
-export function listTools({ cursor }: Params<'tools/list'>, { catalog, dialect }: RouteScope): Immediate {
-  return catalog.tools.page(cursor, dialect)
+export function listTools({ cursor }: Params<'tools/list'>, scope: RouteScope): Immediate {
+  return scope.catalog.tools.page(cursor, scope)
 }
 
-/** Plans `tools/call`. Throws McpError -32602 for a tool that does not exist. */
+/** Plans `tools/call`. Throws McpError -32602 for a tool that does not exist, and 403 for one that takes a scope which is not there. */
 export function callTool(
   { name, arguments: args = {} }: Params<'tools/call'>,
-  { catalog }: RouteScope,
+  { catalog, peer }: RouteScope,
 ): Work {
   const tool = catalog.tools.get(name)
   if (tool === undefined) throw new McpError(errorCodes.invalidParams, `Unknown tool: ${show(name)}`)
+  checkAllowed(peer, tool)
   return {
     name: `tools/call ${name}`,
     timeout: tool.timeout,
@@ -28,14 +38,60 @@ export function callTool(
   }
 }
 
-async function runTool(tool: ToolDefinition, args: unknown, ctx: ToolContext): Promise<CallToolResult> {
-  const parsing = tool.schema.parse(args)
-  const parsed = parsing instanceof Promise ? await parsing : parsing
+/**
+ * Checks that `Mcp-Param-*` say what the arguments say, for a tool whose schema wants that (specification: 2026-07-28, Streamable HTTP); what is
+ * wrong otherwise is found later. Throws McpError -32020.
+ */
+export function checkArguments({ request: { params }, peer }: ExchangeCall, { tools }: Catalog): void {
+  const tool = typeof params?.name === 'string' ? tools.get(params.name) : undefined
+  if (tool === undefined || tool.headers.length === 0) return
+  checkParamHeaders(tool.headers, isObject(params?.arguments) ? params.arguments : undefined, peer.headers)
+}
+
+/** Synchronous where the schema and the tool are: a promise costs more than most tools. */
+function runTool(
+  tool: ToolDefinition,
+  args: unknown,
+  ctx: ToolContext,
+): CallToolResult | Promise<CallToolResult> {
+  const parsed = tool.schema.parse(args)
+  return parsed instanceof Promise
+    ? parsed.then((late) => runParsed(tool, late, ctx))
+    : runParsed(tool, parsed, ctx)
+}
+
+function runParsed(
+  tool: ToolDefinition,
+  parsed: Parsed<unknown>,
+  ctx: ToolContext,
+): CallToolResult | Promise<CallToolResult> {
   if ('issues' in parsed) return badArguments(tool.name, parsed.issues)
   try {
-    return toToolResult(tool.name, await tool.run(parsed.value as never, ctx))
+    const returned = tool.run(parsed.value as never, ctx)
+    return isPromise(returned) ? awaitTool(tool, returned) : toResult(tool, returned)
   } catch (error) {
-    if (error instanceof ToolError || error instanceof AskError) return toolFailure(error.message)
-    throw error
+    return toFailure(error)
   }
+}
+
+async function awaitTool(tool: ToolDefinition, returned: PromiseLike<unknown>): Promise<CallToolResult> {
+  try {
+    return await toResult(tool, await returned)
+  } catch (error) {
+    return toFailure(error)
+  }
+}
+
+function toResult(tool: ToolDefinition, returned: unknown): CallToolResult | Promise<CallToolResult> {
+  const { name, output } = tool
+  return output === undefined ? toToolResult(name, returned) : toStructuredResult(name, output, returned)
+}
+
+/** What the model is to read of an error; throws all others. */
+function toFailure(error: unknown): CallToolResult {
+  const refusal = error instanceof AskError ? requirementError(error) : undefined
+  if (refusal !== undefined) throw refusal
+  if (error instanceof ToolError || error instanceof AskError || isOutsideRoots(error))
+    return toolFailure(messageOf(error))
+  throw error
 }

@@ -28,7 +28,10 @@ export function flaky(failures: number, hanging = 0) {
       }
     },
   }
-  return { transport, asked, drop: () => current?.closed(lost) }
+  const flood = (count: number): void => {
+    for (let i = 0; i < count; i++) current?.message('{}')
+  }
+  return { transport, asked, flood, drop: () => current?.closed(lost) }
 }
 
 /** Time has to move for some of the waits of an orderly end. */

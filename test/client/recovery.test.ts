@@ -94,6 +94,18 @@ test('calls that wait while a server cannot be started go on when it can', async
   )
 })
 
+test('a call that does not want to wait is told at once that there is no connection, and was not sent', async (t) => {
+  const puppet = flaky(1)
+  const backoff = { base: 60_000, random: () => 1 }
+  const { client, phase } = watch(t, { transport: puppet.transport, backoff })
+  await phase('disconnected')
+  const error = await rejection(client.ping({ wait: false }))
+  assert.equal([error.code, error.retryable, error.data], ['NOT_READY', true, { sent: false }])
+  assert.match(error.message, 'no luck')
+  assert.is(client.inspect().waiting, 0)
+  assert.is((await rejection(client.ping({ wait: 1 as never }))).code, 'BAD_OPTION')
+})
+
 test('waits between attempts double up to the cap, with full jitter, and start anew after a stable connection', async (t) => {
   const clock = createFakeClock()
   const puppet = flaky(7)
@@ -192,14 +204,29 @@ test('a server that does not answer initialize is given up after the handshake t
   )
 })
 
-test('a server that floods costs its connection, and the client comes back', async (t) => {
-  const { client, phase } = watch(t)
-  const error = await rejection(client.callTool('flood', { lines: 600_000 }))
-  assert.is(error.code, 'CONNECTION_LOST')
-  assert.match(error.message, 'faster than the client can take')
-  await phase('disconnected')
+test(
+  'a server that floods has to wait: what it writes is counted, and the connection goes on',
+  async (t) => {
+    const { client } = watch(t)
+    const controller = new AbortController()
+    const flooding = rejection(client.callTool('flood', { lines: 120_000 }, { signal: controller.signal }))
+    assert.is((await client.callTool('echo', { text: 'calm' }, { timeout: 30_000 })).text, 'calm')
+    controller.abort()
+    assert.is((await flooding).code, 'CANCELLED')
+    assert.is(client.inspect().counts.junk, 120_000)
+    assert.is(client.inspect().counts.sessions, 1)
+  },
+  { timeout: 20_000 },
+)
+
+test('a transport that does not let a flooding server wait loses its connection, and the client comes back', async (t) => {
+  const puppet = flaky(0)
+  const { client, phase } = watch(t, { transport: puppet.transport })
+  await client.ready()
+  puppet.flood(200_000)
+  const { reason } = await phase('disconnected')
+  assert.match(String(reason), 'faster than the client can take')
   await phase('ready')
-  assert.is((await client.callTool('echo', { text: 'calm' })).text, 'calm')
 })
 
 test.run()

@@ -1,10 +1,12 @@
 // The server that the official suite is run against, written against the public API alone.
 //   npm run conformance:server -- --port P
 import { parseArgs } from 'node:util'
-import { defineServer, serveHttp, startServer } from 'caduceus'
+import { defineServer, type Server, serveHttp, startServer } from 'caduceus'
 import { askingTools } from './asking-tools.js'
 import { prompts } from './prompts.js'
 import { resources, resourceTemplates } from './resources.js'
+import { roundsPrompts, roundsTools } from './rounds-tools.js'
+import { changingTools, statelessTools } from './stateless-tools.js'
 import { tools } from './tools.js'
 
 const { port } = parseArgs({ options: { port: { type: 'string', default: '0' } } }).values
@@ -12,14 +14,14 @@ const { port } = parseArgs({ options: { port: { type: 'string', default: '0' } }
 const everything = defineServer({
   name: 'caduceus-conformance',
   version: '1.0.0',
-  tools: [...tools, ...askingTools],
+  tools: [...tools, ...askingTools, ...roundsTools, ...statelessTools, ...changingTools(() => server)],
   resources,
   resourceTemplates,
-  prompts,
+  prompts: [...prompts, ...roundsPrompts],
   logging: true,
 })
 
-const server = await startServer(everything, { transport: serveHttp({ port: Number(port) }) })
+const server: Server = await startServer(everything, { transport: serveHttp({ port: Number(port) }) })
 console.log(server.url)
 process.once('SIGTERM', stop).once('SIGINT', stop)
 

@@ -5,9 +5,9 @@ import { suite } from '../support/suite.js'
 
 const test = suite('README')
 
-const quoted = /<!-- (test\/examples\/[\w./-]+\.ts) -->\n```ts\n([\s\S]*?)```/g
+const quoted = /<!-- (test\/examples\/[\w./-]+\.(?:ts|mjs)) -->\n```(?:ts|js)\n([\s\S]*?)```/g
 
-for (const page of ['README.md', 'runtime/README.md']) {
+for (const page of ['README.md', 'runtime/README.md', 'server/README.md', 'server/from-the-sdk.md']) {
   test(`${page} quotes its programs as they are tested`, () => {
     const text = readFileSync(`${root}/${page}`, 'utf8')
     const programs = [...text.matchAll(quoted)]

@@ -18,7 +18,11 @@ const count = defineTool({
 })
 
 const server = await startServer(defineServer({ name: 'restart', version: '1.0.0', tools: [count] }), {
-  transport: serveHttp({ port: Number(port) }),
+  transport: serveHttp({
+    port: Number(port),
+    authenticate: ({ headers: { authorization: subject } }) =>
+      typeof subject === 'string' ? { issuer: 'the tests', subject } : undefined,
+  }),
   logger: false,
   ...(folder !== '' && { store: createFileStore({ folder, shared: shared === 'shared' }) }),
   ...(key !== '' && { sessionIds: sealedIds({ keys: [key] }) }),

@@ -63,6 +63,8 @@ for (const [how, stored, sealed] of [
         answers.every(({ session }) => session.client.name === name && session.revision === '2025-11-25'),
       )
       assert.not.ok(statuses.includes(404), `${name}: ${statuses}`)
+      assert.is(await statusFor(url, answers[0]?.session.id, `Bearer not ${name}`), 404)
+      assert.is(await statusFor(url, answers[0]?.session.id, `Bearer ${name}`), 202)
       // what was answered is never taken back; a call that was not answered may have counted
       if (stored)
         assert.ok(isRising(answers.map(({ count }) => count)), `${name}: ${answers.map((a) => a.count)}`)
@@ -138,7 +140,8 @@ async function startProgram(t: TestContext, args: readonly string[]) {
 async function own(t: TestContext, url: string): Promise<Caller> {
   const clientInfo = { name: 'own', version: '1' }
   const backoff = { base: 20, cap: 100 }
-  const client = startClient({ transport: http(url), clientInfo, backoff, logger: false })
+  const transport = http(url, { headers: { authorization: 'Bearer own' } })
+  const client = startClient({ transport, clientInfo, backoff, logger: false })
   t.after(() => client.close())
   await client.ready(10_000)
   return { name: 'own', statuses: [], call: async () => (await client.callTool('count')).text }
@@ -181,13 +184,26 @@ async function connectOfficial(
     return response
   }
   const client = new Client({ name, version: '1' })
-  await client.connect(new Transport(new URL(url), { fetch: watched }))
+  const requestInit = { headers: { authorization: `Bearer ${name}` } }
+  await client.connect(new Transport(new URL(url), { fetch: watched, requestInit }))
   t.after(() => client.close())
   const call = async () => {
     const { content } = await client.callTool({ name: 'count' })
     return String(content[0]?.text)
   }
   return { name, statuses, call }
+}
+
+/** What whoever says that they are this one is answered in a session. */
+async function statusFor(url: string, sessionId: unknown, authorization: string): Promise<number> {
+  const headers = {
+    accept: 'application/json, text/event-stream',
+    'content-type': 'application/json',
+    'mcp-session-id': String(sessionId),
+    authorization,
+  }
+  const body = JSON.stringify({ jsonrpc: '2.0', method: 'notifications/initialized' })
+  return (await fetch(url, { method: 'POST', headers, body })).status
 }
 
 function isRising(counts: readonly number[]): boolean {

@@ -10,16 +10,16 @@ import { suite } from '../support/suite.js'
 const test = suite('packed package', { timeout: 60_000 })
 const doors = [
   'caduceus',
-  ...['runtime', 'protocol', 'transports', 'server', 'client'].map((floor) => `caduceus/${floor}`),
+  ...['runtime', 'protocol', 'transports', 'server', 'client', 'testing'].map((door) => `caduceus/${door}`),
 ]
-const programs = ['server', 'one-off', 'long-running']
-const lazyPackages = ['undici', 'ws', 'ajv', 'pino', 'thread-stream']
+const programs = ['server', 'one-off', 'long-running', 'testing']
+const lazyPackages = ['undici', 'ws', 'ajv', 'jose', 'pino', 'thread-stream']
 
 test('the tarball holds the bundles, the declarations and the papers, and nothing else', async (t) => {
   const { files } = await packOnce(t.signal)
   const expected = [
     /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
-    /^dist\/(?:index|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.(?:js|js\.map|d\.ts)$/,
+    /^dist\/(?:index|testing|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.(?:js|js\.map|d\.ts)$/,
     /^dist\/chunks\/[\w.-]+\.js(?:\.map)?$/,
   ]
   assert.equal(

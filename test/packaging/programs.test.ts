@@ -43,6 +43,14 @@ test('the long-running client of the README runs from the installed package', as
   assert.match(output, '[FILE] package.json')
 })
 
+test('tests of a stranger that use caduceus/testing pass with the installed package', async (t) => {
+  const packed = await packOnce(t.signal)
+  const program = writeProgram(packed, 'test/examples/testing.ts')
+  const { code, output } = await runNode(['--test-reporter=tap', program], packed.folder, t.signal)
+  assert.is(code, 0, output)
+  assert.match(output, /^# pass 3$/m)
+})
+
 const messages = [
   {
     id: 1,
@@ -54,7 +62,7 @@ const messages = [
   { id: 3, method: 'tools/call', params: { name: 'hello' } },
 ]
 
-test('a stdio server loads no undici, ws, ajv or pino to list and call a tool', async (t) => {
+test('a stdio server loads no undici, ws, ajv, jose or pino to list and call a tool', async (t) => {
   const packed = await packOnce(t.signal)
   const program = writeConsumerFile(
     packed,
@@ -68,7 +76,8 @@ await startServer(defineServer({ name: 'hello', version: '1.0.0', tools: [hello]
   const { code, output, packages } = await runAndListPackages(packed, [program], t.signal, input)
   assert.is(code, 0, output)
   assert.match(output, '"content":[{"type":"text","text":"hello"}]')
-  for (const name of ['undici', 'ws', 'ajv', 'pino']) assert.not(packages.includes(name), `${name} is loaded`)
+  for (const name of ['undici', 'ws', 'ajv', 'jose', 'pino'])
+    assert.not(packages.includes(name), `${name} is loaded`)
 })
 
 test.run()

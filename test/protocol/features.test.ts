@@ -174,7 +174,7 @@ const badResults: readonly [Method, JsonObject, string][] = [
   ],
   ['elicitation/create', { action: 'ok' }, '.action: expected one of accept, decline, cancel, got a string'],
   ['roots/list', { roots: [{ name: 'a' }] }, '.roots[0].uri: expected a string, got nothing'],
-  ['tools/call', { structuredContent: null }, '.structuredContent: expected an object, got null'],
+  ['tools/call', { content: null }, '.content: expected an array, got null'],
 ]
 
 for (const [method, value, problem] of badResults) {

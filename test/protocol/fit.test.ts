@@ -4,6 +4,7 @@ import { dialect20241105 } from '../../protocol/dialects/2024-11-05.js'
 import { dialect20250326 } from '../../protocol/dialects/2025-03-26.js'
 import { dialect20250618 } from '../../protocol/dialects/2025-06-18.js'
 import { dialect20251125 } from '../../protocol/dialects/2025-11-25.js'
+import { dialect20260728 } from '../../protocol/dialects/2026-07-28.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { fitError, fitNotification, fitParams, fitResult } from '../../protocol/fit.js'
 import type { Method, NotificationMethod, Params, Result } from '../../protocol/methods.js'
@@ -113,6 +114,22 @@ test('what only the structured part said is said as text where there is no such 
   for (const dialect of [dialect20250326, dialect20241105]) {
     assert.equal(fitResult(dialect, 'tools/call', result), { content: [{ type: 'text', text: '{"sum":3}' }] })
   }
+})
+
+test('a result that is no object, and its schema, are left out before 2026-07-28, and said as text (trap 80)', () => {
+  const tool = { name: 't', inputSchema: { type: 'object' as const }, outputSchema: { type: 'array' } }
+  for (const structuredContent of [null, [], 'x', 0]) {
+    const result = { content: [], structuredContent }
+    assert.is(fitResult(dialect20260728, 'tools/call', result), result)
+    for (const dialect of [dialect20251125, dialect20250618]) {
+      const text = JSON.stringify(structuredContent)
+      assert.equal(fitResult(dialect, 'tools/call', result), { content: [{ type: 'text', text }] })
+      assert.equal(fitResult(dialect, 'tools/list', { tools: [tool] }), {
+        tools: [{ name: 't', inputSchema: { type: 'object' } }],
+      })
+    }
+  }
+  assert.equal(fitResult(dialect20260728, 'tools/list', { tools: [tool] }), { tools: [tool] })
 })
 
 test('a form for 2025-06-18 has its enums by name and no mode (trap 86)', () => {

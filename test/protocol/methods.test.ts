@@ -127,11 +127,6 @@ const badResults: readonly [Method, JsonObject, string][] = [
   ['tools/call', { content: ['text'] }, 'result.content[0]: expected an object, got a string'],
   ['tools/call', { content: [{ text: 'x' }] }, 'result.content[0].type: expected a string, got nothing'],
   ['tools/call', { content: [], isError: 'no' }, 'result.isError: expected true or false, got a string'],
-  [
-    'tools/call',
-    { content: [], structuredContent: [] },
-    'result.structuredContent: expected an object, got an array',
-  ],
 ]
 
 for (const [method, result, problem] of badResults) {
@@ -161,6 +156,13 @@ test('good results are read as they are, unknown fields and kinds of content inc
 test('a call result without content, as some servers send it, has none', () => {
   const result = Object.freeze({ structuredContent: { a: 1 } })
   assert.equal(readResult('tools/call', result), { structuredContent: { a: 1 }, content: [] })
+})
+
+test('any value is structured content, also none that is there (trap 80)', () => {
+  for (const structuredContent of [null, [], 0, false, 'x']) {
+    const result = { content: [], structuredContent }
+    assert.equal(readResult('tools/call', result), result)
+  }
 })
 
 const badNotifications: readonly [NotificationMethod, JsonObject | undefined, string][] = [

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { ProtocolError } from '../../protocol/errors.js'
-import { comment, createEventDecoder, encodeEvent, type SseItem } from '../../protocol/sse.js'
+import { createEventDecoder, type SseItem } from '../../protocol/sse.js'
+import { comment, encodeEvent } from '../../protocol/sse-events.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol/sse')

@@ -1,17 +1,23 @@
 import * as assert from 'uvu/assert'
+import { missingCapability } from '../../protocol/capabilities.js'
 import { acceptsNotification, acceptsRequest, type Dialect } from '../../protocol/dialect.js'
 import { dialect20241105 } from '../../protocol/dialects/2024-11-05.js'
 import { dialect20250326 } from '../../protocol/dialects/2025-03-26.js'
 import { dialect20250618 } from '../../protocol/dialects/2025-06-18.js'
 import { dialect20251125 } from '../../protocol/dialects/2025-11-25.js'
+import { dialect20260728 } from '../../protocol/dialects/2026-07-28.js'
 import { errorCodes, ProtocolError } from '../../protocol/errors.js'
 import { methods, notifications, type Side } from '../../protocol/methods.js'
 import {
   acceptRevision,
   allHandshakeDialects,
   dialectOf,
+  isModernRevision,
   isSupported,
   latestHandshake,
+  modernDialectOf,
+  modernDialects,
+  modernRevisions,
   negotiate,
   revisionWithoutHeader,
 } from '../../protocol/versions.js'
@@ -27,6 +33,64 @@ test('a revision we speak is answered with itself, any other with our newest (tr
     assert.is(isSupported(unknown), false)
     assert.is(dialectOf(unknown), undefined)
   }
+})
+
+test('a revision without a handshake is never negotiated, and one with a handshake is never named by discovery (C10)', () => {
+  assert.is(negotiate('2026-07-28'), latestHandshake)
+  assert.is(dialectOf('2026-07-28'), undefined)
+  assert.is(isSupported('2026-07-28'), false)
+  assert.throws(() => acceptRevision('2026-07-28'), /speaks "2026-07-28"/)
+  assert.equal(modernRevisions, ['2026-07-28'])
+  assert.is(modernDialectOf('2026-07-28'), dialect20260728)
+  for (const { revision, handshake } of allHandshakeDialects) {
+    assert.is(handshake, true)
+    assert.is(modernDialectOf(revision), undefined)
+    assert.is(isModernRevision(revision), false)
+  }
+  for (const { handshake } of modernDialects) assert.is(handshake, false)
+})
+
+test('a revision is modern by its date, be it one that is not known yet', () => {
+  for (const revision of ['2026-07-28', '2026-12-01', '2099-01-01']) assert.ok(isModernRevision(revision))
+  for (const other of [
+    '2026-07-27',
+    '1900-01-01',
+    '',
+    'draft',
+    '9',
+    '2026-07-28 ',
+    '2026-07-28, 2026-07-28',
+  ]) {
+    assert.is(isModernRevision(other), false, other)
+  }
+})
+
+for (const method of [
+  'initialize',
+  'ping',
+  'logging/setLevel',
+  'resources/subscribe',
+  'resources/unsubscribe',
+  'tasks/get',
+]) {
+  test(`${method} does not exist in 2026-07-28 (trap 6)`, () => {
+    assert.is(acceptsRequest(dialect20260728, 'server', method), false)
+    assert.is(acceptsRequest(dialect20260728, 'client', method), false)
+  })
+}
+
+test('discovery, and the opening of a stream of changes, exist in 2026-07-28 only, and need no capability (trap 7)', () => {
+  for (const method of ['server/discover', 'subscriptions/listen'] as const) {
+    assert.ok(acceptsRequest(dialect20260728, 'server', method))
+    assert.is(missingCapability(method, {}, dialect20260728), undefined)
+    for (const dialect of allHandshakeDialects) assert.is(acceptsRequest(dialect, 'server', method), false)
+  }
+})
+
+test('in 2026-07-28 a client tells nothing but that it cancels', () => {
+  assert.equal(dialect20260728.notifications.server, ['notifications/cancelled'])
+  assert.is(acceptsNotification(dialect20260728, 'client', 'notifications/subscriptions/acknowledged'), true)
+  assert.is(acceptsNotification(dialect20260728, 'client', 'notifications/elicitation/complete'), false)
 })
 
 test('the dialects stand newest first', () => {
@@ -65,7 +129,7 @@ test('a dialect lets through what the revision has, in its direction only', () =
 })
 
 test('no dialect sends a method against its direction in the table', () => {
-  for (const dialect of allHandshakeDialects) {
+  for (const dialect of [...allHandshakeDialects, ...modernDialects]) {
     for (const side of sides) {
       const rows = [
         ...dialect.requests[side].map((name) => methods[name]),
@@ -76,9 +140,10 @@ test('no dialect sends a method against its direction in the table', () => {
   }
 })
 
-test('the newest dialect has every method and notification of the tables', () => {
-  const { requests, notifications: told } = latestHandshake
-  const listed = sides.flatMap((side): string[] => [...requests[side], ...told[side]])
+test('the newest dialects of both eras have every method and notification of the tables', () => {
+  const listed = [latestHandshake, dialect20260728].flatMap(({ requests, notifications: told }) =>
+    sides.flatMap((side): string[] => [...requests[side], ...told[side]]),
+  )
   for (const name of [...Object.keys(methods), ...Object.keys(notifications)]) {
     assert.ok(listed.includes(name), name)
   }
@@ -146,6 +211,7 @@ test('the error codes of a revision are its own', () => {
     const known = revision === '2025-11-25'
     assert.is(errors.urlElicitationRequired, known ? -32042 : errorCodes.invalidRequest)
   }
+  assert.equal(dialect20260728.errors, { resourceNotFound: -32602, urlElicitationRequired: -32600 })
 })
 
 test('without a version header and a session, 2025-03-26 is spoken (trap 46)', () => {

@@ -47,6 +47,23 @@ test('an own logger gets the reports of its tree: facts first, then a sentence',
   assert.equal([terminated?.supervisor, terminated?.reason], ['supervisor', 'crash: boom'])
 })
 
+test('a category is written from the level on that was chosen for it', async (t) => {
+  const { lines, logger } = memoryLogger()
+  const logLevels = { crash: 'silent', supervisor: 'error', progress: 'debug', stray: 'debug' } as const
+  const log = new Recorder()
+  const tree = await startTree(t, { strategy, logger, logLevels, children: [worker(log, 'a')] })
+  ;(await workerOf(tree, 'a')).cast('crash', boom)
+  await log.next(3)
+  await tree.stop()
+  assert.equal(
+    lines.map(([level, message, { category }]) => [level, message, category]),
+    [
+      ['debug', 'a: started', 'progress'],
+      ['debug', 'a: restarted', 'progress'],
+    ],
+  )
+})
+
 test('logger: false writes nothing, and another tree’s logger hears nothing of this one', async (t) => {
   const { lines, logger } = memoryLogger()
   const other = await startTree(t, { strategy, logger })

@@ -29,6 +29,22 @@ test('OTP-78 a task runs at once, gives its value and ends normally', async (t) 
   assert.is(tasks.running, 0)
 })
 
+test('a result is the same whenever it is asked for: before the end, long after it, and twice', async (t) => {
+  const { tasks } = await place(t)
+  const go = gate<string>()
+  const waiting = tasks.start(() => go.opened)
+  const early = waiting.result
+  const failed = tasks.start(() => Promise.reject(boom), { report: false })
+  const cancelled = tasks.start(() => never)
+  cancelled.cancel()
+  go.open('done')
+  await turn()
+  assert.equal([await early, await waiting.result], ['done', 'done'])
+  assert.is(waiting.result, early)
+  assert.is(await failed.result.catch((error) => error), boom)
+  assert.is((await failure(cancelled.result)).code, 'EXITED')
+})
+
 test('OTP-78 what the function throws rejects the result and is the reason of its end', async (t) => {
   const { tasks, tree } = await place(t)
   const crashes = gather(t, 'crash')

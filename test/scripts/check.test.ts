@@ -81,6 +81,22 @@ test('an imported index.ts and a missing file are named', (t) =>
     ],
   ))
 
+test('the doors at the top are library, too, and may import every floor', (t) =>
+  expectFindings(
+    t,
+    {
+      'runtime/index.ts': `export { a } from './a.js'\n`,
+      'runtime/a.ts': `export const a = 1\n`,
+      'server/b.ts': `export const b = 1\n`,
+      'client/c.ts': `export const c = 1\n`,
+      'testing.ts': `import { a } from './runtime/index.js'\nimport { b } from './server/b.js'\nimport { c } from './client/c.js'\nexport let d = [a, b, c]\n`,
+    },
+    [
+      'testing.ts:1 imports runtime/index.ts: a door for people outside; import the file that defines the name',
+      'testing.ts:4 let at module level: keep state in an actor',
+    ],
+  ))
+
 test('packages and node modules outside of their home are named', (t) =>
   expectFindings(
     t,

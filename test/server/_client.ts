@@ -51,6 +51,8 @@ export class RawClient {
   #lastId = 0
   sessionId: string | undefined
   revision = '2025-11-25'
+  /** Headers that every request has. */
+  own: Record<string, string> = {}
 
   constructor(t: Pick<TestContext, 'after'>, url: string | undefined) {
     this.url = new URL(String(url))
@@ -84,6 +86,7 @@ export class RawClient {
     return {
       accept: both,
       'content-type': 'application/json',
+      ...this.own,
       ...(this.sessionId === undefined
         ? {}
         : { 'mcp-session-id': this.sessionId, 'mcp-protocol-version': this.revision }),

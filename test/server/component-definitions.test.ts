@@ -56,9 +56,9 @@ const bad: [Define, unknown, string, RegExp][] = [
   ],
   [
     defineResourceTemplate,
-    { ...template, uriTemplate: 'x:{a}{b}' },
+    { ...template, uriTemplate: 'x:{a}/{a}' },
     'uriTemplate',
-    /something between two variables/,
+    /each variable once, and a is there twice/,
   ],
   [
     defineResourceTemplate,
@@ -78,14 +78,14 @@ const bad: [Define, unknown, string, RegExp][] = [
     'uri',
     /^resource template "x:\{a\}": uri: expected a field among/,
   ],
-  [definePrompt, { get: run }, 'name', /^prompt: name: expected a non-empty string, got undefined$/],
+  [definePrompt, { name: '', get: run }, 'name', /^prompt: name: expected a non-empty string, got ""$/],
   [
     definePrompt,
     { ...prompt, get: undefined },
     'get',
     /^prompt "p": get: expected a function, got undefined$/,
   ],
-  [definePrompt, { ...prompt, arguments: {} }, 'arguments', /^prompt "p": arguments: expected an array/],
+  [definePrompt, { ...prompt, arguments: 'a' }, 'arguments', /^prompt "p": arguments: expected fields by/],
   [
     definePrompt,
     { ...prompt, arguments: [{}] },

@@ -3,8 +3,8 @@ import * as assert from 'uvu/assert'
 import { McpError } from '../../protocol/errors.js'
 import { defineTool } from '../../server/define-tool.js'
 import { ToolError } from '../../server/errors.js'
-import { type CrashEvent, type StrayEvent, subscribe } from '../../runtime/events.js'
-import { suite, type TestContext } from '../support/suite.js'
+import { until } from '../../testing.js'
+import { suite } from '../support/suite.js'
 import { RawClient } from './_client.js'
 import { count, startTestServer } from './_servers.js'
 
@@ -63,7 +63,7 @@ for (const [how, run] of Object.entries(crashes)) {
     const processes = ['base', 'tasks', 'transport', 'sessions', `session ${a.sessionId}`].map((name) =>
       server.registry.whereis(`test/${name}`),
     )
-    const crashed = nextCrash(t)
+    const crashed = until('crash')
     const answer = await a.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'crash' } })
     assert.is(answer.status, 200)
     const { tree, id } = await crashed
@@ -104,7 +104,7 @@ test('an error that strays after the answer is only reported', async (t) => {
   })
   const server = await startTestServer(t, [late, count])
   const client = await new RawClient(t, server.url).open()
-  const stray = nextStray(t)
+  const stray = until('stray')
   assert.is(await client.text('late'), 'answered')
   const { outcome, owner } = await stray
   assert.equal({ outcome, owner }, { outcome: 'reported', owner: 'tools/call late' })
@@ -130,6 +130,29 @@ test('ToolError is for the model, McpError for the client', async (t) => {
     message: 'Please sign in',
     data: { url: 'https://x' },
   })
+})
+
+test('a ToolError with something else than a text says what that says', async (t) => {
+  const odd = new ToolError('x')
+  Object.defineProperty(odd, 'message', {
+    get() {
+      throw new Error('no message')
+    },
+  })
+  const messages: readonly unknown[] = [undefined, 5, Symbol('s'), { a: 1 }, new Error('inner'), null]
+  const tools = messages.map((message, index) =>
+    defineTool({ name: `t${index}`, run: () => Promise.reject(new ToolError(message as string)) }),
+  )
+  tools.push(defineTool({ name: 'odd', run: () => Promise.reject(odd) }))
+  const server = await startTestServer(t, tools)
+  const client = await new RawClient(t, server.url).open()
+  const read = async (name: string) => {
+    const { result } = await client.call(name)
+    return [result?.isError, result?.content?.[0]?.text]
+  }
+  const told = ['undefined', '5', 'Symbol(s)', 'an object with keys [a]', 'inner', 'null']
+  for (const [index, text] of told.entries()) assert.equal(await read(`t${index}`), [true, text])
+  assert.equal(await read('odd'), [true, 'a value that cannot be shown'])
 })
 
 test('a tool that never settles is stopped at its timeout, told so, and answered for the model', async (t) => {
@@ -200,13 +223,5 @@ test('a store that throws costs the request it was asked for', async (t) => {
   broken = false
   assert.is(await client.text('count'), '2')
 })
-
-function nextCrash(t: TestContext): Promise<CrashEvent> {
-  return new Promise((resolve) => t.after(subscribe('crash', resolve)))
-}
-
-function nextStray(t: TestContext): Promise<StrayEvent> {
-  return new Promise((resolve) => t.after(subscribe('stray', resolve)))
-}
 
 test.run()

@@ -13,7 +13,7 @@ const run = () => 'done'
 
 const badTools: [object | null, string, RegExp][] = [
   [null, 'options', /^tool: options: expected an object, got null$/],
-  [{ run }, 'name', /^tool: name: expected 1 to 128 letters, digits, _, - and \., got undefined$/],
+  [{ name: '', run }, 'name', /^tool: name: expected 1 to 128 letters, digits, _, - and \., got ""$/],
   [{ name: 'a b', run }, 'name', /got "a b"$/],
   [{ name: 'a'.repeat(129), run }, 'name', /^tool: name/],
   [{ name: 'x' }, 'run', /^tool "x": run: expected a function, got undefined$/],
@@ -33,7 +33,7 @@ const badTools: [object | null, string, RegExp][] = [
   [
     { name: 'x', run, input: { type: 'string' } },
     'input',
-    /^tool "x": input: expected a schema of an object/,
+    /^tool "x": input: expected fields by their names, or a schema of an object/,
   ],
   [
     { name: 'x', run, input: { type: 'object', properties: { a: { $ref: 'https://evil.example/a.json' } } } },
@@ -66,7 +66,7 @@ const badServers: [object | null, string, RegExp][] = [
     'instructions',
     /^server "s": instructions: expected a string, got 5$/,
   ],
-  [{ name: 's', version: '1', tools: {} }, 'tools', /^server "s": tools: expected an array of tools/],
+  [{ name: 's', version: '1', tools: 7 }, 'tools', /^server "s": tools: expected an array of tools/],
   [
     { name: 's', version: '1', tools: [count, { name: 'raw', run }] },
     'tools[1]',
@@ -188,7 +188,7 @@ test('a tool may return text, blocks, a whole result or nothing, and nothing els
 })
 
 test('json writes a value out, or says that it cannot', () => {
-  assert.equal(json({ a: [1] }), { type: 'text', text: '{\n  "a": [\n    1\n  ]\n}' })
+  assert.equal(json({ a: [1] }), { type: 'text', text: '{"a":[1]}' })
   for (const bad of [undefined, 1n, () => 1])
     assert.throws(
       () => json(bad),
@@ -204,6 +204,8 @@ test('a ToolError is of the family', () => {
     [error.name, error.code, error.message, error.cause],
     ['ToolError', 'TOOL_FAILED', 'No such file', cause],
   )
+  const told = new ToolError(cause)
+  assert.equal([told.message, told.cause], ['ENOENT', cause])
 })
 
 function isBadDefinition(error: ServerError, field: string, message: RegExp): boolean {

@@ -82,6 +82,33 @@ test('a request is told of when it starts, and how it came out after how long', 
   assert.equal(await outcome(), ['stop', 'tools/call', 'g', true])
 })
 
+test('the messages of a batch are told of like any others, in their order', async (t) => {
+  const server = await startTestServer(t, [count])
+  const client = await new RawClient(t, server.url).open('raw', '2025-03-26')
+  const [requests, notifications] = [listen(t, 'request'), listen(t, 'notification')]
+  const { messages } = await client.post([
+    { jsonrpc: '2.0', id: 'a', method: 'ping' },
+    { jsonrpc: '2.0', method: 'notifications/unknown' },
+    { jsonrpc: '2.0', id: 'b', method: 'nothing' },
+    { jsonrpc: '2.0' },
+    { jsonrpc: '2.0', id: 'c', method: 'tools/call', params: { name: 'count' } },
+  ] as unknown as object)
+  assert.is(messages.length, 4)
+  const seen = requests.all.map(({ type, id, method, code }) => [type, id, method, code])
+  assert.equal(seen, [
+    ['start', 'a', 'ping', undefined],
+    ['stop', 'a', 'ping', undefined],
+    ['start', 'b', 'nothing', undefined],
+    ['error', 'b', 'nothing', -32601],
+    ['start', 'c', 'tools/call', undefined],
+    ['stop', 'c', 'tools/call', undefined],
+  ])
+  assert.equal(
+    notifications.all.map(({ type, method }) => [type, method]),
+    [['received', 'notifications/unknown']],
+  )
+})
+
 test('notifications are told of in both directions, and a request that dies with its session has failed', async (t) => {
   const told = heard<void>()
   const gate = defineTool({

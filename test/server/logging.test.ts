@@ -5,6 +5,7 @@ import { startServer } from '../../server/server-supervisor.js'
 import { serveHttp } from '../../transports/http-listener.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
+import { startTestServer } from './_servers.js'
 
 const test = suite('server logging')
 const levels = ['debug', 'info', 'notice', 'warning', 'error', 'critical', 'alert', 'emergency'] as const
@@ -69,5 +70,47 @@ test('a server that does not declare logging logs nothing', async (t) => {
   assert.is(await client.text('speak'), '')
   assert.is((await client.ask('logging/setLevel', { level: 'info' })).error?.code, -32601)
 })
+
+test('what is no progress is told to who says it, also when no client listens, and never sent', async (t) => {
+  const wrong: readonly (readonly unknown[])[] = [
+    ['1'],
+    [undefined],
+    [1n],
+    [1, '2'],
+    [1, null],
+    [1, 2, 5],
+    [1, 2, { message: 'm' }],
+  ]
+  const steps = defineTool({
+    name: 'steps',
+    run(_args, ctx) {
+      const codes = wrong.map((step) => codeOf(() => ctx.progress(...(step as [number]))))
+      ctx.progress(1, Number.NaN)
+      ctx.progress(Number.POSITIVE_INFINITY)
+      ctx.progress(2, Number.POSITIVE_INFINITY)
+      codes.push(codeOf(() => ctx.log('info', 1, 5 as never)))
+      codes.push(codeOf(() => ctx.elicitationComplete(5 as never)))
+      return codes.join()
+    },
+  })
+  const server = await startTestServer(t, [steps])
+  const client = await new RawClient(t, server.url).open()
+  const all = Array.from({ length: wrong.length + 2 }, () => 'BAD_OPTION').join()
+  assert.is(await client.text('steps'), all)
+  const params = { name: 'steps', _meta: { progressToken: 'p' } }
+  const { messages } = await client.post({ jsonrpc: '2.0', id: 9, method: 'tools/call', params })
+  assert.equal(
+    messages.map(({ params: told, result }) => told ?? result?.content?.[0]?.text),
+    [{ progressToken: 'p', progress: 1 }, { progressToken: 'p', progress: 2 }, all],
+  )
+})
+
+function codeOf(fn: () => unknown): string {
+  try {
+    return `no error: ${fn()}`
+  } catch (error) {
+    return String((error as { code?: string }).code)
+  }
+}
 
 test.run()

@@ -3,12 +3,18 @@ import { defineTool } from '../../server/define-tool.js'
 import type { sessionActor } from '../../server/session-actor.js'
 import type { RefOf } from '../../runtime/ref.js'
 import type { Server } from '../../server/server.js'
+import { crash, until } from '../../testing.js'
 import { suite } from '../support/suite.js'
 import { RawClient } from './_client.js'
 import { count, echo, startTestServer } from './_servers.js'
 
 const test = suite('server recovery')
-const killable = ['test/base', 'test/tasks', 'test/transport', 'test/sessions', 'test/group']
+const parts = ['base', 'tasks', 'transport', 'sessions', 'group'] as const
+const ends = {
+  'was killed': async (server: Server, part: (typeof parts)[number]) =>
+    server.registry.whereis(`test/${part}`)?.kill(),
+  crashed: (server: Server, part: (typeof parts)[number]) => crash(server, { part }),
+}
 
 /** Waits for the next call of the tool, and lets the test end it. */
 function makeGate() {
@@ -37,36 +43,37 @@ function withResolvers(): { promise: Promise<void>; resolve(): void } {
 async function killAndWait(server: Server, name: string): Promise<void> {
   const ref = server.registry.whereis(name)
   if (ref === undefined) throw new Error(`nobody is called ${name}`)
-  const gone = new Promise((resolve) => server.registry.whereis('test/transport')?.onExit(resolve))
+  const back = until('progress', ({ child }) => child.id === 'transport')
   ref.kill()
-  await gone
-  await server.registry.whenUp('test/transport')
+  await back
 }
 
-for (const name of killable) {
-  test(`sessions go on with their counters on the same port after ${name} was killed`, async (t) => {
-    const server = await startTestServer(t, [count])
-    const { port } = server
-    const clients = await Promise.all(
-      ['a', 'b', 'c'].map((client) => new RawClient(t, server.url).open(client)),
-    )
-    for (const client of clients) await client.text('count', { by: 5 })
-    server.registry.whereis(name)?.kill()
-    assert.equal(await Promise.all(clients.map((client) => client.text('count'))), ['6', '6', '6'])
-    assert.is(server.port, port)
-    const restored = await server.sessions()
-    assert.equal(
-      restored
-        .map(({ client, revision, phase, capabilities }) => ({ client, revision, phase, capabilities }))
-        .sort((a, b) => (a.client.name < b.client.name ? -1 : 1)),
-      ['a', 'b', 'c'].map((client) => ({
-        client: { name: client, version: '1' },
-        revision: '2025-11-25',
-        phase: 'ready',
-        capabilities: { roots: {} },
-      })),
-    )
-  })
+for (const part of parts) {
+  for (const [how, end] of Object.entries(ends)) {
+    test(`sessions go on with their counters on the same port after test/${part} ${how}`, async (t) => {
+      const server = await startTestServer(t, [count])
+      const { port } = server
+      const clients = await Promise.all(
+        ['a', 'b', 'c'].map((client) => new RawClient(t, server.url).open(client)),
+      )
+      for (const client of clients) await client.text('count', { by: 5 })
+      await end(server, part)
+      assert.equal(await Promise.all(clients.map((client) => client.text('count'))), ['6', '6', '6'])
+      assert.is(server.port, port)
+      const restored = await server.sessions()
+      assert.equal(
+        restored
+          .map(({ client, revision, phase, capabilities }) => ({ client, revision, phase, capabilities }))
+          .sort((a, b) => (a.client.name < b.client.name ? -1 : 1)),
+        ['a', 'b', 'c'].map((client) => ({
+          client: { name: client, version: '1' },
+          revision: '2025-11-25',
+          phase: 'ready',
+          capabilities: { roots: {} },
+        })),
+      )
+    })
+  }
 }
 
 test('the crash of one session restarts neither the group nor another session, and it comes back itself', async (t) => {
@@ -94,13 +101,16 @@ test('the crash of one session restarts neither the group nor another session, a
 test('the third crash of a session within five seconds ends it: 404', async (t) => {
   const server = await startTestServer(t, [count])
   const client = await new RawClient(t, server.url).open()
-  const crash = () => server.registry.whereis(`test/session ${client.sessionId}`)?.kill()
+  const crashSession = async () => {
+    const [session] = await server.sessions()
+    if (session !== undefined) await crash(session)
+  }
   for (const expected of ['1', '2']) {
     assert.is(await client.text('count'), expected)
-    crash()
+    await crashSession()
   }
   assert.is(await client.text('count'), '3')
-  crash()
+  await crashSession()
   assert.is((await client.tell('notifications/initialized')).status, 404)
   const another = await new RawClient(t, server.url).open()
   assert.is(await another.text('count'), '1')

@@ -94,7 +94,7 @@ test('a resource that is not there is refused, and one that throws costs its req
   const slow = defineResource({ uri: 'x:slow', name: 'slow', timeout: 10, read: () => new Promise(() => {}) })
   const { client } = await startParts(t, { resources: [bad, crash, own, slow], resourceTemplates: [file] })
   const failed = async (uri: string) => (await client.ask('resources/read', { uri })).error
-  for (const uri of ['x:none', 'files:///gone', '', `files:///${'a'.repeat(9_000)}`]) {
+  for (const uri of ['x:none', 'files:///gone', '', `files:///${'a'.repeat(70_000)}`]) {
     const { code, data } = (await failed(uri)) ?? {}
     assert.equal([code, data], [-32002, { uri }])
   }

@@ -5,12 +5,15 @@ import { Catalog } from '../../server/catalog.js'
 import { definePrompt } from '../../server/define-prompt.js'
 import { defineServer } from '../../server/define-server.js'
 import { defineTool } from '../../server/define-tool.js'
+import type { ServerError } from '../../server/errors.js'
 import { RestoreLimit } from '../../server/restore-limit.js'
 import { nextPhase } from '../../server/session-machine.js'
 import { SessionReaders } from '../../server/session-readers.js'
 import { SessionState } from '../../server/session-state.js'
 import { createMemoryStore, type SessionRecord } from '../../server/session-store.js'
 import { suite } from '../support/suite.js'
+
+const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
 
 const test = suite('server session parts')
 
@@ -54,6 +57,28 @@ test('a memory store forgets what was not saved for its idle time', () => {
   now = 100
   assert.is(store.load('a'), undefined)
   assert.ok(store.load('b'))
+})
+
+test('options of a memory store that are none are refused by name, when it is made', () => {
+  const refused: readonly [string, unknown][] = [
+    ['options', null],
+    ['options', 5],
+    ['maxSessions', { maxSessions: Number.NaN }],
+    ['maxSessions', { maxSessions: 0 }],
+    ['maxSessions', { maxSessions: '10' }],
+    ['idleTimeout', { idleTimeout: Number.NaN }],
+    ['idleTimeout', { idleTimeout: -1 }],
+    ['now', { now: 5 }],
+    ['idletimeout', { idletimeout: 5 }],
+  ]
+  for (const [field, options] of refused)
+    assert.throws(
+      () => createMemoryStore(options as object),
+      (error: ServerError) =>
+        error.code === 'BAD_OPTION' && error.message.startsWith(`memory store: ${field}: expected`),
+      field,
+    )
+  createMemoryStore({ maxSessions: Number.POSITIVE_INFINITY, idleTimeout: Number.POSITIVE_INFINITY })
 })
 
 test('a value is swapped only by who has seen the last one', () => {
@@ -103,15 +128,18 @@ test('a catalog writes a page out once for each revision, until a component come
   const tools = ['a', 'b', 'c'].map((name) => defineTool({ name, title: name, run: () => name }))
   const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools }), 2)
   const { version } = catalog
-  const page = () => catalog.tools.page(undefined, dialect20251125)
+  const viewer = { dialect: dialect20251125, peer: nobody }
+  const page = () => catalog.tools.page(undefined, viewer)
   const first = page()
   assert.is(page(), first)
   assert.equal(JSON.parse(first.text), first.result)
   assert.equal(
-    catalog.tools.page(undefined, dialect20241105).result.tools.map((tool) => 'title' in tool),
+    catalog.tools
+      .page(undefined, { ...viewer, dialect: dialect20241105 })
+      .result.tools.map((tool) => 'title' in tool),
     [false, false],
   )
-  assert.throws(() => catalog.tools.page('nonsense', dialect20251125), /cursor/)
+  assert.throws(() => catalog.tools.page('nonsense', viewer), /cursor/)
   assert.is(catalog.add(tools[0] as (typeof tools)[0]), false)
   assert.is(page(), first)
   assert.equal([catalog.remove('tool', 'a'), catalog.remove('tool', 'a')], [true, false])

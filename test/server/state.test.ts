@@ -1,13 +1,16 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../server/define-tool.js'
+import { defineServer } from '../../server/define-server.js'
+import { defineTool, type ToolDefinition } from '../../server/define-tool.js'
 import { json } from '../../server/results.js'
+import { connect } from '../../testing.js'
 import { suite } from '../support/suite.js'
-import { RawClient } from './_client.js'
-import { startTestServer } from './_servers.js'
 
 const test = suite('server session state')
 
-test('calls of one session that update one value at once lose none of the changes', async (t) => {
+const serve = (tools: readonly ToolDefinition[]) =>
+  connect(defineServer({ name: 'state', version: '1', tools }))
+
+test('calls of one session that update one value at once lose none of the changes', async () => {
   const slowly = defineTool({
     name: 'slowly',
     run: async (_args, ctx) => {
@@ -19,13 +22,12 @@ test('calls of one session that update one value at once lose none of the change
     },
   })
   const read = defineTool({ name: 'read', run: async (_args, ctx) => json(await ctx.get('sum')) })
-  const server = await startTestServer(t, [slowly, read])
-  const client = await new RawClient(t, server.url).open()
-  await Promise.all(Array.from({ length: 10 }, () => client.text('slowly')))
-  assert.is(await client.text('read'), '10')
+  await using pair = await serve([slowly, read])
+  await Promise.all(Array.from({ length: 10 }, () => pair.client.callTool('slowly')))
+  assert.is((await pair.client.callTool('read')).text, '10')
 })
 
-test('session state takes copies: changing a value afterwards changes nothing, and what cannot be copied is refused', async (t) => {
+test('session state takes copies: changing a value afterwards changes nothing, and what cannot be copied is refused', async () => {
   const tools = [
     defineTool({
       name: 'share',
@@ -49,11 +51,11 @@ test('session state takes copies: changing a value afterwards changes nothing, a
       run: async (_args, ctx) => String(await ctx.update('list', () => undefined)) + (await ctx.get('list')),
     }),
   ]
-  const server = await startTestServer(t, tools)
-  const client = await new RawClient(t, server.url).open()
-  assert.is(await client.text('share'), '[1]')
-  assert.is(await client.text('bad'), 'BAD_STATE fn')
-  assert.is(await client.text('forget'), 'undefinedundefined')
+  await using pair = await serve(tools)
+  const text = async (name: string) => (await pair.client.callTool(name)).text
+  assert.is(await text('share'), '[1]')
+  assert.is(await text('bad'), 'BAD_STATE fn')
+  assert.is(await text('forget'), 'undefinedundefined')
 })
 
 test.run()

@@ -15,7 +15,15 @@ export type Packed = {
 }
 
 const sources = ['runtime', 'protocol', 'transports', 'server', 'client', 'test', 'scripts']
-const singles = ['index.ts', 'package.json', 'tsconfig.json', 'README.md', 'CHANGELOG.md', 'LICENSE']
+const singles = [
+  'index.ts',
+  'testing.ts',
+  'package.json',
+  'tsconfig.json',
+  'README.md',
+  'CHANGELOG.md',
+  'LICENSE',
+]
 const once: { packed?: Promise<Packed> } = {}
 
 /**

@@ -1,5 +1,5 @@
 // A server on standard input and output that does what a test tells it to, also what no server should.
-//   node raw-server.mjs [--init hang|error|junk|die|REVISION] [--ignore-eof] [--ignore-term] [--say text]
+//   node raw-server.mjs [--init hang|error|junk|die|modern-only|REVISION] [--discover hang|error|die|modern|lone|older|later|again] [--ignore-eof] [--ignore-term] [--say text]
 // Every message it gets is named on standard error: `got tools/call hang`, `got notifications/cancelled`.
 import { spawn } from 'node:child_process'
 import { EventEmitter } from 'node:events'
@@ -8,6 +8,7 @@ import { parseArgs } from 'node:util'
 const { values: options } = parseArgs({
   options: {
     init: { type: 'string', default: '2025-11-25' },
+    discover: { type: 'string', default: 'hang' },
     'ignore-eof': { type: 'boolean', default: false },
     'ignore-term': { type: 'boolean', default: false },
     say: { type: 'string' },
@@ -15,6 +16,7 @@ const { values: options } = parseArgs({
 })
 const asked = new Map()
 let calls = 0
+let probes = 0
 
 if (options.say !== undefined) console.error(options.say)
 if (options['ignore-term']) process.on('SIGTERM', () => console.error('got SIGTERM'))
@@ -62,6 +64,20 @@ const tools = {
     const block = '{}\n'.repeat(10_000)
     for (let i = 0; i < lines; i += 10_000) process.stdout.write(block)
   },
+  async floodErrors({ mebibytes }) {
+    const block = `${'e'.repeat(1023)}\n`.repeat(1024)
+    for (let i = 0; i < mebibytes; i++) await new Promise((resolve) => process.stderr.write(block, resolve))
+    return 'flooded'
+  },
+  tellMany({ count, text: data }, id) {
+    const one = line({ method: 'notifications/message', params: { level: 'info', data } })
+    const rest = [...Array(Math.ceil(count / 1_000)).keys()]
+    const next = () => {
+      if (rest.pop() === undefined) return send({ id, result: text('told') })
+      process.stdout.write(one.repeat(1_000), next)
+    }
+    next()
+  },
   badResult(_, id) {
     send({ id, result: { content: 'no array' } })
   },
@@ -76,8 +92,20 @@ const tools = {
   late({ after }, id) {
     setTimeout(() => send({ id, result: text('too late') }), after)
   },
-  async ask({ method }) {
-    return JSON.stringify(await ask(method))
+  async ask({ method, params }) {
+    return JSON.stringify(await ask(method, params))
+  },
+  askLater({ method, params }) {
+    void ask(method, params)
+    return 'asked'
+  },
+  takeBack() {
+    send({ method: 'notifications/cancelled', params: { requestId: `ask-${asked.size - 1}` } })
+    return 'taken back'
+  },
+  batch(_, id) {
+    const news = { jsonrpc: '2.0', method: 'notifications/tools/list_changed' }
+    process.stdout.write(`${JSON.stringify([news, { jsonrpc: '2.0', id, result: text('from a batch') }])}\n`)
   },
   tell({ method, params }) {
     send({ method, params })
@@ -108,10 +136,15 @@ async function take(message) {
   if (method === undefined) return asked.get(id)?.(message)
   console.error(`got ${method}${params.name === undefined ? '' : ` ${params.name}`}`)
   if (method === 'initialize') return initialize(id)
+  if (method === 'server/discover') return discover(id)
   if (method === 'ping') return send({ id, result: {} })
   if (method === 'tools/list') return send({ id, result: list(params.cursor) })
   if (method === 'custom/endless') return send({ id, result: { tools: [], nextCursor: 'more' } })
   if (method === 'custom/echo') return send({ id, result: { params } })
+  if (method === 'logging/setLevel' || method.startsWith('resources/')) {
+    console.error(`told ${method} ${params.level ?? params.uri}`)
+    return send({ id, result: {} })
+  }
   if (method !== 'tools/call') return
   const answer = await tools[params.name](params.arguments ?? {}, id, params._meta?.progressToken)
   if (typeof answer === 'string') send({ id, result: text(answer) })
@@ -122,9 +155,34 @@ function initialize(id) {
   if (init === 'hang') return
   if (init === 'die') process.exit(7)
   if (init === 'error') return send({ id, error: { code: -32603, message: 'not today' } })
+  if (init === 'modern-only') {
+    const data = { supported: ['2026-07-28'], requested: '2025-11-25' }
+    return send({ id, error: { code: -32022, message: 'Unsupported protocol version', data } })
+  }
   if (init === 'junk') return send({ id, result: { protocolVersion: 7 } })
   const serverInfo = { name: 'raw', version: '1' }
-  send({ id, result: { protocolVersion: init, capabilities: { tools: { listChanged: true } }, serverInfo } })
+  const capabilities = { tools: { listChanged: true }, resources: { subscribe: true }, logging: {} }
+  send({ id, result: { protocolVersion: init, capabilities, serverInfo } })
+}
+
+/** What servers of all kinds say to a client that asks for their era. */
+function discover(id) {
+  const how = options.discover
+  probes += 1
+  if (how === 'hang') return
+  if (how === 'die') process.exit(9)
+  if (how === 'error') return send({ id, error: { code: -32601, message: 'Method not found' } })
+  const unsupported = { older: ['2025-11-25'], later: ['2027-01-01'], again: ['2026-07-28'] }[how]
+  if (unsupported !== undefined && (how !== 'again' || probes === 1)) {
+    const data = { supported: unsupported, requested: '2026-07-28' }
+    return send({ id, error: { code: -32022, message: 'Unsupported protocol version', data } })
+  }
+  const capabilities = { tools: { listChanged: true }, resources: { subscribe: true } }
+  const supportedVersions = how === 'lone' ? ['2027-01-01'] : ['2026-07-28']
+  send({
+    id,
+    result: { supportedVersions, capabilities, ttlMs: 0, cacheScope: 'private', resultType: 'complete' },
+  })
 }
 
 /** Three pages with one tool each; the cursor of the second is the empty string. */
@@ -134,9 +192,9 @@ function list(cursor) {
   return { tools: [tool], ...(page === 2 ? {} : { nextCursor: ['', 'last'][page] }) }
 }
 
-function ask(method) {
+function ask(method, params) {
   const id = `ask-${asked.size}`
-  send({ id, method })
+  send({ id, method, params })
   return new Promise((resolve) => asked.set(id, resolve))
 }
 

@@ -7,7 +7,15 @@ import type { Clock } from '../../runtime/clock.js'
 import type { ActorContext } from '../../runtime/context.js'
 import type { ActorRef, ProcessRef } from '../../runtime/ref.js'
 import { startActor } from '../../runtime/root.js'
-import type { Binding, ListenScope, Outlet, Response, ServerPort } from '../../transports/contract.js'
+import type {
+  Binding,
+  ListenScope,
+  Outlet,
+  Peer,
+  Response,
+  ServerPort,
+  ServerTransport,
+} from '../../transports/contract.js'
 import { type HttpServeOptions, serveHttp } from '../../transports/http-listener.js'
 import { type Heard, heard } from '../support/heard.js'
 import type { TestContext } from '../support/suite.js'
@@ -30,7 +38,11 @@ export async function startListener(
   t: Pick<TestContext, 'after'>,
   port: Partial<ServerPort> = {},
   options: HttpServeOptions = {},
-  { clock, ...given }: Partial<ListenScope> & { readonly clock?: Clock } = {},
+  {
+    clock,
+    transport = serveHttp(options),
+    ...given
+  }: Partial<ListenScope> & { readonly clock?: Clock; readonly transport?: ServerTransport } = {},
 ): Promise<Listening> {
   const server: ServerPort = { ...politePort, ...port }
   let stops = false
@@ -45,7 +57,7 @@ export async function startListener(
     name: 'holder',
     trapExit: true,
     async init(_: undefined, ctx: ActorContext) {
-      const binding = await serveHttp(options).bind(ctx)
+      const binding = await transport.bind(ctx)
       return { binding, listener: await binding.start(ctx, server, scope) }
     },
     call: {
@@ -102,19 +114,27 @@ export function holding(): {
   const readers = heard<{ readonly sessionId: string; readonly outlet: Outlet }>()
   const detached = heard<Outlet>()
   const port: Partial<ServerPort> = {
-    deliver: (_id, message, outlet) => {
+    deliver: (_id, message, outlet, peer) => {
+      tellRevision(outlet, peer)
       if (!isRequest(message)) return Promise.resolve(undefined)
       return new Promise<Response>((resolve) => {
         const answer = (result: object = {}): void => resolve(buildResult(message.id, { ...result }))
         requests.add({ request: message, outlet, answer })
       })
     },
-    attach: async (sessionId, outlet) => {
+    attach: async (sessionId, outlet, peer) => {
+      tellRevision(outlet, peer)
       readers.add({ sessionId, outlet })
       return () => detached.add(outlet)
     },
   }
   return { port, requests, readers, detached }
+}
+
+/** The sessions of this server have all negotiated what the request says. */
+function tellRevision(outlet: Outlet, peer: Peer | undefined): void {
+  const revision = peer?.headers['mcp-protocol-version']
+  if (typeof revision === 'string') outlet.negotiated?.(revision)
 }
 
 /** One event as a client reads it. */

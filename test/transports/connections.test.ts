@@ -11,6 +11,7 @@ import {
 import type { LinkScope, ServerPort } from '../../transports/contract.js'
 import { TransportError } from '../../transports/errors.js'
 import { suite } from '../support/suite.js'
+import { exchanging, request } from './_modern.js'
 
 const test = suite('connections')
 
@@ -239,6 +240,33 @@ test('with a delay readiness ends first, and requests are served until the delay
   assert.ok(sent.some((message) => 'error' in message && message.id === 2))
   await clock.advance(500)
   await draining
+})
+
+test('a connection of a revision without sessions is not ended for having none', async () => {
+  const { connections, clock } = bind({ openTimeout: 10 })
+  const { serving } = makeServer()
+  const exchange: ServerPort['exchange'] = async ({ request: { id } }) => ({
+    response: buildResult(id, {}),
+    refused: false,
+  })
+  connections.serve({ ...serving, server: { ...serving.server, exchange } })
+  const { accepted, did, sent } = connect(connections)
+  accepted.message(JSON.stringify(request(1, 'server/discover')))
+  await turn()
+  await clock.advance(60_000)
+  assert.equal([did, sent.length], [[], 1])
+})
+
+test('a transport that is older has handshakes only', async () => {
+  const { connections } = bind({ handshakeOnly: true })
+  const { port, calls } = exchanging()
+  const { serving } = makeServer()
+  connections.serve({ ...serving, server: { ...serving.server, ...port } })
+  const { accepted, sent } = connect(connections)
+  accepted.message(JSON.stringify(request(1, 'server/discover')))
+  assert.ok(sent[0] !== undefined && 'error' in sent[0])
+  assert.is(sent[0].error.code, -32600)
+  assert.is(calls.all.length, 0)
 })
 
 test('the end of the scope ends every connection', () => {

@@ -4,7 +4,7 @@ import { buildNotification, buildRequest } from '../../protocol/jsonrpc.js'
 import type { TransportError } from '../../transports/errors.js'
 import { http } from '../../transports/http-client.js'
 import { suite } from '../support/suite.js'
-import { connect, end, greet, greetings, json, polite, result, status, stream } from './_http.js'
+import { connect, end, greet, greetings, json, polite, result, status, stream, type Seen } from './_http.js'
 import { type LinkTree, startLink } from './_link.js'
 
 const test = suite('http client failures')
@@ -69,9 +69,8 @@ test('404 with a session ends the connection, and is not fatal', async (t) => {
 })
 
 test('404 without a session, and other refusals, lose one request with the status', async (t) => {
-  const { link } = await connect(t, (seen) =>
-    status(seen, Number(seen.message.params?.status), { 'retry-after': '3' }),
-  )
+  const refuse = (seen: Seen) => status(seen, Number(seen.message.params?.status), { 'retry-after': '3' })
+  const { link } = await connect(t, refuse, { sseFallback: false })
   for (const [id, code, retryable] of [
     [1, 404, false],
     [2, 403, false],

@@ -22,6 +22,18 @@ for (const [field, url, options] of [
   ['stream', 'http://host/', { stream: 'yes' }],
   ['streamIdleTimeout', 'http://host/', { streamIdleTimeout: -1 }],
   ['timeout', 'http://host/', { timeout: 1 }],
+  ['maxStreams', 'http://host/', { maxStreams: 0 }],
+  ['headersTimeout', 'http://host/', { headersTimeout: 0 }],
+  ['idleTimeout', 'http://host/', { idleTimeout: 'never' }],
+  ['tls', 'http://host/', { tls: true }],
+  ['tls.ca', 'http://host/', { tls: { ca: 1 } }],
+  ['tls.key', 'http://host/', { tls: { key: '' } }],
+  ['tls.passphrase', 'http://host/', { tls: { passphrase: 1 } }],
+  ['tls.rejectUnauthorized', 'http://host/', { tls: { rejectUnauthorized: 'no' } }],
+  ['verify', 'http://host/', { tls: { verify: true } }],
+  ['proxy', 'http://host/', { proxy: 'socks5://me:secret@proxy' }],
+  ['proxy', 'http://host/', { proxy: 'proxy:secret' }],
+  ['maxRedirects', 'http://host/', { maxRedirects: -1 }],
 ] as const) {
   test(`a wrong option is refused at once: ${field} of ${JSON.stringify([url, options])}`, () => {
     const error = thrownBy(() => http(url as string, options as unknown as HttpOptions))

@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
+import { buildRequest } from '../../protocol/jsonrpc.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import { http } from '../../transports/http-client.js'
 import { suite } from '../support/suite.js'
-import { greetings, listen, polite, status, stream } from './_http.js'
+import { greetings, json, listen, polite, result, status, stream } from './_http.js'
 import { startLink } from './_link.js'
 
 const test = suite('http event stream')
@@ -73,6 +74,45 @@ test('a stream that keeps failing is tried again ever more slowly, and never giv
   }
   assert.ok(times.length >= 8)
   assert.ok((times[1] ?? 0) - (times[0] ?? 0) >= 1_000)
+})
+
+test('404 for the first stream of a session is a server without streams, and ends nothing', async (t) => {
+  const server = await listen(t, (seen) => {
+    if (seen.method === 'GET') status(seen, 404)
+    else polite((call) => json(call, result(call, {})))(seen)
+  })
+  const link = await startLink(t, http(server.url))
+  link.open(1)
+  await greetings({ server, link })
+  await server.seen.next(({ method }) => method === 'GET')
+  link.send(1, buildRequest(1, 'ping'))
+  assert.is((await link.message()).id, 1)
+})
+
+test('a server that refuses the place to go on from is asked for a stream from here on, and it is told', async (t) => {
+  const clock = createFakeClock()
+  let streams = 0
+  const server = await listen(t, (seen) => {
+    if (seen.method !== 'GET') return polite()(seen)
+    streams += 1
+    if (streams === 1) stream(seen).end('id: 1\ndata: {"n":1}\n\n')
+    else if (seen.headers['last-event-id'] !== undefined) status(seen, 400)
+    else stream(seen).write('data: {"n":2}\n\n')
+  })
+  const link = await startLink(t, http(server.url), clock)
+  link.open(1)
+  await greetings({ server, link })
+  assert.equal(await link.message(), { n: 1 })
+  const again = link.message()
+  const trouble = link.news.all.find(({ type }) => type === 'trouble')
+  assert.is(trouble, undefined)
+  while (streams < 3) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (clock.pending > 0) await clock.advance(1_000)
+  }
+  assert.equal(await again, { n: 2 })
+  const told = link.news.all.find(({ type }) => type === 'trouble')
+  assert.ok(told?.type === 'trouble' && told.error.message.includes('400'))
 })
 
 test.run()

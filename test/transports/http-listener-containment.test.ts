@@ -10,6 +10,7 @@ import { processOf } from '../../runtime/ref.js'
 import { startActor } from '../../runtime/root.js'
 import type { Binding, Response, ServerPort } from '../../transports/contract.js'
 import { serveHttp } from '../../transports/http-listener.js'
+import { AnswerQueue } from '../../transports/http-answer-queue.js'
 import { Exchange } from '../../transports/http-response.js'
 import { type Answer, RawClient } from '../server/_client.js'
 import { suite, type TestContext } from '../support/suite.js'
@@ -103,6 +104,8 @@ test('a throw in a callback of the body fails its exchange only', async (t) => {
   const server = createServer((request, response) => {
     const exchange = new Exchange(request, response, processOf(home).tree, {
       maxBufferedBytes: 1_000,
+      answers: new AnswerQueue(),
+      noteStream: () => {},
       closing: false,
     })
     guard(exchange.token, () =>

@@ -73,7 +73,12 @@ test('an error after the stream has begun by time is told on the stream', async 
   const failed = heard<(error: Error) => void>()
   const { url } = await startListener(
     t,
-    { deliver: () => new Promise((_, reject) => failed.add(reject)) },
+    {
+      deliver: (_id, _message, outlet) => {
+        outlet.negotiated?.('2025-11-25')
+        return new Promise((_, reject) => failed.add(reject))
+      },
+    },
     { streamAfter: 20 },
   )
   const reading = await exchange(t, url, { body: call })

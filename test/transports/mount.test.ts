@@ -13,6 +13,7 @@ import { http } from '../../transports/http-client.js'
 import { type Mount, mount, type MountOptions } from '../../transports/mount.js'
 import { initialize, RawClient } from '../server/_client.js'
 import { suite, type TestContext } from '../support/suite.js'
+import { exchange } from './_listener.js'
 import { connected, text, transportSuite } from './_suite.js'
 import { startSuiteServer } from './_suite-server.js'
 
@@ -108,6 +109,45 @@ for (const name of Object.keys(hosts)) {
     const { 'content-type': _, ...bodiless } = headers
     assert.is((await client.send('DELETE', undefined, bodiless)).status, 204)
     assert.is(await statusOf({}), 404)
+  })
+}
+
+for (const name of Object.keys(hosts)) {
+  test(`in ${name}, a stream that broke is taken up again where it broke, by its session only`, async (t) => {
+    let leave = (): void => {}
+    const left = new Promise<void>((resolve) => {
+      leave = resolve
+    })
+    const gate = defineTool({
+      name: 'gate',
+      async run(_args, ctx) {
+        ctx.progress(1)
+        await left
+        ctx.progress(2)
+        return 'left'
+      },
+    })
+    const mcp = mount()
+    const url = String(await hosts[name]?.(t, mcp))
+    const definition = defineServer({ name: 'resuming', version: '1', tools: [gate] })
+    const server = await startServer(definition, { transport: mcp, logger: false })
+    t.after(() => server.stop())
+    const [client, other] = [await new RawClient(t, url).open(), await new RawClient(t, url).open()]
+    const params = { name: 'gate', _meta: { progressToken: 'p' } }
+    const body = { jsonrpc: '2.0', id: 7, method: 'tools/call', params }
+    const broken = await exchange(t, url, { body, headers: client.headers() })
+    const [first, progress] = [await broken.next(), await broken.next()]
+    assert.equal([first.data, JSON.parse(progress.data).params.progress], ['', 1])
+    broken.cut()
+    await broken.ended
+    leave()
+    const comeBack = (who: RawClient) =>
+      exchange(t, url, { method: 'GET', headers: { ...who.headers(), 'last-event-id': String(progress.id) } })
+    const again = await comeBack(client)
+    assert.is(JSON.parse((await again.next()).data).params.progress, 2)
+    assert.is(JSON.parse((await again.next()).data).result.content[0].text, 'left')
+    await again.ended
+    assert.is((await comeBack(other)).status, 400)
   })
 }
 

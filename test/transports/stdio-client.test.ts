@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import * as assert from 'uvu/assert'
 import { buildRequest } from '../../protocol/jsonrpc.js'
@@ -9,6 +8,7 @@ import { heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { type LinkTree, startLink } from './_link.js'
+import { gone, isAlive } from './_processes.js'
 
 const test = suite('stdio client')
 
@@ -43,15 +43,6 @@ async function answer(link: LinkTree): Promise<string> {
 
 function factsOf(error: TransportError | undefined): { exitCode: unknown; signal: unknown; stderr: unknown } {
   return error?.data as { exitCode: unknown; signal: unknown; stderr: unknown }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
-  }
 }
 
 test('messages go out and come in, one a line, in the folder and environment that were given', async (t) => {
@@ -234,24 +225,5 @@ test('a server that closes its output, but lives on, is ended', async (t) => {
   assert.is(error?.code, 'CONNECTION_LOST')
   assert.is(isAlive(pid), false)
 })
-
-/** Waits for the end of a process that is not our child. */
-async function gone(pid: number): Promise<void> {
-  while (isRunning(pid)) await new Promise((resolve) => setImmediate(resolve))
-}
-
-function readStatus(pid: number): string {
-  try {
-    return readFileSync(`/proc/${pid}/status`, 'utf8')
-  } catch {
-    return ''
-  }
-}
-
-/** Nobody may have waited for a dead grandchild: as a zombie it still has its pid. */
-function isRunning(pid: number): boolean {
-  if (!isAlive(pid)) return false
-  return !/^State:\s+Z/m.test(readStatus(pid))
-}
 
 test.run()

@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { initialize, type Wire } from '../server/_client.js'
 import { suite, type TestContext } from '../support/suite.js'
+import { request } from './_modern.js'
+import type { Line } from './_pipes.js'
 
 const test = suite('stdio server process')
 const program = fileURLToPath(new URL('./_stdio-program.js', import.meta.url))
@@ -52,6 +54,27 @@ test('neither HTTP nor a validator is loaded until something needs it', async (t
   assert.match(after, /\bajv\b/)
   assert.not.match(after, /undici|\bws\b|pino|http/)
   await child.end()
+})
+
+test('requests of 2026-07-28 need no handshake, and the end of the input ends their subscriptions', async (t) => {
+  const child = spawn(process.execPath, [program], { stdio: ['pipe', 'pipe', 'ignore'] })
+  t.after(() => child.kill('SIGKILL'))
+  const exited = new Promise((resolve) => child.once('exit', resolve))
+  const lines: Line[] = []
+  const messages = [
+    request('d', 'server/discover'),
+    request(1, 'tools/list'),
+    request(2, 'subscriptions/listen', { notifications: { toolsListChanged: true } }),
+  ]
+  child.stdin.write(messages.map((message) => `${JSON.stringify(message)}\n`).join(''))
+  for await (const text of createInterface({ input: child.stdout })) {
+    if (text.startsWith('{')) lines.push(JSON.parse(text))
+    if (lines.length === 3) child.stdin.end()
+  }
+  const seen = lines.map(({ id, method, params }) => id ?? `${method} ${params?.requestId ?? ''}`)
+  assert.equal(seen.slice(0, 3).sort(), [1, 'd', 'notifications/subscriptions/acknowledged '])
+  assert.equal(seen.slice(3), [2, 'notifications/cancelled 2'])
+  assert.is(await exited, 0)
 })
 
 async function startProgram(t: TestContext) {

@@ -4,13 +4,17 @@ import {
   clientSpec,
   findClient,
   type Phase,
+  type ResourceResult,
   type ServerFacts,
   startClient,
+  startClientPool,
+  startClients,
   type ToolResult,
   withClient,
 } from '../../client/index.js'
 import type { JsonObject } from '../../protocol/json.js'
 import type { LoggingLevel } from '../../protocol/types/notifications.js'
+import type { ResourceUpdatedParams } from '../../protocol/types/resources.js'
 import type { ListToolsResult, Tool } from '../../protocol/types/tools.js'
 import type { ChildSpec } from '../../runtime/child-spec.js'
 import type { Registry } from '../../runtime/registry.js'
@@ -31,6 +35,27 @@ export function transportsAndOptionsAreChecked(link: Link): void {
   const own: ClientTransport = { name: 'own', connect: () => link }
   isTrue<Equal<ReturnType<typeof clientSpec>, ChildSpec>>()
   clientSpec({ transport: own, name: 'a', backoff: { base: 1 } })
+  clientSpec({
+    transport: own,
+    era: 'auto',
+    onElicit: ({ requestedSchema }) => ({
+      action: 'accept',
+      content: { fields: Object.keys(requestedSchema.properties) },
+    }),
+    onSample: {
+      run: ({ maxTokens }) => ({
+        role: 'assistant',
+        content: { type: 'text', text: `${maxTokens}` },
+        model: 'm',
+      }),
+      tools: true,
+    },
+    roots: () => [{ uri: 'file:///x' }],
+  })
+  // @ts-expect-error no such era
+  clientSpec({ transport: own, era: 'newest' })
+  // @ts-expect-error an answer has an action
+  clientSpec({ transport: own, onElicit: () => ({}) })
   // @ts-expect-error a client needs a transport
   startClient({ name: 'x' })
   // @ts-expect-error the command is missing
@@ -53,6 +78,16 @@ export async function callsAreInferred(client: Client): Promise<void> {
   isTrue<Equal<typeof page, ListToolsResult>>()
   for await (const tool of client.tools({ maxPages: 3 })) isTrue<Equal<typeof tool, Tool>>()
   isTrue<Equal<ReturnType<typeof client.ping>, Promise<void>>>()
+  for await (const { uriTemplate } of client.templates()) isTrue<Equal<typeof uriTemplate, string>>()
+  const resource = await client.readResource('a:1', { fresh: true })
+  isTrue<Equal<typeof resource, ResourceResult>>()
+  await client.getPrompt('greet', { who: 'Ann' })
+  // @ts-expect-error arguments of prompts are texts
+  await client.getPrompt('greet', { who: 1 })
+  // @ts-expect-error no such level
+  await client.setLevel('loud')
+  // @ts-expect-error no such word
+  await client.callTool('add', {}, { retry: 'always' })
   // @ts-expect-error arguments are an object
   await client.callTool('add', 1)
   // @ts-expect-error no such option
@@ -91,6 +126,8 @@ export function notificationsAreInferred(client: Client): void {
   isTrue<Equal<typeof client.state.phase, Phase>>()
   isTrue<Equal<typeof client.server, ServerFacts | undefined>>()
   isTrue<Equal<typeof client.closed, Promise<void>>>()
+  const updates = client.notifications('notifications/resources/updated')
+  isTrue<Equal<typeof updates, AsyncIterableIterator<ResourceUpdatedParams>>>()
   // @ts-expect-error a notification for servers
   client.onNotification('notifications/initialized', () => {})
 }
@@ -102,4 +139,38 @@ export async function handlesAreDisposable(registry: Registry, transport: Client
   isTrue<Equal<typeof found, Client>>()
   const text = await withClient({ transport }, async (one) => (await one.callTool('x')).text)
   isTrue<Equal<typeof text, string>>()
+}
+
+export async function manyClientsAreTyped(transport: ClientTransport): Promise<void> {
+  const mcpServers = {
+    a: { command: 'x', args: ['y'] },
+    b: { url: 'http://host/', type: 'sse' },
+    c: { transport },
+  }
+  await using clients = await startClients(mcpServers, { required: ['a'], variables: process.env })
+  const a = clients.get('a')
+  isTrue<Equal<typeof a, Client | undefined>>()
+  for (const [name, client] of clients) isTrue<Equal<[typeof name, typeof client], [string, Client]>>()
+  // @ts-expect-error neither a command nor a url nor a transport
+  await clients.add('d', { args: [] })
+  // @ts-expect-error names, or all
+  await startClients(mcpServers, { required: true })
+  // @ts-expect-error each server has its own transport
+  await startClients(mcpServers, { client: { transport } })
+}
+
+export async function poolsAreTyped(transport: ClientTransport): Promise<void> {
+  await using pool = await startClientPool({ transport: () => transport, strategy: 'least_busy' })
+  const result = await pool.callTool('x', {}, { timeout: 1 })
+  isTrue<Equal<typeof result, ToolResult>>()
+  const list = await pool.request('tools/list')
+  isTrue<Equal<typeof list, ListToolsResult>>()
+  using lease = await pool.checkout({ exclusive: false })
+  isTrue<Equal<typeof lease.client, Client>>()
+  const text = await pool.transaction(async (client) => (await client.callTool('x')).text)
+  isTrue<Equal<typeof text, string>>()
+  // @ts-expect-error no such strategy
+  await startClientPool({ transport, strategy: 'fastest' })
+  // @ts-expect-error the name is missing
+  await pool.request('tools/call', {})
 }

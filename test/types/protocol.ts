@@ -149,7 +149,7 @@ export function everyMethodOfTheHandshakeRevisionsIsInTheTable(): void {
   isTrue<Equal<Params<'sampling/createMessage'>, CreateMessageParams>>()
   isTrue<Equal<Params<'elicitation/create'>, ElicitParams>>()
   isTrue<Equal<NotificationParams<'notifications/resources/updated'>['uri'], string>>()
-  isTrue<Equal<Revision, '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25'>>()
+  isTrue<Equal<Revision, '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25' | '2026-07-28'>>()
 
   const read: Params<'resources/read'> = { uri: 'file:///a' }
   read satisfies Params<'resources/subscribe'>

@@ -2,7 +2,8 @@ import { defineServer } from '../../server/define-server.js'
 import { defineTool } from '../../server/define-tool.js'
 import { createFileStore } from '../../server/file-store.js'
 import { json, text } from '../../server/results.js'
-import type { ArgumentsOf, FromJsonSchema } from '../../server/schema-arguments.js'
+import type { FromJsonSchema } from '../../protocol/json-schema-types.js'
+import type { ArgumentsOf } from '../../server/schema-arguments.js'
 import { sealedIds } from '../../server/sealed-ids.js'
 import { serverSpec, startServer } from '../../server/server-supervisor.js'
 import { serveHttp } from '../../transports/http-listener.js'
@@ -43,7 +44,19 @@ defineTool({
 holds<Same<FromJsonSchema<{ readonly type: 'array' }>, unknown[]>>()
 holds<Same<ArgumentsOf<Record<string, unknown>>, Record<string, unknown>>>()
 holds<Same<ArgumentsOf<{ type: string; properties: { a: { type: string } } }>, Record<string, unknown>>>()
-holds<Same<ArgumentsOf<undefined>, Record<string, unknown>>>()
+holds<Same<keyof ArgumentsOf<undefined>, never>>()
+
+// A tool without `input` takes nothing, and is given nothing.
+defineTool({
+  name: 'none',
+  run(args) {
+    // @ts-expect-error there are no arguments
+    return String(args.foo)
+  },
+})
+// @ts-expect-error there are no arguments
+defineTool({ name: 'none', run: ({ foo }) => String(foo) })
+defineTool({ name: 'none', run: (_args: Record<string, unknown>) => '' })
 
 // A Standard Schema says what comes out of it, not what goes in.
 declare const parsed: StandardSchema<{ n: string }, { n: number }>
@@ -70,6 +83,10 @@ defineTool({
     holds<Same<typeof read, number | undefined>>()
     // @ts-expect-error a change is a function
     await ctx.update('sum', 1)
+    // without a session there is no id
+    holds<Same<typeof ctx.session.id, string | undefined>>()
+    const once = await ctx.once('step', async () => 1)
+    holds<Same<typeof once, number>>()
     // @ts-expect-error the session's facts are read only
     ctx.session.id = 'x'
     return { content: [], structuredContent: { sum } }
@@ -83,8 +100,8 @@ defineTool({ name: 'nothing_either', run: () => undefined })
 defineTool({ name: 'number', run: () => 1 })
 // @ts-expect-error content has to be blocks
 defineTool({ name: 'content', run: () => ({ content: ['x'] }) })
-// @ts-expect-error a tool has a name
-defineTool({ run: () => 'x' })
+// @ts-expect-error in an array every tool has a name
+defineServer({ name: 's', version: '1', tools: [defineTool({ run: () => 'x' })] })
 // @ts-expect-error no such field
 defineTool({ name: 'field', run: () => 'x', handler: () => 'x' })
 // @ts-expect-error tools come from defineTool

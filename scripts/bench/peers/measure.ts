@@ -1,15 +1,22 @@
 /** What is measured, in the order it is reported. */
-export const scenarios = ['session_c16', 'stdio_c64', 'cold'] as const
+export const scenarios = ['session_c16', 'modern_c16', 'modern200_c16', 'stdio_c64', 'cold'] as const
 export type Scenario = (typeof scenarios)[number]
 
 /** Who is measured; everybody is compared with the first. */
 export const contenderNames = ['raw', 'caduceus', 'sdk_v1', 'sdk_v2'] as const
 export type ContenderName = (typeof contenderNames)[number]
 
+/** Whether the contender can take part: SDK 1.x does not speak 2026-07-28. */
+export function takesPart(contender: ContenderName, scenario: Scenario): boolean {
+  return contender !== 'sdk_v1' || !scenario.startsWith('modern')
+}
+
 /** One way to serve the `echo` tool; packages are imported inside, so that each way pays for its own only. */
 export interface Contender {
   /** Serves Streamable HTTP with sessions at `/mcp` of a free port on 127.0.0.1, and resolves with the port. */
   http(): Promise<number>
+  /** The same in 2026-07-28, without sessions and with this many tools besides `echo`; absent where it is not spoken. */
+  modern?(more: number): Promise<number>
   /** Serves standard input and output. */
   stdio(): Promise<void>
 }

@@ -20,12 +20,28 @@ export function echoCall(id: number): string {
   return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${callParams}}`
 }
 
+const modernParams = JSON.stringify({
+  name: 'echo',
+  arguments: { text: echoed },
+  _meta: {
+    'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+    'io.modelcontextprotocol/clientInfo': { name: 'bench', version: '1.0.0' },
+    'io.modelcontextprotocol/clientCapabilities': {},
+  },
+})
+
+/** The same in 2026-07-28, which says everything in each request. */
+export function modernEchoCall(id: number): string {
+  return `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":${modernParams}}`
+}
+
 /** A message of the server, as far as it matters here. */
 export interface Answer {
   readonly id?: unknown
   readonly method?: unknown
   readonly result?: {
     readonly protocolVersion?: unknown
+    readonly resultType?: unknown
     readonly content?: readonly { readonly text?: unknown }[]
   }
 }
@@ -33,6 +49,13 @@ export interface Answer {
 /** Throws unless this is the answer to that call of `echo`. */
 export function checkEcho(answer: Answer, id: number): void {
   if (answer.id !== id || answer.result?.content?.[0]?.text !== echoed)
+    throw new Error(`call ${id} of echo: got ${JSON.stringify(answer).slice(0, 300)}`)
+}
+
+/** The same for 2026-07-28. */
+export function checkModernEcho(answer: Answer, id: number): void {
+  checkEcho(answer, id)
+  if (answer.result?.resultType !== 'complete')
     throw new Error(`call ${id} of echo: got ${JSON.stringify(answer).slice(0, 300)}`)
 }
 

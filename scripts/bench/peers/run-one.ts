@@ -1,6 +1,7 @@
 import { cold } from './cold.js'
 import { cpuPerRequest } from './load.js'
 import { type Entrant, type Figures, type Scenario, within } from './measure.js'
+import { openModern } from './modern.js'
 import { openSessions } from './sessions.js'
 import { openStdio } from './stdio.js'
 
@@ -11,6 +12,8 @@ const [scenario = '', entrants = '[]', profiles] = process.argv.slice(2)
 const patience = 90_000
 const measures: Readonly<Record<Scenario, Measure>> = {
   session_c16: (all, folder) => cpuPerRequest(all, (module) => openSessions(module, folder)),
+  modern_c16: (all, folder) => cpuPerRequest(all, (module) => openModern(module, 0, folder)),
+  modern200_c16: (all, folder) => cpuPerRequest(all, (module) => openModern(module, 200, folder)),
   stdio_c64: (all, folder) => cpuPerRequest(all, (module) => openStdio(module, folder)),
   cold,
 }

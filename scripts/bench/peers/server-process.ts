@@ -12,7 +12,9 @@ const endTime = 3_000
 export interface ServerStart {
   /** The URL of the contender's module. */
   readonly module: string
-  readonly transport: 'http' | 'stdio'
+  readonly transport: 'http' | 'modern' | 'stdio'
+  /** Tools besides `echo`. */
+  readonly more?: number
   /** Where its CPU profile goes, if one is wanted. */
   readonly profiles?: string | undefined
 }
@@ -87,11 +89,11 @@ export class ServerProcess {
 }
 
 /** Starts a server that can be asked for its CPU. */
-export function startServerProcess({ module, transport, profiles }: ServerStart): ServerProcess {
+export function startServerProcess({ module, transport, more = 0, profiles }: ServerStart): ServerProcess {
   const profiling =
     profiles === undefined ? [] : ['--cpu-prof', '--cpu-prof-interval', '250', '--cpu-prof-dir', profiles]
   const pipe = transport === 'stdio' ? 'pipe' : 'ignore'
-  const args = [...profiling, program, module, transport]
+  const args = [...profiling, program, module, transport, String(more)]
   return new ServerProcess(spawn(process.execPath, args, { stdio: [pipe, pipe, 'pipe', 'ipc'] }))
 }
 

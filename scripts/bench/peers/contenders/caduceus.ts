@@ -1,5 +1,6 @@
 import { defineServer, defineTool, serveHttp, serveStdio, startServer } from '../../../../index.js'
 import type { Contender } from '../measure.js'
+import { moreInput, moreNames } from './more-tools.js'
 
 const echo = defineTool({
   name: 'echo',
@@ -13,6 +14,15 @@ const definition = defineServer({ name: 'echo', version: '1.0.0', tools: [echo] 
 export const contender: Contender = {
   async http() {
     const { port } = await startServer(definition, { transport: serveHttp() })
+    if (port === undefined) throw new Error('the server has no port')
+    return port
+  },
+  async modern(more) {
+    const others = moreNames(more).map((name) =>
+      defineTool({ name, description: `Is never called (${name})`, input: moreInput, run: () => 'called' }),
+    )
+    const several = defineServer({ name: 'echo', version: '1.0.0', tools: [echo, ...others] })
+    const { port } = await startServer(several, { transport: serveHttp() })
     if (port === undefined) throw new Error('the server has no port')
     return port
   },

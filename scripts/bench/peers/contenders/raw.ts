@@ -1,20 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Contender } from '../measure.js'
+import { moreNames } from './more-tools.js'
 
 interface Request {
   readonly id?: unknown
   readonly method: string
-  readonly params: { readonly protocolVersion?: string; readonly arguments?: { readonly text: string } }
+  readonly params: {
+    readonly protocolVersion?: string
+    readonly name?: string
+    readonly arguments?: { readonly text: string }
+  }
 }
 
 /** The limit: what Node's own primitives cost, written by hand. It believes everything it is told. */
 export const contender: Contender = {
   async http() {
-    const [{ createServer }, { randomUUID }] = await Promise.all([import('node:http'), import('node:crypto')])
+    const { randomUUID } = await import('node:crypto')
     const open = new Set<unknown>()
-    const respond = (bytes: Buffer, request: IncomingMessage, response: ServerResponse): void => {
-      const message: Request = JSON.parse(bytes.toString('utf8'))
+    return listen((message, request, response) => {
       const headers: Record<string, string | number> = { 'content-type': 'application/json' }
       if (message.method === 'initialize') {
         const session = randomUUID()
@@ -25,16 +29,16 @@ export const contender: Contender = {
       const text = answer(message)
       headers['content-length'] = Buffer.byteLength(text)
       response.writeHead(200, headers).end(text)
-    }
-    const server = createServer((request, response) => {
-      const chunks: Buffer[] = []
-      request.on('data', (chunk) => chunks.push(chunk))
-      request.on('end', () =>
-        respond(chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks), request, response),
-      )
     })
-    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-    return (server.address() as AddressInfo).port
+  },
+  modern(more) {
+    const tools = new Map([['echo', echo], ...moreNames(more).map((name) => [name, echo] as const)])
+    return listen(({ id, params }, _request, response) => {
+      const result = { resultType: 'complete', ...tools.get(params.name ?? '')?.(params) }
+      const text = JSON.stringify({ jsonrpc: '2.0', id, result })
+      const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }
+      response.writeHead(200, headers).end(text)
+    })
   },
   async stdio() {
     let rest = ''
@@ -51,6 +55,23 @@ export const contender: Contender = {
     })
     process.stdin.on('end', () => process.exit())
   },
+}
+
+type Respond = (message: Request, request: IncomingMessage, response: ServerResponse) => void
+
+/** Reads each body whole and hands over the message in it. */
+async function listen(respond: Respond): Promise<number> {
+  const { createServer } = await import('node:http')
+  const server = createServer((request, response) => {
+    const chunks: Buffer[] = []
+    request.on('data', (chunk) => chunks.push(chunk))
+    request.on('end', () => {
+      const bytes = chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks)
+      respond(JSON.parse(bytes.toString('utf8')), request, response)
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return (server.address() as AddressInfo).port
 }
 
 function answer({ id, method, params }: Request): string {

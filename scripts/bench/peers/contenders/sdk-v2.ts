@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
+import type { AddressInfo } from 'node:net'
 import type { Contender } from '../measure.js'
+import { moreNames } from './more-tools.js'
 
-/** The official SDK 2.x, a server and a transport for each session. */
+/** The official SDK 2.x, a server and a transport for each session; without sessions, a server for each request. */
 export const contender: Contender = {
   async http() {
     const { serveSessions } = await import('./session-routes.js')
@@ -16,6 +18,20 @@ export const contender: Contender = {
       return transport
     })
   },
+  async modern(more) {
+    const [{ createServer }, { toNodeHandler }, { createMcpHandler }] = await Promise.all([
+      import('node:http'),
+      import('@modelcontextprotocol/node'),
+      import('@modelcontextprotocol/server'),
+    ])
+    const handler = createMcpHandler(await readyEcho(more))
+    const handle = toNodeHandler(handler)
+    const server = createServer((request, response) => {
+      void handle(request as Parameters<typeof handle>[0], response)
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    return (server.address() as AddressInfo).port
+  },
   async stdio() {
     const { serveStdio } = await import('@modelcontextprotocol/server/stdio')
     serveStdio(await readyEcho())
@@ -23,15 +39,26 @@ export const contender: Contender = {
   },
 }
 
-async function readyEcho() {
+async function readyEcho(more = 0) {
   const { McpServer } = await import('@modelcontextprotocol/server')
   const { z } = await import('zod')
   const inputSchema = z.object({ text: z.string() })
+  const moreSchema = z.object({
+    query: z.string().describe('What to look for'),
+    limit: z.number().int().min(1).max(100).describe('How many rows'),
+    order: z.enum(['asc', 'desc']),
+    tags: z.array(z.string()).optional(),
+  })
+  const others = moreNames(more)
   return () => {
     const server = new McpServer({ name: 'echo', version: '1.0.0' })
     server.registerTool('echo', { description: 'Says the text again', inputSchema }, ({ text }) => ({
       content: [{ type: 'text', text }],
     }))
+    for (const name of others) {
+      const about = { description: `Is never called (${name})`, inputSchema: moreSchema }
+      server.registerTool(name, about, () => ({ content: [{ type: 'text', text: 'called' }] }))
+    }
     return server
   }
 }

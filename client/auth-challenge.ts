@@ -1,0 +1,47 @@
+/** What a server says of why it does not let us in (RFC 6750, section 3; RFC 9728, section 5.1). */
+export interface BearerChallenge {
+  readonly error?: string
+  readonly scope?: string
+  readonly resourceMetadata?: string
+}
+
+/**
+ * The Bearer challenge of a `WWW-Authenticate` header, which may have challenges of several schemes (RFC 9110, section 11.6.1); undefined when there is
+ * none. Names and schemes in any case; what cannot be read ends the header there.
+ */
+export function readBearer(header: string | undefined): BearerChallenge | undefined {
+  const bearers = readChallenges(header ?? '').filter(({ scheme }) => scheme === 'bearer')
+  const best = bearers.find(({ params }) => params.size > 0) ?? bearers[0]
+  if (best === undefined) return undefined
+  const { params } = best
+  const [error, scope, resourceMetadata] = ['error', 'scope', 'resource_metadata'].map((name) =>
+    params.get(name),
+  )
+  return {
+    ...(error !== undefined && { error }),
+    ...(scope !== undefined && { scope }),
+    ...(resourceMetadata !== undefined && { resourceMetadata }),
+  }
+}
+
+interface Parsed {
+  readonly scheme: string
+  readonly params: Map<string, string>
+}
+
+const piece =
+  /[\s,]*([!#$%&'*+.^_`|~0-9A-Za-z-]+)(?:[ \t]*=[ \t]*(?:"((?:[^"\\]|\\.)*)"|([^\s,"=]+)(?![^\s,]))|[ \t]+([\w~+/.-]+=*)(?=[ \t]*(?:,|$))|(?=[\s,]|$))/y
+
+function readChallenges(header: string): readonly Parsed[] {
+  const found: Parsed[] = []
+  piece.lastIndex = 0
+  // no header that means well is longer
+  const text = header.slice(0, 8_192)
+  for (let match = piece.exec(text); match !== null; match = piece.exec(text)) {
+    const [, name = '', quoted, plain] = match
+    const value = quoted?.replace(/\\(.)/g, '$1') ?? plain
+    if (value === undefined) found.push({ scheme: name.toLowerCase(), params: new Map() })
+    else found.at(-1)?.params.set(name.toLowerCase(), value)
+  }
+  return found
+}

@@ -1,0 +1,86 @@
+import { bad, readFields, readFlag, readMs, readWord } from './read-options.js'
+
+/** What one call may be given besides its params. */
+export interface CallOptions {
+  /** Milliseconds the call may take, the wait for the connection and all of its rounds included. Default: the client's `timeout`. */
+  readonly timeout?: number
+  /** Whether progress of the server starts that time anew. Default false. */
+  readonly resetOnProgress?: boolean
+  /** With `resetOnProgress`: milliseconds that the call may take in all. Default ten times `timeout`. */
+  readonly totalTimeout?: number
+  /** Gives the call up when it aborts: it rejects with CANCELLED, and the server is told. */
+  readonly signal?: AbortSignal
+  /** Hears of the progress that the server reports. What it throws stops nothing. */
+  readonly onProgress?: (progress: {
+    readonly progress: number
+    readonly total?: number
+    readonly message?: string
+  }) => void
+  /**
+   * `safe`: the call may be made twice, and is made again, once, when its answer was lost on the way. By default that is done only for what changes nothing,
+   * and only after the server forgot the session.
+   */
+  readonly retry?: 'safe' | 'never'
+  /** Asks the server also where an answer is kept that still holds. Default false. */
+  readonly fresh?: boolean
+  /** Whether it waits while there is no connection; if not, it rejects with NOT_READY at once, and was not sent. Default true. */
+  readonly wait?: boolean
+}
+
+/** Checked options of one call. */
+export interface CallSettings {
+  readonly timeout: number
+  readonly totalTimeout: number
+  readonly resetOnProgress: boolean
+  readonly signal: AbortSignal | undefined
+  readonly onProgress: CallOptions['onProgress']
+  readonly retry: CallOptions['retry']
+  readonly fresh: boolean
+  readonly wait: boolean
+}
+
+/** The names of the options of a call. */
+export const callFields: readonly string[] = Object.freeze([
+  'timeout',
+  'resetOnProgress',
+  'totalTimeout',
+  'signal',
+  'onProgress',
+  'retry',
+  'fresh',
+  'wait',
+])
+
+/** Reads the options of a call. Throws BAD_OPTION, naming the field. */
+export function readCallOptions(options: CallOptions | undefined, usual: number): CallSettings {
+  if (options === undefined) return usualSettings(usual)
+  const given = readFields(options, 'options', callFields)
+  const { signal, onProgress, retry } = given
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw bad('signal', 'an AbortSignal', signal)
+  if (onProgress !== undefined && typeof onProgress !== 'function')
+    throw bad('onProgress', 'a function', onProgress)
+  const timeout = readMs(given.timeout, 'timeout', usual)
+  return {
+    timeout,
+    totalTimeout: readMs(given.totalTimeout, 'totalTimeout', timeout * 10),
+    resetOnProgress: readFlag(given.resetOnProgress, 'resetOnProgress', false),
+    signal,
+    onProgress: onProgress as CallOptions['onProgress'],
+    retry: retry === undefined ? undefined : readWord<'safe' | 'never'>(retry, 'retry', ['safe', 'never']),
+    fresh: readFlag(given.fresh, 'fresh', false),
+    wait: readFlag(given.wait, 'wait', true),
+  }
+}
+
+function usualSettings(timeout: number): CallSettings {
+  return {
+    timeout,
+    totalTimeout: timeout * 10,
+    resetOnProgress: false,
+    signal: undefined,
+    onProgress: undefined,
+    retry: undefined,
+    fresh: false,
+    wait: true,
+  }
+}

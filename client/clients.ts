@@ -1,0 +1,182 @@
+import { outside } from '../runtime/containment.js'
+import type { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
+import { messageOf } from '../runtime/errors.js'
+import { inspect, type TreeNode } from '../runtime/inspect.js'
+import { handled } from '../runtime/promise.js'
+import type { Registry } from '../runtime/registry.js'
+import type { Client } from './client.js'
+import type { ClientPlan, ClientsSettings } from './clients-options.js'
+import { comebackPlace, type Place } from './comeback.js'
+import { callError, ClientError } from './errors.js'
+import type { Undo } from './holdings.js'
+import { clientActorName } from './names.js'
+import { bad, readFunction, readMs, readText } from './read-options.js'
+import type { ServerEntry } from './server-entry.js'
+import type { ClientState } from './state.js'
+import { Watchers } from './watchers.js'
+
+/** What a handle to many clients is made of. */
+export interface ClientsParts {
+  readonly settings: ClientsSettings
+  readonly registry: Registry
+  readonly supervisor: DynamicSupervisor
+}
+
+/**
+ * The clients of many servers in one supervised tree, each by the name of its server; what happens to one of them, a crash that comes
+ * again and again included, costs no other.
+ */
+export class Clients implements AsyncDisposable {
+  readonly #parts: ClientsParts
+  readonly #places = new Map<string, Place>()
+  readonly #watchers: Watchers<[name: string, state: ClientState]>
+  #closing: Promise<void> | undefined
+
+  constructor(parts: ClientsParts) {
+    this.#parts = parts
+    this.#watchers = new Watchers(parts.settings.name)
+  }
+
+  get name(): string {
+    return this.#parts.settings.name
+  }
+
+  /** The names of the tree: `findClient(registry, name)` finds these clients, too. */
+  get registry(): Registry {
+    return this.#parts.registry
+  }
+
+  /** The names of the servers, in the order they were given. */
+  get names(): readonly string[] {
+    return [...this].map(([name]) => name)
+  }
+
+  /** The client of a server; undefined when there is none of that name. */
+  get(name: string): Client | undefined {
+    return this.#places.get(name)?.client
+  }
+
+  /** Names and clients, in the order they were given. */
+  *[Symbol.iterator](): Generator<[name: string, client: Client], void, undefined> {
+    for (const [name, { client }] of this.#places) if (client !== undefined) yield [name, client]
+  }
+
+  /** What each client is doing now, by name. */
+  states(): ReadonlyMap<string, ClientState> {
+    return new Map([...this].map(([name, { state }]) => [name, state]))
+  }
+
+  /** Calls `fn` at every change of the state of a client, also of those added later, until the returned function is called. */
+  onState(fn: (name: string, state: ClientState) => void): Undo {
+    readFunction(fn, 'fn')
+    return this.#watchers.add(fn)
+  }
+
+  /**
+   * Resolves once the clients of those names (default all there are) are ready. Rejects like `client.ready()`, as soon as one of them
+   * cannot become ready, or has not within `timeout` ms (default 30,000 in all); `data.client` has its name.
+   */
+  ready(names: readonly string[] = this.names, timeout?: number): Promise<void> {
+    return handled(this.#ready(names, timeout))
+  }
+
+  /**
+   * Starts the client of one more server, and resolves with its handle while it still connects. Rejects with BAD_OPTION, naming the
+   * field, also when the name is taken or the entry is disabled, and with CLOSED.
+   */
+  add(name: string, entry: ServerEntry): Promise<Client> {
+    return handled(this.#add(name, entry))
+  }
+
+  /** Closes a client in an orderly way, and takes it out of the tree. Resolves with false when there is none of that name. */
+  async remove(name: string): Promise<boolean> {
+    const place = this.#places.get(name)
+    if (place === undefined) return false
+    this.#places.delete(name)
+    place.leaving.abort()
+    await place.client?.close()
+    const { supervisor } = this.#parts
+    if (place.ref !== undefined && supervisor.ref.alive)
+      await supervisor.terminateChild(place.ref).catch(() => {})
+    return true
+  }
+
+  /** The tree as people look at it. */
+  inspect(): TreeNode {
+    return inspect(this.#parts.supervisor.ref)
+  }
+
+  /** Closes all clients at once, each in an orderly way, and ends the tree. Never rejects, and may be called again. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #ready(names: readonly string[], timeout: number | undefined): Promise<void> {
+    const ms = readMs(timeout, 'timeout', 30_000)
+    const wait = async (name: string): Promise<void> => {
+      const client = this.get(name)
+      if (client === undefined) throw bad('names', `names among ${this.names.join(', ')}`, name)
+      await client.ready(ms).catch((error: unknown) => {
+        throw named(error, name)
+      })
+    }
+    await Promise.all(names.map(wait))
+  }
+
+  async #add(name: string, entry: ServerEntry): Promise<Client> {
+    const plan = this.#parts.settings.plan(readText(name, 'name'), entry)
+    if (plan === undefined) throw bad(`mcpServers.${name}.disabled`, 'an entry that is not disabled', true)
+    return await this.launch(plan)
+  }
+
+  /** For `startClients`: starts the client of a plan. */
+  async launch(plan: ClientPlan): Promise<Client> {
+    const { name } = plan.options
+    if (this.#closing !== undefined) throw this.#closed(name)
+    const { state } = this.registry.state(clientActorName(name))
+    if (this.#places.has(name) || state === 'up' || state === 'starting')
+      throw bad('name', 'one that no client in this registry has', name)
+    const place = comebackPlace(plan)
+    this.#places.set(name, place)
+    const { ref } = await this.#parts.supervisor.startChild(place.spec).catch((cause: unknown) => {
+      this.#places.delete(name)
+      throw this.#closing === undefined ? cause : this.#closed(name)
+    })
+    place.ref = ref
+    const { client } = place
+    if (client === undefined) throw this.#closed(name)
+    // Not in the scope of whoever adds it, who may end before.
+    outside(() => client.onState((next) => this.#watchers.tell(name, next)))
+    return client
+  }
+
+  async #close(): Promise<void> {
+    const { supervisor } = this.#parts
+    const places = [...this.#places.values()]
+    for (const { leaving } of places) leaving.abort()
+    await Promise.all(places.map(({ client }) => client?.close()))
+    if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
+    this.#watchers.end()
+  }
+
+  #closed(name: string): ClientError {
+    const message = `client ${name} cannot be started: ${this.name} is closed`
+    return callError('CLOSED', message, { sent: false, retryable: false })
+  }
+}
+
+/** The same error, with the name of the client it is about. */
+function named(error: unknown, client: string): unknown {
+  if (!(error instanceof ClientError)) return error
+  const { code, retryable, data, cause } = error
+  return new ClientError(code, `${client}: ${messageOf(error)}`, {
+    retryable,
+    data: { ...(data as object), client },
+    cause: cause ?? error,
+  })
+}

@@ -1,0 +1,57 @@
+import { type JsonRpcError, McpError } from '../protocol/errors.js'
+import { isObject, type JsonObject } from '../protocol/json.js'
+import type { ProgressParams } from '../protocol/types/notifications.js'
+import { modernDialects } from '../protocol/versions.js'
+import type { Deferred } from '../runtime/behaviour.js'
+import { Deadline } from '../runtime/deadlines.js'
+import type { Job } from './job.js'
+
+/** How a connection ended: whether the server has forgotten the session, and whether trying again is of no use. */
+export interface LinkLoss {
+  readonly sessionGone: boolean
+  readonly fatal: boolean
+}
+
+/** One call of one incarnation: it waits for a connection, and then for its answer. */
+export class Pending extends Deadline {
+  readonly job: Job
+  readonly reply: Deferred<JsonObject>
+  readonly #onExpire: (pending: Pending) => void
+  id: number | undefined
+  progress = Number.NEGATIVE_INFINITY
+
+  constructor(job: Job, reply: Deferred<JsonObject>, onExpire: (pending: Pending) => void) {
+    super()
+    this.job = job
+    this.reply = reply
+    this.#onExpire = onExpire
+  }
+
+  expire(): void {
+    this.#onExpire(this)
+  }
+}
+
+/** What the server answered; some servers say in `data` that trying again can help. */
+export function serverError({ code, message, data }: JsonRpcError): McpError {
+  return new McpError(code, message, { data, retryable: isObject(data) && data.retryable === true })
+}
+
+/** Whether the refusal of a revision names one of 2026-07-28 or later that we speak. */
+export function modernRevisionIn({ data }: JsonRpcError): boolean {
+  const supported = isObject(data) ? data.supported : undefined
+  return Array.isArray(supported) && modernDialects.some(({ revision }) => supported.includes(revision))
+}
+
+/** What the caller hears of the progress that the server reports. */
+export function progressOf({
+  progress,
+  total,
+  message,
+}: ProgressParams): Parameters<NonNullable<Job['onProgress']>>[0] {
+  return {
+    progress,
+    ...(total === undefined ? {} : { total }),
+    ...(message === undefined ? {} : { message }),
+  }
+}

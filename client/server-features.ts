@@ -1,0 +1,158 @@
+import { hasCapability, missingCapability } from '../protocol/capabilities.js'
+import { acceptsRequest } from '../protocol/dialect.js'
+import { isMethod, type Params, type Result } from '../protocol/methods.js'
+import type { CompleteResult } from '../protocol/types/completion.js'
+import type { Resource } from '../protocol/types/content.js'
+import type { ListPromptsResult, Prompt } from '../protocol/types/prompts.js'
+import type {
+  ListResourcesResult,
+  ListResourceTemplatesResult,
+  ResourceTemplate,
+} from '../protocol/types/resources.js'
+import type { ListToolsResult, Tool } from '../protocol/types/tools.js'
+import { dialectOf, modernDialectOf } from '../protocol/versions.js'
+import { handled } from '../runtime/promise.js'
+import type { CallOptions } from './call-options.js'
+import { allPages, type PageParams, type PagesOptions } from './pages.js'
+import { readObject, readText } from './read-options.js'
+import {
+  type PromptResult,
+  promptResult,
+  type ResourceResult,
+  resourceResult,
+  type ToolResult,
+} from './results.js'
+import type { ServerFacts } from './state.js'
+
+/** The requests that the features below are made of. */
+type FeatureMethod =
+  | 'ping'
+  | 'tools/list'
+  | 'resources/list'
+  | 'resources/templates/list'
+  | 'resources/read'
+  | 'prompts/list'
+  | 'prompts/get'
+  | 'completion/complete'
+
+/** What the features need of a client. */
+export interface FeatureSource {
+  request<M extends FeatureMethod>(method: M, params: Params<M>, options?: CallOptions): Promise<Result<M>>
+  callTool(name: string, params: Params<'tools/call'>, options?: CallOptions): Promise<ToolResult>
+  readonly server: ServerFacts | undefined
+}
+
+/** What servers offer, one method for each thing; the same in every revision. */
+export abstract class ServerFeatures {
+  protected abstract readonly source: FeatureSource
+
+  /** Calls a tool. A tool that failed has a result with `isError`; rejects with McpError when there is no such tool, and with BAD_OUTPUT. */
+  callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
+    return handled(this.#callTool(name, args, options))
+  }
+
+  /** One page of the server's tools, the first without a `cursor`. */
+  listTools(page: PageParams = {}, options?: CallOptions): Promise<ListToolsResult> {
+    return this.source.request('tools/list', page, options)
+  }
+
+  /** All tools of the server, page after page as they are needed. */
+  tools(options: PagesOptions = {}): AsyncGenerator<Tool, void, undefined> {
+    const fetch = (page: PageParams, call: CallOptions) => this.listTools(page, call)
+    return allPages('tools/list', options, { fetch, elements: ({ tools }) => tools })
+  }
+
+  /** One page of the server's resources. */
+  listResources(page: PageParams = {}, options?: CallOptions): Promise<ListResourcesResult> {
+    return this.source.request('resources/list', page, options)
+  }
+
+  /** All resources of the server, page after page as they are needed. */
+  resources(options: PagesOptions = {}): AsyncGenerator<Resource, void, undefined> {
+    const fetch = (page: PageParams, call: CallOptions) => this.listResources(page, call)
+    return allPages('resources/list', options, { fetch, elements: ({ resources }) => resources })
+  }
+
+  /** One page of the server's resource templates. */
+  listTemplates(page: PageParams = {}, options?: CallOptions): Promise<ListResourceTemplatesResult> {
+    return this.source.request('resources/templates/list', page, options)
+  }
+
+  /** All resource templates of the server, page after page as they are needed. */
+  templates(options: PagesOptions = {}): AsyncGenerator<ResourceTemplate, void, undefined> {
+    const fetch = (page: PageParams, call: CallOptions) => this.listTemplates(page, call)
+    return allPages('resources/templates/list', options, {
+      fetch,
+      elements: ({ resourceTemplates }) => resourceTemplates,
+    })
+  }
+
+  /** Reads a resource. Rejects with McpError when there is none; `isResourceNotFound` tells that in any revision. */
+  readResource(uri: string, options?: CallOptions): Promise<ResourceResult> {
+    return handled(this.#readResource(uri, options))
+  }
+
+  /** One page of the server's prompts. */
+  listPrompts(page: PageParams = {}, options?: CallOptions): Promise<ListPromptsResult> {
+    return this.source.request('prompts/list', page, options)
+  }
+
+  /** All prompts of the server, page after page as they are needed. */
+  prompts(options: PagesOptions = {}): AsyncGenerator<Prompt, void, undefined> {
+    const fetch = (page: PageParams, call: CallOptions) => this.listPrompts(page, call)
+    return allPages('prompts/list', options, { fetch, elements: ({ prompts }) => prompts })
+  }
+
+  /** The messages of a prompt. */
+  getPrompt(name: string, args?: Record<string, string>, options?: CallOptions): Promise<PromptResult> {
+    return handled(this.#getPrompt(name, args, options))
+  }
+
+  /** Suggests values for an argument of a prompt or of a resource template. */
+  complete(params: Params<'completion/complete'>, options?: CallOptions): Promise<CompleteResult> {
+    return this.source.request('completion/complete', params, options)
+  }
+
+  /** Asks the server for a sign of life. */
+  ping(options?: CallOptions): Promise<void> {
+    return handled(this.source.request('ping', {}, options).then(() => {}))
+  }
+
+  /**
+   * Whether the server of the current session, or of the last one, offers a method (`resources/subscribe`) or a capability (`tools.listChanged`);
+   * false before the first.
+   */
+  supports(what: string): boolean {
+    const { server } = this.source
+    if (server === undefined) return false
+    if (!isMethod(what)) return hasCapability(server.capabilities, what)
+    const dialect = dialectOf(server.revision) ?? modernDialectOf(server.revision)
+    if (dialect === undefined || !acceptsRequest(dialect, 'server', what)) return false
+    return missingCapability(what, server.capabilities, dialect) === undefined
+  }
+
+  async #callTool(
+    name: string,
+    args: Record<string, unknown> | undefined,
+    options?: CallOptions,
+  ): Promise<ToolResult> {
+    readText(name, 'name')
+    const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
+    return this.source.callTool(name, params, options)
+  }
+
+  async #readResource(uri: string, options?: CallOptions): Promise<ResourceResult> {
+    return resourceResult(await this.source.request('resources/read', { uri: readText(uri, 'uri') }, options))
+  }
+
+  async #getPrompt(
+    name: string,
+    args: Record<string, string> | undefined,
+    options?: CallOptions,
+  ): Promise<PromptResult> {
+    readText(name, 'name')
+    const params =
+      args === undefined ? { name } : { name, arguments: readObject(args, 'args') as Record<string, string> }
+    return promptResult(await this.source.request('prompts/get', params, options))
+  }
+}

@@ -1,0 +1,45 @@
+import { bindTo, currentOwner, guard, outside, OwnerToken, type StrayKind } from '../runtime/containment.js'
+import { emit } from '../runtime/events.js'
+import type { Undo } from './holdings.js'
+
+/**
+ * Functions of others that hear of something, each in a microtask of its own and in the scope of whoever registered it: one that throws
+ * or hangs stops no other, and nothing of ours.
+ */
+export class Watchers<Args extends unknown[]> {
+  readonly #fns = new Set<(...args: Args) => unknown>()
+  readonly #own: OwnerToken
+
+  /** `name` is told in the report of an error of a function that nobody owns. */
+  constructor(name: string) {
+    const owner = `${name}: handler`
+    const fail = (error: unknown, kind: StrayKind): void =>
+      emit('stray', () => ({ tree: 0, error, kind, owner, outcome: 'reported' }))
+    this.#own = new OwnerToken(owner, { fail }, null)
+  }
+
+  /** Calls `fn` from now on, until the returned function is called. */
+  add(fn: (...args: Args) => void): Undo {
+    const owner = currentOwner() ?? this.#own
+    const bound = bindTo(owner, fn)
+    const run = (...args: Args): unknown => (owner.fenced ? this.#fns.delete(run) : bound(...args))
+    this.#fns.add(run)
+    return () => {
+      this.#fns.delete(run)
+    }
+  }
+
+  tell(...args: Args): void {
+    for (const fn of this.#fns)
+      outside(() =>
+        queueMicrotask(() => {
+          if (this.#fns.has(fn)) guard(this.#own, () => fn(...args))
+        }),
+      )
+  }
+
+  /** Nothing more will be told; what was, still is. */
+  end(): void {
+    queueMicrotask(() => this.#fns.clear())
+  }
+}

@@ -1,0 +1,69 @@
+import type { Dialect } from '../dialect.js'
+import { errorCodes } from '../errors.js'
+import type { Lacks } from '../lacks.js'
+
+/** What 2026-07-28 has no longer: tasks, ids of questions by url, changes of roots, an envelope around questions. */
+export const lacks20260728: Lacks = Object.freeze({
+  fields: {
+    clientCapabilities: ['tasks'],
+    rootsCapability: ['listChanged'],
+    serverCapabilities: ['tasks'],
+    tool: ['execution'],
+    callToolParams: ['task'],
+    createMessageParams: ['task', '_meta'],
+    elicitParams: ['task', '_meta'],
+    elicitUrlParams: ['elicitationId', 'task', '_meta'],
+  },
+  results: ['server/discover', 'tools/list'],
+  content: [],
+  objectsOnly: false,
+  contentLists: false,
+  elicitation: [],
+  form: [],
+} as const)
+
+/**
+ * Revision 2026-07-28: no handshake and no sessions. A server never sends a request in it: what `requests.client` lists are the
+ * questions that a result may hold.
+ */
+export const dialect20260728: Dialect = Object.freeze({
+  revision: '2026-07-28',
+  handshake: false,
+  batches: false,
+  versionHeader: true,
+  primedStreams: false,
+  requests: {
+    server: [
+      'server/discover',
+      'tools/list',
+      'tools/call',
+      'resources/list',
+      'resources/templates/list',
+      'resources/read',
+      'prompts/list',
+      'prompts/get',
+      'completion/complete',
+      'subscriptions/listen',
+    ],
+    client: ['sampling/createMessage', 'elicitation/create', 'roots/list'],
+  },
+  notifications: {
+    server: ['notifications/cancelled'],
+    client: [
+      'notifications/cancelled',
+      'notifications/progress',
+      'notifications/message',
+      'notifications/tools/list_changed',
+      'notifications/prompts/list_changed',
+      'notifications/resources/list_changed',
+      'notifications/resources/updated',
+      'notifications/subscriptions/acknowledged',
+    ],
+  },
+  ungated: [],
+  errors: {
+    resourceNotFound: errorCodes.invalidParams,
+    urlElicitationRequired: errorCodes.invalidRequest,
+  },
+  lacks: lacks20260728,
+} as const)

@@ -1,0 +1,23 @@
+import type { BaseNotificationParams, BaseResult, RequestParams } from './base.js'
+
+/** The kinds of changes that a client wants to hear of; what is absent or false is not told. */
+export interface SubscriptionFilter {
+  toolsListChanged?: boolean
+  promptsListChanged?: boolean
+  resourcesListChanged?: boolean
+  /** The uris whose changes are told; in older revisions this was `resources/subscribe`. */
+  resourceSubscriptions?: string[]
+}
+
+/** Params of `subscriptions/listen` (2026-07-28): opens a stream that is answered only when the server ends it. */
+export interface ListenParams extends RequestParams {
+  notifications: SubscriptionFilter
+}
+
+/** Result of `subscriptions/listen`: the stream has ended in order; `_meta` names it by the id of its request. */
+export interface ListenResult extends BaseResult {}
+
+/** Params of `notifications/subscriptions/acknowledged`: what of the filter the server will tell. */
+export interface AcknowledgedParams extends BaseNotificationParams {
+  notifications: SubscriptionFilter
+}

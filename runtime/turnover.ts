@@ -1,0 +1,87 @@
+/**
+ * A set for much coming and going in a long life. V8 chains the tables that a Set outgrows, so that an old one, once it has been promoted,
+ * keeps all younger ones alive until a major collection: this set goes over into a fresh one now and then. An iteration skips what is
+ * deleted meanwhile, and need not see what is added meanwhile.
+ */
+export class TurnoverSet<T> {
+  #items = new Set<T>()
+  #deleted = 0
+
+  /** How many there are. */
+  get size(): number {
+    return this.#items.size
+  }
+
+  /** Whether it is one of them. */
+  has(item: T): boolean {
+    return this.#items.has(item)
+  }
+
+  /** Adds it, unless it is there. */
+  add(item: T): void {
+    this.#items.add(item)
+  }
+
+  /** Takes it out; answers whether it was there. */
+  delete(item: T): boolean {
+    if (!this.#items.delete(item)) return false
+    this.#deleted += 1
+    if (!isWornOut(this.#deleted, this.#items.size)) return true
+    this.#items = new Set(this.#items)
+    this.#deleted = 0
+    return true
+  }
+
+  /** In the order in which they were added. */
+  *[Symbol.iterator](): Generator<T, void> {
+    for (const item of this.#items) if (this.#items.has(item)) yield item
+  }
+}
+
+/** The same for a map. */
+export class TurnoverMap<K, V> {
+  #entries = new Map<K, V>()
+  #deleted = 0
+
+  /** How many there are. */
+  get size(): number {
+    return this.#entries.size
+  }
+
+  /** Whether there is a value under this key. */
+  has(key: K): boolean {
+    return this.#entries.has(key)
+  }
+
+  /** The value under this key. */
+  get(key: K): V | undefined {
+    return this.#entries.get(key)
+  }
+
+  /** Puts a value under this key, in the place of the one before. */
+  set(key: K, value: V): void {
+    this.#entries.set(key, value)
+  }
+
+  /** Takes the value out; answers whether there was one. */
+  delete(key: K): boolean {
+    if (!this.#entries.delete(key)) return false
+    this.#deleted += 1
+    if (!isWornOut(this.#deleted, this.#entries.size)) return true
+    this.#entries = new Map(this.#entries)
+    this.#deleted = 0
+    return true
+  }
+
+  /** In the order in which their keys were added. */
+  *values(): Generator<V, void> {
+    for (const [key, value] of this.#entries) if (this.#entries.has(key)) yield value
+  }
+}
+
+const least = 32
+
+/** So rarely that the copies cost less, over all, than the deletions before them. */
+function isWornOut(deleted: number, size: number): boolean {
+  return deleted > least && deleted > size
+}

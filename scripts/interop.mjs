@@ -1,0 +1,83 @@
+// npm run interop: our server on standard input and output behind mcp-proxy, used by the official client, in every pair of revisions.
+// The first run installs scripts/interop/package-lock.json.
+import { deepStrictEqual } from 'node:assert'
+import { join } from 'node:path'
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { floors, repository } from './house/sources.mjs'
+import { mirror, transpile } from './house/transpile.mjs'
+import { install } from './interop/install.mjs'
+import { startProxy } from './interop/proxy.mjs'
+
+const upstreams = ['legacy', 'auto', 'modern']
+const modes = [
+  { name: 'legacy', mode: 'legacy', revision: '2025-11-25' },
+  { name: 'auto', mode: 'auto', revision: '2026-07-28' },
+  { name: 'modern', mode: { pin: '2026-07-28' }, revision: '2026-07-28' },
+]
+/** Milliseconds for all that one client does. */
+const limit = 20_000
+
+process.exitCode = await main()
+
+async function main() {
+  const bin = install()
+  const broken = await transpile(repository, [...floors, 'test/server'])
+  for (const { text } of broken) console.error(`does not parse: ${text}`)
+  const program = join(repository, mirror, 'test', 'server', '_interop-program.js')
+  let failed = 0
+  for (const upstream of upstreams) {
+    const proxy = await startProxy(bin, program, upstream)
+    try {
+      for (const client of modes) {
+        const problem = await within(tryClient(proxy.url, client)).then(
+          () => undefined,
+          (error) => error,
+        )
+        if (problem !== undefined) failed += 1
+        const verdict = problem === undefined ? 'ok  ' : 'FAIL'
+        console.log(`${verdict} server behind mcp-proxy: ${upstream}, client: ${client.name}`)
+        if (problem !== undefined) console.log(problem)
+      }
+    } finally {
+      await proxy.stop()
+    }
+  }
+  console.log(`${upstreams.length * modes.length - failed} passed, ${failed} failed`)
+  return failed === 0 ? 0 : 1
+}
+
+/** Lists, calls, reads, sees progress and hears of a change; rejects with what was not as it should be. */
+async function tryClient(url, { mode, revision }) {
+  const client = new Client({ name: 'official', version: '2' }, { versionNegotiation: { mode } })
+  try {
+    const changed = new Promise((resolve) => {
+      client.setNotificationHandler('notifications/tools/list_changed', () => resolve('changed'))
+    })
+    await client.connect(new StreamableHTTPClientTransport(new URL(url)))
+    deepStrictEqual(client.getNegotiatedProtocolVersion(), revision)
+    const { tools } = await client.listTools()
+    deepStrictEqual(tools.map(({ name }) => name).slice(0, 3), ['echo', 'steps', 'seen'])
+    const said = 'žluťoučký 🐍'
+    deepStrictEqual(await textOf(client, 'echo', { text: said }), said)
+    deepStrictEqual((await client.readResource({ uri: 'f:///a' })).contents[0].text, 'file a')
+    deepStrictEqual((await client.callTool({ name: 'echo', arguments: {} })).isError, true)
+    deepStrictEqual(await client.callTool({ name: 'none' }).catch(({ code }) => code), -32602)
+    if (mode !== 'legacy') await client.listen({ toolsListChanged: true })
+    await textOf(client, 'change')
+    deepStrictEqual(await changed, 'changed')
+  } finally {
+    await client.close()
+  }
+}
+
+async function textOf(client, name, args = {}) {
+  return (await client.callTool({ name, arguments: args })).content[0].text
+}
+
+function within(promise) {
+  let timer
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`took longer than ${limit} ms`)), limit)
+  })
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}

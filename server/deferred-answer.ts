@@ -1,0 +1,42 @@
+/** An answer that is given later, by whoever holds this: the call waits for `answer` and takes what it brings. */
+export class DeferredAnswer<Value = unknown> {
+  /** What the handler returns: settled by `resolve` or `reject`, and by nothing else. */
+  readonly answer: Promise<Value>
+  readonly #signal: AbortSignal
+  #resolve: (value: Value) => void = () => {}
+  #reject: (error: unknown) => void = () => {}
+  #isGiven = false
+
+  /** `signal`: of the call. */
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    // whoever rejects it is not to be blamed when the handler has returned something else
+    this.answer.catch(() => {})
+  }
+
+  /** Whether an answer has any effect: none was given, and the call is neither cancelled nor out of time. */
+  get open(): boolean {
+    return !this.#isGiven && !this.#signal.aborted
+  }
+
+  /** Gives the answer; false when it comes too late, and then nothing happens. */
+  resolve(value: Value): boolean {
+    return this.#give(() => this.#resolve(value))
+  }
+
+  /** Fails the call, like a throw of its handler; false when it comes too late. */
+  reject(error: unknown): boolean {
+    return this.#give(() => this.#reject(error))
+  }
+
+  #give(give: () => void): boolean {
+    if (!this.open) return false
+    this.#isGiven = true
+    give()
+    return true
+  }
+}

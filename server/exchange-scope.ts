@@ -1,0 +1,130 @@
+import { acceptsNotification } from '../protocol/dialect.js'
+import { fitNotification } from '../protocol/fit.js'
+import { buildNotification, type RequestId } from '../protocol/jsonrpc.js'
+import { isLoggingLevel, isWantedLevel } from '../protocol/logging.js'
+import type { NotificationParams, NotificationTo, Params, Result } from '../protocol/methods.js'
+import type { ProgressToken } from '../protocol/types/base.js'
+import type { LoggingLevel } from '../protocol/types/notifications.js'
+import { RuntimeError, show } from '../runtime/errors.js'
+import type { TaskContext } from '../runtime/task.js'
+import type { Peer } from '../transports/contract.js'
+import type { AskMethod, AskOptions } from './ask.js'
+import type { RequestScope, SessionFacts } from './context.js'
+import { AskError, ServerError } from './errors.js'
+import { emitServer } from './events.js'
+import type { Dialogue, ExchangeRun } from './exchange-run.js'
+import { factsOf, type RequestFacts } from './request-facts.js'
+import { Steps } from './steps.js'
+
+/** Whoever does not say. */
+const unknownClient = Object.freeze({ name: 'unknown', version: 'unknown' })
+
+/**
+ * What a request without a session may do. All of it is looked up when it is used: after a question the run works for another request, with
+ * another id, progress token, log level, capabilities and outlet.
+ */
+export class ExchangeScope implements RequestScope {
+  readonly #run: ExchangeRun
+  readonly #task: TaskContext
+
+  constructor(run: ExchangeRun, task: TaskContext) {
+    this.#run = run
+    this.#task = task
+  }
+
+  get session(): SessionFacts {
+    const { clientInfo: client = unknownClient, clientCapabilities: capabilities } = this.#call.envelope
+    return Object.freeze({ id: undefined, client, revision: this.#run.dialect.revision, capabilities })
+  }
+
+  get requestId(): RequestId {
+    return this.#call.request.id
+  }
+
+  get request(): RequestFacts {
+    return factsOf(this.#call.request)
+  }
+
+  get progressToken(): ProgressToken | undefined {
+    const { _meta: meta } = (this.#call.request.params ?? {}) as { _meta?: { progressToken?: ProgressToken } }
+    return meta?.progressToken
+  }
+
+  get peer(): Peer {
+    return this.#call.peer
+  }
+
+  get signal(): AbortSignal {
+    return this.#task.signal
+  }
+
+  tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean {
+    const { dialect, host } = this.#run
+    if (!this.#run.isActive || !acceptsNotification(dialect, 'client', method)) return false
+    const sent = this.#call.outlet.send(
+      buildNotification(method, fitNotification(dialect, method, params as never)),
+    )
+    if (sent) emitServer('notification', () => ({ ...host.origin, type: 'sent', method }))
+    return sent
+  }
+
+  wantsLog(level: LoggingLevel): boolean {
+    if (!isLoggingLevel(level))
+      throw new ServerError('BAD_OPTION', `log: expected a level such as info, got ${show(level)}`)
+    const { logLevel } = this.#call.envelope
+    const { logging } = this.#run.host.catalog.capabilities
+    return logging !== undefined && isWantedLevel(level, logLevel)
+  }
+
+  async ask<M extends AskMethod>(
+    key: string,
+    method: M,
+    params: Params<M>,
+    options: AskOptions,
+  ): Promise<Result<M>> {
+    this.#checkAlive()
+    return this.#run.dialogue.ask(key, method, params, options)
+  }
+
+  async once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
+    this.#checkAlive()
+    return this.#run.dialogue.once(key, fn)
+  }
+
+  async read(): Promise<never> {
+    throw noSession()
+  }
+
+  async swap(): Promise<never> {
+    throw noSession()
+  }
+
+  get #call() {
+    return this.#run.exchange.call
+  }
+
+  /** Also code that hears of the end through the signal comes too late. */
+  #checkAlive(): void {
+    const { cancelled, isOver, work } = this.#run
+    if (cancelled || isOver)
+      throw new RuntimeError('ACTOR_DEAD', `${work.name} has ended: what it still does has no effect`)
+  }
+}
+
+/** The dialogue of a request that has none: only tools, prompts and resources may ask (specification: 2026-07-28, mrtr). */
+export function withoutQuestions(): Dialogue {
+  const steps = new Steps()
+  return {
+    ask: (_key, method) =>
+      Promise.reject(
+        new AskError('MISSING_CAPABILITY', `${method}: this request has no way to ask its client`),
+      ),
+    once: (key, fn) => steps.once(key, fn),
+  }
+}
+
+function noSession(): ServerError {
+  const problem =
+    'ctx.get and ctx.update: 2026-07-28 has no sessions: keep it yourself under a key that comes with the arguments, or, for the rounds of one call, use ctx.once'
+  return new ServerError('NO_SESSION', problem)
+}

@@ -1,0 +1,28 @@
+import type { ActorContext } from '../runtime/context.js'
+import type { ServerPort } from '../transports/contract.js'
+import { Exchanges } from './exchanges.js'
+import type { Holdings } from './holdings-actor.js'
+import { BaseListening } from './listening.js'
+import { OpenConversations } from './open-conversations.js'
+import { Sessions } from './sessions.js'
+
+/**
+ * What the listener of one incarnation of the group asks of its server: sessions for the revisions with a handshake, exchanges for those
+ * without. Throws RuntimeError NOPROC when the group is not complete.
+ */
+export function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
+  const sessions = new Sessions(holdings, ctx)
+  const exchanges = new Exchanges(holdings, ctx, ({ clock }) => ({
+    conversations: new OpenConversations(holdings, clock),
+    listening: new BaseListening(holdings, ctx),
+  }))
+  return Object.freeze({
+    open: (request, peer) => sessions.open(request, peer),
+    deliver: (id, message, outlet, peer) => sessions.deliver(id, message, outlet, peer),
+    deliverBatch: (id, batch, outlet, peer) => sessions.deliverBatch(id, batch, outlet, peer),
+    attach: (id, outlet, peer) => sessions.attach(id, outlet, peer),
+    close: (id, peer) => sessions.close(id, peer),
+    exchange: (call) => exchanges.exchange(call),
+    endSubscriptions: () => exchanges.endSubscriptions(),
+  } satisfies ServerPort)
+}

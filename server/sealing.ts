@@ -1,0 +1,112 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { ServerError } from './errors.js'
+
+/** Secrets of 32 bytes or characters or more, 16 of them at most: the first seals, all of them open. */
+export type Secrets = readonly (string | Uint8Array)[]
+
+/** What a sealing is for, and what the option with its secrets is called. */
+export interface SealingUse {
+  readonly purpose: string
+  readonly field: string
+  /** The function that the option is given to. */
+  readonly of?: string
+}
+
+const format = 1
+const keyIdBytes = 4
+const nonceBytes = 12
+const tagBytes = 16
+const headBytes = 1 + keyIdBytes + nonceBytes
+const maxKeys = 16
+const cipher = 'aes-256-gcm'
+
+interface Key {
+  readonly id: Buffer
+  readonly secret: Buffer
+}
+
+/** Makes texts of bytes that nobody without the key can read, change or make (AES-256-GCM). */
+export class Sealing {
+  readonly #keys: readonly [Key, ...Key[]]
+
+  /** Keys derived for one purpose open nothing that was sealed for another. Throws BAD_OPTION that names `field`. */
+  constructor(secrets: unknown, { purpose, field, of = '' }: SealingUse) {
+    this.#keys = readKeys(secrets, purpose, (at, expected, got) => {
+      const name = `${field}${at}`
+      const problem = `${of === '' ? '' : `${of}: `}${name}: expected ${expected}, got ${got}`
+      return new ServerError('BAD_OPTION', problem, { data: { field: name } })
+    })
+  }
+
+  /** Seals with the first key; `about` is not in the text, and yet must be the same when it is opened. */
+  seal(plain: Uint8Array, about: string): string {
+    const [key] = this.#keys
+    const head = Buffer.concat([Buffer.of(format), key.id, randomBytes(nonceBytes)])
+    const nonce = head.subarray(-nonceBytes)
+    const sealing = createCipheriv(cipher, key.secret, nonce).setAAD(context(head, about))
+    const sealed = Buffer.concat([head, sealing.update(plain), sealing.final(), sealing.getAuthTag()])
+    return sealed.toString('base64url')
+  }
+
+  /** What was sealed; undefined when it was changed, or sealed with another key or about something else. */
+  open(text: string, about: string): Buffer | undefined {
+    const bytes = Buffer.from(text, 'base64url')
+    // one content, one spelling: what is no base64url is skipped when it is read
+    if (bytes.toString('base64url') !== text || bytes.length < headBytes + tagBytes) return undefined
+    const head = bytes.subarray(0, headBytes)
+    for (const { id, secret } of this.#keys) {
+      if (head[0] !== format || !id.equals(head.subarray(1, 1 + keyIdBytes))) continue
+      const opened = unseal(bytes, secret, context(head, about))
+      if (opened !== undefined) return opened
+    }
+    return undefined
+  }
+}
+
+/** How many characters a sealed text of so many bytes has. */
+export function sealedLength(plainBytes: number): number {
+  return Math.ceil(((headBytes + plainBytes + tagBytes) * 4) / 3)
+}
+
+function unseal(bytes: Buffer, secret: Buffer, about: Buffer): Buffer | undefined {
+  const nonce = bytes.subarray(1 + keyIdBytes, headBytes)
+  try {
+    const opening = createDecipheriv(cipher, secret, nonce)
+      .setAAD(about)
+      .setAuthTag(bytes.subarray(-tagBytes))
+    return Buffer.concat([opening.update(bytes.subarray(headBytes, -tagBytes)), opening.final()])
+  } catch {
+    return undefined
+  }
+}
+
+function context(head: Buffer, about: string): Buffer {
+  return Buffer.concat([head, Buffer.from(about)])
+}
+
+type Complaint = (at: string, expected: string, got: string) => ServerError
+
+function readKeys(secrets: unknown, purpose: string, bad: Complaint): readonly [Key, ...Key[]] {
+  if (!Array.isArray(secrets) || secrets.length > maxKeys)
+    throw bad('', `an array of 1 to ${maxKeys} secrets`, kind(secrets))
+  const [first, ...others] = secrets.map((secret: unknown, index) => {
+    const isSecret = typeof secret === 'string' || secret instanceof Uint8Array
+    if (!isSecret || secret.length < 32)
+      throw bad(`[${index}]`, 'a string or bytes of length 32 or more', kind(secret))
+    return deriveKey(secret, purpose)
+  })
+  if (first === undefined) throw bad('', `an array of 1 to ${maxKeys} secrets`, 'none')
+  return [first, ...others]
+}
+
+function deriveKey(secret: string | Uint8Array, purpose: string): Key {
+  const derived = Buffer.from(hkdfSync('sha256', secret, '', purpose, 32 + keyIdBytes))
+  return { secret: derived.subarray(0, 32), id: derived.subarray(32) }
+}
+
+/** What came, without what is in it. */
+function kind(value: unknown): string {
+  if (Array.isArray(value)) return `${value.length} of them`
+  if (typeof value === 'string' || value instanceof Uint8Array) return `one of length ${value.length}`
+  return typeof value
+}

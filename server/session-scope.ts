@@ -1,0 +1,75 @@
+import type { RequestId } from '../protocol/jsonrpc.js'
+import type { RefOf } from '../runtime/ref.js'
+import type { TaskContext } from '../runtime/task.js'
+import type { Peer } from '../transports/contract.js'
+import type { OpenSessionFacts, RequestScope } from './context.js'
+import { AskError } from './errors.js'
+import type { RequestFacts } from './request-facts.js'
+import type { sessionActor } from './session-actor.js'
+import { Steps } from './steps.js'
+
+/** What code of a session that works for no request may go by. */
+export interface SessionScopeOptions {
+  readonly session: OpenSessionFacts
+  readonly self: RefOf<typeof sessionActor>
+  readonly task: TaskContext
+  readonly peer: Peer
+  readonly request: RequestFacts
+  /** Why nobody can be asked. */
+  readonly silent: string
+}
+
+/** A context without a request: there is nobody to tell or to ask. */
+export class SessionScope implements RequestScope {
+  readonly session: OpenSessionFacts
+  readonly requestId: RequestId
+  readonly request: RequestFacts
+  readonly progressToken = undefined
+  readonly peer: Peer
+  readonly #options: SessionScopeOptions
+  readonly #steps = new Steps()
+  #changed = false
+
+  constructor(options: SessionScopeOptions) {
+    this.session = options.session
+    this.requestId = options.request.id
+    this.request = options.request
+    this.peer = options.peer
+    this.#options = options
+  }
+
+  /** Whether it has changed what the session keeps. */
+  get changed(): boolean {
+    return this.#changed
+  }
+
+  get signal(): AbortSignal {
+    return this.#options.task.signal
+  }
+
+  tell(): boolean {
+    return false
+  }
+
+  wantsLog(): boolean {
+    return false
+  }
+
+  ask(): Promise<never> {
+    return Promise.reject(new AskError('NOT_INITIALIZED', this.#options.silent))
+  }
+
+  once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
+    return this.#steps.once(key, fn)
+  }
+
+  read(key: string) {
+    return this.#options.self.call('read', key)
+  }
+
+  async swap(key: string, version: number, value: unknown) {
+    const other = await this.#options.self.call('swap', { key, version, value })
+    if (other === undefined) this.#changed = true
+    return other
+  }
+}

@@ -1,0 +1,50 @@
+// Uses a server in one of several ways, says which processes served it, and has nothing more to do: Node ends by itself.
+//   node _ends-program.js withClient|asyncDispose|startClients|startClientPool URL
+import type { Client } from '../../client/client.js'
+import { startClient } from '../../client/client-supervisor.js'
+import { startClients } from '../../client/start-clients.js'
+import { startClientPool } from '../../client/start-pool.js'
+import { withClient } from '../../client/with-client.js'
+import { http } from '../../transports/http-client.js'
+import { raw } from './_raw.js'
+import { rawEntry } from './_servers.js'
+
+const [, , way = '', url = ''] = process.argv
+const pids: string[] = []
+
+const ways: Readonly<Record<string, () => Promise<void>>> = {
+  async withClient() {
+    const pid = await withClient({ transport: raw() }, async (client) => (await client.callTool('pid')).text)
+    await withClient({ transport: http(url) }, (client) => client.ping())
+    pids.push(pid)
+  },
+  async asyncDispose() {
+    await using one = startClient({ name: 'one', transport: raw() })
+    await using other = startClient({ name: 'other', transport: http(url) })
+    await other.ping()
+    pids.push((await one.callTool('pid')).text)
+  },
+  async startClients() {
+    const servers = {
+      one: rawEntry(),
+      slow: rawEntry(['--init', 'hang']),
+      web: { url },
+      gone: { command: '/no/such/command' },
+    }
+    await using clients = await startClients(servers, { required: ['one', 'web'], logger: false })
+    pids.push((await clients.get('one')?.callTool('pid'))?.text ?? '')
+  },
+  async startClientPool() {
+    const transport = (member: number) => (member === 3 ? http(url) : raw())
+    await using pool = await startClientPool({ transport, size: 3 })
+    const found = new Set<string>()
+    const look = async (client: Client): Promise<void> => {
+      if (client.name !== 'pool-3') found.add((await client.callTool('pid')).text)
+    }
+    while (found.size < 2) await pool.transaction(look)
+    pids.push(...found)
+  },
+}
+
+await ways[way]?.()
+console.log(JSON.stringify(pids))

@@ -1,0 +1,73 @@
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import * as client from '../../client/errors.js'
+import * as protocol from '../../protocol/errors.js'
+import * as runtime from '../../runtime/errors.js'
+import * as server from '../../server/errors.js'
+import * as transports from '../../transports/errors.js'
+import { makeProject, type Outcome, runNode } from '../support/project.js'
+import { inRoot } from '../support/root.js'
+import { suite, type TestContext } from '../support/suite.js'
+
+const test = suite('the page of error codes', { timeout: 20_000 })
+
+const errors = `/** Every code a DemoError can have. */
+export type DemoErrorCode =
+  /** Something was odd | or even. */
+  | 'ODD'
+  /**
+   * It took
+   * too long.
+   */
+  | 'LATE'
+`
+
+function checkHouse(t: TestContext, files: Record<string, string>): Promise<Outcome> {
+  const project = makeProject(t, files)
+  const check = inRoot('scripts', 'check.mjs')
+  return runNode([check, '--root', project, '--only', 'house'], project, t.signal)
+}
+
+test('a page that is missing or stale is named, with what makes it anew', async (t) => {
+  const stale =
+    'protocol/errors.md:1 is not what the errors.ts of the floors say: run node scripts/error-index.mjs'
+  for (const files of [{}, { 'protocol/errors.md': '# Errors by code\n' }]) {
+    const { code, output } = await checkHouse(t, { 'server/errors.ts': errors, ...files })
+    assert.is(output, `${stale}\ncheck house: 1 problem\n`)
+    assert.is(code, 1)
+  }
+})
+
+test('a code without a sentence of its own is named', async (t) => {
+  const more = errors.replace(/\n$/, `\n  | 'NEW'\n`)
+  const { output } = await checkHouse(t, { 'server/errors.ts': more })
+  assert.is(
+    output,
+    'server/errors.ts:10 NEW has no sentence that says when it is thrown\ncheck house: 1 problem\n',
+  )
+})
+
+test('every code of every class is in the page once, with its class, its file and a sentence', () => {
+  const page = readFileSync(inRoot('protocol', 'errors.md'), 'utf8')
+  const rows = [
+    ...page.matchAll(/^\| `([A-Z0-9_]+)` \| `(\w+)` \| \[([\w/.]+)\]\(\.\.\/([\w/.]+)\) \| (.+) \|$/gm),
+  ]
+  assert.ok(rows.length > 80, `${rows.length} rows`)
+  const keys = rows.map(([, code, name]) => `${name} ${code}`)
+  assert.equal([...new Set(keys)], keys)
+  const classes = { ...runtime, ...protocol, ...transports, ...server, ...client } as Record<string, unknown>
+  for (const [, code = '', name = '', file = '', target, sentence] of rows) {
+    assert.type(classes[name], 'function', name)
+    assert.is(file, target)
+    assert.match(readFileSync(inRoot(file), 'utf8'), `'${code}'`)
+    assert.match(sentence ?? '', /^[A-Z`].*\.$/, code)
+  }
+})
+
+test('every integer of errorCodes is in the page', () => {
+  const page = readFileSync(inRoot('protocol', 'errors.md'), 'utf8')
+  for (const [name, code] of Object.entries(protocol.errorCodes))
+    assert.match(page, `| \`${code}\` | \`${name}\` |`)
+})
+
+test.run()

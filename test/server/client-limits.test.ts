@@ -1,0 +1,193 @@
+import { connect, type Socket } from 'node:net'
+import * as assert from 'uvu/assert'
+import { defineTool } from '../../server/define-tool.js'
+import type { Server } from '../../server/server.js'
+import { serveSse } from '../../transports/sse-listener.js'
+import { serveWebSocket } from '../../transports/websocket-listener.js'
+import { heard } from '../support/heard.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { upgrade } from '../transports/_websocket.js'
+import { initialize, RawClient } from './_client.js'
+import { as, byName } from './_principals.js'
+import { count, startTestServer } from './_servers.js'
+
+const test = suite('limits of one client', { timeout: 15_000 })
+
+/** A client as a proxy on this machine would have it. */
+function behindProxy(t: TestContext, { url }: Server, address: string): RawClient {
+  const client = new RawClient(t, url)
+  client.own = { 'x-forwarded-for': address }
+  return client
+}
+
+test('an address at its limit of sessions opens no more, all others do, and so does it once one has ended', async (t) => {
+  const http = { trustProxy: true }
+  const server = await startTestServer(t, [count], { maxSessionsPerClient: 3, http })
+  const opened: RawClient[] = []
+  for (let n = 0; n < 3; n++) opened.push(await behindProxy(t, server, '203.0.113.1').open())
+  const fourth = behindProxy(t, server, '203.0.113.1')
+  const refused = await fourth.post(initialize())
+  assert.equal([refused.status, refused.headers['retry-after']], [429, '10'])
+  assert.is(await (await behindProxy(t, server, '203.0.113.2').open()).text('count'), '1')
+  const [first] = opened
+  assert.is(await first?.text('count'), '1', 'its other sessions go on')
+  await first?.send('DELETE', undefined, first.headers())
+  await fourth.open()
+})
+
+test('somebody at their limit of sessions costs nobody else any, also not at the same address', async (t) => {
+  const server = await startTestServer(t, [count], {
+    maxSessionsPerClient: 2,
+    http: { authenticate: byName },
+  })
+  const clientOf = (name: string) => {
+    const client = new RawClient(t, server.url)
+    client.own = as(name)
+    return client
+  }
+  await clientOf('ada').open()
+  await clientOf('ada').open()
+  assert.is((await clientOf('ada').post(initialize())).status, 429)
+  await clientOf('bob').open()
+})
+
+test('sessions that died are counted once they are brought back', async (t) => {
+  const server = await startTestServer(t, [count], { maxSessionsPerClient: 1 })
+  const first = await new RawClient(t, server.url).open()
+  server.registry.whereis(`test/session ${first.sessionId}`)?.kill()
+  const second = await new RawClient(t, server.url).open()
+  const refused = await first.tell('notifications/initialized')
+  assert.equal([refused.status, refused.headers['retry-after']], [429, '10'])
+  await second.send('DELETE', undefined, second.headers())
+  assert.is(await first.text('count'), '1')
+})
+
+test('a flood of sessions is stopped at the limit of its client, and all at the limit of the server', async (t) => {
+  const server = await startTestServer(t, [count], {
+    maxSessions: 50,
+    maxSessionsPerClient: 20,
+    http: { trustProxy: true },
+  })
+  const flood = async (address: string): Promise<Record<string, number>> => {
+    const statuses: Record<string, number> = {}
+    for (let n = 0; n < 40; n++) {
+      const { status, headers } = await behindProxy(t, server, address).post(initialize())
+      if (status !== 200) assert.ok(Number(headers['retry-after']) > 0)
+      statuses[status] = (statuses[status] ?? 0) + 1
+    }
+    return statuses
+  }
+  assert.equal(await flood('203.0.113.1'), { 200: 20, 429: 20 })
+  assert.equal(await flood('203.0.113.2'), { 200: 20, 429: 20 })
+  assert.equal(await flood('203.0.113.3'), { 200: 10, 503: 30 })
+  assert.is((await server.sessions()).length, 50)
+})
+
+test('a client at its limit of requests is answered 429, all others are served, and it is again once there is room', async (t) => {
+  const waiting = heard<() => void>()
+  const wait = defineTool({
+    name: 'wait',
+    run: () => new Promise<string>((resolve) => waiting.add(() => resolve('waited'))),
+  })
+  const http = { trustProxy: true, maxRequestsPerClient: 2 }
+  const server = await startTestServer(t, [count, wait], { http })
+  const busy = await behindProxy(t, server, '203.0.113.1').open()
+  const other = await behindProxy(t, server, '203.0.113.2').open()
+  const stream = await busy.listen()
+  const call = busy.text('wait')
+  const answer = await waiting.next()
+  const refused = await busy.tell('notifications/initialized')
+  assert.equal([refused.status, refused.headers['retry-after']], [429, '1'])
+  assert.is((await busy.listen()).status, 429)
+  assert.is(await other.text('count'), '1')
+  answer()
+  assert.is(await call, 'waited')
+  assert.is(await busy.text('count'), '1')
+  stream.close()
+})
+
+test('somebody at their limit of requests is answered 429 wherever they come from', async (t) => {
+  const http = { authenticate: byName, trustProxy: true, maxRequestsPerClient: 1 }
+  const server = await startTestServer(t, [count], { http })
+  const clientOf = (name: string, address: string) => {
+    const client = behindProxy(t, server, address)
+    client.own = { ...client.own, ...as(name) }
+    return client
+  }
+  const ada = await clientOf('ada', '203.0.113.1').open()
+  const stream = await ada.listen()
+  assert.is((await clientOf('ada', '203.0.113.2').post(initialize())).status, 429)
+  assert.is((await clientOf('bob', '203.0.113.2').post(initialize())).status, 200)
+  stream.close()
+})
+
+test('connections of one address beyond the limit are closed, those of others are taken', async (t) => {
+  const server = await startTestServer(t, [count], { http: { maxConnectionsPerClient: 2 } })
+  const idle = [await open(t, server, '127.0.0.1'), await open(t, server, '127.0.0.1')]
+  const third = await open(t, server, '127.0.0.1')
+  await third.closed
+  assert.ok(idle.every(({ socket }) => !socket.closed))
+  const other = await open(t, server, '127.0.0.2')
+  other.socket.write('GET /mcp HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n')
+  assert.match(String(await other.said), /^HTTP\/1\.1 403 /)
+})
+
+test('HTTP+SSE: a client at its limit of streams is answered 429, and all others are served', async (t) => {
+  const transport = serveSse({ trustProxy: true, maxConnectionsPerClient: 1 })
+  const server = await startTestServer(t, [count], { transport })
+  const get = async (address: string) => {
+    const controller = new AbortController()
+    t.after(() => controller.abort())
+    const headers = { accept: 'text/event-stream', 'x-forwarded-for': address }
+    const { status, headers: told } = await fetch(String(server.url), { headers, signal: controller.signal })
+    return { status, retry: told.get('retry-after'), end: () => controller.abort() }
+  }
+  const first = await get('203.0.113.1')
+  assert.is(first.status, 200)
+  assert.equal(await get('203.0.113.1').then(({ status, retry }) => [status, retry]), [429, '10'])
+  assert.is((await get('203.0.113.2')).status, 200)
+  first.end()
+  while ((await get('203.0.113.1')).status !== 200) await new Promise((resolve) => setImmediate(resolve))
+})
+
+test('WebSocket: a client at its limit of sockets is answered 429, and all others are served', async (t) => {
+  const options = { trustProxy: true, maxConnectionsPerClient: 1, authenticate: byName }
+  const server = await startTestServer(t, [count], { transport: serveWebSocket(options) })
+  const held = connect(Number(server.port), '127.0.0.1')
+  t.after(() => held.destroy())
+  const said = new Promise((resolve) => held.once('data', (chunk) => resolve(String(chunk))))
+  held.write(
+    'GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n' +
+      'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: mcp\r\nX-Forwarded-For: 203.0.113.1\r\n\r\n',
+  )
+  assert.match(String(await said), /^HTTP\/1\.1 101 /)
+  assert.is(await upgrade(server, { 'x-forwarded-for': '203.0.113.1' }), 429)
+  assert.is(await upgrade(server, { 'x-forwarded-for': '203.0.113.2' }), 101)
+})
+
+test('limits that are none are refused at once', async (t) => {
+  await assertRejects(startTestServer(t, [count], { maxSessionsPerClient: 0 }), /maxSessionsPerClient/)
+  assert.throws(() => serveSse({ maxConnectionsPerClient: 0.5 }), /maxConnectionsPerClient/)
+  assert.throws(() => serveWebSocket({ maxConnectionsPerClient: -1 }), /maxConnectionsPerClient/)
+})
+
+async function assertRejects(promise: Promise<unknown>, pattern: RegExp): Promise<void> {
+  const error = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  assert.match(String(error), pattern)
+}
+
+/** A connection on which nothing is said yet. */
+async function open(t: TestContext, { port }: Server, localAddress: string) {
+  const socket: Socket = connect({ port: Number(port), host: '127.0.0.1', localAddress })
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  const said = new Promise<Buffer>((resolve) => socket.once('data', resolve))
+  await new Promise<void>((resolve) => socket.once('connect', resolve))
+  return { socket, closed, said }
+}
+
+test.run()

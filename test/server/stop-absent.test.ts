@@ -1,0 +1,77 @@
+import * as assert from 'uvu/assert'
+import { defineTool } from '../../server/define-tool.js'
+import { createMemoryStore, type SessionRecord } from '../../server/session-store.js'
+import { heard } from '../support/heard.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { RawClient } from './_client.js'
+import { startTestServer } from './_servers.js'
+
+const test = suite('server stop while clients are away')
+
+/** A call that lets its client go and is worked on until the test says so. */
+async function start(t: TestContext, drainTimeout: number, { comesBack = true } = {}) {
+  const entered = heard<void>()
+  let leave = (): void => {}
+  const left = new Promise<void>((resolve) => {
+    leave = resolve
+  })
+  const gate = defineTool({
+    name: 'gate',
+    async run(_args, ctx) {
+      if (comesBack) assert.is(ctx.releaseStream(), true)
+      entered.add()
+      await left
+      await ctx.update('done', () => true)
+      return 'left'
+    },
+  })
+  const store = createMemoryStore()
+  const server = await startTestServer(t, [gate], { drainTimeout, store })
+  const client = await new RawClient(t, server.url).open()
+  const sent = client.post({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'gate' } })
+  await entered.next()
+  const kept = () => (store.load(String(client.sessionId)) as SessionRecord).state
+  return { server, sent, leave, kept }
+}
+
+test('a call whose client has gone, and might have come back, has its time as well', async (t) => {
+  const { server, sent, leave, kept } = await start(t, 10_000)
+  assert.equal((await sent).messages, [])
+  let isStopped = false
+  const stopping = server.stop().then(() => {
+    isStopped = true
+  })
+  // its own port is free by then, and so it has begun to wait
+  while (await isListening(server.url)) await new Promise((resolve) => setImmediate(resolve))
+  assert.is(isStopped, false)
+  assert.equal(kept(), {})
+  leave()
+  await stopping
+  assert.equal(kept(), { done: true })
+})
+
+test('its time is the drain timeout, like that of every call', async (t) => {
+  const { server, sent, kept } = await start(t, 50)
+  await sent
+  await server.stop()
+  assert.equal(kept(), {})
+})
+
+test('a call that ended with its group is not waited for', async (t) => {
+  const { server, sent } = await start(t, 60_000)
+  await sent
+  const gone = new Promise((resolve) => server.registry.whereis('test/transport')?.onExit(resolve))
+  server.registry.whereis('test/group')?.kill()
+  await gone
+  await server.registry.whenUp('test/transport')
+  await server.stop()
+})
+
+async function isListening(url: string | undefined): Promise<boolean> {
+  return fetch(String(url), { headers: { connection: 'close' } }).then(
+    () => true,
+    () => false,
+  )
+}
+
+test.run()

@@ -1,0 +1,113 @@
+import * as assert from 'uvu/assert'
+import { defineServer } from '../../server/define-server.js'
+import { defineTool, type ToolDefinition } from '../../server/define-tool.js'
+import * as testing from '../../testing.js'
+import { rejection } from '../client/_raw.js'
+import { count, echo } from '../server/_servers.js'
+import { heard } from '../support/heard.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('testing: a connected pair')
+
+const { connect, crash, fakeClock, scriptedClient, until } = testing
+const definitionOf = (tool: ToolDefinition) => defineServer({ name: 'counting', version: '1', tools: [tool] })
+const counting = definitionOf(count)
+
+test('a connected client calls the tools of the server, and both end with the pair', async () => {
+  const ended: string[] = []
+  {
+    await using pair = await connect(counting)
+    assert.is((await pair.client.callTool('count')).text, '1')
+    assert.is((await pair.client.callTool('count', { by: 2 })).text, '3')
+    assert.is(pair.client.server?.info.name, 'counting')
+    pair.server.onExit(({ type }) => ended.push(type))
+    void pair.client.closed.then(() => ended.push('closed'))
+  }
+  assert.equal(ended, ['closed', 'shutdown'])
+})
+
+test('closing twice is closing once, and what fails to start leaves nothing', async () => {
+  const pair = await connect(counting)
+  await Promise.all([pair.close(), pair.close()])
+  await pair.close()
+  const wrong = await rejection(connect(counting, { client: { timeout: -1 } }))
+  assert.equal([wrong.code, (wrong.data as { field: string }).field], ['BAD_OPTION', 'timeout'])
+  const unknown = await rejection(connect(counting, { port: 1 } as object))
+  assert.match(unknown.message, 'port: expected an option among server, client')
+  assert.is((await rejection(connect({} as typeof counting))).code, 'BAD_DEFINITION')
+})
+
+test('options of the server, the client and both reach them, and more clients join', async (t) => {
+  const lines: string[] = []
+  const logger = Object.fromEntries(
+    ['debug', 'info', 'warn', 'error'].map((level) => [level, (_: object, line: string) => lines.push(line)]),
+  ) as never
+  const pair = await connect(counting, {
+    server: { name: 'first' },
+    client: { name: 'caller', clientInfo: { name: 'me', version: '9' } },
+    logger,
+  })
+  t.after(() => pair.close())
+  assert.equal([pair.server.name, pair.client.name], ['first', 'caller'])
+  assert.is(pair.client.registry, pair.server.registry)
+  await using other = await scriptedClient(pair.transport)
+  await other.initialize()
+  const names = (await pair.server.sessions()).map(({ client }) => client.name)
+  assert.equal(names.sort(), ['me', 'scripted'])
+  await crash(pair.server)
+  await until(() => lines.length > 0)
+})
+
+test('a fake clock is the clock of both, and a pair that waits for time can be closed', async () => {
+  const clock = fakeClock()
+  const entered = heard<AbortSignal>()
+  const wait = defineTool({
+    name: 'wait',
+    timeout: 60_000,
+    run: (_args, { signal }) => {
+      entered.add(signal)
+      return new Promise<string>(() => {})
+    },
+  })
+  const definition = defineServer({ name: 'slow', version: '1', tools: [wait] })
+  await using pair = await connect(definition, { clock, client: { timeout: 120_000 } })
+  const slow = pair.client.callTool('wait')
+  await entered.next()
+  await clock.advance(59_999)
+  assert.is(pair.client.inspect().inFlight, 1)
+  await clock.advance(1)
+  const { isError } = await slow
+  assert.is(isError, true)
+  const given = rejection(pair.client.callTool('wait', {}, { timeout: 10_000 }))
+  await entered.next()
+  await clock.advance(10_000)
+  assert.is((await given).code, 'TIMEOUT')
+  void rejection(pair.client.callTool('wait'))
+  await entered.next()
+})
+
+test('a pair of 2026-07-28 has no session, and everything else', async () => {
+  const started = until('server.request', ({ type, method }) => type === 'start' && method === 'tools/call')
+  await using pair = await connect(definitionOf(echo), { client: { era: 'modern' } })
+  assert.is(pair.client.server?.revision, '2026-07-28')
+  assert.is((await pair.client.callTool('echo', { text: 'hi' })).text, 'hi')
+  assert.is((await started).process, undefined)
+  assert.equal(await pair.server.sessions(), [])
+  await crash(pair.server)
+  assert.is((await pair.client.callTool('echo', { text: 'again' })).text, 'again')
+})
+
+test('caduceus/testing has these names, and no others', async () => {
+  assert.equal(Object.keys(testing).sort(), [
+    'Recording',
+    'connect',
+    'crash',
+    'fakeClock',
+    'record',
+    'scriptedClient',
+    'scriptedServer',
+    'until',
+  ])
+})
+
+test.run()

@@ -1,0 +1,202 @@
+import * as assert from 'uvu/assert'
+import { buildNotification, buildRequest } from '../../protocol/jsonrpc.js'
+import { createFakeClock, type FakeClock } from '../../runtime/fake-clock.js'
+import type { TransportError } from '../../transports/errors.js'
+import { http } from '../../transports/http-client.js'
+import { createReconnect } from '../../transports/http-reconnect.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { greetings, listen, polite, result, type Seen, status, stream } from './_http.js'
+import { type LinkTree, startLink } from './_link.js'
+
+const test = suite('http client resumption')
+
+type Scene = {
+  readonly server: Awaited<ReturnType<typeof listen>>
+  readonly link: LinkTree
+  readonly clock: FakeClock
+}
+
+/** A session whose POSTs and GETs the test answers. */
+async function begin(
+  t: TestContext,
+  onCall: (seen: Seen) => unknown,
+  onGet: (seen: Seen, number: number) => unknown,
+): Promise<Scene> {
+  const clock = createFakeClock()
+  let gets = 0
+  const server = await listen(t, (seen) => {
+    if (seen.method !== 'GET') return polite(onCall)(seen)
+    gets += 1
+    onGet(seen, gets)
+  })
+  const link = await startLink(t, http(server.url, { stream: false }), clock)
+  link.open(1)
+  await greetings({ server, link })
+  return { server, link, clock }
+}
+
+function event(value: object, id?: string): string {
+  return `${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(value)}\n\n`
+}
+
+async function lost(link: LinkTree, id: number): Promise<TransportError> {
+  const news = await link.news.next((one) => one.type === 'lost' && one.id === id)
+  if (news.type !== 'lost') throw new Error('expected a loss')
+  return news.error
+}
+
+/** Lets time pass until something happens. */
+async function untilDone<T>(clock: FakeClock, wanted: Promise<T>): Promise<T> {
+  let done = false
+  const watched = wanted.finally(() => {
+    done = true
+  })
+  while (!done) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (clock.pending > 0) await clock.advance(1_000)
+  }
+  return watched
+}
+
+test('an answer whose stream ends early is fetched where it ended, after the time the server asks for', async (t) => {
+  let asked: Seen | undefined
+  const { server, link, clock } = await begin(
+    t,
+    (seen) => {
+      asked = seen
+      stream(seen).end('retry: 500\nid: a-1\ndata:\n\n')
+    },
+    (seen) => {
+      if (asked !== undefined) stream(seen).end(event(result(asked, { text: 'at last' }), 'a-2'))
+    },
+  )
+  while (clock.pending > 0) await new Promise((resolve) => setImmediate(resolve))
+  link.send(1, buildRequest(1, 'tools/call'))
+  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
+  await clock.advance(499)
+  assert.is(server.seen.all.filter(({ method }) => method === 'GET').length, 0)
+  await clock.advance(1)
+  const { headers } = await server.seen.next(({ method }) => method === 'GET')
+  assert.equal(
+    [headers['last-event-id'], headers['mcp-session-id'], headers.accept],
+    ['a-1', 'session-1', 'text/event-stream'],
+  )
+  assert.equal((await link.message()).result, { text: 'at last' })
+})
+
+test('an answer is fetched again and again while each stream brings something, and messages come once and in order', async (t) => {
+  let asked: Seen | undefined
+  const { server, link, clock } = await begin(
+    t,
+    (seen) => {
+      asked = seen
+      const response = stream(seen)
+      response.write(event({ jsonrpc: '2.0', method: 'notifications/message', params: { data: 0 } }, '0'))
+      setImmediate(() => response.destroy())
+    },
+    (seen, number) => {
+      if (number < 12) {
+        const params = { data: number }
+        return stream(seen).end(
+          event({ jsonrpc: '2.0', method: 'notifications/message', params }, `${number}`),
+        )
+      }
+      if (asked !== undefined) stream(seen).end(event(result(asked, {}), `${number}`))
+    },
+  )
+  link.send(1, buildRequest(1, 'tools/call'))
+  const seen: unknown[] = []
+  await untilDone(
+    clock,
+    (async () => {
+      for (let message = await link.message(); message.id !== 1; message = await link.message())
+        seen.push((message.params as { data: number }).data)
+    })(),
+  )
+  assert.equal(seen, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])
+  assert.equal(
+    server.seen.all.filter(({ method }) => method === 'GET').map(({ headers }) => headers['last-event-id']),
+    ['0', '1', '2', '3', '4', '5', '6', '7', '8', '9', '10', '11'],
+  )
+})
+
+test('a rest that never comes is given up after eight attempts, ever further apart', async (t) => {
+  const times: number[] = []
+  const { link, clock } = await begin(
+    t,
+    (seen) => stream(seen).end('id: 1\ndata:\n\n'),
+    (seen) => {
+      times.push(clock.now())
+      status(seen, 503)
+    },
+  )
+  link.send(1, buildRequest(1, 'tools/call'))
+  const error = await untilDone(clock, lost(link, 1))
+  assert.equal([error.code, error.retryable], ['CONNECTION_LOST', true])
+  assert.is(times.length, 8)
+  assert.ok(Number(times[7]) - Number(times[6]) >= 15_000)
+})
+
+test('a server that has no rest loses the request at once; one that has no session any more, the connection', async (t) => {
+  const { link, clock } = await begin(
+    t,
+    (seen) => stream(seen).end('retry: 1\nid: 1\ndata:\n\n'),
+    (seen, number) => status(seen, number === 1 ? 400 : 404),
+  )
+  link.send(1, buildRequest(1, 'tools/call'))
+  assert.is((await untilDone(clock, lost(link, 1))).code, 'CONNECTION_LOST')
+  link.send(1, buildRequest(2, 'tools/call'))
+  assert.is((await untilDone(clock, link.closed())).error?.code, 'SESSION_NOT_FOUND')
+})
+
+test('an answer that has a method in it is an answer, and nothing is asked for after it', async (t) => {
+  const { server, link, clock } = await begin(
+    t,
+    (seen) => stream(seen).end(event(result(seen, { structuredContent: { method: 'GET', id: 7 } }), '1')),
+    (seen) => status(seen, 400),
+  )
+  link.send(1, buildRequest(7, 'tools/call'))
+  assert.is((await link.message()).id, 7)
+  await link.news.next((one) => one.type === 'lost' && one.id === 7)
+  await clock.advance(60_000)
+  assert.is(server.seen.all.filter(({ method }) => method === 'GET').length, 0)
+})
+
+test('a request that is cancelled while its rest is awaited is not asked for any more', async (t) => {
+  const { server, link, clock } = await begin(
+    t,
+    (seen) => stream(seen).end('retry: 5000\nid: 1\ndata:\n\n'),
+    (seen) => status(seen, 400),
+  )
+  while (clock.pending > 0) await new Promise((resolve) => setImmediate(resolve))
+  link.send(1, buildRequest(1, 'tools/call'))
+  while (clock.pending === 0) await new Promise((resolve) => setImmediate(resolve))
+  link.send(1, buildNotification('notifications/cancelled', { requestId: 1 }))
+  await lost(link, 1)
+  await clock.advance(60_000)
+  assert.is(server.seen.all.filter(({ method }) => method === 'GET').length, 0)
+})
+
+test('streams are opened again as the server asks after an orderly end, with jitter after a break, ever later while nothing comes', () => {
+  const reconnect = createReconnect(() => 0.5)
+  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 750)
+  reconnect.asked(3_000)
+  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 3_000)
+  assert.is(reconnect.delayAfter({ good: true, orderly: false }), 3_750)
+  const failing = Array.from({ length: 7 }, () => reconnect.delayAfter({ good: false, orderly: true }))
+  assert.equal(failing, [3_000, 3_000, 6_000, 12_000, 22_500, 22_500, 22_500])
+  assert.is(reconnect.failures, 7)
+  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 3_000)
+  assert.is(reconnect.failures, 0)
+})
+
+test('no server can make a client spin, nor send it away for good', () => {
+  const reconnect = createReconnect(() => 0)
+  reconnect.asked(0)
+  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 100)
+  assert.ok(reconnect.delayAfter({ good: false, orderly: true }) >= 1_000)
+  reconnect.asked(Number.MAX_SAFE_INTEGER)
+  assert.is(reconnect.delayAfter({ good: true, orderly: true }), 3_600_000)
+})
+
+test.run()

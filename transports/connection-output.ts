@@ -1,0 +1,54 @@
+import type { Message } from '../protocol/jsonrpc.js'
+import type { Connection } from './connections.js'
+import { textOf } from './encoded.js'
+
+/** What goes out on one connection, until it is over. */
+export class ConnectionOutput {
+  /** Nothing is written from then on. */
+  isOver = false
+  readonly #connection: Connection
+  readonly #broken: (error: unknown) => void
+  #isPaused = false
+
+  /** `broken` is told of an error of the transport: it costs this connection, and no other. */
+  constructor(connection: Connection, broken: (error: unknown) => void) {
+    this.#connection = connection
+    this.#broken = broken
+  }
+
+  /** Whether nothing more is read for now. */
+  get isPaused(): boolean {
+    return this.#isPaused
+  }
+
+  /** Writes what may be dropped; false when the client has gone, or reads too slowly. */
+  sendIfRead(message: Message): boolean {
+    if (this.isOver || this.#connection.isStalled) return false
+    this.write(message)
+    return true
+  }
+
+  write(message: Message | undefined): void {
+    if (message !== undefined) this.send(textOf(message))
+  }
+
+  send(text: string): void {
+    if (this.isOver) return
+    try {
+      this.#connection.send(text)
+    } catch (error) {
+      this.#broken(error)
+    }
+  }
+
+  pause(): void {
+    if (this.#isPaused) return
+    this.#isPaused = true
+    this.#connection.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    if (!this.isOver) this.#connection.resume()
+  }
+}

@@ -1,0 +1,90 @@
+import type { Batch } from '../protocol/codec.js'
+import type { Envelope } from '../protocol/envelope.js'
+import { checkModernHeaders, eraOfHttp, type HttpEra, modernStatusOf } from '../protocol/era.js'
+import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
+import {
+  buildError,
+  isRequest,
+  type JsonRpcRequest,
+  type Message,
+  type RequestId,
+} from '../protocol/jsonrpc.js'
+import { lackingIn } from './auth-scopes.js'
+import type { ExchangeAnswer, Response, ServerPort } from './contract.js'
+import { TransportError } from './errors.js'
+import { TransportCall } from './exchange-call.js'
+import { isBatch } from './http-body.js'
+import type { ExchangeLimits } from './http-limits.js'
+import { HttpRefusal } from './http-refusal.js'
+import type { Exchange } from './http-response.js'
+
+/** What a body is to be served as, by the ladder of 2026-07-28. Throws HttpRefusal with the status that the code has there. */
+export function readEra(message: Message | Batch, { request, requestId }: Exchange): HttpEra {
+  try {
+    return eraOfHttp(message, request.headers)
+  } catch (error) {
+    throw refusalOf(error, requestId)
+  }
+}
+
+/**
+ * Serves a request that has no session (specification: 2026-07-28, Streamable HTTP): no header of a session is read or written, nothing is kept for
+ * a client that is gone, and its going cancels the request. The status is written with the first notification or with the answer. Throws HttpRefusal.
+ */
+export async function serveModern(
+  exchange: Exchange,
+  request: Message | Batch,
+  { envelope }: { readonly envelope: Envelope | undefined },
+  { server, limits }: { readonly server: ServerPort; readonly limits: Pick<ExchangeLimits, 'closing'> },
+): Promise<void> {
+  // notifications: 2026-07-28 has none by HTTP, and those of extensions are nothing to us
+  if (envelope === undefined || isBatch(request) || !isRequest(request)) return exchange.finish(202)
+  check(exchange, request, envelope)
+  // all that went on for ever was ended a moment ago
+  if (limits.closing && request.method === 'subscriptions/listen')
+    return exchange.interrupt('The server is being stopped')
+  // its body was read, and then it was gone: nobody has to know
+  if (exchange.over) return
+  const call = new TransportCall({ request, envelope, outlet: exchange, peer: exchange.peer, mirrored: true })
+  exchange.detach = () => call.abort()
+  const { response, refused = false } = await exchangeOf(server, call)
+  exchange.detach = null
+  // nobody else than its client can have cancelled it, who is not there to read this
+  if (response === undefined) return exchange.finish(202)
+  const status = statusOf(response, refused)
+  if (status === 200) exchange.answer(response)
+  else throw new HttpRefusal(status, response)
+}
+
+function check({ request: { headers } }: Exchange, request: JsonRpcRequest, envelope: Envelope): void {
+  try {
+    checkModernHeaders(request, envelope, headers)
+  } catch (error) {
+    throw refusalOf(error, request.id)
+  }
+}
+
+async function exchangeOf(server: ServerPort, call: TransportCall): Promise<Partial<ExchangeAnswer>> {
+  try {
+    return (await server.exchange?.(call)) ?? {}
+  } catch (error) {
+    throw refusalOf(error, call.request.id)
+  }
+}
+
+/** What a handler answers has status 200, but for a capability that the client lacks, which is found late. */
+function statusOf(response: Response, refused: boolean): number {
+  if (!('error' in response)) return 200
+  if (lackingIn(response) !== undefined) return 403
+  const { code } = response.error
+  return refused || code === errorCodes.missingClientCapability ? modernStatusOf(code) : 200
+}
+
+function refusalOf(error: unknown, id: RequestId | undefined): unknown {
+  if (error instanceof McpError)
+    return new HttpRefusal(modernStatusOf(error.code, 'ladder'), buildError(id, toJsonRpcError(error)))
+  if (!(error instanceof TransportError && error.code === 'EXCHANGE_LIMIT')) return error
+  const { message } = error
+  const body = buildError(id, { code: errorCodes.internalError, message, data: { retryable: true } })
+  return new HttpRefusal(503, body, { 'retry-after': '1' })
+}

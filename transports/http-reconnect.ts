@@ -1,0 +1,69 @@
+import type { LinkScope } from './contract.js'
+
+const firstDelay = 1_000
+const longestDelay = 30_000
+/** Nobody is told to go away for longer, and no timer of Node overflows. */
+const longestWish = 3_600_000
+/** However often a server asks for it: this many times a second is no polling any more. */
+const shortestDelay = 100
+
+/** How one stream came to its end. */
+export interface StreamEnd {
+  /** Whether it was of any use: something came on it, or it lived long. */
+  readonly good: boolean
+  /** Whether the server ended it, and nothing broke. */
+  readonly orderly: boolean
+}
+
+/** When a stream is opened again. */
+export interface Reconnect {
+  /** Ends in a row that were of no use. */
+  readonly failures: number
+  /** The server wants us to wait this long (event stream field `retry`); it holds until it says something else. */
+  asked(ms: number): void
+  /** Milliseconds from this end to the next attempt. */
+  delayAfter(end: StreamEnd): number
+}
+
+/**
+ * The policy of all event streams over HTTP. What the server asks for is kept to (SEP-1699), exactly so after an orderly end; after a break there
+ * is jitter on top of it, so that the clients of one server do not come back together, and while attempts fail a ceiling that doubles to 30 s.
+ */
+export function createReconnect(random: () => number = Math.random): Reconnect {
+  let wish: number | undefined
+  let failures = 0
+  return {
+    get failures() {
+      return failures
+    },
+    asked(ms) {
+      wish = Math.min(longestWish, Math.max(shortestDelay, ms))
+    },
+    delayAfter({ good, orderly }) {
+      failures = good ? 0 : failures + 1
+      if (good && orderly && wish !== undefined) return wish
+      const ceiling = Math.min(longestDelay, firstDelay * 2 ** failures)
+      return good
+        ? (wish ?? 0) + (firstDelay / 2) * (1 + random())
+        : Math.max(wish ?? 0, (ceiling / 2) * (1 + random()))
+    },
+  }
+}
+
+/** Resolves after `ms`, or as soon as one of the signals aborts. */
+export function pause(
+  ms: number,
+  { clock }: Pick<LinkScope, 'clock'>,
+  ...signals: readonly AbortSignal[]
+): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clock.clearTimeout(timer)
+      for (const signal of signals) signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = clock.setTimeout(end, ms)
+    for (const signal of signals) signal.addEventListener('abort', end, { once: true })
+    if (signals.some(({ aborted }) => aborted)) end()
+  })
+}

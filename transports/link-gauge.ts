@@ -1,0 +1,36 @@
+/** What went over the connections of one client, and what waits, as a snapshot. */
+export interface LinkStats {
+  /** Messages handed to the transport. */
+  readonly sent: number
+  /** Their length in characters. */
+  readonly sentCharacters: number
+  /** Messages of the server, readable or not. */
+  readonly received: number
+  /** Their length in characters. */
+  readonly receivedCharacters: number
+  /** What came that ended nothing and was no message, such as a line that is no UTF-8. */
+  readonly troubles: number
+  /** Bytes that wait to be taken by the other side, where the transport knows. */
+  readonly queuedBytes: number
+}
+
+/** Counts what goes over connections, one after the other; shared by the transport, which counts, and whoever looks. */
+export class LinkGauge {
+  sent = 0
+  sentCharacters = 0
+  received = 0
+  receivedCharacters = 0
+  troubles = 0
+  /** Set by the connection that there is. */
+  queuedBytes: () => number = nothing
+
+  /** What it says now. */
+  read(): LinkStats {
+    const { sent, sentCharacters, received, receivedCharacters, troubles } = this
+    return { sent, sentCharacters, received, receivedCharacters, troubles, queuedBytes: this.queuedBytes() }
+  }
+}
+
+function nothing(): number {
+  return 0
+}

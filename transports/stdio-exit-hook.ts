@@ -1,0 +1,36 @@
+/** The one listener of this process, which carries what it calls: a listener for each child would be a leak to Node beyond ten. */
+interface ExitHook {
+  (): void
+  readonly [ends]: Set<() => void>
+}
+
+const ends = Symbol.for('caduceus.endsAtExit')
+
+/**
+ * Calls `end` when this process ends by itself: `process.exit()`, or an error that nobody caught. There is no time for anything that
+ * waits, and none of it happens when a signal ends the process. The returned function takes it back.
+ */
+export function atExit(end: () => void): () => void {
+  const hook = process.listeners('exit').find(isHook) ?? install()
+  hook[ends].add(end)
+  return () => {
+    hook[ends].delete(end)
+    if (hook[ends].size === 0) process.off('exit', hook)
+  }
+}
+
+function install(): ExitHook {
+  const all = new Set<() => void>()
+  const hook: ExitHook = Object.assign(
+    () => {
+      for (const end of all) end()
+    },
+    { [ends]: all },
+  )
+  process.on('exit', hook)
+  return hook
+}
+
+function isHook(listener: object): listener is ExitHook {
+  return ends in listener
+}
