@@ -3,6 +3,7 @@ import type { ServerMetadata } from './auth-discovery.js'
 import { authFailed, quotable } from './auth-failure.js'
 import type { CodeRequest, OAuthLibrary, TokenAnswer } from './auth-library.js'
 import { clientAt, type Registration, registeredRedirect } from './auth-registration.js'
+import { orAborted } from './auth-storage.js'
 import { ClientError } from './errors.js'
 
 /** What a person is asked to allow. */
@@ -30,7 +31,8 @@ export async function signInWithCode(wish: CodeWish): Promise<TokenAnswer> {
     const client = await clientAt(registration, redirectUri)
     const code = await library.beginCode()
     const url = addressOf(endpoint, { ...wish, clientId: client.id, redirectUri, code })
-    const parameters = await session.authorize(url, signal)
+    // whatever code of the user's makes of the signal
+    const parameters = await orAborted(session.authorize(url, signal), signal)
     return await library.finishCode({ metadata, client }, code, { parameters, redirectUri, resource })
   } finally {
     await session.close?.()

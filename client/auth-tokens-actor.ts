@@ -1,9 +1,10 @@
 import { type Deferred, defineActor, refuse, type Refusal } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { RefOf } from '../runtime/ref.js'
-import { asAuthFailure } from './auth-failure.js'
+import { asAuthFailure, authFailed } from './auth-failure.js'
 import type { AuthFlow, Renewal } from './auth-flow.js'
 import { hasScopes } from './auth-scopes.js'
+import { orAborted } from './auth-storage.js'
 import { isExpiring, type TokenSet } from './auth-tokens.js'
 import type { ClientError } from './errors.js'
 
@@ -119,16 +120,26 @@ function next(state: State, ctx: ActorContext): void {
 
 function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): void {
   state.busy = true
-  const signal = AbortSignal.any([ctx.signal, AbortSignal.timeout(state.timeout)])
+  const late = AbortSignal.timeout(state.timeout)
+  const signal = AbortSignal.any([ctx.signal, late])
   const self = ctx.self as RefOf<typeof tokensActor>
   const tell = (outcome: Outcome): void => {
     if (self.alive) self.cast('settled', outcome)
   }
   const work = renewal === undefined ? state.flow.load() : state.flow.renew(renewal, signal)
-  work.then(
+  orAborted(work, signal).then(
     (tokens) => tell({ type: renewal === undefined ? 'loaded' : 'renewed', tokens }),
-    (cause: unknown) => tell({ type: 'failed', refused: renewal?.refused, error: asAuthFailure(cause) }),
+    (cause: unknown) =>
+      tell({
+        type: 'failed',
+        refused: renewal?.refused,
+        error: asAuthFailure(late.aborted ? tooLate(state) : cause),
+      }),
   )
+}
+
+function tooLate({ timeout }: State): ClientError {
+  return authFailed(`nobody has signed in within ${timeout} ms (signInTimeout)`)
 }
 
 /** Whoever needs something else than what came waits on; nobody does for ever. */

@@ -193,6 +193,29 @@ for (const [what, redirect] of Object.entries(redirects))
     assert.is(issuer.of('/token').length, 0)
   })
 
+test('a sign-in that never ends fails after its time', async (t) => {
+  const { server } = await setup(t)
+  const begin = async () => ({
+    redirectUri: 'http://127.0.0.1:3000/callback',
+    authorize: () => new Promise<never>(() => {}),
+  })
+  const { client } = connect(t, server, { signIn: { begin }, signInTimeout: 100 })
+  assert.match((await rejection(client.callTool('x'))).message, /nobody has signed in within 100 ms/)
+})
+
+test(
+  'an authorization server that is out of order is tried again',
+  async (t) => {
+    const { issuer, server } = await setup(t)
+    let broken = 0
+    issuer.instead = () => (broken++ === 0 ? { status: 503, body: {} } : undefined)
+    const { client } = connect(t, server)
+    assert.is((await client.callTool('x')).text, 'in')
+    assert.is(broken, 2)
+  },
+  { timeout: 20_000 },
+)
+
 test('without a way to ask anybody, the error says what to do', async (t) => {
   const { server } = await setup(t)
   const auth = oauth()

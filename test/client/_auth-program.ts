@@ -1,0 +1,14 @@
+import { oauth } from '../../client/auth-provider.js'
+import { fileAuthStorage } from '../../client/auth-file-storage.js'
+import { withClient } from '../../client/with-client.js'
+import { http } from '../../transports/http-client.js'
+
+/** A program that shares the tokens of others: calls a tool of the server at argv[2], with the storage at argv[3], and prints what came. */
+const [, , url = '', folder = ''] = process.argv
+const auth = oauth({ storage: fileAuthStorage(folder) })
+const transport = http(url, { auth, stream: false })
+const texts = await withClient({ transport, logger: false }, async (client) => {
+  const results = await Promise.all([client.callTool('x'), client.callTool('x')])
+  return results.map(({ text }) => text)
+})
+console.log(texts.join())
