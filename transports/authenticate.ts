@@ -1,3 +1,4 @@
+import { systemClock } from '../runtime/clock.js'
 import { show } from '../runtime/errors.js'
 import { bearer } from './auth-bearer.js'
 import { type AuthOptions, type AuthSettings, readAuth } from './auth-options.js'
@@ -54,9 +55,9 @@ export async function identify(
 ): Promise<Principal | undefined> {
   if (authenticate === undefined) return peer.principal
   const controller = new AbortController()
-  let timer: NodeJS.Timeout | undefined
+  let timer: unknown
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => {
+    timer = systemClock.setTimeout(() => {
       const error = new TransportError('AUTHENTICATE_TIMEOUT', 'authenticate: no answer in time', {
         retryable: true,
       })
@@ -72,7 +73,7 @@ export async function identify(
     const data = { challenge: 'Bearer error="invalid_token"' }
     throw new TransportError('UNAUTHORIZED', 'authenticate: the principal has expired', { data })
   } finally {
-    clearTimeout(timer)
+    systemClock.clearTimeout(timer)
   }
 }
 

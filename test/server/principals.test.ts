@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import { defineTool } from '../../server/define-tool.js'
@@ -7,6 +8,7 @@ import { subscribeServer } from '../../server/events.js'
 import { createFileStore } from '../../server/file-store.js'
 import { sealedIds } from '../../server/sealed-ids.js'
 import type { Server } from '../../server/server.js'
+import type { Authenticate } from '../../transports/authenticate.js'
 import type { HttpServeOptions } from '../../transports/http-listener.js'
 import { mount } from '../../transports/mount.js'
 import { heard } from '../support/heard.js'
@@ -154,6 +156,16 @@ test('neither the file of a session nor its sealed id says who it belongs to', a
   for (const record of saved) {
     assert.not.match(JSON.stringify(record), /ada|issuer/)
     assert.match(String(Reflect.get(record, 'principal')), /^[\w-]{43}$/)
+  }
+})
+
+test('a check may be given any time, also more than a timer of Node can be set to', async (t) => {
+  for (const authenticateTimeout of [Number.POSITIVE_INFINITY, 2 ** 31]) {
+    // longer than the 1 ms that such a timer has
+    const authenticate: Authenticate = async (peer, how) => setTimeout(20, byName(peer, how))
+    const server = await startIdentifying(t, {}, { authenticate, authenticateTimeout })
+    const ada = await clientOf(t, server, 'ada').open()
+    assert.is(await ada.text('count'), '1')
   }
 })
 
