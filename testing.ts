@@ -88,7 +88,7 @@ export async function connect(
   const { server: ofServer, client: ofClient, ...treeWide } = options
   const both = { registry: new Registry(), logger: false as const, ...treeWide }
   const { serve, connect: transport } = memory()
-  const server = await startServer(definition, { ...ofServer, ...both, transport: serve })
+  const server = await startServer(definition, { ...ofServer, ...both, signals: false, transport: serve })
   let client: Client | undefined
   const closeBoth = async (): Promise<void> => {
     await client?.close()

@@ -90,7 +90,14 @@ export interface ServerSettings
 }
 
 /** What belongs to the whole tree of a server that is started on its own. */
-export type TreeWideOptions = Pick<RootOptions, 'clock' | 'registry' | 'unowned' | 'logger' | 'logLevels'>
+export type TreeWideOptions = Pick<RootOptions, 'clock' | 'registry' | 'unowned' | 'logger' | 'logLevels'> & {
+  /**
+   * Whether SIGTERM and SIGINT stop the server in an orderly way: requests in flight are given `drainTimeout`, streams end, hooks run, and the program ends
+   * with `process.exitCode`, or 0, unless it listens for the signal itself. A second signal ends it at once. Default true; false for a host
+   * program that calls `stop()` itself.
+   */
+  readonly signals?: boolean
+}
 
 const numbers = Object.freeze({
   maxSessions: 10_000,
@@ -168,15 +175,28 @@ function readNumbers(options: ServerOptions): typeof numbers {
 /** Takes what belongs to the tree apart from what belongs to the server. */
 export function splitServerOptions(options: ServerOptions & TreeWideOptions): {
   own: ServerOptions
-  treeWide: TreeWideOptions
+  treeWide: Omit<TreeWideOptions, 'signals'>
+  signals: boolean
 } {
   if (!isObject(options)) throw bad('options', 'an object with a transport', options)
-  const { clock, registry, unowned, logger, logLevels, ...own } = options as ServerOptions & TreeWideOptions
-  const treeWide: TreeWideOptions = { logger, logLevels }
+  const {
+    clock,
+    registry,
+    unowned,
+    logger,
+    logLevels,
+    signals = true,
+    ...own
+  } = options as ServerOptions & TreeWideOptions
+  if (typeof signals !== 'boolean') throw bad('signals', 'true or false', signals)
+  const treeWide: { -readonly [K in keyof Omit<TreeWideOptions, 'signals'>]: TreeWideOptions[K] } = {
+    logger,
+    logLevels,
+  }
   if (clock !== undefined) treeWide.clock = clock
   if (registry !== undefined) treeWide.registry = registry
   if (unowned !== undefined) treeWide.unowned = unowned
-  return { own, treeWide }
+  return { own, treeWide, signals }
 }
 
 /** The error of a floor below about an option, as one of this floor; anything else as it is. */

@@ -24,6 +24,7 @@ import {
 } from './options.js'
 import { Server } from './server.js'
 import { openPort } from './port.js'
+import { stopOnSignals } from './signals.js'
 import { isWanted } from './start-condition.js'
 
 /**
@@ -42,7 +43,7 @@ async function start(
   definition: ServerDefinition,
   options: ServerOptions & TreeWideOptions,
 ): Promise<Server> {
-  const { own, treeWide } = splitServerOptions(options)
+  const { own, treeWide, signals } = splitServerOptions(options)
   const settings = readServerOptions(definition, own)
   const { registry = new Registry() } = treeWide
   if (!isWanted(settings))
@@ -50,7 +51,9 @@ async function start(
   const place = newPlace()
   try {
     const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(settings, place) })
-    return handleOf(settings, place, registry, supervisor.ref)
+    const server = handleOf(settings, place, registry, supervisor.ref)
+    if (signals) supervisor.ref.onExit(stopOnSignals(() => server.stop()))
+    return server
   } catch (error) {
     throw await causeOfFailedStart(error, settings, registry)
   }

@@ -1,0 +1,56 @@
+const key = Symbol.for('caduceus.signals.1')
+const signals = ['SIGTERM', 'SIGINT'] as const
+const numbers = Object.freeze({ SIGTERM: 15, SIGINT: 2 })
+
+type Signal = (typeof signals)[number]
+
+/**
+ * Has SIGTERM and SIGINT stop this server in an orderly way; the returned function takes that back. Once all servers of the program are stopped, the
+ * program ends with `process.exitCode`, or 0, unless it listens for the signal itself; then that is its own affair. A second signal ends it at once.
+ */
+export function stopOnSignals(stop: () => Promise<void>): () => void {
+  const known = Reflect.get(globalThis, key) as Leaving | undefined
+  const leaving = known ?? new Leaving()
+  Reflect.set(globalThis, key, leaving) // one for all copies of the library, so that the last server ends the program
+  leaving.add(stop)
+  return () => leaving.remove(stop)
+}
+
+class Leaving {
+  readonly #stops = new Set<() => Promise<void>>()
+  readonly #onSignal = (signal: Signal): void => void this.#leave(signal)
+  #isLeaving = false
+
+  add(stop: () => Promise<void>): void {
+    if (this.#stops.size === 0 && !this.#isLeaving)
+      for (const signal of signals) process.on(signal, this.#onSignal)
+    this.#stops.add(stop)
+  }
+
+  /** While the servers are being stopped the signals are still heard. */
+  remove(stop: () => Promise<void>): void {
+    this.#stops.delete(stop)
+    if (this.#stops.size === 0 && !this.#isLeaving) this.#rest()
+  }
+
+  async #leave(signal: Signal): Promise<void> {
+    const isAlone = process.listenerCount(signal) === 1
+    if (this.#isLeaving) {
+      if (isAlone) process.exit(128 + numbers[signal])
+      return
+    }
+    this.#isLeaving = true
+    while (this.#stops.size > 0) {
+      const stops = [...this.#stops]
+      this.#stops.clear()
+      await Promise.allSettled(stops.map((stop) => stop()))
+    }
+    this.#isLeaving = false
+    this.#rest()
+    if (isAlone) process.exit(process.exitCode ?? 0)
+  }
+
+  #rest(): void {
+    for (const signal of signals) process.off(signal, this.#onSignal)
+  }
+}

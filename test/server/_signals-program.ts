@@ -1,0 +1,27 @@
+import { defineServer } from '../../server/define-server.js'
+import { defineTool } from '../../server/define-tool.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { serveHttp } from '../../transports/http-listener.js'
+
+const how = process.argv[2]
+const slow = defineTool({
+  name: 'slow',
+  async run() {
+    console.log('working')
+    await new Promise((resolve) => setTimeout(resolve, 300))
+    return 'done'
+  },
+})
+const endless = defineTool({
+  name: 'endless',
+  run() {
+    console.log('working')
+    return new Promise<string>(() => {})
+  },
+})
+const session = { terminate: () => console.log('session ended') }
+const definition = defineServer({ name: 'signals', version: '1.0.0', tools: [slow, endless], session })
+const options = { transport: serveHttp({ port: 0 }), signals: how !== 'off', logger: false } as const
+const server = await startServer(definition, options)
+if (how === 'host') process.once('SIGTERM', () => server.onExit(() => process.exit(7)))
+console.log(server.url)

@@ -1,0 +1,89 @@
+// time limit: 60 s
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import * as assert from 'uvu/assert'
+import { startClient } from '../../client/client-supervisor.js'
+import { defineServer } from '../../server/define-server.js'
+import { ServerError } from '../../server/errors.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { http } from '../../transports/http-client.js'
+import { memory } from '../../transports/memory.js'
+import { inRoot } from '../support/root.js'
+import { suite, type TestContext } from '../support/suite.js'
+
+const test = suite('server signals', { timeout: 20_000 })
+
+type Program = ChildProcessByStdio<null, Readable, null>
+
+async function start(t: TestContext, how: string, tool: string) {
+  const program = inRoot('.t', 'test', 'server', '_signals-program.js')
+  const child: Program = spawn(process.execPath, [program, how], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  const lines: string[] = []
+  const reader = createInterface(child.stdout).on('line', (line) => lines.push(line))
+  const [url] = await once(reader, 'line')
+  const client = startClient({ transport: http(url), logger: false })
+  t.after(() => client.close())
+  const call = client.callTool(tool)
+  call.catch(() => {})
+  while (!lines.includes('working')) await once(reader, 'line')
+  const ended = once(child, 'close').then(([code, signal]) => ({ code, signal, lines }))
+  return { child, call, ended }
+}
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const)
+  test(`${signal} lets calls finish, runs the hooks, and ends the program with 0`, async (t) => {
+    const { child, call, ended } = await start(t, 'on', 'slow')
+    child.kill(signal)
+    assert.is((await call).text, 'done')
+    const { code, lines } = await ended
+    assert.is(code, 0)
+    assert.ok(lines.includes('session ended'), lines.join(', '))
+  })
+
+test('a second signal ends the program at once', async (t) => {
+  const { child, ended } = await start(t, 'on', 'endless')
+  child.kill('SIGTERM')
+  child.kill('SIGINT')
+  const { code } = await ended
+  // whichever of the two is delivered last
+  assert.ok(code === 130 || code === 143, String(code))
+})
+
+test('a host program that listens for the signal decides itself how to end', async (t) => {
+  const { child, call, ended } = await start(t, 'host', 'slow')
+  child.kill('SIGTERM')
+  assert.is((await call).text, 'done')
+  assert.is((await ended).code, 7)
+})
+
+test('with signals: false a signal is none of our business', async (t) => {
+  const { child, ended } = await start(t, 'off', 'endless')
+  child.kill('SIGTERM')
+  assert.is((await ended).signal, 'SIGTERM')
+})
+
+test('a server that is stopped listens for no signal any more', async (t) => {
+  const before = process.listenerCount('SIGTERM')
+  const definition = defineServer({ name: 'short', version: '1.0.0' })
+  const servers = await Promise.all(
+    ['a', 'b'].map((name) => startServer(definition, { name, transport: memory().serve, logger: false })),
+  )
+  t.after(() => Promise.all(servers.map((server) => server.stop())))
+  assert.is(process.listenerCount('SIGTERM'), before + 1)
+  for (const server of servers) await server.stop()
+  assert.is(process.listenerCount('SIGTERM'), before)
+})
+
+test('signals is true or false', async () => {
+  const definition = defineServer({ name: 'wrong', version: '1.0.0' })
+  await startServer(definition, { transport: memory().serve, signals: 'no' as never }).then(
+    () => assert.unreachable(),
+    (error) =>
+      assert.ok(error instanceof ServerError && /^signals: expected true or false/.test(error.message)),
+  )
+})
+
+test.run()
