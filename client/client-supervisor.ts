@@ -8,7 +8,7 @@ import { startSupervisor, supervisorSpec } from '../runtime/supervise.js'
 import type { SupervisorOptions } from '../runtime/supervisor-options.js'
 import { linkActor } from '../transports/link-actor.js'
 import { goneError, isClosed } from './caller.js'
-import { Client } from './client.js'
+import { Client, type ClientParts } from './client.js'
 import { clientActor } from './client-actor.js'
 import { callError, type ClientError, type ClientErrorCode } from './errors.js'
 import { Holdings } from './holdings.js'
@@ -80,12 +80,17 @@ export function findClient(registry: Registry, name: string, timeout = 5_000): P
 }
 
 async function find(registry: Registry, name: string, timeout: number): Promise<Client> {
+  return new Client(await findParts(registry, name, timeout))
+}
+
+/** What a handle to a running client is made of; rejects as `findClient` does. */
+export async function findParts(registry: Registry, name: string, timeout: number): Promise<ClientParts> {
   readRegistry(registry)
   readMs(timeout, 'timeout', timeout)
   const actor = registry.named<typeof clientActor>(clientActorName(readText(name, 'name')))
   try {
     const { settings, holdings } = await actor.call('handle', undefined, { timeout })
-    return new Client({ registry, settings, holdings, stop: async () => {} })
+    return { registry, settings, holdings, stop: async () => {} }
   } catch (error) {
     throw notFound(name, error)
   }

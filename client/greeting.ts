@@ -12,6 +12,7 @@ import type { OwnOutcome } from './own-requests.js'
 import { modernRevisionIn } from './pending-call.js'
 import { beginsWithProbe, decideEra, factsOf, notModern, readProbe, reasonOf } from './probe.js'
 import { modernSpeech, plainSpeech } from './speech.js'
+import { wishedLevel } from './wishes.js'
 
 /** The first request of a connection, until it is answered. */
 export interface Greeting {
@@ -171,7 +172,7 @@ function speechFor(state: Incarnation, dialect: Dialect) {
   return modernSpeech(dialect, settings.transport.modern === 'http' ? 'http' : 'pipe', {
     capabilities: settings.capabilities,
     clientInfo: settings.clientInfo,
-    level: () => holdings.wishes.level,
+    level: () => wishedLevel(holdings.wishes),
     tools: holdings.tools,
   })
 }

@@ -10,6 +10,7 @@ import type { Holdings } from './holdings.js'
 import type { Incarnation } from './incarnation.js'
 import type { OwnOutcome } from './own-requests.js'
 import { subscriptionOf } from './speech.js'
+import { wishedUris } from './wishes.js'
 
 /** A stream of `subscriptions/listen`: what was asked for, and who waits until the server agrees. */
 interface Stream {
@@ -191,7 +192,7 @@ export function filterOf(
   const kinds = listKinds
     .filter(([, method, capability]) => holdings.hears(method) && hasCapability(capabilities, capability))
     .map(([field]) => [field, true] as const)
-  const uris = hasCapability(capabilities, 'resources.subscribe') ? [...holdings.wishes.uris] : []
+  const uris = hasCapability(capabilities, 'resources.subscribe') ? [...wishedUris(holdings.wishes)] : []
   const filter = { ...Object.fromEntries(kinds), ...(uris.length > 0 && { resourceSubscriptions: uris }) }
   return Object.keys(filter).length === 0 ? undefined : filter
 }

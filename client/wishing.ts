@@ -15,6 +15,7 @@ import { clientActorName } from './names.js'
 import type { ClientSettings } from './options.js'
 import { bad, readText } from './read-options.js'
 import type { Requests } from './requests.js'
+import { isWished, type Wisher, wishedLevel } from './wishes.js'
 
 /** What wishes are made with. */
 export interface WishingParts {
@@ -23,6 +24,8 @@ export interface WishingParts {
   readonly holdings: Holdings
   readonly requests: Requests
   ready(timeout: number): Promise<void>
+  /** Who wishes. Default the user of the client. */
+  readonly wisher?: Wisher
 }
 
 /** Resources that one client may subscribe to; more are refused in the caller. */
@@ -31,39 +34,42 @@ const maxSubscriptions = 10_000
 /** Wishes of a user that outlast a connection: the server is told now, and again in every session that follows. */
 export class Wishing {
   readonly #parts: WishingParts
+  readonly #wisher: Wisher
 
   constructor(parts: WishingParts) {
     this.#parts = parts
+    this.#wisher = parts.wisher ?? parts.holdings.wishes
   }
 
   async setLevel(level: LoggingLevel, options?: CallOptions): Promise<void> {
     if (!isLoggingLevel(level)) throw bad('level', 'a level such as info', level)
-    const { wishes } = this.#parts.holdings
+    const { holdings, requests } = this.#parts
+    const wisher = this.#wisher
     if (await this.#hasEnvelopes(options)) {
-      wishes.level = level // it goes with every request from here on
+      wisher.level = level // it goes with every request from here on
       return
     }
-    await this.#parts.requests.make('logging/setLevel', { level }, options)
-    wishes.level = level
+    const before = wisher.level
+    wisher.level = level
+    try {
+      await requests.make('logging/setLevel', { level: wishedLevel(holdings.wishes) }, options)
+    } catch (error) {
+      wisher.level = before
+      throw error
+    }
   }
 
   async subscribe(given: string, options?: CallOptions): Promise<void> {
     const uri = readText(given, 'uri')
-    const { holdings, requests } = this.#parts
-    const { uris } = holdings.wishes
+    const { uris } = this.#wisher
     if (uris.size >= maxSubscriptions && !uris.has(uri))
       throw bad('uri', `one of at most ${maxSubscriptions} that are subscribed to`, uri)
-    if (!(await this.#hasEnvelopes(options))) {
-      await requests.make('resources/subscribe', { uri }, options)
-      uris.add(uri)
-      return
-    }
-    if (!hasCapability(holdings.server?.capabilities ?? {}, 'resources.subscribe')) throw notOffered(uri)
+    const hasEnvelopes = await this.#hasEnvelopes(options)
     const isNew = !uris.has(uri)
+    // Before the server is asked: who unsubscribes meanwhile sees that it is still wanted.
     uris.add(uri)
     try {
-      const { resourceSubscriptions = [] } = await this.#sync(options)
-      if (!resourceSubscriptions.includes(uri)) throw notOffered(uri)
+      await (hasEnvelopes ? this.#listenTo(uri, options) : this.#make('resources/subscribe', uri, options))
     } catch (error) {
       if (isNew) uris.delete(uri)
       throw error
@@ -72,10 +78,24 @@ export class Wishing {
 
   async unsubscribe(given: string, options?: CallOptions): Promise<void> {
     const uri = readText(given, 'uri')
-    const { holdings, requests } = this.#parts
-    holdings.wishes.uris.delete(uri)
+    this.#wisher.uris.delete(uri)
     if (await this.#hasEnvelopes(options)) await this.#sync(options)
-    else await requests.make('resources/unsubscribe', { uri }, options)
+    else if (!isWished(this.#parts.holdings.wishes, uri))
+      await this.#make('resources/unsubscribe', uri, options)
+  }
+
+  /** One of those that the client is shared with has gone: what nobody else wants is taken back, and nobody waits for the answers. */
+  leave(): void {
+    const { holdings, requests } = this.#parts
+    const { wishes, state, server } = holdings
+    const before = wishedLevel(wishes)
+    wishes.others.delete(this.#wisher)
+    if (state.phase !== 'ready') return
+    if (isModernRevision(server?.revision ?? '')) return void this.#actor().cast('wished')
+    for (const uri of this.#wisher.uris)
+      if (!isWished(wishes, uri)) this.#make('resources/unsubscribe', uri).catch(() => {})
+    const level = wishedLevel(wishes)
+    if (level !== undefined && level !== before) requests.make('logging/setLevel', { level }).catch(() => {})
   }
 
   /** Takes other roots, and tells the server if there is one that wants to know. */
@@ -97,6 +117,17 @@ export class Wishing {
     const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
     if (this.#parts.holdings.state.phase !== 'ready') await this.#parts.ready(timeout)
     return isModernRevision(this.#parts.holdings.server?.revision ?? '')
+  }
+
+  async #make(method: string, uri: string, options?: CallOptions): Promise<void> {
+    await this.#parts.requests.make(method, { uri }, options)
+  }
+
+  async #listenTo(uri: string, options: CallOptions | undefined): Promise<void> {
+    const { server } = this.#parts.holdings
+    if (!hasCapability(server?.capabilities ?? {}, 'resources.subscribe')) throw notOffered(uri)
+    const { resourceSubscriptions = [] } = await this.#sync(options)
+    if (!resourceSubscriptions.includes(uri)) throw notOffered(uri)
   }
 
   async #sync(options: CallOptions | undefined): Promise<SubscriptionFilter> {

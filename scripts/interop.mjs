@@ -1,4 +1,5 @@
-// npm run interop: our server on standard input and output behind mcp-proxy, used by the official client, in every pair of revisions.
+// npm run interop: our server on standard input and output behind mcp-proxy, used by the official client and by ours, in every pair of revisions; and
+// server-everything behind it, used by ours. The proxy is killed under our client, and started again.
 // The first run installs scripts/interop/package-lock.json.
 import { deepStrictEqual } from 'node:assert'
 import { join } from 'node:path'
@@ -6,9 +7,13 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { floors, repository } from './house/sources.mjs'
 import { mirror, transpile } from './house/transpile.mjs'
 import { install } from './interop/install.mjs'
+import { loadOurs, ourWays, tryEverything, tryOwnServer, withOurs } from './interop/our-client.mjs'
 import { startProxy } from './interop/proxy.mjs'
 
-const upstreams = ['legacy', 'auto', 'modern']
+const everything = [
+  join(repository, 'node_modules', '@modelcontextprotocol', 'server-everything', 'dist', 'index.js'),
+  'stdio',
+]
 const modes = [
   { name: 'legacy', mode: 'legacy', revision: '2025-11-25' },
   { name: 'auto', mode: 'auto', revision: '2026-07-28' },
@@ -23,27 +28,52 @@ async function main() {
   const bin = install()
   const broken = await transpile(repository, [...floors, 'test/server'])
   for (const { text } of broken) console.error(`does not parse: ${text}`)
-  const program = join(repository, mirror, 'test', 'server', '_interop-program.js')
-  let failed = 0
-  for (const upstream of upstreams) {
-    const proxy = await startProxy(bin, program, upstream)
-    try {
-      for (const client of modes) {
-        const problem = await within(tryClient(proxy.url, client)).then(
-          () => undefined,
-          (error) => error,
-        )
-        if (problem !== undefined) failed += 1
-        const verdict = problem === undefined ? 'ok  ' : 'FAIL'
-        console.log(`${verdict} server behind mcp-proxy: ${upstream}, client: ${client.name}`)
-        if (problem !== undefined) console.log(problem)
-      }
-    } finally {
-      await proxy.stop()
+  const ours = await loadOurs(repository)
+  const own = [join(repository, mirror, 'test', 'server', '_interop-program.js')]
+  const official = modes.map((mode) => ({
+    name: `official client: ${mode.name}`,
+    run: (proxy) => tryClient(proxy.url, mode),
+  }))
+  const mine = (trial) =>
+    ourWays.map((way) => ({
+      name: `our client: ${way.name}`,
+      run: (proxy) => withOurs(ours, proxy, way, trial),
+    }))
+  const tally = { passed: 0, failed: 0 }
+  for (const upstream of ['legacy', 'auto', 'modern'])
+    await tryAll(
+      bin,
+      { what: 'our server', program: own, upstream },
+      [...official, ...mine(tryOwnServer)],
+      tally,
+    )
+  for (const upstream of ['legacy', 'auto'])
+    await tryAll(
+      bin,
+      { what: 'server-everything', program: everything, upstream },
+      mine(tryEverything),
+      tally,
+    )
+  console.log(`${tally.passed} passed, ${tally.failed} failed`)
+  return tally.failed === 0 ? 0 : 1
+}
+
+/** Runs trials, one after the other, with one proxy in front of one server. */
+async function tryAll(bin, { what, program, upstream }, trials, tally) {
+  const proxy = await startProxy(bin, program, upstream)
+  try {
+    for (const { name, run } of trials) {
+      const problem = await within(run(proxy)).then(
+        () => undefined,
+        (error) => error,
+      )
+      tally[problem === undefined ? 'passed' : 'failed'] += 1
+      console.log(`${problem === undefined ? 'ok  ' : 'FAIL'} ${what} behind mcp-proxy: ${upstream}, ${name}`)
+      if (problem !== undefined) console.log(problem)
     }
+  } finally {
+    await proxy.stop()
   }
-  console.log(`${upstreams.length * modes.length - failed} passed, ${failed} failed`)
-  return failed === 0 ? 0 : 1
 }
 
 /** Lists, calls, reads, sees progress and hears of a change; rejects with what was not as it should be. */

@@ -46,6 +46,8 @@ export type TransportErrorCode =
   | 'NOT_OPEN'
   /** A port, or the place of another listener, could not be taken. */
   | 'LISTEN_FAILED'
+  /** The program at the other end of a local socket shares no client of that name. */
+  | 'NOT_SHARED'
 
 /** The error class of `caduceus/transports`. */
 export class TransportError extends CaduceusError<TransportErrorCode> {}

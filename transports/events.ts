@@ -4,7 +4,7 @@ import { currentOwner, tell } from '../runtime/containment.js'
 
 /** Which listener an event is about. */
 export interface ListenerOrigin {
-  /** `http` (mounted or not), `sse`, `websocket`, `stdio`, `memory`, or the name of a transport of your own. */
+  /** `http` (mounted or not), `sse`, `websocket`, `stdio`, `memory`, `shared`, or the name of a transport of your own. */
   readonly transport: string
   /** The number of its tree, as in the events of the runtime. */
   readonly tree: number | undefined

@@ -17,7 +17,7 @@ export interface AnswerPort {
   /** Asks for the rest of the stream (GET with Last-Event-ID). */
   resume(lastEventId: string): Promise<HttpResponse>
   /** The server refuses us or our session; true when the connection is over by that. */
-  refused(response: HttpResponse): boolean
+  refused(response: HttpResponse): Promise<boolean>
   message(text: string): void
   room(): Promise<void> | undefined
 }
@@ -101,7 +101,7 @@ export async function readAnswer(
         return undefined
       })
       if (response === undefined || isEventStream(response)) continue
-      if (port.refused(response)) return
+      if (await port.refused(response)) return
       discard(response.body)
       if (!mayPass(response.status)) return
       orderly = false

@@ -2,6 +2,7 @@ import { isRequest, type JsonRpcRequest, type Message, type RequestId } from '..
 import { sendAuthorized } from './client-auth-send.js'
 import type { Link, LinkEvents, LinkScope, SendOptions } from './contract.js'
 import { TransportError } from './errors.js'
+import { HeldMessages } from './held-messages.js'
 import { readAnswer } from './http-answer-stream.js'
 import { brokenError, connectError, judge, noAnswer } from './http-client-errors.js'
 import type { HttpSettings } from './http-client-options.js'
@@ -16,16 +17,20 @@ import {
 } from './http-dispatcher.js'
 import { inTime } from './http-deadline.js'
 import { followStream, isEventStream, mediaType } from './http-event-stream.js'
+import { createSessionCheck } from './http-session-check.js'
 
 /** Bytes of a refusal that are read to say why. */
 const refusalBytes = 64 * 1024
 /** Milliseconds for a response to end after its answer, for the end of a session, and for `initialized` to be acknowledged. */
 const lingerTime = 2_000
+/** Milliseconds that requests wait for the stream for what belongs to no request, once the server is told to begin. */
+const streamTime = 1_000
 /** Milliseconds that a server may take to acknowledge what is no request. */
 const noticeTime = 10_000
 
 const discover = 'server/discover'
 const listen = 'subscriptions/listen'
+const accepted = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
 
 /** What is posted: the message, and the headers that go with it alone. */
 interface Body {
@@ -40,9 +45,12 @@ export class HttpLink implements Link {
   readonly #scope: LinkScope
   readonly #dispatchers: Promise<HttpDispatchers>
   readonly #exchanges = new Map<RequestId, AbortController>()
-  /** Messages that wait until the server has taken `notifications/initialized`: nothing may overtake it. */
-  #held: (() => void)[] | undefined
-  #holdTimer: unknown
+  /**
+   * What waits until the server has taken `notifications/initialized`, which nothing may overtake, and has opened the stream: what it asks in the
+   * course of a call may come there, and many servers keep nothing for a stream that is yet to be opened.
+   */
+  readonly #held: HeldMessages
+  readonly #isKnown: () => Promise<boolean>
   #sessionId: string | undefined
   /** Where the session is, if a redirect led there. */
   #sessionOrigin: string | undefined
@@ -53,6 +61,11 @@ export class HttpLink implements Link {
     this.#settings = settings
     this.#events = events
     this.#scope = scope
+    this.#held = new HeldMessages(scope.clock)
+    this.#isKnown = createSessionCheck((body, signal) => {
+      const headers = { ...this.#headers(), ...accepted }
+      return this.#dispatch('sendApart', { method: 'POST', path: this.#path(), headers, body, signal })
+    }, scope.clock)
     this.#dispatchers = openDispatchers(settings.url.origin, settings)
     this.#dispatchers.catch(() => {}) // told where it is awaited
     scope.own(async () => {
@@ -64,13 +77,8 @@ export class HttpLink implements Link {
 
   send(text: string, message: Message, { headers }: SendOptions = {}): void {
     if (this.#over) return
-    const go = (): void => void this.#exchange({ text, headers }, message)
-    if (this.#held !== undefined) {
-      this.#held.push(go)
-      return
-    }
-    if (isInitialized(message)) this.#hold()
-    go()
+    this.#held.pass(() => void this.#exchange({ text, headers }, message))
+    if (isInitialized(message)) this.#held.hold(lingerTime)
   }
 
   abort(id: RequestId): void {
@@ -112,12 +120,7 @@ export class HttpLink implements Link {
     request: JsonRpcRequest | undefined,
     controller: AbortController,
   ): Promise<HttpResponse> {
-    const headers = {
-      ...this.#headers(),
-      ...own,
-      accept: 'application/json, text/event-stream',
-      'content-type': 'application/json',
-    }
+    const headers = { ...this.#headers(), ...own, ...accepted }
     const { signal } = controller
     const post = { method: 'POST', path: this.#path(), headers, body: text, signal } as const
     // a stream that stays open must not take one of the connections for requests
@@ -129,8 +132,8 @@ export class HttpLink implements Link {
 
   /** The response to what is no request: it has nothing to tell but whether the server took it. */
   async #taken(response: HttpResponse): Promise<void> {
-    if (this.#ends(response)) return
     if (response.status < 300) return discard(response.body)
+    if (await this.#ends(response)) return
     this.#events.trouble(refusedError(response, await readText(response.body, refusalBytes)))
   }
 
@@ -139,8 +142,8 @@ export class HttpLink implements Link {
     { id, method }: JsonRpcRequest,
     controller: AbortController,
   ): Promise<void> {
-    if (this.#ends(response)) return
     if (response.status < 200 || response.status >= 300) {
+      if (await this.#ends(response)) return
       const body = await readText(response.body, refusalBytes)
       // what a server that is out of order says of a probe says nothing of its era
       const counts = method !== discover || (response.status !== 403 && response.status < 500)
@@ -203,28 +206,18 @@ export class HttpLink implements Link {
   /** After a notification has been taken: what waited for it may go, and what it cancelled is given up. */
   #after(message: Message): void {
     if (isInitialized(message)) {
-      this.#release()
-      if (this.#settings.stream && !this.#over) void this.#follow()
+      if (!this.#settings.stream || this.#over) return this.#held.release()
+      this.#held.hold(streamTime)
+      void this.#follow()
     } else if ('method' in message && message.method === 'notifications/cancelled') {
       this.#exchanges.get(message.params?.requestId as RequestId)?.abort()
     }
   }
 
-  #hold(): void {
-    this.#held = []
-    this.#holdTimer = this.#scope.clock.setTimeout(() => this.#release(), lingerTime)
-  }
-
-  #release(): void {
-    this.#scope.clock.clearTimeout(this.#holdTimer)
-    const held = this.#held ?? []
-    this.#held = undefined
-    for (const go of held) go()
-  }
-
   #follow(): Promise<void> {
     const port = {
-      open: (signal: AbortSignal, lastEventId: string | undefined) => this.#openStream(signal, lastEventId),
+      open: (signal: AbortSignal, lastEventId: string | undefined) =>
+        this.#openStream(signal, lastEventId).finally(() => this.#held.release()),
       refused: (response: HttpResponse) => this.#ends(response),
       message: (text: string) => this.#events.message(text),
       room: () => this.#events.room(),
@@ -248,9 +241,10 @@ export class HttpLink implements Link {
     return sendAuthorized({ auth, url, send, denied: (error) => this.#end({ error, fatal: true }) }, request)
   }
 
-  /** Whether a response ends the connection; it is told then. */
-  #ends(response: HttpResponse): boolean {
-    const verdict = judgeStatus(response.status, this.#sessionId !== undefined)
+  /** Whether a response that is a refusal ends the connection; it is told then. */
+  async #ends(response: HttpResponse): Promise<boolean> {
+    let verdict = judgeStatus(response.status, this.#sessionId !== undefined)
+    if (verdict === 'session_doubtful' && !this.#over && !(await this.#isKnown())) verdict = 'session_gone'
     if (verdict !== 'session_gone' && verdict !== 'unauthorized') return false
     discard(response.body)
     this.#end({ error: endingError(verdict, response), fatal: verdict === 'unauthorized' })

@@ -4,16 +4,18 @@ import { TransportError } from './errors.js'
 import type { HttpResponse } from './http-dispatcher.js'
 
 /**
- * What a status means for the connection. Only what the specification says ends it: 404 once there is a session, and 401, since we
- * have no other credentials to try.
+ * What a status means for the connection. The specification says what ends it: 404 once there is a session, and 401, since we have no other
+ * credentials to try. 400 within a session leaves open whether the request or the session is meant.
  */
-export type Verdict = 'fine' | 'session_gone' | 'unauthorized' | 'refused'
+export type Verdict = 'fine' | 'session_gone' | 'session_doubtful' | 'unauthorized' | 'refused'
 
 /** Judges a status (specification: transports, session management; authorization). */
 export function judgeStatus(status: number, hasSession: boolean): Verdict {
   if (status >= 200 && status < 300) return 'fine'
   if (status === 401) return 'unauthorized'
-  return status === 404 && hasSession ? 'session_gone' : 'refused'
+  if (!hasSession) return 'refused'
+  if (status === 400) return 'session_doubtful'
+  return status === 404 ? 'session_gone' : 'refused'
 }
 
 /** The error for a status that ends the connection. */

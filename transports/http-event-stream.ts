@@ -49,7 +49,7 @@ export interface StreamPort {
   /** Asks for the stream; `lastEventId` is where it goes on. */
   open(signal: AbortSignal, lastEventId: string | undefined): Promise<HttpResponse>
   /** The server refuses us or our session; true when the connection is over by that. */
-  refused(response: HttpResponse): boolean
+  refused(response: HttpResponse): Promise<boolean>
   message(text: string): void
   room(): Promise<void> | undefined
   trouble(error: TransportError): void
@@ -97,7 +97,7 @@ export async function followStream(
     let brought = false
     try {
       const response = await port.open(controller.signal, lastEventId)
-      if (!isEventStream(response)) return decline(response)
+      if (!isEventStream(response)) return await decline(response)
       everOpen = true
       idle.restart()
       await readEvents(response.body, maxBytes, {
@@ -124,10 +124,12 @@ export async function followStream(
     }
   }
 
-  function decline(response: HttpResponse): 'stop' | { readonly brought: false; readonly orderly: false } {
+  async function decline(
+    response: HttpResponse,
+  ): Promise<'stop' | { readonly brought: false; readonly orderly: false }> {
     const { status } = response
     const unheardOf = absent.has(status) || (status === 404 && !everOpen)
-    if (!unheardOf && port.refused(response)) return 'stop'
+    if (!unheardOf && (await port.refused(response))) return 'stop'
     discard(response.body)
     if (unheardOf) return 'stop'
     // what came before is not kept there any more, most likely: from here on, then

@@ -166,7 +166,7 @@ export class SseLink implements Link {
   async #taken(response: HttpResponse, message: Message): Promise<void> {
     const verdict = judgeStatus(response.status, true)
     if (verdict === 'fine') return discard(response.body)
-    if (verdict === 'refused') {
+    if (verdict === 'refused' || verdict === 'session_doubtful') {
       return this.#lose(message, refusedError(response, await readText(response.body, refusalBytes)))
     }
     discard(response.body)

@@ -71,7 +71,8 @@ export class WebSocketLink implements Link {
     if (this.#over) return
     const socket = new Socket(url, ['mcp'], {
       headers: { ...headers, ...own },
-      handshakeTimeout: connectTimeout,
+      // a timer of Node, which takes no more, and not Infinity
+      handshakeTimeout: Math.min(connectTimeout, 2 ** 31 - 1),
       followRedirects: false,
       ...tls,
       ...socketLimits(maxMessageBytes),

@@ -19,7 +19,8 @@ const patience = 8
 export function socketLimits(maxMessageBytes: number) {
   return {
     perMessageDeflate: false,
-    maxPayload: maxMessageBytes,
+    // ws takes what is left of it in 32 bits: more would be less, or no limit at all
+    maxPayload: Math.min(maxMessageBytes, 2 ** 31 - 1),
     maxFragments: 1_024,
     maxBufferedChunks: 16_384,
     maxPendingAutoPongs: 20,

@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { repository } from '../house/sources.mjs'
+import { failure } from './suite-process.mjs'
 
 const startLimit = 30_000
 const stopLimit = 15_000
@@ -54,8 +55,4 @@ async function stop(child, exit) {
   clearTimeout(timer)
   if (code === 0) return []
   return [failure('ends-in-order', `the fixture ended with ${signalName ?? code} after SIGTERM, expected 0`)]
-}
-
-function failure(id, errorMessage) {
-  return { id, status: 'FAILURE', errorMessage }
 }

@@ -1,11 +1,9 @@
 // One run of the official suite, and what its result files say.
-import { spawn } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { failure, readChecks, runProcess } from './suite-process.mjs'
 
 const defaultLimit = 180_000
-const outputLimit = 4_000_000
-const decides = new Set(['SUCCESS', 'FAILURE', 'WARNING'])
 
 /**
  * Runs one suite at one revision and resolves with `{ scenario, checks }` for each scenario that it began. One that left no checks has
@@ -16,7 +14,7 @@ export async function runSuite({ node, entries, suite, revision, url, scenario, 
   const choice = scenario === undefined ? ['--suite', 'all'] : ['--scenario', scenario]
   const wire = revision === undefined ? [] : ['--spec-version', revision]
   const args = [entries[suite], 'server', '--url', url, ...choice, ...wire, '-o', folder]
-  const { output, errors, problem } = await run(node, args, {
+  const { output, errors, problem } = await runProcess(node, args, {
     cwd: folder,
     signal,
     limit: limit ?? defaultLimit,
@@ -32,51 +30,6 @@ export async function runSuite({ node, entries, suite, revision, url, scenario, 
   return results.sort((a, b) => a.scenario.localeCompare(b.scenario))
 }
 
-function run(node, args, { cwd, signal, limit }) {
-  return new Promise((resolve) => {
-    const env = { ...process.env, NO_COLOR: '1', NODE_NO_WARNINGS: '1' }
-    const child = spawn(node, args, { cwd, env, stdio: ['ignore', 'pipe', 'pipe'], detached: true })
-    let problem
-    const stop = (why) => {
-      problem ??= why
-      killGroup(child.pid)
-    }
-    const onAbort = () => stop('interrupted')
-    const onExit = () => killGroup(child.pid)
-    const timer = setTimeout(() => stop(`did not end within ${limit / 1000} s`), limit)
-    signal.addEventListener('abort', onAbort, { once: true })
-    process.once('exit', onExit)
-    if (signal.aborted) onAbort()
-    const output = collect(child.stdout)
-    const errors = collect(child.stderr)
-    child.once('error', (error) => {
-      problem ??= `could not be started: ${error.message}`
-    })
-    child.once('close', () => {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
-      process.off('exit', onExit)
-      resolve({ output: output.text(), errors: errors.text(), problem })
-    })
-  })
-}
-
-function killGroup(pid) {
-  if (pid === undefined) return
-  try {
-    process.kill(-pid, 'SIGKILL')
-  } catch {} // it is gone already
-}
-
-function collect(stream) {
-  let text = ''
-  stream.setEncoding('utf8')
-  stream.on('data', (chunk) => {
-    if (text.length < outputLimit) text += chunk
-  })
-  return { text: () => text }
-}
-
 /** The suite names its folders `server-SCENARIO-TIME`, the time as ISO 8601 with `-` for `:` and `.`. */
 function readResults(folder) {
   const found = new Map()
@@ -86,24 +39,6 @@ function readResults(folder) {
     if (scenario !== undefined && existsSync(path)) found.set(scenario, readChecks(path))
   }
   return found
-}
-
-function readChecks(path) {
-  try {
-    const checks = JSON.parse(readFileSync(path, 'utf8'))
-    if (!Array.isArray(checks)) return [failure('checks', 'checks.json is no list of checks')]
-    return checks.some(({ status }) => decides.has(status)) ? checks : [...checks, undecided(checks)]
-  } catch (error) {
-    return [failure('checks', `checks.json: ${error.message}`)]
-  }
-}
-
-/** A scenario that could not be carried out may write that it began, and nothing else. */
-function undecided(checks) {
-  return failure(
-    'decided',
-    `no check has a verdict: ${checks.map(({ id, status }) => `${id} ${status}`).join(', ')}`,
-  )
 }
 
 function unfinished(scenario, errors) {
@@ -117,8 +52,4 @@ function whyIncomplete(output, results) {
   if (announced !== undefined && results.length < Number(announced))
     return `${announced} scenarios announced, ${results.length} run`
   return results.length === 0 ? `ran nothing: ${output.slice(0, 400)}` : undefined
-}
-
-function failure(id, errorMessage) {
-  return { id, status: 'FAILURE', errorMessage }
 }

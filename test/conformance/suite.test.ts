@@ -81,14 +81,22 @@ test('a scenario that throws is a failure, with what was said about it', async (
   assert.is(code, 1)
 })
 
-test('a scenario without a verdict is a failure', async (t) => {
+test('a scenario in which nothing succeeded is a failure', async (t) => {
   const { output } = await runOn(
     t,
-    `begin('a'); write('a', 'SUCCESS'); begin('b'); write('b', 'INFO'); begin('c'); write('c')`,
+    `begin('a'); write('a', 'SUCCESS'); begin('b'); write('b', 'INFO', 'SKIPPED'); begin('c'); write('c')`,
   )
-  assert.match(output, /^FAIL \[own\] b: decided: no check has a verdict: b-check INFO$/m)
-  assert.match(output, /^FAIL \[own\] c: decided: /m)
+  assert.match(output, /^FAIL \[own\] b: decided: no check succeeded: b-check INFO, b-check SKIPPED$/m)
+  assert.match(output, /^FAIL \[own\] c: decided: no check succeeded: there is none$/m)
   assert.is(lastLine(output), '1 passed, 2 failed')
+})
+
+test('a scenario that was mostly skipped is pointed out', async (t) => {
+  const what = `begin('a'); write('a', 'SUCCESS', 'SKIPPED'); begin('b'); write('b', 'SUCCESS', 'SKIPPED', 'SKIPPED')`
+  const { code, output } = await runOn(t, what)
+  assert.equal(output.match(/^NOTE .*$/gm), ['NOTE [own] b: 2 of 3 checks skipped: b-check, b-check'])
+  assert.match(output, /^own: 2 passed, 0 failed, 3 skipped$/m)
+  assert.is(code, 0)
 })
 
 test('a scenario that was announced and did not run is a failure', async (t) => {

@@ -5,6 +5,7 @@ import { buildNotification, buildRequest } from '../../protocol/jsonrpc.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import type { TransportError } from '../../transports/errors.js'
 import { http } from '../../transports/http-client.js'
+import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import {
   connect,
@@ -93,6 +94,37 @@ test('nothing overtakes notifications/initialized', async (t) => {
     ['initialize', initialized.method, 'GET'],
   )
   if (taken !== undefined) status(taken, 202)
+  assert.is((await link.message()).id, 1)
+})
+
+test('requests wait for the stream on which the server may ask something', async (t) => {
+  const opened = heard<Seen>()
+  const answer = polite((seen) => json(seen, result(seen, {})))
+  const both = await connect(t, (seen) => (seen.method === 'GET' ? opened.add(seen) : answer(seen)))
+  const { server, link } = both
+  await greetings(both)
+  link.send(1, buildRequest(1, 'tools/call'))
+  const get = await opened.next()
+  // a notification to the same server, and past what is held: what was sent before it has arrived
+  await fetch(server.url, { method: 'POST', body: JSON.stringify(buildNotification('notifications/x')) })
+  assert.is(
+    server.seen.all.some(({ message }) => message.id === 1),
+    false,
+  )
+  stream(get).write(`data: ${JSON.stringify(buildRequest('q', 'roots/list'))}\n\n`)
+  assert.equal([(await link.message()).id, (await link.message()).id].sort(), [1, 'q'])
+})
+
+test('a server that answers no request for a stream holds up nothing for long', async (t) => {
+  const clock = createFakeClock()
+  const answer = polite((seen) => json(seen, result(seen, {})))
+  const server = await listen(t, (seen) => (seen.method === 'GET' ? undefined : answer(seen)))
+  const link = await startLink(t, http(server.url), clock)
+  link.open(1)
+  await greetings({ server, link })
+  link.send(1, buildRequest(1, 'tools/call'))
+  await server.seen.next(({ method }) => method === 'GET')
+  await clock.advance(1_000)
   assert.is((await link.message()).id, 1)
 })
 

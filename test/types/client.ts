@@ -1,11 +1,15 @@
 import {
   type Client,
+  type Clients,
   type ClientState,
   clientSpec,
   findClient,
   type Phase,
   type ResourceResult,
   type ServerFacts,
+  type Share,
+  shareClients,
+  shareSpec,
   startClient,
   startClientPool,
   startClients,
@@ -20,6 +24,9 @@ import type { ChildSpec } from '../../runtime/child-spec.js'
 import type { Registry } from '../../runtime/registry.js'
 import type { ClientTransport, Link } from '../../transports/contract.js'
 import { http } from '../../transports/http-client.js'
+import { shared } from '../../transports/shared-client.js'
+import { sharedClients } from '../../transports/shared-list.js'
+import type { SharedClient } from '../../transports/shared-words.js'
 import { stdio } from '../../transports/stdio-client.js'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
@@ -173,4 +180,21 @@ export async function poolsAreTyped(transport: ClientTransport): Promise<void> {
   await startClientPool({ transport, strategy: 'fastest' })
   // @ts-expect-error the name is missing
   await pool.request('tools/call', {})
+}
+
+export async function sharesAreTyped(clients: Clients, client: Client, registry: Registry): Promise<void> {
+  await using share = await shareClients(clients, { path: '/run/a', names: ['files'], maxPeers: 10 })
+  isTrue<Equal<typeof share, Share>>()
+  await shareClients([client], { path: '/run/b', logger: false })
+  await shareClients(registry, { path: '/run/c' })
+  isTrue<Equal<ReturnType<typeof shareSpec>, ChildSpec>>()
+  startClient({ transport: shared('files', { path: '/run/a', waitForName: true }) })
+  const [first] = await sharedClients({ path: '/run/a' })
+  isTrue<Equal<typeof first, SharedClient | undefined>>()
+  // @ts-expect-error the path is missing
+  await shareClients(client, {})
+  // @ts-expect-error the place is missing
+  shared('files')
+  // @ts-expect-error a tree of yours has its own registry
+  shareSpec({ path: '/run/a', registry })
 }

@@ -1,0 +1,46 @@
+import { encode } from '../protocol/codec.js'
+import { handled } from '../runtime/promise.js'
+import { TransportError } from './errors.js'
+import { readSharedListOptions, type SharedListOptions } from './shared-options.js'
+import { openShared } from './shared-socket.js'
+import { readWelcome, type SharedClient, writeWant } from './shared-words.js'
+
+const maxLineBytes = 4 * 1024 * 1024
+
+/**
+ * The clients that a program of this machine shares at a path, and what each is doing. Rejects with TransportError BAD_OPTION, naming the field, CONNECT_FAILED when
+ * nobody is there, BAD_RESPONSE and SEND_FAILED (nothing came within `timeout`).
+ */
+export function sharedClients(options: SharedListOptions): Promise<readonly SharedClient[]> {
+  return handled(ask(options))
+}
+
+async function ask(options: SharedListOptions): Promise<readonly SharedClient[]> {
+  const { path, timeout } = readSharedListOptions(options)
+  return new Promise((resolve, reject) => {
+    const bad = (): TransportError =>
+      new TransportError('BAD_RESPONSE', `what listens at ${path} shares no clients`)
+    const socket = openShared(path, maxLineBytes, {
+      connected: () => void socket.write(`${encode(writeWant({ type: 'list' }))}\n`),
+      line(text) {
+        const welcome = readWelcome(text)
+        if (welcome?.type === 'clients') resolve(welcome.clients)
+        else
+          reject(welcome?.type === 'refused' ? new TransportError('CONNECT_FAILED', welcome.message) : bad())
+        socket.destroy()
+      },
+      paused() {},
+      closed(error) {
+        clearTimeout(timer)
+        reject(error ?? bad())
+      },
+    })
+    const timer = setTimeout(
+      () => {
+        reject(new TransportError('SEND_FAILED', `no list of clients came from ${path} within ${timeout} ms`))
+        socket.destroy()
+      },
+      Math.min(timeout, 2 ** 31 - 1),
+    )
+  })
+}
