@@ -176,6 +176,8 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   'server.request': true,
   'server.notification': true,
   'client.warning': true,
+  'client.state': true,
+  'client.request': true,
 })
 
 async function untilEvent<Name extends keyof TestingEvents>(

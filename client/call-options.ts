@@ -1,3 +1,6 @@
+import { TransportError } from '../transports/errors.js'
+import { readHeaders } from '../transports/http-client-options.js'
+import { ClientError } from './errors.js'
 import { bad, readFields, readFlag, readMs, readWord } from './read-options.js'
 
 /** What one call may be given besides its params. */
@@ -25,6 +28,11 @@ export interface CallOptions {
   readonly fresh?: boolean
   /** Whether it waits while there is no connection; if not, it rejects with NOT_READY at once, and was not sent. Default true. */
   readonly wait?: boolean
+  /**
+   * Headers of this request alone, over those that the transport was given, where there are any: over HTTP and HTTP+SSE. `auth` goes over them; no answer to
+   * such a call is kept for others.
+   */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** Checked options of one call. */
@@ -37,6 +45,8 @@ export interface CallSettings {
   readonly retry: CallOptions['retry']
   readonly fresh: boolean
   readonly wait: boolean
+  /** Their names in lower case. */
+  readonly headers: CallOptions['headers']
 }
 
 /** The names of the options of a call. */
@@ -49,6 +59,7 @@ export const callFields: readonly string[] = Object.freeze([
   'retry',
   'fresh',
   'wait',
+  'headers',
 ])
 
 /** Reads the options of a call. Throws BAD_OPTION, naming the field. */
@@ -69,6 +80,7 @@ export function readCallOptions(options: CallOptions | undefined, usual: number)
     retry: retry === undefined ? undefined : readWord<'safe' | 'never'>(retry, 'retry', ['safe', 'never']),
     fresh: readFlag(given.fresh, 'fresh', false),
     wait: readFlag(given.wait, 'wait', true),
+    headers: given.headers === undefined ? undefined : readOwnHeaders(given.headers),
   }
 }
 
@@ -82,5 +94,18 @@ function usualSettings(timeout: number): CallSettings {
     retry: undefined,
     fresh: false,
     wait: true,
+    headers: undefined,
+  }
+}
+
+function readOwnHeaders(value: unknown): CallOptions['headers'] {
+  try {
+    return readHeaders(value, 'headers')
+  } catch (cause) {
+    if (!(cause instanceof TransportError)) throw cause
+    throw new ClientError('BAD_OPTION', cause.message, {
+      cause,
+      data: { ...(cause.data as object), sent: false },
+    })
   }
 }

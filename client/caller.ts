@@ -10,7 +10,8 @@ import { handled } from '../runtime/promise.js'
 import type { ActorRef, RefOf } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import type { clientActor } from './client-actor.js'
-import { callError, type ClientError, failedError, unsentError } from './errors.js'
+import { callError, ClientError, failedError, unsentError } from './errors.js'
+import { codeOf, emitClient, isHeard } from './events.js'
 import type { Holdings } from './holdings.js'
 import { createJob, type Job, nextJob, takeBack } from './job.js'
 import { clientActorName } from './names.js'
@@ -45,27 +46,85 @@ export class Caller {
   readonly #registry: Registry
   readonly #settings: ClientSettings
   readonly #holdings: Holdings
+  readonly #gate: AbortSignal | undefined
+  #lastCall = 0
 
-  constructor(registry: Registry, settings: ClientSettings, holdings: Holdings) {
+  /** `gate`: calls are refused once it aborts, and those under way given up. */
+  constructor(
+    registry: Registry,
+    settings: ClientSettings,
+    { holdings, gate }: { readonly holdings: Holdings; readonly gate?: AbortSignal | undefined },
+  ) {
     this.#name = clientActorName(settings.name)
     this.#registry = registry
     this.#settings = settings
     this.#holdings = holdings
+    this.#gate = gate
   }
 
   /** Makes one call; rejects with BAD_OPTION, naming the field, before anything is done. */
   call(input: CallInput): Promise<CallOutcome> {
-    return handled(this.#call(input))
+    return handled(isHeard('request') ? this.#tell(input) : this.#make(input))
   }
 
-  async #call({ method, params, wantsAnswer, options }: CallInput): Promise<CallOutcome> {
+  #make(input: CallInput): Promise<CallOutcome> {
+    return this.#gate === undefined ? this.#call(input) : this.#callUntil(this.#gate, input)
+  }
+
+  /** Makes a call, and makes it again with answers as long as the server asks for them (2026-07-28, MRTR). */
+  async #call(input: CallInput): Promise<CallOutcome> {
+    let job = this.#begin(input)
+    const signal = input.options?.signal
+    for (let round = 0; ; round++) {
+      const issued = signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal)
+      const result = round === 0 ? await issued : await issued.catch(throwAsSent)
+      const { dialect, method } = job
+      const asked = hasRounds(dialect) ? readRound(method, result) : undefined
+      if (asked === undefined || dialect === undefined) return { result, dialect, rounds: round }
+      if (round === maxRounds) throw tooManyRounds(method)
+      const answers = await this.#answers(job, asked, dialect, signal)
+      job = nextJob(job, retryParams(job.params ?? {}, answers, asked.requestState))
+    }
+  }
+
+  /** For whoever measures calls. */
+  async #tell(input: CallInput): Promise<CallOutcome> {
+    const { name: client, tree } = this.#holdings
+    this.#lastCall += 1
+    const facts = { client, tree, call: this.#lastCall, method: String(input.method).slice(0, 100) }
+    const began = performance.now()
+    const end = (type: 'stop' | 'error', error?: unknown): void =>
+      emitClient('request', () => ({ ...facts, type, duration: performance.now() - began, ...codeOf(error) }))
+    emitClient('request', () => ({ ...facts, type: 'start' }))
+    try {
+      const outcome = await this.#make(input)
+      end('stop')
+      return outcome
+    } catch (error) {
+      end('error', error)
+      throw error
+    }
+  }
+
+  async #callUntil(gate: AbortSignal, input: CallInput): Promise<CallOutcome> {
+    const { signal } = readCallOptions(input.options, this.#settings.timeout)
+    const either = signal === undefined ? gate : AbortSignal.any([gate, signal])
+    try {
+      return await this.#call({ ...input, options: { ...input.options, signal: either } })
+    } catch (error) {
+      const isOurs = error instanceof ClientError && error.cause === gate.reason
+      throw isOurs && gate.reason instanceof ClientError ? shutOut(input.method, error, gate.reason) : error
+    }
+  }
+
+  #begin({ method, params, wantsAnswer, options }: CallInput): Job {
     const call = readCallOptions(options, this.#settings.timeout)
     readText(method, 'method')
     if (params !== undefined && (typeof params !== 'object' || params === null))
       throw bad('params', 'an object', params)
     const { onProgress, resetOnProgress } = call
     const wantsProgress = onProgress !== undefined || resetOnProgress
-    const job = createJob({
+    return createJob({
       call,
       method,
       params,
@@ -74,21 +133,6 @@ export class Caller {
       onProgress: onProgress === undefined ? undefined : this.#holdings.outside(onProgress),
       progressToken: wantsProgress ? this.#holdings.nextToken() : undefined,
     })
-    return this.#rounds(job, call.signal)
-  }
-
-  /** Makes a call, and makes it again with answers as long as the server asks for them (2026-07-28, MRTR). */
-  async #rounds(first: Job, signal: AbortSignal | undefined): Promise<CallOutcome> {
-    let job = first
-    for (let round = 0; ; round++) {
-      const result = await (signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal))
-      const { dialect, method } = job
-      const asked = hasRounds(dialect) ? readRound(method, result) : undefined
-      if (asked === undefined || dialect === undefined) return { result, dialect, rounds: round }
-      if (round === maxRounds) throw tooManyRounds(method)
-      const answers = await this.#answers(job, asked, dialect, signal)
-      job = nextJob(job, retryParams(job.params ?? {}, answers, asked.requestState))
-    }
   }
 
   async #answers(
@@ -115,7 +159,9 @@ export class Caller {
   /** Hands the job to one actor after the other, until one has dealt with it. */
   async #issue(job: Job): Promise<JsonObject> {
     for (;;) {
-      const actor = await this.#actor(job)
+      const known = this.#registry.state(this.#name)
+      const actor =
+        known.state === 'up' ? (known.ref as RefOf<typeof clientActor>) : await this.#nextActor(job)
       job.attempts += 1
       try {
         return await actor.call('request', job, { timeout: Number.POSITIVE_INFINITY })
@@ -152,10 +198,8 @@ export class Caller {
       .cast('cancel', { job, reason: 'the caller gave it up' })
   }
 
-  /** The actor that takes calls now, or the next one, if it comes in time. */
-  async #actor(job: Job): Promise<RefOf<typeof clientActor>> {
-    const known = this.#registry.state(this.#name)
-    if (known.state === 'up') return known.ref as ActorRef as RefOf<typeof clientActor>
+  /** The next actor that takes calls, if it comes in time. */
+  async #nextActor(job: Job): Promise<RefOf<typeof clientActor>> {
     const clock = this.#clock()
     try {
       const next = await this.#registry.whenUp(this.#name, Math.max(0, job.deadline - clock.now()))
@@ -201,6 +245,19 @@ export function goneError(what: string, holdings: Holdings, registry: Registry, 
   if (isClosed(holdings, registry)) return callError('CLOSED', `${what} is closed`, details)
   const why = holdings.gaveUp ? 'it crashed too often' : messageOf(cause)
   return callError('GAVE_UP', `${what} has ended for good: ${why}`, details)
+}
+
+function shutOut(method: string, { data }: ClientError, cause: ClientError): ClientError {
+  const { sent } = data as { readonly sent: boolean }
+  return callError(cause.code, `${method}: ${cause.message}`, { sent, retryable: false, cause })
+}
+
+/** A call that the server has asked about was seen there, whatever became of the answers. */
+function throwAsSent(error: unknown): never {
+  if (!(error instanceof ClientError) || (error.data as { sent?: unknown } | undefined)?.sent !== false)
+    throw error
+  const { code, message, retryable, cause } = error
+  throw callError(code, message, { sent: true, retryable, cause })
 }
 
 function neverAborted(): AbortSignal {

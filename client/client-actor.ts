@@ -58,6 +58,10 @@ export const clientActor = defineActor({
       state.link.close()
       return reply
     },
+    /** Makes the next attempt now if there is no connection, and none on its way; answers once it has begun. */
+    reconnect({ connection }: Incarnation, _: undefined) {
+      connection.send({ type: 'reconnect' })
+    },
     /** Looks at the wishes again, and answers what the server will tell of them (2026-07-28). */
     sync(state: Incarnation, _: undefined, ctx: ActorContext): Deferred<SubscriptionFilter> {
       const reply = ctx.defer<SubscriptionFilter>()

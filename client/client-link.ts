@@ -9,7 +9,7 @@ type LinkRef = ReturnType<typeof Registry.prototype.named<typeof linkActor>>
 
 /** What goes with a message: who wants to know whether it left, and what the transport needs besides. */
 export interface Luggage {
-  readonly ticket?: Ticket
+  readonly ticket?: Ticket | undefined
   readonly options?: SendOptions | undefined
 }
 
@@ -57,11 +57,7 @@ export class ClientLink {
   send(text: string, message: Message, { ticket, options }: Luggage = {}): void {
     const link = this.#current
     if (link === undefined) return
-    const rest = options === undefined ? {} : { options }
-    this.#ref.cast(
-      'send',
-      ticket === undefined ? { link, text, message, ...rest } : { link, text, message, ticket, ...rest },
-    )
+    this.#ref.cast('send', { link, text, message, ticket, options })
   }
 
   /** Closes the response that an answer would come on. */

@@ -16,6 +16,8 @@ export type ConnectionEvent =
   | { readonly type: 'unreachable'; readonly reason: Error }
   /** The connection, or the attempt to make one, has ended; `fatal`: for good; `fresh`: try again at once, with a new session. */
   | { readonly type: 'lost'; readonly reason: Error; readonly fatal: boolean; readonly fresh: boolean }
+  /** Somebody wants the next attempt now, also where trying again was of no use. */
+  | { readonly type: 'reconnect' }
   | { readonly type: 'close' }
 
 /** What the machine wants done; it does nothing itself. */
@@ -77,6 +79,7 @@ const machine = setup({
     greetingTookTooLong: assign(tookTooLong('the answer to initialize')),
     forgetReason: assign({ reason: undefined }),
     forgetFailures: assign({ failures: 0, fresh: true }),
+    startOver: assign({ reason: undefined, failures: 0, fresh: true }),
   },
   delays: {
     backoff: ({ context }) => context.delay,
@@ -94,7 +97,10 @@ const machine = setup({
   states: {
     idle: { on: { attached: 'connecting' } },
     disconnected: {
-      on: { lost: [{ guard: 'isFatal', target: 'failed', actions: 'noteReason' }] },
+      on: {
+        lost: [{ guard: 'isFatal', target: 'failed', actions: 'noteReason' }],
+        reconnect: 'connecting',
+      },
       after: { backoff: 'connecting' },
     },
     connecting: {
@@ -112,7 +118,7 @@ const machine = setup({
       on: { unreachable, lost },
       after: { stable: { actions: 'forgetFailures' } },
     },
-    failed: { entry: 'fail' },
+    failed: { entry: 'fail', on: { reconnect: { target: 'connecting', actions: 'startOver' } } },
     closed: {},
   },
 })

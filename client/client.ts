@@ -36,6 +36,8 @@ export interface ClientParts {
   readonly registry: Registry
   readonly settings: ClientSettings
   readonly holdings: Holdings
+  /** Shuts this handle, and no other, once it aborts. */
+  readonly gate?: AbortSignal
   /** Ends what was started for this client alone; called once it is closed. */
   readonly stop: () => Promise<void>
 }
@@ -77,16 +79,16 @@ export class Client extends ServerFeatures implements AsyncDisposable {
 
   constructor(parts: ClientParts) {
     super()
-    const { registry, settings, holdings } = parts
+    const { registry, settings, holdings, gate } = parts
     const clock = (): Clock => registry.clockOf(clientActorName(settings.name))
     this.#parts = parts
-    this.#caller = new Caller(registry, settings, holdings)
+    this.#caller = new Caller(registry, settings, { holdings, gate })
     this.#requests = new Requests({ caller: this.#caller, settings, holdings, clock })
     const ready = (timeout: number): Promise<void> => this.ready(timeout)
     this.#wishing = new Wishing({ registry, settings, holdings, requests: this.#requests, ready })
     this.source = {
       request: (method, params, options) => this.request<RequestMethod>(method, params, options) as never,
-      callTool: (name, params, options) => this.#requests.callTool(name, params, options),
+      callTool: (name, args, options) => this.#requests.callTool(name, args, options),
       get server() {
         return holdings.server
       },
@@ -125,6 +127,14 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     const { holdings, registry, settings } = this.#parts
     const clock = registry.clockOf(clientActorName(settings.name))
     return handled(whenReady(holdings, clock, () => readMs(timeout, 'timeout', settings.timeout)))
+  }
+
+  /**
+   * Tries again now, instead of after the next pause, or at all where trying again was of no use (a missing command that was installed since, a 401 that was
+   * mended). A connection that there is, or that is on its way, stays. Settles as `ready(timeout)` does.
+   */
+  reconnect(timeout?: number): Promise<void> {
+    return handled(this.#reconnect(timeout))
   }
 
   /** Wants log messages of this level and above, in this session and in those that follow. */
@@ -239,8 +249,22 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return this.close()
   }
 
+  /** For pools: another handle to this client, whose calls are refused, and given up, with the reason of `gate` once that aborts. */
+  lend(gate: AbortSignal): Client {
+    return new Client({ ...this.#parts, gate })
+  }
+
   #listen(method: string, fn: (params: never) => void): Undo {
     return this.onNotification<string>(method, fn as (params: JsonObject) => void)
+  }
+
+  async #reconnect(timeout: number | undefined): Promise<void> {
+    const { registry, settings } = this.#parts
+    const ms = readMs(timeout, 'timeout', settings.timeout)
+    const actor = registry.named<typeof clientActor>(clientActorName(settings.name))
+    // One that is just being started begins with an attempt.
+    if (actor.current !== undefined) await actor.call('reconnect', undefined, { timeout: ms }).catch(() => {})
+    await this.ready(ms)
   }
 
   async #close(): Promise<void> {

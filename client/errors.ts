@@ -22,6 +22,8 @@ export type ClientErrorCode =
   | 'CANCELLED'
   /** As many calls wait or are in flight as there may be (`maxCalls`), or wait for a member of a pool (`maxWaiting`). */
   | 'QUEUE_FULL'
+  /** A member of a pool was checked out for longer than it may be (`maxLease`): calls through that lease are refused, and those in flight given up. */
+  | 'LEASE_EXPIRED'
   /** The client crashed too often and was not started again. */
   | 'GAVE_UP'
   /** The client was closed. */

@@ -1,5 +1,6 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import { tell } from '../runtime/containment.js'
+import type { Phase } from './state.js'
 
 /** Something that a client put up with. */
 export interface WarningEvent {
@@ -17,14 +18,63 @@ export interface WarningEvent {
   readonly reason: string
 }
 
+/** The state of a client has changed. */
+export interface StateEvent {
+  /** The name of the client. */
+  readonly client: string
+  readonly tree: number
+  /** `error` where a connection was lost, or none can be made. */
+  readonly type: 'changed' | 'error'
+  readonly phase: Phase
+  readonly attempt: number
+  /** Milliseconds to the next attempt, in `disconnected`. */
+  readonly delay?: number
+  /** The code of the error that is the reason; its message may hold what is secret. */
+  readonly code?: string | number
+}
+
+/**
+ * A call of a user began, or ended with a result (`stop`) or an error. `start` is told in the asynchronous context of the caller, so that a span
+ * that is begun then finds its parent.
+ */
+export interface CallEvent {
+  /** The name of the client. */
+  readonly client: string
+  readonly tree: number
+  readonly type: 'start' | 'stop' | 'error'
+  /** Of the call, in all of its rounds and attempts; unique among those of one handle. */
+  readonly call: number
+  /** At most 100 characters. */
+  readonly method: string
+  /** Milliseconds from its start; absent in `start`. */
+  readonly duration?: number
+  /** Of the error: that of a ClientError, or of JSON-RPC. */
+  readonly code?: string | number
+}
+
 /** What clients tell: published on `node:diagnostics_channel` as `caduceus.client.NAME`. No event has params, results or headers in it. */
 export interface ClientEvents {
   warning: WarningEvent
+  state: StateEvent
+  request: CallEvent
 }
 
 const channels: { readonly [Name in keyof ClientEvents]: Channel } = Object.freeze({
   warning: channel('caduceus.client.warning'),
+  state: channel('caduceus.client.state'),
+  request: channel('caduceus.client.request'),
 })
+
+/** Whether anybody listens to events of that name. */
+export function isHeard(name: keyof ClientEvents): boolean {
+  return channels[name].hasSubscribers
+}
+
+/** The code of an error of ours or of a server; undefined for any other. */
+export function codeOf(error: unknown): { readonly code?: string | number } {
+  const { code } = (error ?? {}) as { readonly code?: unknown }
+  return typeof code === 'string' || typeof code === 'number' ? { code } : {}
+}
 
 /** Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is nobody's crash. */
 export function emitClient<Name extends keyof ClientEvents>(

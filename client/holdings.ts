@@ -5,6 +5,7 @@ import { handled } from '../runtime/promise.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import { LinkGauge } from '../transports/link-gauge.js'
 import { Cache } from './cache.js'
+import { codeOf, emitClient } from './events.js'
 import type { ClientSettings } from './options.js'
 import type { KnownEra } from './probe.js'
 import { type ClientCounts, type ClientState, firstState, type ServerFacts } from './state.js'
@@ -100,6 +101,13 @@ export class Holdings {
   tell(state: ClientState): void {
     if (this.over) return
     this.state = state
+    emitClient('state', () => {
+      const { phase, attempt, delay, reason } = state
+      const isBad = phase === 'failed' || (phase === 'disconnected' && reason !== undefined)
+      const type = isBad ? 'error' : 'changed'
+      const { name: client, tree } = this
+      return { client, tree, type, phase, attempt, ...(delay !== undefined && { delay }), ...codeOf(reason) }
+    })
     for (const watcher of this.#states) this.#run(watcher, state, this.#states)
   }
 

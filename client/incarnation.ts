@@ -97,7 +97,8 @@ function portOf(state: Incarnation): CallPort {
 }
 
 function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
-  const { holdings } = state
+  const { holdings, settings } = state
+  let mending: unknown
   return {
     open() {
       if (state.link.held) probe(state)
@@ -110,7 +111,20 @@ function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
       state.health.start()
     },
     hangUp: () => dropLink(state),
-    fail: (reason) => state.calls.failWaiting((job) => failedError(job.method, reason)),
+    fail(reason) {
+      state.calls.failWaiting((job) => failedError(job.method, reason))
+      const { retryFailed, backoff } = settings
+      if (retryFailed === undefined || retryFailed === Number.POSITIVE_INFINITY) return
+      if (mending !== undefined) state.clock.clearTimeout(mending)
+      // only half of it is chance: clients of one server do not come back together, and none comes back soon
+      mending = state.clock.setTimeout(
+        () => {
+          mending = undefined
+          if (state.connection.phase === 'failed') state.connection.send({ type: 'reconnect' })
+        },
+        retryFailed * (0.5 + backoff.random() / 2),
+      )
+    },
     tell: (next) => holdings.tell(next),
     crash: (error) => ctx.exit(ctx.self, crash(error)),
   }

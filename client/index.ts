@@ -23,7 +23,13 @@ export { clientSpec, findClient, startClient } from './client-supervisor.js'
 export { Clients } from './clients.js'
 export type { ServerEntries, SharedClientOptions, StartClientsOptions } from './clients-options.js'
 export { type CallErrorData, ClientError, type ClientErrorCode } from './errors.js'
-export { type ClientEvents, subscribeClient, type WarningEvent } from './events.js'
+export {
+  type CallEvent,
+  type ClientEvents,
+  type StateEvent,
+  subscribeClient,
+  type WarningEvent,
+} from './events.js'
 export type { HealthOptions } from './health.js'
 export type { Undo } from './holdings.js'
 export { NotificationTarget } from './notification-target.js'

@@ -22,6 +22,8 @@ export interface Job {
   readonly retry: CallOptions['retry']
   /** Whether it waits while there is no connection. */
   readonly wait: boolean
+  /** For the request itself, where it has any. */
+  readonly headers: CallOptions['headers']
   readonly progressToken: number | undefined
   readonly onProgress: CallOptions['onProgress']
   /** Of this attempt: replaced when the job is put back into the queue, so that the old one cannot be sent any more. */
@@ -50,7 +52,7 @@ export interface JobInput {
 /** Makes a job; the params are encoded at once, in the caller. Throws BAD_OPTION when JSON cannot hold them. */
 export function createJob(input: JobInput): Job {
   const { method, wantsAnswer, call, now, onProgress, progressToken } = input
-  const { timeout, totalTimeout, resetOnProgress, retry, wait } = call
+  const { timeout, totalTimeout, resetOnProgress, retry, wait, headers } = call
   const params = withToken(input.params as JsonObject | undefined, progressToken)
   // field by field: a spread costs more than all the rest
   return {
@@ -64,6 +66,7 @@ export function createJob(input: JobInput): Job {
     resetOnProgress,
     retry,
     wait,
+    headers,
     progressToken,
     onProgress,
     ticket: freshTicket(),

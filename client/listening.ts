@@ -1,5 +1,4 @@
 import { hasCapability } from '../protocol/capabilities.js'
-import { McpError } from '../protocol/errors.js'
 import type { JsonObject } from '../protocol/json.js'
 import { buildNotification, type RequestId } from '../protocol/jsonrpc.js'
 import type { ServerCapabilities } from '../protocol/types/capabilities.js'
@@ -9,6 +8,7 @@ import { callError } from './errors.js'
 import type { Holdings } from './holdings.js'
 import type { Incarnation } from './incarnation.js'
 import type { OwnOutcome } from './own-requests.js'
+import { serverError } from './pending-call.js'
 import { subscriptionOf } from './speech.js'
 import { wishedUris } from './wishes.js'
 
@@ -134,25 +134,25 @@ export class Listening {
     this.#over(stream, { type: 'timeout' })
   }
 
-  /** A stream has ended. A server that refuses it is not asked again on this connection. */
+  /** A stream has ended. A server that refuses to begin it, for good, is not asked again on this connection. */
   #over(stream: Stream, outcome: OwnOutcome | undefined): void {
     const { clock, holdings, settings } = this.#state
+    const begun = stream === this.#current
     clock.clearTimeout(stream.timer)
     if (stream === this.#next) this.#next = undefined
-    else if (stream === this.#current) {
+    else if (begun) {
       this.#current = undefined
       this.honoured = undefined
       holdings.changesMissed()
     } else return
-    const refusal =
-      outcome?.type === 'answer' && 'error' in outcome.message ? outcome.message.error : undefined
-    if (refusal !== undefined) {
-      const { code, message, data } = refusal
-      for (const reply of stream.waiting) reply.reject(new McpError(code, message, { data }))
-      holdings.counts.troubles += 1
-      return
-    }
-    for (const reply of stream.waiting) reply.reject(lostError())
+    const error =
+      outcome?.type === 'answer' && 'error' in outcome.message
+        ? serverError(outcome.message.error)
+        : undefined
+    if (error !== undefined) holdings.counts.troubles += 1
+    for (const reply of stream.waiting) reply.reject(error ?? lostError())
+    // A server whose parts were just started anew says so with an error, too, and is to be asked again.
+    if (error !== undefined && !begun && !error.retryable) return
     const { base, cap, random } = settings.backoff
     const ceiling = Math.min(cap, base * 2 ** this.#failures)
     this.#failures += 1

@@ -48,6 +48,11 @@ export interface ClientOptions extends AnswerOptions {
   readonly maxCalls?: number
   readonly backoff?: BackoffOptions
   /**
+   * Milliseconds after which a client is tried again for which trying again was of no use, since such things are mended, too: at some time between half of it
+   * and all. Calls made meanwhile fail at once, as without it. Default: never, until `reconnect()`.
+   */
+  readonly retryFailed?: number
+  /**
    * Whether the server is asked for its era (`auto`: 2026-07-28 where it speaks it, a handshake otherwise), or taken for one that has sessions
    * (`handshake`, the default), or for one of 2026-07-28 (`modern`).
    */
@@ -82,6 +87,7 @@ export interface ClientSettings {
   readonly handshakeTimeout: number
   readonly maxCalls: number
   readonly backoff: Required<BackoffOptions>
+  readonly retryFailed: number | undefined
   readonly era: EraOption
   readonly probeTimeout: number
   readonly questionTimeout: number
@@ -106,6 +112,7 @@ const fields = [
   'handshakeTimeout',
   'maxCalls',
   'backoff',
+  'retryFailed',
   'era',
   'probeTimeout',
   'questionTimeout',
@@ -133,6 +140,7 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
     handshakeTimeout: readMs(given.handshakeTimeout, 'handshakeTimeout', 30_000),
     maxCalls: readCount(given.maxCalls, 'maxCalls', 10_000),
     backoff: readBackoff(given.backoff),
+    retryFailed: given.retryFailed === undefined ? undefined : readMs(given.retryFailed, 'retryFailed', 0),
     era: given.era === undefined ? 'handshake' : readWord(given.era, 'era', ['auto', 'modern', 'handshake']),
     probeTimeout: readMs(given.probeTimeout, 'probeTimeout', 5_000),
     questionTimeout: readMs(given.questionTimeout, 'questionTimeout', 300_000),

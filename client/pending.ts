@@ -16,7 +16,7 @@ import { callError, type ClientError, type ClientErrorCode, notReadyError, unsen
 import type { Job } from './job.js'
 import { type LinkLoss, modernRevisionIn, Pending, progressOf, serverError } from './pending-call.js'
 import type { RetryBudget } from './retry-budget.js'
-import { type Speech, withParams } from './speech.js'
+import type { Speech } from './speech.js'
 import type { ClientCounts } from './state.js'
 import type { ToolBook } from './tool-book.js'
 import { isRepeatable } from './repeatable.js'
@@ -198,7 +198,7 @@ export class PendingCalls {
       this.#table.settle(pending)
       link.send(
         `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${tail}`,
-        withParams({ jsonrpc: '2.0', method }, params),
+        params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params },
       )
       return reply.resolve({})
     }

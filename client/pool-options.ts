@@ -36,6 +36,8 @@ export interface PoolOptions extends TreeOptions, LogOptions {
   readonly client?: SharedClientOptions
   /** Milliseconds that a checkout may wait for a member. Default 5000. */
   readonly checkoutTimeout?: number
+  /** Milliseconds that a member may stay checked out, then it is taken back. Default: until it is released. */
+  readonly maxLease?: number
   /** Calls and checkouts that may wait for a member at once; more are refused with QUEUE_FULL. Default 10,000. */
   readonly maxWaiting?: number
   /** `false`: members are not asked. */
@@ -50,6 +52,8 @@ export interface CheckoutOptions {
   readonly exclusive?: boolean
   /** Milliseconds it may wait for a member. Default the `checkoutTimeout` of the pool. */
   readonly timeout?: number
+  /** Milliseconds that the member may stay checked out. Default the `maxLease` of the pool. */
+  readonly maxLease?: number
   /** Gives the wait up when it aborts: the checkout rejects with CANCELLED. */
   readonly signal?: AbortSignal
 }
@@ -62,6 +66,7 @@ export interface PoolSettings {
   readonly readyTimeout: number
   readonly strategy: PoolStrategy
   readonly checkoutTimeout: number
+  readonly maxLease: number
   readonly maxWaiting: number
   readonly health: Required<PoolHealthOptions> | undefined
   readonly random: () => number
@@ -87,6 +92,7 @@ const fields = [
   'name',
   'client',
   'checkoutTimeout',
+  'maxLease',
   'maxWaiting',
   'health',
   'random',
@@ -110,6 +116,7 @@ export function readPoolOptions(options: PoolOptions): PoolSettings {
     readyTimeout: readMs(given.readyTimeout, 'readyTimeout', 30_000),
     strategy: readStrategy(given.strategy),
     checkoutTimeout: readMs(given.checkoutTimeout, 'checkoutTimeout', 5_000),
+    maxLease: readMs(given.maxLease, 'maxLease', Number.POSITIVE_INFINITY),
     maxWaiting: readCount(given.maxWaiting, 'maxWaiting', 10_000),
     health: given.health === false ? undefined : readHealth(given.health),
     random: random as () => number,
@@ -150,11 +157,12 @@ function readHealth(value: unknown): Required<PoolHealthOptions> {
 /** Reads the options of a checkout. Throws BAD_OPTION, naming the field. */
 export function readCheckoutOptions(
   options: CheckoutOptions,
-  usual: number,
-): { exclusive: boolean; timeout: number; signal: AbortSignal | undefined } {
-  const given = readFields(options, 'options', ['exclusive', 'timeout', 'signal'])
+  usual: Pick<PoolSettings, 'checkoutTimeout' | 'maxLease'>,
+): { exclusive: boolean; timeout: number; maxLease: number; signal: AbortSignal | undefined } {
+  const given = readFields(options, 'options', ['exclusive', 'timeout', 'maxLease', 'signal'])
   const { exclusive = true, signal } = given
   if (typeof exclusive !== 'boolean') throw bad('exclusive', 'true or false', exclusive)
   if (signal !== undefined && !(signal instanceof AbortSignal)) throw bad('signal', 'an AbortSignal', signal)
-  return { exclusive, timeout: readMs(given.timeout, 'timeout', usual), signal }
+  const timeout = readMs(given.timeout, 'timeout', usual.checkoutTimeout)
+  return { exclusive, timeout, maxLease: readMs(given.maxLease, 'maxLease', usual.maxLease), signal }
 }

@@ -89,8 +89,9 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Checks a member out: by default nobody else uses it until it is released, and calls that it had under way are waited for. Rejects
-   * with TIMEOUT when none was free in time, QUEUE_FULL, CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
+   * Checks a member out: by default nobody else uses it until it is released, and calls that it had under way are waited for. After
+   * `maxLease` ms it is taken back: calls of the lease reject with LEASE_EXPIRED. Rejects with TIMEOUT when none was free in time, QUEUE_FULL, CANCELLED, CLOSED,
+   * GAVE_UP or BAD_OPTION.
    */
   checkout(options: CheckoutOptions = {}): Promise<Lease> {
     return handled(this.#checkout(options))
@@ -159,11 +160,11 @@ export class ClientPool implements AsyncDisposable {
 
   async #checkout(options: CheckoutOptions): Promise<Lease> {
     const { desk } = this.#parts
-    const { exclusive, timeout, signal } = readCheckoutOptions(options, desk.settings.checkoutTimeout)
+    const { exclusive, timeout, maxLease, signal } = readCheckoutOptions(options, desk.settings)
     for (;;) {
       const member = await desk.take({ what: 'checkout', exclusive, timeout, signal })
       const { client } = member
-      if (client !== undefined) return new Lease({ desk, member, client, exclusive })
+      if (client !== undefined) return new Lease({ desk, member, client, exclusive, maxLease })
       // It has gone down on the way here.
       desk.giveBack(member, exclusive)
     }

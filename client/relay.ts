@@ -60,7 +60,7 @@ export class Relay {
     const client = new Client(parts)
     const clock = () => registry.clockOf(clientActorName(settings.name))
     const requests = new Requests({
-      caller: new Caller(registry, settings, holdings),
+      caller: new Caller(registry, settings, { holdings }),
       settings,
       holdings,
       clock,

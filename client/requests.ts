@@ -1,18 +1,18 @@
 import { errorCodes, McpError, ProtocolError } from '../protocol/errors.js'
 import type { JsonObject } from '../protocol/json.js'
-import { isMethod, type Method, type Params } from '../protocol/methods.js'
+import { isMethod, type Method } from '../protocol/methods.js'
 import { readResult } from '../protocol/params.js'
 import type { CallToolResult, ListToolsResult, Tool } from '../protocol/types/tools.js'
 import type { Clock } from '../runtime/clock.js'
 import { type CallOptions, readCallOptions } from './call-options.js'
-import type { Caller, CallOutcome } from './caller.js'
+import type { Caller, CallInput, CallOutcome } from './caller.js'
 import { callError } from './errors.js'
 import { emitClient } from './events.js'
 import type { Holdings } from './holdings.js'
 import type { ClientSettings } from './options.js'
 import { checkOutput } from './output-check.js'
 import { allPages, type PageParams } from './pages.js'
-import { bad } from './read-options.js'
+import { bad, readObject, readText } from './read-options.js'
 import { type ToolResult, toolResult } from './results.js'
 
 /** What requests are made with. */
@@ -35,15 +35,19 @@ export class Requests {
   async make(method: string, params?: object, options?: CallOptions): Promise<JsonObject> {
     if (method === 'initialize')
       throw bad('method', 'any but initialize, which the client sends itself', method)
-    const { cache } = this.#parts.holdings
+    const { caller, holdings } = this.#parts
+    const { cache } = holdings
     const given = params as JsonObject | undefined
     const kept = cache.isEmpty ? undefined : this.#find(method, given, options)
     if (kept !== undefined) return kept
     const { changes } = cache
-    const outcome = await this.#call(method, given, options)
+    const call = { method, params: given, wantsAnswer: true, options }
+    const outcome = await (given?.cursor === undefined ? caller.call(call) : this.#turnPage(call))
     const result = this.#read(method, outcome)
     const isOfNow = cache.changes === changes && outcome.rounds === 0 && outcome.dialect?.handshake === false
-    if (isOfNow) cache.keep(method, given, result, this.#parts.clock().now())
+    // what headers of its own brought may be for whoever they speak of alone
+    if (isOfNow && options?.headers === undefined)
+      cache.keep(method, given, result, this.#parts.clock().now())
     return result
   }
 
@@ -51,8 +55,14 @@ export class Requests {
    * Calls a tool and checks what it promised. A server that misses headers (-32020) has changed the tool: the tools are listed again, and the call, which was
    * refused, is made once more (specification: 2026-07-28, Streamable HTTP).
    */
-  async callTool(name: string, params: Params<'tools/call'>, options?: CallOptions): Promise<ToolResult> {
+  async callTool(
+    name: string,
+    args: Record<string, unknown> | undefined,
+    options?: CallOptions,
+  ): Promise<ToolResult> {
     const { settings, holdings } = this.#parts
+    readText(name, 'name')
+    const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
     const rest = settings.transport.modern === 'http' ? this.#within(options) : undefined
     let result: JsonObject
     try {
@@ -64,22 +74,23 @@ export class Requests {
       result = await this.make('tools/call', params, rest())
     }
     const answer = result as unknown as CallToolResult
-    if (settings.checkOutput) await checkOutput(name, answer, holdings)
+    if (settings.checkOutput && holdings.tools.promises(name)) await checkOutput(name, answer, holdings)
     return toolResult(answer)
   }
 
   #find(method: string, params: JsonObject | undefined, options?: CallOptions): JsonObject | undefined {
     const { holdings, settings, clock } = this.#parts
-    const { fresh } = readCallOptions(options, settings.timeout)
-    return fresh ? undefined : holdings.cache.find(method, params, clock().now())
+    const { fresh, headers } = readCallOptions(options, settings.timeout)
+    return fresh || headers !== undefined ? undefined : holdings.cache.find(method, params, clock().now())
   }
 
-  async #call(method: string, params: JsonObject | undefined, options?: CallOptions): Promise<CallOutcome> {
+  /** A cursor that the server does not know any more says that the pages before it have changed. */
+  async #turnPage(call: CallInput): Promise<CallOutcome> {
     try {
-      return await this.#parts.caller.call({ method, params, wantsAnswer: true, options })
+      return await this.#parts.caller.call(call)
     } catch (error) {
       const badCursor = error instanceof McpError && error.code === errorCodes.invalidParams
-      if (badCursor && params?.cursor !== undefined) this.#parts.holdings.cache.dropList(method)
+      if (badCursor) this.#parts.holdings.cache.dropList(call.method)
       throw error
     }
   }

@@ -48,7 +48,14 @@ function withShortcuts<Result extends object, Whole extends Result>(
   result: Result,
   shortcuts: object,
 ): Whole {
-  return Object.create(shortcuts, Object.getOwnPropertyDescriptors(result))
+  const whole = Object.create(shortcuts)
+  for (const [key, value] of Object.entries(result)) {
+    // a field that is called as a shortcut, or __proto__: plain assignment would not make it one
+    if (key in whole)
+      Object.defineProperty(whole, key, { value, writable: true, enumerable: true, configurable: true })
+    else whole[key] = value
+  }
+  return whole
 }
 
 const toolShortcuts: object = Object.freeze({

@@ -38,7 +38,11 @@ type FeatureMethod =
 /** What the features need of a client. */
 export interface FeatureSource {
   request<M extends FeatureMethod>(method: M, params: Params<M>, options?: CallOptions): Promise<Result<M>>
-  callTool(name: string, params: Params<'tools/call'>, options?: CallOptions): Promise<ToolResult>
+  callTool(
+    name: string,
+    args: Record<string, unknown> | undefined,
+    options?: CallOptions,
+  ): Promise<ToolResult>
   readonly server: ServerFacts | undefined
 }
 
@@ -48,7 +52,7 @@ export abstract class ServerFeatures {
 
   /** Calls a tool. A tool that failed has a result with `isError`; rejects with McpError when there is no such tool, and with BAD_OUTPUT. */
   callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
-    return handled(this.#callTool(name, args, options))
+    return handled(this.source.callTool(name, args, options))
   }
 
   /** One page of the server's tools, the first without a `cursor`. */
@@ -129,16 +133,6 @@ export abstract class ServerFeatures {
     const dialect = dialectOf(server.revision) ?? modernDialectOf(server.revision)
     if (dialect === undefined || !acceptsRequest(dialect, 'server', what)) return false
     return missingCapability(what, server.capabilities, dialect) === undefined
-  }
-
-  async #callTool(
-    name: string,
-    args: Record<string, unknown> | undefined,
-    options?: CallOptions,
-  ): Promise<ToolResult> {
-    readText(name, 'name')
-    const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
-    return this.source.callTool(name, params, options)
   }
 
   async #readResource(uri: string, options?: CallOptions): Promise<ResourceResult> {

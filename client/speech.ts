@@ -2,7 +2,7 @@ import type { Dialect } from '../protocol/dialect.js'
 import { metaKeys, writeEnvelope } from '../protocol/envelope.js'
 import { fitClient } from '../protocol/fit-capabilities.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
-import type { JsonRpcRequest, Message, RequestId } from '../protocol/jsonrpc.js'
+import type { JsonRpcRequest, RequestId } from '../protocol/jsonrpc.js'
 import { mirroredHeaders, paramHeaders } from '../protocol/mirrored-headers.js'
 import type { Implementation } from '../protocol/types/base.js'
 import type { ClientCapabilities } from '../protocol/types/capabilities.js'
@@ -15,6 +15,8 @@ export interface Asked {
   readonly method: string
   readonly params: JsonObject | undefined
   readonly paramsText: string | undefined
+  /** Headers that its caller wants it to have. */
+  readonly headers?: SendOptions['headers']
 }
 
 /** A request in words: as text, in parts, and what goes along with it. */
@@ -62,14 +64,15 @@ export function modernSpeech(dialect: Dialect, over: 'pipe' | 'http', speaker: S
     return { logLevel, meta, text: `{"_meta":${JSON.stringify(meta)}` }
   }
 
-  function write(id: RequestId, { method: asked, params, paramsText }: Asked): Written {
+  function write(id: RequestId, { method: asked, params, paramsText, headers }: Asked): Written {
     if (envelope.logLevel !== speaker.level()) envelope = envelopeAt(speaker.level())
     const method = asked === 'ping' ? 'server/discover' : asked
     const whole = { ...params, _meta: { ...metaOf(params), ...envelope.meta } }
     const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)},"params":`
     const message: JsonRpcRequest = { jsonrpc: '2.0', id, method, params: whole }
     const text = `${head}${textOf(params, paramsText, whole, envelope.text)}}`
-    return over === 'pipe' ? { text, message } : { text, message, options: { headers: headersOf(message) } }
+    if (over === 'pipe') return { text, message }
+    return { text, message, options: { headers: { ...headers, ...headersOf(message) } } }
   }
 
   function headersOf(message: JsonRpcRequest): Record<string, string> {
@@ -87,15 +90,12 @@ export function subscriptionOf(params: JsonObject | undefined): unknown {
   return metaOf(params)?.[metaKeys.subscriptionId]
 }
 
-function writePlainly(id: RequestId, { method, params, paramsText }: Asked): Written {
+function writePlainly(id: RequestId, { method, params, paramsText, headers }: Asked): Written {
   const tail = paramsText === undefined ? '}' : `,"params":${paramsText}}`
   const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${tail}`
-  return { text, message: withParams({ jsonrpc: '2.0', id, method }, params) }
-}
-
-/** The same message with params, or without a field for them. */
-export function withParams<M extends Message>(message: M, params: JsonObject | undefined): M {
-  return params === undefined ? message : { ...message, params }
+  const message: JsonRpcRequest =
+    params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params }
+  return headers === undefined ? { text, message } : { text, message, options: { headers } }
 }
 
 /** Without a `_meta` of its own, the text of the params is not made a second time. */

@@ -56,6 +56,11 @@ export class ToolBook {
     return readOnlyHint === true || idempotentHint === true
   }
 
+  /** Whether it said what its structured content will look like. */
+  promises(name: string): boolean {
+    return this.#tools.get(name)?.tool.outputSchema !== undefined
+  }
+
   /**
    * What the structured content of a tool has to look like; undefined where nothing was promised. Throws BAD_SCHEMA for a promise that cannot be read:
    * beyond the limits, with references to the outside, or in an unknown dialect.

@@ -1,9 +1,7 @@
 import type { ActorContext } from '../runtime/context.js'
 import { normal } from '../runtime/exit.js'
 import { recordSession, type Session } from './session.js'
-
-/** Milliseconds a store has for an answer. */
-const storeTime = 5_000
+import { storeTime } from './session-saving.js'
 
 /** Ends a session whose time is up, or that nobody has used for long enough; otherwise looks again when that may be so. */
 export function expireIfIdle(session: Session, ctx: ActorContext): void {

@@ -6,6 +6,7 @@ import type { Peer } from '../transports/contract.js'
 import { type OpenSessionFacts, ToolContext } from './context.js'
 import type { NotificationHandler } from './low-level.js'
 import type { sessionActor } from './session-actor.js'
+import { saveInTime } from './session-saving.js'
 import { SessionScope } from './session-scope.js'
 import type { SessionStore } from './session-store.js'
 
@@ -46,7 +47,7 @@ export class SessionNotices {
 }
 
 async function handle(
-  { facts, self, store }: NoticeHost,
+  { facts, self, store, tasks }: NoticeHost,
   handler: NotificationHandler,
   { method, params = {} }: JsonRpcNotification,
   { ctx, peer }: { readonly ctx: TaskContext; readonly peer: Peer },
@@ -55,5 +56,5 @@ async function handle(
   const silent = `${method}: a notification has nobody to ask`
   const scope = new SessionScope({ session: facts, self, task: ctx, peer, request, silent })
   await handler(params, new ToolContext(scope))
-  if (scope.changed) await store.save(await self.call('record'))
+  if (scope.changed) await saveInTime({ store, tasks }, await self.call('record'))
 }

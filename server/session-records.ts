@@ -3,10 +3,8 @@ import { TransportError } from '../transports/errors.js'
 import type { Holdings } from './holdings-actor.js'
 import type { SealedId } from './sealed-ids.js'
 import type { SealedFacts } from './sealed-payload.js'
+import { storeTime } from './session-saving.js'
 import { isSessionRecord, type SessionRecord, type SessionStore } from './session-store.js'
-
-/** Milliseconds a store has for an answer. */
-const storeTime = 5_000
 
 /** What the client was told of the server's lists is not known: it is told of all of them. */
 const unknownCatalog = 0

@@ -21,6 +21,7 @@ import { emitServer, type SessionOrigin } from './events.js'
 import type { sessionActor } from './session-actor.js'
 import { readQuestion } from './session-questions.js'
 import type { StateValue } from './session-state.js'
+import { saveInTime } from './session-saving.js'
 import type { SessionStore } from './session-store.js'
 import { Steps } from './steps.js'
 import type { SessionWishes } from './session-wishes.js'
@@ -40,6 +41,7 @@ export interface SessionLink {
   readonly facts: OpenSessionFacts
   readonly self: RefOf<typeof sessionActor>
   readonly store: SessionStore
+  readonly tasks: TaskSupervisor
   readonly dialect: Dialect
   readonly origin: SessionOrigin
   readonly wishes: SessionWishes
@@ -72,7 +74,7 @@ async function conclude(
   answering: Response | Promise<Response>,
 ): Promise<void> {
   const response = await answering
-  if (request.unsaved) await link.store.save(await link.self.call('record'))
+  if (request.unsaved) await saveInTime(link, await link.self.call('record'))
   request.response = response
 }
 

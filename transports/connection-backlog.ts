@@ -1,3 +1,4 @@
+import { Turns } from './connection-turns.js'
 import type { Peer } from './contract.js'
 
 /** A message that waits to be taken. */
@@ -14,8 +15,14 @@ const hardLimit = 10_000
 
 /** What has come in on one connection and waits for its turn, or for a listener. */
 export class Backlog {
+  readonly #turns: Turns
   #all: WaitingMessage[] = []
   #size = 0
+
+  /** `again` is called when more may be taken than in the turn that was used up. */
+  constructor(again: () => void) {
+    this.#turns = new Turns(again)
+  }
 
   get isEmpty(): boolean {
     return this.#all.length === 0
@@ -34,13 +41,16 @@ export class Backlog {
     return true
   }
 
+  /** The next one; undefined where there is none, or none in this turn. */
   shift(): WaitingMessage | undefined {
+    if (this.isEmpty || !this.#turns.take()) return undefined
     const next = this.#all.shift()
     if (next !== undefined) this.#size -= next.text.length
     return next
   }
 
   clear(): void {
+    this.#turns.stop()
     this.#all = []
     this.#size = 0
   }

@@ -44,7 +44,7 @@ const stopping = 'The server is being stopped'
 export class Channel implements Accepted {
   readonly #connection: Connection
   readonly #events: ChannelEvents
-  readonly #backlog = new Backlog()
+  readonly #backlog = new Backlog(() => this.#serving?.run(() => this.#takeAll()))
   readonly #output: ConnectionOutput
   readonly #unanswered: Unanswered
   readonly #outlet: Outlet

@@ -17,6 +17,7 @@ import {
 } from './http-dispatcher.js'
 import { inTime } from './http-deadline.js'
 import { followStream, isEventStream, mediaType } from './http-event-stream.js'
+import { type Body, HttpRequests } from './http-requests.js'
 import { createSessionCheck } from './http-session-check.js'
 
 /** Bytes of a refusal that are read to say why. */
@@ -30,20 +31,13 @@ const noticeTime = 10_000
 
 const discover = 'server/discover'
 const listen = 'subscriptions/listen'
-const accepted = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
-
-/** What is posted: the message, and the headers that go with it alone. */
-interface Body {
-  readonly text: string
-  readonly headers: SendOptions['headers']
-}
-
 /** One session with a Streamable HTTP server, from `initialize` to its end. */
 export class HttpLink implements Link {
   readonly #settings: HttpSettings
   readonly #events: LinkEvents
   readonly #scope: LinkScope
   readonly #dispatchers: Promise<HttpDispatchers>
+  #open: HttpDispatchers | undefined
   readonly #exchanges = new Map<RequestId, AbortController>()
   /**
    * What waits until the server has taken `notifications/initialized`, which nothing may overtake, and has opened the stream: what it asks in the
@@ -51,10 +45,7 @@ export class HttpLink implements Link {
    */
   readonly #held: HeldMessages
   readonly #isKnown: () => Promise<boolean>
-  #sessionId: string | undefined
-  /** Where the session is, if a redirect led there. */
-  #sessionOrigin: string | undefined
-  #revision: string | undefined
+  readonly #requests: HttpRequests
   #over = false
 
   constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope) {
@@ -62,12 +53,18 @@ export class HttpLink implements Link {
     this.#events = events
     this.#scope = scope
     this.#held = new HeldMessages(scope.clock)
-    this.#isKnown = createSessionCheck((body, signal) => {
-      const headers = { ...this.#headers(), ...accepted }
-      return this.#dispatch('sendApart', { method: 'POST', path: this.#path(), headers, body, signal })
+    this.#requests = new HttpRequests(settings)
+    this.#isKnown = createSessionCheck((text, signal) => {
+      const body = { text, headers: undefined }
+      return this.#dispatch('sendApart', this.#requests.post(body, signal))
     }, scope.clock)
     this.#dispatchers = openDispatchers(settings.url.origin, settings)
-    this.#dispatchers.catch(() => {}) // told where it is awaited
+    this.#dispatchers.then(
+      (dispatchers) => {
+        this.#open = dispatchers
+      },
+      () => {}, // told where it is awaited
+    )
     scope.own(async () => {
       this.#over = true
       await (await this.#dispatchers).destroy()
@@ -86,7 +83,7 @@ export class HttpLink implements Link {
   }
 
   negotiated(revision: string): void {
-    this.#revision = revision
+    this.#requests.negotiated(revision)
   }
 
   close(): void {
@@ -105,7 +102,7 @@ export class HttpLink implements Link {
     try {
       const response = await this.#post(body, request, controller)
       if (request === undefined) await this.#taken(response)
-      else await this.#answer(response, request, controller)
+      else await this.#answer(response, request, controller, body.headers)
     } catch (cause) {
       this.#failed(cause, request)
     } finally {
@@ -115,14 +112,8 @@ export class HttpLink implements Link {
     }
   }
 
-  async #post(
-    { text, headers: own }: Body,
-    request: JsonRpcRequest | undefined,
-    controller: AbortController,
-  ): Promise<HttpResponse> {
-    const headers = { ...this.#headers(), ...own, ...accepted }
-    const { signal } = controller
-    const post = { method: 'POST', path: this.#path(), headers, body: text, signal } as const
+  #post(body: Body, request: JsonRpcRequest | undefined, controller: AbortController): Promise<HttpResponse> {
+    const post = this.#requests.post(body, controller.signal)
     // a stream that stays open must not take one of the connections for requests
     const isCall = request !== undefined && request.method !== listen
     const response = this.#dispatch(isCall ? 'send' : 'sendApart', post)
@@ -141,6 +132,7 @@ export class HttpLink implements Link {
     response: HttpResponse,
     { id, method }: JsonRpcRequest,
     controller: AbortController,
+    headers: SendOptions['headers'],
   ): Promise<void> {
     if (response.status < 200 || response.status >= 300) {
       if (await this.#ends(response)) return
@@ -152,9 +144,9 @@ export class HttpLink implements Link {
       return
     }
     if (method === 'initialize') this.#begin(response)
-    if (isEventStream(response)) await this.#readStream(response, { id, method }, controller)
+    if (isEventStream(response)) await this.#readStream(response, { id, method }, controller, headers)
     else if (mediaType(response.headers) === 'application/json') {
-      this.#events.message(await readText(response.body, this.#settings.maxMessageBytes))
+      this.#events.message(await response.text(this.#settings.maxMessageBytes))
     } else discard(response.body)
     // Whoever got an answer does not care about this any more; anybody else has to know that none will come.
     this.#events.lost(id, noAnswer)
@@ -164,17 +156,18 @@ export class HttpLink implements Link {
     response: HttpResponse,
     { id, method }: Pick<JsonRpcRequest, 'id' | 'method'>,
     controller: AbortController,
+    headers: SendOptions['headers'],
   ): Promise<void> {
     const { streamIdleTimeout, idleTimeout, maxMessageBytes } = this.#settings
     const request = {
       id,
       controller,
-      resumable: this.#revision !== undefined || method === 'initialize',
+      resumable: this.#requests.revision !== undefined || method === 'initialize',
       maxBytes: maxMessageBytes,
       idleTimeout: method === listen ? streamIdleTimeout : idleTimeout,
     }
     const port = {
-      resume: (lastEventId: string) => this.#openStream(controller.signal, lastEventId),
+      resume: (lastEventId: string) => this.#openStream(controller.signal, lastEventId, headers),
       refused: (refusal: HttpResponse) => this.#ends(refusal),
       message: (text: string) => this.#events.message(text),
       room: () => this.#events.room(),
@@ -189,8 +182,7 @@ export class HttpLink implements Link {
     if (typeof sessionId !== 'string' || !/^[\x21-\x7e]+$/.test(sessionId)) {
       throw new TransportError('BAD_RESPONSE', 'Mcp-Session-Id: expected visible ASCII characters')
     }
-    this.#sessionId = sessionId
-    this.#sessionOrigin = origin
+    this.#requests.begin(sessionId, origin)
   }
 
   #failed(cause: unknown, request: JsonRpcRequest | undefined): void {
@@ -228,22 +220,33 @@ export class HttpLink implements Link {
   }
 
   /** A GET for an event stream, from the beginning or from where another one ended. */
-  async #openStream(signal: AbortSignal, lastEventId: string | undefined): Promise<HttpResponse> {
-    const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
-    const headers = { ...this.#headers(), accept: 'text/event-stream', ...resume }
-    return this.#dispatch('sendApart', { method: 'GET', path: this.#path(), headers, signal })
+  #openStream(
+    signal: AbortSignal,
+    lastEventId: string | undefined,
+    own?: SendOptions['headers'],
+  ): Promise<HttpResponse> {
+    return this.#dispatch('sendApart', this.#requests.get(signal, lastEventId, own))
   }
 
-  async #dispatch(how: 'send' | 'sendApart', request: HttpRequest): Promise<HttpResponse> {
-    const [dispatchers, { auth, url }] = [await this.#dispatchers, this.#settings]
-    const send = (one: HttpRequest) => dispatchers[how]({ ...one, sessionOrigin: this.#sessionOrigin })
-    if (auth === undefined) return send(request)
+  #dispatch(how: 'send' | 'sendApart', request: HttpRequest): Promise<HttpResponse> {
+    if (this.#open !== undefined) return this.#sendOn(this.#open, how, request)
+    return this.#dispatchers.then((dispatchers) => this.#sendOn(dispatchers, how, request))
+  }
+
+  #sendOn(
+    dispatchers: HttpDispatchers,
+    how: 'send' | 'sendApart',
+    request: HttpRequest,
+  ): Promise<HttpResponse> {
+    const { auth, url } = this.#settings
+    if (auth === undefined) return dispatchers[how](request)
+    const send = (one: HttpRequest) => dispatchers[how](one)
     return sendAuthorized({ auth, url, send, denied: (error) => this.#end({ error, fatal: true }) }, request)
   }
 
   /** Whether a response that is a refusal ends the connection; it is told then. */
   async #ends(response: HttpResponse): Promise<boolean> {
-    let verdict = judgeStatus(response.status, this.#sessionId !== undefined)
+    let verdict = judgeStatus(response.status, this.#requests.sessionId !== undefined)
     if (verdict === 'session_doubtful' && !this.#over && !(await this.#isKnown())) verdict = 'session_gone'
     if (verdict !== 'session_gone' && verdict !== 'unauthorized') return false
     discard(response.body)
@@ -253,31 +256,18 @@ export class HttpLink implements Link {
 
   /** Tells the server that we are done; it may refuse (405), and that is all the same to us. */
   async #endSession(): Promise<void> {
-    if (this.#sessionId === undefined) return
+    if (this.#requests.sessionId === undefined) return
     const { clock } = this.#scope
     const controller = new AbortController()
     const timer = clock.setTimeout(() => controller.abort(), lingerTime)
     try {
-      const { signal } = controller
-      const request = { method: 'DELETE', path: this.#path(), headers: this.#headers(), signal } as const
+      const request = this.#requests.delete(controller.signal)
       discard((await this.#dispatch('sendApart', request)).body)
     } catch {
       // the session ends by itself one day
     } finally {
       clock.clearTimeout(timer)
     }
-  }
-
-  #headers(): Record<string, string> {
-    return {
-      ...this.#settings.headers,
-      ...(this.#sessionId === undefined ? {} : { 'mcp-session-id': this.#sessionId }),
-      ...(this.#revision === undefined ? {} : { 'mcp-protocol-version': this.#revision }),
-    }
-  }
-
-  #path(): string {
-    return this.#settings.url.pathname + this.#settings.url.search
   }
 
   #end(end: { error?: TransportError; fatal?: boolean }): void {

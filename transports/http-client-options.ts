@@ -144,7 +144,7 @@ const readHops: Read<number> = (value, field) => {
 /** Headers of the user's own, their names in lower case. */
 export const readHeaders: Read<Readonly<Record<string, string>>> = (value, field) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw badOption(field, 'an object of strings', value)
+    throw badOption(field, 'an object of strings', typeof value)
   // not imported: a program that serves standard input and output alone never loads it
   const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http')
   const headers: Record<string, string> = {}

@@ -1,7 +1,7 @@
-import type { Readable } from 'node:stream'
 import type { Agent, Dispatcher } from 'undici'
 import { outside } from '../runtime/containment.js'
 import { TransportError } from './errors.js'
+import { discard, exchange, type HttpResponse } from './http-exchange.js'
 import { type HttpPools, openPools } from './http-pools.js'
 import { type Hop, redirectOf, type RedirectRules, tooManyRedirects } from './http-redirect.js'
 import type { SocketLookup } from './private-address.js'
@@ -11,6 +11,7 @@ import type { TlsSettings } from './tls-options.js'
 export type Undici = typeof import('undici')
 /** Its connections to one place, or to many. */
 export type { Agent as UndiciAgent, Dispatcher as UndiciDispatcher }
+export { discard, type HttpResponse, readText } from './http-exchange.js'
 
 /** One HTTP request; to the origin that the dispatchers were opened for, until it is redirected. */
 export interface HttpRequest {
@@ -18,19 +19,10 @@ export interface HttpRequest {
   readonly path: string
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>
-  readonly body?: string
+  readonly body?: string | undefined
   readonly signal: AbortSignal
   /** Where the session began whose id is among the headers: it goes nowhere else. Default: the origin of the dispatchers. */
   readonly sessionOrigin?: string | undefined
-}
-
-/** An HTTP response whose body has not been read; it has to be, to its end or until it is destroyed. */
-export interface HttpResponse {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  readonly body: Readable
-  /** Who gave it, where that is not the origin that was asked first. */
-  readonly origin?: string
 }
 
 /** The connections of one client. */
@@ -101,11 +93,10 @@ export async function openDispatchers(origin: string, options: DispatcherOptions
 }
 
 /** Sends a request, and again to where it is redirected. */
-async function follow(pools: HttpPools, request: HttpRequest, rules: RedirectRules): Promise<HttpResponse> {
-  const response = await send(pools.home, request, pools.origin)
-  return response.status < 300 || response.status >= 400
-    ? response
-    : followFrom(response, pools, request, rules)
+function follow(pools: HttpPools, request: HttpRequest, rules: RedirectRules): Promise<HttpResponse> {
+  return send(pools.home, request, pools.origin).then((response) =>
+    response.status < 300 || response.status >= 400 ? response : followFrom(response, pools, request, rules),
+  )
 }
 
 async function followFrom(
@@ -122,8 +113,7 @@ async function followFrom(
   let response = first
   for (let hops = 0; ; hops++) {
     const next = redirectOf(response, hop, origin, rules)
-    if (next === undefined)
-      return hop.url.origin === origin ? response : { ...response, origin: hop.url.origin }
+    if (next === undefined) return response
     discard(response.body)
     if (hops === rules.maxRedirects) throw tooManyRedirects(response, rules.maxRedirects)
     hop = next
@@ -131,54 +121,16 @@ async function followFrom(
   }
 }
 
-async function send(
+function send(
   dispatcher: Dispatcher,
   { method, path, headers, body, signal }: HttpRequest,
   origin: string,
 ): Promise<HttpResponse> {
-  const {
-    statusCode,
-    headers: answered,
-    body: stream,
-  } = await dispatcher.request({
-    method,
-    path,
-    headers,
-    signal,
-    origin,
-    ...(body === undefined ? {} : { body }),
-  })
-  // A body that is given up, or cut off after its last reader has left, must not be an uncaught error.
-  stream.on('error', () => {})
-  return { status: statusCode, headers: answered, body: stream }
+  return exchange(dispatcher, { method, path, headers, origin, body: body ?? null }, signal)
 }
 
 function tooManyStreams(open: number): TransportError {
   return new TransportError('SEND_FAILED', `${open} streams are open already`, { retryable: true })
-}
-
-/** The whole body as text. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`. */
-export async function readText(body: Readable, maxBytes: number): Promise<string> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    size += chunk.length
-    if (size > maxBytes) {
-      body.destroy()
-      throw new TransportError('MESSAGE_TOO_LONG', `a response may have ${maxBytes} bytes, got more`)
-    }
-    chunks.push(chunk)
-  }
-  return new TextDecoder().decode(Buffer.concat(chunks))
-}
-
-/** Reads what nobody wants to know, so that the connection can be used again; a long rest is cut off. */
-export function discard(body: Readable): void {
-  let size = 0
-  body.on('data', (chunk: Uint8Array) => {
-    size += chunk.length
-    if (size > 128 * 1024) body.destroy()
-  })
 }
 
 /** What an error of `send` means: whether the server was ever reached, and whether trying again can help. */

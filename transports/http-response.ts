@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorCodes } from '../protocol/errors.js'
 import { buildError, type Message, type RequestId } from '../protocol/jsonrpc.js'
 import { comment, encodeEvent } from '../protocol/sse-events.js'
-import { adopt, type Owner, OwnerToken, type StrayKind } from '../runtime/containment.js'
+import { adopt, bindTo, type Owner, OwnerToken, type StrayKind } from '../runtime/containment.js'
 import { emit } from '../runtime/events.js'
 import type { Outlet, Peer, Response } from './contract.js'
 import { textOf } from './encoded.js'
@@ -73,7 +73,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
   /** Calls `fn` once, when the response is with the client or the client has gone. */
   whenOver(fn: () => void): void {
     this.#onOver = fn
-    whenClosed(this.request, this.#response, this.token, () => this.#close())
+    const bind = (gone: () => void): (() => void) => bindTo(this.token, gone)
+    whenClosed(this.request, this.#response, bind, () => this.#close())
   }
 
   /** Sets headers that whatever is answered will have. */

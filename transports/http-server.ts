@@ -9,6 +9,7 @@ import { watchConnections } from './connection-watch.js'
 import { originHere } from './events.js'
 import { checkReach } from './http-guard.js'
 import type { HttpServer, HttpSettings } from './http-listener.js'
+import { nodeMs } from './node-ms.js'
 
 /** A server of Node that requests come from. */
 export interface TakenServer {
@@ -46,7 +47,7 @@ async function makeServer(settings: HttpSettings, onRequest: RequestListener): P
     headersTimeout: nodeMs(headersTimeout),
     requestTimeout: nodeMs(longest),
     keepAliveTimeout: nodeMs(idleTimeout),
-    connectionsCheckingInterval: Math.min(1_000, nodeMs(longest)),
+    connectionsCheckingInterval: nodeMs(Math.min(1_000, longest)),
     // whatever the process was started with: two readers of one stream must not see two requests
     insecureHTTPParser: false,
     // a missing host is refused like a foreign one
@@ -55,11 +56,6 @@ async function makeServer(settings: HttpSettings, onRequest: RequestListener): P
   if (tls === undefined) return createServer(limits, onRequest)
   const https = await outside(() => import('node:https'))
   return https.createServer({ ...tls, ...limits }, onRequest)
-}
-
-/** Whole milliseconds that Node takes for its own timers, to which it adds a second: beyond 24 days it would fire at once, with a warning. */
-function nodeMs(ms: number): number {
-  return Math.min(Math.ceil(ms), 2 ** 31 - 1 - 1_000)
 }
 
 function addressOf(server: HttpServer, { host, port }: HttpSettings): { host: string; port: number } {

@@ -31,7 +31,7 @@ export interface Outgoing {
   readonly link: number
   readonly text: string
   readonly message: Message
-  readonly ticket?: Ticket
+  readonly ticket?: Ticket | undefined
   readonly options?: SendOptions | undefined
 }
 

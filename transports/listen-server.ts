@@ -16,6 +16,7 @@ import { answerHealth } from './http-health.js'
 import type { HttpServer } from './http-listener.js'
 import { forwarded, withoutToken } from './http-peer.js'
 import type { ListenSettings } from './listen-options.js'
+import { nodeMs } from './node-ms.js'
 import { keyOfPrincipal } from './principal.js'
 
 /** For those that are to be turned away with a status. */
@@ -147,9 +148,9 @@ export async function listenOn(
 async function makeServer(settings: ListenSettings): Promise<HttpServer> {
   const { headersTimeout, tls } = settings
   const limits = {
-    headersTimeout,
-    requestTimeout: Math.max(30_000, headersTimeout),
-    connectionsCheckingInterval: Math.min(1_000, headersTimeout),
+    headersTimeout: nodeMs(headersTimeout),
+    requestTimeout: nodeMs(Math.max(30_000, headersTimeout)),
+    connectionsCheckingInterval: nodeMs(Math.min(1_000, headersTimeout)),
     keepAliveTimeout: 5_000,
     insecureHTTPParser: false,
     // a missing host is refused like a foreign one

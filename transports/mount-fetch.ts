@@ -1,5 +1,6 @@
 import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
+import { readAlready } from './http-body.js'
 
 /** Bytes that may wait in the stream of a response. */
 const highWaterMark = 16 * 1024
@@ -8,33 +9,64 @@ const bodiless: ReadonlySet<number> = new Set([101, 204, 205, 304])
 
 /** A `Request` as `node:http` would have it, and where its `Response` comes from. */
 export function exchangeOf(request: Request): { incoming: IncomingMessage; outgoing: FetchResponse } {
-  const incoming = new IncomingMessage(new Socket())
-  const { pathname, search, host } = new URL(request.url)
-  const headers = Object.fromEntries(request.headers)
-  headers.host ??= host
-  incoming.method = request.method
-  incoming.url = pathname + search
-  incoming.headers = headers
-  incoming.rawHeaders = Object.entries(headers).flat()
+  const incoming = new FetchedRequest(request)
   const outgoing = new FetchResponse(incoming)
   const gone = (): void => void outgoing.destroy()
   request.signal.addEventListener('abort', gone, { once: true })
-  outgoing.once('close', () => request.signal.removeEventListener('abort', gone))
-  void copyBody(request, incoming)
+  outgoing.once('close', () => {
+    request.signal.removeEventListener('abort', gone)
+    incoming.letGo()
+  })
+  if (request.signal.aborted) gone()
   return { incoming, outgoing }
 }
 
-/** Never rejects: a body that breaks off is told as such. */
-async function copyBody({ body }: Request, incoming: IncomingMessage): Promise<void> {
-  try {
-    for await (const chunk of body ?? []) {
-      if (incoming.destroyed) return
-      incoming.push(Buffer.from(chunk))
+/** A `Request` whose body is read as fast as it is taken, and no faster. */
+class FetchedRequest extends IncomingMessage {
+  readonly #request: Request
+  #reader: ReadableStreamDefaultReader<Uint8Array> | null = null
+  #isOver = false
+
+  constructor(request: Request) {
+    super(new Socket())
+    this.#request = request
+    const { pathname, search, host } = new URL(request.url)
+    const headers = Object.fromEntries(request.headers)
+    headers.host ??= host
+    this.method = request.method
+    this.url = pathname + search
+    this.headers = headers
+    this.rawHeaders = Object.entries(headers).flat()
+  }
+
+  override _read(size: number): void {
+    super._read(size) // from then on a push asks for more
+    void this.#pull()
+  }
+
+  /** The rest of the body is not wanted. */
+  letGo(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#reader?.cancel().catch(() => {}) // a body that broke off by itself
+  }
+
+  /** Never rejects: a body that breaks off is told as such, and so is one that somebody else has read. */
+  async #pull(): Promise<void> {
+    const { body, bodyUsed } = this.#request
+    if (this.#reader === null && (bodyUsed || body?.locked)) return void this.emit('error', readAlready())
+    try {
+      if (this.#reader === null && body !== null) this.#reader = body.getReader()
+      const { done, value } = (await this.#reader?.read()) ?? { done: true }
+      if (this.#isOver || this.destroyed) return this.letGo()
+      if (!done) return void this.push(Buffer.from(value))
+      this.#isOver = true
+      this.complete = true
+      this.push(null)
+    } catch {
+      this.#isOver = true
+      this.emit('close')
     }
-    incoming.complete = true
-    incoming.push(null)
-  } catch {
-    incoming.emit('close')
   }
 }
 

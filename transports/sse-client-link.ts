@@ -5,7 +5,7 @@ import type { SseItem } from '../protocol/sse.js'
 import { outside } from '../runtime/containment.js'
 import { messageOf } from '../runtime/errors.js'
 import { sendAuthorized } from './client-auth-send.js'
-import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
+import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from './contract.js'
 import { TransportError } from './errors.js'
 import type { HttpSettings } from './http-client-options.js'
 import { endingError, judgeStatus, refusedError } from './http-client-status.js'
@@ -50,8 +50,8 @@ export class SseLink implements Link {
     void this.#follow()
   }
 
-  send(text: string, message: Message): void {
-    if (!this.#over) void this.#post(text, message)
+  send(text: string, message: Message, { headers }: SendOptions = {}): void {
+    if (!this.#over) void this.#post(text, message, headers)
   }
 
   close(): void {
@@ -138,13 +138,13 @@ export class SseLink implements Link {
   }
 
   /** Never rejects: what goes wrong is told. */
-  async #post(body: string, message: Message): Promise<void> {
+  async #post(body: string, message: Message, own: SendOptions['headers']): Promise<void> {
     try {
       const { pathname = '', search = '' } = this.#endpoint ?? {}
       const response = await this.#dispatch('send', {
         method: 'POST',
         path: pathname + search,
-        headers: { ...this.#settings.headers, 'content-type': 'application/json' },
+        headers: { ...this.#settings.headers, ...own, 'content-type': 'application/json' },
         body,
         signal: this.#controller.signal,
       })

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { bindConnections, type Connections } from './connections.js'
 import type { LinkScope, Peer } from './contract.js'
 import { isKeptOut } from './events.js'
+import { whenClosed } from './http-close.js'
 import { corsHeaders, isPreflight, preflightHeaders } from './http-cors.js'
 import { type ListenServer, listenOn } from './listen-server.js'
 import { isSamePrincipal } from './principal.js'
@@ -16,6 +17,7 @@ interface Surroundings {
   readonly connections: Connections
   /** By the id that the endpoint carries, which is the secret that ties posts to their stream. */
   readonly streams: Map<string, SseConnection>
+  readonly bind: (fn: () => void) => () => void
 }
 
 /** Takes a port and serves the two paths on it. Rejects with TransportError LISTEN_FAILED. */
@@ -40,7 +42,8 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
     drainDelay,
     handshakeOnly: true,
   })
-  const around: Surroundings = { settings, port, connections, streams: new Map() }
+  const bind = (fn: () => void): (() => void) => scope.bind(fn)
+  const around: Surroundings = { settings, port, connections, streams: new Map(), bind }
   beat(around.streams, commentInterval, scope)
   return connections
 }
@@ -88,7 +91,7 @@ async function openStream(
   response: ServerResponse,
   around: Surroundings,
 ): Promise<void> {
-  const { port, settings, connections, streams } = around
+  const { port, settings, connections, streams, bind } = around
   const { accept = '*/*' } = request.headers
   if (!/text\/(?:event-stream|\*)|\*\/\*/i.test(accept))
     throw new SseRefusal(406, 'Accept: expected text/event-stream')
@@ -103,13 +106,13 @@ async function openStream(
     throw new SseRefusal(429, 'this client has too many streams already', { 'retry-after': '10' })
   }
   streams.set(id, stream)
-  response.once('close', () => {
+  stream.begin(`${settings.messagesPath}?sessionId=${id}`)
+  stream.accepted = connections.accept(stream)
+  whenClosed(request, response, bind, () => {
     streams.delete(id)
     port.leave(stream)
     stream.accepted?.closed()
   })
-  stream.begin(`${settings.messagesPath}?sessionId=${id}`)
-  stream.accepted = connections.accept(stream)
 }
 
 async function takeMessage(

@@ -64,7 +64,7 @@ const readArgs: Read<readonly string[]> = (value, field) => {
 
 const readEnv: Read<Readonly<Record<string, string>>> = (value, field) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
-    throw badOption(field, 'an object of strings', value)
+    throw badOption(field, 'an object of strings', typeof value)
   for (const [name, text] of Object.entries(value)) {
     if (name === '' || /[=\0]/.test(name)) throw badOption(field, 'names without = and NUL', name)
     if (typeof text !== 'string' || text.includes('\0'))

@@ -33,6 +33,9 @@ const drainTime = 100
 /** Milliseconds that what a server started may take to end after it, before it is killed. */
 const groupTime = 500
 
+/** Characters of one turn that are gathered before they are written. */
+const longestTurn = 64 * 1024
+
 class StdioLink implements Link {
   readonly #settings: StdioSettings
   readonly #events: LinkEvents
@@ -40,6 +43,8 @@ class StdioLink implements Link {
   readonly #child: ServerProcess
   readonly #lines: LineDecoder
   readonly #stderr: StderrRing
+  /** Lines of this turn, which are written together. */
+  #unwritten = ''
   #timer: unknown
   #stopping = false
   #over = false
@@ -71,9 +76,12 @@ class StdioLink implements Link {
 
   send(text: string, message: Message): void {
     const { stdin } = this.#child
-    const waiting = stdin.writableLength
+    const waiting = this.queuedBytes
     if (stdin.writable && waiting < this.#settings.maxQueuedBytes) {
-      stdin.write(`${text}\n`)
+      if (this.#unwritten === '') queueMicrotask(() => this.#flush())
+      this.#unwritten += `${text}\n`
+      // bytes are counted by the pipe, characters here: never many of these
+      if (this.#unwritten.length >= longestTurn) this.#flush()
       return
     }
     const why = stdin.writable
@@ -85,11 +93,18 @@ class StdioLink implements Link {
   }
 
   get queuedBytes(): number {
-    return this.#child.stdin.writableLength
+    return this.#child.stdin.writableLength + this.#unwritten.length
   }
 
   close(): void {
     this.#stop()
+  }
+
+  #flush(): void {
+    const lines = this.#unwritten
+    if (lines === '') return
+    this.#unwritten = ''
+    this.#child.stdin.write(lines)
   }
 
   /** Ends the process in stages: end of input, SIGTERM to its group, SIGKILL. */
@@ -99,6 +114,7 @@ class StdioLink implements Link {
     const { clock } = this.#scope
     const { stopTimeout } = this.#settings
     clock.clearTimeout(this.#timer)
+    this.#flush()
     this.#child.stdin.end()
     this.#timer = clock.setTimeout(() => {
       signalGroup(this.#child, 'SIGTERM')

@@ -1,5 +1,5 @@
 import type { ChildProcessByStdio } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { accessSync, constants, statSync } from 'node:fs'
 import type { Readable, Writable } from 'node:stream'
 import { TransportError } from './errors.js'
 import type { StdioSettings } from './stdio-client-options.js'
@@ -108,13 +108,13 @@ export function explainSpawnError(
 ): SpawnFailure {
   const folder = cwd ?? process.cwd()
   const data = { command, path: env.PATH, cwd: folder }
-  if (cause.code === 'ENOENT' && !existsSync(folder)) {
-    return {
-      error: new TransportError('SPAWN_FAILED', `cwd: the folder ${folder} does not exist`, { cause, data }),
-      fatal: true,
-    }
+  const wrong = problemOfFolder(folder)
+  if (wrong !== undefined) {
+    const message = `cwd: the folder ${folder} ${wrong}`
+    return { error: new TransportError('SPAWN_FAILED', message, { cause, data }), fatal: true }
   }
-  if (cause.code === 'ENOENT') {
+  // ENOTDIR: a part of the path is a file
+  if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') {
     const message = `command not found: ${command} (PATH: ${env.PATH ?? 'not set'}, cwd: ${folder})`
     return { error: new TransportError('COMMAND_NOT_FOUND', message, { cause, data }), fatal: true }
   }
@@ -126,4 +126,16 @@ export function explainSpawnError(
     retryable: passing,
   })
   return { error, fatal: !passing }
+}
+
+/** What keeps programs from running in a folder, if that is not there, no folder, or closed to us. */
+function problemOfFolder(folder: string): string | undefined {
+  try {
+    if (!statSync(folder).isDirectory()) return 'is a file'
+    accessSync(folder, constants.X_OK)
+    return undefined
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    return code === 'EACCES' || code === 'EPERM' ? 'may not be entered' : 'does not exist'
+  }
 }

@@ -26,6 +26,7 @@ const fields = ['ca', 'cert', 'key', 'passphrase', 'servername', 'rejectUnauthor
 
 /** Reads the option `tls` of a client. Throws BAD_OPTION, naming the field; no secret is shown. */
 export const readTls: Read<TlsSettings> = (value, field) => {
+  if (typeof value !== 'object' || value === null) throw badOption(field, 'an object', typeof value)
   const given = readFields(value, field, fields)
   const read = {
     ca: orElse(readPem, undefined)(given.ca, `${field}.ca`),

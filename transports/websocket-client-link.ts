@@ -8,6 +8,7 @@ import { asOurs, isRefusal } from './client-auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import { judgeFailure } from './http-dispatcher.js'
+import { nodeMs } from './node-ms.js'
 import type { WebSocketSettings } from './websocket-client.js'
 import { socketLimits } from './websocket-connection.js'
 
@@ -71,8 +72,7 @@ export class WebSocketLink implements Link {
     if (this.#over) return
     const socket = new Socket(url, ['mcp'], {
       headers: { ...headers, ...own },
-      // a timer of Node, which takes no more, and not Infinity
-      handshakeTimeout: Math.min(connectTimeout, 2 ** 31 - 1),
+      handshakeTimeout: nodeMs(connectTimeout),
       followRedirects: false,
       ...tls,
       ...socketLimits(maxMessageBytes),

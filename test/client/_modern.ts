@@ -66,6 +66,11 @@ export function listening(seen: Seen) {
       const answer = { jsonrpc: '2.0', id, result: { resultType: 'complete', _meta: own } }
       response.end(`data: ${JSON.stringify(answer)}\n\n`)
     },
+    /** Ends it with an error. */
+    fail: (data?: object) => {
+      const error = { code: -32603, message: 'not now', ...(data !== undefined && { data }) }
+      response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id, error })}\n\n`)
+    },
     filter: notifications,
   }
 }

@@ -95,17 +95,32 @@ test('a change told on another stream, or before the server agreed, is not told'
   assert.is(((await news.next()) as { right?: boolean }).right, true)
 })
 
-for (const how of ['end', 'break'] as const) {
+for (const how of ['end', 'break', 'fail'] as const) {
   test(`a stream that the server ${how}s is opened anew, with all wishes`, async (t) => {
     const { client, streams } = await server(t)
     await client.subscribe('a:1')
     const first = await streams.next()
     if (how === 'end') first.end()
+    else if (how === 'fail') first.fail()
     else first.response.destroy()
     const second = await streams.next()
     assert.equal(second.filter, { resourceSubscriptions: ['a:1'] })
   })
 }
+
+test('a server that cannot begin a stream now, and says that it may be asked again, is asked again', async (t) => {
+  const { client, streams } = await server(t, false)
+  const refused = rejection(client.subscribe('a:1'))
+  const first = await streams.next()
+  first.fail({ retryable: true })
+  assert.is((await refused).code, -32603)
+  await client.ready()
+  client.onNotification(toolsChanged, () => {})
+  const second = await streams.next()
+  second.fail({ retryable: true })
+  const third = await streams.next()
+  assert.equal(third.filter, second.filter)
+})
 
 test('subscriptions made side by side are all agreed to', async (t) => {
   const { client } = await server(t)

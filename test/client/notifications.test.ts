@@ -1,7 +1,10 @@
 import * as assert from 'uvu/assert'
+import { startClient } from '../../client/client-supervisor.js'
+import { McpError } from '../../protocol/errors.js'
 import { defineActor } from '../../runtime/behaviour.js'
 import { type StrayEvent, subscribe } from '../../runtime/events.js'
 import { startActor } from '../../runtime/root.js'
+import { scriptedServer } from '../../testing.js'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { watch } from './_raw.js'
@@ -53,6 +56,47 @@ test('handlers of notifications are called side by side; one that throws stops n
   await client.callTool('tell', { method: 'custom/news', params: { n: 2 } })
   await client.ping()
   assert.is(customs.all.length, 1)
+})
+
+test('S076: of three handlers the first and the third hear what the one between them throws at', async (t) => {
+  const { client } = watch(t)
+  const calls: string[] = []
+  client.onNotification('custom/news', () => calls.push('first'))
+  client.onNotification('custom/news', () => {
+    calls.push('second')
+    throw new Error('a bug in a handler')
+  })
+  const third = heard<object>()
+  client.onNotification('custom/news', (params) => {
+    calls.push('third')
+    third.add(params)
+  })
+  await client.callTool('tell', { method: 'custom/news', params: { n: 1 } })
+  assert.equal(await third.next(), { n: 1 })
+  assert.equal(calls, ['first', 'second', 'third'])
+})
+
+test('S077: of two subscribers a slow one delays the other not at all, and misses nothing itself', async (t) => {
+  const { client } = watch(t)
+  const slow = client.notifications('custom/news')
+  const quick = heard<object>()
+  client.onNotification('custom/news', quick.add)
+  for (const n of [1, 2, 3]) await client.callTool('tell', { method: 'custom/news', params: { n } })
+  for (const n of [1, 2, 3]) assert.equal(await quick.next(), { n })
+  const late: unknown[] = []
+  for await (const news of slow) if (late.push(news) === 3) break
+  assert.equal(late, [{ n: 1 }, { n: 2 }, { n: 3 }])
+})
+
+test('S092: a method and an error code that no revision knows go through as they are', async (t) => {
+  const refusal = new McpError(4711, 'the moon is not full', { data: { phase: 0.3 } })
+  const server = scriptedServer({ 'moon/howl': refusal, 'moon/phase': { phase: 0.3 } })
+  const client = startClient({ transport: server.transport, logger: false })
+  t.after(() => client.close())
+  assert.equal(await client.request('moon/phase', { at: 'now' }), { phase: 0.3 })
+  const error = await client.request('moon/howl').catch((cause) => cause)
+  assert.instance(error, McpError)
+  assert.equal([error.code, error.message, error.data], [4711, 'the moon is not full', { phase: 0.3 }])
 })
 
 test('what a handler throws, or a promise it forgets, is reported in the name of whoever registered it', async (t) => {

@@ -19,6 +19,7 @@ for (const [field, options] of [
   ['client.transport', { client: { transport: raw() } }],
   ['timeout', { client: { timeout: -1 } }],
   ['checkoutTimeout', { checkoutTimeout: 0 }],
+  ['maxLease', { maxLease: 0 }],
   ['maxWaiting', { maxWaiting: 0.5 }],
   ['health.every', { health: { every: 0 } }],
   ['health.misses', { health: { misses: 0 } }],

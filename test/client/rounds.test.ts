@@ -4,7 +4,7 @@ import { McpError } from '../../protocol/errors.js'
 import { http } from '../../transports/http-client.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { json, listen, result, type Seen } from '../transports/_http.js'
+import { end, json, listen, result, type Seen } from '../transports/_http.js'
 import { complete, stateless, tool } from './_modern.js'
 import { rejection, watch } from './_raw.js'
 
@@ -177,6 +177,25 @@ test('the time of a call is one for all of its rounds, the handlers included', a
   })
   const error = await rejection(client.callTool('any', {}, { timeout: 100 }))
   assert.is(error.code, 'TIMEOUT')
+})
+
+test('a call that the server has asked about was sent, also when the answers never leave', async (t) => {
+  const { server, url } = await listen(
+    t,
+    stateless((one) => json(one, result(one, { resultType: 'input_required', inputRequests: { a: form } }))),
+  )
+  const { client } = watch(t, {
+    transport: http(url),
+    era: 'modern',
+    async onElicit() {
+      await end(server)
+      // By the second one the client knows that there is no connection any more.
+      for (const _ of [1, 2]) await client.ping({ timeout: 300 }).catch(() => {})
+      return { action: 'accept' }
+    },
+  })
+  const error = await rejection(client.callTool('any', {}, { timeout: 2_000 }))
+  assert.equal([error.code, (error.data as { sent: boolean }).sent], ['TIMEOUT', true])
 })
 
 test.run()

@@ -97,6 +97,24 @@ for (const [name, start] of Object.entries(ways)) {
   })
 }
 
+test('streamableHttp: a call that changes nothing is made again in the session after the one that was lost', async (t) => {
+  const peer = await startPeer(t, { args: [program, 'streamableHttp'] })
+  const { client } = watch(t, {
+    transport: http(`${peer.origin}/mcp`),
+    backoff: { base: 20, cap: 100 },
+  })
+  await client.listTools() // says which tools change nothing
+  const steps = heard<number>()
+  const onProgress = ({ progress }: { progress: number }) => steps.add(progress)
+  const call = client.callTool(long, { duration: 1.6, steps: 2 }, { onProgress })
+  await steps.next()
+  await peer.kill()
+  await peer.start()
+  assert.match((await call).text, /^Long running operation completed/)
+  assert.equal(steps.all, [1, 1, 2])
+  assert.equal([client.inspect().counts.repeated, client.inspect().counts.sessions], [1, 2])
+})
+
 async function useTools(client: Client): Promise<void> {
   const names: string[] = []
   for await (const { name } of client.tools()) names.push(name)

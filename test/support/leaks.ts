@@ -56,9 +56,10 @@ function describeLeaks(): string[] {
   const others = process.getActiveResourcesInfo().filter((name) => !handleNames.has(name))
   const listeners = countListeners()
   return [
-    ...[...children].map(
-      (child) => `child process ${child.pid ?? '(not started)'}: ${child.spawnargs.join(' ')}`,
-    ),
+    // one that could not be started at once throws, and never tells of its end
+    ...[...children]
+      .filter(({ pid }) => pid !== undefined)
+      .map((child) => `child process ${child.pid}: ${child.spawnargs.join(' ')}`),
     ...handles.map(describeHandle),
     ...countNames(others),
     ...ownedListeners

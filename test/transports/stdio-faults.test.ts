@@ -132,6 +132,33 @@ test('fault 33: a file without the right to be run is a fatal failure that says 
   assert.is(client.state.phase, 'failed')
 })
 
+test('fault 33: a command that is a folder, or lies below a file, and a cwd that is no folder, are fatal and named as what they are', async (t) => {
+  const top = folder(t, 'here')
+  const file = join(top, 'a file')
+  writeFileSync(file, '')
+  for (const [options, code, pattern] of [
+    [{ command: top }, 'SPAWN_FAILED', `${top} could not be started: `],
+    [
+      { command: join(file, 'server') },
+      'COMMAND_NOT_FOUND',
+      `command not found: ${join(file, 'server')} (PATH: `,
+    ],
+    [{ command: 'node', cwd: file }, 'SPAWN_FAILED', `cwd: the folder ${file} is a file`],
+    [
+      { command: 'node', cwd: join(top, 'gone') },
+      'SPAWN_FAILED',
+      `cwd: the folder ${join(top, 'gone')} does not exist`,
+    ],
+  ] as const) {
+    const client = startClient({ transport: stdio(options), logger: false })
+    t.after(() => client.close())
+    const { cause } = (await client.ready().catch((thrown: unknown) => thrown)) as Error
+    assert.ok(cause instanceof TransportError && cause.code === code, String(cause))
+    assert.ok(cause.message.startsWith(pattern), cause.message)
+    assert.is(client.state.phase, 'failed')
+  }
+})
+
 test('a secret in our own environment does not reach a server, what is given does', async (t) => {
   process.env.CADUCEUS_TEST_SECRET = 'canary'
   t.after(() => delete process.env.CADUCEUS_TEST_SECRET)

@@ -1,7 +1,7 @@
 import { complain } from './load.js'
 import { type Entrant, type Figures, median, within } from './measure.js'
 import { initialize } from './messages.js'
-import { startBare } from './server-process.js'
+import { startBare } from './measured-process.js'
 
 const starts = 7
 const patience = 10_000

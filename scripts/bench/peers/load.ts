@@ -1,17 +1,11 @@
+import type { Stretch } from './drive.js'
 import { type ContenderName, type Entrant, type Figures, within } from './measure.js'
-import type { ServerProcess } from './server-process.js'
+import type { MeasuredProcess } from './measured-process.js'
 
-/** A server with the ways to load it: each lane makes one request and checks its answer. */
+/** A process whose CPU counts, and how to keep it busy for a while: `drive` resolves with the number of requests, each of them answered and checked. */
 export interface Load {
-  readonly server: ServerProcess
-  readonly lanes: readonly (() => Promise<void>)[]
-}
-
-/** How long requests are made: `ms`, then on until there are `least`, but no longer than `most` ms. */
-interface Stretch {
-  readonly ms: number
-  readonly least: number
-  readonly most: number
+  readonly measured: MeasuredProcess
+  drive(stretch: Stretch): Promise<number>
 }
 
 /** Ten of the first and eight of the second for each contender, in turn, so that noise comes over all of them. */
@@ -19,10 +13,10 @@ const warmUp: Stretch = { ms: 150, least: 400, most: 500 }
 const measured: Stretch = { ms: 150, least: 100, most: 500 }
 const warmUps = 10
 const stretches = 8
-/** Milliseconds for a server to start, and for the last requests of a stretch. */
+/** Milliseconds for the last requests of a stretch. */
 const patience = 10_000
 
-/** Loads the contenders in turn: microseconds of CPU that a request costs each server. */
+/** Loads the contenders in turn: microseconds of CPU that a request costs the measured process of each. */
 export async function cpuPerRequest(
   entrants: readonly Entrant[],
   open: (module: string) => Promise<Load>,
@@ -62,16 +56,16 @@ class Run {
 
   async drive(stretch: Stretch): Promise<void> {
     if (this.#failed) return
-    const { server, lanes } = this.#load
+    const { measured } = this.#load
     try {
-      const before = await server.cpuMicros()
-      const driven = Promise.race([drive(lanes, stretch), server.diesEarly()])
+      const before = await measured.cpuMicros()
+      const driven = Promise.race([this.#load.drive(stretch), measured.diesEarly()])
       this.#count += await within(driven, patience, 'an answer')
-      this.#micros += (await server.cpuMicros()) - before
+      this.#micros += (await measured.cpuMicros()) - before
     } catch (error) {
       this.#failed = true
       complain(this.name, error)
-      await server.end()
+      await measured.end()
     }
   }
 
@@ -81,24 +75,8 @@ class Run {
   }
 
   end(): Promise<void> {
-    return this.#load.server.end()
+    return this.#load.measured.end()
   }
-}
-
-/** Makes requests in all lanes at once, one after the other in each; resolves with how many. */
-async function drive(lanes: Load['lanes'], { ms, least, most }: Stretch): Promise<number> {
-  const start = performance.now()
-  let count = 0
-  const follow = async (request: () => Promise<void>): Promise<void> => {
-    for (;;) {
-      const passed = performance.now() - start
-      if (passed >= most || (passed >= ms && count >= least)) return
-      await request()
-      count += 1
-    }
-  }
-  await Promise.all(lanes.map(follow))
-  return count
 }
 
 /** Says on standard error why a contender has no figure. */

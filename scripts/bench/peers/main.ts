@@ -36,7 +36,7 @@ interface Plan {
 void main()
 
 /**
- * Servers against their peers: in every round fresh server processes and a load process of their own, the contenders in turn, and
+ * Servers and clients against their peers: in every round fresh processes, the contenders in turn, and
  * medians over rounds of the ratio of each to the hand-written limit in the same round.
  */
 async function main(): Promise<void> {
@@ -159,7 +159,7 @@ function tabulate(
 }
 
 function text({ contenders, rounds }: Plan, figures: Table, ratios: Table): string {
-  const head = `${''.padEnd(14)}${contenders.map((name) => name.padStart(20)).join('')}`
+  const head = `${''.padEnd(16)}${contenders.map((name) => name.padStart(20)).join('')}`
   const rows = Object.entries(figures).map(([scenario, row]) => {
     const cells = contenders.map((contender) => {
       const value = row[contender]
@@ -169,11 +169,12 @@ function text({ contenders, rounds }: Plan, figures: Table, ratios: Table): stri
         20,
       )
     })
-    return `${scenario.padEnd(14)}${cells.join('')}`
+    return `${scenario.padEnd(16)}${cells.join('')}`
   })
   const legend = [
     `medians of ${rounds} round${rounds === 1 ? '' : 's'}; x is the ratio to raw, the hand-written limit`,
     'session_c16, modern_c16, modern200_c16, stdio_c64: CPU of the server process per request; cold: wall time from the start of node to the first answer on stdio',
+    'http_client_c16, stdio_client_c16: CPU of the client process per call, all against the same raw server',
   ]
   return [head, ...rows, '', ...legend].join('\n')
 }

@@ -1,5 +1,13 @@
 /** What is measured, in the order it is reported. */
-export const scenarios = ['session_c16', 'modern_c16', 'modern200_c16', 'stdio_c64', 'cold'] as const
+export const scenarios = [
+  'session_c16',
+  'modern_c16',
+  'modern200_c16',
+  'stdio_c64',
+  'cold',
+  'http_client_c16',
+  'stdio_client_c16',
+] as const
 export type Scenario = (typeof scenarios)[number]
 
 /** Who is measured; everybody is compared with the first. */
@@ -11,7 +19,12 @@ export function takesPart(contender: ContenderName, scenario: Scenario): boolean
   return contender !== 'sdk_v1' || !scenario.startsWith('modern')
 }
 
-/** One way to serve the `echo` tool; packages are imported inside, so that each way pays for its own only. */
+/** Where a client finds its server. */
+export type ServerOfClient =
+  | { readonly url: string }
+  | { readonly command: string; readonly args: readonly string[] }
+
+/** One way to serve the `echo` tool, and to call it; packages are imported inside, so that each way pays for its own only. */
 export interface Contender {
   /** Serves Streamable HTTP with sessions at `/mcp` of a free port on 127.0.0.1, and resolves with the port. */
   http(): Promise<number>
@@ -19,6 +32,8 @@ export interface Contender {
   modern?(more: number): Promise<number>
   /** Serves standard input and output. */
   stdio(): Promise<void>
+  /** Connects a client of 2025-11-25 with a session, and resolves with how it calls `echo`: text in, the text of the answer out. */
+  client(server: ServerOfClient): Promise<(text: string) => Promise<unknown>>
 }
 
 /** Who takes part in one measurement; `module` is the URL of the contender's module. */

@@ -1,4 +1,5 @@
-const echoed = 'a'.repeat(100)
+/** What is said, and said again: 100 bytes. */
+export const echoed = 'a'.repeat(100)
 
 /** The messages that open a session, as JSON. */
 export const initialize = JSON.stringify({

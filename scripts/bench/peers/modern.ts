@@ -1,7 +1,8 @@
 import { messageOf, openConnection, post, postHead } from './connection.js'
+import { drive } from './drive.js'
 import type { Load } from './load.js'
 import { checkModernEcho, modernEchoCall } from './messages.js'
-import { startServerProcess } from './server-process.js'
+import { startServerProcess } from './measured-process.js'
 
 const connections = 16
 
@@ -12,7 +13,7 @@ export async function openModern(module: string, more: number, profiles?: string
     const port = await server.ready()
     if (port === undefined) throw new Error('the server has no port')
     const lanes = await Promise.all(Array.from({ length: connections }, () => openLane(port)))
-    return { server, lanes }
+    return { measured: server, drive: (stretch) => drive(lanes, stretch) }
   } catch (error) {
     await server.end()
     throw error

@@ -1,3 +1,4 @@
+import { openHttpClient, openStdioClient, withServer } from './clients.js'
 import { cold } from './cold.js'
 import { cpuPerRequest } from './load.js'
 import { type Entrant, type Figures, type Scenario, within } from './measure.js'
@@ -16,10 +17,13 @@ const measures: Readonly<Record<Scenario, Measure>> = {
   modern200_c16: (all, folder) => cpuPerRequest(all, (module) => openModern(module, 200, folder)),
   stdio_c64: (all, folder) => cpuPerRequest(all, (module) => openStdio(module, folder)),
   cold,
+  http_client_c16: (all, folder) =>
+    withServer((url) => cpuPerRequest(all, (module) => openHttpClient(module, url, folder))),
+  stdio_client_c16: (all, folder) => cpuPerRequest(all, (module) => openStdioClient(module, folder)),
 }
 void run()
 
-/** One round of one scenario; prints the figures. The load is made here, every server is a child, which ends with this process. */
+/** One round of one scenario; prints the figures. The load on servers is made here; servers and clients are children, which end with this process. */
 async function run(): Promise<void> {
   const measure = measures[scenario as Scenario]
   const figures = await within(measure(JSON.parse(entrants) as Entrant[], profiles), patience, scenario)

@@ -1,7 +1,8 @@
 import { type Connection, headerOf, messageOf, openConnection, post, postHead } from './connection.js'
+import { drive } from './drive.js'
 import type { Load } from './load.js'
 import { checkEcho, checkInitialize, echoCall, initialize, initialized } from './messages.js'
-import { startServerProcess } from './server-process.js'
+import { startServerProcess } from './measured-process.js'
 
 const connections = 16
 
@@ -13,7 +14,7 @@ export async function openSessions(module: string, profiles?: string): Promise<L
     if (port === undefined) throw new Error('the server has no port')
     const numbers = countUp()
     const lanes = await Promise.all(Array.from({ length: connections }, () => openLane(port, numbers)))
-    return { server, lanes }
+    return { measured: server, drive: (stretch) => drive(lanes, stretch) }
   } catch (error) {
     await server.end()
     throw error

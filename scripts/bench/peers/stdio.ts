@@ -1,6 +1,7 @@
+import { drive } from './drive.js'
 import type { Load } from './load.js'
 import { type Answer, checkEcho, checkInitialize, echoCall, initialize, initialized } from './messages.js'
-import { type ServerProcess, startServerProcess } from './server-process.js'
+import { type MeasuredProcess, startServerProcess } from './measured-process.js'
 
 const inFlight = 64
 
@@ -17,7 +18,8 @@ export async function openStdio(module: string, profiles?: string): Promise<Load
       const id = ++last
       checkEcho(await ask(id, echoCall(id)), id)
     }
-    return { server, lanes: Array.from({ length: inFlight }, () => call) }
+    const lanes = Array.from({ length: inFlight }, () => call)
+    return { measured: server, drive: (stretch) => drive(lanes, stretch) }
   } catch (error) {
     await server.end()
     throw error
@@ -25,7 +27,7 @@ export async function openStdio(module: string, profiles?: string): Promise<Load
 }
 
 /** Hands out a function that sends a request and resolves with its answer. */
-function openPipe({ input, output }: ServerProcess): (id: unknown, text: string) => Promise<Answer> {
+function openPipe({ input, output }: MeasuredProcess): (id: unknown, text: string) => Promise<Answer> {
   const waiting = new Map<unknown, (answer: Answer) => void>()
   let rest = ''
   output.setEncoding('utf8')

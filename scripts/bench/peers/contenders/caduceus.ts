@@ -1,4 +1,13 @@
-import { defineServer, defineTool, serveHttp, serveStdio, startServer } from '../../../../index.js'
+import {
+  defineServer,
+  defineTool,
+  http,
+  serveHttp,
+  serveStdio,
+  startClient,
+  startServer,
+  stdio,
+} from '../../../../index.js'
 import type { Contender } from '../measure.js'
 import { moreInput, moreNames } from './more-tools.js'
 
@@ -28,5 +37,10 @@ export const contender: Contender = {
   },
   async stdio() {
     await startServer(definition, { transport: serveStdio() })
+  },
+  async client(server) {
+    const client = startClient({ transport: 'url' in server ? http(server.url) : stdio(server) })
+    await client.ready()
+    return async (text) => (await client.callTool('echo', { text })).text
   },
 }

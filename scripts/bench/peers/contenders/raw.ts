@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Contender } from '../measure.js'
+import { connectRaw } from './raw-client.js'
 import { moreNames } from './more-tools.js'
 
 interface Request {
@@ -55,6 +56,7 @@ export const contender: Contender = {
     })
     process.stdin.on('end', () => process.exit())
   },
+  client: connectRaw,
 }
 
 type Respond = (message: Request, request: IncomingMessage, response: ServerResponse) => void
@@ -63,6 +65,8 @@ type Respond = (message: Request, request: IncomingMessage, response: ServerResp
 async function listen(respond: Respond): Promise<number> {
   const { createServer } = await import('node:http')
   const server = createServer((request, response) => {
+    // a client may ask for a stream, and end its session
+    if (request.method !== 'POST') return void response.writeHead(405).end()
     const chunks: Buffer[] = []
     request.on('data', (chunk) => chunks.push(chunk))
     request.on('end', () => {

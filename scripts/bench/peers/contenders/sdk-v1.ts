@@ -24,6 +24,25 @@ export const contender: Contender = {
     await createEcho().connect(new StdioServerTransport())
     process.stdin.on('end', () => process.exit())
   },
+  async client(server) {
+    const { Client } = await import('@modelcontextprotocol/sdk/client/index.js')
+    const client = new Client({ name: 'bench', version: '1.0.0' })
+    if ('url' in server) {
+      const { StreamableHTTPClientTransport } = await import(
+        '@modelcontextprotocol/sdk/client/streamableHttp.js'
+      )
+      const transport = new StreamableHTTPClientTransport(new URL(server.url))
+      await client.connect(transport as Parameters<typeof client.connect>[0])
+    } else {
+      const { StdioClientTransport } = await import('@modelcontextprotocol/sdk/client/stdio.js')
+      await client.connect(new StdioClientTransport({ command: server.command, args: [...server.args] }))
+    }
+    return async (text) => {
+      const { content } = await client.callTool({ name: 'echo', arguments: { text } })
+      const [first] = content as { text?: unknown }[]
+      return first?.text
+    }
+  },
 }
 
 async function readyEcho() {

@@ -1,0 +1,158 @@
+import type { Host } from './host.js'
+import type { FaultyProxy } from './proxy.js'
+
+/** What a fault may do besides. */
+export interface FaultScope {
+  /** From here on calls in flight of whoever is concerned may be lost. */
+  cut(): void
+  between(low: number, high: number): number
+  wait(ms: number): Promise<void>
+}
+
+/** One way in which something breaks, until it works again. */
+export interface Fault {
+  readonly kind: string
+  run(scope: FaultScope): Promise<void>
+}
+
+/** Something that breaks, and whom that concerns. */
+export interface Target {
+  readonly name: string
+  readonly clients: readonly string[]
+  /** How likely it is, beside the others, to be the next. */
+  readonly weight: number
+  readonly faults: readonly Fault[]
+}
+
+/** The longest that something stands still, in ms: nobody loses a connection by that. */
+const longestPause = 3_000
+
+/** How a server that listens breaks; only one of ours can be told to. */
+export function hostFaults(host: Host, ours: boolean): readonly Fault[] {
+  const restart = async ({ cut, wait, between }: FaultScope, end: () => Promise<void>): Promise<void> => {
+    cut()
+    await end()
+    cut()
+    await wait(between(0, 1_500))
+    await host.start()
+    cut()
+  }
+  const told: readonly Fault[] = [
+    { kind: 'stop', run: (scope) => restart(scope, () => host.stop()) },
+    { kind: 'group', run: (scope) => tell(scope, host, 'crash') },
+    { kind: 'forget', run: (scope) => tell(scope, host, 'forget') },
+  ]
+  return [
+    { kind: 'kill', run: (scope) => restart(scope, () => host.kill()) },
+    { kind: 'freeze', run: (scope) => freeze(scope, (name) => host.signal(name)) },
+    ...(ours ? told : []),
+  ]
+}
+
+/** How the way to a server breaks. */
+export function proxyFaults(proxy: FaultyProxy): readonly Fault[] {
+  return [
+    {
+      kind: 'reset',
+      async run({ cut }) {
+        cut()
+        proxy.reset()
+      },
+    },
+    {
+      kind: 'half',
+      async run({ cut, wait, between }) {
+        proxy.onCut(cut)
+        proxy.half()
+        await wait(between(100, 1_000))
+        proxy.clear()
+      },
+    },
+    {
+      kind: 'stall',
+      async run({ wait, between }) {
+        proxy.stall()
+        await wait(between(200, longestPause))
+        proxy.clear()
+      },
+    },
+    {
+      kind: 'stall, reset',
+      async run({ cut, wait, between }) {
+        proxy.stall()
+        await wait(between(200, longestPause))
+        cut()
+        proxy.reset()
+        proxy.clear()
+      },
+    },
+    {
+      kind: 'delay',
+      async run({ wait, between }) {
+        proxy.delay(between(20, 300))
+        await wait(between(500, longestPause))
+        proxy.clear()
+      },
+    },
+  ]
+}
+
+/** How a server that is the child process of a client breaks; `pid` is 0 while there is none. */
+export function childFaults(pid: () => number): readonly Fault[] {
+  return [
+    {
+      kind: 'child kill',
+      async run({ cut }) {
+        cut()
+        signal(pid(), 'SIGKILL')
+      },
+    },
+    {
+      kind: 'child freeze',
+      run(scope) {
+        const frozen = pid()
+        return freeze(scope, (name) => signal(frozen, name))
+      },
+    },
+  ]
+}
+
+/** Something of ours that is killed at once. */
+export function killFault(kind: string, kill: () => void): Fault {
+  return {
+    kind,
+    async run({ cut }) {
+      cut()
+      kill()
+    },
+  }
+}
+
+async function freeze(
+  { wait, between }: FaultScope,
+  send: (name: 'SIGSTOP' | 'SIGCONT') => void,
+): Promise<void> {
+  send('SIGSTOP')
+  try {
+    await wait(between(200, longestPause))
+  } finally {
+    send('SIGCONT')
+  }
+}
+
+async function tell({ cut, wait }: FaultScope, host: Host, command: 'crash' | 'forget'): Promise<void> {
+  cut()
+  host.tell(command)
+  // Whoever is told last is told within this time.
+  await wait(1_000)
+  cut()
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    if (pid > 0) process.kill(pid, name)
+  } catch (error) {
+    // It has ended by itself, or was killed with its client.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}

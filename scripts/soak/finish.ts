@@ -1,0 +1,54 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import { callTimeout, type Caller } from './calls.js'
+import type { Ledger } from './ledger.js'
+import type { Member } from './members.js'
+import type { Recovery } from './recovery.js'
+import type { Violations } from './violations.js'
+
+/** What the end of a run is judged by. */
+export interface FinishParts {
+  readonly members: readonly Member[]
+  readonly caller: Caller
+  readonly ledger: Ledger
+  readonly recovery: Recovery
+  readonly violations: Violations
+  readonly now: () => number
+  readonly readyWithin: number
+}
+
+/** Milliseconds in which a change is told. */
+const changeWithin = 5_000
+/** Milliseconds after which a stream that had to be opened anew is there. */
+const calm = 2_000
+
+/** When nothing breaks any more: everyone is ready, every call is settled, one more succeeds, and every subscription is alive. */
+export async function finish(parts: FinishParts): Promise<void> {
+  const { members, caller, ledger, recovery, violations, now, readyWithin } = parts
+  await Promise.all(members.map(({ client }) => client.ready(readyWithin).catch(() => {})))
+  recovery.check(now())
+  for (const { name, client } of members)
+    if (client.state.phase !== 'ready')
+      violations.add('not ready in the end', `${name}: ${client.state.phase}`)
+  await until(() => ledger.open === 0, callTimeout)
+  ledger.overdue(Number.POSITIVE_INFINITY)
+  await sleep(calm)
+  const before = ledger.codes.get('ok') ?? 0
+  await Promise.all(members.map((member) => caller.make(member, 'echo')))
+  const succeeded = (ledger.codes.get('ok') ?? 0) - before
+  if (succeeded < members.length)
+    violations.add('last call failed', `${members.length - succeeded} of ${members.length}`)
+  const subscribed = members.filter(({ style }) => style !== 'everything')
+  await Promise.all(subscribed.map((member) => hearsChange(member, caller, violations)))
+}
+
+async function hearsChange(member: Member, caller: Caller, violations: Violations): Promise<void> {
+  const before = member.updates
+  await caller.make(member, 'touch')
+  await until(() => member.updates > before, changeWithin)
+  if (member.updates === before) violations.add('subscription dead', member.name)
+}
+
+async function until(holds: () => boolean, most: number): Promise<void> {
+  const end = performance.now() + most
+  while (!holds() && performance.now() < end) await sleep(20)
+}

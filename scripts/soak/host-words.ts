@@ -1,0 +1,7 @@
+/** What a server of the soak is told to do: let the groups of its listeners crash, end all sessions, count its sockets, stop in order. */
+export type HostCommand = 'crash' | 'forget' | 'count' | 'stop'
+
+/** What it tells. */
+export type HostNews =
+  | { readonly type: 'up'; readonly urls: readonly string[] }
+  | { readonly type: 'count'; readonly sockets: number }

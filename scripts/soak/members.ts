@@ -1,0 +1,18 @@
+import type { Client } from '../../index.js'
+
+/** Who answers: our server, the raw one of the tests, or server-everything. */
+export type Style = 'own' | 'raw' | 'everything'
+
+/** One client of the soak. */
+export interface Member {
+  readonly name: string
+  readonly client: Client
+  readonly style: Style
+  /** Changes of its own resource that it was told of. */
+  updates: number
+}
+
+/** What a member subscribes to. */
+export function ownUri(name: string): string {
+  return `soak://own/${name}`
+}

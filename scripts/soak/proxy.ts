@@ -1,0 +1,160 @@
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
+
+/** How the connections of a proxy are treated: `reset` and `half` end them, `stall` and `delay` only make them slow. */
+export type ProxyFault = 'reset' | 'half' | 'stall' | 'delay'
+
+interface Pair {
+  readonly near: Socket
+  readonly far: Socket
+}
+
+/** A way to one port on which connections can be cut. */
+export class FaultyProxy {
+  readonly #server: Server
+  readonly #pairs = new Set<Pair>()
+  #isCut: () => void = () => {}
+  #mode: ProxyFault | undefined
+  #delayMs = 0
+
+  private constructor(server: Server, port: number) {
+    this.#server = server
+    server.on('connection', (near) => this.#join(near, port))
+  }
+
+  /** Listens on a port of its own, and passes on what comes to `port`. */
+  static async start(port: number): Promise<FaultyProxy> {
+    const server = createServer({ allowHalfOpen: false })
+    const proxy = new FaultyProxy(server, port)
+    server.listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    return proxy
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  /** Connections that it has now. */
+  get open(): number {
+    return this.#pairs.size
+  }
+
+  /** Calls `fn` whenever it cuts a connection on purpose, from now on. */
+  onCut(fn: () => void): void {
+    this.#isCut = fn
+  }
+
+  /** Ends all connections with a reset. */
+  reset(): void {
+    for (const pair of [...this.#pairs]) this.#reset(pair)
+  }
+
+  /** Until `clear`: ends every connection in the middle of what the server says next. */
+  half(): void {
+    this.#mode = 'half'
+  }
+
+  /** Until `clear`: nothing passes any more, in neither direction. */
+  stall(): void {
+    this.#mode = 'stall'
+    for (const { near, far } of this.#pairs) {
+      near.pause()
+      far.pause()
+    }
+  }
+
+  /** Until `clear`: everything passes `ms` later. */
+  delay(ms: number): void {
+    this.#mode = 'delay'
+    this.#delayMs = ms
+  }
+
+  clear(): void {
+    const stalled = this.#mode === 'stall'
+    this.#mode = undefined
+    if (!stalled) return
+    for (const { near, far } of this.#pairs) {
+      near.resume()
+      far.resume()
+    }
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    this.reset()
+    await closed
+  }
+
+  #join(near: Socket, port: number): void {
+    const far = connect({ host: '127.0.0.1', port })
+    const pair = { near, far }
+    this.#pairs.add(pair)
+    const end = (): void => {
+      this.#pairs.delete(pair)
+      near.destroy()
+      far.destroy()
+    }
+    for (const socket of [near, far]) {
+      socket.setNoDelay(true)
+      socket.on('error', end)
+      socket.on('close', end)
+    }
+    this.#pass(near, far, () => false)
+    this.#pass(far, near, (chunk) => this.#cutHalf(pair, chunk))
+    if (this.#mode === 'stall') {
+      near.pause()
+      far.pause()
+    }
+  }
+
+  #pass(from: Socket, to: Socket, meddle: (chunk: Buffer) => boolean): void {
+    // What was delayed must not be overtaken by what was not, however late its timer is.
+    const delayed: { readonly due: number; readonly chunk: Buffer | undefined }[] = []
+    const pass = (chunk: Buffer | undefined): void => {
+      const now = performance.now()
+      const wait = this.#mode === 'delay' ? this.#delayMs : 0
+      if (delayed.length === 0 && wait === 0) write(chunk)
+      else if (delayed.push({ due: now + wait, chunk }) === 1) setTimeout(release, wait)
+    }
+    from.on('data', (chunk) => {
+      if (this.#mode !== 'half' || !meddle(chunk)) pass(chunk)
+    })
+    from.on('end', () => pass(undefined))
+    to.on('drain', () => {
+      if (this.#mode !== 'stall') from.resume()
+    })
+
+    function release(): void {
+      for (;;) {
+        const [first] = delayed
+        if (first === undefined) return
+        const left = first.due - performance.now()
+        if (left > 0) return void setTimeout(release, left)
+        delayed.shift()
+        write(first.chunk)
+      }
+    }
+
+    function write(chunk: Buffer | undefined): void {
+      if (to.destroyed) return
+      if (chunk === undefined) to.end()
+      else if (!to.write(chunk)) from.pause()
+    }
+  }
+
+  #cutHalf({ near, far }: Pair, chunk: Buffer): boolean {
+    this.#isCut()
+    near.end(chunk.subarray(0, chunk.length >> 1))
+    far.destroy()
+    return true
+  }
+
+  #reset(pair: Pair): void {
+    this.#pairs.delete(pair)
+    this.#isCut()
+    pair.near.resetAndDestroy()
+    pair.far.resetAndDestroy()
+  }
+}

@@ -1,0 +1,202 @@
+import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { audit, countLines, type Told } from './audit.js'
+import { Caller } from './calls.js'
+import { makeChaos } from './chaos.js'
+import { type Fleet, startFleet } from './fleet.js'
+import { finish } from './finish.js'
+import { Ledger } from './ledger.js'
+import { countHandles, createMemoryMeter, moreHandles, slope, watchChildren } from './measure.js'
+import type { Member } from './members.js'
+import { fewestClients, type SoakOptions } from './options.js'
+import { createRandom } from './random.js'
+import { Recovery } from './recovery.js'
+import { countsOf, type SoakReport, spreadOf } from './report.js'
+import { watchStrays } from './strays.js'
+import { TellLog } from './tell-log.js'
+import { Violations } from './violations.js'
+
+/** Who hears of a run, and who may end it early. */
+export interface Surroundings {
+  readonly say: (line: string) => void
+  readonly signal: AbortSignal
+}
+
+/** Milliseconds after a cut within which a loss is told. */
+const tellWithin = 5_000
+/** Milliseconds in which a client is ready once its server is back. */
+const readyWithin = 10_000
+/** Milliseconds between two calls of one client, on the average. */
+const callEvery = 1_000
+/** Milliseconds that handles may take to close. */
+const closeWithin = 10_000
+/** MiB that caches, compiled code and the like may have taken for good. */
+const heapTolerance = 16
+/** MiB that the heap may grow in a minute, where there are minutes to tell. */
+const steepest = 2
+const measuredMinutes = 3
+
+/** Runs clients and faults for so many minutes, and answers what was wrong. */
+export async function soak(options: SoakOptions, { say, signal }: Surroundings): Promise<SoakReport> {
+  const { minutes, clients, seed } = options
+  const measure = createMemoryMeter()
+  const violations = new Violations()
+  const ledger = new Ledger(violations, tellWithin)
+  const recovery = new Recovery(violations, readyWithin)
+  const begun = performance.now()
+  const now = (): number => performance.now() - begun
+  const folder = await mkdtemp(join(tmpdir(), 'caduceus-soak-'))
+  // Both are made when they are first looked at, and count as handles then.
+  void [process.stdout, process.stderr]
+  const children = watchChildren()
+  await warmUp(folder)
+  await settle(() => children.alive.size === 0)
+  await sleep(100)
+  const strays = watchStrays(violations)
+  const handles = countHandles()
+  const start = measure()
+  const log = new TellLog(join(folder, 'told'))
+  const heaps: [minute: number, heap: number][] = []
+  say(`seed ${seed}: ${clients} clients for ${minutes} min`)
+  try {
+    const cuts = await live()
+    await settle(() => children.alive.size === 0 && moreHandles(handles, countHandles()).length === 0)
+    for (const { spawnargs } of children.alive) violations.add('process left', spawnargs.join(' '))
+    for (const more of moreHandles(handles, countHandles())) violations.add('handle left', more)
+    // As before the start: what was used last may be kept until something else is.
+    await rm(join(folder, 'warm-up'), { recursive: true })
+    await warmUp(folder)
+    const end = measure()
+    await audited(log.read())
+    const growth = Number((end.heap - start.heap).toFixed(1))
+    if (growth > heapTolerance) violations.add('heap', `${growth} MiB more than before`)
+    const heapSlopePerMinute = Number(slope(heaps).toFixed(2))
+    if (minutes >= measuredMinutes && heapSlopePerMinute > steepest)
+      violations.add('heap slope', `${heapSlopePerMinute} MiB a minute`)
+    return {
+      minutes,
+      seed,
+      clients,
+      calls: ledger.calls,
+      outcomes: countsOf(ledger.codes),
+      cuts: countsOf(cuts),
+      recoveries: spreadOf(recovery.times),
+      lossesTold: spreadOf(ledger.told),
+      memory: { start, end, heapSlopePerMinute },
+      handles: { start: handles, end: countHandles() },
+      violations: violations.count,
+      violationsByKind: countsOf(violations.byKind),
+      violationList: violations.list,
+    }
+  } finally {
+    strays.stop()
+    children.stop()
+    await rm(folder, { recursive: true, force: true })
+  }
+
+  function seconds(): number {
+    return Math.round(now() / 1_000)
+  }
+
+  /** All that has to be gone in the end is known in here alone. */
+  async function live(): Promise<Map<string, number>> {
+    const fleet = await startFleet(clients, folder)
+    try {
+      return await run(fleet)
+    } finally {
+      await fleet.close()
+      say(`${seconds()} s: all closed`)
+    }
+  }
+
+  async function run({ members, targets, closeClients, countSockets }: Fleet): Promise<Map<string, number>> {
+    const caller = new Caller({ ledger, now, tell: (told) => log.add(told) }, createRandom(seed ^ 1))
+    const undo = await greet(members)
+    const over = new AbortController()
+    const ticks = tick(members, caller)
+    const chaos = makeChaos(
+      { targets, random: createRandom(seed), ledger, recovery, violations, now },
+      over.signal,
+    )
+    await sleep(minutes * 60_000, undefined, { signal }).catch(() => {})
+    over.abort()
+    const cuts = await chaos
+    ticks.stop()
+    say(`${seconds()} s: nothing breaks any more`)
+    await finish({ members, caller, ledger, recovery, violations, now, readyWithin })
+    for (const each of undo) each()
+    say(`${seconds()} s: closing`)
+    await closeClients()
+    say(`${seconds()} s: clients closed`)
+    await settle(async () => (await countSockets()) === 0)
+    const sockets = await countSockets()
+    say(`${seconds()} s: ${sockets} sockets left`)
+    if (sockets > 0) violations.add('socket left', `${sockets} at servers and proxies`)
+    return cuts
+  }
+
+  /** Waits for all clients to be ready, has them subscribe, and watches them from then on. */
+  async function greet(members: readonly Member[]): Promise<(() => void)[]> {
+    await Promise.all(members.map(({ client }) => client.ready(60_000)))
+    const subscribing = members.filter(({ style }) => style !== 'everything')
+    await Promise.all(subscribing.map(({ name, client }) => client.subscribe(`soak://own/${name}`)))
+    say(`${seconds()} s: all are ready`)
+    return members.map(({ name, client }) => {
+      recovery.watch(name)
+      return client.onState(({ phase }) => recovery.changed(name, phase, now()))
+    })
+  }
+
+  /** Makes calls at a steady rate, looks for what is overdue, measures and tells. */
+  function tick(members: readonly Member[], caller: Caller): { stop(): void } {
+    const random = createRandom(seed ^ 2)
+    const calls = members.map((member) =>
+      setInterval(() => caller.any(member), random.between(callEvery * 0.7, callEvery * 1.3)),
+    )
+    const checks = setInterval(() => {
+      ledger.overdue(now())
+      recovery.check(now())
+    }, 1_000)
+    const every = Math.max(2_000, Math.min(20_000, minutes * 6_000))
+    const reports = setInterval(() => {
+      const { heap, rss } = measure()
+      const minute = now() / 60_000
+      // At first everything is new, and the heap has to grow.
+      if (minute > minutes / 4) heaps.push([minute, heap])
+      const facts = [
+        `${ledger.calls} calls`,
+        `${recovery.ready} of ${clients} ready`,
+        `heap ${heap} MiB, rss ${rss} MiB`,
+      ]
+      say(`${seconds()} s: ${facts.join(', ')}, ${violations.count} violations`)
+    }, every)
+    return { stop: () => [...calls, checks, reports].forEach(clearInterval) }
+  }
+
+  async function audited(told: Iterable<Told> | Promise<Iterable<Told>>): Promise<void> {
+    const names = (await readdir(folder)).filter((name) => name !== 'told' && name !== 'warm-up')
+    const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
+    audit(await told, countLines(texts), violations)
+  }
+}
+
+/** Has everything been loaded and used once, so that what is there afterwards can be compared with what was there before. */
+async function warmUp(folder: string): Promise<void> {
+  const logs = join(folder, 'warm-up')
+  await mkdir(logs)
+  const fleet = await startFleet(fewestClients, logs)
+  try {
+    await Promise.all(fleet.members.map(({ client }) => client.listTools()))
+    await fleet.closeClients()
+  } finally {
+    await fleet.close()
+  }
+}
+
+/** Waits until it holds, a while at most. */
+async function settle(holds: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + closeWithin
+  while (!(await holds()) && performance.now() < end) await sleep(50)
+}

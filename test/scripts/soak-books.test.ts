@@ -1,0 +1,234 @@
+import * as assert from 'uvu/assert'
+import { audit, countLines, type Told } from '../../scripts/soak/audit.js'
+import { type CallKind, Ledger } from '../../scripts/soak/ledger.js'
+import { slope } from '../../scripts/soak/measure.js'
+import { fewestClients, readSoakOptions } from '../../scripts/soak/options.js'
+import { planOf } from '../../scripts/soak/plan.js'
+import { createRandom } from '../../scripts/soak/random.js'
+import { Recovery } from '../../scripts/soak/recovery.js'
+import { spreadOf } from '../../scripts/soak/report.js'
+import { Violations } from '../../scripts/soak/violations.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('books of the soak')
+
+function books() {
+  const violations = new Violations()
+  const ledger = new Ledger(violations, 100)
+  const begin = (id: number, kind: CallKind = 'echo', client = 'a'): void =>
+    ledger.begin({ id, client, kind, expected: `token ${id}`, at: 0, deadline: 1_000 })
+  const kinds = (): string[] => [...violations.byKind.keys()]
+  return { ledger, begin, kinds, violations }
+}
+
+test('a call that is answered with what it asked for, in time, is right', () => {
+  const { ledger, begin, kinds } = books()
+  begin(1)
+  ledger.settle(1, { code: 'ok', answer: 'token 1' }, 1_000)
+  ledger.overdue(5_000)
+  assert.equal(kinds(), [])
+  assert.equal([ledger.open, ledger.calls, ledger.codes.get('ok')], [0, 1, 1])
+})
+
+test('two outcomes of one call are told', () => {
+  const { ledger, begin, kinds } = books()
+  begin(1)
+  ledger.settle(1, { code: 'ok', answer: 'token 1' }, 1)
+  ledger.settle(1, { code: 'ok', answer: 'token 1' }, 2)
+  assert.equal(kinds(), ['double outcome'])
+})
+
+test('a call without an outcome is told once its time is over', () => {
+  const { ledger, begin, kinds } = books()
+  begin(1)
+  ledger.overdue(1_000)
+  assert.equal(kinds(), [])
+  ledger.overdue(1_001)
+  ledger.overdue(1_002)
+  assert.equal(kinds(), ['no outcome'])
+  assert.is(ledger.open, 0)
+})
+
+test('an answer after the deadline is told', () => {
+  const { ledger, begin, kinds } = books()
+  begin(1)
+  ledger.settle(1, { code: 'ok', answer: 'token 1' }, 1_001)
+  assert.equal(kinds(), ['late'])
+})
+
+test('the answer of another call is told', () => {
+  const { ledger, begin, kinds, violations } = books()
+  begin(1)
+  ledger.settle(1, { code: 'ok', answer: 'token 2' }, 1)
+  assert.equal(kinds(), ['wrong answer'])
+  assert.match(violations.list[0] ?? '', 'token 2')
+})
+
+test('a loss is told unless the way of that client was cut shortly before', () => {
+  const { ledger, begin, kinds } = books()
+  for (const id of [1, 2, 3]) begin(id)
+  begin(4, 'echo', 'b')
+  ledger.settle(1, { code: 'CONNECTION_LOST' }, 10)
+  assert.equal(kinds(), ['loss without a cut'])
+  ledger.mark(['a'], 20)
+  ledger.settle(2, { code: 'SESSION_NOT_FOUND' }, 120)
+  assert.equal(kinds(), ['loss without a cut'])
+  ledger.settle(3, { code: 'CONNECTION_LOST' }, 121)
+  assert.equal(kinds(), ['loss without a cut', 'loss told late'])
+  ledger.settle(4, { code: 'CONNECTION_LOST' }, 21)
+  assert.is(ledger.told.length, 2)
+})
+
+test('what one client loses is no excuse for another', () => {
+  const { ledger, begin, kinds } = books()
+  begin(1, 'echo', 'b')
+  ledger.mark(['a'], 1)
+  ledger.settle(1, { code: 'CONNECTION_LOST' }, 2)
+  assert.equal(kinds(), ['loss without a cut'])
+})
+
+test('an end that was asked for is right, and no cut excuses one that was not', () => {
+  const { ledger, begin, kinds } = books()
+  begin(1, 'timeout')
+  begin(2, 'abort')
+  ledger.settle(1, { code: 'TIMEOUT' }, 1)
+  ledger.settle(2, { code: 'CANCELLED' }, 1)
+  assert.equal(kinds(), [])
+  begin(3)
+  begin(4, 'timeout')
+  ledger.mark(['a'], 1)
+  ledger.settle(3, { code: 'TIMEOUT' }, 2)
+  ledger.settle(4, { code: 'ok', answer: 'token 4' }, 2)
+  assert.equal(kinds(), ['unexpected TIMEOUT', 'answered without an answer'])
+})
+
+function audited(told: readonly Told[], ...logs: string[]): string[] {
+  const violations = new Violations()
+  audit(told, countLines(logs), violations)
+  return [...violations.byKind.keys()]
+}
+
+test('what servers did agrees with what clients were told', () => {
+  const sent = { sent: true, most: 1 }
+  assert.equal(audited([{ token: 'a', code: 'ok', ...sent }], 'a\n'), [])
+  assert.equal(audited([{ token: 'a', code: 'CONNECTION_LOST', ...sent }], 'a\n'), [])
+  assert.equal(audited([{ token: 'a', code: 'CONNECTION_LOST', ...sent }]), [])
+  assert.equal(audited([{ token: 'a', code: 'ok', sent: true, most: 2 }], 'a\n', 'a\n'), [])
+})
+
+test('an append that was done twice, or not at all, or that nobody asked for, or that had not been sent, is told', () => {
+  const a = { token: 'a', code: 'ok', sent: true, most: 1 }
+  assert.equal(audited([a], 'a\na\n'), ['done too often'])
+  assert.equal(audited([a], ''), ['answered, not done'])
+  assert.equal(audited([a], 'a\nb\n'), ['done, never asked for'])
+  assert.equal(audited([{ ...a, code: 'TIMEOUT', sent: false }], 'a\n'), ['done, though told unsent'])
+})
+
+test('a line that a kill cut short is not counted', () => {
+  assert.equal(
+    [...countLines(['a\nb\na\nhal'])],
+    [
+      ['a', 2],
+      ['b', 1],
+    ],
+  )
+})
+
+function recovery() {
+  const violations = new Violations()
+  const watched = new Recovery(violations, 100)
+  watched.watch('a')
+  return { watched, kinds: () => [...violations.byKind.entries()] }
+}
+
+test('a client that is ready again in time is right, and its time is counted from when its server was back', () => {
+  const { watched, kinds } = recovery()
+  watched.block(['a'])
+  watched.changed('a', 'disconnected', 10)
+  watched.check(500)
+  watched.free(['a'], 500)
+  watched.changed('a', 'ready', 540)
+  assert.equal(watched.times, [40])
+  assert.equal(kinds(), [])
+})
+
+test('a client that is not ready in time is told once, and so is one that failed', () => {
+  const { watched, kinds } = recovery()
+  watched.changed('a', 'disconnected', 10)
+  assert.is(watched.ready, 0)
+  watched.check(110)
+  assert.equal(kinds(), [])
+  watched.check(111)
+  watched.check(112)
+  assert.equal(kinds(), [['not ready in time', 1]])
+  watched.changed('a', 'failed', 120)
+  assert.equal(kinds(), [
+    ['not ready in time', 1],
+    ['failed', 1],
+  ])
+})
+
+test('arguments are checked, and what is wrong is said in a sentence', () => {
+  const read = (...args: string[]) => readSoakOptions(args, () => 5)
+  assert.equal(read(), { minutes: 1, clients: 200, seed: 5, json: false })
+  assert.equal(read('--minutes', '0.2', '--clients', '12', '--seed', '0', '--json'), {
+    minutes: 0.2,
+    clients: 12,
+    seed: 0,
+    json: true,
+  })
+  assert.match(String(read('--minutes', '0')), '--minutes: expected a number above 0')
+  assert.match(String(read('--minutes', 'x')), 'got x')
+  assert.match(String(read('--clients', '2')), '--clients: expected a whole number from 12')
+  assert.match(String(read('--seed', '-1')), '--seed')
+  assert.match(String(read('--seed', '1.5')), '--seed: expected a whole number')
+  assert.match(String(read('--colour')), '--colour')
+  assert.match(String(read('now')), 'now')
+})
+
+test('a plan has as many clients as were wanted, of every transport, and some that nothing happens to', () => {
+  for (const clients of [fewestClients, 40, 200]) {
+    const { places } = planOf(clients)
+    assert.is(places.length, clients)
+    assert.is(new Set(places.map(({ name }) => name)).size, clients)
+    assert.ok(places.some(({ way }) => way.calm))
+    for (const type of ['stdio', 'memory', 'other', 'http'])
+      assert.ok(
+        places.some(({ way }) => way.type === type),
+        `${type} of ${clients}`,
+      )
+  }
+  const types = new Set(planOf(200).places.map(({ way, era }) => `${way.type} ${era}`))
+  for (const one of ['http handshake', 'http auto', 'http modern', 'sse handshake', 'websocket handshake'])
+    assert.ok(types.has(one), one)
+})
+
+test('the same seed gives the same numbers, and weights are heeded', () => {
+  const five = (seed: number): number[] => Array.from({ length: 5 }, createRandom(seed).next)
+  assert.equal(five(7), five(7))
+  assert.not.equal(five(7), five(8))
+  const { pick, between } = createRandom(1)
+  assert.equal(
+    Array.from({ length: 50 }, () => pick(['never', 'always'], (one) => (one === 'never' ? 0 : 1))),
+    Array(50).fill('always'),
+  )
+  assert.is(pick([]), undefined)
+  const drawn = new Set(Array.from({ length: 200 }, () => between(1, 3)))
+  assert.equal([...drawn].sort(), [1, 2, 3])
+})
+
+test('a slope and a spread are what they are', () => {
+  assert.is(
+    slope([
+      [0, 1],
+      [1, 3],
+      [2, 5],
+    ]),
+    2,
+  )
+  assert.is(slope([[0, 1]]), 0)
+  assert.equal(spreadOf([3, 1, 2]), { count: 3, p50: 2, p99: 3, most: 3 })
+  assert.equal(spreadOf([]), { count: 0, p50: 0, p99: 0, most: 0 })
+})
+
+test.run()
