@@ -128,7 +128,7 @@ function run<P, R>(
 
 /** Undefined when whoever gave the handlers has died: so have they. */
 function ownerOf({ owner }: Answers, holdings: Holdings): OwnerToken | undefined {
-  if (owner === undefined) return holdings.ownToken
+  if (owner === undefined) return holdings.handlerOwner.token
   return owner.fenced ? undefined : owner
 }
 

@@ -1,11 +1,11 @@
 import type { JsonObject } from '../protocol/json.js'
-import { currentOwner, guard, OwnerToken, type StrayKind } from '../runtime/containment.js'
-import { emit } from '../runtime/events.js'
+import { currentOwner, guard, type OwnerToken } from '../runtime/containment.js'
 import { handled } from '../runtime/promise.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import { LinkGauge } from '../transports/link-gauge.js'
 import { Cache } from './cache.js'
 import { codeOf, emitClient } from './events.js'
+import { HandlerOwner } from './handler-owner.js'
 import type { ClientSettings } from './options.js'
 import type { KnownEra } from './probe.js'
 import { type ClientCounts, type ClientState, firstState, type ServerFacts } from './state.js'
@@ -55,13 +55,12 @@ export class Holdings {
   over = false
   /** The supervisor of the client, for inspection. */
   group: ProcessRef | undefined
-  /** Which tree the client lives in, for reports. */
-  tree = 0
   /** The number of the last connection that was asked for, over all incarnations. */
   lastLink = 0
   /** Resolves when the client is closed; rejects when it ended in another way. */
   readonly closed: Promise<void>
-  readonly #own: OwnerToken
+  /** Answers for handlers that were given by code without an owner. */
+  readonly handlerOwner: HandlerOwner
   readonly #states = new Set<Watcher<ClientState>>()
   readonly #handlers = new Map<string, Set<Watcher<JsonObject>>>()
   // Assigned by the executor in the constructor, which runs at once.
@@ -71,8 +70,7 @@ export class Holdings {
   constructor({ name, cacheSize }: Pick<ClientSettings, 'name' | 'cacheSize'>) {
     this.name = name
     this.cache = new Cache(cacheSize)
-    const fail = (error: unknown, kind: StrayKind): void => this.report(error, kind)
-    this.#own = new OwnerToken(`${name}: handler`, { fail }, null)
+    this.handlerOwner = new HandlerOwner(name)
     this.closed = handled(
       new Promise((resolve, reject) => {
         this.#settleClosed = (error) => (error === undefined ? resolve() : reject(error))
@@ -80,15 +78,9 @@ export class Holdings {
     )
   }
 
-  /** In whose scope handlers run that were given by code without an owner. */
-  get ownToken(): OwnerToken {
-    return this.#own
-  }
-
-  /** Tells of an error of somebody else's function that stopped nothing. */
-  report(error: unknown, kind: StrayKind = 'rejection'): void {
-    const owner = `${this.name}: handler`
-    emit('stray', () => ({ tree: this.tree, error, kind, owner, outcome: 'reported' }))
+  /** Which tree the client lives in, for reports. */
+  get tree(): number {
+    return this.handlerOwner.tree
   }
 
   /** A progress token that no other call of this client has. */
@@ -171,7 +163,7 @@ export class Holdings {
   }
 
   #watcher<Value>(fn: (value: Value) => void): Watcher<Value> {
-    return { fn, owner: currentOwner() ?? this.#own }
+    return { fn, owner: currentOwner() ?? this.handlerOwner.token }
   }
 
   #run<Value>(watcher: Watcher<Value>, value: Value, among: Set<Watcher<Value>> | undefined): void {

@@ -75,7 +75,7 @@ export class Questions {
   #refuse(id: RequestId, error: unknown): void {
     const { link, holdings } = this.#state
     if (!(error instanceof McpError) && !(error instanceof ClientError && error.code === 'CANCELLED'))
-      holdings.report(error)
+      holdings.handlerOwner.fail(error, 'rejection')
     link.tell(buildError(id, toJsonRpcError(error)))
   }
 

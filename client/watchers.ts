@@ -1,5 +1,5 @@
-import { bindTo, currentOwner, guard, outside, OwnerToken, type StrayKind } from '../runtime/containment.js'
-import { emit } from '../runtime/events.js'
+import { bindTo, currentOwner, guard, outside } from '../runtime/containment.js'
+import { HandlerOwner } from './handler-owner.js'
 import type { Undo } from './holdings.js'
 
 /**
@@ -8,19 +8,16 @@ import type { Undo } from './holdings.js'
  */
 export class Watchers<Args extends unknown[]> {
   readonly #fns = new Set<(...args: Args) => unknown>()
-  readonly #own: OwnerToken
+  readonly #own: HandlerOwner
 
   /** `name` is told in the report of an error of a function that nobody owns. */
   constructor(name: string) {
-    const owner = `${name}: handler`
-    const fail = (error: unknown, kind: StrayKind): void =>
-      emit('stray', () => ({ tree: 0, error, kind, owner, outcome: 'reported' }))
-    this.#own = new OwnerToken(owner, { fail }, null)
+    this.#own = new HandlerOwner(name)
   }
 
   /** Calls `fn` from now on, until the returned function is called. */
   add(fn: (...args: Args) => void): Undo {
-    const owner = currentOwner() ?? this.#own
+    const owner = currentOwner() ?? this.#own.token
     const bound = bindTo(owner, fn)
     const run = (...args: Args): unknown => (owner.fenced ? this.#fns.delete(run) : bound(...args))
     this.#fns.add(run)
@@ -33,7 +30,7 @@ export class Watchers<Args extends unknown[]> {
     for (const fn of this.#fns)
       outside(() =>
         queueMicrotask(() => {
-          if (this.#fns.has(fn)) guard(this.#own, () => fn(...args))
+          if (this.#fns.has(fn)) guard(this.#own.token, () => fn(...args))
         }),
       )
   }

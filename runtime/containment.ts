@@ -10,29 +10,44 @@ export interface Owner {
   fail(error: unknown, kind: StrayKind): void
 }
 
-/** A tree as containment sees it: the one who is told of errors that belong to nobody, or to an owner already gone. */
-export interface ContainedTree {
+/** What the dead of a tree still do. Lives as long as any context of theirs, and so has no way back to the tree. */
+export interface Afterlife {
+  /** The number of the tree. */
+  readonly tree: number
+  /** Effects of dead incarnations that were refused. */
+  refused: number
   /** An error strayed from code of an owner that has ended. */
   late(error: unknown, kind: StrayKind, owner: string): void
+}
+
+/** A tree as containment sees it: the one who is told of errors that belong to nobody. */
+export interface ContainedTree {
+  readonly afterlife: Afterlife
   /** An error strayed from code that runs in no scope of ours. */
   unowned(error: unknown, kind: StrayKind): void
 }
 
 /**
- * What async context carries: small, and without a way back to the owner once that has ended, because sockets and
- * timers keep their context alive for as long as they live.
+ * What async context carries: small, and without a way back to the owner or its tree once that has ended, because sockets, timers
+ * and whatever others begin for good when they are first used keep their context alive for as long as they live.
  */
 export class OwnerToken {
   readonly name: string
   owner: Owner | null
-  tree: ContainedTree | null
+  readonly afterlife: Afterlife | null
   /** True once effects of this owner are refused: it died, and did not just finish its work. */
   fenced = false
 
   constructor(name: string, owner: Owner, tree: ContainedTree | null) {
     this.name = name
     this.owner = owner
-    this.tree = tree
+    this.afterlife = tree?.afterlife ?? null
+  }
+
+  /** An error strayed from its code: the owner answers for it, as long as there is one. */
+  blame(error: unknown, kind: StrayKind): void {
+    if (this.owner !== null) this.owner.fail(error, kind)
+    else this.afterlife?.late(error, kind, this.name)
   }
 
   end(fenced: boolean): void {
@@ -61,7 +76,7 @@ export function guard<R>(token: OwnerToken, fn: () => R): R | undefined {
   try {
     return process_.scope.run(token, fn)
   } catch (error) {
-    blame(token, error, 'throw')
+    token.blame(error, 'throw')
     return undefined
   }
 }
@@ -125,11 +140,6 @@ export function contain(tree: ContainedTree): () => void {
   }
 }
 
-function blame(token: OwnerToken, error: unknown, kind: StrayKind): void {
-  if (token.owner !== null) token.owner.fail(error, kind)
-  else token.tree?.late(error, kind, token.name)
-}
-
 /** A number for a new tree, unique in this process of Node. */
 export function nextTreeId(): number {
   process_.lastTree += 1
@@ -163,7 +173,7 @@ function create(): ProcessWide {
   const stray = (error: unknown, kind: StrayKind): void => {
     const token = scope.getStore()
     if (token === undefined) return unowned(error, kind)
-    scope.run(undefined, () => blame(token, error, kind))
+    scope.run(undefined, () => token.blame(error, kind))
   }
   // With --unhandled-rejections=strict Node announces a rejection here as well; it comes as a rejection all the same.
   const onThrow = (error: unknown, origin: string): void => {

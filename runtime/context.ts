@@ -93,7 +93,7 @@ export class ProcessContext {
   protected alive(): Process {
     const { process } = this
     if (process.reason === null) return process
-    process.tree.refused += 1
+    process.tree.afterlife.refused += 1
     throw new RuntimeError(
       'ACTOR_DEAD',
       `${process.name} has ended (${process.reason.type}): this is a dead incarnation of it`,
@@ -202,7 +202,7 @@ function boundClock(process: Process): Clock {
       checkFunction(fn, 'setTimeout')
       const bound = { timer: undefined as unknown, clear: () => clock.clearTimeout(bound.timer) }
       if (process.reason !== null) {
-        process.tree.refused += 1
+        process.tree.afterlife.refused += 1
         return bound
       }
       const { timers } = process.own

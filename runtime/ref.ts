@@ -245,7 +245,7 @@ export function fence(target: Process): void {
 }
 
 function deadCaller(target: Process, name: string): RuntimeError {
-  target.tree.refused += 1
+  target.tree.afterlife.refused += 1
   return new RuntimeError(
     'ACTOR_DEAD',
     `${name} has ended: what it still does has no effect on ${target.name}`,

@@ -60,7 +60,7 @@ function startOptions({ name, startTimeout }: RootOptions): StartOptions {
 function refuseDead(): void {
   const owner = currentOwner()
   if (owner?.fenced !== true) return
-  if (owner.tree instanceof Tree) owner.tree.refused += 1
+  if (owner.afterlife !== null) owner.afterlife.refused += 1
   throw new RuntimeError('ACTOR_DEAD', `${owner.name} has ended: it starts no tree`)
 }
 

@@ -133,7 +133,7 @@ export class TaskSupervisor {
   #admit(): void {
     const owner = currentOwner()
     if (owner?.fenced === true) {
-      this.#actor.tree.refused += 1
+      this.#actor.tree.afterlife.refused += 1
       throw new RuntimeError('ACTOR_DEAD', `${owner.name} has ended: it starts no task on ${this.ref.name}`)
     }
     if (!this.ref.alive) throw new RuntimeError('NOPROC', `${this.ref.name} has ended`, { retryable: true })

@@ -1,7 +1,7 @@
 import type { Actor } from './actor.js'
 import type { ActorContext } from './context.js'
 import { systemClock, type Clock } from './clock.js'
-import { contain, type ContainedTree, nextTreeId, type StrayKind } from './containment.js'
+import { contain, type ContainedTree, nextTreeId, type Afterlife, type StrayKind } from './containment.js'
 import { Deadlines } from './deadlines.js'
 import { emit } from './events.js'
 import { RuntimeError, show } from './errors.js'
@@ -26,6 +26,7 @@ export interface TreeOptions {
 /** Everything the processes under one root share: time, names, the run queue, and who is told of stray errors. */
 export class Tree implements ContainedTree {
   readonly id = nextTreeId()
+  readonly afterlife = afterlifeOf(this.id)
   readonly clock: Clock
   readonly registry: Registry
   readonly scheduler = new Scheduler()
@@ -39,8 +40,6 @@ export class Tree implements ContainedTree {
   readonly #signals: (() => void)[] = []
   /** Stray errors that belonged to nobody: the tree goes on, but something in this process of Node is broken. */
   strays = 0
-  /** Effects of dead incarnations that were refused. */
-  refused = 0
 
   constructor(options: TreeOptions, contextOf: (actor: Actor) => ActorContext) {
     this.contextOf = contextOf
@@ -80,11 +79,8 @@ export class Tree implements ContainedTree {
 
   /** The root has ended. Containment stays for one more turn, in which the last rejections come to light. */
   fell(): void {
+    this.#root = null
     setImmediate(this.#release)
-  }
-
-  late(error: unknown, kind: StrayKind, owner: string): void {
-    emit('stray', () => ({ tree: this.id, error, kind, owner, outcome: 'reported' }))
   }
 
   unowned(error: unknown, kind: StrayKind): void {
@@ -98,6 +94,16 @@ export class Tree implements ContainedTree {
       outcome: stop ? 'stopped' : 'reported',
     }))
     if (stop) this.#root?.stopWith(crash(error))
+  }
+}
+
+function afterlifeOf(tree: number): Afterlife {
+  return {
+    tree,
+    refused: 0,
+    late(error, kind, owner) {
+      emit('stray', () => ({ tree, error, kind, owner, outcome: 'reported' }))
+    },
   }
 }
 

@@ -81,8 +81,7 @@ export function subscribeTransport<Name extends keyof TransportEvents>(
 
 /** The listener that is being set up by the running code. */
 export function originHere(transport: string): ListenerOrigin {
-  const tree = currentOwner()?.tree as { readonly id?: number } | null | undefined
-  return Object.freeze({ transport, tree: tree?.id })
+  return Object.freeze({ transport, tree: currentOwner()?.afterlife?.tree })
 }
 
 /** Tells that a request was kept out with this status, or a connection for this reason. */

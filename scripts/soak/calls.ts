@@ -1,6 +1,6 @@
 import { type CallOptions, CaduceusError, type Client, McpError } from '../../index.js'
 import type { Told } from './audit.js'
-import type { CallKind, Ledger } from './ledger.js'
+import type { CallKind, Ledger, Outcome } from './ledger.js'
 import { type Member, ownUri, type Style } from './members.js'
 import type { Random } from './random.js'
 
@@ -61,8 +61,8 @@ export class Caller {
     void this.make(member, this.#pick(member.style))
   }
 
-  /** Makes a call of that kind, and resolves when it is settled. */
-  async make(member: Member, kind: CallKind): Promise<void> {
+  /** Makes a call of that kind, and resolves with what came of it. */
+  async make(member: Member, kind: CallKind): Promise<Outcome> {
     const { ledger, now, tell } = this.#books
     const { name, style } = member
     this.#calls += 1
@@ -84,6 +84,7 @@ export class Caller {
     ledger.settle(id, outcome, now())
     if (style === 'own' && counted.has(kind))
       tell({ token, code: outcome.code, sent: outcome.sent, most: mostTimes[kind] ?? 1 })
+    return outcome
   }
 
   async #outcome(

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { callTimeout, type Caller } from './calls.js'
-import type { Ledger } from './ledger.js'
+import { type Ledger, showOutcome } from './ledger.js'
 import type { Member } from './members.js'
 import type { Recovery } from './recovery.js'
 import type { Violations } from './violations.js'
@@ -32,11 +32,12 @@ export async function finish(parts: FinishParts): Promise<void> {
   await until(() => ledger.open === 0, callTimeout)
   ledger.overdue(Number.POSITIVE_INFINITY)
   await sleep(calm)
-  const before = ledger.codes.get('ok') ?? 0
-  await Promise.all(members.map((member) => caller.make(member, 'echo')))
-  const succeeded = (ledger.codes.get('ok') ?? 0) - before
-  if (succeeded < members.length)
-    violations.add('last call failed', `${members.length - succeeded} of ${members.length}`)
+  await Promise.all(
+    members.map(async (member) => {
+      const outcome = await caller.make(member, 'echo')
+      if (outcome.code !== 'ok') violations.add('last call failed', `${member.name}: ${showOutcome(outcome)}`)
+    }),
+  )
   const subscribed = members.filter(({ style }) => style !== 'everything')
   await Promise.all(subscribed.map((member) => hearsChange(member, caller, violations)))
 }

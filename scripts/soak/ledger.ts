@@ -86,8 +86,9 @@ export class Ledger {
     this.#open.delete(id)
     this.codes.set(outcome.code, (this.codes.get(outcome.code) ?? 0) + 1)
     const wrong = this.#judge(entry, outcome, at)
-    if (wrong !== undefined) this.#violations.add(wrong, `${describe(entry, at)}: ${show(outcome)}`)
-    else if (at > entry.deadline) this.#violations.add('late', `${describe(entry, at)}: ${show(outcome)}`)
+    if (wrong !== undefined) this.#violations.add(wrong, `${describe(entry, at)}: ${showOutcome(outcome)}`)
+    else if (at > entry.deadline)
+      this.#violations.add('late', `${describe(entry, at)}: ${showOutcome(outcome)}`)
   }
 
   /** Takes out what should have had an outcome by now: each is a violation. */
@@ -123,6 +124,7 @@ function describe({ id, client, kind, at }: Entry, now: number): string {
   return `${client}, ${kind} ${id}, begun ${Math.round(at)} ms into the run, ${Math.round(now - at)} ms ago`
 }
 
-function show({ code, answer, message }: Outcome): string {
+/** An outcome in words. */
+export function showOutcome({ code, answer, message }: Outcome): string {
   return [code, answer, message].filter((part) => part !== undefined).join(' ')
 }

@@ -1,7 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
+import type { Spread } from './report.js'
 
 /** Memory at one moment, in MiB. */
 export interface Memory {
@@ -36,6 +38,22 @@ export function moreHandles(before: Handles, after: Handles): string[] {
     const more = count - (before[name] ?? 0)
     return more > 0 ? [`${more} x ${name}`] : []
   })
+}
+
+/** Milliseconds between two looks at the event loop. */
+const lookEvery = 20
+
+/** Measures how late the event loop is, until the answer is asked for. */
+export function watchEventLoop(): () => Spread {
+  const delays = monitorEventLoopDelay({ resolution: lookEvery })
+  delays.enable()
+  return () => {
+    delays.disable()
+    // In ns, and with the time between two looks in it.
+    const late = (ns: number): number => Math.max(0, Math.round(ns / 1e6) - lookEvery)
+    const { count, max } = delays
+    return { count, p50: late(delays.percentile(50)), p99: late(delays.percentile(99)), most: late(max) }
+  }
 }
 
 /** Knows every child process that lives, whoever started it, until `stop`. */

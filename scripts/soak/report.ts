@@ -12,6 +12,8 @@ export interface SoakReport {
   readonly recoveries: Spread
   /** Milliseconds from a cut to the loss that it explains. */
   readonly lossesTold: Spread
+  /** Milliseconds by which the event loop of the clients was late: how far the figures above are the machine's. */
+  readonly eventLoopDelay: Spread
   readonly memory: { readonly start: Memory; readonly end: Memory; readonly heapSlopePerMinute: number }
   readonly handles: { readonly start: Handles; readonly end: Handles }
   readonly violations: number
@@ -41,7 +43,19 @@ export function countsOf(map: ReadonlyMap<string, number>): Record<string, numbe
 
 /** The report for people. */
 export function formatReport(report: SoakReport): string {
-  const { minutes, seed, clients, calls, outcomes, cuts, recoveries, lossesTold, memory, violations } = report
+  const {
+    minutes,
+    seed,
+    clients,
+    calls,
+    outcomes,
+    cuts,
+    recoveries,
+    lossesTold,
+    eventLoopDelay,
+    memory,
+    violations,
+  } = report
   const counts = (of: Readonly<Record<string, number>>): string =>
     Object.entries(of)
       .map(([name, count]) => `${name} ${count}`)
@@ -54,6 +68,7 @@ export function formatReport(report: SoakReport): string {
     `faults      ${counts(cuts)}`,
     `recoveries  ${spread(recoveries)}`,
     `losses told ${spread(lossesTold)} after the cut`,
+    `event loop  late by p50 ${eventLoopDelay.p50} ms, p99 ${eventLoopDelay.p99} ms, at most ${eventLoopDelay.most} ms`,
     `heap        ${memory.start.heap} MiB, in the end ${memory.end.heap} MiB; ${memory.heapSlopePerMinute} MiB a minute`,
     `rss         ${memory.start.rss} MiB, in the end ${memory.end.rss} MiB`,
     `violations  ${violations}`,

@@ -8,7 +8,14 @@ import { makeChaos } from './chaos.js'
 import { type Fleet, startFleet } from './fleet.js'
 import { finish } from './finish.js'
 import { Ledger } from './ledger.js'
-import { countHandles, createMemoryMeter, moreHandles, slope, watchChildren } from './measure.js'
+import {
+  countHandles,
+  createMemoryMeter,
+  moreHandles,
+  slope,
+  watchChildren,
+  watchEventLoop,
+} from './measure.js'
 import type { Member } from './members.js'
 import { fewestClients, type SoakOptions } from './options.js'
 import { createRandom } from './random.js'
@@ -33,7 +40,7 @@ const callEvery = 1_000
 /** Milliseconds that handles may take to close. */
 const closeWithin = 10_000
 /** MiB that caches, compiled code and the like may have taken for good. */
-const heapTolerance = 16
+const heapTolerance = 12
 /** MiB that the heap may grow in a minute, where there are minutes to tell. */
 const steepest = 2
 const measuredMinutes = 3
@@ -61,10 +68,13 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
   const heaps: [minute: number, heap: number][] = []
   say(`seed ${seed}: ${clients} clients for ${minutes} min`)
   try {
+    const loop = watchEventLoop()
     const cuts = await live()
+    const eventLoopDelay = loop()
     await settle(() => children.alive.size === 0 && moreHandles(handles, countHandles()).length === 0)
     for (const { spawnargs } of children.alive) violations.add('process left', spawnargs.join(' '))
-    for (const more of moreHandles(handles, countHandles())) violations.add('handle left', more)
+    const handlesLeft = countHandles()
+    for (const more of moreHandles(handles, handlesLeft)) violations.add('handle left', more)
     // As before the start: what was used last may be kept until something else is.
     await rm(join(folder, 'warm-up'), { recursive: true })
     await warmUp(folder)
@@ -84,8 +94,9 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
       cuts: countsOf(cuts),
       recoveries: spreadOf(recovery.times),
       lossesTold: spreadOf(ledger.told),
+      eventLoopDelay,
       memory: { start, end, heapSlopePerMinute },
-      handles: { start: handles, end: countHandles() },
+      handles: { start: handles, end: handlesLeft },
       violations: violations.count,
       violationsByKind: countsOf(violations.byKind),
       violationList: violations.list,

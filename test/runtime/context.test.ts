@@ -34,7 +34,7 @@ test('JS-6 every method of the context of a dead incarnation is refused with ACT
     () => ctx.own(() => {}),
   ]
   for (const use of uses) assert.match(thrown(use, 'ACTOR_DEAD').message, /^host has ended \(killed\)/)
-  assert.is(processOf(host.ref).tree.refused, uses.length)
+  assert.is(processOf(host.ref).tree.afterlife.refused, uses.length)
   assert.is(other.ref.alive, true)
 })
 

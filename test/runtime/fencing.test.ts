@@ -36,8 +36,8 @@ test('JS-6 a dead incarnation changes, watches and starts nothing, and each atte
   })
   const ref = await host.ctx.start(behaviour)
   assert.equal(await die(ref), {})
-  assert.is(processOf(other.ref).tree.refused, 6)
-  assert.is(processOf(ref).tree.refused, 3)
+  assert.is(processOf(other.ref).tree.afterlife.refused, 6)
+  assert.is(processOf(ref).tree.afterlife.refused, 3)
   assert.is(topics.count(), 0)
 })
 

@@ -88,7 +88,7 @@ test('the clock of a dead context arms nothing, and that is counted as refused',
   timers.setTimeout(() => fired.add('never'), 1)
   await clock.advance(5)
   assert.equal([fired.seen, clock.pending], [[], 0])
-  assert.is(processOf(host.ref).tree.refused, 2)
+  assert.is(processOf(host.ref).tree.afterlife.refused, 2)
 })
 
 test('sendAfter refuses what is no time', async (t) => {

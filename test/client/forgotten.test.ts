@@ -1,0 +1,96 @@
+import * as assert from 'uvu/assert'
+import { clientSpec, findClient } from '../../client/index.js'
+import { Registry, startSupervisor } from '../../runtime/index.js'
+import { defineServer, defineTool, startServer } from '../../server/index.js'
+import type { ClientTransport } from '../../transports/contract.js'
+import {
+  http,
+  memory,
+  serveHttp,
+  serveSse,
+  serveWebSocket,
+  sse,
+  stdio,
+  websocket,
+} from '../../transports/index.js'
+import { stillThere } from '../support/collected.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { rawServer } from './_raw.js'
+
+const test = suite('what is left of a client', { timeout: 20_000 })
+
+// Without a scope: that would hold what is to be gone.
+function noop(): void {}
+
+/** What others keep alive for good: a server's handler begins a timer that nobody ends. */
+const timers: NodeJS.Timeout[] = []
+
+function definition() {
+  const greet = defineTool({
+    name: 'greet',
+    async run(_, ctx) {
+      timers.push(setTimeout(noop, 1_000_000))
+      const answer = await ctx.elicit('who', {
+        message: 'who?',
+        requestedSchema: { type: 'object', properties: {} },
+      })
+      return answer.action
+    },
+  })
+  return defineServer({ name: 'greeter', version: '1', tools: { greet } })
+}
+
+/** Uses a client in a tree of its own, and answers what has to be gone once nobody holds it. */
+async function use(
+  t: TestContext,
+  transport: ClientTransport,
+  tool: string,
+): Promise<Record<string, WeakRef<object>>> {
+  t.after(() => timers.splice(0).forEach(clearTimeout))
+  const registry = new Registry()
+  const handler = { onElicit: () => ({ action: 'accept', content: {} }) as const }
+  const spec = clientSpec({ name: 'one', transport, ...handler })
+  const tree = await startSupervisor({ strategy: 'one_for_one', registry, children: [spec], logger: false })
+  const client = await findClient(registry, 'one')
+  client.onState(() => {
+    timers.push(setTimeout(noop, 1_000_000))
+  })
+  await client.callTool(tool, { text: 'a' })
+  await client.close()
+  await tree.stop()
+  const weak = { registry, handler, spec, tree, client }
+  return Object.fromEntries(Object.entries(weak).map(([name, thing]) => [name, new WeakRef<object>(thing)]))
+}
+
+for (const [type, serve, connect] of [
+  ['http', serveHttp, http],
+  ['sse', serveSse, sse],
+  ['websocket', serveWebSocket, websocket],
+] as const) {
+  test(`whatever outlives a client keeps no hold on it: ${type}`, async (t) => {
+    const server = await startServer(definition(), { transport: serve(), logger: false })
+    t.after(() => server.stop())
+    assert.equal(await stillThere(await use(t, connect(server.url ?? ''), 'greet')), [])
+  })
+}
+
+test('whatever outlives a client keeps no hold on it: stdio', async (t) => {
+  const transport = stdio({ command: process.execPath, args: [rawServer], stderr: 'ring' })
+  assert.equal(await stillThere(await use(t, transport, 'echo')), [])
+})
+
+test('whatever outlives a server and its client keeps no hold on them: memory', async (t) => {
+  const once = async (): Promise<Record<string, WeakRef<object>>> => {
+    const { serve, connect } = memory()
+    const registry = new Registry()
+    const made = definition()
+    const server = await startServer(made, { transport: serve, registry, logger: false })
+    const weak = await use(t, connect, 'greet')
+    await server.stop()
+    const own = { server: new WeakRef(server), made: new WeakRef(made), names: new WeakRef(registry) }
+    return { ...weak, ...own }
+  }
+  assert.equal(await stillThere(await once()), [])
+})
+
+test.run()
