@@ -6,7 +6,6 @@ import type { InputRequiredResult } from '../protocol/types/mrtr.js'
 import type { Clock } from '../runtime/clock.js'
 import { messageOf, RuntimeError } from '../runtime/errors.js'
 import { isNormal } from '../runtime/exit.js'
-import { handled } from '../runtime/promise.js'
 import type { ActorRef, RefOf } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import type { clientActor } from './client-actor.js'
@@ -19,6 +18,9 @@ import type { ClientSettings } from './options.js'
 import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds } from './rounds.js'
 import { bad, readText } from './read-options.js'
 import { type CallOptions, readCallOptions } from './call-options.js'
+
+/** The job has a deadline of its own. */
+const unlimited = { timeout: Number.POSITIVE_INFINITY }
 
 /** What a call asks for. */
 export interface CallInput {
@@ -39,7 +41,7 @@ export interface CallOutcome {
 
 /**
  * Makes calls to whoever is the client now: a call that never left when an actor died is handed to the next one, under the same
- * deadline. Every promise it answers settles, and is marked handled.
+ * deadline. Every promise it answers settles; whoever asks waits for it at once, so that none is left to nobody.
  */
 export class Caller {
   readonly #name: string
@@ -64,26 +66,38 @@ export class Caller {
 
   /** Makes one call; rejects with BAD_OPTION, naming the field, before anything is done. */
   call(input: CallInput): Promise<CallOutcome> {
-    return handled(isHeard('request') ? this.#tell(input) : this.#make(input))
+    return isHeard('request') ? this.#tell(input) : this.#make(input)
   }
 
   #make(input: CallInput): Promise<CallOutcome> {
     return this.#gate === undefined ? this.#call(input) : this.#callUntil(this.#gate, input)
   }
 
-  /** Makes a call, and makes it again with answers as long as the server asks for them (2026-07-28, MRTR). */
+  /**
+   * Makes a call: hands it to one actor after the other, until one has dealt with it, and again with answers as long as the server asks for them
+   * (2026-07-28, MRTR).
+   */
   async #call(input: CallInput): Promise<CallOutcome> {
     let job = this.#begin(input)
     const signal = input.options?.signal
-    for (let round = 0; ; round++) {
-      const issued = signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal)
-      const result = round === 0 ? await issued : await issued.catch(throwAsSent)
+    let round = 0
+    for (;;) {
+      let result: JsonObject
+      try {
+        result = await (signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal))
+      } catch (error) {
+        const gone = this.#judge(job, error)
+        if (gone !== undefined) throw round === 0 ? gone : asSent(gone)
+        takeBack(job)
+        continue
+      }
       const { dialect, method } = job
       const asked = hasRounds(dialect) ? readRound(method, result) : undefined
       if (asked === undefined || dialect === undefined) return { result, dialect, rounds: round }
       if (round === maxRounds) throw tooManyRounds(method)
       const answers = await this.#answers(job, asked, dialect, signal)
       job = nextJob(job, retryParams(job.params ?? {}, answers, asked.requestState))
+      round += 1
     }
   }
 
@@ -156,21 +170,16 @@ export class Caller {
     return this.#registry.clockOf(this.#name)
   }
 
-  /** Hands the job to one actor after the other, until one has dealt with it. */
-  async #issue(job: Job): Promise<JsonObject> {
-    for (;;) {
-      const known = this.#registry.state(this.#name)
-      const actor =
-        known.state === 'up' ? (known.ref as RefOf<typeof clientActor>) : await this.#nextActor(job)
+  /** Hands the job to the actor that takes calls now, or to the next one. */
+  #issue(job: Job): Promise<JsonObject> {
+    const known = this.#registry.state(this.#name)
+    const hand = (actor: RefOf<typeof clientActor>): Promise<JsonObject> => {
       job.attempts += 1
-      try {
-        return await actor.call('request', job, { timeout: Number.POSITIVE_INFINITY })
-      } catch (error) {
-        const gone = this.#judge(job, error)
-        if (gone !== undefined) throw gone
-        takeBack(job)
-      }
+      return actor.call('request', job, unlimited)
     }
+    return known.state === 'up'
+      ? hand(known.ref as RefOf<typeof clientActor>)
+      : this.#nextActor(job).then(hand)
   }
 
   async #issueUntil(job: Job, signal: AbortSignal): Promise<JsonObject> {
@@ -253,11 +262,11 @@ function shutOut(method: string, { data }: ClientError, cause: ClientError): Cli
 }
 
 /** A call that the server has asked about was seen there, whatever became of the answers. */
-function throwAsSent(error: unknown): never {
+function asSent(error: unknown): unknown {
   if (!(error instanceof ClientError) || (error.data as { sent?: unknown } | undefined)?.sent !== false)
-    throw error
+    return error
   const { code, message, retryable, cause } = error
-  throw callError(code, message, { sent: true, retryable, cause })
+  return callError(code, message, { sent: true, retryable, cause })
 }
 
 function neverAborted(): AbortSignal {

@@ -60,20 +60,22 @@ export class Requests {
     args: Record<string, unknown> | undefined,
     options?: CallOptions,
   ): Promise<ToolResult> {
-    const { settings, holdings } = this.#parts
+    const { caller, settings, holdings } = this.#parts
     readText(name, 'name')
     const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
     const rest = settings.transport.modern === 'http' ? this.#within(options) : undefined
-    let result: JsonObject
+    // never kept, so not looked for
+    const call = { method: 'tools/call', params, wantsAnswer: true, options }
+    let outcome: CallOutcome
     try {
-      result = await this.make('tools/call', params, options)
+      outcome = await caller.call(call)
     } catch (error) {
       const mismatch = error instanceof McpError && error.code === errorCodes.headerMismatch
       if (!mismatch || rest === undefined) throw error
       await this.#listAgain(rest)
-      result = await this.make('tools/call', params, rest())
+      outcome = await caller.call({ ...call, options: rest() })
     }
-    const answer = result as unknown as CallToolResult
+    const answer = checkResult('tools/call', outcome.result) as unknown as CallToolResult
     if (settings.checkOutput && holdings.tools.promises(name)) await checkOutput(name, answer, holdings)
     return toolResult(answer)
   }

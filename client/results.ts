@@ -97,7 +97,10 @@ const promptShortcuts: object = Object.freeze({
 })
 
 function textOf(content: CallToolResult['content']): string {
-  return content.flatMap((block) => (block.type === 'text' ? [block.text] : [])).join('\n')
+  let text: string | undefined
+  for (const block of content)
+    if (block.type === 'text') text = text === undefined ? block.text : `${text}\n${block.text}`
+  return text ?? ''
 }
 
 function parse(text: string): unknown {

@@ -7,6 +7,8 @@ export function isPromise(value: unknown): value is PromiseLike<unknown> {
 
 /** The same promise, marked handled: a rejection of it that nobody awaits is never fatal. */
 export function handled<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {})
+  promise.then(undefined, ignore)
   return promise
 }
+
+function ignore(): void {}

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { AuthSettings } from './auth-options.js'
+import { pathOf } from './request-path.js'
 
 const wellKnown = '/.well-known/oauth-protected-resource'
 const legacyWellKnown = '/.well-known/oauth-authorization-server'
@@ -41,7 +42,7 @@ export function answerMetadata(
   { auth, path, isShared }: { readonly auth: AuthSettings | undefined; path: string; isShared: boolean },
 ): boolean {
   if (auth === undefined) return false
-  const [asked = ''] = (request.url ?? '').split('?', 1)
+  const asked = pathOf(request.url)
   if (!asked.startsWith('/.well-known/')) return false
   if (metadataPaths(auth, path).includes(asked)) writeMetadata(request, response, auth)
   else if (asked === legacyWellKnown && !isShared && isElsewhere(auth)) sendOn(response, auth)

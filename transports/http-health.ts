@@ -1,15 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { pathOf } from './request-path.js'
 
 /**
  * Answers `/healthz` and `/readyz`, which whoever watches the process asks by an address of its own choice: they say nothing of the
  * server but that, so no host is refused. False for every other path.
  */
 export function answerHealth(
-  { url = '', method }: IncomingMessage,
+  { url, method }: IncomingMessage,
   response: ServerResponse,
   isReady: boolean,
 ): boolean {
-  const [path] = url.split('?', 1)
+  const path = pathOf(url)
   if (path !== '/healthz' && path !== '/readyz') return false
   const [status, text] = answerTo(path, method, isReady)
   const headers = {

@@ -23,6 +23,7 @@ import { HttpRefusal } from './http-refusal.js'
 import { keyOfPrincipal } from './principal.js'
 import type { Exchange } from './http-response.js'
 import { listen, listenOrResume } from './http-streams.js'
+import { pathOf } from './request-path.js'
 
 /** Answers one exchange; never rejects. */
 export type Route = (exchange: Exchange) => Promise<void>
@@ -80,8 +81,8 @@ function pick(exchange: Exchange, { settings, guard, clients }: Surroundings) {
   if (problem !== undefined) throw new HttpRefusal(403, problem)
   if (settings.cors && seen.origin !== undefined) exchange.addHeaders(corsHeaders(seen.origin))
   if (!exchange.over && !clients.enterFrom(peer.remoteAddress, exchange)) throw tooMany('address', clients)
-  const { url = '', method = '' } = request
-  if (url !== settings.path && url.split('?', 1)[0] !== settings.path)
+  const { url, method = '' } = request
+  if (url !== settings.path && pathOf(url) !== settings.path)
     throw new HttpRefusal(404, 'nothing is served at this path')
   const route = Object.hasOwn(routes, method) ? routes[method] : undefined
   if (route !== undefined && method !== 'POST') checkSessionMethod(request)

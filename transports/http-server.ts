@@ -10,6 +10,7 @@ import { originHere } from './events.js'
 import { checkReach } from './http-guard.js'
 import type { HttpServer, HttpSettings } from './http-listener.js'
 import { nodeMs } from './node-ms.js'
+import { pathOf } from './request-path.js'
 
 /** A server of Node that requests come from. */
 export interface TakenServer {
@@ -88,8 +89,8 @@ function intercept(server: HttpServer, settings: HttpSettings, onRequest: Reques
   }
 }
 
-function isServed({ url = '' }: IncomingMessage, { path, health, auth }: HttpSettings): boolean {
-  const [asked = ''] = url.split('?', 1)
+function isServed({ url }: IncomingMessage, { path, health, auth }: HttpSettings): boolean {
+  const asked = pathOf(url)
   if (asked === path || (health && (asked === '/healthz' || asked === '/readyz'))) return true
   return auth !== undefined && metadataPaths(auth, path).includes(asked)
 }

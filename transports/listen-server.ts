@@ -18,6 +18,7 @@ import { forwarded, withoutToken } from './http-peer.js'
 import type { ListenSettings } from './listen-options.js'
 import { nodeMs } from './node-ms.js'
 import { keyOfPrincipal } from './principal.js'
+import { pathOf } from './request-path.js'
 
 /** For those that are to be turned away with a status. */
 const spareConnections = 100
@@ -193,7 +194,7 @@ function take(server: HttpServer, scope: LinkScope, plan: ListenPlan): () => voi
   const { emit } = server
   // several of our listeners may share one server: the first answers for what is nobody's
   const isFirst = emit === EventEmitter.prototype.emit
-  const isOurs = ({ url = '' }: IncomingMessage): boolean => paths.includes(url.split('?', 1)[0] ?? '')
+  const isOurs = ({ url }: IncomingMessage): boolean => paths.includes(pathOf(url))
   const takeRequest = scope.bind(onRequest)
   let released = false
   const intercepting: typeof server.emit = (event: string | symbol, ...args: unknown[]) => {

@@ -10,6 +10,7 @@ import { isSamePrincipal } from './principal.js'
 import { SseConnection } from './sse-connection.js'
 import type { SseServeSettings } from './sse-listener.js'
 import { answer, readMessageText, SseRefusal } from './sse-messages.js'
+import { pathOf } from './request-path.js'
 
 interface Surroundings {
   readonly settings: SseServeSettings
@@ -65,12 +66,12 @@ async function route(
 
 /** Whoever is kept out learns nothing else. */
 function pick(request: IncomingMessage, response: ServerResponse, { port, settings }: Surroundings) {
-  const { method, headers, url = '' } = request
+  const { method, headers, url } = request
   const problem = port.check(request)
   if (problem !== undefined) throw new SseRefusal(403, problem)
   if (settings.cors && headers.origin !== undefined)
     for (const [name, value] of Object.entries(corsHeaders(headers.origin))) response.setHeader(name, value)
-  const [path] = url.split('?', 1)
+  const path = pathOf(url)
   if (path !== settings.path && path !== settings.messagesPath)
     throw new SseRefusal(404, 'nothing is served at this path')
   if (settings.cors && isPreflight(request)) return answerPreflight

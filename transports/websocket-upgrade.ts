@@ -7,6 +7,7 @@ import { isKeptOut } from './events.js'
 import { type ListenServer, listenOn } from './listen-server.js'
 import { socketLimits, WebSocketConnection } from './websocket-connection.js'
 import type { WebSocketServeSettings } from './websocket-listener.js'
+import { pathOf } from './request-path.js'
 
 /** Takes a port and turns the upgrades on it into connections. Rejects with TransportError LISTEN_FAILED. */
 export async function bindWebSockets(
@@ -71,7 +72,7 @@ export async function bindWebSockets(
 function judge(request: IncomingMessage, port: ListenServer, { path }: WebSocketServeSettings): number {
   if (port.check(request) !== undefined) return 403
   if (!port.isListening) return 503
-  if ((request.url ?? '').split('?', 1)[0] !== path) return 404
+  if (pathOf(request.url) !== path) return 404
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',')
   return offered.some((name) => name.trim() === 'mcp') ? 101 : 400
 }

@@ -198,23 +198,6 @@ test('ready() resolves when it is, and says what it waits for when it is not in 
   assert.match(error.message, /client was not ready within 50 ms \((connecting|initializing)\)/)
 })
 
-test('states can be followed in a loop, from the present one to the end, and left early', async (t) => {
-  const { client } = watch(t)
-  const early: string[] = []
-  for await (const { phase } of client.states()) {
-    early.push(phase)
-    if (phase === 'ready') break
-  }
-  assert.equal(early, ['disconnected', 'connecting', 'initializing', 'ready'])
-  const rest: string[] = []
-  const loop = (async () => {
-    for await (const { phase } of client.states()) rest.push(phase)
-  })()
-  await client.close()
-  await loop
-  assert.equal(rest, ['ready', 'closed'])
-})
-
 test('inspect shows the state, the counters and the tree', async (t) => {
   const { client, said } = watch(t, { name: 'shown' })
   void client.callTool('hang').catch(() => {})
