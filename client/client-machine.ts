@@ -44,9 +44,14 @@ export interface ConnectionSettings {
   readonly handshakeTimeout: number
 }
 
-interface Context {
+/** What one client brings: the machine is made once, and serves all. */
+interface Input {
   readonly settings: ConnectionSettings
   readonly timedOut: (what: string) => Error
+  readonly effects: ConnectionEffects
+}
+
+interface Context extends Input {
   reason: Error | undefined
   /** Attempts that failed since the last stable connection. */
   failures: number
@@ -65,13 +70,13 @@ const lost = [
 const unreachable = { target: 'disconnected', actions: 'setBack' } as const
 
 const machine = setup({
-  types: {} as { context: Context; events: ConnectionEvent; input: Pick<Context, 'settings' | 'timedOut'> },
+  types: {} as { context: Context; events: ConnectionEvent; input: Input },
   actions: {
-    open: () => {},
-    greet: () => {},
-    flush: () => {},
-    hangUp: () => {},
-    fail: () => {},
+    open: ({ context }) => context.effects.open(),
+    greet: ({ context }) => context.effects.greet(),
+    flush: ({ context }) => context.effects.flush(),
+    hangUp: ({ context }) => context.effects.hangUp(),
+    fail: ({ context }) => context.effects.fail(context.reason ?? context.timedOut('the connection')),
     noteReason: assign(noteReason),
     startAfresh: assign(startAfresh),
     setBack: assign(setBack),
@@ -138,15 +143,7 @@ export function startConnection(
   effects: ConnectionEffects,
   clock: Clock,
 ): Connection {
-  const { open, greet, flush, hangUp, fail, tell, crash } = effects
-  const actions = {
-    open,
-    greet,
-    flush,
-    hangUp,
-    fail: ({ context }: { context: Context }) => fail(context.reason ?? timedOut('the connection')),
-  }
-  const actor = createActor(machine.provide({ actions }), { clock, input: { settings, timedOut } })
+  const actor = createActor(machine, { clock, input: { settings, timedOut, effects } })
   let told = stateOf(actor.getSnapshot())
   // Without an observer for errors, xstate throws them where nobody can catch them.
   actor.subscribe({
@@ -154,9 +151,9 @@ export function startConnection(
       const state = stateOf(snapshot)
       if (isSame(state, told)) return
       told = state
-      tell(state)
+      effects.tell(state)
     },
-    error: crash,
+    error: (error) => effects.crash(error),
   })
   actor.start()
   return {

@@ -21,13 +21,22 @@ export class LinkGauge {
   received = 0
   receivedCharacters = 0
   troubles = 0
-  /** Set by the connection that there is. */
-  queuedBytes: () => number = nothing
+  #queuedBytes: () => number = nothing
+
+  /** There is a connection, which knows how much waits. */
+  attach(queuedBytes: () => number): void {
+    this.#queuedBytes = queuedBytes
+  }
+
+  /** That connection is over; whoever looks later keeps no hold on it. */
+  detach(queuedBytes: () => number): void {
+    if (this.#queuedBytes === queuedBytes) this.#queuedBytes = nothing
+  }
 
   /** What it says now. */
   read(): LinkStats {
     const { sent, sentCharacters, received, receivedCharacters, troubles } = this
-    return { sent, sentCharacters, received, receivedCharacters, troubles, queuedBytes: this.queuedBytes() }
+    return { sent, sentCharacters, received, receivedCharacters, troubles, queuedBytes: this.#queuedBytes() }
   }
 }
 

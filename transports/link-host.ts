@@ -36,6 +36,7 @@ export class HostedLink {
   readonly #hosted: HostedScope
   readonly #clock: Clock
   #link: Link | undefined
+  readonly #queuedBytes = (): number => this.#link?.queuedBytes ?? 0
   #over = false
   #closing = false
   #closeTimer: unknown
@@ -75,8 +76,9 @@ export class HostedLink {
           `${transport.name}: connect: expected a link with send and close`,
         )
       }
+      if (this.#over) return
       this.#link = link
-      this.#gauge.queuedBytes = () => (this.#over ? 0 : (link.queuedBytes ?? 0))
+      this.#gauge.attach(this.#queuedBytes)
     } catch (cause) {
       this.#end({ error: wrap('CONNECT_FAILED', `${transport.name} could not connect`, cause), fatal: true })
     }
@@ -132,7 +134,14 @@ export class HostedLink {
   destroy(): Promise<void> | undefined {
     const alreadyReleasing = this.#over
     this.#over = true
+    this.#letGo()
     return alreadyReleasing ? this.finished : this.#hosted.release()
+  }
+
+  /** Whoever still has the events of this connection keeps no hold on it. */
+  #letGo(): void {
+    this.#gauge.detach(this.#queuedBytes)
+    this.#link = undefined
   }
 
   #events(): LinkEvents {
@@ -182,6 +191,7 @@ export class HostedLink {
   #end(end: LinkEnd): void {
     if (this.#over) return
     this.#over = true
+    this.#letGo()
     this.#clock.clearTimeout(this.#closeTimer)
     const releasing = this.#hosted.release()
     this.#report.closed(this.number, end)

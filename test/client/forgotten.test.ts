@@ -1,8 +1,9 @@
 import * as assert from 'uvu/assert'
-import { clientSpec, findClient } from '../../client/index.js'
+import { clientSpec, findClient, startClient } from '../../client/index.js'
+import { isRequest } from '../../protocol/jsonrpc.js'
 import { Registry, startSupervisor } from '../../runtime/index.js'
 import { defineServer, defineTool, startServer } from '../../server/index.js'
-import type { ClientTransport } from '../../transports/contract.js'
+import type { ClientTransport, Link } from '../../transports/contract.js'
 import {
   http,
   memory,
@@ -91,6 +92,35 @@ test('whatever outlives a server and its client keeps no hold on them: memory', 
     return { ...weak, ...own }
   }
   assert.equal(await stillThere(await once()), [])
+})
+
+/** Connects at once, to a server that answers everything with its greeting. */
+function watched(links: WeakRef<object>[]): ClientTransport['connect'] {
+  const serverInfo = { name: 'watched', version: '1' }
+  const result = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo }
+  return (events) => {
+    const link: Link = {
+      queuedBytes: 5,
+      send(_, message) {
+        if (isRequest(message)) events.message(JSON.stringify({ jsonrpc: '2.0', id: message.id, result }))
+      },
+      close: () => events.closed({}),
+    }
+    links.push(new WeakRef(link))
+    events.opened()
+    return link
+  }
+}
+
+test('a closed client that is still held keeps no hold on its connections', async () => {
+  const links: WeakRef<object>[] = []
+  const client = startClient({ logger: false, transport: { name: 'watched', connect: watched(links) } })
+  await client.ready()
+  assert.is(client.inspect().link.queuedBytes, 5)
+  await client.close()
+  assert.is(links.length, 1)
+  assert.equal(await stillThere({ link: links[0] as WeakRef<object> }), [])
+  assert.is(client.inspect().link.queuedBytes, 0)
 })
 
 test.run()
