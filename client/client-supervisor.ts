@@ -12,6 +12,7 @@ import { Client, type ClientParts } from './client.js'
 import { clientActor } from './client-actor.js'
 import { callError, type ClientError, type ClientErrorCode } from './errors.js'
 import { Holdings } from './holdings.js'
+import { lastTurns } from './last-turns.js'
 import { clientActorName, transportName } from './names.js'
 import {
   type ClientOptions,
@@ -40,6 +41,7 @@ export function startClient(options: StartClientOptions): Client {
     stop: async () => {
       const supervisor = await starting
       if (supervisor.ref.alive) await supervisor.stop()
+      await lastTurns()
     },
   })
   void followName(holdings, registry, starting)

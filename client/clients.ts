@@ -9,6 +9,7 @@ import type { ClientPlan, ClientsSettings } from './clients-options.js'
 import { comebackPlace, type Place } from './comeback.js'
 import { callError, ClientError } from './errors.js'
 import type { Undo } from './holdings.js'
+import { lastTurns } from './last-turns.js'
 import { clientActorName } from './names.js'
 import { bad, readFunction, readMs, readText } from './read-options.js'
 import type { ServerEntry } from './server-entry.js'
@@ -161,6 +162,7 @@ export class Clients implements AsyncDisposable {
     for (const { leaving } of places) leaving.abort()
     await Promise.all(places.map(({ client }) => client?.close()))
     if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
+    await lastTurns()
     this.#watchers.end()
   }
 

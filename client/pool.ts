@@ -10,6 +10,7 @@ import type { CallOptions } from './call-options.js'
 import type { Client, RequestArgs, RequestMethod } from './client.js'
 import { callError, type ClientError } from './errors.js'
 import type { Undo } from './holdings.js'
+import { lastTurns } from './last-turns.js'
 import type { poolActor } from './pool-actor.js'
 import { callOnMember, type MakeCall } from './pool-calls.js'
 import type { PoolDesk } from './pool-desk.js'
@@ -202,6 +203,7 @@ export class ClientPool implements AsyncDisposable {
     desk.end((what) => closedError(what, this.name))
     await Promise.all([...desk.members.values()].map(({ client }) => client?.close()))
     if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
+    await lastTurns()
   }
 }
 

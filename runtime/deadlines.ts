@@ -63,6 +63,13 @@ export class Deadlines {
     deadline.after = null
   }
 
+  /** The tree has ended: the timer is not waited for, unless something is. */
+  end(): void {
+    if (this.#timer === null || [...this.#lanes.values()].some((lane) => lane.after !== lane)) return
+    this.#clock.clearTimeout(this.#timer)
+    this.#timer = null
+  }
+
   #start(): void {
     this.#timer = this.#clock.setTimeout(() => this.#tick(), grain)
   }

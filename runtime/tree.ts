@@ -80,6 +80,7 @@ export class Tree implements ContainedTree {
   /** The root has ended. Containment stays for one more turn, in which the last rejections come to light. */
   fell(): void {
     this.#root = null
+    this.deadlines.end()
     setImmediate(this.#release)
   }
 

@@ -1,4 +1,4 @@
-// Uses a server in one of several ways, says which processes served it, and has nothing more to do: Node ends by itself.
+// Uses a server in one of several ways, says which processes served it, and has nothing more to do: Node ends by itself. Twice, and what is there right after the second time.
 //   node _ends-program.js withClient|asyncDispose|startClients|startClientPool URL
 import type { Client } from '../../client/client.js'
 import { startClient } from '../../client/client-supervisor.js'
@@ -46,5 +46,12 @@ const ways: Readonly<Record<string, () => Promise<void>>> = {
   },
 }
 
+// Both are made when they are first looked at, and count from then on.
+void [process.stdout, process.stderr]
+// The first time everything is loaded, and files are read for that.
 await ways[way]?.()
-console.log(JSON.stringify(pids))
+await new Promise((resolve) => setTimeout(resolve, 100))
+const before = process.getActiveResourcesInfo().sort()
+await ways[way]?.()
+const left = process.getActiveResourcesInfo().sort()
+console.log(JSON.stringify({ pids, before, left }))

@@ -28,11 +28,12 @@ for (const [way, count] of [
     child.stdout.setEncoding('utf8').on('data', (text: string) => said.push(text))
     const [code] = await once(child, 'exit', { signal: t.signal })
     assert.is(code, 0)
-    const pids: string[] = JSON.parse(said.join(''))
-    assert.is(new Set(pids).size, count)
+    const { pids, before, left }: Record<string, string[]> = JSON.parse(said.join(''))
+    assert.equal(left, before)
+    assert.is(new Set(pids).size, 2 * count)
     assert.equal(
-      pids.map((pid) => runs(Number(pid))),
-      pids.map(() => false),
+      pids?.filter((pid) => runs(Number(pid))),
+      [],
     )
     const verbs = server.seen.all.map(({ method, message }) => message.method ?? method)
     assert.ok(verbs.includes('DELETE'), `the session was not ended: ${verbs.join(', ')}`)
