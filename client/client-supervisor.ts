@@ -12,7 +12,7 @@ import { Client, type ClientParts } from './client.js'
 import { clientActor } from './client-actor.js'
 import { callError, type ClientError, type ClientErrorCode } from './errors.js'
 import { Holdings } from './holdings.js'
-import { lastTurns } from './last-turns.js'
+import { lastTurns } from '../runtime/last-turns.js'
 import { clientActorName, transportName } from './names.js'
 import {
   type ClientOptions,

@@ -1,5 +1,6 @@
 import type { ExitReason } from '../runtime/exit.js'
 import { inspect, type TreeNode } from '../runtime/inspect.js'
+import { lastTurns } from '../runtime/last-turns.js'
 import type { ProcessRef, RefOf } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
@@ -131,11 +132,13 @@ export class Server {
 
   /**
    * Stops: takes no new requests, gives those in flight `drainTimeout`, ends the streams and the sessions, and frees the port.
-   * Resolves when all of that is done, also when it had ended already.
+   * Resolves when all of that is done and nothing of it keeps Node alive, also when it had ended already.
    */
   async stop(): Promise<void> {
     const supervisor = this.#supervisor
-    if (supervisor.ref.alive) await supervisor.stop()
+    if (!supervisor.ref.alive) return
+    await supervisor.stop()
+    await lastTurns()
   }
 
   /** Calls `fn` once when the server that runs now has ended: stopped, or given up after too many restarts. */

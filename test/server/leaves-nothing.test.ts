@@ -1,0 +1,35 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { withClient } from '../../client/with-client.js'
+import { defineServer } from '../../server/define-server.js'
+import { defineTool } from '../../server/define-tool.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { http, serveHttp, serveSse, serveWebSocket, sse, websocket } from '../../transports/index.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('what a stopped server leaves behind')
+
+const greet = defineTool({ name: 'greet', run: () => 'hello' })
+const greeter = defineServer({ name: 'greeter', version: '1', tools: [greet] })
+
+for (const [name, serve, connect] of [
+  ['http', serveHttp, http],
+  ['sse', serveSse, sse],
+  ['websocket', serveWebSocket, websocket],
+] as const)
+  test(`nothing that keeps Node alive, right when it is told that it has stopped: ${name}`, async () => {
+    const use = async (): Promise<string[]> => {
+      const server = await startServer(greeter, { transport: serve(), logger: false, signals: false })
+      const transport = connect(server.url ?? '')
+      await withClient({ transport, logger: false }, (client) => client.callTool('greet'))
+      await server.stop()
+      return process.getActiveResourcesInfo().sort()
+    }
+    // The first time everything is loaded, and files are read for that.
+    await use()
+    await sleep(100)
+    const before = process.getActiveResourcesInfo().sort()
+    assert.equal(await use(), before)
+  })
+
+test.run()
