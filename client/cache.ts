@@ -4,8 +4,16 @@ import type { JsonObject } from '../protocol/json.js'
 interface Kept {
   readonly method: string
   readonly params: JsonObject
-  readonly result: JsonObject
+  /** The JSON text of the answer: as much memory as it says, and a copy of its own for whoever asks. */
+  readonly text: string
+  readonly bytes: number
   readonly until: number
+}
+
+/** What may be kept at most. */
+export interface CacheLimits {
+  readonly cacheSize: number
+  readonly cacheBytes: number
 }
 
 /** Which answers a change makes stale. */
@@ -16,16 +24,18 @@ const staleBy: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own; the oldest goes when there are too many. A change that
- * the server tells makes them stale at once, and so does whatever may have hidden one. Everything in it belongs to one client, and so to one authorization.
+ * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own; the oldest go when there are too many
+ * of them, or too many bytes, and one that has more bytes than all may have is not kept. A change that the server tells makes them stale at once, and so does
+ * whatever may have hidden one. Everything in it belongs to one client, and so to one authorization.
  */
 export class Cache {
-  readonly #size: number
+  readonly #limits: CacheLimits
   readonly #kept = new Map<string, Kept>()
+  #bytes = 0
   #changes = 0
 
-  constructor(size: number) {
-    this.#size = size
+  constructor(limits: CacheLimits) {
+    this.#limits = limits
   }
 
   /** Grows with every change: an answer to a question of before may not be kept. */
@@ -40,19 +50,25 @@ export class Cache {
   /** A copy of what was answered to this, if it still holds. */
   find(method: string, params: JsonObject | undefined, now: number): JsonObject | undefined {
     const kept = this.#kept.get(keyOf(method, params))
-    return kept === undefined || kept.until <= now ? undefined : structuredClone(kept.result)
+    return kept === undefined || kept.until <= now ? undefined : JSON.parse(kept.text)
   }
 
   /** Keeps an answer as long as it says. */
   keep(method: string, params: JsonObject | undefined, result: JsonObject, now: number): void {
     const { ttlMs } = readCacheHints(result)
-    if (this.#size === 0 || ttlMs === 0 || !cacheableMethods.has(method)) return
+    const { cacheSize, cacheBytes } = this.#limits
+    if (cacheSize === 0 || ttlMs === 0 || !cacheableMethods.has(method)) return
     const key = keyOf(method, params)
-    this.#kept.delete(key)
-    this.#kept.set(key, { method, params: params ?? {}, result: structuredClone(result), until: now + ttlMs })
-    if (this.#kept.size <= this.#size) return
-    const [oldest] = this.#kept.keys()
-    if (oldest !== undefined) this.#kept.delete(oldest)
+    const text = JSON.stringify(result)
+    const bytes = Buffer.byteLength(text) + key.length
+    this.#forget(key)
+    if (bytes > cacheBytes) return
+    this.#kept.set(key, { method, params: params ?? {}, text, bytes, until: now + ttlMs })
+    this.#bytes += bytes
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= cacheSize && this.#bytes <= cacheBytes) return
+      this.#forget(oldest)
+    }
   }
 
   /** The server told of a change. */
@@ -77,7 +93,12 @@ export class Cache {
 
   #drop(isStale: (kept: Kept) => boolean): void {
     this.#changes += 1
-    for (const [key, kept] of this.#kept) if (isStale(kept)) this.#kept.delete(key)
+    for (const [key, kept] of this.#kept) if (isStale(kept)) this.#forget(key)
+  }
+
+  #forget(key: string): void {
+    this.#bytes -= this.#kept.get(key)?.bytes ?? 0
+    this.#kept.delete(key)
   }
 }
 

@@ -33,6 +33,11 @@ export interface CallOptions {
    * such a call is kept for others.
    */
   readonly headers?: Readonly<Record<string, string>>
+  /**
+   * For `request`: values of `resultType` that an extension defines, which a server of 2026-07-28 may answer with; such a result comes as it is, unchecked, and
+   * is not kept. Any other that is not known rejects with INVALID_RESPONSE, as the specification wants it. Default none.
+   */
+  readonly resultTypes?: readonly string[]
 }
 
 /** Checked options of one call. */
@@ -47,6 +52,7 @@ export interface CallSettings {
   readonly wait: boolean
   /** Their names in lower case. */
   readonly headers: CallOptions['headers']
+  readonly resultTypes: CallOptions['resultTypes']
 }
 
 /** The names of the options of a call. */
@@ -60,6 +66,7 @@ export const callFields: readonly string[] = Object.freeze([
   'fresh',
   'wait',
   'headers',
+  'resultTypes',
 ])
 
 /** Reads the options of a call. Throws BAD_OPTION, naming the field. */
@@ -81,6 +88,7 @@ export function readCallOptions(options: CallOptions | undefined, usual: number)
     fresh: readFlag(given.fresh, 'fresh', false),
     wait: readFlag(given.wait, 'wait', true),
     headers: given.headers === undefined ? undefined : readOwnHeaders(given.headers),
+    resultTypes: given.resultTypes === undefined ? undefined : readResultTypes(given.resultTypes),
   }
 }
 
@@ -95,7 +103,15 @@ function usualSettings(timeout: number): CallSettings {
     fresh: false,
     wait: true,
     headers: undefined,
+    resultTypes: undefined,
   }
+}
+
+/** The two that the protocol has are not for callers to take over. */
+function readResultTypes(value: unknown): readonly string[] {
+  const isOurs = (type: unknown): boolean => type === 'complete' || type === 'input_required'
+  if (Array.isArray(value) && value.every((type) => typeof type === 'string' && !isOurs(type))) return value
+  throw bad('resultTypes', 'an array of texts, none of them complete or input_required', value)
 }
 
 function readOwnHeaders(value: unknown): CallOptions['headers'] {

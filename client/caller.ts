@@ -15,6 +15,7 @@ import type { Holdings } from './holdings.js'
 import { createJob, type Job, nextJob, takeBack } from './job.js'
 import { clientActorName } from './names.js'
 import type { ClientSettings } from './options.js'
+import { SharedSignals } from './shared-signals.js'
 import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds } from './rounds.js'
 import { bad, readText } from './read-options.js'
 import { type CallOptions, readCallOptions } from './call-options.js'
@@ -49,6 +50,7 @@ export class Caller {
   readonly #settings: ClientSettings
   readonly #holdings: Holdings
   readonly #gate: AbortSignal | undefined
+  readonly #signals = new SharedSignals()
   #lastCall = 0
 
   /** `gate`: calls are refused once it aborts, and those under way given up. */
@@ -62,6 +64,12 @@ export class Caller {
     this.#settings = settings
     this.#holdings = holdings
     this.#gate = gate
+  }
+
+  /** What ends a call besides its own signal; undefined: neither is there. */
+  stops(given: AbortSignal | undefined): AbortSignal | undefined {
+    const gate = this.#gate
+    return gate !== undefined && given !== undefined ? AbortSignal.any([gate, given]) : (gate ?? given)
   }
 
   /** Makes one call; rejects with BAD_OPTION, naming the field, before anything is done. */
@@ -92,7 +100,7 @@ export class Caller {
         continue
       }
       const { dialect, method } = job
-      const asked = hasRounds(dialect) ? readRound(method, result) : undefined
+      const asked = hasRounds(dialect) ? readRound(method, result, input.options?.resultTypes) : undefined
       if (asked === undefined || dialect === undefined) return { result, dialect, rounds: round }
       if (round === maxRounds) throw tooManyRounds(method)
       const answers = await this.#answers(job, asked, dialect, signal)
@@ -122,9 +130,9 @@ export class Caller {
 
   async #callUntil(gate: AbortSignal, input: CallInput): Promise<CallOutcome> {
     const { signal } = readCallOptions(input.options, this.#settings.timeout)
-    const either = signal === undefined ? gate : AbortSignal.any([gate, signal])
+    const either = this.stops(signal)
     try {
-      return await this.#call({ ...input, options: { ...input.options, signal: either } })
+      return await this.#call({ ...input, options: { ...input.options, signal: either ?? gate } })
     } catch (error) {
       const isOurs = error instanceof ClientError && error.cause === gate.reason
       throw isOurs && gate.reason instanceof ClientError ? shutOut(input.method, error, gate.reason) : error
@@ -183,16 +191,16 @@ export class Caller {
   }
 
   async #issueUntil(job: Job, signal: AbortSignal): Promise<JsonObject> {
-    let onAbort = (): void => {}
+    let unlisten = (): void => {}
     const aborted = new Promise<never>((_, reject) => {
-      onAbort = () => this.#abandon(job, signal.reason, reject)
+      const onAbort = (): void => this.#abandon(job, signal.reason, reject)
+      if (signal.aborted) onAbort()
+      else unlisten = this.#signals.listen(signal, onAbort)
     })
-    if (signal.aborted) onAbort()
-    else signal.addEventListener('abort', onAbort, { once: true })
     try {
       return await Promise.race([aborted, ...(signal.aborted ? [] : [this.#issue(job)])])
     } finally {
-      signal.removeEventListener('abort', onAbort)
+      unlisten()
     }
   }
 
@@ -232,9 +240,9 @@ export class Caller {
   #unavailable(job: Job, error: unknown): ClientError {
     const { name } = this.#settings
     const { method } = job
-    if (error instanceof RuntimeError && error.code === 'TIMEOUT')
-      return unsentError(job, this.#holdings.state.reason ?? error)
     const { over, state } = this.#holdings
+    if (error instanceof RuntimeError && error.code === 'TIMEOUT')
+      return unsentError(job, { phase: state.phase, reason: state.reason ?? error })
     if (over && state.phase === 'failed') return failedError(method, state.reason)
     return goneError(`${method}: client ${name}`, this.#holdings, this.#registry, error)
   }

@@ -14,6 +14,7 @@ import { diedOfProbe, misgreeted } from './greeting.js'
 import { type ClientInput, Incarnation } from './incarnation.js'
 import { ended, unreachable } from './link-end.js'
 import type { Job } from './job.js'
+import { isGone } from './pending-call.js'
 import { firstState } from './state.js'
 
 /** One client: its connection machine, and the calls that wait. Its handlers are short and never wait for anybody. */
@@ -101,7 +102,10 @@ export const clientActor = defineActor({
     lost(state: Incarnation, { link, id, error }: LinkNews['lost']) {
       if (!state.link.is(link)) return
       if (id === state.greeting?.id) misgreeted(state, error, false)
-      else if (!state.own.lost(id, error) && state.calls.lost(id, error)) unreachable(state, error)
+      else if (!state.own.lost(id, error) && state.calls.lost(id, error)) {
+        if (isGone(error)) state.questions.clear()
+        unreachable(state, error)
+      }
     },
     trouble({ holdings }: Incarnation, _: LinkNews['trouble']) {
       holdings.counts.troubles += 1

@@ -1,6 +1,7 @@
 import { assign, createActor, setup, type SnapshotFrom } from 'xstate'
 import type { Clock } from '../runtime/clock.js'
 import type { BackoffOptions } from './options.js'
+import { invitationIn } from './retry-budget.js'
 import type { ClientState, Phase } from './state.js'
 
 /** What happens to a connection. */
@@ -181,12 +182,17 @@ function startAfresh(change: Change): Partial<Context> {
   return { ...noteReason(change), fresh: false }
 }
 
-/** One more failure: full jitter below a ceiling that doubles, so that clients of one server do not come back together. */
+/**
+ * One more failure: full jitter below a ceiling that doubles, so that clients of one server do not come back together; on top of what a busy
+ * server asked for, up to the highest ceiling, since anybody can write a header.
+ */
 function setBack(change: Change): Partial<Context> {
   const { settings, failures } = change.context
   const { base, cap, random } = settings.backoff
   const ceiling = Math.min(cap, base * 2 ** failures)
-  return { ...noteReason(change), failures: failures + 1, delay: random() * ceiling }
+  const noted = noteReason(change)
+  const asked = Math.min(cap, invitationIn(noted.reason, Date.now()) ?? 0)
+  return { ...noted, failures: failures + 1, delay: asked + random() * ceiling }
 }
 
 function tookTooLong(what: string): (change: Change) => Partial<Context> {

@@ -1,3 +1,4 @@
+import { inspect as shown } from 'node:util'
 import type { JsonObject } from '../protocol/json.js'
 import type {
   Method,
@@ -235,6 +236,11 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     }
   }
 
+  [shown.custom](): string {
+    const { waiting, inFlight } = this.#parts.holdings.load()
+    return `<client ${this.name} ${this.state.phase}, ${inFlight} in flight, ${waiting} waiting>`
+  }
+
   /**
    * Ends the connection in an orderly way, and with it whatever was started for this client; calls that wait reject with CLOSED. Never
    * rejects, and may be called again. A client that was embedded in another tree stays there, closed, until its parent ends it.
@@ -250,7 +256,7 @@ export class Client extends ServerFeatures implements AsyncDisposable {
 
   /** For pools: another handle to this client, whose calls are refused, and given up, with the reason of `gate` once that aborts. */
   lend(gate: AbortSignal): Client {
-    return new Client({ ...this.#parts, gate })
+    return handleTo({ ...this.#parts, gate })
   }
 
   #listen(method: string, fn: (params: never) => void): Undo {
@@ -275,4 +281,9 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     await stop().catch(() => {})
     holdings.end({ phase: 'closed', reason: undefined, attempt: 0, delay: undefined })
   }
+}
+
+/** Out here: a class that names itself in its body is called something else once it is bundled. */
+function handleTo(parts: ClientParts): Client {
+  return new Client(parts)
 }

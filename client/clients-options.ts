@@ -3,6 +3,7 @@ import type { TreeOptions } from '../runtime/tree.js'
 import type { ClientTransport } from '../transports/contract.js'
 import { type ClientOptions, type ClientSettings, readClientOptions, readStartOptions } from './options.js'
 import { bad, readFields, readFunction, readMs, readObject, readText } from './read-options.js'
+import { ClientError } from './errors.js'
 import { readEntry, type ServerEntry } from './server-entry.js'
 
 /** The options of a client that several may share. */
@@ -102,8 +103,20 @@ function checkShared(value: unknown): SharedClientOptions {
   const shared = readObject(value, 'client')
   for (const field of ['name', 'transport'])
     if (field in shared) throw bad(`client.${field}`, 'no such field: each server has its own', shared[field])
-  readClientOptions({ ...shared, transport: nowhere })
+  try {
+    readClientOptions({ ...shared, transport: nowhere })
+  } catch (error) {
+    throw below('client', error)
+  }
   return shared
+}
+
+/** The same error about an option within another one. */
+function below(where: string, error: unknown): unknown {
+  if (!(error instanceof ClientError) || error.code !== 'BAD_OPTION') return error
+  const { field } = error.data as { field: string }
+  const data = { field: `${where}.${field}`, sent: false }
+  return new ClientError('BAD_OPTION', `${where}.${error.message}`, { data, cause: error })
 }
 
 /** Stands for the transport where only the other options of a client are read. */

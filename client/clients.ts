@@ -36,6 +36,7 @@ export class Clients implements AsyncDisposable {
   constructor(parts: ClientsParts) {
     this.#parts = parts
     this.#watchers = new Watchers(parts.settings.name)
+    this.#watchers.reportIn(parts.supervisor.ref)
   }
 
   get name(): string {

@@ -1,4 +1,5 @@
 import { CaduceusError, messageOf } from '../runtime/errors.js'
+import type { ClientState } from './state.js'
 
 /** Every code a ClientError can have. */
 export type ClientErrorCode =
@@ -76,13 +77,14 @@ export function callError(code: ClientErrorCode, message: string, details: CallE
   return new ClientError(code, message, { data, retryable, ...(cause === undefined ? {} : { cause }) })
 }
 
-/** The error of a call whose time was over before it could be sent, with what stood in the way. */
+/** The error of a call whose time was over before it could be sent, with what stood in the way: what went wrong last, or else how far the client was. */
 export function unsentError(
   { method, timeout }: { readonly method: string; readonly timeout: number },
-  reason: Error | undefined,
+  { phase, reason }: Pick<ClientState, 'phase' | 'reason'>,
 ): ClientError {
-  const why = reason === undefined ? '' : ` (${messageOf(reason)})`
-  return callError('TIMEOUT', `${method}: not sent within ${timeout} ms${why}`, {
+  const stage = phase === 'initializing' ? 'initializing: the server has not answered yet' : phase
+  const why = reason === undefined ? stage : messageOf(reason)
+  return callError('TIMEOUT', `${method}: not sent within ${timeout} ms (${why})`, {
     sent: false,
     cause: reason,
   })

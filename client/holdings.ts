@@ -67,9 +67,9 @@ export class Holdings {
   #settleClosed: (error?: Error) => void = () => {}
   #lastToken = 0
 
-  constructor({ name, cacheSize }: Pick<ClientSettings, 'name' | 'cacheSize'>) {
+  constructor({ name, cacheSize, cacheBytes }: Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'>) {
     this.name = name
-    this.cache = new Cache(cacheSize)
+    this.cache = new Cache({ cacheSize, cacheBytes })
     this.handlerOwner = new HandlerOwner(name)
     this.closed = handled(
       new Promise((resolve, reject) => {

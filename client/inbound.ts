@@ -10,7 +10,11 @@ import {
   type JsonRpcResult,
   type Message,
 } from '../protocol/jsonrpc.js'
-import type { NotificationMethod, NotificationParams } from '../protocol/methods.js'
+import {
+  isNotificationMethod,
+  type NotificationMethod,
+  type NotificationParams,
+} from '../protocol/methods.js'
 import { readNotificationParams } from '../protocol/params.js'
 import type { JsonObject } from '../protocol/json.js'
 import { greeted, greetedBadly } from './greeting.js'
@@ -57,7 +61,12 @@ function takeAnswer(state: Incarnation, message: JsonRpcResult | JsonRpcErrorRes
 
 function takeNews(state: Incarnation, { method, params }: JsonRpcNotification): void {
   const { holdings, speech } = state
-  if (!acceptsNotification(speech.dialect, 'client', method)) return holdings.notify(method, params ?? {})
+  if (!acceptsNotification(speech.dialect, 'client', method)) {
+    // one of ours that this revision, or this side, does not have is none of a user's either
+    if (isNotificationMethod(method)) holdings.counts.junk += 1
+    else holdings.notify(method, params ?? {})
+    return
+  }
   const checked = readNews(method, params)
   if (checked === undefined) {
     holdings.counts.junk += 1

@@ -5,6 +5,7 @@ import { crash } from '../runtime/exit.js'
 import { describe } from '../runtime/inspect.js'
 import { latestHandshake } from '../protocol/versions.js'
 import { actorClock, DueTimer } from './actor-clock.js'
+import type { CallPort } from './call-port.js'
 import { ClientLink } from './client-link.js'
 import type { Connection, ConnectionEffects, startConnection } from './client-machine.js'
 import { ClientError, failedError } from './errors.js'
@@ -16,7 +17,7 @@ import { Listening } from './listening.js'
 import { transportName } from './names.js'
 import type { ClientSettings } from './options.js'
 import { type OwnOutcome, OwnRequests } from './own-requests.js'
-import { type CallPort, PendingCalls } from './pending.js'
+import { PendingCalls } from './pending.js'
 import { Questions } from './questions.js'
 import { RetryBudget } from './retry-budget.js'
 import { plainSpeech, type Speech } from './speech.js'
@@ -46,6 +47,8 @@ export class Incarnation {
   speech: Speech = plainSpeech(latestHandshake)
   /** What a connection began with, until it is answered. */
   greeting: Greeting | undefined
+  /** What had come before this connection that was no message. */
+  junkBefore = 0
   /** Those who wait for the connection to end. */
   closing: Deferred<void>[] = []
 
@@ -65,7 +68,9 @@ export class Incarnation {
     this.health = new Health(this)
     const timedOut = (what: string): Error => {
       const asked = this.greeting?.step === 'discover' ? what.replace('initialize', 'server/discover') : what
-      const message = `${asked} did not come within ${settings.handshakeTimeout} ms`
+      const junk = holdings.counts.junk - this.junkBefore
+      const instead = junk === 0 ? '' : `, ${junk} texts did that are no messages of MCP`
+      const message = `${asked} did not come within ${settings.handshakeTimeout} ms${instead}`
       return new ClientError('CONNECT_FAILED', message, { retryable: true })
     }
     this.connection = start(settings, timedOut, effects(this, ctx), clock)
@@ -91,7 +96,9 @@ function portOf(state: Incarnation): CallPort {
     get speaks() {
       return state.connection.phase === 'ready'
     },
-    why: () => state.connection.state.reason,
+    get state() {
+      return state.connection.state
+    },
     misfit: (error) => askAnew(state, error),
   }
 }
@@ -101,6 +108,7 @@ function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
   let mending: unknown
   return {
     open() {
+      state.junkBefore = holdings.counts.junk
       if (state.link.held) probe(state)
       else state.link.open()
     },

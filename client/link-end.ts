@@ -19,7 +19,7 @@ export interface LinkEnding {
 
 /** This connection is of no use: it is given up; `again`: the next one begins at once. */
 export function refused(state: Incarnation, reason: Error, fatal: boolean, again = false): void {
-  dropLink(state)
+  dropLink(state, reason)
   state.connection.send({ type: 'lost', reason, fatal, fresh: again })
 }
 
@@ -30,16 +30,15 @@ export function unreachable(state: Incarnation, reason: Error): void {
   state.connection.send({ type: 'unreachable', reason })
 }
 
-/** Ends the current connection, without waiting for its end. */
-export function dropLink(state: Incarnation): void {
+/** Ends the current connection, without waiting for its end; `reason` is what calls in flight are told. */
+export function dropLink(
+  state: Incarnation,
+  reason: Error = new TransportError('CONNECTION_LOST', 'the connection was given up', { retryable: true }),
+): void {
   letGo(state)
   state.link.close()
   state.link.forget()
-  // Between the loss and the next greeting nothing is in flight but what an earlier, resumed connection left behind.
-  state.calls.linkEnded(
-    new TransportError('CONNECTION_LOST', 'the connection was given up', { retryable: true }),
-    { sessionGone: false, fatal: false },
-  )
+  state.calls.linkEnded(reason, { sessionGone: false, fatal: false })
 }
 
 function letGo(state: Incarnation): void {

@@ -15,6 +15,7 @@ import {
   readFlag,
   readFunction,
   readMs,
+  readObject,
   readText,
   readWord,
 } from './read-options.js'
@@ -24,7 +25,7 @@ import type { RetryBudgetOptions } from './retry-budget.js'
 export interface BackoffOptions {
   /** The ceiling of the first wait, in ms. Default 500. */
   readonly base?: number
-  /** The highest ceiling, in ms. Default 30,000. */
+  /** The highest ceiling, in ms, and the longest time that is added because a busy server (429, 503) asked for it with `Retry-After`. Default 30,000. */
   readonly cap?: number
   /** How long a connection must be ready until earlier failures are forgotten, in ms. Default 10,000. */
   readonly stable?: number
@@ -67,8 +68,15 @@ export interface ClientOptions extends AnswerOptions {
   readonly retryBudget?: RetryBudgetOptions
   /** Whether structured content is checked against the output schema that the tool was listed with. Default true. */
   readonly checkOutput?: boolean
+  /**
+   * Extensions that servers are told this client speaks, by their ids (`io.modelcontextprotocol/tasks`), with their settings; `resultTypes` of a call takes what
+   * they answer. Default none.
+   */
+  readonly extensions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /** Answers of lists and of `resources/read` that are kept as long as the server allows (2026-07-28); 0 for none. Default 500. */
   readonly cacheSize?: number
+  /** Bytes that these answers may have in all, as JSON text; the oldest go first. Default 8 MiB. */
+  readonly cacheBytes?: number
   /** Crashes of the client within `periodMs` that its supervisor answers with a restart. Default 3. */
   readonly intensity?: number
   /** Milliseconds that crashes are counted over. Default 5000. */
@@ -95,6 +103,7 @@ export interface ClientSettings {
   readonly retryBudget: RetryBudgetOptions | undefined
   readonly checkOutput: boolean
   readonly cacheSize: number
+  readonly cacheBytes: number
   readonly answers: Answers
   /** What is declared to servers. */
   readonly capabilities: ClientCapabilities
@@ -119,7 +128,9 @@ const fields = [
   'health',
   'retryBudget',
   'checkOutput',
+  'extensions',
   'cacheSize',
+  'cacheBytes',
   'onElicit',
   'onSample',
   'roots',
@@ -148,8 +159,15 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
     retryBudget: given.retryBudget === undefined ? undefined : readBudget(given.retryBudget),
     checkOutput: readFlag(given.checkOutput, 'checkOutput', true),
     cacheSize: given.cacheSize === 0 ? 0 : readCount(given.cacheSize, 'cacheSize', 500),
+    cacheBytes: readCount(given.cacheBytes, 'cacheBytes', 8 * 1024 * 1024),
     answers,
-    capabilities: answers.capabilities,
+    capabilities:
+      given.extensions === undefined
+        ? answers.capabilities
+        : Object.freeze({
+            ...answers.capabilities,
+            extensions: readExtensions(given.extensions),
+          }),
     intensity: readIntensity(given.intensity, 'intensity', 3),
     periodMs: readMs(given.periodMs, 'periodMs', 5_000),
   })
@@ -210,11 +228,12 @@ function has<T>(value: unknown, methods: readonly (keyof T)[]): value is T {
   return value !== null && methods.every((method) => typeof (value as Partial<T>)[method] === 'function')
 }
 
-function readTransport(value: unknown): ClientTransport {
+/** What connects to a server. Throws BAD_OPTION. */
+export function readTransport(value: unknown, field = 'transport'): ClientTransport {
   const transport = value as Partial<ClientTransport> | null | undefined
   if (typeof transport?.connect === 'function' && typeof transport.name === 'string')
     return transport as ClientTransport
-  throw bad('transport', 'what stdio() or http() returns, or { name, connect }', value)
+  throw bad(field, 'what stdio() or http() returns, or { name, connect }', value)
 }
 
 function readName(value: unknown): string {
@@ -226,6 +245,17 @@ function readInfo(value: unknown): Implementation {
   if (typeof info?.name !== 'string') throw bad('clientInfo.name', 'a string', info?.name)
   if (typeof info.version !== 'string') throw bad('clientInfo.version', 'a string', info.version)
   return Object.freeze({ ...info }) as Implementation
+}
+
+/** Their ids are keys with a prefix (specification: basic, `_meta`). */
+const extensionId = /^[a-z][a-z\d-]*(?:\.[a-z][a-z\d-]*)*\/[a-z\d][\w.-]*$/i
+
+function readExtensions(value: unknown): NonNullable<ClientCapabilities['extensions']> {
+  const entries = Object.entries(readObject(value, 'extensions')).map(([id, given]) => {
+    if (!extensionId.test(id)) throw bad('extensions', 'ids such as com.example/name as keys', id)
+    return [id, readObject(given, `extensions[${JSON.stringify(id)}]`)]
+  })
+  return Object.freeze(Object.fromEntries(entries))
 }
 
 function readIntensity(value: unknown, field: string, fallback: number): number {

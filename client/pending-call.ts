@@ -4,6 +4,8 @@ import type { ProgressParams } from '../protocol/types/notifications.js'
 import { modernDialects } from '../protocol/versions.js'
 import type { Deferred } from '../runtime/behaviour.js'
 import { Deadline } from '../runtime/deadlines.js'
+import { callError, type ClientError } from './errors.js'
+import type { TransportError } from '../transports/errors.js'
 import type { Job } from './job.js'
 
 /** How a connection ended: whether the server has forgotten the session, and whether trying again is of no use. */
@@ -30,6 +32,19 @@ export class Pending extends Deadline {
   expire(): void {
     this.#onExpire(this)
   }
+}
+
+/** Whether a request was lost with its server, which ended: whatever else it had begun is gone, too. */
+export function isGone({ data }: TransportError): boolean {
+  return isObject(data) && data.gone === true
+}
+
+/** The error for who waits for an answer that will not come, on a connection that goes on. */
+export function lossError({ method }: Job, error: TransportError): ClientError {
+  const { code, message, retryable } = error
+  const broke = code === 'CONNECTION_LOST' || code === 'PROCESS_EXITED'
+  const details = { sent: code !== 'SEND_FAILED', retryable, cause: error }
+  return callError(broke ? 'CONNECTION_LOST' : 'REQUEST_FAILED', `${method}: ${message}`, details)
 }
 
 /** What the server answered; some servers say in `data` that trying again can help. */

@@ -10,32 +10,20 @@ import type { ProgressParams } from '../protocol/types/notifications.js'
 import type { Deferred } from '../runtime/behaviour.js'
 import type { Clock } from '../runtime/clock.js'
 import type { TransportError } from '../transports/errors.js'
+import type { CallPort } from './call-port.js'
 import { CallTable } from './call-table.js'
-import type { ClientLink } from './client-link.js'
 import { callError, type ClientError, type ClientErrorCode, notReadyError, unsentError } from './errors.js'
 import type { Job } from './job.js'
-import { type LinkLoss, modernRevisionIn, Pending, progressOf, serverError } from './pending-call.js'
-import type { RetryBudget } from './retry-budget.js'
-import type { Speech } from './speech.js'
-import type { ClientCounts } from './state.js'
-import type { ToolBook } from './tool-book.js'
+import {
+  isGone,
+  type LinkLoss,
+  lossError,
+  modernRevisionIn,
+  Pending,
+  progressOf,
+  serverError,
+} from './pending-call.js'
 import { isRepeatable } from './repeatable.js'
-
-/** What the calls of a client need of it. */
-export interface CallPort {
-  readonly link: ClientLink
-  readonly counts: ClientCounts
-  readonly tools: ToolBook
-  readonly budget: RetryBudget | undefined
-  /** How requests are put now. */
-  readonly speech: Speech
-  /** Whether calls can be sent now. */
-  readonly speaks: boolean
-  /** Why there is no connection, as far as that is known. */
-  why(): Error | undefined
-  /** The server refuses the revision that it is spoken to in. */
-  misfit(error: Error): void
-}
 
 /** Deadlines of calls that are made again are rounded up to this many ms: there is one list of deadlines for each length. */
 const grain = 100
@@ -81,7 +69,7 @@ export class PendingCalls {
     this.#table.deadlines.arm(pending, Math.max(0, left))
     if (ready) this.#send(pending)
     else if (job.wait) this.#table.waiting.add(pending)
-    else this.#turnAway(pending, this.#port.why())
+    else this.#turnAway(pending, this.#port.state.reason)
   }
 
   /** There is a connection: sends what waits. */
@@ -124,29 +112,33 @@ export class PendingCalls {
     pending.job.onProgress?.(progressOf(params))
   }
 
-  /** This request will get no answer. True when it never left and waits for a better moment: the server cannot be reached. */
+  /**
+   * This request will get no answer. True when the server cannot be reached: what never left waits for a better moment, and so does what was lost with a
+   * server that is gone, and with it the session, most likely, if it may be made again then.
+   */
   lost(id: RequestId, error: TransportError): boolean {
     const pending = this.#table.inFlight.get(id)
     if (pending === undefined) return false
-    if (error.code === 'CONNECT_FAILED') {
+    // NOT_OPEN: this connection is about to end, and the next one takes it
+    if (error.code === 'CONNECT_FAILED' || error.code === 'NOT_OPEN') {
+      this.#putBack([pending], error)
+      return error.code === 'CONNECT_FAILED'
+    }
+    const gone = isGone(error)
+    if (gone && isRepeatable(pending.job, true, this.#port.tools)) {
+      this.#noteRepeated(pending.job)
       this.#putBack([pending], error)
       return true
     }
     if (this.#retriesLater(pending, error)) return false
-    const { method, retry, repeated } = pending.job
+    const { retry, repeated } = pending.job
     const again = retry === 'safe' && !repeated && error.retryable
     if (again && error.code !== 'SEND_FAILED') {
       this.#repeat(pending)
       return false
     }
-    const lost = error.code === 'CONNECTION_LOST' || error.code === 'PROCESS_EXITED'
-    const sent = error.code !== 'SEND_FAILED' && error.code !== 'NOT_OPEN'
-    const code = lost ? 'CONNECTION_LOST' : 'REQUEST_FAILED'
-    this.#reject(
-      pending,
-      callError(code, `${method}: ${error.message}`, { sent, retryable: error.retryable, cause: error }),
-    )
-    return false
+    this.#reject(pending, lossError(pending.job, error))
+    return gone
   }
 
   /** The connection is over: what never left waits for the next one, and whoever waits for an answer is told at once. */
@@ -164,8 +156,7 @@ export class PendingCalls {
         continue
       }
       if (job.ticket.sent) {
-        job.repeated = true
-        this.#port.counts.repeated += 1
+        this.#noteRepeated(job)
       }
       back.push(pending)
     }
@@ -223,9 +214,13 @@ export class PendingCalls {
   /** The same call once more on this connection. */
   #repeat(pending: Pending): void {
     this.#table.takeBack(pending)
-    pending.job.repeated = true
-    this.#port.counts.repeated += 1
+    this.#noteRepeated(pending.job)
     this.#send(pending)
+  }
+
+  #noteRepeated(job: Job): void {
+    job.repeated = true
+    this.#port.counts.repeated += 1
   }
 
   /** The server refuses our revision: a call that may still fit is made again, once; otherwise the server has to be asked anew. */
@@ -272,7 +267,7 @@ export class PendingCalls {
     const { method, timeout, ticket } = pending.job
     const error = ticket.sent
       ? callError('TIMEOUT', `${method}: no answer within ${timeout} ms`, { sent: true })
-      : unsentError(pending.job, this.#port.why())
+      : unsentError(pending.job, this.#port.state)
     this.#abandon(pending, error, `no answer within ${timeout} ms`)
   }
 

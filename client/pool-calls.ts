@@ -15,12 +15,12 @@ export async function callOnMember<T>(
   what: string,
   { options, make }: { readonly options: CallOptions | undefined; readonly make: MakeCall<T> },
 ): Promise<T> {
-  const { timeout, signal } = readCallOptions(options, desk.settings.timeout)
+  const { timeout, signal, wait } = readCallOptions(options, desk.settings.timeout)
   const deadline = desk.clock.now() + timeout
   let left = timeout
   // Each member is worth one attempt, and one for whoever comes meanwhile: no call goes round for ever.
   for (let attempts = desk.members.size + 1; ; attempts--) {
-    const want = { what, exclusive: false, timeout: left, signal }
+    const want = { what, exclusive: false, timeout: left, wait, signal }
     const taken = desk.take(want)
     const member = taken instanceof Promise ? await taken : taken
     left = deadline - desk.clock.now()

@@ -60,13 +60,14 @@ export class PoolDesk {
     this.update(member)
   }
 
-  /** A member, at once or as soon as there is one; it has to be given back. Rejects, or throws, with TIMEOUT, QUEUE_FULL, CANCELLED, CLOSED or GAVE_UP. */
+  /** A member, at once or as soon as there is one; it has to be given back. Rejects, or throws, with TIMEOUT, NOT_READY, QUEUE_FULL, CANCELLED, CLOSED or GAVE_UP. */
   take(want: Want): PoolMember | Promise<PoolMember> {
     if (this.over !== undefined) throw this.over(want.what)
     if (want.signal?.aborted === true) throw cancelled(want)
     const member = want.exclusive ? this.#rotation.pickLeastBusy() : this.#rotation.pick()
     if (member !== undefined && !(want.exclusive && member.pending > 0))
       return hand(member, want, this.#rotation)
+    if (want.wait === false) throw this.#notFree(want)
     if (this.waiting >= this.settings.maxWaiting) throw this.#full(want)
     const { waiter, member: later } = this.#queue.wait(
       want,
@@ -160,6 +161,11 @@ export class PoolDesk {
     this.#heirs.delete(kept)
     kept.taken = false
     this.update(kept)
+  }
+
+  #notFree({ what }: Want): ClientError {
+    const message = `${what}: no member of ${this.settings.name} is free (${this.describe()})`
+    return callError('NOT_READY', message, { sent: false })
   }
 
   #late({ what, timeout }: Want): ClientError {

@@ -2,6 +2,7 @@ import type { Clock } from '../runtime/clock.js'
 import { messageOf } from '../runtime/errors.js'
 import { callError, type ClientError } from './errors.js'
 import type { PoolMember } from './pool-member.js'
+import { SharedSignals } from './shared-signals.js'
 
 /** What somebody wants of a pool. */
 export interface Want {
@@ -11,6 +12,8 @@ export interface Want {
   readonly exclusive: boolean
   /** Milliseconds to wait for a member. */
   readonly timeout: number
+  /** Whether it waits at all. Default true. */
+  readonly wait?: boolean
   readonly signal: AbortSignal | undefined
 }
 
@@ -26,6 +29,7 @@ export interface Waiter {
 /** Those who wait for a member, in the order they came. */
 export class PoolQueue {
   readonly #clock: Clock
+  readonly #signals = new SharedSignals()
   readonly #waiters = new Set<Waiter>()
 
   constructor(clock: Clock) {
@@ -65,14 +69,14 @@ export class PoolQueue {
     const timer = Number.isFinite(timeout)
       ? this.#clock.setTimeout(() => giveUp(late()), Math.max(0, timeout))
       : undefined
-    signal?.addEventListener('abort', onAbort, { once: true })
+    const unlisten = signal && this.#signals.listen(signal, onAbort)
     const waiter: Waiter = {
       want,
       kept: undefined,
       settle: (outcome) => {
         this.#waiters.delete(waiter)
         if (timer !== undefined) this.#clock.clearTimeout(timer)
-        signal?.removeEventListener('abort', onAbort)
+        unlisten?.()
         settle(outcome)
       },
     }

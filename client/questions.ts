@@ -22,10 +22,15 @@ export class Questions {
     this.#state = state
   }
 
-  /** Answers a request, at once or when its handler has. A server of 2026-07-28 must not make any, and is not answered. */
+  /**
+   * Answers a request, at once or when its handler has. A server of 2026-07-28 must not make any, and is not answered; one on a pipe that pings before it has
+   * answered the probe is of the older era (specification: lifecycle, ping).
+   */
   take({ id, method, params }: JsonRpcRequest): void {
-    const { link, speech, holdings } = this.#state
-    if (!speech.dialect.handshake || this.#open.has(id)) {
+    const { link, speech, holdings, settings, greeting } = this.#state
+    const undecided = greeting?.step === 'discover' && settings.transport.modern !== 'http'
+    const mayAsk = speech.dialect.handshake || (undecided && method === 'ping')
+    if (!mayAsk || this.#open.has(id)) {
       holdings.counts.junk += 1
       return
     }

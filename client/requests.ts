@@ -1,8 +1,11 @@
+import { elicitationModes } from '../protocol/capabilities.js'
 import { errorCodes, McpError, ProtocolError } from '../protocol/errors.js'
 import type { JsonObject } from '../protocol/json.js'
 import { isMethod, type Method } from '../protocol/methods.js'
 import { readResult } from '../protocol/params.js'
 import type { CallToolResult, ListToolsResult, Tool } from '../protocol/types/tools.js'
+import { urlElicitations } from '../protocol/url-demand.js'
+import { dialectOf } from '../protocol/versions.js'
 import type { Clock } from '../runtime/clock.js'
 import { type CallOptions, readCallOptions } from './call-options.js'
 import type { Caller, CallInput, CallOutcome } from './caller.js'
@@ -14,6 +17,7 @@ import { checkOutput } from './output-check.js'
 import { allPages, type PageParams } from './pages.js'
 import { bad, readObject, readText } from './read-options.js'
 import { type ToolResult, toolResult } from './results.js'
+import { visitPages } from './url-visits.js'
 
 /** What requests are made with. */
 export interface RequestParts {
@@ -35,14 +39,22 @@ export class Requests {
   async make(method: string, params?: object, options?: CallOptions): Promise<JsonObject> {
     if (method === 'initialize')
       throw bad('method', 'any but initialize, which the client sends itself', method)
-    const { caller, holdings } = this.#parts
+    const { caller, settings, holdings } = this.#parts
     const { cache } = holdings
     const given = params as JsonObject | undefined
     const kept = cache.isEmpty ? undefined : this.#find(method, given, options)
     if (kept !== undefined) return kept
     const { changes } = cache
     const call = { method, params: given, wantsAnswer: true, options }
-    const outcome = await (given?.cursor === undefined ? caller.call(call) : this.#turnPage(call))
+    const rest = settings.answers.url === undefined ? undefined : this.#within(options)
+    let outcome: CallOutcome
+    try {
+      outcome = await (given?.cursor === undefined ? caller.call(call) : this.#turnPage(call))
+    } catch (error) {
+      if (rest === undefined) throw error
+      outcome = await this.#afterVisit(error, call, rest)
+    }
+    if (isForeign(outcome, options)) return outcome.result
     const result = this.#read(method, outcome)
     const isOfNow = cache.changes === changes && outcome.rounds === 0 && outcome.dialect?.handshake === false
     // what headers of its own brought may be for whoever they speak of alone
@@ -62,18 +74,23 @@ export class Requests {
   ): Promise<ToolResult> {
     const { caller, settings, holdings } = this.#parts
     readText(name, 'name')
+    if (options?.resultTypes !== undefined)
+      throw bad('resultTypes', 'none: request() takes such results', options.resultTypes)
     const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
-    const rest = settings.transport.modern === 'http' ? this.#within(options) : undefined
+    const repeats = settings.transport.modern === 'http' || settings.answers.url !== undefined
+    const rest = repeats ? this.#within(options) : undefined
     // never kept, so not looked for
     const call = { method: 'tools/call', params, wantsAnswer: true, options }
     let outcome: CallOutcome
     try {
       outcome = await caller.call(call)
     } catch (error) {
+      if (rest === undefined) throw error
       const mismatch = error instanceof McpError && error.code === errorCodes.headerMismatch
-      if (!mismatch || rest === undefined) throw error
-      await this.#listAgain(rest)
-      outcome = await caller.call({ ...call, options: rest() })
+      if (mismatch && settings.transport.modern === 'http') {
+        await this.#listAgain(rest)
+        outcome = await caller.call({ ...call, options: rest() })
+      } else outcome = await this.#afterVisit(error, call, rest)
     }
     const answer = checkResult('tools/call', outcome.result) as unknown as CallToolResult
     if (settings.checkOutput && holdings.tools.promises(name)) await checkOutput(name, answer, holdings)
@@ -95,6 +112,25 @@ export class Requests {
       if (badCursor) this.#parts.holdings.cache.dropList(call.method)
       throw error
     }
+  }
+
+  /**
+   * A server that wants pages to be visited first (-32042) has refused the call: where the user agrees, and the server says that it is done, the call is made
+   * once more, within its time. Otherwise the caller hears of the refusal (specification: 2025-11-25, elicitation).
+   */
+  async #afterVisit(error: unknown, call: CallInput, rest: () => CallOptions): Promise<CallOutcome> {
+    const { caller, settings, holdings } = this.#parts
+    const dialect = dialectOf(holdings.server?.revision ?? '')
+    const knows = dialect !== undefined && elicitationModes(dialect, settings.capabilities).includes('url')
+    if (!knows || !(error instanceof McpError)) throw error
+    const { timeout: left = settings.timeout, signal: given } = rest()
+    const signal = caller.stops(given) ?? new AbortController().signal
+    const timeout = Math.min(settings.questionTimeout, left)
+    const desk = { settings, holdings, clock: this.#parts.clock(), dialect, signal, timeout }
+    const isDone = await visitPages(call.method, urlElicitations(error), desk, left)
+    // one that was given up says so itself
+    if (!isDone && !signal.aborted) throw error
+    return caller.call({ ...call, options: rest() })
   }
 
   #read(method: string, { result, dialect }: CallOutcome): JsonObject {
@@ -132,7 +168,8 @@ export class Requests {
 
   async #listAgain(rest: () => CallOptions): Promise<void> {
     const fetch = async (page: PageParams) => {
-      const result = await this.make('tools/list', page, { ...rest(), fresh: true })
+      const { onProgress: _progress, ...call } = rest()
+      const result = await this.make('tools/list', page, { ...call, fresh: true })
       return result as unknown as ListToolsResult
     }
     const list = { fetch, elements: ({ tools }: ListToolsResult) => tools }
@@ -144,10 +181,15 @@ export class Requests {
   /** The same options with what is left of the time. */
   #within(options: CallOptions | undefined): () => CallOptions {
     const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
-    const { onProgress: _progress, ...call } = options ?? {}
     const began = this.#parts.clock().now()
-    return () => ({ ...call, timeout: Math.max(1, timeout - (this.#parts.clock().now() - began)) })
+    return () => ({ ...options, timeout: Math.max(1, timeout - (this.#parts.clock().now() - began)) })
   }
+}
+
+/** A result of an extension, which the caller wants as it is. */
+function isForeign({ result, dialect }: CallOutcome, options: CallOptions | undefined): boolean {
+  if (options?.resultTypes === undefined || dialect?.handshake !== false) return false
+  return options.resultTypes.includes(result.resultType as string)
 }
 
 function checkResult<M extends Method>(method: M, result: JsonObject): JsonObject {

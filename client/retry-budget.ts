@@ -1,6 +1,7 @@
 import { isObject } from '../protocol/json.js'
 import type { Clock } from '../runtime/clock.js'
-import type { TransportError } from '../transports/errors.js'
+import { TransportError } from '../transports/errors.js'
+import { readRetryAfter } from '../transports/http-retry-after.js'
 
 /** How often calls that a busy server turned away (429, 503) are made again when it says after how long (`Retry-After`). */
 export interface RetryBudgetOptions {
@@ -41,12 +42,11 @@ export class RetryBudget {
   }
 }
 
-/** Seconds, or a date by the clock on the wall (RFC 9110, section 10.2.3); in ms, undefined without any. */
-function invitationIn({ code, data }: TransportError, wallNow: number): number | undefined {
-  if (code !== 'HTTP_STATUS' || !isObject(data)) return undefined
+/** Milliseconds after which a busy server (429, 503) wants to be asked again; undefined when an error says nothing of it. */
+export function invitationIn(error: unknown, wallNow: number): number | undefined {
+  if (!(error instanceof TransportError) || error.code !== 'HTTP_STATUS') return undefined
+  const { data } = error
+  if (!isObject(data)) return undefined
   const { status, retryAfter } = data
-  if ((status !== 429 && status !== 503) || typeof retryAfter !== 'string') return undefined
-  if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * 1_000
-  const at = Date.parse(retryAfter)
-  return Number.isNaN(at) ? undefined : Math.max(0, at - wallNow)
+  return status === 429 || status === 503 ? readRetryAfter(retryAfter, wallNow) : undefined
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Question } from '../protocol/capabilities.js'
 import type { Dialect } from '../protocol/dialect.js'
 import { McpError, ProtocolError } from '../protocol/errors.js'
@@ -12,18 +13,30 @@ import { callError, ClientError } from './errors.js'
 
 /** How often a call is made again with answers before it fails with TOO_MANY_ROUNDS. */
 export const maxRounds = 10
+/** Questions that are put at once; each may be a person who has to be asked. */
+export const maxQuestions = 100
 /** Milliseconds before a call is made again for which nothing was asked: the server only wanted its state back. */
 export const statePause = 250
 
-/** What a result of 2026-07-28 means for its call: it is over, or made again once the questions in it are answered. Throws INVALID_RESPONSE. */
-export function readRound(method: string, result: JsonObject): InputRequiredResult | undefined {
+/**
+ * What a result of 2026-07-28 means for its call: it is over, also with a type that the caller takes (`resultTypes`), or made again once the questions in it are
+ * answered. Throws INVALID_RESPONSE, also for more questions than are answered.
+ */
+export function readRound(
+  method: string,
+  result: JsonObject,
+  taken: readonly string[] | undefined,
+): InputRequiredResult | undefined {
   const { resultType = 'complete' } = result
-  if (resultType === 'complete') return undefined
+  if (resultType === 'complete' || taken?.includes(resultType as string)) return undefined
   const problem = 'resultType: expected complete, got something else'
   if (!isMethod(method)) throw invalid(new ProtocolError('BAD_RESULT', `${method}: ${problem}`))
   try {
     const outcome = readOutcome(method, result)
-    return outcome.type === 'complete' ? undefined : outcome.result
+    if (outcome.type === 'complete') return undefined
+    const { inputRequests = {} } = outcome.result
+    if (Object.keys(inputRequests).length <= maxQuestions) return outcome.result
+    throw new ProtocolError('BAD_RESULT', `${method}: more than ${maxQuestions} questions at once`)
   } catch (error) {
     if (error instanceof ProtocolError) throw invalid(error)
     throw error
@@ -43,6 +56,7 @@ export async function answerRound(
   if (questions.length === 0) return undefined
   const controller = new AbortController()
   const signal = AbortSignal.any([desk.signal, controller.signal])
+  setMaxListeners(maxQuestions, signal) // each question listens
   try {
     const answers = await Promise.all(
       questions.map(async ([key, asked]) => {

@@ -5,7 +5,8 @@ import { sse } from '../transports/sse-client.js'
 import { stdio } from '../transports/stdio-client.js'
 import { websocket } from '../transports/websocket-client.js'
 import { ClientError } from './errors.js'
-import { bad, readObject, readText } from './read-options.js'
+import { readTransport } from './options.js'
+import { bad, readFlag, readObject, readText } from './read-options.js'
 
 /** A server that is started as a child process, as desktop hosts write it down. */
 export interface CommandEntry {
@@ -50,8 +51,10 @@ export interface EntryReading {
 /** The transport of an entry; undefined for one that is disabled. Throws BAD_OPTION with the way to the field: `mcpServers.files.args[0]`. */
 export function readEntry(value: unknown, where: string, reading: EntryReading): ClientTransport | undefined {
   const entry = readObject(value, where)
-  if (entry.disabled === true) return undefined
-  if (entry.transport !== undefined) return entry.transport as ClientTransport
+  if (readFlag(entry.disabled, `${where}.disabled`, false)) return undefined
+  // a word there is what some programs call the type
+  if (entry.transport !== undefined && typeof entry.transport !== 'string')
+    return readTransport(entry.transport, `${where}.transport`)
   const kind = kindOf(entry, where)
   const fields = kind === 'stdio' ? ['command', 'args', 'env', 'cwd'] : ['url', 'headers']
   const given = Object.fromEntries(
@@ -78,15 +81,18 @@ const kinds: ReadonlyMap<unknown, Kind> = new Map([
   ['websocket', 'websocket'],
 ])
 
-function kindOf({ type, command, url }: Record<string, unknown>, where: string): Kind {
+function kindOf(entry: Record<string, unknown>, where: string): Kind {
+  const { command, url } = entry
+  const field = entry.type === undefined ? 'transport' : 'type'
+  const type = entry[field]
   if (type === undefined) {
     if (command !== undefined && url !== undefined) throw bad(where, 'a command or a url, not both', 'both')
     if (command !== undefined) return 'stdio'
-    if (url === undefined) throw bad(where, 'a command, a url or a transport', 'none of them')
+    if (url === undefined) throw bad(where, 'a command, a url or a transport', entry)
     return /^wss?:/i.test(readText(url, `${where}.url`)) ? 'websocket' : 'http'
   }
   const kind = kinds.get(type)
-  if (kind === undefined) throw bad(`${where}.type`, `one of ${[...kinds.keys()].join(', ')}`, type)
+  if (kind === undefined) throw bad(`${where}.${field}`, `one of ${[...kinds.keys()].join(', ')}`, type)
   return kind
 }
 

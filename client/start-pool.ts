@@ -53,6 +53,7 @@ async function plant(desk: PoolDesk, registry: Registry, { name, tree }: PoolSet
       childSpec(poolActor, { desk, clients }, { name: actor }),
     ],
   })
+  desk.events.reportIn(supervisor.ref)
   return new ClientPool({ desk, registry, supervisor, actor, closed: handled(whenEnded(desk, supervisor)) })
 }
 

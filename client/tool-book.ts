@@ -3,10 +3,11 @@ import { type HeaderPlan, headerParams } from '../protocol/mirrored-headers.js'
 import { type Schema, toSchema } from '../protocol/schema.js'
 import type { Tool } from '../protocol/types/tools.js'
 
-/** What is known of a tool since it was listed. */
+/** What is known of a tool since it was listed: not all that was said of it, which may be much. */
 interface Known {
   readonly plan: HeaderPlan
-  readonly tool: Tool
+  readonly isIdempotent: boolean
+  readonly outputSchema: Tool['outputSchema']
   /** Its output schema, once somebody has asked for it; the error of one that cannot be used. */
   output: Schema | ProtocolError | undefined
 }
@@ -52,13 +53,12 @@ export class ToolBook {
 
   /** Whether a second call with the same arguments changes nothing more, as the server says. */
   isIdempotent(name: string): boolean {
-    const { readOnlyHint, idempotentHint } = this.#tools.get(name)?.tool.annotations ?? {}
-    return readOnlyHint === true || idempotentHint === true
+    return this.#tools.get(name)?.isIdempotent === true
   }
 
   /** Whether it said what its structured content will look like. */
   promises(name: string): boolean {
-    return this.#tools.get(name)?.tool.outputSchema !== undefined
+    return this.#tools.get(name)?.outputSchema !== undefined
   }
 
   /**
@@ -67,14 +67,15 @@ export class ToolBook {
    */
   outputOf(name: string): Schema | undefined {
     const known = this.#tools.get(name)
-    if (known?.tool.outputSchema === undefined) return undefined
-    known.output ??= readSchema(known.tool.outputSchema)
+    if (known?.outputSchema === undefined) return undefined
+    known.output ??= readSchema(known.outputSchema)
     if (known.output instanceof ProtocolError) throw known.output
     return known.output
   }
 
-  #add(tool: Tool, plan: HeaderPlan): void {
-    this.#tools.set(tool.name, { plan, tool, output: undefined })
+  #add({ name, annotations, outputSchema }: Tool, plan: HeaderPlan): void {
+    const isIdempotent = annotations?.readOnlyHint === true || annotations?.idempotentHint === true
+    this.#tools.set(name, { plan, isIdempotent, outputSchema, output: undefined })
     if (this.#tools.size <= maxTools) return
     const [oldest] = this.#tools.keys()
     if (oldest !== undefined) this.#tools.delete(oldest)

@@ -1,4 +1,5 @@
 import { bindTo, currentOwner, guard, outside } from '../runtime/containment.js'
+import { type ProcessRef, processOf } from '../runtime/ref.js'
 import { HandlerOwner } from './handler-owner.js'
 import type { Undo } from './holdings.js'
 
@@ -13,6 +14,11 @@ export class Watchers<Args extends unknown[]> {
   /** `name` is told in the report of an error of a function that nobody owns. */
   constructor(name: string) {
     this.#own = new HandlerOwner(name)
+  }
+
+  /** In which tree the error of such a function is reported; until then nowhere. */
+  reportIn(root: ProcessRef): void {
+    this.#own.tree = processOf(root).tree.id
   }
 
   /** Calls `fn` from now on, until the returned function is called. */

@@ -54,7 +54,8 @@ export class Wishing {
     try {
       await requests.make('logging/setLevel', { level: wishedLevel(holdings.wishes) }, options)
     } catch (error) {
-      wisher.level = before
+      // another one may have been wanted meanwhile
+      if (wisher.level === level) wisher.level = before
       throw error
     }
   }

@@ -29,10 +29,17 @@ export function missingCapability(
   return capability === undefined || hasCapability(capabilities, capability) ? undefined : capability
 }
 
-/** Whether `path`, such as `tools.listChanged`, is declared: an object is on by being there, a boolean by being true. */
+/** What stands below these is called by ids, which have dots of their own. */
+const byId = /^(extensions|experimental)\.(.+)$/s
+
+/**
+ * Whether `path`, such as `tools.listChanged` or `extensions.io.modelcontextprotocol/tasks`, is declared: an object is on by being there, a boolean by being
+ * true.
+ */
 export function hasCapability(capabilities: ClientCapabilities | ServerCapabilities, path: string): boolean {
   let value: unknown = capabilities
-  for (const key of path.split('.')) {
+  const keys = path.startsWith('ex') ? byId.exec(path)?.slice(1) : undefined
+  for (const key of keys ?? path.split('.')) {
     value = isObject(value) && Object.hasOwn(value, key) ? value[key] : undefined
   }
   return value === true || isObject(value)

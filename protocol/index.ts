@@ -51,6 +51,7 @@ export {
   type ProtocolErrorDetails,
   toJsonRpcError,
 } from './errors.js'
+export { urlElicitations } from './url-demand.js'
 export { fitError, fitNotification, fitParams, fitResult } from './fit.js'
 export { decodeHeaderValue, encodeHeaderValue, type RequestHeaders } from './header-values.js'
 export {

@@ -64,12 +64,18 @@ export function needsName(method: string): boolean {
 
 /** The headers that a client sends with every request of 2026-07-28 (specification: Streamable HTTP). */
 export function mirroredHeaders(request: JsonRpcRequest, revision: string): Record<string, string> {
-  const name = mirroredName(request)
+  const name = mirroredName(request) ?? taskOf(request)
   return {
     'mcp-protocol-version': revision,
     'mcp-method': request.method,
     ...(name !== undefined && { 'mcp-name': encodeHeaderValue(name) }),
   }
+}
+
+/** The methods of the tasks extension name their task (`io.modelcontextprotocol/tasks`); nothing is checked against it. */
+function taskOf({ method, params }: JsonRpcRequest): string | undefined {
+  if (method !== 'tasks/get' && method !== 'tasks/update' && method !== 'tasks/cancel') return undefined
+  return typeof params?.taskId === 'string' ? params.taskId : undefined
 }
 
 /**

@@ -55,7 +55,7 @@ export class Field<Output = unknown, P extends Presence = Presence> implements S
 
   /** The same field, which may be left out: `run` is given `undefined` then. */
   optional(): Field<Output, 'optional'> {
-    return new Field(this.#kind, this.#notes, 'optional')
+    return optionalOf(this.#kind, this.#notes)
   }
 
   /** What makes it a schema for other libraries, too (Standard Schema 1.1). */
@@ -76,6 +76,11 @@ export class Field<Output = unknown, P extends Presence = Presence> implements S
 /** Whether this is a field, also one of another copy of the library. */
 export function isField(value: unknown): value is Field {
   return isObject(value) && 'presence' in value && 'problems' in value && typeof value.parse === 'function'
+}
+
+/** Out here: a class that names itself in its body is called something else once it is bundled. */
+function optionalOf<Output>(kind: FieldKind<Output>, notes: FieldNotes): Field<Output, 'optional'> {
+  return new Field(kind, notes, 'optional')
 }
 
 function toStandard<Output>(parsed: Parsed<Output>) {

@@ -36,9 +36,12 @@ export function isSupported(revision: string): revision is Revision {
   return dialectOf(revision) !== undefined
 }
 
-/** The dialect of a revision with a handshake, or undefined when we do not know it. */
-export function dialectOf(revision: string): Dialect | undefined {
-  return allHandshakeDialects.find((dialect) => dialect.revision === revision)
+/** The dialect of a revision with a handshake, or undefined when it is not among those that we know, or that are given. */
+export function dialectOf(
+  revision: string,
+  among: readonly Dialect[] = allHandshakeDialects,
+): Dialect | undefined {
+  return among.find((dialect) => dialect.revision === revision)
 }
 
 /** The dialect of a revision without a handshake, or undefined when we do not know it. */
@@ -51,16 +54,16 @@ export function isModernRevision(revision: string): boolean {
   return revision >= firstModern && dateLike.test(revision)
 }
 
-/** What a server answers to `initialize`: the revision asked for, or else its own newest (specification: lifecycle). */
-export function negotiate(requested: string): Dialect {
-  return dialectOf(requested) ?? latestHandshake
+/** What a server answers to `initialize`: the revision asked for, or else its own newest, which is the first (specification: lifecycle). */
+export function negotiate(requested: string, among: readonly Dialect[] = allHandshakeDialects): Dialect {
+  return dialectOf(requested, among) ?? among[0] ?? latestHandshake
 }
 
 /** What a client makes of the answer to `initialize`. Throws NO_COMMON_REVISION: it has to disconnect (specification: lifecycle). */
-export function acceptRevision(answered: string): Dialect {
-  const dialect = dialectOf(answered)
+export function acceptRevision(answered: string, among: readonly Dialect[] = allHandshakeDialects): Dialect {
+  const dialect = dialectOf(answered, among)
   if (dialect !== undefined) return dialect
-  const revisions = allHandshakeDialects.map(({ revision }) => revision)
+  const revisions = among.map(({ revision }) => revision)
   const problem = `the server speaks ${JSON.stringify(answered.slice(0, 40))}, this client ${revisions.join(', ')}`
   throw new ProtocolError('NO_COMMON_REVISION', problem, { data: { supported: revisions, answered } })
 }

@@ -175,11 +175,23 @@ function create(): ProcessWide {
     if (token === undefined) return unowned(error, kind)
     scope.run(undefined, () => token.blame(error, kind))
   }
-  // With --unhandled-rejections=strict Node announces a rejection here as well; it comes as a rejection all the same.
+  let announced: { readonly error: unknown } | undefined
+  // With --unhandled-rejections=strict Node announces a rejection here as well, right before it comes as one. That of the main module comes here alone.
   const onThrow = (error: unknown, origin: string): void => {
-    if (origin !== 'unhandledRejection') stray(error, 'throw')
+    if (origin !== 'unhandledRejection') return stray(error, 'throw')
+    const one = { error }
+    announced = one
+    setImmediate(() => {
+      if (announced !== one) return
+      announced = undefined
+      if (trees.size === 0) throw error
+      unowned(error, 'rejection')
+    })
   }
-  const onRejection = (error: unknown): void => stray(error, 'rejection')
+  const onRejection = (error: unknown): void => {
+    announced = undefined
+    stray(error, 'rejection')
+  }
   const made: ProcessWide = {
     lastTree: 0,
     scope,

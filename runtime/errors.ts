@@ -31,13 +31,15 @@ export class CaduceusError<Code extends string = string> extends Error {
   }
 
   static {
-    Object.defineProperty(CaduceusError.prototype, brand, { value: true })
+    Object.defineProperty(this.prototype, brand, { value: true })
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
     // Anything can be thrown, also a proxy that throws when it is looked at: that is no error of ours.
     try {
-      if (this === CaduceusError) return typeof value === 'object' && value !== null && brand in value
+      // only the root has it as its own; by its name it would be called something else once it is bundled
+      if (Object.hasOwn(this.prototype, brand))
+        return typeof value === 'object' && value !== null && brand in value
       return Function.prototype[Symbol.hasInstance].call(this, value)
     } catch {
       return false

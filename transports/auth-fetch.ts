@@ -31,7 +31,7 @@ export function fetchJson(address: string, request: JsonRequest): Promise<JsonOb
         ...rest,
       })
       if (answer.status === 200) return readObject(await readText(answer.body, maxBytes))
-      discard(answer.body)
+      discard(answer)
       throw new Error(`status ${answer.status}`)
     } catch (cause) {
       const message = `${origin}${pathname}: ${messageOf(cause)}`

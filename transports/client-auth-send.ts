@@ -1,3 +1,4 @@
+import type { Clock } from '../runtime/clock.js'
 import { authError, type ClientAuth, unauthorized } from './client-auth.js'
 import { TransportError } from './errors.js'
 import { discard, type HttpRequest, type HttpResponse } from './http-dispatcher.js'
@@ -9,6 +10,7 @@ const maxRefusals = 2
 export interface Authorized {
   readonly auth: ClientAuth
   readonly url: URL
+  readonly clock: Clock
   readonly send: (request: HttpRequest) => Promise<HttpResponse>
   /** Told before it rejects with UNAUTHORIZED: no request will get through. */
   readonly denied: (error: TransportError) => void
@@ -28,7 +30,10 @@ export async function sendAuthorized(how: Authorized, request: HttpRequest): Pro
   }
 }
 
-async function sendAndAgain({ auth, url, send }: Authorized, request: HttpRequest): Promise<HttpResponse> {
+async function sendAndAgain(
+  { auth, url, send, clock }: Authorized,
+  request: HttpRequest,
+): Promise<HttpResponse> {
   const { signal } = request
   const seen = new Set<number>()
   while (true) {
@@ -38,7 +43,7 @@ async function sendAndAgain({ auth, url, send }: Authorized, request: HttpReques
     const challenge = challengeOf(response.headers)
     const elsewhere = response.origin !== undefined && response.origin !== url.origin
     if (!isRefusal(status, challenge) || elsewhere || auth.refused === undefined) return response
-    discard(response.body)
+    discard(response, clock)
     if (seen.has(status) || seen.size >= maxRefusals) throw unauthorized(status, challenge)
     seen.add(status)
     await asOurs(() => auth.refused?.({ url, signal, status, challenge, sent }), status)

@@ -62,7 +62,11 @@ export interface LinkEvents {
   opened(detail?: Readonly<Record<string, unknown>>): void
   /** One complete message of the server, still encoded. */
   message(text: string): void
-  /** The request with this id will never be answered on this connection; other requests are not concerned. */
+  /**
+   * The request with this id will never be answered on this connection; other requests are not concerned. `data.gone` of the error is true where it was lost
+   * with a server that ended, and the connection may be of use once there is one again. NOT_OPEN: it did not leave, and the connection is about to end, so
+   * the next one takes it; SEND_FAILED: nor did it, and its caller is told; CONNECT_FAILED: nor did it, and the server cannot be reached now.
+   */
   lost(id: RequestId, error: TransportError): void
   /** Something went wrong that ends nothing, such as a line on standard output that is no message. */
   trouble(error: TransportError): void

@@ -16,11 +16,14 @@ export class HeldMessages {
     else this.#waiting.push(send)
   }
 
-  /** Holds what comes, and what is held already, for `time` ms from now at most. */
-  hold(time: number): void {
+  /** Holds what comes, and what is held already, for `time` ms from now at most; `late` is called when that is over. */
+  hold(time: number, late: () => void = () => {}): void {
     this.#clock.clearTimeout(this.#timer)
     this.#waiting ??= []
-    this.#timer = this.#clock.setTimeout(() => this.release(), time)
+    this.#timer = this.#clock.setTimeout(() => {
+      late()
+      this.release()
+    }, time)
   }
 
   release(): void {

@@ -2,20 +2,26 @@ import type { Readable } from 'node:stream'
 import type { RequestId } from '../protocol/jsonrpc.js'
 import type { LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
-import { discard, type HttpResponse } from './http-dispatcher.js'
-import { isEventStream, readEvents } from './http-event-stream.js'
-import { createReconnect, pause } from './http-reconnect.js'
+import { createAnswerWatch } from './http-answer-watch.js'
+import { goneError, interruptedError, isNobodyThere, judge } from './http-client-errors.js'
+import type { HttpSettings } from './http-client-options.js'
+import { discard, type HttpResponse, readText } from './http-dispatcher.js'
+import { awayTime, goodLife, isEventStream, readEvents } from './http-event-stream.js'
+import { pause } from './http-reconnect.js'
+import { type AnswerEnd, createResumption } from './http-resumption.js'
 import { idleTimer } from './idle-timer.js'
 
 /** Milliseconds for a stream to end after its answer. */
 const lingerTime = 2_000
-/** Attempts in a row that bring nothing before the answer counts as lost. */
-const maxFailures = 8
+/** What a server in trouble answers, or who stands before it; anything else is the last word on the rest of a stream. */
+const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504])
 
 /** What the reader of an answer needs from its connection. */
 export interface AnswerPort {
   /** Asks for the rest of the stream (GET with Last-Event-ID). */
   resume(lastEventId: string): Promise<HttpResponse>
+  /** Aborted, with the error, when somebody finds that nobody listens there any more. */
+  absence(): AbortSignal
   /** The server refuses us or our session; true when the connection is over by that. */
   refused(response: HttpResponse): Promise<boolean>
   message(text: string): void
@@ -36,8 +42,9 @@ export interface AnswerRequest {
 
 /**
  * Reads the event stream of one request until its answer is there. Where it ends, or breaks, before and its events had ids, the rest is asked for
- * (specification 2025-11-25: transports, resumability; SEP-1699), as often as it takes while something comes. Rejects when the stream breaks and
- * there is nothing to go on from; resolves when nothing more will come.
+ * (specification 2025-11-25: transports, resumability; SEP-1699), as often as it takes while something comes. Resolves when nothing more will come.
+ * Rejects when the stream breaks and there is nothing to go on from, when the network stays cut, and as soon as nobody listens there any more: whoever
+ * worked on the answer is gone then.
  */
 export async function readAnswer(
   first: HttpResponse,
@@ -47,74 +54,119 @@ export async function readAnswer(
 ): Promise<void> {
   const { controller, resumable, maxBytes } = request
   const { clock } = scope
-  const reconnect = createReconnect()
+  const resumption = createResumption(clock)
   const answer = createAnswerWatch(request.id)
   let lastEventId: string | undefined
   let linger: unknown
-  let good = false
-  let orderly = true
+  /** Why there is no stream, where something is wrong. */
+  let problem: TransportError | undefined
 
-  async function read(response: HttpResponse): Promise<void> {
+  try {
+    let end = await read(first)
+    while (!answer.seen && resumable && lastEventId !== undefined) {
+      const delay = resumption.delayAfter(end)
+      if (delay === undefined) return giveUp()
+      if (await isOver(delay)) return
+      const next = await ask(lastEventId)
+      if (next === undefined) return giveUp()
+      end = 'accepted' in next ? next : await read(next)
+    }
+  } finally {
+    clock.clearTimeout(linger)
+  }
+
+  /** Reads one stream to its end. */
+  async function read(response: HttpResponse): Promise<AnswerEnd> {
     const idle = watchIdle(request.idleTimeout, response.body, scope)
+    const began = clock.now()
+    let brought = false
+    let orderly = true
+    problem = undefined
     try {
       await readEvents(response.body, maxBytes, {
         alive: () => idle.restart(),
         room: () => port.room(),
         message(text) {
-          good = true
+          brought = true
           port.message(text)
           // The server should end the stream now; if it does not, the connection is taken back.
           if (answer.sees(text)) linger ??= clock.setTimeout(() => controller.abort(), lingerTime)
         },
         id(id) {
-          good = true
+          brought = true
           lastEventId = id
         },
-        retry: (ms) => reconnect.asked(ms),
+        retry: (ms) => resumption.asked(ms),
       })
+    } catch (cause) {
+      survive(cause)
+      orderly = false
     } finally {
       idle.stop()
     }
+    return { accepted: true, good: brought || clock.now() - began >= goodLife, orderly }
   }
 
-  /** Whether there is something to go on from after this error, which is thrown otherwise. */
-  function survives(cause: unknown): void {
-    orderly = false
-    const lasting = cause instanceof TransportError && cause.code === 'MESSAGE_TOO_LONG'
+  /** Waits for the time of the next attempt; true when nobody wants the answer any more. */
+  async function isOver(delay: number): Promise<boolean> {
+    const absence = port.absence()
+    await pause(delay, scope, controller.signal, scope.signal, absence)
+    if (controller.signal.aborted || scope.signal.aborted) return true
+    if (absence.aborted) throw goneError(absence.reason)
+    return false
+  }
+
+  /** The next stream, or how the attempt to get one ended; undefined: there is none. */
+  async function ask(from: string): Promise<HttpResponse | AnswerEnd | undefined> {
+    try {
+      const response = await port.resume(from)
+      if (isEventStream(response)) return response
+      if (await port.refused(response)) return undefined
+      discard(response, clock)
+      problem = noStream(response)
+      return passing.has(response.status) ? failed(awayTime(response)) : undefined
+    } catch (cause) {
+      if (isNobodyThere(cause)) throw goneError(cause)
+      survive(cause)
+      return failed()
+    }
+  }
+
+  /** Throws what there is no going on after. */
+  function survive(cause: unknown): void {
+    const lasting = cause instanceof TransportError ? !cause.retryable : judge(cause) === 'untrusted'
     if (lasting || !resumable || lastEventId === undefined || controller.signal.aborted || answer.seen)
       throw cause
+    problem = interruptedError(cause)
   }
 
-  try {
-    let response: HttpResponse | undefined = first
-    while (true) {
-      if (response !== undefined) await read(response).catch(survives)
-      if (answer.seen || !resumable || lastEventId === undefined) return
-      const delay = reconnect.delayAfter({ good, orderly })
-      if (reconnect.failures >= maxFailures) return
-      good = false
-      orderly = true
-      await pause(delay, scope, controller.signal, scope.signal)
-      if (controller.signal.aborted || scope.signal.aborted) return
-      response = await port.resume(lastEventId).catch((cause: unknown) => {
-        survives(cause)
-        return undefined
-      })
-      if (response === undefined || isEventStream(response)) continue
-      if (await port.refused(response)) return
-      discard(response.body)
-      if (!mayPass(response.status)) return
-      orderly = false
-      response = undefined
-    }
-  } finally {
-    clock.clearTimeout(linger)
+  function giveUp(): void {
+    if (problem !== undefined) throw problem
   }
 }
 
-/** What a server in trouble answers; anything else is its last word on the rest of this stream. */
-function mayPass(status: number): boolean {
-  return status >= 500 || status === 408 || status === 429
+/** The body of an answer that is JSON. Rejects when nothing of it comes for too long, and with MESSAGE_TOO_LONG. */
+export async function readJson(
+  response: HttpResponse,
+  { maxMessageBytes, idleTimeout }: Pick<HttpSettings, 'maxMessageBytes' | 'idleTimeout'>,
+  scope: LinkScope,
+): Promise<string> {
+  if (!Number.isFinite(idleTimeout) || response.complete) return response.text(maxMessageBytes)
+  const idle = watchIdle(idleTimeout, response.body, scope)
+  try {
+    return await readText(response.body, maxMessageBytes, () => idle.restart())
+  } finally {
+    idle.stop()
+  }
+}
+
+function failed(away?: number): AnswerEnd {
+  return { accepted: false, good: false, orderly: false, away }
+}
+
+function noStream({ status }: HttpResponse): TransportError {
+  const message = `the answer broke off, and the rest of it was refused with status ${status}`
+  return new TransportError('CONNECTION_LOST', message, { retryable: true, data: { status } })
 }
 
 function watchIdle(ms: number, body: Readable, { clock }: LinkScope) {
@@ -126,31 +178,4 @@ function watchIdle(ms: number, body: Readable, { clock }: LinkScope) {
   const timer = idleTimer(ms, clock, controller)
   timer.restart()
   return timer
-}
-
-/** Knows the answer to one request among the messages of its stream, mostly without parsing them. */
-function createAnswerWatch(id: RequestId) {
-  const marks = [`"id":${JSON.stringify(id)}`, `"id": ${JSON.stringify(id)}`]
-  let seen = false
-  return {
-    get seen() {
-      return seen
-    },
-    sees(text: string): boolean {
-      const may = marks.some((mark) => text.includes(mark))
-      seen ||= may && (!text.includes('"method"') || isAnswer(text, id))
-      return seen
-    },
-  }
-}
-
-/** A result may well have a `method` in it. */
-function isAnswer(text: string, id: RequestId): boolean {
-  try {
-    const value: unknown = JSON.parse(text)
-    const all = (Array.isArray(value) ? value : [value]) as { id?: unknown; method?: unknown }[]
-    return all.some((one) => one.id === id && one.method === undefined)
-  } catch {
-    return false
-  }
 }

@@ -1,10 +1,11 @@
 import { isRequest, type JsonRpcRequest, type Message, type RequestId } from '../protocol/jsonrpc.js'
 import { sendAuthorized } from './client-auth-send.js'
 import type { Link, LinkEvents, LinkScope, SendOptions } from './contract.js'
-import { TransportError } from './errors.js'
+import type { TransportError } from './errors.js'
 import { HeldMessages } from './held-messages.js'
-import { readAnswer } from './http-answer-stream.js'
-import { brokenError, connectError, judge, noAnswer } from './http-client-errors.js'
+import { Absence } from './http-absence.js'
+import { readAnswer, readJson } from './http-answer-stream.js'
+import { brokenError, connectError, judge, noAnswerIn, shownUrl } from './http-client-errors.js'
 import type { HttpSettings } from './http-client-options.js'
 import { answers, endingError, judgeStatus, refusedError } from './http-client-status.js'
 import {
@@ -13,15 +14,14 @@ import {
   type HttpRequest,
   type HttpResponse,
   openDispatchers,
-  readText,
+  readStart,
 } from './http-dispatcher.js'
 import { inTime } from './http-deadline.js'
-import { followStream, isEventStream, mediaType } from './http-event-stream.js'
+import type { ServerHabits } from './http-habits.js'
+import { followStream, mediaType } from './http-event-stream.js'
 import { type Body, HttpRequests } from './http-requests.js'
 import { createSessionCheck } from './http-session-check.js'
 
-/** Bytes of a refusal that are read to say why. */
-const refusalBytes = 64 * 1024
 /** Milliseconds for a response to end after its answer, for the end of a session, and for `initialized` to be acknowledged. */
 const lingerTime = 2_000
 /** Milliseconds that requests wait for the stream for what belongs to no request, once the server is told to begin. */
@@ -36,6 +36,7 @@ export class HttpLink implements Link {
   readonly #settings: HttpSettings
   readonly #events: LinkEvents
   readonly #scope: LinkScope
+  readonly #habits: ServerHabits
   readonly #dispatchers: Promise<HttpDispatchers>
   #open: HttpDispatchers | undefined
   readonly #exchanges = new Map<RequestId, AbortController>()
@@ -46,10 +47,12 @@ export class HttpLink implements Link {
   readonly #held: HeldMessages
   readonly #isKnown: () => Promise<boolean>
   readonly #requests: HttpRequests
+  readonly #absence = new Absence()
   #over = false
 
-  constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope) {
+  constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
     this.#settings = settings
+    this.#habits = habits
     this.#events = events
     this.#scope = scope
     this.#held = new HeldMessages(scope.clock)
@@ -58,7 +61,7 @@ export class HttpLink implements Link {
       const body = { text, headers: undefined }
       return this.#dispatch('sendApart', this.#requests.post(body, signal))
     }, scope.clock)
-    this.#dispatchers = openDispatchers(settings.url.origin, settings)
+    this.#dispatchers = openDispatchers(settings.url.origin, { ...settings, clock: scope.clock })
     this.#dispatchers.then(
       (dispatchers) => {
         this.#open = dispatchers
@@ -69,7 +72,7 @@ export class HttpLink implements Link {
       this.#over = true
       await (await this.#dispatchers).destroy()
     })
-    events.opened({ url: settings.url.href })
+    events.opened({ url: shownUrl(settings.url) })
   }
 
   send(text: string, message: Message, { headers }: SendOptions = {}): void {
@@ -123,9 +126,10 @@ export class HttpLink implements Link {
 
   /** The response to what is no request: it has nothing to tell but whether the server took it. */
   async #taken(response: HttpResponse): Promise<void> {
-    if (response.status < 300) return discard(response.body)
+    if (response.status < 300) return discard(response, this.#scope.clock)
     if (await this.#ends(response)) return
-    this.#events.trouble(refusedError(response, await readText(response.body, refusalBytes)))
+    const body = await readStart(response, this.#scope.clock)
+    this.#events.trouble(refusedError(this.#settings.url, response, body))
   }
 
   async #answer(
@@ -136,20 +140,19 @@ export class HttpLink implements Link {
   ): Promise<void> {
     if (response.status < 200 || response.status >= 300) {
       if (await this.#ends(response)) return
-      const body = await readText(response.body, refusalBytes)
+      const body = await readStart(response, this.#scope.clock)
       // what a server that is out of order says of a probe says nothing of its era
       const counts = method !== discover || (response.status !== 403 && response.status < 500)
-      if (counts && answers(body, id)) this.#events.message(body)
-      else this.#events.lost(id, refusedError(response, body))
-      return
+      if (counts && answers(body, id)) return this.#events.message(body)
+      return this.#events.lost(id, refusedError(this.#settings.url, response, body))
     }
-    if (method === 'initialize') this.#begin(response)
-    if (isEventStream(response)) await this.#readStream(response, { id, method }, controller, headers)
-    else if (mediaType(response.headers) === 'application/json') {
-      this.#events.message(await response.text(this.#settings.maxMessageBytes))
-    } else discard(response.body)
+    if (method === 'initialize') this.#requests.begin(response)
+    const type = mediaType(response.headers)
+    if (type === 'text/event-stream') await this.#readStream(response, { id, method }, controller, headers)
+    else if (type !== 'application/json') discard(response, this.#scope.clock)
+    else this.#events.message(await readJson(response, this.#settings, this.#scope))
     // Whoever got an answer does not care about this any more; anybody else has to know that none will come.
-    this.#events.lost(id, noAnswer)
+    this.#events.lost(id, noAnswerIn(this.#settings.url, type))
   }
 
   async #readStream(
@@ -167,7 +170,8 @@ export class HttpLink implements Link {
       idleTimeout: method === listen ? streamIdleTimeout : idleTimeout,
     }
     const port = {
-      resume: (lastEventId: string) => this.#openStream(controller.signal, lastEventId, headers),
+      resume: (lastEventId: string) => this.#resume(lastEventId, controller, headers),
+      absence: () => this.#absence.signal,
       refused: (refusal: HttpResponse) => this.#ends(refusal),
       message: (text: string) => this.#events.message(text),
       room: () => this.#events.room(),
@@ -175,18 +179,9 @@ export class HttpLink implements Link {
     await readAnswer(response, request, port, this.#scope)
   }
 
-  /** The answer to `initialize` may name the session, which every request after it has to name, too. */
-  #begin({ headers, origin }: HttpResponse): void {
-    const sessionId = headers['mcp-session-id']
-    if (sessionId === undefined) return
-    if (typeof sessionId !== 'string' || !/^[\x21-\x7e]+$/.test(sessionId)) {
-      throw new TransportError('BAD_RESPONSE', 'Mcp-Session-Id: expected visible ASCII characters')
-    }
-    this.#requests.begin(sessionId, origin)
-  }
-
   #failed(cause: unknown, request: JsonRpcRequest | undefined): void {
     if (this.#over) return
+    this.#absence.note(cause)
     const kind = judge(cause)
     const error = kind === 'broken' ? brokenError(cause) : connectError(this.#settings.url, cause)
     if (kind === 'untrusted') this.#end({ error, fatal: true })
@@ -199,17 +194,26 @@ export class HttpLink implements Link {
   #after(message: Message): void {
     if (isInitialized(message)) {
       if (!this.#settings.stream || this.#over) return this.#held.release()
-      this.#held.hold(streamTime)
+      this.#held.hold(streamTime, () => {
+        this.#habits.isSilent = true
+      })
       void this.#follow()
+      if (this.#habits.isSilent) this.#held.release()
     } else if ('method' in message && message.method === 'notifications/cancelled') {
       this.#exchanges.get(message.params?.requestId as RequestId)?.abort()
     }
   }
 
   #follow(): Promise<void> {
+    const { clock } = this.#scope
     const port = {
-      open: (signal: AbortSignal, lastEventId: string | undefined) =>
-        this.#openStream(signal, lastEventId).finally(() => this.#held.release()),
+      open: (signal: AbortSignal, lastEventId: string | undefined) => {
+        const asked = clock.now()
+        return this.#openStream(signal, lastEventId).finally(() => {
+          this.#habits.isSilent = clock.now() - asked >= streamTime
+          this.#held.release()
+        })
+      },
       refused: (response: HttpResponse) => this.#ends(response),
       message: (text: string) => this.#events.message(text),
       room: () => this.#events.room(),
@@ -219,13 +223,25 @@ export class HttpLink implements Link {
     return followStream(port, this.#scope, { idleTimeout: streamIdleTimeout, maxBytes: maxMessageBytes })
   }
 
+  /** The rest of an answer. */
+  #resume(
+    lastEventId: string,
+    controller: AbortController,
+    headers: SendOptions['headers'],
+  ): Promise<HttpResponse> {
+    const response = this.#openStream(controller.signal, lastEventId, headers)
+    return inTime(response, this.#settings.headersTimeout, this.#scope.clock, controller)
+  }
+
   /** A GET for an event stream, from the beginning or from where another one ended. */
   #openStream(
     signal: AbortSignal,
     lastEventId: string | undefined,
     own?: SendOptions['headers'],
   ): Promise<HttpResponse> {
-    return this.#dispatch('sendApart', this.#requests.get(signal, lastEventId, own))
+    const response = this.#dispatch('sendApart', this.#requests.get(signal, lastEventId, own))
+    response.catch((cause: unknown) => this.#absence.note(cause))
+    return response
   }
 
   #dispatch(how: 'send' | 'sendApart', request: HttpRequest): Promise<HttpResponse> {
@@ -241,7 +257,8 @@ export class HttpLink implements Link {
     const { auth, url } = this.#settings
     if (auth === undefined) return dispatchers[how](request)
     const send = (one: HttpRequest) => dispatchers[how](one)
-    return sendAuthorized({ auth, url, send, denied: (error) => this.#end({ error, fatal: true }) }, request)
+    const denied = (error: TransportError): void => this.#end({ error, fatal: true })
+    return sendAuthorized({ auth, url, send, denied, clock: this.#scope.clock }, request)
   }
 
   /** Whether a response that is a refusal ends the connection; it is told then. */
@@ -249,7 +266,7 @@ export class HttpLink implements Link {
     let verdict = judgeStatus(response.status, this.#requests.sessionId !== undefined)
     if (verdict === 'session_doubtful' && !this.#over && !(await this.#isKnown())) verdict = 'session_gone'
     if (verdict !== 'session_gone' && verdict !== 'unauthorized') return false
-    discard(response.body)
+    discard(response, this.#scope.clock)
     this.#end({ error: endingError(verdict, response), fatal: verdict === 'unauthorized' })
     return true
   }
@@ -262,7 +279,7 @@ export class HttpLink implements Link {
     const timer = clock.setTimeout(() => controller.abort(), lingerTime)
     try {
       const request = this.#requests.delete(controller.signal)
-      discard((await this.#dispatch('sendApart', request)).body)
+      discard(await this.#dispatch('sendApart', request), clock)
     } catch {
       // the session ends by itself one day
     } finally {

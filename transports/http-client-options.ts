@@ -29,7 +29,7 @@ export interface HttpOptions {
   readonly maxStreams?: number
   /** Milliseconds until the response to a request has to begin. Default Infinity: the deadline of the call is all there is. */
   readonly headersTimeout?: number
-  /** Milliseconds without a byte after which the response to a request counts as broken. Default Infinity. */
+  /** Milliseconds without a byte after which the response to a request, stream or JSON, counts as broken. Default Infinity. */
   readonly idleTimeout?: number
   /** Whom to trust, and who we are, where the address is https. */
   readonly tls?: TlsOptions

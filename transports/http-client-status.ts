@@ -1,6 +1,7 @@
 import { decode } from '../protocol/codec.js'
 import type { JsonRpcErrorResponse, RequestId } from '../protocol/jsonrpc.js'
 import { TransportError } from './errors.js'
+import { shownUrl } from './http-client-errors.js'
 import type { HttpResponse } from './http-dispatcher.js'
 
 /**
@@ -35,10 +36,10 @@ export function endingError(
 }
 
 /** The error for a request that the server refused; 408, 429 and 5xx may pass. */
-export function refusedError({ status, headers }: HttpResponse, body: string): TransportError {
+export function refusedError(url: URL, { status, headers }: HttpResponse, body: string): TransportError {
   const error = readError(body)?.error
   const why = error === undefined ? '' : `: ${error.message}`
-  return new TransportError('HTTP_STATUS', `the server answered with status ${status}${why}`, {
+  return new TransportError('HTTP_STATUS', `${shownUrl(url)} answered with status ${status}${why}`, {
     retryable: status >= 500 || status === 408 || status === 429,
     data: { status, error, retryAfter: headers['retry-after'] },
   })

@@ -2,6 +2,7 @@ import type { ClientTransport, LinkEvents, LinkScope } from './contract.js'
 import { type HttpOptions, readHttpOptions } from './http-client-options.js'
 import { HttpLink } from './http-client-link.js'
 import { FallbackLink } from './http-fallback.js'
+import type { ServerHabits } from './http-habits.js'
 
 /**
  * A server behind Streamable HTTP (specification: transports): one POST for each message, one GET stream for what belongs to no
@@ -10,12 +11,13 @@ import { FallbackLink } from './http-fallback.js'
  */
 export function http(url: string | URL, options: HttpOptions = {}): ClientTransport {
   const settings = readHttpOptions(url, options)
+  const habits: ServerHabits = { isSilent: false }
   return Object.freeze({
     name: `http ${settings.url.host}${settings.url.pathname}`,
     modern: 'http' as const,
     connect: (events: LinkEvents, scope: LinkScope) =>
       settings.sseFallback
-        ? new FallbackLink(settings, events, scope)
-        : new HttpLink(settings, events, scope),
+        ? new FallbackLink(settings, events, scope, habits)
+        : new HttpLink(settings, events, scope, habits),
   })
 }

@@ -1,4 +1,5 @@
 import type { Agent, Dispatcher } from 'undici'
+import type { Clock } from '../runtime/clock.js'
 import { outside } from '../runtime/containment.js'
 import { TransportError } from './errors.js'
 import { discard, exchange, type HttpResponse } from './http-exchange.js'
@@ -11,7 +12,7 @@ import type { TlsSettings } from './tls-options.js'
 export type Undici = typeof import('undici')
 /** Its connections to one place, or to many. */
 export type { Agent as UndiciAgent, Dispatcher as UndiciDispatcher }
-export { discard, type HttpResponse, readText } from './http-exchange.js'
+export { discard, type HttpResponse, readStart, readText } from './http-exchange.js'
 
 /** One HTTP request; to the origin that the dispatchers were opened for, until it is redirected. */
 export interface HttpRequest {
@@ -52,6 +53,8 @@ export interface DispatcherOptions {
   readonly lookup?: SocketLookup
   /** Which redirects are followed. Default none. */
   readonly redirects?: RedirectRules
+  /** For what nobody waits for; without it, connections end with `destroy` at the latest. */
+  readonly clock?: Clock
 }
 
 const noRedirects: RedirectRules = { maxRedirects: 0, elsewhere: false }
@@ -62,21 +65,23 @@ const noRedirects: RedirectRules = { maxRedirects: 0, elsewhere: false }
  */
 export async function openDispatchers(origin: string, options: DispatcherOptions): Promise<HttpDispatchers> {
   const undici = await outside(() => import('undici'))
-  const { connections, maxStreams = Number.POSITIVE_INFINITY, redirects = noRedirects } = options
+  const { connections, maxStreams = Number.POSITIVE_INFINITY, redirects = noRedirects, clock } = options
   const pools = { undici, origin, options }
   const bounded = openPools(pools, connections)
   const unbounded = openPools(pools, null)
   let apart = 0
   return {
-    send: (request) => follow(bounded, request, redirects),
+    send: (request) => follow(bounded, request, redirects, clock),
     async sendApart(request) {
       if (apart >= maxStreams) throw tooManyStreams(apart)
       apart += 1
       try {
-        const response = await follow(unbounded, request, redirects)
-        response.body.once('close', () => {
-          apart -= 1
-        })
+        const response = await follow(unbounded, request, redirects, clock)
+        if (response.complete) apart -= 1
+        else
+          response.body.once('close', () => {
+            apart -= 1
+          })
         return response
       } catch (error) {
         apart -= 1
@@ -93,9 +98,16 @@ export async function openDispatchers(origin: string, options: DispatcherOptions
 }
 
 /** Sends a request, and again to where it is redirected. */
-function follow(pools: HttpPools, request: HttpRequest, rules: RedirectRules): Promise<HttpResponse> {
+function follow(
+  pools: HttpPools,
+  request: HttpRequest,
+  rules: RedirectRules,
+  clock: Clock | undefined,
+): Promise<HttpResponse> {
   return send(pools.home, request, pools.origin).then((response) =>
-    response.status < 300 || response.status >= 400 ? response : followFrom(response, pools, request, rules),
+    response.status < 300 || response.status >= 400
+      ? response
+      : followFrom(response, pools, request, rules, clock),
   )
 }
 
@@ -104,6 +116,7 @@ async function followFrom(
   pools: HttpPools,
   request: HttpRequest,
   rules: RedirectRules,
+  clock: Clock | undefined,
 ): Promise<HttpResponse> {
   const { origin } = pools
   let hop: Hop = {
@@ -114,7 +127,7 @@ async function followFrom(
   for (let hops = 0; ; hops++) {
     const next = redirectOf(response, hop, origin, rules)
     if (next === undefined) return response
-    discard(response.body)
+    discard(response, clock)
     if (hops === rules.maxRedirects) throw tooManyRedirects(response, rules.maxRedirects)
     hop = next
     response = await send(await pools.to(hop.url, response.status), hop.request, hop.url.origin)
@@ -136,7 +149,8 @@ function tooManyStreams(open: number): TransportError {
 /** What an error of `send` means: whether the server was ever reached, and whether trying again can help. */
 export function judgeFailure(error: unknown): 'unreachable' | 'untrusted' | 'broken' {
   const code = String((error as { code?: unknown } | null)?.code)
-  if (unreachable.has(code)) return 'unreachable'
+  // what stands before a server says so that has no certificate yet
+  if (unreachable.has(code) || code.endsWith('ALERT_INTERNAL_ERROR')) return 'unreachable'
   return /^ERR_(TLS|SSL)|CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/.test(code) ? 'untrusted' : 'broken'
 }
 

@@ -4,15 +4,17 @@ import { messageOf } from '../runtime/errors.js'
 import type { LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import { discard, type HttpResponse } from './http-dispatcher.js'
-import { createReconnect, pause } from './http-reconnect.js'
+import { eventIdHeader } from './http-event-id.js'
+import { createReconnect, pause, type StreamEnd } from './http-reconnect.js'
+import { readRetryAfter } from './http-retry-after.js'
 import { idleTimer } from './idle-timer.js'
 
 /** What the reader of an event stream wants to know. */
 export interface EventReader {
   /** One message of the server, still encoded. */
   message(text: string): void
-  /** The id of the last event, to go on from after a break. */
-  id?(id: string): void
+  /** The id of the last event, as a header has it, to go on from after a break; undefined: there is nothing to go on from any more. */
+  id?(id: string | undefined): void
   /** How many ms the server wants us to wait before we connect again. */
   retry?(ms: number): void
   /** Something arrived, be it only a comment. */
@@ -33,7 +35,7 @@ export async function readEvents(body: Readable, maxBytes: number, reader: Event
     for (const item of decoder.push(chunk)) {
       if (item.type === 'retry') reader.retry?.(item.ms)
       else if (item.type === 'event') {
-        if (item.id !== undefined) reader.id?.(item.id)
+        if (item.id !== undefined) reader.id?.(eventIdHeader(item.id))
         if (item.data !== '' && (item.event ?? 'message') === 'message') reader.message(item.data)
       } else {
         body.destroy()
@@ -61,10 +63,15 @@ export interface StreamTimes {
   readonly maxBytes: number
 }
 
+/** How one connection of the stream went. */
+type Outcome = Pick<StreamEnd, 'orderly' | 'away'> & { readonly brought: boolean }
+
 /** A stream that lived this long was a good one: the next delay is short again. */
-const goodLife = 10_000
+export const goodLife = 10_000
 /** Statuses of a server that has no such stream. */
 const absent: ReadonlySet<number> = new Set([405, 501])
+/** Statuses of a server that does not go on from there. */
+const refusesId: ReadonlySet<number> = new Set([400, 410, 413, 416, 422, 431])
 
 /**
  * Keeps a GET stream open until `scope.signal` aborts: opened again after every end, at a pace that the server may set and that failures slow
@@ -85,10 +92,11 @@ export async function followStream(
     const outcome = await follow()
     if (outcome === 'stop' || signal.aborted) return
     const good = outcome.brought || clock.now() - began >= goodLife
-    await pause(reconnect.delayAfter({ good, orderly: outcome.orderly }), scope, signal)
+    const { orderly, away } = outcome
+    await pause(reconnect.delayAfter({ good, orderly, away }), scope, signal)
   }
 
-  async function follow(): Promise<'stop' | { readonly brought: boolean; readonly orderly: boolean }> {
+  async function follow(): Promise<'stop' | Outcome> {
     const controller = new AbortController()
     const idle = idleTimer(idleTimeout, clock, controller)
     const onAbort = (): void => controller.abort()
@@ -124,19 +132,17 @@ export async function followStream(
     }
   }
 
-  async function decline(
-    response: HttpResponse,
-  ): Promise<'stop' | { readonly brought: false; readonly orderly: false }> {
+  async function decline(response: HttpResponse): Promise<'stop' | Outcome> {
     const { status } = response
     const unheardOf = absent.has(status) || (status === 404 && !everOpen)
     if (!unheardOf && (await port.refused(response))) return 'stop'
-    discard(response.body)
+    discard(response, clock)
     if (unheardOf) return 'stop'
     // what came before is not kept there any more, most likely: from here on, then
-    if (status === 400) lastEventId = undefined
+    if (refusesId.has(status)) lastEventId = undefined
     const message = `the server refused the event stream with ${status}`
     port.trouble(new TransportError('HTTP_STATUS', message, { data: { status }, retryable: true }))
-    return { brought: false, orderly: false }
+    return { brought: false, orderly: false, away: awayTime(response) }
   }
 }
 
@@ -145,11 +151,21 @@ export function isEventStream({ status, headers }: HttpResponse): boolean {
   return status >= 200 && status < 300 && mediaType(headers) === 'text/event-stream'
 }
 
-/** The media type without its parameters, in lower case; empty when there is none. */
+/** How long a busy server (429, 503) wants to be left alone, in ms; undefined when it does not say. */
+export function awayTime({ status, headers }: Pick<HttpResponse, 'status' | 'headers'>): number | undefined {
+  return status === 429 || status === 503 ? readRetryAfter(headers['retry-after'], Date.now()) : undefined
+}
+
+/**
+ * The media type without its parameters, in lower case; empty when there is none. A body that came compressed, which nobody asked for, is of another type
+ * than it says.
+ */
 export function mediaType(headers: HttpResponse['headers']): string {
   const value = headers['content-type']
   const text = typeof value === 'string' ? value : (value?.[0] ?? '')
-  return text.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const type = text.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  const encoding = headers['content-encoding']
+  return encoding === undefined || encoding === 'identity' ? type : `${type} in ${encoding}`
 }
 
 function broken(cause: unknown): TransportError {

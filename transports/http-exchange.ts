@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import type { Clock } from '../runtime/clock.js'
 import type { UndiciDispatcher } from './http-dispatcher.js'
 import { TransportError } from './errors.js'
 
@@ -8,6 +9,8 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Bytes of a body that wait for a reader before the server has to. */
 const room = 64 * 1024
+/** Milliseconds for a body that nobody, or hardly anybody, wants to know. */
+const patience = 2_000
 const decoder = new TextDecoder()
 
 /** An HTTP response whose body has not been read; it has to be, to its end or until it is destroyed. */
@@ -16,17 +19,20 @@ export interface HttpResponse {
   readonly headers: Headers
   /** The body as a stream, which is made when it is first asked for. */
   readonly body: Readable
+  /** Whether all of the body is here. */
+  readonly complete: boolean
   /** Who gave it: somebody else than the origin that was asked first, where a redirect led there. */
   readonly origin: string
   /** The whole body as text, without a stream in between. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`, and with what broke it off. */
   text(maxBytes: number): Promise<string>
 }
 
-/** The whole body as text. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`. */
-export async function readText(body: Readable, maxBytes: number): Promise<string> {
+/** The whole body as text. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`; `alive` is called whenever more of it comes. */
+export async function readText(body: Readable, maxBytes: number, alive?: () => void): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    alive?.()
     size += chunk.length
     if (size > maxBytes) {
       body.destroy()
@@ -37,13 +43,39 @@ export async function readText(body: Readable, maxBytes: number): Promise<string
   return decoder.decode(Buffer.concat(chunks))
 }
 
-/** Reads what nobody wants to know, so that the connection can be used again; a long rest is cut off. */
-export function discard(body: Readable): void {
+/** The first 64 KiB of a body as text, as far as they come within 2 s; the rest is cut off. Never rejects: it is read to say more of what is known already. */
+export async function readStart({ body }: HttpResponse, clock: Clock): Promise<string> {
+  const chunks: Uint8Array[] = []
+  let size = 0
+  const timer = clock.setTimeout(() => body.destroy(), patience)
+  try {
+    for await (const chunk of body as AsyncIterable<Uint8Array>) {
+      chunks.push(chunk)
+      size += chunk.length
+      if (size >= room) break
+    }
+  } catch {
+    // what came before it broke off is all there is
+  } finally {
+    clock.clearTimeout(timer)
+  }
+  return decoder.decode(Buffer.concat(chunks).subarray(0, room))
+}
+
+/**
+ * Reads what nobody wants to know, so that the connection can be used again; a rest that is long, or does not come within 2 s, is cut off. Without a clock
+ * somebody else sees to it that the connection ends.
+ */
+export function discard(response: HttpResponse, clock?: Clock): void {
+  if (response.complete) return
+  const { body } = response
   let size = 0
   body.on('data', (chunk: Uint8Array) => {
     size += chunk.length
     if (size > 128 * 1024) body.destroy()
   })
+  const timer = clock?.setTimeout(() => body.destroy(), patience)
+  body.once('close', () => clock?.clearTimeout(timer))
 }
 
 /** Sends a request and resolves with its response; a body that is short is handed over as text at no more cost than its bytes. */
@@ -92,6 +124,10 @@ class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
     this.#onAbort = () => this.#giveUp(asker.signal.reason)
     if (asker.signal.aborted) asker.reject(asker.signal.reason)
     else asker.signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  get complete(): boolean {
+    return this.#over
   }
 
   get body(): Readable {

@@ -6,6 +6,7 @@ import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from './contra
 import type { TransportError } from './errors.js'
 import { HttpLink } from './http-client-link.js'
 import type { HttpSettings } from './http-client-options.js'
+import type { ServerHabits } from './http-habits.js'
 
 /** A message that waits for the older transport, and what becomes of it if that is of no use either. */
 interface Refused {
@@ -27,7 +28,7 @@ export class FallbackLink implements Link {
   #initialize: { readonly text: string; readonly message: Message; readonly id: RequestId } | undefined
   #closing = false
 
-  constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope) {
+  constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
     this.#settings = settings
     this.#events = events
     this.#scope = scope
@@ -38,7 +39,7 @@ export class FallbackLink implements Link {
         if (this.#link === http) events.closed(end)
       },
     }
-    const http = new HttpLink(settings, newer, scope)
+    const http = new HttpLink(settings, newer, scope, habits)
     this.#link = http
   }
 

@@ -13,12 +13,16 @@ export interface StreamEnd {
   readonly good: boolean
   /** Whether the server ended it, and nothing broke. */
   readonly orderly: boolean
+  /** Milliseconds that a busy server does not want to be asked again for (`Retry-After`), this once. */
+  readonly away?: number | undefined
 }
 
 /** When a stream is opened again. */
 export interface Reconnect {
   /** Ends in a row that were of no use. */
   readonly failures: number
+  /** What the server asked for last, in ms; 0 when it said nothing. */
+  readonly wish: number
   /** The server wants us to wait this long (event stream field `retry`); it holds until it says something else. */
   asked(ms: number): void
   /** Milliseconds from this end to the next attempt. */
@@ -27,7 +31,8 @@ export interface Reconnect {
 
 /**
  * The policy of all event streams over HTTP. What the server asks for is kept to (SEP-1699), exactly so after an orderly end; after a break there
- * is jitter on top of it, so that the clients of one server do not come back together, and while attempts fail a ceiling that doubles to 30 s.
+ * is jitter on top of it, so that the clients of one server do not come back together, and while attempts fail a ceiling that doubles to 30 s, beyond
+ * which only `Retry-After` leads, for an hour at most.
  */
 export function createReconnect(random: () => number = Math.random): Reconnect {
   let wish: number | undefined
@@ -36,16 +41,20 @@ export function createReconnect(random: () => number = Math.random): Reconnect {
     get failures() {
       return failures
     },
+    get wish() {
+      return wish ?? 0
+    },
     asked(ms) {
       wish = Math.min(longestWish, Math.max(shortestDelay, ms))
     },
-    delayAfter({ good, orderly }) {
+    delayAfter({ good, orderly, away = 0 }) {
       failures = good ? 0 : failures + 1
       if (good && orderly && wish !== undefined) return wish
       const ceiling = Math.min(longestDelay, firstDelay * 2 ** failures)
-      return good
-        ? (wish ?? 0) + (firstDelay / 2) * (1 + random())
-        : Math.max(wish ?? 0, (ceiling / 2) * (1 + random()))
+      const jitter = (firstDelay / 2) * (1 + random())
+      if (good) return (wish ?? 0) + jitter
+      const asked = away === 0 ? 0 : Math.min(longestWish, away) + jitter
+      return Math.max(wish ?? 0, asked, (ceiling / 2) * (1 + random()))
     },
   }
 }

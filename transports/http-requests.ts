@@ -1,6 +1,7 @@
 import type { SendOptions } from './contract.js'
+import { TransportError } from './errors.js'
 import type { HttpSettings } from './http-client-options.js'
-import type { HttpRequest } from './http-dispatcher.js'
+import type { HttpRequest, HttpResponse } from './http-dispatcher.js'
 
 /** What is posted: the message, and the headers that go with it alone. */
 export interface Body {
@@ -38,8 +39,13 @@ export class HttpRequests {
     return this.#revision
   }
 
-  /** They belong to a session from now on, which began at that origin. */
-  begin(sessionId: string, origin: string): void {
+  /** The answer to `initialize` may name the session, which they name, too, from now on. Throws BAD_RESPONSE. */
+  begin({ headers, origin }: Pick<HttpResponse, 'headers' | 'origin'>): void {
+    const sessionId = headers['mcp-session-id']
+    if (sessionId === undefined) return
+    if (typeof sessionId !== 'string' || !/^[\x21-\x7e]+$/.test(sessionId)) {
+      throw new TransportError('BAD_RESPONSE', 'Mcp-Session-Id: expected visible ASCII characters')
+    }
     this.#sessionId = sessionId
     this.#sessionOrigin = origin
     this.#compose()

@@ -22,9 +22,9 @@ export function createSessionCheck(
     asked += 1
     try {
       const ping = JSON.stringify(buildRequest(`session-check-${asked}`, 'ping'))
-      const { status, body } = await post(ping, controller.signal)
-      discard(body)
-      return status !== 400 && status !== 404
+      const response = await post(ping, controller.signal)
+      discard(response, clock)
+      return response.status !== 400 && response.status !== 404
     } catch {
       return true // nothing is known of it as long as nobody answers
     } finally {

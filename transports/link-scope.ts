@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { ActorContext } from '../runtime/context.js'
 import type { Owned } from '../runtime/owned.js'
 import type { LinkScope } from './contract.js'
@@ -15,6 +16,7 @@ export interface HostedScope {
  */
 export function createLinkScope(ctx: ActorContext, failed: (error: unknown) => void): HostedScope {
   const controller = new AbortController()
+  setMaxListeners(0, controller.signal) // one for each answer whose rest is waited for
   const owned: Owned[] = []
   const scope: LinkScope = Object.freeze({
     signal: controller.signal,

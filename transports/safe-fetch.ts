@@ -75,7 +75,7 @@ async function ask(url: URL, request: SafeRequest): Promise<SafeAnswer> {
       signal,
       ...(body === undefined ? {} : { body }),
     })
-    if (answer.status >= 300 && answer.status < 400) discard(answer.body)
+    if (answer.status >= 300 && answer.status < 400) discard(answer)
     const text = answer.status >= 300 && answer.status < 400 ? '' : await readText(answer.body, maxBytes)
     return { status: answer.status, headers: answer.headers, text }
   } catch (cause) {

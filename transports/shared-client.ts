@@ -54,10 +54,11 @@ class SharedLink implements Link {
   send(text: string, message: Message): void {
     const { writable, writableLength } = this.#socket
     if (writable && writableLength < this.#settings.maxQueuedBytes) return this.#write(text)
-    const why = writable
-      ? `${writableLength} bytes wait to be read by the owner already`
-      : 'the owner takes no more'
-    const error = new TransportError('SEND_FAILED', why, { retryable: true })
+    const error = writable
+      ? new TransportError('SEND_FAILED', `${writableLength} bytes wait to be read by the owner already`, {
+          retryable: true,
+        })
+      : new TransportError('NOT_OPEN', 'the owner takes no more', { retryable: true })
     if (isRequest(message)) this.#events.lost(message.id, error)
     else this.#events.trouble(error)
   }

@@ -7,6 +7,7 @@ import { messageOf } from '../runtime/errors.js'
 import { sendAuthorized } from './client-auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from './contract.js'
 import { TransportError } from './errors.js'
+import { shownUrl } from './http-client-errors.js'
 import type { HttpSettings } from './http-client-options.js'
 import { endingError, judgeStatus, refusedError } from './http-client-status.js'
 import {
@@ -16,12 +17,9 @@ import {
   type HttpResponse,
   judgeFailure,
   openDispatchers,
-  readText,
+  readStart,
 } from './http-dispatcher.js'
 import { isEventStream } from './http-event-stream.js'
-
-/** Bytes of a refusal that are read to say why. */
-const refusalBytes = 64 * 1024
 
 /** One event stream of a server, and the posts that belong to it. */
 export class SseLink implements Link {
@@ -40,7 +38,11 @@ export class SseLink implements Link {
     this.#scope = scope
     setMaxListeners(0, this.#controller.signal) // one for each post under way
     // One connection for all posts, so that they arrive in the order they were sent in; each is acknowledged at once.
-    this.#dispatchers = openDispatchers(settings.url.origin, { ...settings, connections: 1 })
+    this.#dispatchers = openDispatchers(settings.url.origin, {
+      ...settings,
+      connections: 1,
+      clock: scope.clock,
+    })
     this.#dispatchers.catch(() => {}) // told where it is awaited
     scope.own(async () => {
       this.#over = true
@@ -89,14 +91,14 @@ export class SseLink implements Link {
     })
     if (isEventStream(response)) return response
     if (judgeStatus(response.status, false) === 'unauthorized') {
-      discard(response.body)
+      discard(response, this.#scope.clock)
       this.#end({ error: endingError('unauthorized', response), fatal: true })
     } else if (response.status < 300) {
-      discard(response.body)
-      const message = `${url.href} does not answer with an event stream`
+      discard(response, this.#scope.clock)
+      const message = `${shownUrl(url)} does not answer with an event stream`
       this.#end({ error: new TransportError('BAD_RESPONSE', message), fatal: true })
     } else {
-      const error = refusedError(response, await readText(response.body, refusalBytes))
+      const error = refusedError(this.#settings.url, response, await readStart(response, this.#scope.clock))
       this.#end({ error, fatal: !error.retryable })
     }
     return undefined
@@ -124,7 +126,7 @@ export class SseLink implements Link {
     if (event === 'endpoint' && this.#endpoint === undefined) {
       this.#endpoint = this.#resolve(data)
       begun()
-      this.#events.opened({ url: this.#settings.url.href })
+      this.#events.opened({ url: shownUrl(this.#settings.url) })
     } else if (event === 'message' && data !== '') this.#events.message(data)
   }
 
@@ -160,16 +162,20 @@ export class SseLink implements Link {
     const { auth, url } = this.#settings
     if (auth === undefined) return dispatchers[how](request)
     const denied = (error: TransportError): void => this.#end({ error, fatal: true })
-    return sendAuthorized({ auth, url, send: (one) => dispatchers[how](one), denied }, request)
+    const send = (one: HttpRequest) => dispatchers[how](one)
+    return sendAuthorized({ auth, url, send, denied, clock: this.#scope.clock }, request)
   }
 
   async #taken(response: HttpResponse, message: Message): Promise<void> {
     const verdict = judgeStatus(response.status, true)
-    if (verdict === 'fine') return discard(response.body)
+    if (verdict === 'fine') return discard(response, this.#scope.clock)
     if (verdict === 'refused' || verdict === 'session_doubtful') {
-      return this.#lose(message, refusedError(response, await readText(response.body, refusalBytes)))
+      return this.#lose(
+        message,
+        refusedError(this.#settings.url, response, await readStart(response, this.#scope.clock)),
+      )
     }
-    discard(response.body)
+    discard(response, this.#scope.clock)
     this.#end({ error: endingError(verdict, response), fatal: verdict === 'unauthorized' })
   }
 
@@ -191,11 +197,8 @@ export class SseLink implements Link {
     if (cause instanceof TransportError)
       return this.#end({ error: cause, fatal: cause.code === 'BAD_RESPONSE' })
     if (this.#endpoint !== undefined) return this.#end({ error: wrap(cause) })
-    const { href } = this.#settings.url
-    const error = new TransportError('CONNECT_FAILED', `${href} cannot be reached: ${textOf(cause)}`, {
-      cause,
-      retryable: true,
-    })
+    const message = `${shownUrl(this.#settings.url)} cannot be reached: ${textOf(cause)}`
+    const error = new TransportError('CONNECT_FAILED', message, { cause, retryable: true })
     this.#end({ error, fatal: judgeFailure(cause) === 'untrusted' })
   }
 
@@ -207,8 +210,8 @@ export class SseLink implements Link {
   }
 }
 
-function noEndpoint({ href }: URL, timeout: number): TransportError {
-  const message = `${href} has not said within ${timeout} ms where to post messages`
+function noEndpoint(url: URL, timeout: number): TransportError {
+  const message = `${shownUrl(url)} has not said within ${timeout} ms where to post messages`
   return new TransportError('CONNECT_FAILED', message, { retryable: true })
 }
 

@@ -3,7 +3,7 @@ import { serverEnvironment } from './stdio-environment.js'
 
 /** How a server is started as a child process, without a shell. */
 export interface StdioOptions {
-  /** The program: looked up in PATH unless it is a path. */
+  /** The program: looked up in PATH unless it is a path. On Windows no batch file, which `npx` is there: it would need a shell. */
   readonly command: string
   /** Its arguments, each passed on as it is. Default none. */
   readonly args?: readonly string[]

@@ -84,10 +84,11 @@ class StdioLink implements Link {
       if (this.#unwritten.length >= longestTurn) this.#flush()
       return
     }
-    const why = stdin.writable
-      ? `${waiting} bytes wait to be read by the server already`
-      : 'the server takes no more messages'
-    const error = new TransportError('SEND_FAILED', why, { retryable: true })
+    const error = stdin.writable
+      ? new TransportError('SEND_FAILED', `${waiting} bytes wait to be read by the server already`, {
+          retryable: true,
+        })
+      : new TransportError('NOT_OPEN', 'the server takes no more messages', { retryable: true })
     if (isRequest(message)) this.#events.lost(message.id, error)
     else this.#events.trouble(error)
   }

@@ -1,7 +1,9 @@
 import type { ChildProcessByStdio } from 'node:child_process'
-import { accessSync, constants, statSync } from 'node:fs'
+import { accessSync, constants, existsSync, statSync } from 'node:fs'
+import { resolve } from 'node:path'
 import type { Readable, Writable } from 'node:stream'
 import { TransportError } from './errors.js'
+import { batchFileOf, batchFileProblem } from './stdio-batch-file.js'
 import type { StdioSettings } from './stdio-client-options.js'
 
 /** A server process with its three pipes. */
@@ -104,7 +106,8 @@ export function groupLives(child: ServerProcess): boolean {
 /** Explains the `error` event of a child process that was never there. */
 export function explainSpawnError(
   cause: NodeJS.ErrnoException,
-  { command, env, cwd }: StdioSettings,
+  { command, env, cwd }: Pick<StdioSettings, 'command' | 'env' | 'cwd'>,
+  platform: NodeJS.Platform = process.platform,
 ): SpawnFailure {
   const folder = cwd ?? process.cwd()
   const data = { command, path: env.PATH, cwd: folder }
@@ -113,19 +116,42 @@ export function explainSpawnError(
     const message = `cwd: the folder ${folder} ${wrong}`
     return { error: new TransportError('SPAWN_FAILED', message, { cause, data }), fatal: true }
   }
+  const mayBeBatch = platform === 'win32' && (cause.code === 'EINVAL' || cause.code === 'ENOENT')
+  const batchFile = mayBeBatch ? batchFileOf(data, existsSync) : undefined
+  if (batchFile !== undefined) {
+    const message = batchFileProblem(command, batchFile)
+    return { error: new TransportError('SPAWN_FAILED', message, { cause, data }), fatal: true }
+  }
   // ENOTDIR: a part of the path is a file
   if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') {
-    const message = `command not found: ${command} (PATH: ${env.PATH ?? 'not set'}, cwd: ${folder})`
+    const hint = hintFor(command, folder)
+    const message = `command not found: ${command}${hint} (PATH: ${env.PATH ?? 'not set'}, cwd: ${folder})`
     return { error: new TransportError('COMMAND_NOT_FOUND', message, { cause, data }), fatal: true }
   }
   // Too many open files or processes pass; anything else (no permission, no program format) does not.
   const passing = ['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM'].includes(cause.code ?? '')
-  const error = new TransportError('SPAWN_FAILED', `${command} could not be started: ${cause.message}`, {
+  const why = cause.code === 'EACCES' ? reasonOfRefusal(command, folder) : cause.message
+  const error = new TransportError('SPAWN_FAILED', `${command} could not be started: ${why}`, {
     cause,
     data,
     retryable: passing,
   })
   return { error, fatal: !passing }
+}
+
+/** What people most often get wrong about a command that is not found. */
+function hintFor(command: string, folder: string): string {
+  const isThere = (path: string): boolean => path.includes('/') && existsSync(resolve(folder, path))
+  if (isThere(command)) return ', the file is there, but not the program that its first line (#!) names'
+  const [program = '', ...rest] = command.split(/\s+/)
+  const isLine = rest.length > 0 && (!program.includes('/') || isThere(program))
+  return isLine ? ', arguments belong in args' : ''
+}
+
+/** A command that is looked up in PATH was found there, at whatever place. */
+function reasonOfRefusal(command: string, folder: string): string {
+  const isFolder = command.includes('/') && problemOfFolder(resolve(folder, command)) === undefined
+  return isFolder ? 'it is a folder' : 'it may not be executed (EACCES)'
 }
 
 /** What keeps programs from running in a folder, if that is not there, no folder, or closed to us. */

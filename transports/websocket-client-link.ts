@@ -7,6 +7,7 @@ import type { AuthRefusal } from './client-auth.js'
 import { asOurs, isRefusal } from './client-auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
+import { shownUrl } from './http-client-errors.js'
 import { judgeFailure } from './http-dispatcher.js'
 import { nodeMs } from './node-ms.js'
 import type { WebSocketSettings } from './websocket-client.js'
@@ -40,9 +41,10 @@ export class WebSocketLink implements Link {
       socket.send(text, () => {}) // a failure is told by the close that follows it
       return
     }
-    const why =
-      socket.readyState === socket.OPEN ? 'too much waits to be sent already' : 'the socket is closing'
-    const error = new TransportError('SEND_FAILED', why, { retryable: true })
+    const error =
+      socket.readyState === socket.OPEN
+        ? new TransportError('SEND_FAILED', 'too much waits to be sent already', { retryable: true })
+        : new TransportError('NOT_OPEN', 'the socket is closing', { retryable: true })
     if (isRequest(message)) this.#events.lost(message.id, error)
     else this.#events.trouble(error)
   }
@@ -99,7 +101,7 @@ export class WebSocketLink implements Link {
     if (this.#end !== undefined) return socket.close(1000)
     this.#opened = true
     this.#beat(socket)
-    this.#events.opened({ url: this.#settings.url.href })
+    this.#events.opened({ url: shownUrl(this.#settings.url) })
   }
 
   #take(data: Buffer, isBinary: boolean): void {
@@ -149,8 +151,8 @@ export class WebSocketLink implements Link {
     const data = { status, challenge: headers['www-authenticate'] }
     const error =
       status === 401
-        ? new TransportError('UNAUTHORIZED', `${url.href} wants authorization (401): use auth`, { data })
-        : new TransportError('HTTP_STATUS', `${url.href} refused the upgrade with status ${status}`, {
+        ? new TransportError('UNAUTHORIZED', `${shownUrl(url)} wants authorization (401): use auth`, { data })
+        : new TransportError('HTTP_STATUS', `${shownUrl(url)} refused the upgrade with status ${status}`, {
             retryable: true,
             data,
           })
@@ -190,10 +192,11 @@ function endOf(url: URL, cause: unknown): LinkEnd {
   return { error, fatal: error.code === 'UNAUTHORIZED' || error.code === 'INSUFFICIENT_SCOPE' }
 }
 
-function connectError({ href }: URL, cause: unknown): TransportError {
+function connectError(url: URL, cause: unknown): TransportError {
   const first = cause instanceof AggregateError ? (cause.errors[0] as unknown) : cause
   const why = messageOf(first)
-  return new TransportError('CONNECT_FAILED', `${href} cannot be reached: ${why}`, { cause, retryable: true })
+  const message = `${shownUrl(url)} cannot be reached: ${why}`
+  return new TransportError('CONNECT_FAILED', message, { cause, retryable: true })
 }
 
 function lost(code: number, reason: string): TransportError {

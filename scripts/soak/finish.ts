@@ -24,7 +24,10 @@ const calm = 2_000
 /** When nothing breaks any more: everyone is ready, every call is settled, one more succeeds, and every subscription is alive. */
 export async function finish(parts: FinishParts): Promise<void> {
   const { members, caller, ledger, recovery, violations, now, readyWithin } = parts
-  await Promise.all(members.map(({ client }) => client.ready(readyWithin).catch(() => {})))
+  // Somebody who was ready may find out only now that its server is another one.
+  const allReady = (): boolean => members.every(({ client }) => client.state.phase === 'ready')
+  for (let looks = 0; looks < 3 && (looks === 0 || !allReady()); looks++)
+    await Promise.all(members.map(({ client }) => client.ready(readyWithin).catch(() => {})))
   recovery.check(now())
   for (const { name, client } of members)
     if (client.state.phase !== 'ready')

@@ -180,12 +180,16 @@ test('a busy server that names no time, or one beyond that of the call, is not a
   assert.is(seen.all.filter(called).length, 3)
 })
 
-test('a server that does not give a sign of life is given up, and started again', async (t) => {
+test('a server that does not give a sign of life is given up, and started again; what was in flight is told why', async (t) => {
   const { client, states, phase } = watch(t, { health: { every: 200, misses: 3 } })
   const pid = Number((await client.callTool('pid')).text)
   process.kill(pid, 'SIGSTOP')
+  const lost = rejection(client.callTool('count'))
   const { reason } = await states.next((state) => state.reason !== undefined)
   assert.match(reason?.message ?? '', 'no sign of life: 3 questions in a row')
+  const { code, message, data } = await lost
+  assert.equal([code, data], ['CONNECTION_LOST', { sent: true }])
+  assert.is(message, `tools/call: ${reason?.message}`)
   await phase('ready')
   assert.is.not(Number((await client.callTool('pid')).text), pid)
 })

@@ -247,12 +247,16 @@ for (const [field, servers, options] of [
   ['mcpServers.a.url', { a: { url: 'no address' } }, {}],
   ['mcpServers.a.headers.host', { a: { url: 'http://host/', headers: { host: 'x' } } }, {}],
   ['mcpServers.a.args[0]', { a: { command: 'x', args: ['$' + '{MISSING}'] } }, { variables: {} }],
-  ['transport', { a: { transport: 'stdio' } }, {}],
+  ['mcpServers.a.command', { a: { transport: 'stdio' } }, {}],
+  ['mcpServers.a.transport', { a: { transport: 'carrier pigeon', url: 'http://host/' } }, {}],
+  ['mcpServers.a.transport', { a: { transport: {} } }, {}],
+  ['mcpServers.a.disabled', { a: { command: 'x', disabled: 'yes' } }, {}],
   ['required', {}, { required: 7 }],
   ['required[0]', { a: { url: 'http://host/' } }, { required: ['b'] }],
   ['required[0]', { a: { url: 'http://host/', disabled: true } }, { required: ['a'] }],
   ['readyTimeout', {}, { readyTimeout: 0 }],
-  ['timeout', {}, { client: { timeout: 0 } }],
+  ['client.timeout', {}, { client: { timeout: 0 } }],
+  ['client.retries', {}, { client: { retries: 1 } }],
   ['client.name', {}, { client: { name: 'x' } }],
   ['client', {}, { client: 7 }],
   ['variables', {}, { variables: 'PATH' }],
@@ -267,6 +271,22 @@ for (const [field, servers, options] of [
     assert.is((error.data as { field: string }).field, field)
   })
 }
+
+test('what other programs call transport is the type where it is a word', async (t) => {
+  const { url } = await listen(t, polite(echo))
+  const servers = { older: { url, transport: 'sse' }, newer: { url, transport: 'streamable-http' } }
+  const clients = await start(t, servers as never)
+  const { host, pathname } = new URL(url)
+  assert.equal(
+    [...clients].map(([, client]) => client.inspect().transport),
+    [`sse ${host}${pathname}`, `http ${host}${pathname}`],
+  )
+})
+
+test('the whole file instead of what is in it: the error shows what came', async () => {
+  const { message } = await rejection(startClients({ mcpServers: { a: { command: 'x' } } } as never))
+  assert.match(message, /^mcpServers.mcpServers: expected a command, .*, got an object with keys/)
+})
 
 test('no value of env, headers or variables is shown in an error', async () => {
   const servers = { a: { command: 'x', args: ['$' + '{SECRET}\0'], env: {} } }

@@ -14,6 +14,8 @@ for (const [how, expected] of [
   ['lone', ['server/discover', 'initialize']],
   ['older', ['server/discover', 'initialize']],
   ['error', ['server/discover', 'initialize']],
+  // it waits until its own ping is answered
+  ['ping', ['server/discover', 'initialize']],
   ['hang', ['server/discover', 'notifications/cancelled', 'initialize']],
 ] as const) {
   test(`a server that answers the probe with '${how}' is gone on with in the right era, on the same process`, async (t) => {

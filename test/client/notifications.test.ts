@@ -27,6 +27,40 @@ test('progress goes to the call it belongs to, and only forward', async (t) => {
   assert.equal(second, [{ progress: 1, total: 3 }])
 })
 
+test('progress under a token of nobody, of another type, or of a call that is over reaches no handler', async (t) => {
+  const { client } = watch(t)
+  const told: number[] = []
+  const onProgress = ({ progress }: { progress: number }) => told.push(progress)
+  const hanging = new AbortController()
+  const call = client.callTool('hang', {}, { onProgress, signal: hanging.signal }).catch(() => {})
+  const tell = (progressToken: unknown, progress: number) =>
+    client.callTool('tell', {
+      method: 'notifications/progress',
+      params: { progressToken, progress },
+    })
+  for (const token of ['1', 2, 0, '', -1]) await tell(token, 10)
+  assert.equal(told, [])
+  await tell(1, 10)
+  assert.equal(told, [10], 'the token of the call itself')
+  for (const junk of [null, 1.5, {}]) await tell(junk, 11)
+  hanging.abort()
+  await call
+  await tell(1, 12)
+  assert.equal([told, client.inspect().counts.junk], [[10], 3])
+})
+
+test('news of the protocol that the revision, or a client, does not have is junk; any other is for its handlers', async (t) => {
+  const { client } = watch(t, {}, ['--init', '2025-06-18'])
+  const heardOf: string[] = []
+  const methods = ['notifications/elicitation/complete', 'notifications/initialized', 'notifications/custom']
+  for (const method of methods) {
+    client.onNotification<string>(method, () => heardOf.push(method))
+    await client.callTool('tell', { method, params: { elicitationId: 7 } })
+  }
+  await client.ping()
+  assert.equal([heardOf, client.inspect().counts.junk], [['notifications/custom'], 2])
+})
+
 test('a progress handler that throws stops nothing, and is reported', async (t) => {
   const { client } = watch(t)
   const reports: number[] = []

@@ -135,6 +135,52 @@ test('S075: a handle that is printed shows no secret, and inspect() is plain dat
   assert.not.match(shown, 'hush-hush')
 })
 
+test('S075: a handle and its inspection look exactly like this', async (t) => {
+  const { client } = watch(t, { name: 'files' })
+  assert.match(inspect(client), /^<client files (disconnected|connecting), 0 in flight, 0 waiting>$/)
+  await client.ready()
+  const { signal } = new AbortController()
+  const hanging = rejection(client.callTool('hang', {}, { signal }))
+  await client.ping()
+  assert.is(inspect({ client }), '{ client: <client files ready, 1 in flight, 0 waiting> }')
+  const { link, tree, ...rest } = client.inspect()
+  assert.equal(rest, {
+    name: 'files',
+    transport: 'stdio node',
+    state: { phase: 'ready', reason: undefined, attempt: 0, delay: undefined },
+    server: {
+      info: { name: 'raw', version: '1' },
+      capabilities: { tools: { listChanged: true }, resources: { subscribe: true }, logging: {} },
+      instructions: undefined,
+      revision: '2025-11-25',
+    },
+    waiting: 0,
+    inFlight: 1,
+    counts: { sessions: 1, late: 0, unknown: 0, junk: 0, repeated: 0, troubles: 0 },
+  })
+  assert.equal([link.sent, link.received, link.troubles, link.queuedBytes], [4, 2, 0, 0])
+  assert.equal(
+    tree?.children.map(({ name, about }) => [name, about?.replace(/\d+$/, 'N')]),
+    [
+      ['client', 'ready, 1 in flight, 0 waiting'],
+      ['transport', 'stdio node, pid N'],
+    ],
+  )
+  await client.close()
+  assert.is((await hanging).code, 'CLOSED')
+  assert.is(inspect(client), '<client files closed, 0 in flight, 0 waiting>')
+})
+
+test('S066: from its end a client goes nowhere: what would begin again is an error', async (t) => {
+  const { client, states } = watch(t)
+  await client.ready()
+  await client.close()
+  const told = states.all.length
+  for (const step of [() => client.reconnect(), () => client.ready(), () => client.ping()])
+    assert.is((await rejection(step())).code, 'CLOSED')
+  assert.equal([client.state.phase, states.all.length], ['closed', told])
+})
+
 test('S082: one call that hangs delays none of 200 others, no ping and no look at the state', async (t) => {
   const { client } = watch(t)
   const hanging = rejection(

@@ -163,4 +163,15 @@ for (const [field, options] of [
   })
 }
 
+test('a call that does not want to wait is told at once that no member is free', async (t) => {
+  const { pool } = await startPool(t, { size: 1 })
+  const lease = await pool.checkout()
+  const error = await rejection(pool.callTool('count', {}, { wait: false }))
+  assert.equal([error.code, error.data, error.retryable], ['NOT_READY', { sent: false }, true])
+  assert.is(error.message, 'tools/call count: no member of pool is free (pool-1 checked_out)')
+  assert.is(pool.inspect().waiting, 0)
+  lease.release()
+  assert.is((await pool.callTool('count', {}, { wait: false })).text, '1')
+})
+
 test.run()

@@ -17,7 +17,7 @@ for (const [field, options] of [
   ['name', { name: '' }],
   ['client', { client: 1 }],
   ['client.transport', { client: { transport: raw() } }],
-  ['timeout', { client: { timeout: -1 } }],
+  ['client.timeout', { client: { timeout: -1 } }],
   ['checkoutTimeout', { checkoutTimeout: 0 }],
   ['maxLease', { maxLease: 0 }],
   ['maxWaiting', { maxWaiting: 0.5 }],

@@ -55,6 +55,28 @@ test('a client that waits for its next attempt makes it now, and keeps count of 
   await closeWith(client, clock)
 })
 
+for (const [retryAfter, delay] of [
+  ['7', 7_020],
+  ['999999999', 30_020],
+  ['soon', 20],
+  [undefined, 20],
+] as const) {
+  test(`a busy server that says Retry-After: ${retryAfter} is left alone for ${delay} ms`, async (t) => {
+    const clock = createFakeClock()
+    const data = { status: 503, retryAfter }
+    const error = new TransportError('HTTP_STATUS', 'busy', { retryable: true, data })
+    const connect: ClientTransport['connect'] = (events) => {
+      events.closed({ error })
+      return { send() {}, close() {} }
+    }
+    const backoff = { base: 20, random: () => 1 }
+    const { client, states } = watch(t, { transport: { name: 'busy', connect }, clock, backoff })
+    const waits = await states.next((state) => state.delay !== undefined)
+    assert.equal([waits.attempt, waits.delay], [1, delay])
+    await closeWith(client, clock)
+  })
+}
+
 test('a connection that there is stays; a closed client is refused; a timeout that is none is named', async (t) => {
   const { client } = watch(t)
   await client.ready()

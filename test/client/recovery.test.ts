@@ -150,6 +150,14 @@ test('a call that could not be sent in time says what stood in the way', async (
   await closeWith(client, clock)
 })
 
+test('a call that waited for a server that does not answer initialize says so', async (t) => {
+  const { client, phase } = watch(t, {}, ['--init', 'hang'])
+  await phase('initializing')
+  const { code, message } = await rejection(client.ping({ timeout: 10 }))
+  assert.is(code, 'TIMEOUT')
+  assert.is(message, 'ping: not sent within 10 ms (initializing: the server has not answered yet)')
+})
+
 test('a command that is not found fails ready and every waiting call at once, and the tree stays until it is closed', async (t) => {
   const { client, phase } = watch(t, {
     transport: stdio({ command: 'no-such-server', env: { PATH: '/nowhere' } }),
@@ -201,6 +209,17 @@ test('a server that does not answer initialize is given up after the handshake t
   assert.equal(
     said.all.filter((line) => line.includes('cancelled')),
     [],
+  )
+})
+
+test('a server that writes its log on standard output, and no answer: the reason says what came', async (t) => {
+  const program = "console.log('Starting.'); console.log('Listening.'); process.stdin.resume()"
+  const transport = stdio({ command: process.execPath, args: ['-e', program], stopTimeout: 100 })
+  const { states } = watch(t, { handshakeTimeout: 500, transport })
+  const { reason } = await states.next(({ phase }) => phase === 'disconnected')
+  assert.match(
+    reason?.message ?? '',
+    'initialize did not come within 500 ms, 2 texts did that are no messages',
   )
 })
 

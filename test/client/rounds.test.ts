@@ -125,6 +125,23 @@ test('a server that asks for ever is given up after ten rounds', async (t) => {
   assert.is(calls().length, 11)
 })
 
+test('a server that asks more at once than anybody could answer is told nothing, and no handler hears of it', async (t) => {
+  let heard = 0
+  const ask = (count: number) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`q${at}`, { method: 'roots/list' }]))
+  const roots = () => {
+    heard += 1
+    return []
+  }
+  const { client, calls } = await asking(t, [{ inputRequests: ask(101) }, { inputRequests: ask(100) }], {
+    roots,
+  })
+  assert.is((await rejection(client.callTool('any'))).code, 'INVALID_RESPONSE')
+  assert.equal([heard, calls().length], [0, 1])
+  assert.is((await client.callTool('any')).text, 'done')
+  assert.is(heard, 100)
+})
+
 test('a question that was not declared is the mistake of the server, and the call is not made again', async (t) => {
   const { client, calls } = await asking(t, [{ inputRequests: { a: form, b: page } }], {
     onElicit: () => ({ action: 'accept' }),

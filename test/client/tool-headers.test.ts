@@ -3,7 +3,7 @@ import { subscribeClient, type WarningEvent } from '../../client/events.js'
 import { http } from '../../transports/http-client.js'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
-import { json, listen, result, type Seen } from '../transports/_http.js'
+import { json, listen, result, type Seen, stream } from '../transports/_http.js'
 import { complete, refuse, stateless, tool } from './_modern.js'
 import { rejection, watch } from './_raw.js'
 
@@ -83,6 +83,36 @@ test('a call refused for missing headers is made again once, after the tools wer
     seen.all.map(({ message }) => message.method),
     ['server/discover', 'tools/call', 'tools/list', 'tools/call'],
   )
+})
+
+test('the call that is made again tells of its progress, and the listing in between does not', async (t) => {
+  const { url, seen } = await listen(
+    t,
+    withTools([good], (one) => {
+      if (one.headers['mcp-param-region'] === undefined) return refuse(one, -32020)
+      const { progressToken } = (one.message.params?._meta ?? {}) as { progressToken?: number }
+      const response = stream(one)
+      const say = (message: object) =>
+        response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...message })}\n\n`)
+      say({ method: 'notifications/progress', params: { progressToken, progress: 1 } })
+      say(result(one, { resultType: 'complete', content: [{ type: 'text', text: 'done' }] }))
+      response.end()
+    }),
+  )
+  const { client } = watch(t, { transport: http(url), era: 'modern' })
+  const told = heard<number>()
+  const onProgress = ({ progress }: { progress: number }) => told.add(progress)
+  assert.is((await client.callTool('good', { region: 'eu' }, { onProgress })).text, 'done')
+  assert.is(await told.next(), 1)
+  const tokens = seen.all.map(({ message }) => {
+    const meta = message.params?._meta as Record<string, unknown> | undefined
+    return [message.method, meta !== undefined && 'progressToken' in meta]
+  })
+  assert.equal(tokens.slice(1), [
+    ['tools/call', true],
+    ['tools/list', false],
+    ['tools/call', true],
+  ])
 })
 
 test('a call that is refused for its headers again is the answer of the server', async (t) => {

@@ -62,6 +62,20 @@ test('every door can be imported and required, and both ways give the same names
     assert.ok(names.length > 0, `${door} exports nothing`)
 })
 
+test('classes are called what they are exported as', async (t) => {
+  const packed = await packOnce(t.signal)
+  const program = `const modules = await Promise.all(${JSON.stringify(doors)}.map((door) => import(door)))
+const wrong = modules.flatMap((module) => Object.entries(module)).filter(([name, value]) => /^class /.test(String(value)) && value.name !== name)
+console.log(wrong.map(([name, value]) => name + ' is ' + value.name).join())
+`
+  const { code, output } = await runNode(
+    [writeConsumerFile(packed, 'classes.mjs', program)],
+    packed.folder,
+    t.signal,
+  )
+  assert.equal([code, output.trim()], [0, ''])
+})
+
 test('no door loads a package that only some programs need', async (t) => {
   const packed = await packOnce(t.signal)
   for (const door of doors) {

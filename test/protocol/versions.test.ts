@@ -7,6 +7,7 @@ import { dialect20250618 } from '../../protocol/dialects/2025-06-18.js'
 import { dialect20251125 } from '../../protocol/dialects/2025-11-25.js'
 import { dialect20260728 } from '../../protocol/dialects/2026-07-28.js'
 import { errorCodes, ProtocolError } from '../../protocol/errors.js'
+import { fitResult } from '../../protocol/fit.js'
 import { methods, notifications, type Side } from '../../protocol/methods.js'
 import {
   acceptRevision,
@@ -48,6 +49,41 @@ test('a revision without a handshake is never negotiated, and one with a handsha
     assert.is(isModernRevision(revision), false)
   }
   for (const { handshake } of modernDialects) assert.is(handshake, false)
+})
+
+test('S090: a revision is data: one that is added in a test is negotiated, gated and fitted, and no other changes', () => {
+  const next: Dialect = {
+    ...dialect20251125,
+    revision: '2026-01-15' as Dialect['revision'],
+    requests: { ...dialect20251125.requests, server: ['tools/list', 'tools/call', 'completion/complete'] },
+    notifications: { client: ['notifications/progress'], server: [] },
+    ungated: ['completion/complete'],
+    lacks: {
+      fields: { tool: ['annotations'] },
+      content: ['audio'],
+      objectsOnly: true,
+      contentLists: true,
+      elicitation: [],
+      form: [],
+    },
+  }
+  const spoken = [next, ...allHandshakeDialects]
+  assert.is(negotiate('2026-01-15', spoken), next)
+  assert.is(negotiate('2099-01-01', spoken), next)
+  assert.is(negotiate('2025-06-18', spoken), dialect20250618)
+  assert.is(acceptRevision('2026-01-15', spoken), next)
+  assert.throws(() => acceptRevision('2026-01-15'), /speaks "2026-01-15"/)
+  assert.throws(() => acceptRevision('2025-03-26', [next]), /this client 2026-01-15/)
+  assert.is(acceptsRequest(next, 'server', 'prompts/list'), false)
+  assert.is(acceptsNotification(next, 'client', 'notifications/message'), false)
+  assert.is(missingCapability('completion/complete', {}, next), undefined)
+  assert.is(missingCapability('completion/complete', {}, dialect20251125), 'completions')
+  const listed = { tools: [{ name: 'a', inputSchema: { type: 'object' as const }, annotations: {} }] }
+  assert.equal(fitResult(next, 'tools/list', listed).tools, [{ name: 'a', inputSchema: { type: 'object' } }])
+  const { content } = fitResult(next, 'tools/call', {
+    content: [{ type: 'audio', data: '', mimeType: 'audio/wav' }],
+  })
+  assert.is(content[0]?.type, 'text')
 })
 
 test('a revision is modern by its date, be it one that is not known yet', () => {

@@ -41,6 +41,33 @@ test('with a tree alive an error without owner does not end Node, whether the ho
   assert.equal([end.code, end.stderr], [0, ''])
 })
 
+for (const mode of ['throw', 'strict', 'warn']) {
+  test(`a main module that fails is told as an error without owner, once: --unhandled-rejections=${mode}`, async (t) => {
+    const program = `${opening}
+      told(async ({ kind, owner, outcome, error }) => {
+        console.log(kind, String(owner), outcome, error.message)
+        await turn()
+        await ask()
+        await tree.stop()
+      })
+      throw new Error('of main')
+    `
+    const end = await runProgram(t, program, [`--unhandled-rejections=${mode}`])
+    assert.equal(lines(end.stdout), ['rejection undefined reported of main', 'neighbour answers'])
+    assert.equal([end.code, end.stderr], [0, ''])
+  })
+}
+
+test('a main module that fails when its last tree has just ended ends Node', async (t) => {
+  const program = `${opening}
+    await tree.stop()
+    throw new Error('of main')
+  `
+  const end = await runProgram(t, program)
+  assert.is.not(end.code, 0)
+  assert.match(end.stderr, 'of main')
+})
+
 test("a host's own handlers hear of errors as well, also of those with an owner", async (t) => {
   const program = `${opening}
     process.on('uncaughtException', (error) => console.log('host, thrown:', error.message))

@@ -1,5 +1,5 @@
 // A server on standard input and output that does what a test tells it to, also what no server should.
-//   node raw-server.mjs [--init hang|error|junk|die|modern-only|REVISION] [--discover hang|error|die|modern|lone|older|later|again] [--ignore-eof] [--ignore-term] [--say text]
+//   node raw-server.mjs [--init hang|error|junk|die|modern-only|REVISION] [--discover hang|error|ping|die|modern|lone|older|later|again] [--ignore-eof] [--ignore-term] [--say text]
 // Every message it gets is named on standard error: `got tools/call hang`, `got notifications/cancelled`.
 import { spawn } from 'node:child_process'
 import { EventEmitter } from 'node:events'
@@ -111,6 +111,11 @@ const tools = {
     send({ method, params })
     return 'told'
   },
+  visit({ elicitations, times = 1 }, id) {
+    calls += 1
+    if (calls > times) return `visited ${calls}`
+    send({ id, error: { code: -32042, message: 'visit these first', data: { elicitations } } })
+  },
   grandchild() {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 60_000)'], {
       stdio: ['ignore', 'inherit', 'ignore'],
@@ -166,12 +171,14 @@ function initialize(id) {
 }
 
 /** What servers of all kinds say to a client that asks for their era. */
-function discover(id) {
+async function discover(id) {
   const how = options.discover
   probes += 1
   if (how === 'hang') return
   if (how === 'die') process.exit(9)
-  if (how === 'error') return send({ id, error: { code: -32601, message: 'Method not found' } })
+  if (how === 'ping') await ask('ping')
+  if (how === 'error' || how === 'ping')
+    return send({ id, error: { code: -32601, message: 'Method not found' } })
   const unsupported = { older: ['2025-11-25'], later: ['2027-01-01'], again: ['2026-07-28'] }[how]
   if (unsupported !== undefined && (how !== 'again' || probes === 1)) {
     const data = { supported: unsupported, requested: '2026-07-28' }

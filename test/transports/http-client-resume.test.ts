@@ -1,62 +1,11 @@
 import * as assert from 'uvu/assert'
 import { buildNotification, buildRequest } from '../../protocol/jsonrpc.js'
-import { createFakeClock, type FakeClock } from '../../runtime/fake-clock.js'
-import type { TransportError } from '../../transports/errors.js'
-import { http } from '../../transports/http-client.js'
 import { createReconnect } from '../../transports/http-reconnect.js'
-import { suite, type TestContext } from '../support/suite.js'
-import { greetings, listen, polite, result, type Seen, status, stream } from './_http.js'
-import { type LinkTree, startLink } from './_link.js'
+import { suite } from '../support/suite.js'
+import { begin, event, lost, untilDone } from './_answers.js'
+import { result, type Seen, status, stream } from './_http.js'
 
 const test = suite('http client resumption')
-
-type Scene = {
-  readonly server: Awaited<ReturnType<typeof listen>>
-  readonly link: LinkTree
-  readonly clock: FakeClock
-}
-
-/** A session whose POSTs and GETs the test answers. */
-async function begin(
-  t: TestContext,
-  onCall: (seen: Seen) => unknown,
-  onGet: (seen: Seen, number: number) => unknown,
-): Promise<Scene> {
-  const clock = createFakeClock()
-  let gets = 0
-  const server = await listen(t, (seen) => {
-    if (seen.method !== 'GET') return polite(onCall)(seen)
-    gets += 1
-    onGet(seen, gets)
-  })
-  const link = await startLink(t, http(server.url, { stream: false }), clock)
-  link.open(1)
-  await greetings({ server, link })
-  return { server, link, clock }
-}
-
-function event(value: object, id?: string): string {
-  return `${id === undefined ? '' : `id: ${id}\n`}data: ${JSON.stringify(value)}\n\n`
-}
-
-async function lost(link: LinkTree, id: number): Promise<TransportError> {
-  const news = await link.news.next((one) => one.type === 'lost' && one.id === id)
-  if (news.type !== 'lost') throw new Error('expected a loss')
-  return news.error
-}
-
-/** Lets time pass until something happens. */
-async function untilDone<T>(clock: FakeClock, wanted: Promise<T>): Promise<T> {
-  let done = false
-  const watched = wanted.finally(() => {
-    done = true
-  })
-  while (!done) {
-    await new Promise((resolve) => setImmediate(resolve))
-    if (clock.pending > 0) await clock.advance(1_000)
-  }
-  return watched
-}
 
 test('an answer whose stream ends early is fetched where it ended, after the time the server asks for', async (t) => {
   let asked: Seen | undefined
@@ -120,14 +69,14 @@ test('an answer is fetched again and again while each stream brings something, a
   )
 })
 
-test('a rest that never comes is given up after eight attempts, ever further apart', async (t) => {
+test('a rest that never comes, though the server gives a stream each time, is given up after eight, ever further apart', async (t) => {
   const times: number[] = []
   const { link, clock } = await begin(
     t,
     (seen) => stream(seen).end('id: 1\ndata:\n\n'),
     (seen) => {
       times.push(clock.now())
-      status(seen, 503)
+      stream(seen).end(': nothing yet\n\n')
     },
   )
   link.send(1, buildRequest(1, 'tools/call'))

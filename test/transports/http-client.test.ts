@@ -128,6 +128,40 @@ test('a server that answers no request for a stream holds up nothing for long', 
   assert.is((await link.message()).id, 1)
 })
 
+test('a server known to answer no request for a stream holds up nothing on the next connection, until it answers one in time', async (t) => {
+  const clock = createFakeClock()
+  const gets = heard<Seen>()
+  const answer = polite((seen) => json(seen, result(seen, {})))
+  const server = await listen(t, (seen) => (seen.method === 'GET' ? gets.add(seen) : answer(seen)))
+  const link = await startLink(t, http(server.url), clock)
+  const connectAgain = async (number: number): Promise<void> => {
+    link.open(number)
+    await link.news.next(({ type }) => type === 'opened')
+    link.send(number, buildRequest(0, 'initialize', {}))
+    await link.message()
+    link.send(number, initialized)
+    link.send(number, buildRequest(number, 'tools/call'))
+  }
+  await connectAgain(1)
+  const silent = await gets.next()
+  await clock.advance(1_000)
+  assert.is((await link.message()).id, 1)
+  stream(silent).write('data: {"n":1}\n\n')
+  assert.equal(await link.message(), { n: 1 })
+  await connectAgain(2)
+  assert.is((await link.message()).id, 2)
+  status(await gets.next(), 405)
+  while (clock.pending > 0) await new Promise((resolve) => setImmediate(resolve))
+  await connectAgain(3)
+  const held = await gets.next()
+  assert.is(
+    server.seen.all.some(({ message }) => message.id === 3),
+    false,
+  )
+  status(held, 405)
+  assert.is((await link.message()).id, 3)
+})
+
 test('an event stream brings its messages in order, however it is cut, and the answer last', async (t) => {
   const { link } = await connect(t, async (seen) => {
     const events = [

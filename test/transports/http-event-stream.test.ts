@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { buildRequest } from '../../protocol/jsonrpc.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import { http } from '../../transports/http-client.js'
+import { eventIdHeader } from '../../transports/http-event-id.js'
 import { suite } from '../support/suite.js'
 import { greetings, json, listen, polite, result, status, stream } from './_http.js'
 import { startLink } from './_link.js'
@@ -113,6 +114,44 @@ test('a server that refuses the place to go on from is asked for a stream from h
   assert.equal(await again, { n: 2 })
   const told = link.news.all.find(({ type }) => type === 'trouble')
   assert.ok(told?.type === 'trouble' && told.error.message.includes('400'))
+})
+
+const ids: readonly (readonly [string, string | undefined])[] = [
+  ['größer', 'größer'],
+  ['日本', Buffer.from('日本').toString('latin1')],
+  ['a\tb c', 'a\tb c'],
+  ['a\x01b', undefined],
+  ['x'.repeat(20_000), undefined],
+]
+
+for (const [id, header] of ids) {
+  test(`a stream whose last event had the id ${JSON.stringify(id.slice(0, 10))} is opened again`, async (t) => {
+    const clock = createFakeClock()
+    const server = await listen(t, (seen) => {
+      if (seen.method !== 'GET') return polite()(seen)
+      const first = server.seen.all.filter(({ method }) => method === 'GET').length === 1
+      if (first) stream(seen).end(`id: 1\ndata: {"n":1}\n\nid: ${id}\ndata: {"n":2}\n\n`)
+      else stream(seen).write('data: {"n":3}\n\n')
+    })
+    const link = await startLink(t, http(server.url), clock)
+    link.open(1)
+    await greetings({ server, link })
+    await link.message()
+    await link.message()
+    const third = link.message()
+    await server.seen.next(({ method }) => method === 'GET')
+    while (server.seen.all.filter(({ method }) => method === 'GET').length < 2) {
+      await new Promise((resolve) => setImmediate(resolve))
+      if (clock.pending > 0) await clock.advance(1_000)
+    }
+    assert.equal(await third, { n: 3 })
+    const again = server.seen.all.filter(({ method }) => method === 'GET')[1]
+    assert.is(again?.headers['last-event-id'], header)
+  })
+}
+
+test('an empty id takes back the one before: there is nothing to go on from', () => {
+  assert.is(eventIdHeader(''), undefined)
 })
 
 test.run()

@@ -93,7 +93,7 @@ test('a stream that its reader leaves ends at the server, and what is discarded 
   await once(body, 'data')
   body.destroy()
   await ended.next()
-  discard((await get(both)).body)
+  discard(await get(both))
   assert.is(await (await get(both)).text(100), 'next')
 })
 

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import { http } from '../../transports/http-client.js'
+import { readRetryAfter } from '../../transports/http-retry-after.js'
 import { suite } from '../support/suite.js'
 import { greetings, json, listen, polite, result, type Seen, status, stream } from './_http.js'
 import { startLink } from './_link.js'
@@ -36,6 +37,34 @@ for (const [what, answer] of Object.entries(useless)) {
     }
   })
 }
+
+for (const code of [429, 503]) {
+  test(`a server that answers ${code} with Retry-After is left alone for so long, and for an hour at most`, async (t) => {
+    const waits = ['120', '1', '99999999', 'soon']
+    let count = 0
+    const { gets, pause } = await start(t, (seen) =>
+      status(seen, code, { 'retry-after': waits[count++ % 4] ?? '' }),
+    )
+    const pauses: number[] = []
+    for (let i = 1; i <= 4; i++) {
+      await gets(i)
+      pauses.push(await pause(i === 3 ? 10_000 : step))
+    }
+    const [first = 0, second = 0, third = 0, fourth = 0] = pauses
+    assert.ok(first >= 120_000 && first <= 121_000 + step, `${pauses}`)
+    assert.ok(second >= 2_000 && second <= 4_000 + step, `${pauses}`)
+    assert.ok(third >= 3_600_000 && third <= 3_620_000, `${pauses}`)
+    assert.ok(fourth >= 8_000 && fourth <= 16_000 + step, `${pauses}`)
+  })
+}
+
+test('Retry-After may be a date', () => {
+  const now = Date.parse('2026-11-21T10:00:00Z')
+  assert.is(readRetryAfter('Sat, 21 Nov 2026 10:02:00 GMT', now), 120_000)
+  assert.is(readRetryAfter('Sat, 21 Nov 2026 09:00:00 GMT', now), 0)
+  for (const other of ['soon', '', '9999999999999999999999', undefined, ['1', '2']])
+    assert.is(readRetryAfter(other, now), undefined)
+})
 
 test('a server that ends each stream after a message is asked again soon, and not at once', async (t) => {
   const { gets, pause, link } = await start(t, (seen) => stream(seen).end('data: {"n":1}\n\n'))
@@ -90,11 +119,11 @@ async function start(t: Parameters<typeof startLink>[0], answer: (seen: Seen) =>
       while (asked() < count) await turn()
     },
     /** Waits until nothing but the pause is left to wait for, and answers how long that is. */
-    async pause(): Promise<number> {
+    async pause(by = step): Promise<number> {
       while (clock.pending === 0) await turn()
       const before = asked()
       let ms = 0
-      for (; clock.pending > 0 && asked() === before; ms += step) await clock.advance(step)
+      for (; clock.pending > 0 && asked() === before; ms += by) await clock.advance(by)
       return ms
     },
   }

@@ -132,12 +132,24 @@ test('fault 33: a file without the right to be run is a fatal failure that says 
   assert.is(client.state.phase, 'failed')
 })
 
-test('fault 33: a command that is a folder, or lies below a file, and a cwd that is no folder, are fatal and named as what they are', async (t) => {
+test('fault 33: a command that is a folder, a line, a script of nobody, or lies below a file, and a cwd that is no folder, are fatal and named as what they are', async (t) => {
   const top = folder(t, 'here')
   const file = join(top, 'a file')
   writeFileSync(file, '')
+  const script = join(top, 'script')
+  writeFileSync(script, '#!/no/such/program\n', { mode: 0o755 })
   for (const [options, code, pattern] of [
-    [{ command: top }, 'SPAWN_FAILED', `${top} could not be started: `],
+    [{ command: top }, 'SPAWN_FAILED', `${top} could not be started: it is a folder`],
+    [
+      { command: 'node server.js' },
+      'COMMAND_NOT_FOUND',
+      'command not found: node server.js, arguments belong in args (PATH: ',
+    ],
+    [
+      { command: script },
+      'COMMAND_NOT_FOUND',
+      `command not found: ${script}, the file is there, but not the program that its first line (#!) names (PATH: `,
+    ],
     [
       { command: join(file, 'server') },
       'COMMAND_NOT_FOUND',

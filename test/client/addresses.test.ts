@@ -1,0 +1,76 @@
+import { inspect as render } from 'node:util'
+import * as assert from 'uvu/assert'
+import type { ClientTransport } from '../../transports/contract.js'
+import { http } from '../../transports/http-client.js'
+import { sse } from '../../transports/sse-client.js'
+import { websocket } from '../../transports/websocket-client.js'
+import { suite } from '../support/suite.js'
+import { listen, polite, type Seen, status } from '../transports/_http.js'
+import { rejection, watch } from './_raw.js'
+
+const test = suite('addresses in errors')
+
+const secret = 's3cr3t'
+
+/** An address with a key, and how it may be shown. */
+function addresses(url: string): { readonly keyed: string; readonly shown: string } {
+  const [place] = url.split('?')
+  return { keyed: `${place}?key=${secret}`, shown: `${place}?...` }
+}
+
+for (const [name, connect] of [
+  ['http', (url: string) => http(url)],
+  ['sse', (url: string) => sse(url)],
+  ['websocket', (url: string) => websocket(url.replace('http', 'ws'))],
+] as const) {
+  test(`${name}: a refusal names the address, and no key in its query`, async (t) => {
+    const { url } = await listen(t, (seen) => status(seen, 404))
+    const { keyed, shown } = addresses(url)
+    const error = await failureOf(t, connect(keyed))
+    assert.match(error.message, shown.replace(/^https?:/, ''))
+    assert.match(error.message, 'status 404')
+    assert.not.match(render(error, { depth: 9 }), secret)
+  })
+
+  test(`${name}: so does an outage`, async (t) => {
+    const { url, server } = await listen(t, (seen) => status(seen, 404))
+    await new Promise((resolve) => server.close(resolve))
+    const { keyed, shown } = addresses(url)
+    const error = await failureOf(t, connect(keyed))
+    assert.match(error.message, `${shown.replace(/^https?:/, '')} cannot be reached: `)
+    assert.not.match(render(error, { depth: 9 }), secret)
+  })
+}
+
+test('nor is it in what people look at while the connection stands', async (t) => {
+  const { url } = await listen(t, polite())
+  const { keyed, shown } = addresses(url)
+  const { client } = watch(t, { transport: http(keyed, { stream: false }) })
+  await client.ready()
+  const seen = render(client.inspect(), { depth: 9 })
+  assert.match(seen, shown)
+  assert.not.match(seen, secret)
+})
+
+test('a page instead of an answer is named for what it is', async (t) => {
+  const page = ({ response }: Seen) =>
+    void response.writeHead(200, { 'content-type': 'text/html' }).end('<p>hi')
+  const { url } = await listen(t, page)
+  const { message } = await failureOf(t, http(url))
+  assert.match(
+    message,
+    `${addresses(url).shown} answered with text/html, expected application/json or text/event-stream`,
+  )
+})
+
+/** What a client that comes back for ever, or not at all, says of it. */
+async function failureOf(t: Parameters<typeof watch>[0], transport: ClientTransport): Promise<Error> {
+  const { client, states } = watch(t, { transport })
+  const { reason } = await states.next((state) => state.reason !== undefined)
+  const error = await rejection(client.ready(1))
+  assert.ok(reason)
+  assert.match(error.message, reason.message)
+  return reason
+}
+
+test.run()
