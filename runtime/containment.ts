@@ -23,8 +23,8 @@ export interface Afterlife {
 /** A tree as containment sees it: the one who is told of errors that belong to nobody. */
 export interface ContainedTree {
   readonly afterlife: Afterlife
-  /** An error strayed from code that runs in no scope of ours. */
-  unowned(error: unknown, kind: StrayKind): void
+  /** An error strayed from code that runs in no scope of ours. Answers whether anybody hears of it. */
+  unowned(error: unknown, kind: StrayKind): boolean
 }
 
 /**
@@ -155,6 +155,8 @@ interface ProcessWide {
   uninstall(): void
 }
 
+const listenedTo = Object.freeze({ rejection: 'unhandledRejection', throw: 'uncaughtException' })
+
 const key = Symbol.for('caduceus.containment.1')
 
 /** The one registration of this process, shared by every copy of this library that is loaded in it. */
@@ -168,7 +170,10 @@ function create(): ProcessWide {
   const scope = new AsyncLocalStorage<OwnerToken | undefined>()
   const trees = new Set<ContainedTree>()
   const unowned = (error: unknown, kind: StrayKind): void => {
-    for (const tree of [...trees]) tree.unowned(error, kind)
+    const isHeard = [...trees].map((tree) => tree.unowned(error, kind)).includes(true)
+    if (isHeard || process.listenerCount(listenedTo[kind]) > 1) return
+    // without us Node would have said it and ended: silence is nobody's wish
+    process.emitWarning(`an error that belongs to nobody: ${stackOf(error)}`, { code: 'CADUCEUS_STRAY' })
   }
   const stray = (error: unknown, kind: StrayKind): void => {
     const token = scope.getStore()

@@ -86,6 +86,11 @@ export function emit<Name extends keyof RuntimeEvents>(name: Name, payload: () =
   if (target.hasSubscribers) tell(() => target.publish(payload()))
 }
 
+/** Whether anybody listens. */
+export function isHeard(name: keyof RuntimeEvents): boolean {
+  return channels[name].hasSubscribers
+}
+
 /** Hears every event of that name in this process of Node until the returned function is called. Throws BAD_OPTION. */
 export function subscribe<Name extends keyof RuntimeEvents>(
   name: Name,

@@ -3,7 +3,7 @@ import type { ActorContext } from './context.js'
 import { systemClock, type Clock } from './clock.js'
 import { contain, type ContainedTree, nextTreeId, type Afterlife, type StrayKind } from './containment.js'
 import { Deadlines } from './deadlines.js'
-import { emit } from './events.js'
+import { emit, isHeard } from './events.js'
 import { RuntimeError, show } from './errors.js'
 import { crash, type ExitReason } from './exit.js'
 import type { Process } from './process.js'
@@ -84,7 +84,7 @@ export class Tree implements ContainedTree {
     setImmediate(this.#release)
   }
 
-  unowned(error: unknown, kind: StrayKind): void {
+  unowned(error: unknown, kind: StrayKind): boolean {
     this.strays += 1
     const stop = this.#unowned === 'stop'
     emit('stray', () => ({
@@ -95,6 +95,7 @@ export class Tree implements ContainedTree {
       outcome: stop ? 'stopped' : 'reported',
     }))
     if (stop) this.#root?.stopWith(crash(error))
+    return isHeard('stray')
   }
 }
 

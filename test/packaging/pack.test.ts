@@ -19,6 +19,8 @@ test('the tarball holds the bundles, the declarations and the papers, and nothin
   const { files } = await packOnce(t.signal)
   const expected = [
     /^(?:package\.json|README\.md|CHANGELOG\.md|LICENSE)$/,
+    /^(?:runtime|protocol|transports|server|client)\/README\.md$/,
+    /^(?:protocol\/errors|server\/from-the-sdk)\.md$/,
     /^dist\/(?:index|testing|(?:runtime|protocol|transports|server|client)\/[\w./-]+)\.(?:js|js\.map|d\.ts)$/,
     /^dist\/chunks\/[\w.-]+\.js(?:\.map)?$/,
   ]
@@ -27,6 +29,8 @@ test('the tarball holds the bundles, the declarations and the papers, and nothin
     [],
   )
   for (const name of ['README.md', 'CHANGELOG.md', 'LICENSE']) assert.ok(files.includes(name), name)
+  const linked = readFileSync(inRoot('README.md'), 'utf8').matchAll(/\]\(([\w./-]+\.md)(?:#[\w-]*)?\)/g)
+  for (const [, path = ''] of linked) assert.ok(files.includes(path), `README.md links to ${path}`)
 })
 
 test('every target of exports is in the tarball', async (t) => {

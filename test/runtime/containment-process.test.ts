@@ -41,6 +41,27 @@ test('with a tree alive an error without owner does not end Node, whether the ho
   assert.equal([end.code, end.stderr], [0, ''])
 })
 
+test('an error without owner that nobody hears of is a warning of Node, one for all trees, and nothing where the host listens', async (t) => {
+  const program = `${opening}
+    const other = await startSupervisor({ strategy: 'one_for_one', logger: false })
+    process.on('warning', ({ code, message }) => console.log(code, message.split('\\n')[0]))
+    const heard = new Promise((resolve) => process.once('warning', resolve))
+    setTimeout(throws('unheard'), 1)
+    await heard
+    const seen = new Promise((resolve) => process.once('uncaughtException', resolve))
+    setTimeout(throws('heard'), 1)
+    console.log(String(await seen))
+    await turn()
+    await Promise.all([tree.stop(), other.stop()])
+  `
+  const end = await runProgram(t, program, ['--no-warnings'])
+  assert.equal(lines(end.stdout), [
+    'CADUCEUS_STRAY an error that belongs to nobody: Error: unheard',
+    'Error: heard',
+  ])
+  assert.equal([end.code, end.stderr], [0, ''])
+})
+
 for (const mode of ['throw', 'strict', 'warn']) {
   test(`a main module that fails is told as an error without owner, once: --unhandled-rejections=${mode}`, async (t) => {
     const program = `${opening}
