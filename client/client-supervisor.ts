@@ -1,7 +1,7 @@
 import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/child-spec.js'
 import { messageOf, RuntimeError } from '../runtime/errors.js'
 import { subscribe } from '../runtime/events.js'
-import { handled } from '../runtime/promise.js'
+import { handled, lastTurns } from '../runtime/promise.js'
 import type { ActorRef, ProcessRef } from '../runtime/ref.js'
 import { Registry } from '../runtime/registry.js'
 import { startSupervisor, supervisorSpec } from '../runtime/supervise.js'
@@ -12,7 +12,6 @@ import { Client, type ClientParts } from './client.js'
 import { clientActor } from './client-actor.js'
 import { callError, type ClientError, type ClientErrorCode } from './errors.js'
 import { Holdings } from './holdings.js'
-import { lastTurns } from '../runtime/last-turns.js'
 import { clientActorName, transportName } from './names.js'
 import {
   type ClientOptions,

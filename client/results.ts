@@ -49,7 +49,8 @@ function withShortcuts<Result extends object, Whole extends Result>(
   shortcuts: object,
 ): Whole {
   const whole = Object.create(shortcuts)
-  for (const [key, value] of Object.entries(result)) {
+  for (const key of Object.keys(result)) {
+    const value = result[key as keyof Result]
     // a field that is called as a shortcut, or __proto__: plain assignment would not make it one
     if (key in whole)
       Object.defineProperty(whole, key, { value, writable: true, enumerable: true, configurable: true })

@@ -1,3 +1,5 @@
+import { setImmediate as turn } from 'node:timers/promises'
+
 /** True for anything that can be awaited. */
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return (
@@ -9,6 +11,12 @@ export function isPromise(value: unknown): value is PromiseLike<unknown> {
 export function handled<T>(promise: Promise<T>): Promise<T> {
   promise.then(undefined, ignore)
   return promise
+}
+
+/** Resolves when nothing keeps Node alive any more: handles of what has ended (a process, a timer of its tree) are closed a turn or two of the event loop later. */
+export async function lastTurns(): Promise<void> {
+  await turn()
+  await turn()
 }
 
 function ignore(): void {}

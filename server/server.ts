@@ -1,6 +1,6 @@
 import type { ExitReason } from '../runtime/exit.js'
 import { inspect, type TreeNode } from '../runtime/inspect.js'
-import { lastTurns } from '../runtime/last-turns.js'
+import { lastTurns } from '../runtime/promise.js'
 import type { ProcessRef, RefOf } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
