@@ -1,9 +1,15 @@
+import type { Message } from '../protocol/jsonrpc.js'
 import type { Clock } from '../runtime/clock.js'
+
+interface Held {
+  readonly message: Message
+  readonly send: () => void
+}
 
 /** Messages that wait until the server is ready for them, or until they have waited long enough. */
 export class HeldMessages {
   readonly #clock: Clock
-  #waiting: (() => void)[] | undefined
+  #waiting: Held[] | undefined
   #timer: unknown
 
   constructor(clock: Clock) {
@@ -11,9 +17,9 @@ export class HeldMessages {
   }
 
   /** Sends now, or once what is held may go; in order. */
-  pass(send: () => void): void {
+  pass(message: Message, send: () => void): void {
     if (this.#waiting === undefined) send()
-    else this.#waiting.push(send)
+    else this.#waiting.push({ message, send })
   }
 
   /** Holds what comes, and what is held already, for `time` ms from now at most; `late` is called when that is over. */
@@ -27,9 +33,18 @@ export class HeldMessages {
   }
 
   release(): void {
+    for (const { send } of this.#take()) send()
+  }
+
+  /** Nothing is held any more; answers what was, and will not be sent. */
+  drop(): Message[] {
+    return this.#take().map(({ message }) => message)
+  }
+
+  #take(): readonly Held[] {
     this.#clock.clearTimeout(this.#timer)
     const waiting = this.#waiting ?? []
     this.#waiting = undefined
-    for (const send of waiting) send()
+    return waiting
   }
 }

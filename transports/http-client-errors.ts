@@ -72,3 +72,8 @@ function textOf(cause: unknown): string {
   if (cause instanceof AggregateError && cause.errors[0] instanceof Error) return cause.errors[0].message
   return messageOf(cause)
 }
+
+/** For what was held until the session had begun: it never left. */
+export function notBegun(cause: TransportError | undefined): TransportError {
+  return new TransportError('NOT_OPEN', 'the session ended before it had begun', { retryable: true, cause })
+}

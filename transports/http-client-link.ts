@@ -5,7 +5,7 @@ import type { TransportError } from './errors.js'
 import { HeldMessages } from './held-messages.js'
 import { Absence } from './http-absence.js'
 import { readAnswer, readJson } from './http-answer-stream.js'
-import { brokenError, connectError, judge, noAnswerIn, shownUrl } from './http-client-errors.js'
+import { brokenError, connectError, judge, noAnswerIn, notBegun, shownUrl } from './http-client-errors.js'
 import type { HttpSettings } from './http-client-options.js'
 import { answers, endingError, judgeStatus, refusedError } from './http-client-status.js'
 import {
@@ -21,6 +21,7 @@ import type { ServerHabits } from './http-habits.js'
 import { followStream, mediaType } from './http-event-stream.js'
 import { type Body, HttpRequests } from './http-requests.js'
 import { createSessionCheck } from './http-session-check.js'
+import { isInitialized } from './initialized.js'
 
 /** Milliseconds for a response to end after its answer, for the end of a session, and for `initialized` to be acknowledged. */
 const lingerTime = 2_000
@@ -28,6 +29,8 @@ const lingerTime = 2_000
 const streamTime = 1_000
 /** Milliseconds that a server may take to acknowledge what is no request. */
 const noticeTime = 10_000
+/** How often the end of the handshake is said, when the way to the server is cut. */
+const mostTries = 3
 
 const discover = 'server/discover'
 const listen = 'subscriptions/listen'
@@ -77,7 +80,7 @@ export class HttpLink implements Link {
 
   send(text: string, message: Message, { headers }: SendOptions = {}): void {
     if (this.#over) return
-    this.#held.pass(() => void this.#exchange({ text, headers }, message))
+    this.#held.pass(message, () => void this.#exchange({ text, headers }, message))
     if (isInitialized(message)) this.#held.hold(lingerTime)
   }
 
@@ -95,7 +98,7 @@ export class HttpLink implements Link {
   }
 
   /** One message and what comes back for it. Never rejects: what goes wrong is told. */
-  async #exchange(body: Body, message: Message): Promise<void> {
+  async #exchange(body: Body, message: Message, tries = 1): Promise<void> {
     const request = isRequest(message) ? message : undefined
     const controller = new AbortController()
     // A request has the deadline of its caller; nobody waits for the rest.
@@ -107,12 +110,15 @@ export class HttpLink implements Link {
       if (request === undefined) await this.#taken(response)
       else await this.#answer(response, request, controller, body.headers)
     } catch (cause) {
-      this.#failed(cause, request)
+      // one that is only not acknowledged in time was taken, as far as anybody knows
+      const isVital = isInitialized(message) && !controller.signal.aborted
+      if (isVital && tries < mostTries && !this.#over) return void this.#exchange(body, message, tries + 1)
+      this.#failed(cause, request, isVital)
     } finally {
       this.#scope.clock.clearTimeout(timer)
       if (request !== undefined) this.#exchanges.delete(request.id)
-      else this.#after(message)
     }
+    this.#after(message)
   }
 
   #post(body: Body, request: JsonRpcRequest | undefined, controller: AbortController): Promise<HttpResponse> {
@@ -179,12 +185,13 @@ export class HttpLink implements Link {
     await readAnswer(response, request, port, this.#scope)
   }
 
-  #failed(cause: unknown, request: JsonRpcRequest | undefined): void {
+  #failed(cause: unknown, request: JsonRpcRequest | undefined, isVital: boolean): void {
     if (this.#over) return
     this.#absence.note(cause)
     const kind = judge(cause)
     const error = kind === 'broken' ? brokenError(cause) : connectError(this.#settings.url, cause)
     if (kind === 'untrusted') this.#end({ error, fatal: true })
+    else if (isVital) this.#end({ error })
     else if (request === undefined) this.#events.trouble(error)
     else if (kind === 'unreachable' && request.method === 'initialize') this.#end({ error })
     else this.#events.lost(request.id, error)
@@ -224,12 +231,8 @@ export class HttpLink implements Link {
   }
 
   /** The rest of an answer. */
-  #resume(
-    lastEventId: string,
-    controller: AbortController,
-    headers: SendOptions['headers'],
-  ): Promise<HttpResponse> {
-    const response = this.#openStream(controller.signal, lastEventId, headers)
+  #resume(lastId: string, controller: AbortController, own: SendOptions['headers']): Promise<HttpResponse> {
+    const response = this.#openStream(controller.signal, lastId, own)
     return inTime(response, this.#settings.headersTimeout, this.#scope.clock, controller)
   }
 
@@ -290,10 +293,8 @@ export class HttpLink implements Link {
   #end(end: { error?: TransportError; fatal?: boolean }): void {
     if (this.#over) return
     this.#over = true
+    for (const message of this.#held.drop())
+      if (isRequest(message)) this.#events.lost(message.id, notBegun(end.error))
     this.#events.closed(end)
   }
-}
-
-function isInitialized(message: Message): boolean {
-  return 'method' in message && message.method === 'notifications/initialized'
 }

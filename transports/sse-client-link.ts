@@ -20,6 +20,7 @@ import {
   readStart,
 } from './http-dispatcher.js'
 import { isEventStream } from './http-event-stream.js'
+import { isInitialized } from './initialized.js'
 
 /** One event stream of a server, and the posts that belong to it. */
 export class SseLink implements Link {
@@ -153,7 +154,8 @@ export class SseLink implements Link {
       await this.#taken(response, message)
     } catch (cause) {
       if (this.#over) return
-      this.#lose(message, wrap(cause))
+      if (isInitialized(message)) this.#end({ error: wrap(cause) })
+      else this.#lose(message, wrap(cause))
     }
   }
 

@@ -117,7 +117,8 @@ test('a server that cannot be reached for a while: calls wait, and the session g
   const first = await listen(t, polite(useful))
   const port = Number(new URL(first.url).port)
   const { client, states } = watch(t, { transport: http(first.url), backoff: { base: 20, cap: 20 } })
-  await client.ready()
+  // ready is who has greeted; from here on the server has taken that, too
+  await client.ping()
   await end(first.server)
   const call = client.callTool('echo')
   const lost = await states.next(({ phase }) => phase === 'disconnected')
@@ -138,7 +139,8 @@ test('a server that comes back without the session: one new handshake within the
   const first = await listen(t, polite(useful))
   const port = Number(new URL(first.url).port)
   const { client, states } = watch(t, { transport: http(first.url), backoff: { base: 20, cap: 20 } })
-  await client.ready()
+  // ready is who has greeted; from here on the server has taken that, too
+  await client.ping()
   await end(first.server)
   const call = client.callTool('echo')
   await states.next(({ phase }) => phase === 'disconnected')

@@ -91,7 +91,7 @@ check(
   async (t) => {
     const peer = await startPeer(t, { command: python, args: [program, '--http'] })
     const { client } = watch(t, { transport: http(`${peer.origin}/mcp`) })
-    await client.ready()
+    await client.ping()
     await peer.kill()
     await peer.start()
     const error = await rejection(client.callTool('grow'))

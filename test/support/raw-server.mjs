@@ -124,7 +124,8 @@ const tools = {
   },
   deaf(_, id) {
     process.stdin.pause()
-    process.stdin.pause()
+    // what is not read keeps no process alive
+    setInterval(() => {}, 1_000)
     send({ id, result: text('not listening any more') })
   },
   mute() {
