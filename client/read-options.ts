@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import { show } from '../runtime/errors.js'
 import { ClientError } from './errors.js'
 
@@ -36,7 +37,7 @@ export function bad(field: string, expected: string, got: unknown): ClientError 
 export function readFields(value: unknown, where: string, known: readonly string[]): Record<string, unknown> {
   const given = readObject(value, where)
   const unknown = Object.keys(given).find((field) => !known.includes(field))
-  if (unknown !== undefined) throw bad(unknown, `a field among ${known.join(', ')}`, unknown)
+  if (unknown !== undefined) throw bad(unknown, among('a field', known, unknown), unknown)
   return given
 }
 

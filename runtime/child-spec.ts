@@ -1,3 +1,4 @@
+import { among } from './near.js'
 import type { Behaviour, Handlers, Ignore } from './behaviour.js'
 import type { ActorContext } from './context.js'
 import { RuntimeError, show } from './errors.js'
@@ -61,7 +62,7 @@ const overridden = ['id', 'restart', 'shutdown', 'type', 'significant', ...start
 function checkOverrides(id: string, overrides: ChildOverrides): void {
   if (typeof overrides !== 'object' || overrides === null) throw bad(id, 'overrides', 'an object', overrides)
   for (const field of Object.keys(overrides))
-    if (!overridden.includes(field)) throw bad(id, field, `a field among ${overridden.join(', ')}`, field)
+    if (!overridden.includes(field)) throw bad(id, field, among('a field', overridden, field), field)
   const { name, startTimeout } = overrides
   if (name !== undefined && (typeof name !== 'string' || name === ''))
     throw bad(id, 'name', 'a non-empty string', name)
@@ -78,7 +79,7 @@ export function readChildSpec(spec: ChildSpec): FullChildSpec {
   const { shutdown = type === 'supervisor' ? 'infinity' : 5_000 } = spec
   if (typeof id !== 'string' || id === '') throw bad('child', 'id', 'a non-empty string', id)
   for (const field of Object.keys(spec))
-    if (!fields.has(field)) throw bad(id, field, `a field among ${[...fields].join(', ')}`, field)
+    if (!fields.has(field)) throw bad(id, field, among('a field', [...fields], field), field)
   if (typeof start !== 'function') throw bad(id, 'start', 'a function', start)
   if (!restarts.has(restart)) throw bad(id, 'restart', 'permanent, transient or temporary', restart)
   if (type !== 'worker' && type !== 'supervisor') throw bad(id, 'type', 'worker or supervisor', type)

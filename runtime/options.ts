@@ -1,10 +1,11 @@
 import { RuntimeError, show } from './errors.js'
+import { among } from './near.js'
 
 /** Throws BAD_OPTION, naming the field, unless `options` is an object with no fields but the known ones. */
 export function checkFields(options: unknown, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
   for (const field of Object.keys(options))
-    if (!known.includes(field)) throw badOption(field, `an option among ${known.join(', ')}`, field)
+    if (!known.includes(field)) throw badOption(field, among('an option', known, field), field)
 }
 
 /** Throws BAD_OPTION unless `fn` is a function. */

@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import { isObject } from '../protocol/json.js'
 import type { CacheHints } from '../protocol/types/base.js'
 import { badDefinition } from './definition.js'
@@ -19,7 +20,7 @@ export function readCache(about: string, cache: unknown): CacheHints | undefined
   if (!isObject(cache)) throw badDefinition(about, 'cache', 'an object with ttl and scope', cache)
   for (const field of Object.keys(cache))
     if (field !== 'ttl' && field !== 'scope')
-      throw badDefinition(about, `cache.${field}`, 'a field among ttl, scope', field)
+      throw badDefinition(about, `cache.${field}`, among('a field', ['ttl', 'scope'], field), field)
   const { ttl = 0, scope = 'private' } = cache
   if (!(Number.isSafeInteger(ttl) && (ttl as number) >= 0))
     throw badDefinition(about, 'cache.ttl', 'whole milliseconds of 0 or more', ttl)

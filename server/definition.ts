@@ -1,5 +1,6 @@
 import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
+import { among } from '../runtime/near.js'
 import { ServerError } from './errors.js'
 
 /** A component by its name, if it has one by now, as errors call it. */
@@ -19,11 +20,42 @@ export function checkOptions(kind: string, options: unknown): asserts options is
   if (!isObject(options)) throw badDefinition(kind, 'options', 'an object', options)
 }
 
-/** Throws BAD_DEFINITION for a field that nobody knows. */
+/** What other libraries call these fields. */
+const aliases = Object.freeze({
+  inputSchema: 'input',
+  parameters: 'input',
+  paramsSchema: 'input',
+  schema: 'input',
+  args: 'arguments',
+  argsSchema: 'arguments',
+  outputSchema: 'output',
+  handler: 'run',
+  execute: 'run',
+  call: 'run',
+  callback: 'run',
+  cb: 'run',
+  load: 'read',
+  _meta: 'meta',
+  iconUrl: 'icons',
+  uri_template: 'uriTemplate',
+})
+
+/** For kinds of components whose own field is called something else. */
+const ownAliases: { readonly [field: string]: { readonly [alias: string]: string } } = {
+  read: { handler: 'read', run: 'read', execute: 'read' },
+  get: { handler: 'get', run: 'get', execute: 'get', load: 'get' },
+  params: { input: 'params', inputSchema: 'params', parameters: 'params', schema: 'params' },
+  arguments: { input: 'arguments', inputSchema: 'arguments', parameters: 'arguments', schema: 'arguments' },
+}
+
+/** Throws BAD_DEFINITION for a field that nobody knows, with the one that was probably meant. */
 export function checkFields(about: string, options: object, fields: ReadonlySet<string>): void {
-  for (const field of Object.keys(options))
-    if (!fields.has(field))
-      throw badDefinition(about, field, `a field among ${[...fields].join(', ')}`, field)
+  for (const field of Object.keys(options)) {
+    if (fields.has(field)) continue
+    const own = Object.entries(ownAliases).flatMap(([key, names]) => (fields.has(key) ? [names] : []))
+    const known = among('a field', [...fields], field, Object.assign({ ...aliases }, ...own))
+    throw badDefinition(about, field, known, field)
+  }
 }
 
 /** Throws BAD_DEFINITION for a text that is there and is none. */

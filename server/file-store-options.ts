@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import { accessSync, constants, mkdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isObject } from '../protocol/json.js'
@@ -32,7 +33,7 @@ const fields = [...Object.keys(numbers), 'folder', 'durable', 'shared', 'now']
 export function readFileStoreOptions(options: FileStoreOptions): Required<FileStoreOptions> {
   if (!isObject(options)) throw bad('options', 'an object with a folder', options)
   for (const field of Object.keys(options))
-    if (!fields.includes(field)) throw bad(field, `an option among ${fields.join(', ')}`, field)
+    if (!fields.includes(field)) throw bad(field, among('an option', fields, field), field)
   const { folder, durable = false, shared = false, now = Date.now }: FileStoreOptions = options
   if (typeof folder !== 'string' || folder === '') throw bad('folder', 'the path of a folder', folder)
   for (const [field, value] of Object.entries({ durable, shared }))

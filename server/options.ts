@@ -1,5 +1,6 @@
 import { isObject } from '../protocol/json.js'
 import { RuntimeError, show } from '../runtime/errors.js'
+import { among } from '../runtime/near.js'
 import type { RootOptions } from '../runtime/root.js'
 import type { ServerTransport } from '../transports/contract.js'
 import { isServer, type ServerDefinition } from './define-server.js'
@@ -121,6 +122,7 @@ const others = [
   'requestStateKeys',
   'parking',
 ]
+const known = Object.freeze([...others, ...Object.keys(numbers)])
 const storeMethods = ['load', 'save', 'delete'] as const
 
 /** Checks the options of a server; throws BAD_DEFINITION, or BAD_OPTION that names the field. */
@@ -131,8 +133,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
   }
   if (!isObject(options)) throw bad('options', 'an object with a transport', options)
   for (const field of Object.keys(options)) {
-    if (!others.includes(field) && !Object.hasOwn(numbers, field))
-      throw bad(field, `an option among ${[...others, ...Object.keys(numbers)].join(', ')}`, field)
+    if (!known.includes(field)) throw bad(field, among('an option', known, field), field)
   }
   const { transport, name = definition.info.name, store, exposeErrors = false } = options
   if (!isObject(transport) || typeof transport.bind !== 'function')

@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import { isObject } from '../protocol/json.js'
 import type { Clock } from '../runtime/clock.js'
 import { show } from '../runtime/errors.js'
@@ -40,7 +41,7 @@ export function readParking(option: unknown): ParkingLimits {
   const limits: Record<string, unknown> = { ...defaults }
   for (const [field, value] of Object.entries(option)) {
     if (!Object.hasOwn(defaults, field))
-      throw bad(`parking.${field}`, `an option among ${Object.keys(defaults).join(', ')}`, field)
+      throw bad(`parking.${field}`, among('an option', Object.keys(defaults), field), field)
     if (value === undefined) continue
     if (!(typeof value === 'number' && value > 0)) throw bad(`parking.${field}`, 'a number above 0', value)
     limits[field] = value

@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
 import { ServerError } from './errors.js'
@@ -51,7 +52,7 @@ export class SealedIds {
     if (!isObject(options)) throw bad('options', 'an object with keys', show(options))
     const known = ['keys', 'maxAge', 'maxRevoked', 'now']
     for (const field of Object.keys(options))
-      if (!known.includes(field)) throw bad(field, `an option among ${known.join(', ')}`, show(field))
+      if (!known.includes(field)) throw bad(field, among('an option', known, field), show(field))
     const {
       keys,
       maxAge = 24 * 60 * 60_000,

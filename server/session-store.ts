@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import { isObject } from '../protocol/json.js'
 import { isLoggingLevel } from '../protocol/logging.js'
 import type { Implementation } from '../protocol/types/base.js'
@@ -112,7 +113,7 @@ function readMemoryStoreOptions(options: MemoryStoreOptions): Required<MemorySto
   if (!isObject(options)) throw bad('options', 'an object', options)
   for (const field of Object.keys(options))
     if (!Object.hasOwn(defaults, field))
-      throw bad(field, `an option among ${Object.keys(defaults).join(', ')}`, field)
+      throw bad(field, among('an option', Object.keys(defaults), field), field)
   const {
     maxSessions = defaults.maxSessions,
     idleTimeout = defaults.idleTimeout,

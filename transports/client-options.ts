@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import { show } from '../runtime/errors.js'
 import { TransportError } from './errors.js'
 
@@ -18,7 +19,7 @@ export function readFields(
 ): Record<string, unknown> {
   if (typeof options !== 'object' || options === null) throw badOption(where, 'an object', options)
   const unknown = Object.keys(options).find((field) => !known.includes(field))
-  if (unknown !== undefined) throw badOption(unknown, `a field among ${known.join(', ')}`, unknown)
+  if (unknown !== undefined) throw badOption(unknown, among('a field', known, unknown), unknown)
   return options as Record<string, unknown>
 }
 

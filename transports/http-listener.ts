@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import type { Server } from 'node:http'
 import type { Server as SecureServer, ServerOptions } from 'node:https'
 import { outside } from '../runtime/containment.js'
@@ -188,7 +189,7 @@ export function readOptions(options: HttpServeOptions): HttpSettings {
   if (typeof options !== 'object' || options === null) throw bad('options', 'an object', options)
   for (const field of Object.keys(options)) {
     if (!Object.hasOwn(defaults, field))
-      throw bad(field, `an option among ${Object.keys(defaults).join(', ')}`, field)
+      throw bad(field, among('an option', Object.keys(defaults), field), field)
   }
   const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
   const special = {
@@ -237,7 +238,7 @@ function readResume(given: unknown = true): Required<ResumeOptions> | undefined 
   const read: Record<string, number> = { ...resumeDefaults }
   for (const [field, value] of Object.entries(given)) {
     if (!Object.hasOwn(resumeDefaults, field))
-      throw bad(`resume.${field}`, `an option among ${Object.keys(resumeDefaults).join(', ')}`, field)
+      throw bad(`resume.${field}`, among('an option', Object.keys(resumeDefaults), field), field)
     if (value === undefined) continue
     if (!(typeof value === 'number' && value > 0)) throw bad(`resume.${field}`, 'a number above 0', value)
     read[field] = value

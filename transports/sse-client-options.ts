@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import { badOption, orElse, type Read, readText } from './client-options.js'
 import { type HttpOptions, type HttpSettings, readHttpOptions } from './http-client-options.js'
 
@@ -63,7 +64,7 @@ function checked<T extends object>(options: T, fields: readonly string[]): T {
   if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
   const unknown = Object.keys(options).find((field) => !fields.includes(field))
   if (unknown === undefined) return options
-  throw badOption(unknown, `a field among ${fields.join(', ')}`, unknown)
+  throw badOption(unknown, among('a field', fields, unknown), unknown)
 }
 
 /** Elsewhere our headers, and what we say, are nobody's business: the address to post to would be theirs, too. */

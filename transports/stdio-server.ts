@@ -1,3 +1,4 @@
+import { among } from '../runtime/near.js'
 import type { Readable, Writable } from 'node:stream'
 import { show } from '../runtime/errors.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
@@ -64,7 +65,7 @@ async function bind(
 function checkOptions(options: StdioServeOptions): void {
   if (typeof options !== 'object' || options === null) throw bad('options', 'an object', options)
   for (const field of Object.keys(options))
-    if (!fields.has(field)) throw bad(field, `an option among ${[...fields].join(', ')}`, field)
+    if (!fields.has(field)) throw bad(field, among('an option', [...fields], field), field)
   const { input, output, maxLineBytes, endTimeout, exit } = options
   if (input !== undefined && typeof input?.pipe !== 'function') throw bad('input', 'a readable stream', input)
   if (output !== undefined && typeof output?.write !== 'function')
