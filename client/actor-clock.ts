@@ -28,6 +28,7 @@ export class DueTimer {
 export function actorClock(ctx: ActorContext): Clock {
   const { clock } = ctx
   return {
+    grain: clock.grain ?? 0,
     now: () => clock.now(),
     setTimeout(fn, ms) {
       const due = new DueTimer(fn)

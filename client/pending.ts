@@ -25,9 +25,6 @@ import {
 } from './pending-call.js'
 import { isRepeatable } from './repeatable.js'
 
-/** Deadlines of calls that are made again are rounded up to this many ms: there is one list of deadlines for each length. */
-const grain = 100
-
 /** The calls of a client: those that wait for a connection, in order, and those that wait for their answer. */
 export class PendingCalls {
   readonly #port: CallPort
@@ -64,9 +61,9 @@ export class PendingCalls {
   admit(job: Job, reply: Deferred<JsonObject>, ready: boolean): void {
     const pending = new Pending(job, reply, (expired) => this.#expire(expired))
     this.#table.all.set(job, pending)
-    const left =
-      job.attempts === 1 ? job.timeout : Math.ceil((job.deadline - this.#clock.now()) / grain) * grain
-    this.#table.deadlines.arm(pending, Math.max(0, left))
+    const { deadlines } = this.#table
+    if (job.attempts === 1) deadlines.arm(pending, job.timeout)
+    else deadlines.armRest(pending, Math.max(0, job.deadline - this.#clock.now()))
     if (ready) this.#send(pending)
     else if (job.wait) this.#table.waiting.add(pending)
     else this.#turnAway(pending, this.#port.state.reason)
@@ -258,9 +255,11 @@ export class PendingCalls {
     const now = this.#clock.now()
     const left = Math.ceil(Math.min(job.timeout, job.lastDeadline - now))
     if (left <= 0) return
-    this.#table.deadlines.disarm(pending)
+    const { deadlines } = this.#table
+    deadlines.disarm(pending)
     job.deadline = now + left
-    this.#table.deadlines.arm(pending, left === job.timeout ? left : Math.ceil(left / grain) * grain)
+    if (left === job.timeout) deadlines.arm(pending, left)
+    else deadlines.armRest(pending, left)
   }
 
   #expire(pending: Pending): void {

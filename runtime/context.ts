@@ -197,6 +197,7 @@ function releaseOf(owned: Owned): Release {
 function boundClock(process: Process): Clock {
   const { clock } = process.tree
   return {
+    grain: clock.grain ?? 0,
     now: () => clock.now(),
     setTimeout(fn, ms) {
       checkFunction(fn, 'setTimeout')

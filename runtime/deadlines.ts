@@ -23,24 +23,29 @@ class Lane extends Deadline {
   expire(): void {}
 }
 
-const grain = 16
+/** What is left of a wait is rounded up to this many ms where the clock has a grain: there is one lane for each length. */
+const restGrain = 100
 
 /**
- * All call deadlines of a tree on one coarse timer: a deadline never fires early, and at most a grain (16 ms) late.
- * The timer runs, and holds the event loop, only while something waits.
+ * All call deadlines of a tree on one timer: a deadline never fires early, and late by the grain of the clock at most. On a clock with a
+ * grain the timer ticks while something waits, so that a call that is answered in time sets no timer of its own; on an exact one it is set
+ * to the next deadline. It holds the event loop only while something waits.
  */
 export class Deadlines {
   readonly #clock: Clock
+  readonly #grain: number
   readonly #lanes = new Map<number, Lane>()
   #timer: unknown = null
+  #due = Number.POSITIVE_INFINITY
 
   constructor(clock: Clock) {
     this.#clock = clock
+    this.#grain = clock.grain ?? 0
   }
 
+  /** One of the lengths that many have, such as a default timeout. */
   arm(deadline: Deadline, ms: number): void {
     if (ms === Number.POSITIVE_INFINITY) return
-    if (this.#timer === null) this.#start()
     let lane = this.#lanes.get(ms)
     if (lane === undefined) {
       lane = new Lane(ms)
@@ -52,6 +57,12 @@ export class Deadlines {
     deadline.after = lane
     last.after = deadline
     lane.before = deadline
+    this.#aim(deadline.at)
+  }
+
+  /** What is left of a wait: a length that hardly another one has. */
+  armRest(deadline: Deadline, ms: number): void {
+    this.arm(deadline, this.#grain === 0 ? ms : Math.ceil(ms / restGrain) * restGrain)
   }
 
   disarm(deadline: Deadline): void {
@@ -61,23 +72,39 @@ export class Deadlines {
     after.before = before
     deadline.before = null
     deadline.after = null
+    if (this.#grain > 0 || before !== after) return
+    // Its lane is empty now; the timer must not outlast the last one.
+    this.#lanes.delete((before as Lane).ms)
+    if (this.#lanes.size === 0) this.#clear()
   }
 
   /** The tree has ended: the timer is not waited for, unless something is. */
   end(): void {
-    if (this.#timer === null || [...this.#lanes.values()].some((lane) => lane.after !== lane)) return
-    this.#clock.clearTimeout(this.#timer)
-    this.#timer = null
+    if ([...this.#lanes.values()].every((lane) => lane.after === lane)) this.#clear()
   }
 
-  #start(): void {
-    this.#timer = this.#clock.setTimeout(() => this.#tick(), grain)
+  #aim(at: number): void {
+    if (this.#grain > 0) {
+      this.#timer ??= this.#clock.setTimeout(() => this.#tick(), this.#grain)
+      return
+    }
+    if (at >= this.#due) return
+    this.#clear()
+    this.#due = at
+    this.#timer = this.#clock.setTimeout(() => this.#tick(), Math.max(0, at - this.#clock.now()))
+  }
+
+  #clear(): void {
+    if (this.#timer !== null) this.#clock.clearTimeout(this.#timer)
+    this.#timer = null
+    this.#due = Number.POSITIVE_INFINITY
   }
 
   #tick(): void {
     const now = this.#clock.now()
     this.#timer = null
-    let waiting = false
+    this.#due = Number.POSITIVE_INFINITY
+    let next = Number.POSITIVE_INFINITY
     for (const [ms, lane] of this.#lanes) {
       let first = lane.after as Deadline
       while (first !== lane && first.at <= now) {
@@ -85,9 +112,9 @@ export class Deadlines {
         first.expire()
         first = lane.after as Deadline
       }
-      if (first !== lane) waiting = true
-      else if (this.#lanes.size > 16) this.#lanes.delete(ms)
+      if (first !== lane) next = Math.min(next, first.at)
+      else if (this.#grain > 0 && this.#lanes.size > 16) this.#lanes.delete(ms)
     }
-    if (waiting && this.#timer === null) this.#start()
+    if (next !== Number.POSITIVE_INFINITY) this.#aim(next)
   }
 }

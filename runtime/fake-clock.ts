@@ -9,12 +9,13 @@ export interface FakeClock extends Clock {
   readonly pending: number
 }
 
-/** A clock for tests: starts at `start` ms (0 unless told), moves only through `advance`. */
+/** A clock for tests: starts at `start` ms (0 unless told), moves only through `advance`. It is exact: what is due in `ms` has fired after `advance(ms)`. */
 export function createFakeClock(start = 0): FakeClock {
   let now = start
   let order = 0
   const timers = new Map<number, { at: number; fn: () => void }>()
   return {
+    grain: 0,
     now: () => now,
     setTimeout(fn, ms) {
       timers.set(++order, { at: now + Math.max(0, ms), fn })

@@ -29,8 +29,13 @@ function probes(clock: FakeClock) {
   return { deadlines, fired, arm }
 }
 
-test('a deadline fires once, never early and at most 16 ms late', async () => {
-  const clock = createFakeClock()
+/** As the clock of this machine is: the deadlines of a tree share ticks. */
+function coarseClock(): FakeClock {
+  return Object.assign(Object.create(createFakeClock()) as FakeClock, { grain: 16 })
+}
+
+test('on a clock with a grain a deadline fires once, never early and at most that late', async () => {
+  const clock = coarseClock()
   const { fired, arm } = probes(clock)
   const times: [string, number][] = []
   for (const [offset, ms] of [
@@ -50,6 +55,76 @@ test('a deadline fires once, never early and at most 16 ms late', async () => {
   for (const [name, at] of fired) {
     const due = times[Number(name)]?.[1] ?? Number.NaN
     assert.ok(at >= due && at <= due + 16, `${name}: due ${due}, fired ${at}`)
+  }
+})
+
+test('on an exact clock a deadline has fired once its time has come, and not before', async () => {
+  const clock = createFakeClock()
+  const { fired, arm } = probes(clock)
+  const lengths = [60_000, 2_000, 1_000, 5_000, 100, 1, 0, 17, 33.3, 1_000]
+  for (const ms of lengths) arm(`${ms}`, ms)
+  await clock.advance(99)
+  assert.equal(fired.splice(0), [
+    ['0', 0],
+    ['1', 1],
+    ['17', 17],
+    ['33.3', 33.3],
+  ])
+  await clock.advance(1)
+  assert.equal(fired.splice(0), [['100', 100]])
+  await clock.advance(900)
+  assert.equal(fired.splice(0), [
+    ['1000', 1_000],
+    ['1000', 1_000],
+  ])
+  await clock.advance(59_000)
+  assert.equal(fired, [
+    ['2000', 2_000],
+    ['5000', 5_000],
+    ['60000', 60_000],
+  ])
+  assert.is(clock.pending, 0)
+})
+
+test('on an exact clock the timer is gone with the last deadline, and set anew for an earlier one', async () => {
+  const clock = createFakeClock()
+  const { deadlines, fired, arm } = probes(clock)
+  const late = arm('late', 1_000)
+  const early = arm('early', 10)
+  assert.is(clock.pending, 1)
+  deadlines.disarm(early)
+  await clock.advance(500)
+  assert.equal([fired, clock.pending], [[], 1])
+  deadlines.disarm(late)
+  assert.is(clock.pending, 0)
+  const again = new Probe(() => {
+    fired.push(['again', clock.now()])
+    if (clock.now() < 1_500) deadlines.arm(again, 500)
+  })
+  deadlines.arm(again, 500)
+  await clock.advance(1_000)
+  assert.equal(
+    [fired, clock.pending],
+    [
+      [
+        ['again', 1_000],
+        ['again', 1_500],
+      ],
+      0,
+    ],
+  )
+})
+
+test('what is left of a wait is exact on an exact clock, and rounded up on another', async () => {
+  for (const [clock, due] of [
+    [createFakeClock(), 123],
+    [coarseClock(), 208],
+  ] as const) {
+    const fired: number[] = []
+    const deadlines = new Deadlines(clock)
+    deadlines.armRest(new Probe(() => fired.push(clock.now())), 123)
+    await clock.advance(1_000)
+    assert.equal(fired, [due])
   }
 })
 
@@ -85,7 +160,7 @@ test('an expiry may disarm others and arm new ones', async () => {
 })
 
 test('one timer serves all, and only while something waits', async () => {
-  const clock = createFakeClock()
+  const clock = coarseClock()
   const { deadlines, arm } = probes(clock)
   assert.is(clock.pending, 0)
   const armed = Array.from({ length: 100 }, (_, i) => arm('x', 1_000 + i))
