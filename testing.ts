@@ -42,7 +42,7 @@ export {
 
 /** How a connected pair is run: what belongs to both trees is said once. `logger` is false unless told. */
 export interface ConnectOptions extends TreeWideOptions {
-  /** As for `startServer`, without the transport. */
+  /** As for `startServer`, without the transport; `exposeErrors` and `start` are true unless told: a test sees what crashed, and its server always starts. */
   readonly server?: Omit<ServerOptions, 'transport'>
   /** As for `startClient`, without the transport. */
   readonly client?: Omit<ClientOptions, 'transport'>
@@ -78,7 +78,7 @@ export interface CrashOptions extends WaitOptions {
 
 /**
  * Starts a server of this definition and a client of it, connected in memory, and resolves once calls can be made: no port, no process,
- * and JSON between them as on a wire. Rejects as `startServer` and `client.ready` do, and with BAD_OPTION.
+ * and JSON between them as on a wire. A call of a tool that crashes rejects with its message, and with the error as `cause`. Rejects as `startServer` and `client.ready` do, and with BAD_OPTION.
  */
 export async function connect(
   definition: ServerDefinition,
@@ -88,7 +88,9 @@ export async function connect(
   const { server: ofServer, client: ofClient, ...treeWide } = options
   const both = { registry: new Registry(), logger: false as const, ...treeWide }
   const { serve, connect: transport } = memory()
-  const server = await startServer(definition, { ...ofServer, ...both, signals: false, transport: serve })
+  const { start = true, exposeErrors = true } = ofServer ?? {}
+  const fixed = { start, exposeErrors, signals: false, transport: serve }
+  const server = await startServer(definition, { ...ofServer, ...both, ...fixed })
   let client: Client | undefined
   const closeBoth = async (): Promise<void> => {
     await client?.close()

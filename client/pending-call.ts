@@ -7,6 +7,7 @@ import { Deadline } from '../runtime/deadlines.js'
 import { callError, type ClientError } from './errors.js'
 import type { TransportError } from '../transports/errors.js'
 import type { Job } from './job.js'
+import { toldCause } from './told-cause.js'
 
 /** How a connection ended: whether the server has forgotten the session, and whether trying again is of no use. */
 export interface LinkLoss {
@@ -47,9 +48,11 @@ export function lossError({ method }: Job, error: TransportError): ClientError {
   return callError(broke ? 'CONNECTION_LOST' : 'REQUEST_FAILED', `${method}: ${message}`, details)
 }
 
-/** What the server answered; some servers say in `data` that trying again can help. */
+/** What the server answered; some servers say in `data` that trying again can help, or what crashed. */
 export function serverError({ code, message, data }: JsonRpcError): McpError {
-  return new McpError(code, message, { data, retryable: isObject(data) && data.retryable === true })
+  const details = { data, retryable: isObject(data) && data.retryable === true }
+  const cause = toldCause(data)
+  return new McpError(code, message, cause === undefined ? details : { ...details, cause })
 }
 
 /** Whether the refusal of a revision names one of 2026-07-28 or later that we speak. */

@@ -4,7 +4,6 @@ import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
 import { fitError } from '../protocol/fit.js'
 import type { JsonObject } from '../protocol/json.js'
 import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../protocol/jsonrpc.js'
-import { messageOf } from '../runtime/errors.js'
 import type { ExitReason } from '../runtime/exit.js'
 import { isPromise } from '../runtime/promise.js'
 import { type ProcessRef, processOf } from '../runtime/ref.js'
@@ -12,6 +11,7 @@ import type { Response } from '../transports/contract.js'
 import { type EncodedResult, encodedText } from '../transports/encoded.js'
 import type { ToolContext } from './context.js'
 import { AskError } from './errors.js'
+import { exposedError } from './exposed-error.js'
 import { requirementError } from './required-capabilities.js'
 import type { Work } from './work.js'
 
@@ -59,9 +59,11 @@ export function responseAfter(
     return outcome instanceof McpError ? buildError(id, toJsonRpcError(outcome)) : encodedResult(id, outcome)
   }
   const report = `${processOf(task).tree.id}.${task.id}`
-  const told = exposeErrors && reason.type === 'crash' ? `: ${messageOf(reason.error)}` : ''
+  const error = exposeErrors && reason.type === 'crash' ? exposedError(reason.error) : undefined
+  const told = error === undefined ? '' : `: ${error.message}`
   const message = `Internal error${told} (report ${report})`
-  return buildError(id, { code: errorCodes.internalError, message, data: { report } })
+  const data = error === undefined ? { report } : { report, error }
+  return buildError(id, { code: errorCodes.internalError, message, data })
 }
 
 /** A good answer that carries its JSON text. Throws ProtocolError NOT_SERIALISABLE. */

@@ -66,7 +66,10 @@ export interface ServerOptions {
   readonly drainTimeout?: number
   /** Components on one page of a list. Default 500. */
   readonly pageSize?: number
-  /** Whether clients are shown the messages of crashes. Default false: a neutral text with the number of the report. */
+  /**
+   * Whether clients are shown crashes, their messages and stacks: for development, since both may say what is nobody's business. Default false: a neutral
+   * text with the number of the report.
+   */
   readonly exposeErrors?: boolean
 }
 

@@ -1,4 +1,6 @@
 import * as assert from 'uvu/assert'
+import { definePrompt } from '../../server/define-prompt.js'
+import { defineResource } from '../../server/define-resource.js'
 import { defineServer } from '../../server/define-server.js'
 import { defineTool, type ToolDefinition } from '../../server/define-tool.js'
 import * as testing from '../../testing.js'
@@ -84,6 +86,69 @@ test('a fake clock is the clock of both, and a pair that waits for time can be c
   assert.is((await given).code, 'TIMEOUT')
   void rejection(pair.client.callTool('wait'))
   await entered.next()
+})
+
+test('who calls what crashes is told the message and the stack, with the causes', async () => {
+  const refused = new TypeError('no route to host')
+  const lookUp = (): never => {
+    throw new RangeError('DB down', { cause: refused })
+  }
+  const definition = defineServer({
+    name: 'crashing',
+    version: '1',
+    tools: [
+      defineTool({ name: 'tool', run: lookUp }),
+      defineTool({ name: 'later', run: async () => lookUp() }),
+      defineTool({
+        name: 'odd',
+        run: () => {
+          throw 'a text'
+        },
+      }),
+    ],
+    prompts: [definePrompt({ name: 'prompt', get: lookUp })],
+    resources: [defineResource({ name: 'resource', uri: 'a:b', read: lookUp })],
+  })
+  for (const era of ['handshake', 'modern'] as const) {
+    await using pair = await connect(definition, { client: { era } })
+    const { client } = pair
+    const calls = [
+      client.callTool('tool'),
+      client.callTool('later'),
+      client.getPrompt('prompt'),
+      client.readResource('a:b'),
+    ]
+    for (const call of calls) {
+      const error = await rejection(call)
+      assert.match(error.message, /^Internal error: DB down \(report /)
+      const cause = error.cause as Error
+      assert.equal(
+        [String(cause), String(cause.cause)],
+        ['RangeError: DB down', 'TypeError: no route to host'],
+      )
+      assert.match(cause.stack ?? '', /lookUp.*connect\.test/s)
+    }
+    const odd = await rejection(client.callTool('odd'))
+    assert.equal([odd.message.includes('a text'), String(odd.cause)], [true, 'Error: a text'])
+  }
+  await using hidden = await connect(definition, { server: { exposeErrors: false } })
+  const error = await rejection(hidden.client.callTool('tool'))
+  assert.match(error.message, /^Internal error \(report /)
+  assert.is(error.cause, undefined)
+})
+
+test('a server of a test starts whatever the environment says of servers', async (t) => {
+  const before = process.env.CADUCEUS_SERVER
+  process.env.CADUCEUS_SERVER = '0'
+  t.after(() => {
+    if (before === undefined) delete process.env.CADUCEUS_SERVER
+    else process.env.CADUCEUS_SERVER = before
+  })
+  for (const server of [undefined, {}, { start: undefined }]) {
+    await using pair = await connect(counting, { server } as object)
+    assert.is((await pair.client.callTool('count')).text, '1')
+  }
+  assert.is((await rejection(connect(counting, { server: { start: false } }))).code, 'IGNORED')
 })
 
 test('a pair of 2026-07-28 has no session, and everything else', async () => {
