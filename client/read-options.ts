@@ -33,11 +33,14 @@ export function bad(field: string, expected: string, got: unknown): ClientError 
   return new ClientError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, { data })
 }
 
+/** What options were called before they had one name for one thing. */
+const formerNames = Object.freeze({ maxLineBytes: 'maxMessageBytes' })
+
 /** Checks that `value` is an object with known fields only. Throws BAD_OPTION. */
 export function readFields(value: unknown, where: string, known: readonly string[]): Record<string, unknown> {
   const given = readObject(value, where)
   const unknown = Object.keys(given).find((field) => !known.includes(field))
-  if (unknown !== undefined) throw bad(unknown, among('a field', known, unknown), unknown)
+  if (unknown !== undefined) throw bad(unknown, among('a field', known, unknown, formerNames), unknown)
   return given
 }
 

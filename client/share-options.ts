@@ -24,7 +24,7 @@ export interface ShareLimits {
   /** Calls that one of them may have under way; more are refused, and may be retried. Default 1,000. */
   readonly maxCalls?: number
   /** The longest message of them in bytes; a longer one ends their connection. Default 4 MiB. */
-  readonly maxLineBytes?: number
+  readonly maxMessageBytes?: number
   /** Bytes that may wait to be read by one of them before notifications are dropped; at eight times as many its connection ends. Default 4 MiB. */
   readonly maxBufferedBytes?: number
   /** Milliseconds that they wait for a client that is not ready when they come; then they come again. Default 20,000. */
@@ -58,7 +58,7 @@ const fields = [
   'names',
   'maxPeers',
   'maxCalls',
-  'maxLineBytes',
+  'maxMessageBytes',
   'maxBufferedBytes',
   'readyTimeout',
   'callTimeout',
@@ -75,7 +75,7 @@ export function readShareLimits(options: ShareLimits): ShareSettings {
     names: given.names === undefined ? undefined : readNames(given.names),
     maxPeers: readCount(given.maxPeers, 'maxPeers', 1_000),
     maxCalls: readCount(given.maxCalls, 'maxCalls', 1_000),
-    maxLineBytes: readCount(given.maxLineBytes, 'maxLineBytes', 4 * 1024 * 1024),
+    maxMessageBytes: readCount(given.maxMessageBytes, 'maxMessageBytes', 4 * 1024 * 1024),
     maxBufferedBytes: readCount(given.maxBufferedBytes, 'maxBufferedBytes', 4 * 1024 * 1024),
     readyTimeout: readMs(given.readyTimeout, 'readyTimeout', 20_000),
     callTimeout: readMs(given.callTimeout, 'callTimeout', 3_600_000),

@@ -3,7 +3,7 @@ import { ProtocolError } from './errors.js'
 /** How a line decoder is made. */
 export interface LineDecoderOptions {
   /** The longest line in bytes, its end not counted. Default 4 MiB. */
-  readonly maxLineBytes?: number
+  readonly maxMessageBytes?: number
 }
 
 /** What a chunk brought: a whole line; a line that is no UTF-8, which is skipped; or a line too long, which ends the decoder. */
@@ -31,7 +31,7 @@ export interface LineDecoder {
   readonly stats: LineStats
 }
 
-const defaultMaxLineBytes = 4 * 1024 * 1024
+const defaultMaxBytes = 4 * 1024 * 1024
 const keptBytes = 64 * 1024
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
@@ -39,10 +39,10 @@ const space = 0x20
 
 /** A decoder of newline framing (specification: transports, stdio): LF or CRLF, blank lines skipped, time linear in the bytes. */
 export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder {
-  const { maxLineBytes = defaultMaxLineBytes } = options
+  const { maxMessageBytes = defaultMaxBytes } = options
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   const stats = { bytes: 0, lines: 0, errors: 0 }
-  const rest = createRest(maxLineBytes + 1) // one more for the CR of a CRLF
+  const rest = createRest(maxMessageBytes + 1) // one more for the CR of a CRLF
   let ended = false
 
   function push(chunk: Uint8Array): readonly LineItem[] {
@@ -75,7 +75,7 @@ export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder
 
   function readLine(items: LineItem[], bytes: Uint8Array): void {
     const line = bytes.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes
-    if (line.length > maxLineBytes) return fail(items)
+    if (line.length > maxMessageBytes) return fail(items)
     if (isBlank(line)) return
     try {
       items.push({ type: 'line', text: utf8.decode(line) })
@@ -97,7 +97,7 @@ export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder
     ended = true
     rest.clear()
     stats.errors += 1
-    const error = new ProtocolError('LINE_TOO_LONG', `a line may have ${maxLineBytes} bytes, got more`)
+    const error = new ProtocolError('LINE_TOO_LONG', `a line may have ${maxMessageBytes} bytes, got more`)
     items.push({ type: 'too_long', error })
   }
 

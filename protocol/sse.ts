@@ -11,7 +11,7 @@ export type SseItem =
 /** How an event decoder is made. */
 export interface EventDecoderOptions {
   /** The longest unfinished event, field names counted, in UTF-16 units (never more than its bytes). Default 4 Mi. */
-  readonly maxBytes?: number
+  readonly maxMessageBytes?: number
 }
 
 /** Reads a `text/event-stream`, however it was chunked; an event that the stream cuts off is dropped with its id. */
@@ -24,7 +24,7 @@ const defaultMaxBytes = 4 * 1024 * 1024
 
 /** A decoder of one stream, as the HTML standard reads it (section 9.2.6); its time is linear in the bytes. */
 export function createEventDecoder(options: EventDecoderOptions = {}): EventDecoder {
-  const { maxBytes = defaultMaxBytes } = options
+  const { maxMessageBytes: maxBytes = defaultMaxBytes } = options
   const utf8 = new TextDecoder('utf-8')
   const toLineFeeds = createLineFeeds()
   const measure = createMeasure()

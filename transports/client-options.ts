@@ -11,15 +11,21 @@ export function badOption(field: string, expected: string, got: unknown): Transp
   return new TransportError('BAD_OPTION', message, { data: { field } })
 }
 
-/** Checks that `options` is an object with known fields only. */
+/** What options were called before they had one name for one thing. */
+const formerNames = Object.freeze({ maxBodyBytes: 'maxMessageBytes', maxLineBytes: 'maxMessageBytes' })
+
+/** Checks that `options` is an object with known fields only; `prefix` stands before their names in errors. */
 export function readFields(
   options: unknown,
   where: string,
   known: readonly string[],
+  prefix = '',
 ): Record<string, unknown> {
-  if (typeof options !== 'object' || options === null) throw badOption(where, 'an object', options)
+  if (typeof options !== 'object' || options === null || Array.isArray(options))
+    throw badOption(where, 'an object', options)
   const unknown = Object.keys(options).find((field) => !known.includes(field))
-  if (unknown !== undefined) throw badOption(unknown, among('a field', known, unknown), unknown)
+  if (unknown !== undefined)
+    throw badOption(`${prefix}${unknown}`, among('an option', known, unknown, formerNames), unknown)
   return options as Record<string, unknown>
 }
 

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { ClientCounts } from './client-counts.js'
 import { addressOf, type ConnectionEvent, emitTransport, type ListenerOrigin, noteRefused } from './events.js'
-import type { HttpServer } from './http-listener.js'
+import type { HttpServer } from './listen-readers.js'
 
 /** What is done about the connections of a server. */
 export interface ConnectionWatch {

@@ -29,7 +29,7 @@ export interface EventReader {
  */
 export async function readEvents(body: Readable, maxBytes: number, reader: EventReader): Promise<void> {
   const { createEventDecoder } = await outside(() => import('../protocol/sse.js'))
-  const decoder = createEventDecoder({ maxBytes })
+  const decoder = createEventDecoder({ maxMessageBytes: maxBytes })
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
     reader.alive?.()
     for (const item of decoder.push(chunk)) {

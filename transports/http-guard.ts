@@ -24,7 +24,9 @@ export function createGuard({
   allowedHosts,
   allowedOrigins,
 }: Pick<HttpSettings, 'host' | 'allowedHosts' | 'allowedOrigins'>): Guard {
-  const hosts = new Set(allowedHosts.length > 0 || !isLoopback(host) ? allowedHosts : loopbackNames)
+  const hosts = new Set(
+    allowedHosts.length > 0 || !isLoopback(host) ? allowedHosts : [...loopbackNames, host],
+  )
   const names = new Set([...hosts].map((name) => name.toLowerCase()))
   const origins = new Set(allowedOrigins)
   const anyHost = hosts.has('*')
@@ -34,7 +36,7 @@ export function createGuard({
   function isOurs(given: string): boolean {
     if (given === lastHost) return true
     const lower = given.toLowerCase()
-    if (!anyHost && !names.has(lower) && !names.has(lower.replace(/:\d{1,5}$/, ''))) return false
+    if (!anyHost && !spellings(lower).some((name) => names.has(name))) return false
     lastHost = given
     return true
   }
@@ -45,6 +47,12 @@ export function createGuard({
     // a document without an origin of its own is no origin that could be meant
     return origins.has('*') && origin !== 'null' ? undefined : 'Origin: not allowed'
   }
+}
+
+/** How a name may have been allowed: as it is, at any port, and with the port that clients leave out because their scheme has it. */
+function spellings(host: string): readonly string[] {
+  const name = host.replace(/:\d{1,5}$/, '')
+  return name === host ? [host, `${host}:443`, `${host}:80`] : [host, name]
 }
 
 /**

@@ -1,17 +1,29 @@
-import { among } from '../runtime/near.js'
-import type { Server } from 'node:http'
-import type { Server as SecureServer, ServerOptions } from 'node:https'
 import { outside } from '../runtime/containment.js'
-import { show } from '../runtime/errors.js'
 import { type AuthenticateOptions, type AuthenticateSettings, readAuthenticate } from './authenticate.js'
+import {
+  badOption,
+  orElse,
+  type Read,
+  readCount,
+  readFields,
+  readFlag,
+  readMs,
+  readText,
+} from './client-options.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
-import { TransportError } from './errors.js'
 import { checkReach } from './http-guard.js'
-
-/** What `https.createServer` takes. */
-export type TlsOptions = ServerOptions
-/** A server of node:http or node:https. */
-export type HttpServer = Server | SecureServer
+import {
+  type HttpServer,
+  readDelay,
+  readHosts,
+  readOrigins,
+  readPath,
+  readPort,
+  readProxies,
+  readServer,
+  readServerTls,
+  type TlsOptions,
+} from './listen-readers.js'
 
 /** How an HTTP listener is set up. */
 export interface HttpServeOptions extends AuthenticateOptions {
@@ -67,8 +79,8 @@ export interface HttpServeOptions extends AuthenticateOptions {
    * already is not closed when the MCP server stops; its time limits are yours. Not together with `tls`.
    */
   readonly server?: HttpServer
-  /** Bytes a request body may have. Default 4 MiB; more is answered 413. */
-  readonly maxBodyBytes?: number
+  /** Bytes a message may have, which is the body of a request. Default 4 MiB; more is answered 413. */
+  readonly maxMessageBytes?: number
   /** Milliseconds a client may take for the headers of a request. Default 10,000. */
   readonly headersTimeout?: number
   /** Milliseconds a client may take for a whole request. Default 30,000. */
@@ -127,35 +139,36 @@ type Special = keyof AuthenticateOptions | PerClient | 'resume' | 'trustProxy' |
 
 type PerClient = 'maxConnectionsPerClient' | 'maxRequestsPerClient'
 
-const defaults = Object.freeze({
-  port: 0,
-  host: '127.0.0.1',
-  path: '/mcp',
-  allowedHosts: [] as readonly string[],
-  allowedOrigins: [] as readonly string[],
-  maxBodyBytes: 4 * 1024 * 1024,
-  headersTimeout: 10_000,
-  bodyTimeout: 30_000,
-  idleTimeout: 5_000,
-  commentInterval: 15_000,
-  maxBufferedBytes: 1024 * 1024,
-  cors: false,
-  trustProxy: false as boolean | number,
-  maxConnections: 20_000,
-  maxConnectionsPerClient: undefined as number | undefined,
-  maxRequestsPerClient: undefined as number | undefined,
-  health: false,
-  drainDelay: 0,
-  tls: undefined as TlsOptions | undefined,
-  server: undefined as HttpServer | undefined,
-  resume: true as boolean | ResumeOptions,
-  retryInterval: 1_000,
-  streamAfter: 2_000,
-  maxStreamTime: Number.POSITIVE_INFINITY,
-  authenticate: undefined,
-  auth: undefined,
-  authenticateTimeout: 5_000,
-})
+/** The names of these options. */
+export const httpFields = [
+  'port',
+  'host',
+  'path',
+  'allowedHosts',
+  'allowedOrigins',
+  'cors',
+  'trustProxy',
+  'maxConnections',
+  'maxConnectionsPerClient',
+  'maxRequestsPerClient',
+  'health',
+  'drainDelay',
+  'tls',
+  'server',
+  'maxMessageBytes',
+  'headersTimeout',
+  'bodyTimeout',
+  'idleTimeout',
+  'commentInterval',
+  'maxBufferedBytes',
+  'resume',
+  'retryInterval',
+  'streamAfter',
+  'maxStreamTime',
+  'authenticate',
+  'auth',
+  'authenticateTimeout',
+] as const
 
 const resumeDefaults = Object.freeze({
   maxEvents: 1_000,
@@ -185,99 +198,54 @@ async function bindLazily(settings: HttpSettings, scope: LinkScope, previous?: B
 }
 
 /** Reads the options of an HTTP listener. Throws BAD_OPTION, naming the field. */
-export function readOptions(options: HttpServeOptions): HttpSettings {
-  if (typeof options !== 'object' || options === null) throw bad('options', 'an object', options)
-  for (const field of Object.keys(options)) {
-    if (!Object.hasOwn(defaults, field))
-      throw bad(field, among('an option', Object.keys(defaults), field), field)
-  }
-  const given = Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined))
-  const special = {
-    resume: readResume(options.resume),
-    trustProxy: readProxies(options.trustProxy),
+export function readOptions(options: HttpServeOptions, fields: readonly string[] = httpFields): HttpSettings {
+  const given = readFields(options, 'options', fields)
+  const settings: HttpSettings = Object.freeze({
+    port: orElse(readPort, 0)(given.port, 'port'),
+    host: orElse(readText, '127.0.0.1')(given.host, 'host'),
+    path: orElse(readPath, '/mcp')(given.path, 'path'),
+    allowedHosts: orElse(readHosts, [])(given.allowedHosts, 'allowedHosts'),
+    allowedOrigins: orElse(readOrigins, [])(given.allowedOrigins, 'allowedOrigins'),
+    cors: orElse(readFlag, false)(given.cors, 'cors'),
+    trustProxy: orElse(readProxies, 0)(given.trustProxy, 'trustProxy'),
+    maxConnections: orElse(readCount, 20_000)(given.maxConnections, 'maxConnections'),
+    maxConnectionsPerClient: readPerClient(given.maxConnectionsPerClient, 'maxConnectionsPerClient'),
+    maxRequestsPerClient: readPerClient(given.maxRequestsPerClient, 'maxRequestsPerClient'),
+    health: orElse(readFlag, false)(given.health, 'health'),
+    drainDelay: orElse(readDelay, 0)(given.drainDelay, 'drainDelay'),
+    tls: orElse(readServerTls, undefined)(given.tls, 'tls'),
+    server: orElse(readServer, undefined)(given.server, 'server'),
+    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
+    headersTimeout: orElse(readMs, 10_000)(given.headersTimeout, 'headersTimeout'),
+    bodyTimeout: orElse(readMs, 30_000)(given.bodyTimeout, 'bodyTimeout'),
+    idleTimeout: orElse(readMs, 5_000)(given.idleTimeout, 'idleTimeout'),
+    commentInterval: orElse(readMs, 15_000)(given.commentInterval, 'commentInterval'),
+    maxBufferedBytes: orElse(readCount, 1024 * 1024)(given.maxBufferedBytes, 'maxBufferedBytes'),
+    resume: orElse(readResume, resumeDefaults)(given.resume, 'resume'),
+    retryInterval: orElse(readMs, 1_000)(given.retryInterval, 'retryInterval'),
+    streamAfter: orElse(readMs, 2_000)(given.streamAfter, 'streamAfter'),
+    maxStreamTime: orElse(readMs, Number.POSITIVE_INFINITY)(given.maxStreamTime, 'maxStreamTime'),
     ...readAuthenticate(options),
-  }
-  const settings: HttpSettings = { ...defaults, ...given, ...special }
-  const { port, host, path, allowedHosts, allowedOrigins, drainDelay, server } = settings
-  if (!Number.isInteger(port) || port < 0 || port > 65_535) throw bad('port', 'a port from 0 to 65535', port)
-  if (typeof host !== 'string' || host === '') throw bad('host', 'an address', host)
-  if (typeof path !== 'string' || !/^\/[^?#\s]*$/.test(path)) throw bad('path', 'a path such as /mcp', path)
-  if (!isListOf(hostName, allowedHosts))
-    throw bad('allowedHosts', 'an array of hosts such as "mcp.example.com" or "*"', allowedHosts)
-  if (!isListOf(originName, allowedOrigins))
-    throw bad('allowedOrigins', 'an array of origins such as "https://app.example.com"', allowedOrigins)
-  checkPositive(settings)
-  if (!(typeof drainDelay === 'number' && drainDelay >= 0))
-    throw bad('drainDelay', 'milliseconds of 0 or more', drainDelay)
-  for (const field of ['cors', 'health'] as const)
-    if (typeof settings[field] !== 'boolean') throw bad(field, 'true or false', settings[field])
-  checkServer(settings)
-  if (server === undefined) checkReach(settings)
-  return Object.freeze({ ...settings, allowedHosts: [...allowedHosts], allowedOrigins: [...allowedOrigins] })
+  })
+  if (settings.tls !== undefined && settings.server !== undefined)
+    throw badOption('tls', 'nothing beside server, which has its own', settings.tls)
+  if (settings.server === undefined) checkReach(settings)
+  return settings
 }
 
-const positive = [
-  'maxBodyBytes',
-  'headersTimeout',
-  'bodyTimeout',
-  'maxConnections',
-  'maxConnectionsPerClient',
-  'maxRequestsPerClient',
-  'idleTimeout',
-  'commentInterval',
-  'maxBufferedBytes',
-  'retryInterval',
-  'streamAfter',
-  'maxStreamTime',
-] as const
+const readPerClient = orElse(readCount, undefined)
 
-function readResume(given: unknown = true): Required<ResumeOptions> | undefined {
-  if (given === false) return undefined
-  if (given === true) return resumeDefaults
-  if (typeof given !== 'object' || given === null) throw bad('resume', 'true, false or an object', given)
-  const read: Record<string, number> = { ...resumeDefaults }
-  for (const [field, value] of Object.entries(given)) {
-    if (!Object.hasOwn(resumeDefaults, field))
-      throw bad(`resume.${field}`, among('an option', Object.keys(resumeDefaults), field), field)
-    if (value === undefined) continue
-    if (!(typeof value === 'number' && value > 0)) throw bad(`resume.${field}`, 'a number above 0', value)
-    read[field] = value
-  }
-  return Object.freeze(read as unknown as Required<ResumeOptions>)
-}
-
-function checkPositive(settings: HttpSettings): void {
-  for (const field of positive) {
-    const value: unknown = settings[field]
-    if (value === undefined && field.endsWith('PerClient')) continue
-    if (!(typeof value === 'number' && value > 0)) throw bad(field, 'a number above 0', value)
-  }
-}
-
-function readProxies(given: unknown = false): number {
-  if (typeof given === 'boolean') return Number(given)
-  if (typeof given === 'number' && Number.isInteger(given) && given >= 0) return given
-  throw bad('trustProxy', 'true, false or a number of proxies', given)
-}
-
-function checkServer({ tls, server }: HttpSettings): void {
-  if (tls !== undefined && (typeof tls !== 'object' || tls === null))
-    throw bad('tls', 'an object with cert and key', tls)
-  if (server === undefined) return
-  if (typeof server?.listen !== 'function' || typeof server.emit !== 'function')
-    throw bad('server', 'a server of node:http or node:https', server)
-  if (tls !== undefined) throw bad('tls', 'nothing beside a server of your own', tls)
-}
-
-const hostName = /^[^/?#@\s]+$/
-const originName = /^(?:\*|null|[a-z][a-z0-9+.-]*:\/\/[^/?#@\s]+)$/
-
-function isListOf(pattern: RegExp, value: unknown): boolean {
-  return Array.isArray(value) && value.every((item) => typeof item === 'string' && pattern.test(item))
-}
-
-function bad(field: string, expected: string, got: unknown): TransportError {
-  return new TransportError('BAD_OPTION', `serveHttp: ${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
+const readResume: Read<Required<ResumeOptions> | undefined> = (value, field) => {
+  if (typeof value === 'boolean') return value ? resumeDefaults : undefined
+  if (typeof value !== 'object' || value === null) throw badOption(field, 'true, false or an object', value)
+  const given = readFields(value, field, Object.keys(resumeDefaults), `${field}.`)
+  const count = (name: Exclude<keyof ResumeOptions, 'maxAge'>): number =>
+    orElse(readCount, resumeDefaults[name])(given[name], `${field}.${name}`)
+  return Object.freeze({
+    maxEvents: count('maxEvents'),
+    maxBytes: count('maxBytes'),
+    maxTotalBytes: count('maxTotalBytes'),
+    maxAge: orElse(readMs, resumeDefaults.maxAge)(given.maxAge, `${field}.maxAge`),
+    maxStreams: count('maxStreams'),
   })
 }

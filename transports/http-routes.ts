@@ -115,7 +115,7 @@ async function answerPreflight(exchange: Exchange): Promise<void> {
 async function takeMessage(exchange: Exchange, around: Surroundings): Promise<void> {
   const { request } = exchange
   checkContent(request)
-  const message = await readMessageBody(request, around.settings.maxBodyBytes)
+  const message = await readMessageBody(request, around.settings.maxMessageBytes)
   if (!isBatch(message) && isRequest(message)) exchange.requestId = message.id
   if (around.server.exchange !== undefined) {
     const era = readEra(message, exchange)

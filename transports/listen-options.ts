@@ -1,7 +1,17 @@
 import { type AuthenticateOptions, type AuthenticateSettings, readAuthenticate } from './authenticate.js'
-import { badOption, orElse, type Read, readCount, readFlag, readMs, readText } from './client-options.js'
+import { badOption, orElse, readCount, readFlag, readMs, readText } from './client-options.js'
 import { checkReach } from './http-guard.js'
-import type { HttpServer, TlsOptions } from './http-listener.js'
+import {
+  type HttpServer,
+  readDelay,
+  readHosts,
+  readOrigins,
+  readPort,
+  readProxies,
+  readServer,
+  readServerTls,
+  type TlsOptions,
+} from './listen-readers.js'
 
 /** Where a listener with a port of its own is, and whom it lets in. */
 export interface ListenOptions extends AuthenticateOptions {
@@ -92,7 +102,7 @@ export const listenFields = [
 /** Reads these options. Throws BAD_OPTION, naming the field. */
 export function readListenOptions(given: Readonly<Record<string, unknown>>): ListenSettings {
   const host = orElse(readText, '127.0.0.1')(given.host, 'host')
-  const allowedHosts = orElse(readTexts, [])(given.allowedHosts, 'allowedHosts')
+  const allowedHosts = orElse(readHosts, [])(given.allowedHosts, 'allowedHosts')
   checkReach({ host, allowedHosts })
   if (given.tls !== undefined && given.server !== undefined)
     throw badOption('tls', 'nothing beside server, which has its own', given.tls)
@@ -100,11 +110,11 @@ export function readListenOptions(given: Readonly<Record<string, unknown>>): Lis
     port: orElse(readPort, 0)(given.port, 'port'),
     host,
     allowedHosts,
-    allowedOrigins: orElse(readTexts, [])(given.allowedOrigins, 'allowedOrigins'),
+    allowedOrigins: orElse(readOrigins, [])(given.allowedOrigins, 'allowedOrigins'),
     health: orElse(readFlag, false)(given.health, 'health'),
-    drainDelay: given.drainDelay === 0 ? 0 : orElse(readMs, 0)(given.drainDelay, 'drainDelay'),
+    drainDelay: orElse(readDelay, 0)(given.drainDelay, 'drainDelay'),
     trustProxy: orElse(readProxies, 0)(given.trustProxy, 'trustProxy'),
-    tls: orElse(readTls, undefined)(given.tls, 'tls'),
+    tls: orElse(readServerTls, undefined)(given.tls, 'tls'),
     server: orElse(readServer, undefined)(given.server, 'server'),
     maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
     maxBufferedBytes: orElse(readCount, 1024 * 1024)(given.maxBufferedBytes, 'maxBufferedBytes'),
@@ -117,38 +127,4 @@ export function readListenOptions(given: Readonly<Record<string, unknown>>): Lis
     openTimeout: orElse(readMs, 30_000)(given.openTimeout, 'openTimeout'),
     ...readAuthenticate(given),
   }
-}
-
-/** A path that a listener serves. */
-export const readPath: Read<string> = (value, field) => {
-  if (typeof value === 'string' && /^\/[^?#\s]*$/.test(value)) return value
-  throw badOption(field, 'a path such as /mcp', value)
-}
-
-const readPort: Read<number> = (value, field) => {
-  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535) return Number(value)
-  throw badOption(field, 'a port from 0 to 65535', value)
-}
-
-const readProxies: Read<number> = (value, field) => {
-  if (typeof value === 'boolean') return Number(value)
-  if (Number.isInteger(value) && Number(value) >= 0) return Number(value)
-  throw badOption(field, 'true, false or a number of proxies', value)
-}
-
-const readTls: Read<TlsOptions> = (value, field) => {
-  if (typeof value === 'object' && value !== null) return value
-  throw badOption(field, 'what https.createServer takes', value)
-}
-
-const readServer: Read<HttpServer> = (value, field) => {
-  const methods = ['address', 'close', 'emit', 'listen'] as const
-  const server = value as Partial<HttpServer> | null | undefined
-  if (methods.every((method) => typeof server?.[method] === 'function')) return server as HttpServer
-  throw badOption(field, 'a server of node:http or node:https', value)
-}
-
-const readTexts: Read<readonly string[]> = (value, field) => {
-  if (!Array.isArray(value)) throw badOption(field, 'an array of non-empty strings', value)
-  return value.map((item) => readText(item, field))
 }

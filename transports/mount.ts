@@ -2,25 +2,29 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { outside } from '../runtime/containment.js'
 import { metadataOf, writeMetadata } from './auth-metadata.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
-import { type HttpServeOptions, readOptions } from './http-listener.js'
+import { httpFields, type HttpServeOptions, readOptions } from './http-listener.js'
 import type { HttpSocket } from './http-socket.js'
 import type { Principal } from './principal.js'
 
+/** Options of a port and of its connections, which belong to the web server around. */
+const foreign = [
+  'port',
+  'host',
+  'path',
+  'tls',
+  'server',
+  'health',
+  'maxConnections',
+  'maxConnectionsPerClient',
+  'headersTimeout',
+  'bodyTimeout',
+  'idleTimeout',
+] as const
+
 /** How a mounted server is set up: as a Streamable HTTP listener without a port of its own. */
-export type MountOptions = Omit<
-  HttpServeOptions,
-  | 'port'
-  | 'host'
-  | 'path'
-  | 'tls'
-  | 'server'
-  | 'health'
-  | 'maxConnections'
-  | 'maxConnectionsPerClient'
-  | 'headersTimeout'
-  | 'bodyTimeout'
-  | 'idleTimeout'
->
+export type MountOptions = Omit<HttpServeOptions, (typeof foreign)[number]>
+
+const fields = httpFields.filter((field) => !(foreign as readonly string[]).includes(field))
 
 /** What a web framework has found out about a request already. */
 export interface MountedRequest {
@@ -58,7 +62,7 @@ interface Place {
  * the server has started, or after it has ended, are answered 503. Throws TransportError BAD_OPTION.
  */
 export function mount(options: MountOptions = {}): Mount {
-  const settings = readOptions(options)
+  const settings = readOptions(options, fields)
   let place: Place | undefined
 
   async function bind(scope: LinkScope): Promise<Binding> {

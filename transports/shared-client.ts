@@ -41,7 +41,7 @@ class SharedLink implements Link {
     this.#settings = settings
     this.#events = events
     this.#scope = scope
-    const socket = openShared(settings.path, settings.maxLineBytes, {
+    const socket = openShared(settings.path, settings.maxMessageBytes, {
       connected: () => this.#write(encode(writeWant({ type: 'open', client }))),
       line: (text) => this.#take(text),
       paused: () => this.#catchUp(events.room()),

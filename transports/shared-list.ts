@@ -5,7 +5,7 @@ import { readSharedListOptions, type SharedListOptions } from './shared-options.
 import { openShared } from './shared-socket.js'
 import { readWelcome, type SharedClient, writeWant } from './shared-words.js'
 
-const maxLineBytes = 4 * 1024 * 1024
+const maxMessageBytes = 4 * 1024 * 1024
 
 /**
  * The clients that a program of this machine shares at a path, and what each is doing. Rejects with TransportError BAD_OPTION, naming the field, CONNECT_FAILED when
@@ -20,7 +20,7 @@ async function ask(options: SharedListOptions): Promise<readonly SharedClient[]>
   return new Promise((resolve, reject) => {
     const bad = (): TransportError =>
       new TransportError('BAD_RESPONSE', `what listens at ${path} shares no clients`)
-    const socket = openShared(path, maxLineBytes, {
+    const socket = openShared(path, maxMessageBytes, {
       connected: () => void socket.write(`${encode(writeWant({ type: 'list' }))}\n`),
       line(text) {
         const welcome = readWelcome(text)

@@ -19,7 +19,7 @@ export interface ShareDirectory {
 export interface SharePlace {
   readonly path: string
   readonly maxPeers: number
-  readonly maxLineBytes: number
+  readonly maxMessageBytes: number
   readonly maxBufferedBytes: number
   /** Milliseconds that a connection may last without having opened a session. */
   readonly openTimeout: number
@@ -84,7 +84,7 @@ interface Desk {
 function receive(socket: Socket, desk: Desk): void {
   const { scope, place } = desk
   const { clock } = scope // taken now: the scope refuses everything once it has ended
-  const lines = createLineDecoder({ maxLineBytes: place.maxLineBytes })
+  const lines = createLineDecoder({ maxMessageBytes: place.maxMessageBytes })
   const timer = clock.setTimeout(() => void socket.destroy(), helloTimeout)
   let accepted: Accepted | undefined
   let isOver = false

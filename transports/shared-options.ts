@@ -8,7 +8,7 @@ export interface SharedOptions {
   /** Whether a name that nobody shares is waited for, as a program is that is not there. Default false: the client fails at once. */
   readonly waitForName?: boolean
   /** The longest message in bytes; a longer one ends the connection. Default 4 MiB. */
-  readonly maxLineBytes?: number
+  readonly maxMessageBytes?: number
   /** Bytes that may wait to be read by the owner before requests are refused with SEND_FAILED. Default 16 MiB. */
   readonly maxQueuedBytes?: number
 }
@@ -25,11 +25,11 @@ export interface SharedListOptions {
 
 /** Reads the options of `shared()`. Throws BAD_OPTION, naming the field. */
 export function readSharedOptions(options: SharedOptions): SharedSettings {
-  const given = readFields(options, 'options', ['path', 'waitForName', 'maxLineBytes', 'maxQueuedBytes'])
+  const given = readFields(options, 'options', ['path', 'waitForName', 'maxMessageBytes', 'maxQueuedBytes'])
   return Object.freeze({
     path: readSocketPath(given.path, 'path'),
     waitForName: orElse(readFlag, false)(given.waitForName, 'waitForName'),
-    maxLineBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxLineBytes, 'maxLineBytes'),
+    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
     maxQueuedBytes: orElse(readCount, 16 * 1024 * 1024)(given.maxQueuedBytes, 'maxQueuedBytes'),
   })
 }

@@ -17,9 +17,9 @@ export interface SocketEvents {
 /**
  * Opens a socket to the owner of shared clients and reads it line by line. One that belongs to another user is not opened: whoever made it would see what we send.
  */
-export function openShared(path: string, maxLineBytes: number, events: SocketEvents): Socket {
+export function openShared(path: string, maxMessageBytes: number, events: SocketEvents): Socket {
   checkOwner(path)
-  const lines = createLineDecoder({ maxLineBytes })
+  const lines = createLineDecoder({ maxMessageBytes })
   const socket = connect({ path })
   let failure: TransportError | undefined
   let isOpen = false

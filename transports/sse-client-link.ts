@@ -108,7 +108,7 @@ export class SseLink implements Link {
   async #read(body: Readable, begun: () => void): Promise<void> {
     this.#restartIdleTimer()
     const { createEventDecoder } = await outside(() => import('../protocol/sse.js'))
-    const decoder = createEventDecoder({ maxBytes: this.#settings.maxMessageBytes })
+    const decoder = createEventDecoder({ maxMessageBytes: this.#settings.maxMessageBytes })
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       this.#restartIdleTimer()
       for (const item of decoder.push(chunk)) {

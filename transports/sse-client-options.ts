@@ -1,5 +1,4 @@
-import { among } from '../runtime/near.js'
-import { badOption, orElse, type Read, readText } from './client-options.js'
+import { badOption, orElse, type Read, readFields, readText } from './client-options.js'
 import { type HttpOptions, type HttpSettings, readHttpOptions } from './http-client-options.js'
 
 /** How a client reaches a server of 2024-11-05. */
@@ -39,8 +38,8 @@ const places = ['baseUrl', 'basePath', 'ssePath']
 
 /** Reads the arguments of `sse()`. Throws BAD_OPTION, naming the field. Redirects are followed within the origin only. */
 export function readSseOptions(where: string | URL | SsePlace, options: SseOptions = {}): HttpSettings {
-  if (!isPlace(where)) return restrict(readHttpOptions(where, checked(options, known)))
-  const { baseUrl, basePath, ssePath, ...rest } = checked(where, [...places, ...known])
+  if (!isPlace(where)) return restrict(readHttpOptions(where, readFields(options, 'options', known)))
+  const { baseUrl, basePath, ssePath, ...rest } = readFields(where, 'options', [...places, ...known])
   const url = readBase(baseUrl, 'baseUrl')
   const base = orElse(readPath, '/')(basePath, 'basePath')
   const stream = orElse(readPath, '/sse')(ssePath, 'ssePath')
@@ -58,13 +57,6 @@ export function joinPaths(url: URL, base: string, path: string): URL {
 
 function isPlace(where: unknown): where is SsePlace {
   return typeof where === 'object' && where !== null && !(where instanceof URL)
-}
-
-function checked<T extends object>(options: T, fields: readonly string[]): T {
-  if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
-  const unknown = Object.keys(options).find((field) => !fields.includes(field))
-  if (unknown === undefined) return options
-  throw badOption(unknown, among('a field', fields, unknown), unknown)
 }
 
 /** Elsewhere our headers, and what we say, are nobody's business: the address to post to would be theirs, too. */

@@ -1,13 +1,8 @@
 import { outside } from '../runtime/containment.js'
 import { badOption, orElse, readFields, readFlag, readMs } from './client-options.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
-import {
-  listenFields,
-  type ListenOptions,
-  type ListenSettings,
-  readListenOptions,
-  readPath,
-} from './listen-options.js'
+import { listenFields, type ListenOptions, type ListenSettings, readListenOptions } from './listen-options.js'
+import { readPath } from './listen-readers.js'
 
 /** How a listener of the transport of 2024-11-05 is set up. */
 export interface SseServeOptions extends ListenOptions {

@@ -17,7 +17,7 @@ export interface StdioOptions {
    */
   readonly stderr?: 'ring' | 'inherit' | ((line: string) => void)
   /** The longest message in bytes; a longer one ends the connection. Default 4 MiB. */
-  readonly maxLineBytes?: number
+  readonly maxMessageBytes?: number
   /** Bytes that may wait to be read by the server before requests are refused with SEND_FAILED. Default 16 MiB. */
   readonly maxQueuedBytes?: number
   /** Milliseconds from the end of standard input to SIGTERM, and from there to SIGKILL. Default 2000. */
@@ -31,12 +31,12 @@ export interface StdioSettings {
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string | undefined
   readonly stderr: 'ring' | 'inherit' | ((line: string) => void)
-  readonly maxLineBytes: number
+  readonly maxMessageBytes: number
   readonly maxQueuedBytes: number
   readonly stopTimeout: number
 }
 
-const fields = ['command', 'args', 'env', 'cwd', 'stderr', 'maxLineBytes', 'maxQueuedBytes', 'stopTimeout']
+const fields = ['command', 'args', 'env', 'cwd', 'stderr', 'maxMessageBytes', 'maxQueuedBytes', 'stopTimeout']
 
 /** Reads the options of `stdio()`. Throws BAD_OPTION, naming the field. */
 export function readStdioOptions(options: StdioOptions): StdioSettings {
@@ -47,7 +47,7 @@ export function readStdioOptions(options: StdioOptions): StdioSettings {
     env: serverEnvironment(orElse(readEnv, {})(given.env, 'env')),
     cwd: orElse(readText, undefined)(given.cwd, 'cwd'),
     stderr: orElse(readStderr, 'ring' as const)(given.stderr, 'stderr'),
-    maxLineBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxLineBytes, 'maxLineBytes'),
+    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
     maxQueuedBytes: orElse(readCount, 16 * 1024 * 1024)(given.maxQueuedBytes, 'maxQueuedBytes'),
     stopTimeout: orElse(readMs, 2_000)(given.stopTimeout, 'stopTimeout'),
   })

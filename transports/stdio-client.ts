@@ -55,7 +55,7 @@ class StdioLink implements Link {
     this.#settings = settings
     this.#events = events
     this.#scope = scope
-    this.#lines = createLineDecoder({ maxLineBytes: settings.maxLineBytes })
+    this.#lines = createLineDecoder({ maxMessageBytes: settings.maxMessageBytes })
     this.#stderr = createStderrRing(lineReader(settings, scope))
     const child = spawnServer(settings)
     this.#child = child

@@ -61,9 +61,9 @@ export class StdioPipes implements Binding {
   #pending = ''
 
   constructor(settings: StdioSettings, scope: LinkScope) {
-    const { input, output, maxLineBytes } = settings
+    const { input, output, maxMessageBytes } = settings
     this.settings = settings
-    this.#decoder = createLineDecoder({ maxLineBytes })
+    this.#decoder = createLineDecoder({ maxMessageBytes })
     this.#output = output === process.stdout ? guardStandardOutput() : plainOutput(output)
     input.pause()
     this.#listen(

@@ -1,13 +1,8 @@
 import { outside } from '../runtime/containment.js'
 import { orElse, readFields, readMs } from './client-options.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
-import {
-  listenFields,
-  type ListenOptions,
-  type ListenSettings,
-  readListenOptions,
-  readPath,
-} from './listen-options.js'
+import { listenFields, type ListenOptions, type ListenSettings, readListenOptions } from './listen-options.js'
+import { readPath } from './listen-readers.js'
 
 /** How a WebSocket listener is set up. */
 export interface WebSocketServeOptions extends ListenOptions {

@@ -90,7 +90,7 @@ test('of ten that find the socket of a dead process at once, one gets it', async
 })
 
 test('what is no program of ours is answered and sent away, and costs nobody anything', async (t) => {
-  const { path } = await own(t, { maxLineBytes: 100_000 })
+  const { path } = await own(t, { maxMessageBytes: 100_000 })
   const peer = usePeer(t, path)
   await peer.client.ready()
   const web = bare(t, path)

@@ -62,7 +62,7 @@ test('a NUL is left to the reader of the line, and a byte order mark is dropped'
 test('a line of just the limit is read, with LF and with CRLF, whole and in pieces', () => {
   for (const end of ['\n', '\r\n']) {
     for (const size of [1, 5, 100]) {
-      const decoder = createLineDecoder({ maxLineBytes: 10 })
+      const decoder = createLineDecoder({ maxMessageBytes: 10 })
       const items = chunksOf(bytes(`0123456789${end}ab${end}`), size).flatMap((chunk) => decoder.push(chunk))
       assert.equal(textsOf(items), ['0123456789', 'ab'], `${JSON.stringify(end)} in chunks of ${size}`)
     }
@@ -75,7 +75,7 @@ test('a line beyond the limit ends the decoder, after the lines before it', () =
     ['ok\n0123456789x\nlater\n', 1],
     ['ok\n0123456789xy', 3],
   ] as const) {
-    const decoder = createLineDecoder({ maxLineBytes: 10 })
+    const decoder = createLineDecoder({ maxMessageBytes: 10 })
     const items = chunksOf(bytes(text), size).flatMap((chunk) => decoder.push(chunk))
     assert.equal(textsOf(items), ['ok', 'too_long'])
     assert.is(items[1]?.type === 'too_long' && items[1].error.code, 'LINE_TOO_LONG')

@@ -104,7 +104,7 @@ test('an event beyond the limit ends the decoder, after the events before it', (
     'data: 0\n'.repeat(5),
     ': x\ndata: 0\n'.repeat(4),
   ]) {
-    const decoder = createEventDecoder({ maxBytes: 32 })
+    const decoder = createEventDecoder({ maxMessageBytes: 32 })
     const found = [
       ...decoder.push(bytes('data: a\n\n')),
       ...[...bytes(tail)].flatMap((byte) => decoder.push(Uint8Array.of(byte))),
@@ -118,7 +118,7 @@ test('an event beyond the limit ends the decoder, after the events before it', (
 })
 
 test('any number of events and comments within the limit pass', () => {
-  const decoder = createEventDecoder({ maxBytes: 64 })
+  const decoder = createEventDecoder({ maxMessageBytes: 64 })
   let events = 0
   for (let count = 0; count < 1_000; count++) {
     for (const text of [':\n\n', 'data: 0123456789', '0123456789\n', '\n', ': ping\n', '\n']) {

@@ -19,7 +19,7 @@ const makers: { readonly [Name in string]: Make } = {
 }
 
 const numbers: { readonly [Name in string]: { readonly times: string[]; readonly counts: string[] } } = {
-  stdio: { times: ['stopTimeout'], counts: ['maxLineBytes', 'maxQueuedBytes'] },
+  stdio: { times: ['stopTimeout'], counts: ['maxMessageBytes', 'maxQueuedBytes'] },
   http: {
     times: ['connectTimeout', 'headersTimeout', 'idleTimeout', 'streamIdleTimeout'],
     counts: ['connections', 'maxMessageBytes', 'maxStreams'],

@@ -37,6 +37,22 @@ test('on loopback only the names of this machine are hosts', () => {
     assert.match(loopback({ host, origin: undefined }) ?? '', 'Host', String(host))
 })
 
+test('another address of this machine that is listened on is a host of its own', () => {
+  const second = createGuard({ host: '127.0.0.2', allowedHosts: [], allowedOrigins: [] })
+  for (const host of ['127.0.0.2', '127.0.0.2:3000', 'localhost'])
+    assert.is(second({ host, origin: undefined }), undefined, host)
+  assert.match(second({ host: '127.0.0.3', origin: undefined }) ?? '', 'Host')
+})
+
+test('a host that is allowed at the port of its scheme is let in without it', () => {
+  const allowedHosts = ['a.example:443', 'b.example:80', 'c.example:8443']
+  const guard = createGuard({ host: '0.0.0.0', allowedHosts, allowedOrigins: [] })
+  for (const host of ['a.example', 'A.example:443', 'b.example', 'b.example:80', 'c.example:8443'])
+    assert.is(guard({ host, origin: undefined }), undefined, host)
+  for (const host of ['a.example:444', 'c.example', 'c.example:443'])
+    assert.match(guard({ host, origin: undefined }) ?? '', 'Host', host)
+})
+
 test('an origin is let in if it is the host itself or named', () => {
   const host = 'localhost:3000'
   for (const origin of [undefined, 'http://localhost:3000', 'https://app.example.com'])

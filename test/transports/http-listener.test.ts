@@ -127,7 +127,7 @@ const cases: readonly Case[] = [
 
 for (const { what, status, code, id, allow, ...request } of cases) {
   test(`${what} is answered ${status}`, async (t) => {
-    const server = await startTestServer(t, [], { http: { maxBodyBytes: 50_000 } })
+    const server = await startTestServer(t, [], { http: { maxMessageBytes: 50_000 } })
     const answer = await send(t, server.url, request)
     assert.is(answer.status, status, answer.body)
     if (allow !== undefined) assert.is(answer.headers.allow, allow)

@@ -23,7 +23,7 @@ for (const [field, options] of [
   ['env.KEY', { command: 'x', env: { KEY: 1 } }],
   ['cwd', { command: 'x', cwd: 1 }],
   ['stderr', { command: 'x', stderr: 'pipe' }],
-  ['maxLineBytes', { command: 'x', maxLineBytes: 0 }],
+  ['maxMessageBytes', { command: 'x', maxMessageBytes: 0 }],
   ['maxQueuedBytes', { command: 'x', maxQueuedBytes: 1.5 }],
   ['stopTimeout', { command: 'x', stopTimeout: -1 }],
   ['comand', { comand: 'x' }],

@@ -201,7 +201,7 @@ test('a line that is not UTF-8 is trouble, and the next one is read', async (t) 
 })
 
 test('a line beyond the limit ends the connection', async (t) => {
-  const { link, pid } = await connect(t, [], { maxLineBytes: 1_000 })
+  const { link, pid } = await connect(t, [], { maxMessageBytes: 1_000 })
   use(link, 'long', { length: 2_000 })
   const { error } = await link.closed()
   assert.is(error?.code, 'MESSAGE_TOO_LONG')

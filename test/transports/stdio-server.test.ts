@@ -79,7 +79,7 @@ test('what is no message is answered as far as it may be, and the next line is s
 })
 
 test('a line over the limit is answered, and ends the server', async (t) => {
-  const pipes = await startPipes(t, [count], true, { maxLineBytes: 300 })
+  const pipes = await startPipes(t, [count], true, { maxMessageBytes: 300 })
   pipes.input.write('x'.repeat(302))
   assert.is((await pipes.next()).error?.code, -32600)
   await pipes.ended
@@ -190,7 +190,7 @@ test('options that cannot work are refused at once', () => {
     )
   refused({ input: 'stdin' }, /input: expected a readable stream, got "stdin"/)
   refused({ output: {} }, /output: expected a writable stream/)
-  refused({ maxLineBytes: -1 }, /maxLineBytes: expected a number above 0, got -1/)
+  refused({ maxMessageBytes: -1 }, /maxMessageBytes: expected a whole number above 0, got -1/)
   refused({ port: 1 }, /port: expected an option among input, output/)
 })
 

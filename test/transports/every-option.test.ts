@@ -1,0 +1,274 @@
+import { inspect } from 'node:util'
+import * as assert from 'uvu/assert'
+import { shareClients } from '../../client/share-supervisor.js'
+import { TransportError } from '../../transports/errors.js'
+import { http } from '../../transports/http-client.js'
+import { serveHttp } from '../../transports/http-listener.js'
+import { mount } from '../../transports/mount.js'
+import { shared } from '../../transports/shared-client.js'
+import { sse } from '../../transports/sse-client.js'
+import { serveSse } from '../../transports/sse-listener.js'
+import { stdio } from '../../transports/stdio-client.js'
+import { serveStdio } from '../../transports/stdio-server.js'
+import { websocket } from '../../transports/websocket-client.js'
+import { serveWebSocket } from '../../transports/websocket-listener.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('options of every transport')
+
+type Given = Readonly<Record<string, unknown>>
+type Values = readonly unknown[]
+
+/** What each kind of option is not, and what it is. */
+const kinds = {
+  count: {
+    wrong: [0, -1, 0.5, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53, '1', null, true, 1n, []],
+    right: [1, 1_000_000],
+  },
+  time: {
+    wrong: [0, -1, Number.NaN, Number.NEGATIVE_INFINITY, '1', null, true, 1n, []],
+    right: [0.5, 2 ** 31, Number.POSITIVE_INFINITY],
+  },
+  delay: { wrong: [-1, Number.NaN, '1', null, true, 1n], right: [0, 0.5, Number.POSITIVE_INFINITY] },
+  port: { wrong: [-1, 0.5, 65_536, Number.NaN, '80', null, true], right: [0, 65_535] },
+  flag: { wrong: [0, 1, 'true', null, {}], right: [true, false] },
+  text: { wrong: ['', 1, null, {}, 'a\0b'], right: ['localhost'] },
+  path: { wrong: ['', 'mcp', '/a b', '/a?b', '/a#b', 1, null], right: ['/', '/a/b'] },
+  hosts: {
+    wrong: [
+      'h',
+      null,
+      [''],
+      [1],
+      ['https://h/'],
+      ['https://h'],
+      ['h/'],
+      ['h/mcp'],
+      ['h:'],
+      ['h:99999'],
+      ['::1'],
+      ['*.h'],
+      ['me@h'],
+      ['a b'],
+      ['höst'],
+    ],
+    right: [['h'], ['h:8443'], ['*'], ['[::1]'], ['[::1]:80'], ['127.0.0.1'], ['a_b.C'], []],
+  },
+  origins: {
+    wrong: [
+      'https://h',
+      null,
+      [''],
+      ['h'],
+      ['https://h/'],
+      ['https://h/a'],
+      ['https://*.h'],
+      ['https://h:99999'],
+      [1],
+    ],
+    right: [['https://h'], ['http://h:1'], ['*'], ['null'], ['vscode-webview://a'], ['HTTPS://H:443'], []],
+  },
+  proxies: {
+    wrong: [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 'yes', null],
+    right: [true, false, 0, 2],
+  },
+  object: { wrong: [1, 'x', null, []], right: [{}] },
+  server: { wrong: [{}, 1, null, 'x'], right: [] },
+  resume: {
+    wrong: [
+      1,
+      'yes',
+      null,
+      [],
+      { maxEvents: 0.5 },
+      { maxBytes: 0 },
+      { maxAge: 0 },
+      { maxStreams: '1' },
+      { maxAgee: 1 },
+    ],
+    right: [true, false, {}, { maxAge: Number.POSITIVE_INFINITY }, { maxTotalBytes: 1 }],
+  },
+  stream: { wrong: [1, 'x', {}, null], right: [] },
+  function: { wrong: [1, 'x', {}, null], right: [] },
+} satisfies Record<string, { readonly wrong: Values; readonly right: Values }>
+
+type Kind = keyof typeof kinds
+
+const listening = {
+  port: 'port',
+  host: 'text',
+  allowedHosts: 'hosts',
+  allowedOrigins: 'origins',
+  health: 'flag',
+  drainDelay: 'delay',
+  trustProxy: 'proxies',
+  tls: 'object',
+  server: 'server',
+  maxMessageBytes: 'count',
+  maxBufferedBytes: 'count',
+  maxConnections: 'count',
+  maxConnectionsPerClient: 'count',
+  headersTimeout: 'time',
+  authenticate: 'function',
+  auth: 'object',
+  authenticateTimeout: 'time',
+} as const
+
+const mounted = {
+  allowedHosts: 'hosts',
+  allowedOrigins: 'origins',
+  cors: 'flag',
+  trustProxy: 'proxies',
+  maxRequestsPerClient: 'count',
+  drainDelay: 'delay',
+  maxMessageBytes: 'count',
+  commentInterval: 'time',
+  maxBufferedBytes: 'count',
+  resume: 'resume',
+  retryInterval: 'time',
+  streamAfter: 'time',
+  maxStreamTime: 'time',
+  authenticate: 'function',
+  auth: 'object',
+  authenticateTimeout: 'time',
+} as const
+
+const factories: {
+  readonly [Name in string]: {
+    make(options: Given): unknown
+    readonly options: { readonly [Option in string]: Kind }
+  }
+} = {
+  serveHttp: {
+    make: (options) => serveHttp(options),
+    options: {
+      ...listening,
+      ...mounted,
+      path: 'path',
+      bodyTimeout: 'time',
+      idleTimeout: 'time',
+    },
+  },
+  mount: { make: (options) => mount(options), options: mounted },
+  serveSse: {
+    make: (options) => serveSse(options),
+    options: {
+      ...listening,
+      openTimeout: 'time',
+      path: 'path',
+      messagesPath: 'path',
+      cors: 'flag',
+      commentInterval: 'time',
+    },
+  },
+  serveWebSocket: {
+    make: (options) => serveWebSocket(options),
+    options: { ...listening, openTimeout: 'time', path: 'path', pingInterval: 'time' },
+  },
+  serveStdio: {
+    make: (options) => serveStdio(options),
+    options: {
+      input: 'stream',
+      output: 'stream',
+      maxMessageBytes: 'count',
+      endTimeout: 'delay',
+      exit: 'flag',
+    },
+  },
+  stdio: {
+    make: (options) => stdio({ command: 'x', ...options }),
+    options: {
+      cwd: 'text',
+      maxMessageBytes: 'count',
+      maxQueuedBytes: 'count',
+      stopTimeout: 'time',
+    },
+  },
+  http: {
+    make: (options) => http('http://h/', options),
+    options: {
+      connections: 'count',
+      maxMessageBytes: 'count',
+      connectTimeout: 'time',
+      stream: 'flag',
+      streamIdleTimeout: 'time',
+      maxStreams: 'count',
+      headersTimeout: 'time',
+      idleTimeout: 'time',
+      sseFallback: 'flag',
+    },
+  },
+  sse: {
+    make: (options) => sse('http://h/', options),
+    options: { maxMessageBytes: 'count', connectTimeout: 'time', streamIdleTimeout: 'time' },
+  },
+  websocket: {
+    make: (options) => websocket('ws://h/', options),
+    options: {
+      maxMessageBytes: 'count',
+      maxQueuedBytes: 'count',
+      connectTimeout: 'time',
+      pingInterval: 'time',
+    },
+  },
+  shared: {
+    make: (options) => shared('x', { path: '/tmp/x', ...options }),
+    options: { maxMessageBytes: 'count', maxQueuedBytes: 'count', waitForName: 'flag' },
+  },
+}
+
+for (const [name, { make, options }] of Object.entries(factories)) {
+  for (const [option, kind] of Object.entries(options)) {
+    test(`${name}: a wrong ${option} is refused in the caller, by its name`, () => {
+      for (const value of kinds[kind].wrong) refuses(() => make({ [option]: value }), option, value)
+    })
+
+    test(`${name}: a right ${option} is taken, and undefined is the default`, () => {
+      for (const value of [...kinds[kind].right, undefined])
+        if (option !== 'auth' || value === undefined) make({ [option]: value })
+    })
+  }
+
+  test(`${name}: what bounds a message has one name; the former ones say which`, () => {
+    for (const former of ['maxBodyBytes', 'maxLineBytes']) {
+      const error = refuses(() => make({ [former]: 1_000 }), former, 1_000)
+      assert.match(error.message, 'did you mean "maxMessageBytes"?')
+    }
+  })
+
+  test(`${name}: an option that there is not is refused`, () => {
+    refuses(() => make({ timeoutMs: 1 }), 'timeoutMs', 1)
+  })
+}
+
+test('mount: options of a port are refused, for it has none', () => {
+  for (const option of ['port', 'host', 'path', 'tls', 'server', 'health', 'maxConnections', 'bodyTimeout'])
+    refuses(() => mount({ [option]: 1 } as object), option, 1)
+})
+
+test('shareClients: the former name of maxMessageBytes says which it is now', async () => {
+  const options = { path: '/tmp/x', maxLineBytes: 1_000 } as never
+  const error = await Promise.resolve()
+    .then(() => shareClients([], options))
+    .then(
+      () => assert.unreachable('it was taken'),
+      (thrown: Error) => thrown,
+    )
+  assert.match(String(error), 'did you mean "maxMessageBytes"?')
+})
+
+/** The name of the option is in the error, and whatever is below it. */
+function refuses(make: () => unknown, option: string, value: unknown): TransportError {
+  try {
+    make()
+  } catch (error) {
+    assert.ok(error instanceof TransportError && error.code === 'BAD_OPTION', String(error))
+    const { field } = error.data as { field: string }
+    assert.ok(field === option || field.startsWith(`${option}.`), `${option}: ${error.message}`)
+    assert.ok(error.message.startsWith(`${field}: expected `), error.message)
+    return error
+  }
+  return assert.unreachable(`${option}: ${inspect(value)} was taken`) as never
+}
+
+test.run()
