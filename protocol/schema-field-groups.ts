@@ -1,5 +1,6 @@
 import { isObject, type JsonObject } from './json.js'
-import { type Parsed, type Schema, type SchemaInput, type SchemaSide, toSchema } from './schema.js'
+import type { Parsed, Schema, SchemaInput, SchemaSide } from './schema.js'
+import { toDefinedSchema } from './schema-defined.js'
 import { Field, isField, type FieldKind } from './schema-field.js'
 import { kindWith, mismatch, wrong, wrongLimits } from './schema-field-kinds.js'
 import { type Issue, issuesUnder } from './schema-issues.js'
@@ -87,10 +88,10 @@ export function mapKind(of: Field): FieldKind<Record<string, unknown>> {
   return kindWith(jsonSchema, parse, of.problems)
 }
 
-/** A field of whatever describes a value. Throws ProtocolError BAD_SCHEMA for what does not. */
+/** A field of whatever describes a value. Throws ProtocolError BAD_SCHEMA for what does not, and for what could not be checked. */
 export function toField(input: FieldInput, side: SchemaSide = 'input'): Field {
   if (isField(input)) return input
-  const { jsonSchema, parse } = toSchema(input, side)
+  const { jsonSchema, parse } = toDefinedSchema(input, side)
   const kind = kindWith(jsonSchema, parse)
   const whole = takesText(jsonSchema) ? { ...kind, fromText: (text: string) => text } : kind
   if ('default' in jsonSchema) return new Field(whole, { default: jsonSchema.default }, 'default')

@@ -72,7 +72,8 @@ interface OwnSchema extends Schema {
   readonly problems: readonly Issue[]
 }
 
-function isOwn(input: SchemaInput): input is SchemaInput & OwnSchema {
+/** Whether this is a field, of any copy of the library. */
+export function isOwn(input: SchemaInput): input is SchemaInput & OwnSchema {
   const { parse, problems } = input as { parse?: unknown; problems?: unknown }
   return typeof parse === 'function' && Array.isArray(problems)
 }
@@ -85,7 +86,8 @@ function fromOwn({ jsonSchema, parse, problems }: OwnSchema): Schema {
   return Object.freeze({ jsonSchema: freeze(copySchema(jsonSchema)), parse })
 }
 
-function isStandard(input: SchemaInput): input is StandardSchema {
+/** Whether this follows Standard Schema; it may lack its JSON Schema all the same. */
+export function isStandard(input: unknown): input is StandardSchema {
   const isHolder = typeof input === 'function' || isObject(input) // arktype's schemas are functions
   return isHolder && isObject(Reflect.get(input, '~standard'))
 }
@@ -102,10 +104,17 @@ function fromStandard(input: StandardSchema, side: SchemaSide): Schema {
   return Object.freeze({ jsonSchema, parse })
 }
 
+/** What makes a schema of a library one that shows its JSON Schema. */
+const remedies: { readonly [vendor: string]: string } = {
+  zod: 'zod 4.2 and newer have it (zod 3 has not)',
+  valibot: 'wrap it, toStandardJsonSchema(schema) of @valibot/to-json-schema',
+  arktype: 'arktype 2.1.28 and newer have it',
+}
+
 function describe(standard: StandardSchema['~standard'], side: SchemaSide): unknown {
   const vendor = String(standard.vendor)
   if (!isObject(standard.jsonSchema)) {
-    const problem = `expected ~standard.jsonSchema, got nothing from ${vendor}: a newer version or its JSON Schema add-on has it`
+    const problem = `expected ~standard.jsonSchema, got nothing from ${vendor}: ${Object.hasOwn(remedies, vendor) ? remedies[vendor] : 'a newer version or its JSON Schema add-on has it'}`
     throw new ProtocolError('BAD_SCHEMA', problem)
   }
   try {

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { ProtocolError } from '../protocol/errors.js'
 import type { Params, Result } from '../protocol/methods.js'
-import { type Schema, toSchema } from '../protocol/schema.js'
+import type { Schema } from '../protocol/schema.js'
+import { toDefinedSchema } from '../protocol/schema-defined.js'
 import type { ElicitFormParams, ElicitResult, ElicitUrlParams } from '../protocol/types/elicitation.js'
 import type { CreateMessageParams } from '../protocol/types/sampling.js'
 import { show } from '../runtime/errors.js'
@@ -83,7 +84,7 @@ function toElicitation(question: Elicitation): Params<'elicitation/create'> {
 function formOf(params: Params<'elicitation/create'>): Schema | undefined {
   if (params.mode === 'url') return undefined
   try {
-    return toSchema({ ...params.requestedSchema })
+    return toDefinedSchema({ ...params.requestedSchema })
   } catch (cause) {
     if (!(cause instanceof ProtocolError)) throw cause
     throw new ServerError('BAD_OPTION', `elicitation/create: requestedSchema: ${cause.message}`, { cause })

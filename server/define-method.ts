@@ -2,7 +2,7 @@ import { isObject } from '../protocol/json.js'
 import type { Schema } from '../protocol/schema.js'
 import type { ToolContext } from './context.js'
 import { checkFields, checkFunction, checkOptions, checkTimeout } from './definition.js'
-import { type Described, readSchema } from './definition-schema.js'
+import { type Described, readObjectSchema } from './definition-schema.js'
 import { readScopes } from './presented.js'
 import type { ArgumentsOf } from './schema-arguments.js'
 
@@ -45,7 +45,10 @@ export function defineMethod<const Params extends Described | undefined = undefi
   checkFunction('method', 'run', run)
   return Object.freeze({
     kind: 'method',
-    params: params === undefined ? undefined : readSchema({ about: 'method', field: 'params' }, params),
+    params:
+      params === undefined
+        ? undefined
+        : readObjectSchema({ about: 'method', field: 'params' }, params, false),
     scopes: readScopes('method', scopes),
     timeout,
     run: run.bind(options as MethodOptions<Params>) as MethodDefinition['run'],

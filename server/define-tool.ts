@@ -1,4 +1,4 @@
-import { isObject, type JsonObject } from '../protocol/json.js'
+import { isObject } from '../protocol/json.js'
 import { type HeaderPlan, headerParams } from '../protocol/mirrored-headers.js'
 import type { Schema } from '../protocol/schema.js'
 import type { CallToolResult, ToolAnnotations } from '../protocol/types/tools.js'
@@ -12,7 +12,7 @@ import {
   checkOptions,
   checkTimeout,
 } from './definition.js'
-import { type Described, orBad, readSchema } from './definition-schema.js'
+import { type Described, orBad, readObjectSchema, readSchema } from './definition-schema.js'
 import { type Presented, type PresentedDefinition, presentedFields, readPresented } from './presented.js'
 import type { ToolReturn } from './results.js'
 import type { ArgumentsOf, Immutable, StructuredOf } from './schema-arguments.js'
@@ -30,8 +30,8 @@ interface ToolCommon<Input> extends Presented {
    */
   readonly name?: string
   /**
-   * What it takes: fields by their names (`{ a: field.integer(), b: z.string() }`), or one schema of an object: a Standard Schema (zod, arktype and
-   * others) or a JSON Schema. Arguments are checked before `run` sees them. Without it the tool takes none, and what is given is dropped. `header` of a
+   * What it takes: fields by their names (`{ a: field.integer(), b: z.string(), c: { type: 'string' } }`), or one schema of an object: a Standard Schema (zod,
+   * arktype and others) or a JSON Schema. Arguments are checked before `run` sees them. Without it the tool takes none, and what is given is dropped. `header` of a
    * field, or `x-mcp-header: 'Name'` in a JSON Schema, has clients of 2026-07-28 repeat it in the header `Mcp-Param-Name`, for proxies to route by.
    */
   readonly input?: Input
@@ -111,7 +111,7 @@ export function defineTool(
   checkTimeout(about, timeout)
   checkFunction(about, 'run', run)
   checkAnnotations(about, annotations)
-  const schema = input === undefined ? nothing : readInput(about, input)
+  const schema = input === undefined ? nothing : readObjectSchema({ about, field: 'input' }, input, true)
   return Object.freeze({
     kind: 'tool',
     name,
@@ -158,18 +158,7 @@ function checkAnnotations(about: string, annotations: unknown): void {
   }
 }
 
-function readInput(about: string, input: Described): Schema {
-  const schema = readSchema({ about, field: 'input' }, input)
-  if (describesObject(schema.jsonSchema)) return schema
-  const expected = "fields by their names, or a schema of an object (type: 'object')"
-  throw badDefinition(about, 'input', expected, schema.jsonSchema.type)
-}
-
 /** Only what every client can repeat is taken (specification: 2026-07-28, Streamable HTTP, `x-mcp-header`). */
 function readHeaders(about: string, { jsonSchema }: Schema): HeaderPlan {
   return orBad({ about, field: 'input' }, () => headerParams(jsonSchema))
-}
-
-function describesObject({ type }: JsonObject): boolean {
-  return type === 'object'
 }

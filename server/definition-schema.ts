@@ -1,8 +1,11 @@
 import { ProtocolError } from '../protocol/errors.js'
 import { isObject } from '../protocol/json.js'
-import { type Schema, type SchemaInput, type SchemaSide, toSchema } from '../protocol/schema.js'
-import { Field } from '../protocol/schema-field.js'
+import { show } from '../runtime/errors.js'
+import { isStandard, type Schema, type SchemaInput, type SchemaSide, toSchema } from '../protocol/schema.js'
+import { toDefinedSchema } from '../protocol/schema-defined.js'
+import { Field, isField } from '../protocol/schema-field.js'
 import { type FieldRecord, groupKind, toField } from '../protocol/schema-field-groups.js'
+import { describedAs } from '../protocol/schema-keywords.js'
 import { ServerError } from './errors.js'
 
 /** What describes the values of a component: the schema of any library, a JSON Schema, or fields by their names, which may be mixed. */
@@ -16,16 +19,27 @@ export interface DescribedField {
   readonly field: string
 }
 
-/** Whether these are fields by their names: among them is a field, or the schema of a library. A JSON Schema has neither among its keywords. */
-export function isFieldRecord(input: unknown): input is FieldRecord {
-  return isObject(input) && !isStandard(input) && Object.values(input).some(isStandard)
+/**
+ * Reads what describes a value; whether it is right is checked now, compiling waits for the first value. Throws BAD_DEFINITION, also for an object that
+ * could be fields or a JSON Schema as well.
+ */
+export function readSchema(where: DescribedField, input: Described, side: SchemaSide = 'input'): Schema {
+  const as = shapeOf(input)
+  if (as === 'schema') return orBad(where, () => toDefinedSchema(input as SchemaInput, side))
+  if (as === 'either') throw ambiguous(where)
+  return readGroup(where, input as FieldRecord, side)
 }
 
-/** Reads what describes a value; limits and references are checked now, compiling waits for the first value. Throws BAD_DEFINITION. */
-export function readSchema(where: DescribedField, input: Described, side: SchemaSide = 'input'): Schema {
-  if (!isFieldRecord(input)) return orBad(where, () => toSchema(input as SchemaInput, side))
-  const fields = readFields(where, input, side)
-  return orBad(where, () => toSchema(new Field(groupKind(fields), {}, 'required')))
+/** The same where values are objects, so that what could be both is fields; clients have to be shown that of what they are shown. */
+export function readObjectSchema(where: DescribedField, input: Described, isShown: boolean): Schema {
+  const isNothing = isObject(input) && Object.keys(input).length === 0
+  if (isNothing || shapeOf(input) !== 'schema') return readGroup(where, input as FieldRecord)
+  const schema = orBad(where, () => toDefinedSchema(input as SchemaInput))
+  const { type } = schema.jsonSchema
+  if (type === 'object' || (type === undefined && !isShown)) return schema
+  const got = type === undefined ? "a schema without type: 'object'" : `a schema of type ${show(type)}`
+  const problem = `${where.about}: ${where.field}: expected fields by their names, or a schema of an object (type: 'object'), got ${got}`
+  throw new ServerError('BAD_DEFINITION', problem, { data: { field: where.field } })
 }
 
 /** Reads fields by their names. Throws BAD_DEFINITION, naming the one that is none. */
@@ -57,6 +71,18 @@ function checked(field: Field): Field {
   return field
 }
 
-function isStandard(value: unknown): boolean {
-  return (isObject(value) || typeof value === 'function') && isObject(Reflect.get(value, '~standard'))
+/** Among the keywords of a JSON Schema is no field and no schema of a library. */
+function shapeOf(input: Described): 'fields' | 'schema' | 'either' {
+  if (!isObject(input) || isStandard(input) || isField(input)) return 'schema'
+  return Object.values(input).some(isStandard) ? 'fields' : describedAs(input)
+}
+
+function readGroup(where: DescribedField, input: FieldRecord, side: SchemaSide = 'input'): Schema {
+  const fields = readFields(where, input, side)
+  return orBad(where, () => toSchema(new Field(groupKind(fields), {}, 'required')))
+}
+
+function ambiguous({ about, field }: DescribedField): ServerError {
+  const problem = `${about}: ${field}: expected fields by their names or a JSON Schema, got what could be both: write field.group({ ... }), or a type beside its keywords`
+  return new ServerError('BAD_DEFINITION', problem, { data: { field } })
 }

@@ -34,12 +34,28 @@ export type Immutable<Value> = Value extends (...args: never[]) => unknown
     ? { readonly [Key in keyof Value]: Immutable<Value[Key]> }
     : Value
 
-/** Whether these are fields by their names: one of them is a field or the schema of a library. */
+/** Whether these are fields by their names: one of them is a field or the schema of a library, or all are JSON Schemas and it is none itself. */
 export type HasFields<Input> = [Extract<Input[keyof Input], { readonly '~standard': unknown }>] extends [
   never,
 ]
-  ? false
+  ? Input extends { readonly type: string | readonly string[] }
+    ? false
+    : [keyof Input] extends [never]
+      ? false
+      : [Input[keyof Input]] extends [PlainSchema]
+        ? true
+        : false
   : true
+
+/** What a JSON Schema has one of at least; fields by their names have another type under these names. */
+type PlainSchema =
+  | { readonly type: string | readonly string[] }
+  | { readonly enum: readonly unknown[] }
+  | { readonly const: string | number | boolean | null }
+  | { readonly anyOf: readonly unknown[] }
+  | { readonly oneOf: readonly unknown[] }
+  | { readonly allOf: readonly unknown[] }
+  | { readonly $ref: string }
 
 /** Of an object without properties none can be read. */
 type NoArguments = Readonly<Record<never, never>>

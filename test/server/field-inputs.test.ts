@@ -116,7 +116,11 @@ const bad: [object, string, RegExp][] = [
     /^tool "x": input\.b: JSON Schema/,
   ],
   [{ a: field.list(field.integer({ range: [2, 1] })) }, 'input.a', /^tool "x": input\.a: /],
-  [{ a: { type: 'string' } }, 'input', /^tool "x": input: expected fields by their names, or a schema of an/],
+  [
+    { a: { type: 'string' }, b: 7 },
+    'input.b',
+    /^tool "x": input\.b: expected a field, a schema of a library, or a JSON/,
+  ],
 ]
 
 for (const [input, name, message] of bad) {

@@ -162,7 +162,9 @@ test('a schema that has no JSON Schema is refused at definition, and says what t
     () => defineTool({ name: 'x', input: v.object({ a: v.string() }) as never, run: () => '' }),
     (error: ServerError) =>
       error.code === 'BAD_DEFINITION' &&
-      /^tool "x": input: expected ~standard\.jsonSchema.*add-on/.test(error.message),
+      /^tool "x": input: expected ~standard\.jsonSchema.*toStandardJsonSchema\(schema\) of @valibot\/to-json-schema/.test(
+        error.message,
+      ),
   )
   assert.throws(
     () => defineTool({ name: 'x', output: z.object({ at: z.date() }), run: () => ({ at: new Date() }) }),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { CalendarDate } from '../../protocol/calendar.js'
+import type { ArgumentsOf } from '../../server/schema-arguments.js'
 import { field } from '../../protocol/schema-fields.js'
 import type { OutputOf } from '../../protocol/schema-field-types.js'
 
@@ -38,6 +39,19 @@ holds<
       age?: number
       maybe?: number | undefined
     }
+  >
+>()
+
+holds<
+  Same<
+    ArgumentsOf<{ id: { readonly type: 'string' }; kind: { readonly enum: readonly ['a', 'b'] } }>,
+    { id: string; kind: 'a' | 'b' }
+  >
+>()
+holds<
+  Same<
+    ArgumentsOf<{ type: 'object'; properties: { id: { type: 'string' } }; required: readonly ['id'] }>,
+    { id: string }
   >
 >()
 
