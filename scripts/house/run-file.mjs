@@ -3,13 +3,14 @@ import { spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { performance } from 'node:perf_hooks'
+import { startAllowance, whenOver } from '../../test/support/allowance.mjs'
 
 const outputLimit = 1_000_000
 const endGrace = 300
 
 /**
  * Runs a transpiled test file and resolves with `{ passed, failed, skipped, tests, problems, output, ms }`; never rejects. At
- * `limit` ms, or when `signal` aborts, the file, its process group and the children it named are killed.
+ * `limit` ms (more on a busy machine), or when `signal` aborts, the file, its process group and the children it named are killed.
  */
 export async function runFile({ file, root, folder, limit, signal, env }) {
   const start = performance.now()
@@ -40,10 +41,10 @@ function ended(child, limit, signal, kill) {
       kill()
     }
     const onAbort = () => stop('interrupted')
-    const timer = setTimeout(() => stop('time'), limit)
+    const callOff = whenOver(limit, () => stop('time'))
     signal.addEventListener('abort', onAbort, { once: true })
     const settle = (result) => {
-      clearTimeout(timer)
+      callOff()
       signal.removeEventListener('abort', onAbort)
       resolve({ ...reason, ...result })
     }
@@ -126,11 +127,11 @@ function killGroup(pid) {
 /** Names the processes of the group that are still there after the grace (a child that is just ending is none) and kills them. */
 async function outlives(group, grace) {
   if (group === undefined) return ''
-  const end = performance.now() + grace
+  const allowance = startAllowance(grace)
   while (kill(-group, 0)) {
     const members = listGroup(group)
     if (members.length === 0) return ''
-    if (performance.now() > end && kill(-group)) return members.map((member) => `\n       ${member}`).join('')
+    if (allowance.left() === 0 && kill(-group)) return members.map((member) => `\n       ${member}`).join('')
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   return ''

@@ -2,8 +2,8 @@ import { createHook } from 'node:async_hooks'
 import type { ChildProcess } from 'node:child_process'
 import { subscribe } from 'node:diagnostics_channel'
 import { Server, Socket } from 'node:net'
-import { performance } from 'node:perf_hooks'
 import { setImmediate, setTimeout } from 'node:timers'
+import { startAllowance } from './allowance.mjs'
 import { report, traceLeaks } from './report.js'
 
 const handleNames = new Set([
@@ -40,9 +40,9 @@ export function rememberBaseline(): void {
  * handles. Children found alive are killed. An empty list means nothing leaked.
  */
 export async function findLeaks(grace: number): Promise<string[]> {
-  const end = performance.now() + grace
+  const allowance = startAllowance(grace)
   await turn()
-  while (describeLeaks().length > 0 && performance.now() < end) await pause(5)
+  while (describeLeaks().length > 0 && allowance.left() > 0) await pause(5)
   const leaks = describeLeaks()
   if (leaks.length > 0) leaks.push(...describeOrigins())
   for (const child of children) killTree(child)

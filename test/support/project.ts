@@ -7,7 +7,7 @@ import type { TestContext } from './suite.js'
 
 const aboutNpmRun =
   /^(?:npm_(?:package|lifecycle)_|npm_(?:command|execpath)$|npm_config_local_prefix$|INIT_CWD$)/
-const suiteFiles = ['suite', 'report', 'strays', 'leaks']
+const suiteFiles = ['suite.ts', 'report.ts', 'strays.ts', 'leaks.ts', 'allowance.mjs']
 
 /** What a program said and how it ended. */
 export type Outcome = { readonly code: number | null; readonly output: string }
@@ -22,7 +22,7 @@ export function makeProject(t: Pick<TestContext, 'after'>, files: Record<string,
   symlinkSync(inRoot('node_modules'), join(folder, 'node_modules'))
   mkdirSync(join(folder, 'test', 'support'), { recursive: true })
   for (const name of suiteFiles) {
-    copyFileSync(inRoot('test', 'support', `${name}.ts`), join(folder, 'test', 'support', `${name}.ts`))
+    copyFileSync(inRoot('test', 'support', name), join(folder, 'test', 'support', name))
   }
   for (const [path, text] of Object.entries({ 'package.json': '{ "type": "module" }\n', ...files })) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })

@@ -1,0 +1,43 @@
+// Time limits that a busy machine does not use up.
+import { availableParallelism, loadavg } from 'node:os'
+import { performance } from 'node:perf_hooks'
+import { clearTimeout, setTimeout } from 'node:timers'
+
+const sampleMs = 20
+
+/**
+ * A limit of `ms` that begins now, and is longer while the machine has other work: what hangs is still ended. `left()` tells how many
+ * ms remain, 0 when it is over.
+ */
+export function startAllowance(ms) {
+  const start = performance.now()
+  const left = (allowed) => Math.max(0, start + allowed - performance.now())
+  return { left: () => left(ms) || left(ms * (2 * slowness() - 1)) }
+}
+
+/** Does `work` once an allowance of `ms` is over; the function that is answered calls it off. */
+export function whenOver(ms, work) {
+  const allowance = startAllowance(ms)
+  const look = () => {
+    const left = allowance.left()
+    if (left === 0) work()
+    else timer = setTimeout(look, Math.min(left, ms))
+  }
+  let timer = setTimeout(look, ms)
+  return () => clearTimeout(timer)
+}
+
+/** How many times longer than on an idle machine work takes just now, at least 1: by a sample of work, and by what waits for a processor. */
+export function slowness() {
+  const start = performance.now()
+  const before = cpuTime()
+  while (cpuTime() - before < sampleMs);
+  const sampled = (performance.now() - start) / sampleMs
+  return Math.max(1, sampled, loadavg()[0] / availableParallelism())
+}
+
+/** The processor time that this process has used, in ms: what others do meanwhile does not count. */
+export function cpuTime() {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
