@@ -10,7 +10,7 @@ import { end, json, listen, polite, result } from '../transports/_http.js'
 const test = suite('a reconnect storm', { timeout: 50_000 })
 const many = 1_000
 
-test('a thousand clients of a server that was restarted come back, spread over time, within 30 s', async (t) => {
+test('a thousand clients of a server that was restarted come back, spread over time, and none waits 30 s', async (t) => {
   const answer = polite((seen) => json(seen, result(seen, {})))
   const first = await listen(t, answer)
   const { port } = first.server.address() as AddressInfo
@@ -22,8 +22,11 @@ test('a thousand clients of a server that was restarted come back, spread over t
   const lost = new Set<string>()
   const allLost = heard<true>()
   const delays: number[] = []
+  const waited = new Map<string, number>()
   clients.onState((name, { delay, attempt }) => {
-    if (delay === undefined || attempt !== 1) return
+    if (delay === undefined) return
+    waited.set(name, (waited.get(name) ?? 0) + delay)
+    if (attempt !== 1) return
     delays.push(delay)
     lost.add(name)
     if (lost.size === many) allLost.add(true)
@@ -32,10 +35,9 @@ test('a thousand clients of a server that was restarted come back, spread over t
   const calls = [...clients].map(([, client]) => client.ping())
   await allLost.next()
   await listen(t, answer, port)
-  const since = performance.now()
   await Promise.all(calls)
-  const took = performance.now() - since
-  assert.ok(took < 30_000, `it took ${took} ms`)
+  const longest = Math.max(...waited.values())
+  assert.ok(longest < 30_000, `one waited ${longest} ms`)
   // Full jitter below the first ceiling of 500 ms: each tenth of it has about a tenth of the clients.
   const tenths = Array.from(
     { length: 10 },

@@ -62,7 +62,7 @@ test('a call that never left when the client crashed is made again, under its ow
   const puppet = flaky(0, 1)
   const { client, kill } = watch(t, { transport: puppet.transport })
   const call = client.request('custom/one', {}, { timeout: 4_000 })
-  const short = client.ping({ timeout: 50 })
+  const short = client.ping({ timeout: 1_000 })
   while (client.inspect().waiting < 2) await new Promise((resolve) => setImmediate(resolve))
   kill('client')
   await call

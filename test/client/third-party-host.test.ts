@@ -109,7 +109,12 @@ async function startAll(t: TestContext): Promise<{ clients: Clients; peers: Reco
   const clients = await startClients(servers, {
     required: 'all',
     logger: false,
-    client: { era: 'auto', probeTimeout: 20_000, backoff: { base: 20, cap: 100 } },
+    client: {
+      era: 'auto',
+      probeTimeout: 100_000,
+      handshakeTimeout: 100_000,
+      backoff: { base: 20, cap: 100 },
+    },
   })
   t.after(() => clients.close())
   return { clients, peers }

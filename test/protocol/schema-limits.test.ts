@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { ProtocolError } from '../../protocol/errors.js'
 import { toSchema } from '../../protocol/schema.js'
+import { cpuTime } from '../support/allowance.mjs'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol/schema-limits')
@@ -149,9 +150,9 @@ test(
     for (const [schema, value] of hostile) {
       const checked = toSchema({ ...schema })
       await checked.parse(null)
-      const start = performance.now()
+      const start = cpuTime()
       const parsed = await checked.parse(value)
-      assert.ok(performance.now() - start < 3_000, JSON.stringify(schema).slice(0, 60))
+      assert.ok(cpuTime() - start < 3_000, JSON.stringify(schema).slice(0, 60))
       assert.is(
         'issues' in parsed && parsed.issues[0]?.message,
         'takes too long to check: it is too large or too deep',
@@ -165,9 +166,9 @@ test('distinct items are found without comparing every two', async () => {
   const schema = toSchema({ uniqueItems: true })
   const numbers = Array.from({ length: 500_000 }, (_, index) => index)
   await schema.parse([])
-  const start = performance.now()
+  const start = cpuTime()
   assert.equal(await schema.parse(numbers), { value: numbers })
-  assert.ok(performance.now() - start < 1_500)
+  assert.ok(cpuTime() - start < 1_500)
 })
 
 function nest(levels: number, wrap: (inner: unknown) => object, innermost: object = {}): object {

@@ -1,6 +1,7 @@
 import * as fc from 'fast-check'
 import * as assert from 'uvu/assert'
 import { compilePattern, type LinearPattern } from '../../protocol/schema-pattern.js'
+import { cpuTime } from '../support/allowance.mjs'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol/schema-pattern')
@@ -95,10 +96,10 @@ test('patterns that make RegExp hang take time linear in the text', () => {
     email,
   ]) {
     const ours = matcher(source)
-    const start = performance.now()
+    const start = cpuTime()
     ours.test(`${'a'.repeat(200_000)}!`)
     ours.test(`${' '.repeat(200_000)}!`)
-    assert.ok(performance.now() - start < 1_500, source)
+    assert.ok(cpuTime() - start < 1_500, source)
   }
 })
 

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { ProtocolError } from '../../protocol/errors.js'
 import { createEventDecoder, type SseItem } from '../../protocol/sse.js'
 import { comment, encodeEvent } from '../../protocol/sse-events.js'
+import { cpuTime } from '../support/allowance.mjs'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol/sse')
@@ -138,9 +139,9 @@ test('line ends of any kind are read in time linear in their number', () => {
     '\r\n'.repeat(500_000),
     'a'.repeat(1_000_000),
   ]) {
-    const start = performance.now()
+    const start = cpuTime()
     assert.equal(read(text), [])
-    assert.ok(performance.now() - start < 1_500)
+    assert.ok(cpuTime() - start < 1_500)
   }
 })
 

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { ProtocolError } from '../../protocol/errors.js'
 import { expandUriTemplate, parseUriTemplate } from '../../protocol/uri-template.js'
+import { cpuTime } from '../support/allowance.mjs'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol/uri-template')
@@ -185,9 +186,9 @@ test('the time to match grows with the length of the uri, and no faster', () => 
   const template = parseUriTemplate('x:{+a}/{+b}/{+c}/{+d}!')
   const time = (length: number): number => {
     const uri = `x:${'/a'.repeat(length / 2)}`
-    const start = process.hrtime.bigint()
+    const start = cpuTime()
     for (let n = 0; n < 5; n++) assert.is(template.match(uri), undefined)
-    return Number(process.hrtime.bigint() - start)
+    return cpuTime() - start
   }
   time(10_000)
   const best = (length: number): number => Math.min(...Array.from({ length: 5 }, () => time(length)))
@@ -207,15 +208,15 @@ test('64 KiB of hostile text are told from each of the known traps in a few mill
     const parsed = parseUriTemplate(template)
     const uri = `${template.slice(0, template.indexOf('{'))}${mark.repeat(65_536)}`
     const measure = (): number => {
-      const start = performance.now()
+      const start = cpuTime()
       assert.is(parsed.match(uri), undefined)
       // the end fits as well, so that every step has to look
       parsed.match(`${uri}${template.slice(template.lastIndexOf('}') + 1)}`)
-      return performance.now() - start
+      return cpuTime() - start
     }
     measure()
     let best = measure()
-    // what else the machine does takes its time, too
+    // what else the machine does disturbs, too
     for (let tries = 1; tries < 40 && best >= 20; tries++) best = Math.min(best, measure())
     assert.ok(best < 20, `${template}: ${best} ms`)
   }

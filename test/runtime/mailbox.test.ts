@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { defineActor } from '../../runtime/behaviour.js'
 import { Mailbox } from '../../runtime/mailbox.js'
+import { cpuTime } from '../support/allowance.mjs'
 import { suite } from '../support/suite.js'
 import { deferred, hear, rejection, start, startHost, turn } from './_actors.js'
 
@@ -25,12 +26,12 @@ test('messages come out in the order they went in, across compaction', () => {
 test('a backlog of 300,000 is taken in linear time', () => {
   const mailbox = new Mailbox<number>()
   for (let i = 0; i < 300_000; i++) mailbox.push(i)
-  const start = performance.now()
+  const start = cpuTime()
   let sum = 0
   for (let next = mailbox.shift(); next !== undefined; next = mailbox.shift()) sum += next
   assert.is(sum, (300_000 * 299_999) / 2)
   // Array.shift needs many seconds for this.
-  assert.ok(performance.now() - start < 1_000)
+  assert.ok(cpuTime() - start < 1_000)
 })
 
 /** An actor that is kept busy by its first message. */

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { RestartWindow } from '../../runtime/restart-window.js'
+import { cpuTime } from '../support/allowance.mjs'
 import { suite } from '../support/suite.js'
 
 const test = suite('restart window')
@@ -48,10 +49,10 @@ test('OTP-49 JS-5 the window agrees with the plain rule of OTP over many random 
 test('OTP-59 a huge or infinite intensity costs no more than a small one', () => {
   assert.ok(allowed(Number.POSITIVE_INFINITY, 1_000, [0, 0, 0, 0]).every(Boolean))
   const window = new RestartWindow(1_000_000, 1_000)
-  const start = performance.now()
+  const start = cpuTime()
   for (let i = 0; i < 500_000; i++) window.add(i / 1_000)
   // A scan of all times at each restart needs minutes.
-  assert.ok(performance.now() - start < 2_000)
+  assert.ok(cpuTime() - start < 2_000)
   assert.is(new RestartWindow(Number.POSITIVE_INFINITY, 1).left(0), Number.POSITIVE_INFINITY)
 })
 

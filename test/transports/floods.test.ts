@@ -7,6 +7,7 @@ import type { ClientTransport } from '../../transports/contract.js'
 import { http } from '../../transports/http-client.js'
 import { stdio } from '../../transports/stdio-client.js'
 import { websocket } from '../../transports/websocket-client.js'
+import { cpuTime } from '../support/allowance.mjs'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { listen, polite, result, stream } from './_http.js'
@@ -24,19 +25,19 @@ async function flood(t: TestContext, transport: ClientTransport, count: number):
   let heard = 0
   let mailbox = 0
   let longestTurn = 0
-  let last = performance.now()
+  let last = cpuTime()
   client.onNotification('notifications/message', () => {
     heard += 1
   })
   const told = client.callTool('tellMany', { count, text: 'x' }).then(({ text }) => text)
   while ((await Promise.race([told, turn()])) === undefined) {
-    longestTurn = Math.max(longestTurn, performance.now() - last)
-    last = performance.now()
+    longestTurn = Math.max(longestTurn, cpuTime() - last)
+    last = cpuTime()
     mailbox = Math.max(mailbox, ...(client.inspect().tree?.children ?? []).map((child) => child.mailbox))
   }
   assert.is(await told, 'told')
   assert.is(heard, count)
-  assert.ok(longestTurn < 1_000, `a turn took ${longestTurn} ms`)
+  assert.ok(longestTurn < 1_000, `a turn took ${longestTurn} ms of work`)
   assert.ok(mailbox < 50_000, `${mailbox} messages waited at once`)
   assert.is(client.inspect().counts.sessions, 1)
 }

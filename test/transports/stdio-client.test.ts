@@ -168,12 +168,10 @@ test('the process of a dead incarnation is gone before the next incarnation star
 })
 
 test('a restart of the group does not wait for a server that does not listen', async (t) => {
-  const { link, pid } = await connect(t, ['--ignore-eof', '--ignore-term'])
-  const start = performance.now()
+  const { link, pid } = await connect(t, ['--ignore-eof', '--ignore-term'], { stopTimeout: 600_000 })
   link.registry.whereis('owner')?.kill()
   await link.news.next(({ type }) => type === 'attached')
   assert.is(isAlive(pid), false)
-  assert.ok(performance.now() - start < 1_000)
 })
 
 test('each line of standard error is given to the function, and a throw of it stops nothing', async (t) => {

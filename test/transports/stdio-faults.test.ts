@@ -8,6 +8,7 @@ import { startClient } from '../../client/client-supervisor.js'
 import type { ClientState } from '../../client/state.js'
 import { TransportError } from '../../transports/errors.js'
 import { stdio } from '../../transports/stdio-client.js'
+import { cpuTime } from '../support/allowance.mjs'
 import { heard } from '../support/heard.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
@@ -79,15 +80,15 @@ test('fault 32: a server that writes 1 GiB to standard error is listened to as b
   const flooding = client.callTool('floodErrors', { mebibytes: 1024 })
   let highest = 0
   let longestTurn = 0
-  let last = performance.now()
+  let last = cpuTime()
   const flooded = flooding.then(() => true)
   while (!(await Promise.race([flooded, turn().then(() => false)]))) {
-    longestTurn = Math.max(longestTurn, performance.now() - last)
-    last = performance.now()
+    longestTurn = Math.max(longestTurn, cpuTime() - last)
+    last = cpuTime()
     highest = Math.max(highest, process.memoryUsage().rss)
   }
   assert.is((await flooding).text, 'flooded')
-  assert.ok(longestTurn < 1_000, `a turn took ${longestTurn} ms`)
+  assert.ok(longestTurn < 1_000, `a turn took ${longestTurn} ms of work`)
   assert.ok(highest - before < 128 * 1024 * 1024, `${highest - before} bytes more`)
 })
 
