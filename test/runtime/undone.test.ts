@@ -1,0 +1,157 @@
+import * as assert from 'uvu/assert'
+import { defineActor } from '../../runtime/behaviour.js'
+import type { ActorContext } from '../../runtime/context.js'
+import { shutdown } from '../../runtime/exit.js'
+import { createFakeClock } from '../../runtime/fake-clock.js'
+import { Recording } from '../../runtime/recording.js'
+import { Registry } from '../../runtime/registry.js'
+import { startActor } from '../../runtime/root.js'
+import { countedClock, countedSignal } from '../support/counted.js'
+import { suite } from '../support/suite.js'
+import { ending, failure, gate, gather, Recorder, startTree, turn, worker, workerOf } from './_family.js'
+import { gated } from './_names.js'
+import { place } from './_tasks.js'
+
+const test = suite('what is begun is undone')
+const strategy = 'one_for_one'
+const rounds = 200
+
+test('OTP-23 a child with an infinite shutdown is waited for however long it takes, and is not killed', async (t) => {
+  const log = new Recorder()
+  const leave = gate()
+  const clock = createFakeClock()
+  const slow = { shutdown: 'infinity' as const, trapExit: true, terminate: () => leave.opened }
+  const tree = await startTree(t, { strategy, clock, children: [worker(log, 'a', slow)] })
+  const ended = ending(await workerOf(tree, 'a'))
+  const stopping = tree.stop()
+  await clock.advance(10 * 24 * 3_600_000)
+  assert.is(clock.pending, 0)
+  assert.equal(log.rest(), ['start a'])
+  leave.open()
+  assert.equal(await ended, shutdown)
+  await stopping
+})
+
+test('OTP-23 a child that leaves in time leaves no timer, and one that does not is killed at its limit and not before', async (t) => {
+  const log = new Recorder()
+  const clock = createFakeClock()
+  const slow = { shutdown: 1_000, trapExit: true, terminate: () => new Promise(() => {}) }
+  const tree = await startTree(t, { strategy, clock, children: [worker(log, 'a', slow)] })
+  const quick = worker(log, 'b', { shutdown: 1_000 })
+  for (let round = 0; round < rounds; round++) {
+    await tree.startChild(quick)
+    await tree.terminateChild('b')
+    await tree.deleteChild('b')
+  }
+  assert.is(clock.pending, 0)
+  const ended = ending(await workerOf(tree, 'a'))
+  log.rest()
+  const stopping = tree.stop()
+  await clock.advance(999)
+  assert.equal(log.rest(), [])
+  await clock.advance(1)
+  assert.equal(await ended, { type: 'killed' })
+  await stopping
+})
+
+test('a task that was stopped and rejects or throws later is reported as nothing', async (t) => {
+  const { tasks } = await place(t)
+  const crashes = gather(t, 'crash')
+  const later = gate<string>()
+  const stopped = tasks.start(() => later.opened.then(() => Promise.reject(new Error('too late'))))
+  const started = tasks.start(() => later.opened)
+  stopped.cancel()
+  assert.is((await failure(stopped.result)).code, 'EXITED')
+  later.open('value')
+  assert.is(await started.result, 'value')
+  await turn()
+  assert.equal(crashes, [])
+  assert.is(tasks.running, 0)
+})
+
+test('OTP-94 a second idleAfter takes the place of the first, also where both come in one message', async (t) => {
+  const clock = createFakeClock()
+  const heard: number[] = []
+  const waiter = defineActor({
+    name: 'waiter',
+    init: () => ({}),
+    cast: {
+      wait(_, times: readonly number[], ctx) {
+        for (const ms of times) ctx.idleAfter(ms)
+      },
+    },
+    info: { timeout: () => void heard.push(clock.now()) },
+  })
+  const ref = await startActor(waiter, undefined, { logger: false, clock })
+  t.after(() => ref.kill())
+  ref.cast('wait', [10, 20, 30])
+  await turn()
+  assert.is(clock.pending, 1)
+  await clock.advance(100)
+  assert.equal(heard, [30])
+  assert.is(clock.pending, 0)
+})
+
+test('idle times that a message took back, and timers that were called off, are let go of', async (t) => {
+  const clock = countedClock()
+  const held: ActorContext[] = []
+  const owner = defineActor({
+    name: 'owner',
+    init: (_: undefined, ctx) => void held.push(ctx),
+    cast: { idle: (_, ms: number, ctx) => ctx.idleAfter(ms), note: () => {} },
+    info: { timeout: () => {}, timer: () => {} },
+  })
+  const ref = await startActor(owner, undefined, { logger: false, clock })
+  for (let round = 0; round < rounds; round++) {
+    ref.cast('idle', 10)
+    ref.cast('note')
+    held[0]?.sendAfter(5, 'x').cancel()
+    held[0]?.clock.clearTimeout(held[0].clock.setTimeout(() => {}, 5))
+  }
+  await turn()
+  assert.is(clock.pending, 0)
+  const before = clock.cleared
+  ref.kill()
+  await turn()
+  assert.is(clock.cleared - before, 0) // what is still owned is taken back at the end of its owner
+})
+
+test('a wait for a name goes by the clock of its tree, and one that is over waits no more', async (t) => {
+  const log = new Recorder()
+  const clock = countedClock()
+  const registry = new Registry()
+  const { plan, spec } = gated(log, 'a')
+  const tree = await startTree(t, { strategy, registry, clock, children: [spec] })
+  const ready = gate()
+  plan.wait = ready.opened
+  ;(await workerOf(tree, 'a')).kill()
+  const waits = Array.from({ length: rounds }, () => failure(registry.whenUp('a', 50)))
+  const last = registry.whenUp('a', 100)
+  await clock.advance(49)
+  const pending = clock.pending
+  await clock.advance(1)
+  for (const wait of waits) assert.is((await wait).code, 'TIMEOUT')
+  assert.is(clock.pending, pending - rounds)
+  const before = clock.cleared
+  ready.open()
+  assert.is(await last, await workerOf(tree, 'a'))
+  assert.ok(clock.cleared - before <= 2) // of the start and the last wait: those that are over are not looked at again
+})
+
+test('a wait ends with the reason of its signal, and takes its listener back whatever ends it', async () => {
+  const clock = createFakeClock()
+  const { signal, listeners, abort } = countedSignal()
+  const recording = new Recording<number>('numbers')
+  const cut = recording.next(undefined, { clock, signal }).catch((error: unknown) => error)
+  const late = recording.next((n) => n > 5, { clock, timeout: 10, signal }).catch((error: unknown) => error)
+  assert.is(listeners(), 2)
+  await clock.advance(10)
+  assert.is(((await late) as { code?: string }).code, 'TIMEOUT')
+  assert.is(listeners(), 1)
+  abort('enough')
+  assert.is(await cut, 'enough')
+  assert.is(listeners(), 0)
+  assert.is(clock.pending, 0)
+})
+
+test.run()
