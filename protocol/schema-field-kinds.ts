@@ -74,7 +74,8 @@ export function textKind(limits: TextLimits): FieldKind<string> {
   }
   function parse(value: unknown): Parsed<string> {
     if (typeof value !== 'string') return mismatch('a string', value)
-    if (value.length < min || value.length > max) {
+    // A character takes one or two units of a text: only between these is the number of units enough to tell.
+    if (value.length < 2 * min || value.length > max) {
       const length = [...value].length
       if (length < min) return wrong(`expected at least ${min} characters, got ${length}`)
       if (length > max) return wrong(`expected at most ${max} characters, got ${length}`)

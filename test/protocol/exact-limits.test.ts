@@ -164,7 +164,7 @@ test('an issue says what the validator says where there is no better sentence, a
 
 test('a reference with a broken escape is refused as one that leads nowhere', () => {
   for (const reference of ['#/$defs/%zz', '#/$defs/%ff', '#/$defs/50%25'])
-    assert.throws(() => toSchema({ $defs: {}, $ref: reference }), /BAD_SCHEMA|leads|\$ref/, reference)
+    assert.throws(() => toSchema({ $defs: {}, $ref: reference }), /there is no/, reference)
   const schema = toSchema({ $defs: { '50%': { type: 'string' }, '%ff': {} }, $ref: '#/$defs/50%25' })
   assert.ok(schema)
   toSchema({ $defs: { '%ff': { type: 'string' } }, $ref: '#/$defs/%ff' })
