@@ -11,6 +11,7 @@ import {
   type Result,
 } from './methods.js'
 import type { Problem } from './shape.js'
+import { sentResults } from './shapes/sent.js'
 
 /** Checks the params of an incoming request; absent ones are `{}`. Throws McpError -32602 that names the field. */
 export function readParams<M extends Method>(method: M, params: JsonObject | undefined): Params<M> {
@@ -26,6 +27,17 @@ export function readResult<M extends Method>(method: M, result: JsonObject): Res
   const value = row.resultDefaults === undefined ? result : { ...row.resultDefaults, ...result }
   const problem = row.result(value)
   if (problem === undefined) return value as Result<M>
+  throw new ProtocolError('BAD_RESULT', sentence(method, 'result', problem), { data: { method } })
+}
+
+/**
+ * Checks a result that goes out, which has to be what the strictest receiver takes: no kinds of content that nobody knows, bytes in base64, hints within their bounds.
+ * Throws BAD_RESULT that names the field.
+ */
+export function checkSentResult<M extends Method>(method: M, result: JsonObject): Result<M> {
+  const whole = readResult(method, result)
+  const problem = sentResults[method]?.(whole)
+  if (problem === undefined) return whole
   throw new ProtocolError('BAD_RESULT', sentence(method, 'result', problem), { data: { method } })
 }
 

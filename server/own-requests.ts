@@ -2,7 +2,7 @@ import { errorCodes, McpError } from '../protocol/errors.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
 import type { JsonRpcRequest } from '../protocol/jsonrpc.js'
 import { isMethod, type Method } from '../protocol/methods.js'
-import { readResult } from '../protocol/params.js'
+import { checkSentResult } from '../protocol/params.js'
 import { show } from '../runtime/errors.js'
 import type { ToolContext } from './context.js'
 import type { MethodDefinition } from './define-method.js'
@@ -85,7 +85,7 @@ async function resultOf(planned: Immediate | Work | McpError, ctx: ToolContext):
 
 function ownResult(method: string, given: unknown): object {
   const result = objectFrom(`handleRequest: ${method}`, given)
-  return isMethod(method) ? readResult(method, result) : result
+  return isMethod(method) ? checkSentResult(method, result) : result
 }
 
 function objectFrom(about: string, result: unknown): JsonObject {

@@ -1,3 +1,4 @@
+import { parseZoned } from '../protocol/calendar.js'
 import { isObject } from '../protocol/json.js'
 import type { Annotations, Icon, Meta } from '../protocol/types/base.js'
 import { badDefinition, checkFields, checkTexts, given } from './definition.js'
@@ -74,7 +75,14 @@ export function readHints(about: string, hints: unknown): Readonly<Annotations> 
     throw badDefinition(about, 'annotations.audience', 'an array of user and assistant', audience)
   if (priority !== undefined && !(typeof priority === 'number' && priority >= 0 && priority <= 1))
     throw badDefinition(about, 'annotations.priority', 'a number from 0 to 1', priority)
-  checkTexts(about, { 'annotations.lastModified': lastModified })
+  const isMoment = typeof lastModified === 'string' && parseZoned(lastModified) !== undefined
+  if (lastModified !== undefined && !isMoment)
+    throw badDefinition(
+      about,
+      'annotations.lastModified',
+      'a moment such as 2025-01-12T15:00:58Z',
+      lastModified,
+    )
   return Object.freeze({
     ...hints,
     ...(isAudience && { audience: Object.freeze([...audience]) }),

@@ -1,6 +1,6 @@
 import { isObject } from '../protocol/json.js'
 import type { Method, Result } from '../protocol/methods.js'
-import { readResult } from '../protocol/params.js'
+import { checkSentResult } from '../protocol/params.js'
 import type { Issue } from '../protocol/schema-issues.js'
 import type {
   BlobResourceContents,
@@ -145,7 +145,7 @@ function check<M extends keyof typeof expectations & Method>(
 ): Result<M> {
   if (!isObject(result) || !(field in result)) throw badResult(method, about, `got ${show(result)}`)
   try {
-    return readResult(method, result)
+    return checkSentResult(method, result)
   } catch (cause) {
     throw badResult(method, about, (cause as Error).message, cause)
   }

@@ -1,5 +1,6 @@
 import { isObject } from '../json.js'
 import {
+  listOf,
   oneOf,
   optional,
   type Problem,
@@ -13,6 +14,7 @@ import {
 import type {
   BaseNotificationParams,
   BaseResult,
+  Icon,
   Implementation,
   Meta,
   PaginatedParams,
@@ -56,21 +58,25 @@ export const pageParams: Shape<PaginatedParams> = shape<PaginatedParams>({
 /** The fields of one page of a list. */
 export const pageFields = { nextCursor: optional(text), ...otherFields }
 
+/** Pictures to show beside a name. */
+export const icons = optional(listOf(shape<Icon>({ src: text, mimeType: optional(text) })))
+
 /** Who a client or server is. */
 export const implementation: Shape<Implementation> = shape<Implementation>({
   name: text,
   version: text,
   title: optional(text),
+  icons,
 })
 
 /** The fields of whatever has a name for programs, one for people, and a description. */
 export const namedFields = { name: text, title: optional(text), description: optional(text) }
 
+/** The same, with pictures. */
+export const shownFields = { ...namedFields, icons }
+
 /** Who speaks. */
 export const role = oneOf('user', 'assistant')
-
-/** A block of content: kinds that are not known pass. */
-export const content = shape<{ type: string }>({ type: text })
 
 /** The hints about a piece of content. */
 export const annotations = optional(record)

@@ -7,10 +7,11 @@ import type {
   PromptArgument,
   PromptMessage,
 } from '../types/prompts.js'
-import { content, namedFields, otherFields, pageFields, retryFields, role } from './base.js'
+import { namedFields, otherFields, pageFields, retryFields, role, shownFields } from './base.js'
+import { content } from './content.js'
 
 const prompt = shape<Prompt>({
-  ...namedFields,
+  ...shownFields,
   arguments: optional(listOf(shape<PromptArgument>({ ...namedFields, required: optional(flag) }))),
   ...otherFields,
 })

@@ -1,6 +1,4 @@
-import { isObject } from '../json.js'
-import { finite, listOf, optional, type Problem, type Shape, shape, text } from '../shape.js'
-import type { Resource } from '../types/content.js'
+import { listOf, optional, type Shape, shape, text } from '../shape.js'
 import type {
   ListResourcesResult,
   ListResourceTemplatesResult,
@@ -10,26 +8,16 @@ import type {
   ResourceTemplate,
   ResourceUpdatedParams,
 } from '../types/resources.js'
-import { annotations, namedFields, otherFields, pageFields, requestFields, retryFields } from './base.js'
+import { annotations, otherFields, pageFields, requestFields, retryFields, shownFields } from './base.js'
+import { contents, resource } from './content.js'
 
-const resource = shape<Resource>({
-  ...namedFields,
-  uri: text,
-  mimeType: optional(text),
-  size: optional(finite),
-  annotations,
-  ...otherFields,
-})
 const template = shape<ResourceTemplate>({
-  ...namedFields,
+  ...shownFields,
   uriTemplate: text,
   mimeType: optional(text),
   annotations,
   ...otherFields,
 })
-const contentsFields = { uri: text, mimeType: optional(text), ...otherFields }
-const textContents = shape<{ uri: string; text: string }>({ ...contentsFields, text })
-const blobContents = shape<{ uri: string; blob: string }>({ ...contentsFields, blob: text })
 
 /** Result of `resources/list`. */
 export const listResourcesResult: Shape<ListResourcesResult> = shape<ListResourcesResult>({
@@ -66,7 +54,3 @@ export const resourceUpdatedParams: Shape<ResourceUpdatedParams> = shape<Resourc
   uri: text,
   ...otherFields,
 })
-
-function contents(value: unknown): Problem | undefined {
-  return isObject(value) && value.blob !== undefined ? blobContents(value) : textContents(value)
-}

@@ -19,7 +19,8 @@ import type {
   ToolResultContent,
   ToolUseContent,
 } from '../types/sampling.js'
-import { content, otherFields, requestFields, role } from './base.js'
+import { otherFields, requestFields, role } from './base.js'
+import { content } from './content.js'
 import { tool } from './tools.js'
 
 const toolUse = shape<ToolUseContent>({ type: text, id: text, name: text, input: record, ...otherFields })

@@ -1,10 +1,11 @@
 import { flag, listOf, optional, record, type Shape, shape, text } from '../shape.js'
 import type { CallToolParams, CallToolResult, ListToolsResult, Tool } from '../types/tools.js'
-import { content, namedFields, otherFields, pageFields, retryFields } from './base.js'
+import { otherFields, pageFields, retryFields, shownFields } from './base.js'
+import { content } from './content.js'
 
 /** A tool as a list shows it. */
 export const tool: Shape<Tool> = shape<Tool>({
-  ...namedFields,
+  ...shownFields,
   inputSchema: record,
   outputSchema: optional(record),
   annotations: optional(record),

@@ -2,7 +2,7 @@ import { limitCompletion } from '../../protocol/completion.js'
 import { errorCodes, McpError } from '../../protocol/errors.js'
 import { isObject } from '../../protocol/json.js'
 import type { Params, Result } from '../../protocol/methods.js'
-import { readResult } from '../../protocol/params.js'
+import { checkSentResult } from '../../protocol/params.js'
 import { show } from '../../runtime/errors.js'
 import { checkAllowed, type Guarded } from '../authorization.js'
 import type { Catalog, Found } from '../catalog.js'
@@ -66,7 +66,7 @@ function toResult(returned: unknown): Result<'completion/complete'> {
   const completion = Array.isArray(returned) ? { values: returned } : returned
   try {
     if (!isObject(completion)) throw new TypeError(`got ${show(returned)}`)
-    const result = readResult('completion/complete', { completion })
+    const result = checkSentResult('completion/complete', { completion })
     return { ...result, completion: limitCompletion(result.completion) }
   } catch (cause) {
     const problem = `a completer returned no suggestions: expected an array of strings, or an object with values; ${(cause as Error).message}`

@@ -108,7 +108,7 @@ const badParams: readonly [Method, JsonObject | undefined, string][] = [
   ],
   [
     'sampling/createMessage',
-    { messages: [{ ...message, content: [{ type: 'text' }, 'a'] }], maxTokens: 1 },
+    { messages: [{ ...message, content: [{ type: 'text', text: 'x' }, 'a'] }], maxTokens: 1 },
     '.messages[0].content[1]: expected an object, got a string',
   ],
   [
