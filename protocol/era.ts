@@ -18,7 +18,8 @@ import {
   type Message,
 } from './jsonrpc.js'
 import { mirroredName, needsName } from './mirrored-headers.js'
-import { isModernRevision, modernDialectOf, modernRevisions } from './versions.js'
+import type { Revision } from './dialect.js'
+import { allRevisions, haveHandshake, isModernRevision, modernDialectOf, offered } from './versions.js'
 
 /** How a body that came by HTTP is to be served; the envelope is undefined for a notification, which has none that counts. */
 export type HttpEra =
@@ -70,8 +71,9 @@ export function checkModernHeaders(
   request: JsonRpcRequest,
   { revision }: Envelope,
   headers: RequestHeaders,
+  among: readonly Revision[] = allRevisions,
 ): void {
-  if (modernDialectOf(revision) === undefined) throw unsupported(revision)
+  if (modernDialectOf(revision, among) === undefined) throw unsupported(revision, among)
   // what they say was compared when the era was found
   for (const name of requiredHeaders) {
     if (headers[name] === undefined) throw headerMismatch(name, 'expected what the body says, got nothing')
@@ -85,24 +87,37 @@ export function modernStatusOf(code: number, by: FoundBy = 'server'): number {
   return statuses.get(code) ?? 200
 }
 
-/** The error -32022, which names the revisions that can be spoken without a handshake. */
-export function unsupported(requested: string | undefined): McpError {
+/**
+ * The error -32022, which names the revisions that can be spoken without a handshake. A server that has none of them names the others: its client is to
+ * begin with `initialize` (specification: 2026-07-28, versioning).
+ */
+export function unsupported(
+  requested: string | undefined,
+  among: readonly Revision[] = allRevisions,
+): McpError {
   const told = requested === undefined ? 'none was named' : `got ${JSON.stringify(requested.slice(0, 40))}`
+  const supported = offered(among)
   return new McpError(
     errorCodes.unsupportedProtocolVersion,
-    `Unsupported protocol version: expected ${modernRevisions.join(', ')}, ${told}`,
-    { data: { supported: modernRevisions, ...(requested !== undefined && { requested }) } },
+    `Unsupported protocol version: expected ${supported.join(', ')}, ${told}`,
+    { data: { supported, ...(requested !== undefined && { requested }) } },
   )
 }
 
 /**
  * What becomes of a message on a pipe. The first request that is no `server/discover` settles the era of the pipe: with an envelope it is modern, without one,
- * or `initialize`, it has a handshake. Pure: the caller keeps `pinned`, and asks in the order of arrival.
+ * or `initialize`, it has a handshake. Where only one era is among the revisions that are spoken, the other is refused with -32022, and settles nothing. Pure: the
+ * caller keeps `pinned`, and asks in the order of arrival.
  */
-export function pin(pinned: Pinned, message: Message | Batch): Pinning {
+export function pin(
+  pinned: Pinned,
+  message: Message | Batch,
+  among: readonly Revision[] = allRevisions,
+): Pinning {
   if (pinned === 'handshake') return byHandshake
+  if (pinned === 'none' && !haveHandshake(among)) return pin('modern', message, among)
   if (isBatch(message)) return pinBatch(pinned, message)
-  if (isRequest(message)) return pinned === 'none' ? pinFirst(message) : pinModern(message)
+  if (isRequest(message)) return pinned === 'none' ? pinFirst(message, among) : pinModern(message, among)
   if (pinned === 'modern') return isNotification(message) ? told : dropped
   if (isResponse(message)) return ignored
   // a probe may be given up before the era is settled: that alone says nothing of what comes next
@@ -198,26 +213,32 @@ function pinBatch(pinned: Pinned, batch: Batch): Pinning {
   return refuse(pinned, modernBatch())
 }
 
-function pinFirst(request: JsonRpcRequest): Pinning {
+function pinFirst(request: JsonRpcRequest, among: readonly Revision[]): Pinning {
   if (!isModernRequest(request)) return byHandshake
-  const pinning = serveModern('none', request)
+  const pinning = serveModern('none', request, among)
   // a client that only asks what there is may still go on with `initialize`
   return pinning.route === 'refuse' || request.method === 'server/discover'
     ? pinning
     : { ...pinning, pinned: 'modern' }
 }
 
-function pinModern(request: JsonRpcRequest): Pinning {
-  if (request.method !== 'initialize' || isModernRequest(request)) return serveModern('modern', request)
-  const requested = request.params?.protocolVersion
-  return refuse('modern', unsupported(typeof requested === 'string' ? requested : undefined))
+function pinModern(request: JsonRpcRequest, among: readonly Revision[]): Pinning {
+  if (request.method === 'initialize' && !isModernRequest(request))
+    return refuse('modern', unsupportedHandshake(request, among))
+  return serveModern('modern', request, among)
 }
 
-function serveModern(pinned: Pinned, request: JsonRpcRequest): Pinning {
+/** The error -32022 for a client that begins with `initialize` where there are no handshakes. */
+export function unsupportedHandshake({ params }: JsonRpcRequest, among: readonly Revision[]): McpError {
+  const requested = params?.protocolVersion
+  return unsupported(typeof requested === 'string' ? requested : undefined, among)
+}
+
+function serveModern(pinned: Pinned, request: JsonRpcRequest, among: readonly Revision[]): Pinning {
   try {
     const envelope = readEnvelope(request)
-    if (modernDialectOf(envelope.revision) !== undefined) return { pinned, route: 'modern', envelope }
-    return refuse(pinned, unsupported(envelope.revision))
+    if (modernDialectOf(envelope.revision, among) !== undefined) return { pinned, route: 'modern', envelope }
+    return refuse(pinned, unsupported(envelope.revision, among))
   } catch (error) {
     return refuse(pinned, error)
   }

@@ -255,7 +255,9 @@ export { parseUriTemplate, type TemplateVariables, type UriTemplate } from './ur
 export {
   acceptRevision,
   allHandshakeDialects,
+  allRevisions,
   dialectOf,
+  handshakeRevisions,
   isSupported,
   isModernRevision,
   latestHandshake,

@@ -22,6 +22,32 @@ export const modernRevisions: readonly Revision[] = Object.freeze(
   modernDialects.map(({ revision }) => revision),
 )
 
+/** Every revision that we speak, newest first. */
+export const allRevisions: readonly Revision[] = Object.freeze(
+  [...modernDialects, ...allHandshakeDialects].map(({ revision }) => revision),
+)
+
+/** The revisions that take a handshake, newest first. */
+export const handshakeRevisions: readonly Revision[] = Object.freeze(
+  allHandshakeDialects.map(({ revision }) => revision),
+)
+
+/** Those of some revisions that a client without a handshake can speak; where there are none, it has to fall back to one of the others. */
+export function offered(among: readonly Revision[]): readonly Revision[] {
+  const modern = among.filter(isModernRevision)
+  return modern.length > 0 ? modern : among
+}
+
+/** Whether some revisions have one that takes a handshake. */
+export function haveHandshake(among: readonly Revision[]): boolean {
+  return among.some((revision) => revision < firstModern)
+}
+
+/** The dialects with a handshake of some revisions, newest first. */
+export function handshakesOf(among: readonly Revision[]): readonly Dialect[] {
+  return allHandshakeDialects.filter(({ revision }) => among.includes(revision))
+}
+
 /** The revision that a client asks for, and that a server offers to a client it does not understand. */
 export const latestHandshake: Dialect = dialect20251125
 
@@ -44,9 +70,12 @@ export function dialectOf(
   return among.find((dialect) => dialect.revision === revision)
 }
 
-/** The dialect of a revision without a handshake, or undefined when we do not know it. */
-export function modernDialectOf(revision: string): Dialect | undefined {
-  return modernDialects.find((dialect) => dialect.revision === revision)
+/** The dialect of a revision without a handshake, or undefined when we do not know it, or it is not among those that are given. */
+export function modernDialectOf(
+  revision: string,
+  among: readonly Revision[] = modernRevisions,
+): Dialect | undefined {
+  return modernDialects.find((dialect) => dialect.revision === revision && among.includes(dialect.revision))
 }
 
 /** Whether this names a revision without a handshake, be it one that is not known yet. */

@@ -10,7 +10,7 @@ import { type ProcessRef, processOf } from '../runtime/ref.js'
 import type { Response } from '../transports/contract.js'
 import { type EncodedResult, encodedText } from '../transports/encoded.js'
 import type { ToolContext } from './context.js'
-import { AskError } from './errors.js'
+import { AskError, ServerError } from './errors.js'
 import { exposedError } from './exposed-error.js'
 import { requirementError } from './required-capabilities.js'
 import type { Work } from './work.js'
@@ -89,11 +89,16 @@ async function answerLater(
   }
 }
 
+/** Whether an author's code has asked for session state where there is none: its author is to find that out from the answer. */
+function isNoSession(error: unknown): error is ServerError {
+  return error instanceof ServerError && error.code === 'NO_SESSION'
+}
+
 /** The answer that an error is; throws what is none. */
 function toRefusal(id: RequestId, dialect: Dialect, error: unknown): Response {
   const refusal = error instanceof AskError ? requirementError(error) : error
   if (refusal instanceof McpError) return buildError(id, fitError(dialect, toJsonRpcError(refusal)))
-  if (!(error instanceof AskError)) throw error
+  if (!(error instanceof AskError) && !isNoSession(error)) throw error
   const { code, message } = error
   return buildError(id, { code: errorCodes.internalError, message, data: { code } })
 }

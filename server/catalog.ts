@@ -1,4 +1,4 @@
-import type { Dialect } from '../protocol/dialect.js'
+import type { Dialect, Revision } from '../protocol/dialect.js'
 import { fitResult } from '../protocol/fit.js'
 import type { Method, Result } from '../protocol/methods.js'
 import { stampResult } from '../protocol/stamp.js'
@@ -7,13 +7,14 @@ import type { ServerCapabilities } from '../protocol/types/capabilities.js'
 import type { PromptArgument } from '../protocol/types/prompts.js'
 import type { ObjectSchema } from '../protocol/types/tools.js'
 import type { TemplateValue } from '../protocol/uri-template-parts.js'
-import { modernRevisions } from '../protocol/versions.js'
+import { offered } from '../protocol/versions.js'
 import type { PromptDefinition } from './define-prompt.js'
 import type { ResourceDefinition, ResourceTemplateDefinition } from './define-resource.js'
 import type { ServerDefinition } from './define-server.js'
 import type { ToolDefinition } from './define-tool.js'
 import { given } from './definition.js'
 import type { LowLevel } from './low-level.js'
+import type { ServerSettings } from './options.js'
 import { shownLast } from './presented.js'
 import { Shelf } from './shelf.js'
 import { type Immediate, immediate } from './work.js'
@@ -23,6 +24,9 @@ export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDe
 
 /** Which list of a server a change is about; templates count as resources. */
 export type ListKind = 'tools' | 'resources' | 'prompts'
+
+/** How what a server offers is shown. */
+export type CatalogSettings = Pick<ServerSettings, 'pageSize' | 'revisions'>
 
 /** Where a uri leads: a resource, or one of a family. */
 export type Found =
@@ -51,6 +55,7 @@ export class Catalog {
   readonly templates: Shelf<ResourceTemplateDefinition, 'resources/templates/list'>
   readonly prompts: Shelf<PromptDefinition, 'prompts/list'>
   readonly #definition: ServerDefinition
+  readonly #offered: readonly Revision[]
   /** Kept until a change. */
   #discoveries = new Map<Dialect, Immediate>()
   /** Later than what an earlier program has told its clients: what this one offers may be something else. */
@@ -58,10 +63,11 @@ export class Catalog {
   readonly #changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
   #capabilities: ServerCapabilities
 
-  constructor(definition: ServerDefinition, pageSize: number) {
+  constructor(definition: ServerDefinition, { pageSize, revisions }: CatalogSettings) {
     const { tools, resources, resourceTemplates, prompts } = definition
     const how = { pageSize, finish: this.finish.bind(this), privately: () => this.privately(undefined) }
     this.#definition = definition
+    this.#offered = offered(revisions)
     this.tools = new Shelf(toolPlan, tools, how)
     this.resources = new Shelf(resourcePlan, resources, how)
     this.templates = new Shelf(templatePlan, resourceTemplates, how)
@@ -116,7 +122,7 @@ export class Catalog {
     if (known !== undefined) return known
     const { instructions } = this.#definition
     const result = this.finish(dialect, 'server/discover', {
-      supportedVersions: [...modernRevisions],
+      supportedVersions: [...this.#offered],
       capabilities: this.#capabilities,
       ...(instructions !== undefined && { instructions }),
     })

@@ -3,7 +3,7 @@ import type { Schema } from '../protocol/schema.js'
 import type { ToolContext } from './context.js'
 import { checkFields, checkFunction, checkOptions, checkTimeout } from './definition.js'
 import { type Described, readObjectSchema } from './definition-schema.js'
-import { readScopes } from './presented.js'
+import { readScopes, readSession } from './presented.js'
 import type { ArgumentsOf } from './schema-arguments.js'
 
 /** What a method's `run` is given, inferred from its `params`; without them whatever came. */
@@ -17,6 +17,8 @@ export interface MethodOptions<Params extends Described | undefined = undefined,
   readonly params?: Params
   /** What its caller's principal has to be allowed, all of it. Default: nothing. */
   readonly scopes?: readonly string[]
+  /** Whether it needs a session, like `session` of a tool. Default false. */
+  readonly session?: boolean
   /** Milliseconds it may take before it is stopped and answered with an error. Default: the server's `requestTimeout`. */
   readonly timeout?: number
   /** Answers it, as a task of its own: with an object, or with nothing for an empty one. Throw `McpError` for an error of your own. */
@@ -28,18 +30,19 @@ export interface MethodDefinition {
   readonly kind: 'method'
   readonly params: Schema | undefined
   readonly scopes: readonly string[] | undefined
+  readonly session: boolean
   readonly timeout: number | undefined
   readonly run: (params: never, ctx: ToolContext) => unknown
 }
 
-const fields = new Set(['params', 'scopes', 'timeout', 'run'])
+const fields = new Set(['params', 'scopes', 'session', 'timeout', 'run'])
 
 /** Defines a request that no revision knows, for `methods` of `defineServer`; the params of `run` are inferred from `params`. Throws BAD_DEFINITION. */
 export function defineMethod<const Params extends Described | undefined = undefined>(
   options: MethodOptions<Params>,
 ): MethodDefinition {
   checkOptions('method', options)
-  const { params, scopes, timeout, run } = options as MethodOptions<Params>
+  const { params, scopes, session, timeout, run } = options as MethodOptions<Params>
   checkFields('method', options, fields)
   checkTimeout('method', timeout)
   checkFunction('method', 'run', run)
@@ -50,6 +53,7 @@ export function defineMethod<const Params extends Described | undefined = undefi
         ? undefined
         : readObjectSchema({ about: 'method', field: 'params' }, params, false),
     scopes: readScopes('method', scopes),
+    session: readSession('method', session),
     timeout,
     run: run.bind(options as MethodOptions<Params>) as MethodDefinition['run'],
   })

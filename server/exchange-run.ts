@@ -14,6 +14,7 @@ import { ToolContext } from './context.js'
 import type { RequestOrigin } from './events.js'
 import type { Exchange } from './exchange.js'
 import { ExchangeScope } from './exchange-scope.js'
+import type { UndeclaredNeeds } from './session-needs.js'
 import type { Once } from './steps.js'
 import type { Work } from './work.js'
 
@@ -24,6 +25,7 @@ export interface RunHost {
   readonly catalog: Catalog
   readonly origin: RequestOrigin
   readonly exposeErrors: boolean
+  readonly undeclared: UndeclaredNeeds
 }
 
 /** How the code of a run talks with its client across requests: a question is the answer to one, and its answer comes with another. */

@@ -92,11 +92,16 @@ export class ExchangeScope implements RequestScope {
   }
 
   async read(): Promise<never> {
-    throw noSession()
+    throw this.#noSession()
   }
 
   async swap(): Promise<never> {
-    throw noSession()
+    throw this.#noSession()
+  }
+
+  #noSession(): ServerError {
+    const { host, work, dialect } = this.#run
+    return host.undeclared.found(work.name, dialect.revision)
   }
 
   get #call() {
@@ -121,10 +126,4 @@ export function withoutQuestions(): Dialogue {
       ),
     once: (key, fn) => steps.once(key, fn),
   }
-}
-
-function noSession(): ServerError {
-  const problem =
-    'ctx.get and ctx.update: 2026-07-28 has no sessions: keep it yourself under a key that comes with the arguments, or, for the rounds of one call, use ctx.once'
-  return new ServerError('NO_SESSION', problem)
 }

@@ -19,6 +19,7 @@ import { checkArguments } from './handlers/tools.js'
 import type { Holdings } from './holdings-actor.js'
 import { route, unknownMethod } from './router.js'
 import { noteAnswer, noteRequest } from './session-events.js'
+import { UndeclaredNeeds } from './session-needs.js'
 import type { Work } from './work.js'
 
 /** Where a request meets the rounds before it: only `tools/call`, `prompts/get` and `resources/read` come here. */
@@ -75,6 +76,7 @@ export class Exchanges implements ExchangeOwner {
       catalog: holdings.catalog,
       origin: Object.freeze({ server: name, tree: processOf(tasks).tree.id }),
       exposeErrors,
+      undeclared: new UndeclaredNeeds(name),
     })
     this.#parts = makeParts(this.#host)
   }
@@ -103,9 +105,9 @@ export class Exchanges implements ExchangeOwner {
   /** Checks in the order of the ladder (specification: 2026-07-28, Streamable HTTP); what comes before is the transport's. */
   #serve(call: ExchangeCall, startedAt: number): Promise<ExchangeAnswer> {
     const { request, envelope } = call
-    const { catalog } = this.#holdings
-    const dialect = modernDialectOf(envelope.revision)
-    if (dialect === undefined) throw unsupported(envelope.revision)
+    const { catalog, settings } = this.#holdings
+    const dialect = modernDialectOf(envelope.revision, settings.revisions)
+    if (dialect === undefined) throw unsupported(envelope.revision, settings.revisions)
     if (call.mirrored && request.method === 'tools/call') checkArguments(call, catalog)
     if (request.method === 'subscriptions/listen') return this.#listen(call, dialect, startedAt)
     const planned = route(request, { dialect, catalog, peer: call.peer })

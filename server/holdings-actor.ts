@@ -48,7 +48,7 @@ export const holdingsActor = defineActor({
     { settings, place, supervisor }: HoldingsInput,
     ctx: ActorContext,
   ): Promise<Holdings & { [describe](): string }> {
-    const { definition, transport, maxSessions, idleTimeout, pageSize } = settings
+    const { definition, transport, maxSessions, idleTimeout } = settings
     if (transport.name === 'stdio') warnOfScopes(definition)
     const binding = await bind(settings, place, ctx)
     place.binding = binding
@@ -63,7 +63,7 @@ export const holdingsActor = defineActor({
       place,
       binding,
       store: settings.store ?? createMemoryStore({ maxSessions, idleTimeout, now }),
-      catalog: new Catalog(definition, pageSize),
+      catalog: new Catalog(definition, settings),
       restores: new RestoreLimit(),
       requestStates: new RequestStates({
         sealing: settings.requestStates ?? sealRequestStates([randomBytes(32)]),

@@ -1,4 +1,6 @@
+import type { Revision } from '../protocol/dialect.js'
 import { isObject } from '../protocol/json.js'
+import { allRevisions, handshakeRevisions } from '../protocol/versions.js'
 import { RuntimeError, show } from '../runtime/errors.js'
 import { among } from '../runtime/near.js'
 import type { RootOptions } from '../runtime/root.js'
@@ -10,6 +12,7 @@ import { type ParkingLimits, type ParkingOptions, readParking } from './parking.
 import { SealedIds } from './sealed-ids.js'
 import { sealRequestStates } from './request-state.js'
 import type { Sealing, Secrets } from './sealing.js'
+import { needsSessions } from './session-needs.js'
 import type { SessionStore } from './session-store.js'
 import { isStart, type StartCondition } from './start-condition.js'
 
@@ -19,6 +22,11 @@ export interface ServerOptions {
   readonly transport: ServerTransport
   /** What its processes are named after. Default: the name of the definition. */
   readonly name?: string
+  /**
+   * The revisions of MCP that are spoken. In all others it is refused as the specification has it, so that a client that has more than one falls back. Default: all, or,
+   * where something is defined with `session: true`, those with sessions: 2024-11-05 to 2025-11-25.
+   */
+  readonly revisions?: readonly Revision[]
   /** Where sessions are kept. Default: in memory, above the group. */
   readonly store?: SessionStore
   /** What `sealedIds` returns: ids that programs without a common store understand. Default: random ids. */
@@ -78,11 +86,20 @@ export interface ServerSettings
   extends Readonly<
     Omit<
       Required<ServerOptions>,
-      'store' | 'sessionIds' | 'start' | 'name' | 'maxSessionsPerClient' | 'requestStateKeys' | 'parking'
+      | 'revisions'
+      | 'store'
+      | 'sessionIds'
+      | 'start'
+      | 'name'
+      | 'maxSessionsPerClient'
+      | 'requestStateKeys'
+      | 'parking'
     >
   > {
   readonly definition: ServerDefinition
   readonly name: string
+  /** Newest first. */
+  readonly revisions: readonly Revision[]
   readonly names: ServerNames
   readonly store: SessionStore | undefined
   readonly sessionIds: SealedIds | undefined
@@ -117,6 +134,7 @@ const numbers = Object.freeze({
 const others = [
   'transport',
   'name',
+  'revisions',
   'store',
   'sessionIds',
   'start',
@@ -144,6 +162,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
   if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
   if (store !== undefined && !storeMethods.every((method) => typeof store?.[method] === 'function'))
     throw bad('store', 'an object with load, save and delete', store)
+  const revisions = readRevisions(definition, options.revisions)
   const { sessionIds, start } = options
   if (sessionIds !== undefined && !(sessionIds instanceof SealedIds))
     throw bad('sessionIds', 'what sealedIds() returns', sessionIds)
@@ -159,8 +178,28 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
   const requestStates = keys === undefined ? undefined : sealRequestStates(keys)
   const parking = readParking(options.parking)
   const limits = { ...readNumbers(options), maxSessionsPerClient, requestStates, parking }
-  const own = { definition, transport, name, names: namesOf(name), store, sessionIds, start, exposeErrors }
+  const own = {
+    definition,
+    transport,
+    name,
+    revisions,
+    names: namesOf(name),
+    store,
+    sessionIds,
+    start,
+    exposeErrors,
+  }
   return Object.freeze({ ...own, ...limits })
+}
+
+/** Newest first, whatever the order in which they were given. */
+function readRevisions(definition: ServerDefinition, given: unknown): readonly Revision[] {
+  if (given === undefined) return needsSessions(definition) ? handshakeRevisions : allRevisions
+  const expected = `an array with some of ${allRevisions.join(', ')}`
+  if (!Array.isArray(given) || given.length === 0) throw bad('revisions', expected, given)
+  const unknown = given.find((revision) => !allRevisions.includes(revision))
+  if (unknown !== undefined) throw bad('revisions', expected, unknown)
+  return Object.freeze(allRevisions.filter((revision) => given.includes(revision)))
 }
 
 function readNumbers(options: ServerOptions): typeof numbers {

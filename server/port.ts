@@ -11,12 +11,14 @@ import { Sessions } from './sessions.js'
  * without. Throws RuntimeError NOPROC when the group is not complete.
  */
 export function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
+  const { revisions } = holdings.settings
   const sessions = new Sessions(holdings, ctx)
   const exchanges = new Exchanges(holdings, ctx, ({ clock }) => ({
     conversations: new OpenConversations(holdings, clock),
     listening: new BaseListening(holdings, ctx),
   }))
   return Object.freeze({
+    revisions,
     open: (request, peer) => sessions.open(request, peer),
     deliver: (id, message, outlet, peer) => sessions.deliver(id, message, outlet, peer),
     deliverBatch: (id, batch, outlet, peer) => sessions.deliverBatch(id, batch, outlet, peer),

@@ -19,6 +19,11 @@ export interface Presented {
    * `auth` or `authenticate`. Default: nothing.
    */
   readonly scopes?: readonly string[]
+  /**
+   * Whether it needs a session (`ctx.get`, `ctx.update`, `ctx.session.id`). A server that has such a component is served in the revisions that have sessions, unless its
+   * option `revisions` names 2026-07-28: there it is in no list, and using it is refused with `NO_SESSION`. Default false.
+   */
+  readonly session?: boolean
 }
 
 /** The same, checked and frozen. */
@@ -28,17 +33,18 @@ export interface PresentedDefinition {
   readonly icons: readonly Readonly<Icon>[] | undefined
   readonly meta: Readonly<Meta> | undefined
   readonly scopes: readonly string[] | undefined
+  readonly session: boolean
 }
 
 /** The names of these fields. */
-export const presentedFields = ['title', 'description', 'icons', 'meta', 'scopes'] as const
+export const presentedFields = ['title', 'description', 'icons', 'meta', 'scopes', 'session'] as const
 
 /** Reads what is said of a component. Throws BAD_DEFINITION, naming the field. */
 export function readPresented(
   about: string,
   options: Readonly<Record<string, unknown>>,
 ): PresentedDefinition {
-  const { title, description, icons, meta, scopes } = options
+  const { title, description, icons, meta, scopes, session } = options
   checkTexts(about, { title, description })
   return {
     title: title as string | undefined,
@@ -46,6 +52,7 @@ export function readPresented(
     icons: readIcons(about, icons),
     meta: readMeta(about, meta),
     scopes: readScopes(about, scopes),
+    session: readSession(about, session),
   }
 }
 
@@ -125,6 +132,12 @@ export function readScopes(about: string, scopes: unknown): readonly string[] | 
   if (!Array.isArray(scopes) || !scopes.every(isScope))
     throw badDefinition(about, 'scopes', 'an array of words without spaces and quotes', scopes)
   return Object.freeze([...scopes])
+}
+
+/** Reads whether a session is needed. Throws BAD_DEFINITION. */
+export function readSession(about: string, session: unknown = false): boolean {
+  if (typeof session !== 'boolean') throw badDefinition(about, 'session', 'true or false', session)
+  return session
 }
 
 function freeze<T extends object>(value: T): T {

@@ -14,6 +14,7 @@ import { listResources, listTemplates, readResource, subscribe, unsubscribe } fr
 import { callTool, listTools } from './handlers/tools.js'
 import { checkAllowed } from './authorization.js'
 import { isOwnable, planMethod, planOwned } from './own-requests.js'
+import { checkUsable } from './session-needs.js'
 import type { Immediate, RouteScope, Work } from './work.js'
 
 /** A session begins with `initialize`, and `subscriptions/listen` is a stream: neither is answered here. */
@@ -56,6 +57,7 @@ function plan({ method, params }: JsonRpcRequest, scope: RouteScope): Immediate 
   const own = scope.catalog.lowLevel.methods.get(method)
   if (own !== undefined) {
     checkAllowed(scope.peer, own)
+    checkUsable(scope.dialect, own, `method ${method}`)
     return planMethod(method, own, params)
   }
   if (!acceptsRequest(scope.dialect, 'server', method)) throw unknownMethod(method)

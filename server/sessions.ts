@@ -1,13 +1,10 @@
 import { nanoid } from 'nanoid'
 import { openBatch } from '../protocol/batch.js'
 import type { Batch } from '../protocol/codec.js'
-import { McpError, toJsonRpcError } from '../protocol/errors.js'
-import { fitError, fitResult } from '../protocol/fit.js'
-import { buildError, buildResult, type JsonRpcRequest, type Message } from '../protocol/jsonrpc.js'
-import type { Params } from '../protocol/methods.js'
-import { readParams } from '../protocol/params.js'
-import type { InitializeResult } from '../protocol/types/lifecycle.js'
-import { dialectOf, negotiate } from '../protocol/versions.js'
+import type { Dialect } from '../protocol/dialect.js'
+import { McpError } from '../protocol/errors.js'
+import type { JsonRpcRequest, Message } from '../protocol/jsonrpc.js'
+import { dialectOf, handshakesOf } from '../protocol/versions.js'
 import { childSpec } from '../runtime/child-spec.js'
 import type { ActorContext } from '../runtime/context.js'
 import { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
@@ -25,6 +22,7 @@ import type { hooksActor } from './hooks-actor.js'
 import type { SessionInput } from './session.js'
 import { type Delivery, sessionActor } from './session-actor.js'
 import { failedDelivery, isAccepted, isGone } from './session-failures.js'
+import { answerOpening, readOpening, refuseOpening } from './session-opening.js'
 import { type Known, SessionRecords } from './session-records.js'
 import { labelOf, noSession, ownedKey, ownerOf, peerProblem } from './session-owner.js'
 
@@ -67,40 +65,22 @@ export class Sessions implements ServerPort {
     request: JsonRpcRequest,
     peer: Peer,
   ): Promise<{ sessionId: string | undefined; response: Response }> {
-    let params: Params<'initialize'>
+    let dialect: Dialect | undefined
+    let begun: SessionRef | undefined
     try {
-      params = readParams('initialize', request.params)
-    } catch (error) {
-      if (!(error instanceof McpError)) throw error
-      return { sessionId: undefined, response: buildError(request.id, toJsonRpcError(error)) }
-    }
-    const dialect = negotiate(params.protocolVersion)
-    const { revision } = dialect
-    const { clientInfo: client, capabilities } = params
-    const principal = ownerOf(peer)
-    const facts = { revision, client, capabilities, ...(principal !== undefined && { principal }) }
-    const known = this.#records.issue(facts, nanoid)
-    const session = await this.#start(known, peer, false)
-    try {
+      const { facts, dialect: negotiated } = readOpening(request, peer, this.#holdings)
+      dialect = negotiated
+      const known = this.#records.issue(facts, nanoid)
+      const session = await this.#start(known, peer, false)
+      begun = session
       const hasBegun = await this.#begin(session, known, false)
       await this.#records.save(hasBegun ? await session.call('record') : known.record)
+      this.#noteOpen(known.record.id, session)
+      return { sessionId: known.record.id, response: answerOpening(request, dialect, this.#holdings) }
     } catch (error) {
-      session.kill() // nobody knows of it
+      begun?.kill() // nobody knows of it
       if (!(error instanceof McpError)) throw error
-      const why = fitError(dialect, toJsonRpcError(error))
-      return { sessionId: undefined, response: buildError(request.id, why) }
-    }
-    this.#noteOpen(known.record.id, session)
-    const { info, instructions } = this.#holdings.settings.definition
-    const result: InitializeResult = {
-      protocolVersion: revision,
-      capabilities: this.#holdings.catalog.capabilities,
-      serverInfo: info,
-      ...(instructions !== undefined && { instructions }),
-    }
-    return {
-      sessionId: known.record.id,
-      response: buildResult(request.id, fitResult(dialect, 'initialize', result)),
+      return { sessionId: undefined, response: refuseOpening(request, dialect, error) }
     }
   }
 
@@ -231,9 +211,9 @@ export class Sessions implements ServerPort {
   }
 
   async #start({ record, expiresAt }: Known, peer: Peer | undefined, restored: boolean): Promise<SessionRef> {
-    const { names, maxSessions, sessionIds } = this.#holdings.settings
+    const { names, maxSessions, sessionIds, revisions } = this.#holdings.settings
     const lifetime = Math.max(0, (expiresAt ?? Number.POSITIVE_INFINITY) - (sessionIds?.now() ?? 0))
-    const dialect = dialectOf(record.revision)
+    const dialect = dialectOf(record.revision, handshakesOf(revisions))
     if (dialect === undefined)
       throw new TransportError('SESSION_NOT_FOUND', 'the session speaks a revision that is not served')
     const input = { record, restored, lifetime, dialect, holdings: this.#holdings }

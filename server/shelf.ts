@@ -4,6 +4,7 @@ import { paginate } from '../protocol/page.js'
 import type { CacheHints } from '../protocol/types/base.js'
 import type { Peer } from '../transports/contract.js'
 import { type Guarded, isAllowed } from './authorization.js'
+import { isUsable, type MayNeedSession } from './session-needs.js'
 
 /** The requests for a page of a list. */
 export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
@@ -58,7 +59,7 @@ const maxViews = 64
  * The components of one kind; pages of their list are written out once for each revision and for those who see the same of it, and kept until a
  * change.
  */
-export class Shelf<Component extends Guarded, M extends ListMethod> {
+export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMethod> {
   readonly #plan: ShelfPlan<Component, M>
   readonly #settings: ShelfSettings
   #components: ReadonlyMap<string, Component>
@@ -133,7 +134,8 @@ export class Shelf<Component extends Guarded, M extends ListMethod> {
 
   #write(cursor: string | undefined, dialect: Dialect, { components }: View<Component, M>): PreparedPage<M> {
     const { pageSize, finish, privately } = this.#settings
-    const { items, nextCursor } = paginate(components, cursor, pageSize)
+    const shown = components.filter((component) => isUsable(dialect, component))
+    const { items, nextCursor } = paginate(shown, cursor, pageSize)
     const listed = this.#plan.list(items)
     const whole: Result<M> = nextCursor === undefined ? listed : { ...listed, nextCursor }
     const cache = this.isGuarded ? privately() : undefined

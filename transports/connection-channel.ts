@@ -28,6 +28,7 @@ import { Unanswered } from './connection-unanswered.js'
 import type { Outlet, Peer } from './contract.js'
 import { TransportError } from './errors.js'
 import { PipeExchanges } from './pipe-exchanges.js'
+import { spokenBy } from './spoken-revisions.js'
 
 /** What a channel tells of itself. */
 export interface ChannelEvents {
@@ -135,15 +136,15 @@ export class Channel implements Accepted {
     while (this.#serving !== null && this.#opening === null && !this.#gone) {
       const next = this.#backlog.shift()
       if (next === undefined) break
-      this.#take(next.text, next.peer)
+      this.#take(next.text, next.peer, this.#serving)
     }
     if (this.#output.isPaused && this.#backlog.isEmpty) this.#output.resume()
   }
 
-  #take(text: string, peer: Peer): void {
+  #take(text: string, peer: Peer, { server }: Serving): void {
     try {
       const decoded = decode(text)
-      const pinning = pin(this.#serving?.server.exchange === undefined ? 'handshake' : this.#pinned, decoded)
+      const pinning = pin(this.#pinned, decoded, spokenBy(server))
       this.#pinned = pinning.pinned
       if (pinning.route === 'modern') this.#takeModern(decoded, pinning.envelope, peer)
       else if (pinning.route === 'refuse') this.#output.write(refusedAs(decoded, pinning.error))

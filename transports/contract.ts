@@ -1,4 +1,5 @@
 import type { Batch } from '../protocol/codec.js'
+import type { Revision } from '../protocol/dialect.js'
 import type { Envelope } from '../protocol/envelope.js'
 import type {
   JsonRpcErrorResponse,
@@ -138,6 +139,8 @@ export type Response = JsonRpcResult | JsonRpcErrorResponse
 
 /** What a listener asks of a server. It reaches up through this contract, and never knows what a session is made of. */
 export interface ServerPort {
+  /** The revisions that are spoken; all others are refused. Absent: all of them, as far as there is an `exchange` for those without sessions. */
+  readonly revisions?: readonly Revision[]
   /**
    * Opens a session for an `initialize` request and answers it; it is for the principal of the peer alone: to all others, here and below, it
    * is SESSION_NOT_FOUND. `sessionId` is undefined when the answer is an error. Rejects with

@@ -1,6 +1,12 @@
 import type { Batch } from '../protocol/codec.js'
 import type { Envelope } from '../protocol/envelope.js'
-import { checkModernHeaders, eraOfHttp, type HttpEra, modernStatusOf } from '../protocol/era.js'
+import {
+  checkModernHeaders,
+  eraOfHttp,
+  type HttpEra,
+  modernStatusOf,
+  unsupportedHandshake,
+} from '../protocol/era.js'
 import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
 import {
   buildError,
@@ -9,6 +15,7 @@ import {
   type Message,
   type RequestId,
 } from '../protocol/jsonrpc.js'
+import { haveHandshake } from '../protocol/versions.js'
 import { lackingIn } from './auth-scopes.js'
 import type { ExchangeAnswer, Response, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
@@ -17,14 +24,27 @@ import { isBatch } from './http-body.js'
 import type { ExchangeLimits } from './http-limits.js'
 import { HttpRefusal } from './http-refusal.js'
 import type { Exchange } from './http-response.js'
+import { spokenBy } from './spoken-revisions.js'
 
-/** What a body is to be served as, by the ladder of 2026-07-28. Throws HttpRefusal with the status that the code has there. */
-export function readEra(message: Message | Batch, { request, requestId }: Exchange): HttpEra {
+/**
+ * What a body is to be served as, by the ladder of 2026-07-28; undefined for what was answered: where there are no handshakes, what belongs to one and asks
+ * nothing is taken and dropped. Throws HttpRefusal with the status that the code has there.
+ */
+export function readEra(
+  message: Message | Batch,
+  exchange: Exchange,
+  server: ServerPort,
+): HttpEra | undefined {
+  const spoken = spokenBy(server)
   try {
-    return eraOfHttp(message, request.headers)
+    const era = eraOfHttp(message, exchange.request.headers)
+    if (era.era === 'modern' || haveHandshake(spoken)) return era
+    if (!isBatch(message) && isRequest(message)) throw unsupportedHandshake(message, spoken)
   } catch (error) {
-    throw refusalOf(error, requestId)
+    throw refusalOf(error, exchange.requestId)
   }
+  exchange.finish(202)
+  return undefined
 }
 
 /**
@@ -39,7 +59,7 @@ export async function serveModern(
 ): Promise<void> {
   // notifications: 2026-07-28 has none by HTTP, and those of extensions are nothing to us
   if (envelope === undefined || isBatch(request) || !isRequest(request)) return exchange.finish(202)
-  check(exchange, request, envelope)
+  check(exchange, request, envelope, server)
   // all that went on for ever was ended a moment ago
   if (limits.closing && request.method === 'subscriptions/listen')
     return exchange.interrupt('The server is being stopped')
@@ -56,9 +76,14 @@ export async function serveModern(
   else throw new HttpRefusal(status, response)
 }
 
-function check({ request: { headers } }: Exchange, request: JsonRpcRequest, envelope: Envelope): void {
+function check(
+  { request: { headers } }: Exchange,
+  request: JsonRpcRequest,
+  envelope: Envelope,
+  server: ServerPort,
+): void {
   try {
-    checkModernHeaders(request, envelope, headers)
+    checkModernHeaders(request, envelope, headers, spokenBy(server))
   } catch (error) {
     throw refusalOf(error, request.id)
   }

@@ -2,7 +2,13 @@ import type { IncomingMessage } from 'node:http'
 import type { Batch } from '../protocol/codec.js'
 import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import { buildError, isRequest, type JsonRpcRequest } from '../protocol/jsonrpc.js'
-import { allHandshakeDialects, isModernRevision, isSupported } from '../protocol/versions.js'
+import {
+  dialectOf,
+  handshakesOf,
+  haveHandshake,
+  isModernRevision,
+  revisionWithoutHeader,
+} from '../protocol/versions.js'
 import { messageOf } from '../runtime/errors.js'
 import { denialOf, identify } from './authenticate.js'
 import { lackingIn } from './auth-scopes.js'
@@ -24,6 +30,7 @@ import { keyOfPrincipal } from './principal.js'
 import type { Exchange } from './http-response.js'
 import { listen, listenOrResume } from './http-streams.js'
 import { pathOf } from './request-path.js'
+import { spokenBy } from './spoken-revisions.js'
 
 /** Answers one exchange; never rejects. */
 export type Route = (exchange: Exchange) => Promise<void>
@@ -74,7 +81,7 @@ export function createRoute(
   }
 }
 
-function pick(exchange: Exchange, { settings, guard, clients }: Surroundings) {
+function pick(exchange: Exchange, { settings, guard, clients, server }: Surroundings) {
   const { request, peer } = exchange
   const seen = guardedHeaders(request, settings.trustProxy)
   const problem = guard(seen)
@@ -85,7 +92,7 @@ function pick(exchange: Exchange, { settings, guard, clients }: Surroundings) {
   if (url !== settings.path && pathOf(url) !== settings.path)
     throw new HttpRefusal(404, 'nothing is served at this path')
   const route = Object.hasOwn(routes, method) ? routes[method] : undefined
-  if (route !== undefined && method !== 'POST') checkSessionMethod(request)
+  if (route !== undefined && method !== 'POST') checkSessionMethod(request, server)
   if (route !== undefined) return route
   if (settings.cors && isPreflight(request)) return answerPreflight
   throw new HttpRefusal(405, 'expected POST, GET or DELETE', { allow: Object.keys(routes).join(', ') })
@@ -117,17 +124,16 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
   checkContent(request)
   const message = await readMessageBody(request, around.settings.maxMessageBytes)
   if (!isBatch(message) && isRequest(message)) exchange.requestId = message.id
-  if (around.server.exchange !== undefined) {
-    const era = readEra(message, exchange)
-    if (era.era === 'modern') return serveModern(exchange, message, era, around)
-  }
+  const era = readEra(message, exchange, around.server)
+  if (era === undefined) return
+  if (era.era === 'modern') return serveModern(exchange, message, era, around)
   checkAccept(request)
   if (isBatch(message)) return deliverBatch(exchange, message, around)
   if (isRequest(message)) {
     if (message.method === 'initialize') return openSession(exchange, message, around)
-    exchange.sessionId = readSession(request)
+    exchange.sessionId = readSession(request, around)
   }
-  const sessionId = exchange.sessionId ?? readSession(request)
+  const sessionId = exchange.sessionId ?? readSession(request, around)
   const response = await around.server.deliver(sessionId, message, exchange, exchange.peer)
   // a cancelled request has no answer either
   if (response === undefined) exchange.finish(202)
@@ -185,10 +191,10 @@ async function openSession(
 }
 
 /** Only 2025-03-26 has batches: they are for its sessions to open, and refused with 400 by all others. */
-async function deliverBatch(exchange: Exchange, batch: Batch, { server }: Surroundings): Promise<void> {
-  const sessionId = readSession(exchange.request)
+async function deliverBatch(exchange: Exchange, batch: Batch, around: Surroundings): Promise<void> {
+  const sessionId = readSession(exchange.request, around)
   try {
-    const answers = await server.deliverBatch?.(sessionId, batch, exchange, exchange.peer)
+    const answers = await around.server.deliverBatch?.(sessionId, batch, exchange, exchange.peer)
     if (answers === undefined) throw new HttpRefusal(400, 'a batch: this server takes one message at a time')
     exchange.answerAll(answers)
   } catch (error) {
@@ -197,41 +203,52 @@ async function deliverBatch(exchange: Exchange, batch: Batch, { server }: Surrou
   }
 }
 
-async function openStream(exchange: Exchange, { server, log }: Surroundings): Promise<void> {
+async function openStream(exchange: Exchange, around: Surroundings): Promise<void> {
+  const { server, log } = around
   if (!accepts(exchange.request, 'text/event-stream')) {
     throw new HttpRefusal(406, 'Accept: expected text/event-stream')
   }
-  const sessionId = readSession(exchange.request)
+  const sessionId = readSession(exchange.request, around)
   if (log === undefined) await listen(exchange, sessionId, server)
   else await listenOrResume(exchange, sessionId, { server, log })
 }
 
-async function closeSession(exchange: Exchange, { server, log }: Surroundings): Promise<void> {
-  const sessionId = readSession(exchange.request)
+async function closeSession(exchange: Exchange, around: Surroundings): Promise<void> {
+  const { server, log } = around
+  const sessionId = readSession(exchange.request, around)
   await server.close(sessionId, exchange.peer)
   log?.forget(sessionId)
   exchange.finish(204)
 }
 
 /** GET and DELETE are of sessions, whatever revision they name; without one, a revision that has none knows no other method than POST. */
-function checkSessionMethod({ headers }: IncomingMessage): void {
+function checkSessionMethod({ headers }: IncomingMessage, server: ServerPort): void {
   const revision = headers['mcp-protocol-version']
+  const [newest = ''] = spokenBy(server)
+  if (!haveHandshake(spokenBy(server)))
+    throw new HttpRefusal(405, `expected POST: ${newest} has no sessions`, { allow: 'POST' })
   if (headers['mcp-session-id'] !== undefined || typeof revision !== 'string') return
   if (isModernRevision(revision))
     throw new HttpRefusal(405, `expected POST in ${revision}`, { allow: 'POST' })
 }
 
 /** What every request after `initialize` has to say: its session, and a revision that we speak, if any. */
-function readSession({ headers }: IncomingMessage): string {
+function readSession({ headers }: IncomingMessage, { server }: Pick<Surroundings, 'server'>): string {
   const revision = headers['mcp-protocol-version']
-  if (revision !== undefined && !(typeof revision === 'string' && isSupported(revision))) {
-    const known = allHandshakeDialects.map((dialect) => dialect.revision).join(', ')
-    throw new HttpRefusal(400, `MCP-Protocol-Version: expected ${known}`)
+  if (revision !== undefined && !isSpoken(revision, server)) {
+    const known = handshakesOf(spokenBy(server)).map((dialect) => dialect.revision)
+    throw new HttpRefusal(400, `MCP-Protocol-Version: expected ${known.join(', ')}`)
   }
   const sessionId = headers['mcp-session-id']
   if (typeof sessionId !== 'string' || sessionId === '')
     throw new HttpRefusal(400, 'Mcp-Session-Id: expected the id of a session')
   return sessionId
+}
+
+/** A request without the header is taken for 2025-03-26, so that is no word about it. */
+function isSpoken(revision: string | string[], server: ServerPort): boolean {
+  if (revision === revisionWithoutHeader) return true
+  return typeof revision === 'string' && dialectOf(revision, handshakesOf(spokenBy(server))) !== undefined
 }
 
 /** For whoever runs the server: of a token more than its client is told. */

@@ -21,6 +21,7 @@ import { answerEarly, interrupted, isBatch, refusedAs, speaksBatches } from './c
 import type { ListenScope, Outlet, Peer, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
 import { PipeExchanges } from './pipe-exchanges.js'
+import { spokenBy } from './spoken-revisions.js'
 import type { PipeItem, StdioPipes } from './stdio-server-pipes.js'
 
 /** What a listener on standard input is started with. */
@@ -132,7 +133,7 @@ function takeLine(state: StdioServer, text: string): unknown {
 /** In the order of arrival: what settles the era of the pipe decides about the next line (specification: 2026-07-28, versioning). */
 function takeDecoded(state: StdioServer, decoded: Message | Batch): unknown {
   const { pipes, server } = state
-  const pinning = pin(server.exchange === undefined ? 'handshake' : pipes.pinned, decoded)
+  const pinning = pin(pipes.pinned, decoded, spokenBy(server))
   pipes.pinned = pinning.pinned
   if (pinning.route === 'modern') return takeModern(state, decoded, pinning.envelope)
   if (pinning.route === 'handshake')

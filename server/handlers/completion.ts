@@ -9,12 +9,13 @@ import type { Catalog, Found } from '../catalog.js'
 import type { Completers } from '../completer.js'
 import type { ResourceTemplateDefinition } from '../define-resource.js'
 import { ServerError } from '../errors.js'
+import { checkUsable, type MayNeedSession } from '../session-needs.js'
 import { type Immediate, immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Milliseconds that suggestions are worth waiting for. */
 const timeout = 10_000
 
-interface Target extends Guarded {
+interface Target extends Guarded, MayNeedSession {
   readonly names: readonly string[]
   readonly completers: Completers
 }
@@ -29,6 +30,7 @@ export function complete(
 ): Immediate | Work {
   const target = find(ref, catalog)
   checkAllowed(peer, target)
+  checkUsable(dialect, target, 'what is to be completed')
   const { name, value } = argument
   if (!target.names.includes(name))
     throw new McpError(errorCodes.invalidParams, `Unknown argument: ${show(name)}`)
@@ -48,14 +50,14 @@ function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Targ
   if (ref.type === 'ref/prompt') {
     const prompt = prompts.get(ref.name)
     if (prompt === undefined) throw unknown('prompt', ref.name)
-    const { completers, scopes } = prompt
-    return { names: prompt.arguments.map(({ name }) => name), completers, scopes }
+    const { completers, scopes, session } = prompt
+    return { names: prompt.arguments.map(({ name }) => name), completers, scopes, session }
   }
   // the uri is that of the template, or of one of its resources
   const template = templates.get(ref.uri) ?? familyOf(catalog.find(ref.uri))
   if (template === undefined) throw unknown('resource template', ref.uri)
-  const { completers, scopes } = template
-  return { names: template.matcher.variables, completers, scopes }
+  const { completers, scopes, session } = template
+  return { names: template.matcher.variables, completers, scopes, session }
 }
 
 function familyOf(found: Found | undefined): ResourceTemplateDefinition | undefined {

@@ -8,6 +8,7 @@ import type { ToolContext } from '../context.js'
 import type { PromptDefinition } from '../define-prompt.js'
 import { isOutsideRoots } from '../errors.js'
 import { toPromptResult } from '../results.js'
+import { checkUsable } from '../session-needs.js'
 import { type Immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Answers `prompts/list` with bytes that are made once (specification: prompts). */
@@ -21,11 +22,12 @@ export function listPrompts({ cursor }: Params<'prompts/list'>, scope: RouteScop
  */
 export function getPrompt(
   { name, arguments: args = {} }: Params<'prompts/get'>,
-  { catalog, peer }: RouteScope,
+  { catalog, peer, dialect }: RouteScope,
 ): Work {
   const prompt = catalog.prompts.get(name)
   if (prompt === undefined) throw new McpError(errorCodes.invalidParams, `Unknown prompt: ${show(name)}`)
   checkAllowed(peer, prompt)
+  checkUsable(dialect, prompt, `prompt ${show(name)}`)
   const { reader, timeout } = prompt
   if (reader === undefined) checkRequired(prompt, args)
   return {

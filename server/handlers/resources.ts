@@ -1,11 +1,13 @@
 import { errorCodes, McpError } from '../../protocol/errors.js'
 import type { Params } from '../../protocol/methods.js'
 import type { ReadResourceResult } from '../../protocol/types/resources.js'
+import { show } from '../../runtime/errors.js'
 import { checkAllowed, guardedIn } from '../authorization.js'
 import type { Found } from '../catalog.js'
 import type { ToolContext } from '../context.js'
 import { isOutsideRoots } from '../errors.js'
 import { toReadResult } from '../results.js'
+import { checkUsable } from '../session-needs.js'
 import { type Immediate, keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Answers `resources/list` with bytes that are made once (specification: resources). */
@@ -62,10 +64,11 @@ async function readFound(uri: string, found: Found, ctx: ToolContext): Promise<u
   }
 }
 
-function find(uri: string, { catalog, peer }: RouteScope): Found {
+function find(uri: string, { catalog, peer, dialect }: RouteScope): Found {
   const found = catalog.find(uri)
   if (found === undefined) throw notFound(uri)
   checkAllowed(peer, guardedIn(found))
+  checkUsable(dialect, definitionOf(found), `resource ${show(uri)}`)
   return found
 }
 

@@ -13,6 +13,7 @@ import type { ToolContext } from '../context.js'
 import type { ToolDefinition } from '../define-tool.js'
 import { AskError, isOutsideRoots, ToolError } from '../errors.js'
 import { requirementError } from '../required-capabilities.js'
+import { checkUsable } from '../session-needs.js'
 import { badArguments, toolFailure, toToolResult } from '../results.js'
 import { toStructuredResult } from '../structured-results.js'
 import type { Immediate, RouteScope, Work } from '../work.js'
@@ -25,11 +26,12 @@ export function listTools({ cursor }: Params<'tools/list'>, scope: RouteScope): 
 /** Plans `tools/call`. Throws McpError -32602 for a tool that does not exist, and 403 for one that takes a scope which is not there. */
 export function callTool(
   { name, arguments: args = {} }: Params<'tools/call'>,
-  { catalog, peer }: RouteScope,
+  { catalog, peer, dialect }: RouteScope,
 ): Work {
   const tool = catalog.tools.get(name)
   if (tool === undefined) throw new McpError(errorCodes.invalidParams, `Unknown tool: ${show(name)}`)
   checkAllowed(peer, tool)
+  checkUsable(dialect, tool, `tool ${show(name)}`)
   return {
     name: `tools/call ${name}`,
     timeout: tool.timeout,

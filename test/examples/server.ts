@@ -3,6 +3,7 @@ import { defineServer, defineTool, serveHttp, startServer } from 'caduceus'
 const count = defineTool({
   name: 'count',
   description: 'Counts the calls of this session.',
+  session: true,
   input: { type: 'object', properties: { by: { type: 'integer' } } },
   async run({ by = 1 }, ctx) {
     return String(await ctx.update('count', (n = 0) => n + by))

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { dialect20251125 } from '../../protocol/dialects/2025-11-25.js'
+import { allRevisions } from '../../protocol/versions.js'
 import { Catalog } from '../../server/catalog.js'
 import { defineServer } from '../../server/define-server.js'
 import { defineTool } from '../../server/define-tool.js'
@@ -170,7 +171,10 @@ test('pages are kept for so many sets of scopes and no more', () => {
   const tools = Array.from({ length: 10 }, (_, n) =>
     defineTool({ name: `t${n}`, scopes: [`s${n}`], run: () => '' }),
   )
-  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools }), 500)
+  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools }), {
+    pageSize: 500,
+    revisions: allRevisions,
+  })
   const page = (set: number) => {
     const scopes = tools.map((_, n) => `s${n}`).filter((_, n) => (set >> n) % 2 === 1)
     // what nothing takes makes no difference

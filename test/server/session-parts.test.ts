@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { dialect20241105 } from '../../protocol/dialects/2024-11-05.js'
 import { dialect20251125 } from '../../protocol/dialects/2025-11-25.js'
+import { allRevisions } from '../../protocol/versions.js'
 import { Catalog } from '../../server/catalog.js'
 import { definePrompt } from '../../server/define-prompt.js'
 import { defineServer } from '../../server/define-server.js'
@@ -126,7 +127,10 @@ test('a message goes to the newest reader that takes it, and the oldest of too m
 
 test('a catalog writes a page out once for each revision, until a component comes or goes', () => {
   const tools = ['a', 'b', 'c'].map((name) => defineTool({ name, title: name, run: () => name }))
-  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools }), 2)
+  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools }), {
+    pageSize: 2,
+    revisions: allRevisions,
+  })
   const { version } = catalog
   const viewer = { dialect: dialect20251125, peer: nobody }
   const page = () => catalog.tools.page(undefined, viewer)
@@ -153,7 +157,10 @@ test('a catalog writes a page out once for each revision, until a component come
 
 test('a catalog says which lists have changed, and only of declared ones', () => {
   const prompt = definePrompt({ name: 'p', get: () => 'x' })
-  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools: [], prompts: [] }), 10)
+  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools: [], prompts: [] }), {
+    pageSize: 10,
+    revisions: allRevisions,
+  })
   const { version } = catalog
   assert.equal(
     [catalog.declares({ kind: 'tool' }), catalog.declares({ kind: 'resourceTemplate' })],

@@ -1,0 +1,16 @@
+import { defineServer } from '../../server/define-server.js'
+import { defineTool } from '../../server/define-tool.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { serveStdio } from '../../transports/stdio-server.js'
+
+// A server on standard input with a tool that needs a session.
+const count = defineTool({
+  name: 'count',
+  session: true,
+  async run(_args, ctx) {
+    return String(await ctx.update('count', (n = 0) => n + 1))
+  },
+})
+await startServer(defineServer({ name: 'counters', version: '1', tools: [count] }), {
+  transport: serveStdio(),
+})
