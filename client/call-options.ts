@@ -1,7 +1,7 @@
 import { TransportError } from '../transports/errors.js'
 import { readHeaders } from '../transports/http-client-options.js'
 import { ClientError } from './errors.js'
-import { bad, readFields, readFlag, readMs, readWord } from './read-options.js'
+import { bad, readFlag, readMs, readOptions, readSignal, readWord } from './read-options.js'
 
 /** What one call may be given besides its params. */
 export interface CallOptions {
@@ -72,9 +72,8 @@ export const callFields: readonly string[] = Object.freeze([
 /** Reads the options of a call. Throws BAD_OPTION, naming the field. */
 export function readCallOptions(options: CallOptions | undefined, usual: number): CallSettings {
   if (options === undefined) return usualSettings(usual)
-  const given = readFields(options, 'options', callFields)
-  const { signal, onProgress, retry } = given
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw bad('signal', 'an AbortSignal', signal)
+  const given = readOptions(options, callFields, '{ timeout: 5000 }')
+  const { onProgress, retry } = given
   if (onProgress !== undefined && typeof onProgress !== 'function')
     throw bad('onProgress', 'a function', onProgress)
   const timeout = readMs(given.timeout, 'timeout', usual)
@@ -82,7 +81,7 @@ export function readCallOptions(options: CallOptions | undefined, usual: number)
     timeout,
     totalTimeout: readMs(given.totalTimeout, 'totalTimeout', timeout * 10),
     resetOnProgress: readFlag(given.resetOnProgress, 'resetOnProgress', false),
-    signal,
+    signal: readSignal(given.signal),
     onProgress: onProgress as CallOptions['onProgress'],
     retry: retry === undefined ? undefined : readWord<'safe' | 'never'>(retry, 'retry', ['safe', 'never']),
     fresh: readFlag(given.fresh, 'fresh', false),

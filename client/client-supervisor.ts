@@ -21,7 +21,7 @@ import {
   readStartOptions,
   type StartClientOptions,
 } from './options.js'
-import { bad, readMs, readText } from './read-options.js'
+import { bad, readMs, readOptions, readText } from './read-options.js'
 
 /**
  * Starts a client in a supervised tree of its own and answers its handle at once, while it still connects; calls may be made right
@@ -76,18 +76,22 @@ export function clientSpec(options: ClientOptions, overrides: ChildOverrides = {
  * that name), GAVE_UP (it has ended for good), TIMEOUT (it was not started within `timeout` ms, default 5000) or NOT_READY (it crashed
  * while it was asked, or has no room).
  */
-export function findClient(registry: Registry, name: string, timeout = 5_000): Promise<Client> {
-  return handled(find(registry, name, timeout))
+export function findClient(
+  registry: Registry,
+  name: string,
+  options: { readonly timeout?: number } = {},
+): Promise<Client> {
+  return handled(find(registry, name, options))
 }
 
-async function find(registry: Registry, name: string, timeout: number): Promise<Client> {
-  return new Client(await findParts(registry, name, timeout))
+async function find(registry: Registry, name: string, options: object): Promise<Client> {
+  const { timeout } = readOptions(options, ['timeout'], '{ timeout: 5000 }')
+  return new Client(await findParts(registry, name, readMs(timeout, 'timeout', 5_000)))
 }
 
 /** What a handle to a running client is made of; rejects as `findClient` does. */
 export async function findParts(registry: Registry, name: string, timeout: number): Promise<ClientParts> {
   readRegistry(registry)
-  readMs(timeout, 'timeout', timeout)
   const actor = registry.named<typeof clientActor>(clientActorName(readText(name, 'name')))
   try {
     const { settings, holdings } = await actor.call('handle', undefined, { timeout })

@@ -14,6 +14,7 @@ import type { Root } from '../protocol/types/roots.js'
 import type { Clock } from '../runtime/clock.js'
 import { inspect, type TreeNode } from '../runtime/inspect.js'
 import { handled } from '../runtime/promise.js'
+import type { ProcessRef } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import type { LinkStats } from '../transports/link-gauge.js'
 import type { CallOptions } from './call-options.js'
@@ -23,12 +24,12 @@ import type { Holdings, Undo } from './holdings.js'
 import { listenedTo } from './listening.js'
 import { clientActorName } from './names.js'
 import type { ClientSettings } from './options.js'
-import { readFunction, readMs, readText } from './read-options.js'
+import { readFunction, readText } from './read-options.js'
 import { Requests } from './requests.js'
 import { type FeatureSource, ServerFeatures } from './server-features.js'
 import type { ClientCounts, ClientState, ServerFacts } from './state.js'
 import { newsStream, stateStream } from './streams.js'
-import { whenReady } from './when-ready.js'
+import { type ReadyOptions, readReadyOptions, whenReady } from './when-ready.js'
 import { Wishing } from './wishing.js'
 
 /** What a handle is made of; the rest is found by name. */
@@ -84,7 +85,7 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     this.#parts = parts
     this.#caller = new Caller(registry, settings, { holdings, gate })
     this.#requests = new Requests({ caller: this.#caller, settings, holdings, clock })
-    const ready = (timeout: number): Promise<void> => this.ready(timeout)
+    const ready = (timeout: number): Promise<void> => this.ready({ timeout })
     this.#wishing = new Wishing({ registry, settings, holdings, requests: this.#requests, ready })
     this.source = {
       request: (method, params, options) => this.request<RequestMethod>(method, params, options) as never,
@@ -109,6 +110,11 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return this.#parts.holdings.server
   }
 
+  /** The supervisor of the client, as a process; undefined before the first start. */
+  get ref(): ProcessRef | undefined {
+    return this.#parts.holdings.group
+  }
+
   /** The names of its tree: `client NAME`, `transport of client NAME`. */
   get registry(): Registry {
     return this.#parts.registry
@@ -121,20 +127,20 @@ export class Client extends ServerFeatures implements AsyncDisposable {
 
   /**
    * Resolves once calls can be sent. Rejects at once when trying again is of no use (CONNECT_FAILED with the cause,
-   * NO_COMMON_REVISION), with GAVE_UP or CLOSED, and with NOT_READY after `timeout` ms (default: the client's `timeout`).
+   * NO_COMMON_REVISION), with GAVE_UP or CLOSED, with NOT_READY after `timeout` ms (default: the client's `timeout`), and with CANCELLED or BAD_OPTION.
    */
-  ready(timeout?: number): Promise<void> {
+  ready(options?: ReadyOptions): Promise<void> {
     const { holdings, registry, settings } = this.#parts
     const clock = registry.clockOf(clientActorName(settings.name))
-    return handled(whenReady(holdings, clock, () => readMs(timeout, 'timeout', settings.timeout)))
+    return handled(whenReady(holdings, clock, () => readReadyOptions(options, settings.timeout)))
   }
 
   /**
    * Tries again now, instead of after the next pause, or at all where trying again was of no use (a missing command that was installed since, a 401 that was
-   * mended). A connection that there is, or that is on its way, stays. Settles as `ready(timeout)` does.
+   * mended). A connection that there is, or that is on its way, stays. Settles as `ready(options)` does.
    */
-  reconnect(timeout?: number): Promise<void> {
-    return handled(this.#reconnect(timeout))
+  reconnect(options?: ReadyOptions): Promise<void> {
+    return handled(this.#reconnect(options))
   }
 
   /** Wants log messages of this level and above, in this session and in those that follow. */
@@ -263,13 +269,13 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return this.onNotification<string>(method, fn as (params: JsonObject) => void)
   }
 
-  async #reconnect(timeout: number | undefined): Promise<void> {
+  async #reconnect(options: ReadyOptions | undefined): Promise<void> {
     const { registry, settings } = this.#parts
-    const ms = readMs(timeout, 'timeout', settings.timeout)
+    const { timeout } = readReadyOptions(options, settings.timeout)
     const actor = registry.named<typeof clientActor>(clientActorName(settings.name))
     // One that is just being started begins with an attempt.
-    if (actor.current !== undefined) await actor.call('reconnect', undefined, { timeout: ms }).catch(() => {})
-    await this.ready(ms)
+    if (actor.current !== undefined) await actor.call('reconnect', undefined, { timeout }).catch(() => {})
+    await this.ready(options)
   }
 
   async #close(): Promise<void> {

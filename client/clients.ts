@@ -1,8 +1,10 @@
 import { outside } from '../runtime/containment.js'
 import type { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
 import { messageOf } from '../runtime/errors.js'
+import { among } from '../runtime/near.js'
 import { inspect, type TreeNode } from '../runtime/inspect.js'
 import { handled, lastTurns } from '../runtime/promise.js'
+import type { ProcessRef } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import type { Client } from './client.js'
 import type { ClientPlan, ClientsSettings } from './clients-options.js'
@@ -10,16 +12,23 @@ import { comebackPlace, type Place } from './comeback.js'
 import { callError, ClientError } from './errors.js'
 import type { Undo } from './holdings.js'
 import { clientActorName } from './names.js'
-import { bad, readFunction, readMs, readText } from './read-options.js'
+import { bad, readFunction, readOptions, readText } from './read-options.js'
 import type { ServerEntry } from './server-entry.js'
 import type { ClientState } from './state.js'
 import { Watchers } from './watchers.js'
+import { type ReadyOptions, readReadyOptions } from './when-ready.js'
 
 /** What a handle to many clients is made of. */
 export interface ClientsParts {
   readonly settings: ClientsSettings
   readonly registry: Registry
   readonly supervisor: DynamicSupervisor
+}
+
+/** Which of many clients are waited for, and how long. */
+export interface ClientsReadyOptions extends ReadyOptions {
+  /** The names of servers. Default all there are. */
+  readonly names?: readonly string[]
 }
 
 /**
@@ -40,6 +49,11 @@ export class Clients implements AsyncDisposable {
 
   get name(): string {
     return this.#parts.settings.name
+  }
+
+  /** The supervisor of all of them, as a process. */
+  get ref(): ProcessRef {
+    return this.#parts.supervisor.ref
   }
 
   /** The names of the tree: `findClient(registry, name)` finds these clients, too. */
@@ -74,11 +88,11 @@ export class Clients implements AsyncDisposable {
   }
 
   /**
-   * Resolves once the clients of those names (default all there are) are ready. Rejects like `client.ready()`, as soon as one of them
+   * Resolves once the clients of `names` (default all there are) are ready. Rejects like `client.ready()`, as soon as one of them
    * cannot become ready, or has not within `timeout` ms (default 30,000 in all); `data.client` has its name.
    */
-  ready(names: readonly string[] = this.names, timeout?: number): Promise<void> {
-    return handled(this.#ready(names, timeout))
+  ready(options: ClientsReadyOptions = {}): Promise<void> {
+    return handled(this.#ready(options))
   }
 
   /**
@@ -117,12 +131,15 @@ export class Clients implements AsyncDisposable {
     return this.close()
   }
 
-  async #ready(names: readonly string[], timeout: number | undefined): Promise<void> {
-    const ms = readMs(timeout, 'timeout', 30_000)
+  async #ready(options: ClientsReadyOptions): Promise<void> {
+    const given = readOptions(options, ['names', 'timeout', 'signal'], "{ names: ['files'], timeout: 5000 }")
+    const { names = this.names, ...rest } = given
+    const limits = readReadyOptions(rest, 30_000)
+    if (!Array.isArray(names)) throw bad('names', 'names of servers', names)
     const wait = async (name: string): Promise<void> => {
       const client = this.get(name)
-      if (client === undefined) throw bad('names', `names among ${this.names.join(', ')}`, name)
-      await client.ready(ms).catch((error: unknown) => {
+      if (client === undefined) throw bad('names', among('names', this.names, name), name)
+      await client.ready(limits as ReadyOptions).catch((error: unknown) => {
         throw named(error, name)
       })
     }

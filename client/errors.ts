@@ -90,6 +90,12 @@ export function unsentError(
   })
 }
 
+/** The error of a wait that its caller gave up before anything was sent. */
+export function givenUpError(what: string, cause: unknown): ClientError {
+  const details = { sent: false, retryable: false, cause }
+  return callError('CANCELLED', `${what}: the caller gave it up (${messageOf(cause)})`, details)
+}
+
 /** The error of a call that does not wait for a connection. */
 export function notReadyError(
   { method }: { readonly method: string },

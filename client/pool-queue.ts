@@ -1,6 +1,5 @@
 import type { Clock } from '../runtime/clock.js'
-import { messageOf } from '../runtime/errors.js'
-import { callError, type ClientError } from './errors.js'
+import { type ClientError, givenUpError } from './errors.js'
 import type { PoolMember } from './pool-member.js'
 import { SharedSignals } from './shared-signals.js'
 
@@ -87,10 +86,5 @@ export class PoolQueue {
 
 /** The error for a wait that the caller gave up. */
 export function cancelled({ what, signal }: Want): ClientError {
-  const cause: unknown = signal?.reason
-  return callError('CANCELLED', `${what}: the caller gave it up (${messageOf(cause)})`, {
-    sent: false,
-    retryable: false,
-    cause,
-  })
+  return givenUpError(what, signal?.reason)
 }

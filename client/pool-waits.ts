@@ -1,4 +1,4 @@
-import { callError, type ClientError } from './errors.js'
+import { callError, type ClientError, givenUpError } from './errors.js'
 import type { PoolDesk } from './pool-desk.js'
 import type { PoolMember } from './pool-member.js'
 import { readCount, readMs } from './read-options.js'
@@ -9,6 +9,7 @@ export interface ReadyWait {
   readonly count?: number | undefined
   /** In ms. Default 30,000. */
   readonly timeout?: number | undefined
+  readonly signal?: AbortSignal | undefined
   /** Whether to give up as soon as too many members failed for good: another try might come, but not soon. Default false. */
   readonly impatient?: boolean
 }
@@ -18,7 +19,7 @@ export async function whenReady(desk: PoolDesk, wait: ReadyWait): Promise<void> 
   const { impatient = false } = wait
   const count = wait.count === 0 ? 0 : readCount(wait.count, 'count', Math.max(1, desk.members.size))
   const timeout = readMs(wait.timeout, 'timeout', 30_000)
-  await until(desk, timeout, () => {
+  await until(desk, { timeout, signal: wait.signal }, () => {
     const members = [...desk.members.values()]
     if (members.filter(({ fit, leaving }) => fit && !leaving).length >= count) return true
     const hopeless = members.filter((member) => member.hopeless)
@@ -31,23 +32,34 @@ export async function whenReady(desk: PoolDesk, wait: ReadyWait): Promise<void> 
 
 /** Resolves once nobody uses a member any more, or `timeout` ms are over. */
 export async function whenIdle(desk: PoolDesk, member: PoolMember, timeout: number): Promise<void> {
-  await until(desk, timeout, () => member.pending === 0 || desk.over !== undefined)
+  await until(desk, { timeout }, () => member.pending === 0 || desk.over !== undefined)
 }
 
-/** Resolves with true once `look` answers true, with false when the time is over; rejects with what it throws, or when the desk has closed. */
-function until(desk: PoolDesk, timeout: number, look: () => boolean): Promise<boolean> {
+/** Resolves with true once `look` answers true, with false when the time is over; rejects with what it throws, when the desk has closed, or the signal aborts. */
+function until(
+  desk: PoolDesk,
+  { timeout, signal }: { readonly timeout: number; readonly signal?: AbortSignal | undefined },
+  look: () => boolean,
+): Promise<boolean> {
   return new Promise((resolve, reject) => {
+    if (signal?.aborted) return reject(givenUpError('ready', signal.reason))
     let unlook = (): void => {}
     const late = (): void => {
       unlook()
-      resolve(false)
+      finish(() => resolve(false))
+    }
+    const giveUp = (): void => {
+      unlook()
+      finish(() => reject(givenUpError('ready', signal?.reason)))
     }
     const timer = Number.isFinite(timeout) ? desk.clock.setTimeout(late, timeout) : undefined
     const finish = (settle: () => void): true => {
       if (timer !== undefined) desk.clock.clearTimeout(timer)
+      signal?.removeEventListener('abort', giveUp)
       settle()
       return true
     }
+    signal?.addEventListener('abort', giveUp, { once: true })
     unlook = desk.lookUntil(() => {
       try {
         if (look()) return finish(() => resolve(true))

@@ -3,6 +3,7 @@ import type { Method, Params, Result } from '../protocol/methods.js'
 import type { ListToolsResult } from '../protocol/types/tools.js'
 import { inspect, type TreeNode } from '../runtime/inspect.js'
 import { handled, lastTurns } from '../runtime/promise.js'
+import type { ProcessRef } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import type { Supervisor } from '../runtime/supervise.js'
 import type { ClientTransport } from '../transports/contract.js'
@@ -17,9 +18,11 @@ import type { PoolEvent } from './pool-events.js'
 import { Lease } from './pool-lease.js'
 import type { MemberSnapshot } from './pool-member.js'
 import { type CheckoutOptions, type PoolStrategy, readCheckoutOptions } from './pool-options.js'
+import { type PageOptions, readPageOptions } from './pages.js'
 import { whenIdle, whenReady } from './pool-waits.js'
-import { readFunction, readMs } from './read-options.js'
+import { readFunction, readMs, readOptions } from './read-options.js'
 import type { ToolResult } from './results.js'
+import { type ReadyOptions, readReadyOptions } from './when-ready.js'
 
 /** What a handle to a pool is made of. */
 export interface PoolParts {
@@ -29,6 +32,12 @@ export interface PoolParts {
   /** The name of the pool's actor. */
   readonly actor: string
   readonly closed: Promise<void>
+}
+
+/** How many members of a pool are waited for, and how long. */
+export interface PoolReadyOptions extends ReadyOptions {
+  /** Default all of them. */
+  readonly count?: number
 }
 
 /** A pool as people look at it. */
@@ -57,6 +66,11 @@ export class ClientPool implements AsyncDisposable {
     return this.#parts.desk.settings.name
   }
 
+  /** The supervisor of the pool, as a process. */
+  get ref(): ProcessRef {
+    return this.#parts.supervisor.ref
+  }
+
   /** The names of its tree: `findClient(registry, 'NAME-1')` finds a member. */
   get registry(): Registry {
     return this.#parts.registry
@@ -73,8 +87,8 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /** One page of the tools, as `client.listTools` answers it. */
-  listTools(page: { readonly cursor?: string } = {}, options?: CallOptions): Promise<ListToolsResult> {
-    return this.#call('tools/list', options, (client, left) => client.listTools(page, left))
+  listTools(options: PageOptions = {}, ...others: never[]): Promise<ListToolsResult> {
+    return handled(this.#listTools(options, others))
   }
 
   /** Makes any request on the member whose turn it is, as `client.request` does. */
@@ -102,9 +116,9 @@ export class ClientPool implements AsyncDisposable {
     return handled(this.#transaction(fn, options))
   }
 
-  /** Resolves once `count` members can be given calls (default all of them). Rejects with NOT_READY after `timeout` ms (default 30,000), CLOSED or GAVE_UP. */
-  ready(count?: number, timeout?: number): Promise<void> {
-    return handled(whenReady(this.#parts.desk, { count, timeout }))
+  /** Resolves once `count` members can be given calls (default all of them). Rejects with NOT_READY after `timeout` ms (default 30,000), CANCELLED, CLOSED, GAVE_UP or BAD_OPTION. */
+  ready(options: PoolReadyOptions = {}): Promise<void> {
+    return handled(this.#ready(options))
   }
 
   /** Adds a member, by default like the others, and answers its name at once; it is given calls as soon as it is ready. Throws BAD_OPTION, CLOSED or GAVE_UP. */
@@ -156,6 +170,18 @@ export class ClientPool implements AsyncDisposable {
 
   #call<T>(what: string, options: CallOptions | undefined, make: MakeCall<T>): Promise<T> {
     return handled(callOnMember(this.#parts.desk, what, { options, make }))
+  }
+
+  async #listTools(options: PageOptions, others: readonly unknown[]): Promise<ListToolsResult> {
+    const { page, call } = readPageOptions(options, others)
+    return await this.#call('tools/list', call, (client, left) => client.listTools({ ...left, ...page }))
+  }
+
+  async #ready(options: PoolReadyOptions): Promise<void> {
+    const fields = ['count', 'timeout', 'signal']
+    const { count, ...rest } = readOptions(options, fields, '{ count: 2, timeout: 5000 }')
+    const limits = readReadyOptions(rest, 30_000)
+    await whenReady(this.#parts.desk, { count: count as number | undefined, ...limits })
   }
 
   async #checkout(options: CheckoutOptions): Promise<Lease> {

@@ -44,6 +44,23 @@ export function readFields(value: unknown, where: string, known: readonly string
   return given
 }
 
+/** The last argument of a method, which is an object in the form of `example`. Throws BAD_OPTION. */
+export function readOptions(
+  value: unknown,
+  known: readonly string[],
+  example: string,
+): Record<string, unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw bad('options', `an object such as ${example}`, value)
+  return readFields(value, 'options', known)
+}
+
+/** An AbortSignal, or nothing. Throws BAD_OPTION. */
+export function readSignal(value: unknown): AbortSignal | undefined {
+  if (value === undefined || value instanceof AbortSignal) return value
+  throw bad('signal', 'an AbortSignal', value)
+}
+
 /** An object that is no array. Throws BAD_OPTION. */
 export function readObject(value: unknown, field: string): Record<string, unknown> {
   if (typeof value === 'object' && value !== null && !Array.isArray(value))

@@ -65,7 +65,7 @@ export class Relay {
       holdings,
       clock,
     })
-    const ready = (timeout: number): Promise<void> => client.ready(timeout)
+    const ready = (timeout: number): Promise<void> => client.ready({ timeout })
     this.client = client
     this.desk = desk
     this.#parts = parts

@@ -167,8 +167,9 @@ export class Requests {
   }
 
   async #listAgain(rest: () => CallOptions): Promise<void> {
-    const fetch = async (page: PageParams) => {
+    const fetch = async ({ cursor }: PageParams) => {
       const { onProgress: _progress, ...call } = rest()
+      const page = cursor === undefined ? {} : { cursor }
       const result = await this.make('tools/list', page, { ...call, fresh: true })
       return result as unknown as ListToolsResult
     }

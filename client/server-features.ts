@@ -13,7 +13,7 @@ import type { ListToolsResult, Tool } from '../protocol/types/tools.js'
 import { dialectOf, modernDialectOf } from '../protocol/versions.js'
 import { handled } from '../runtime/promise.js'
 import type { CallOptions } from './call-options.js'
-import { allPages, type PageParams, type PagesOptions } from './pages.js'
+import { allPages, type PageOptions, type PagesOptions, readPageOptions } from './pages.js'
 import { readObject, readText } from './read-options.js'
 import {
   type PromptResult,
@@ -24,16 +24,11 @@ import {
 } from './results.js'
 import type { ServerFacts } from './state.js'
 
+/** The requests for one page of a list. */
+type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
+
 /** The requests that the features below are made of. */
-type FeatureMethod =
-  | 'ping'
-  | 'tools/list'
-  | 'resources/list'
-  | 'resources/templates/list'
-  | 'resources/read'
-  | 'prompts/list'
-  | 'prompts/get'
-  | 'completion/complete'
+type FeatureMethod = ListMethod | 'ping' | 'resources/read' | 'prompts/get' | 'completion/complete'
 
 /** What the features need of a client. */
 export interface FeatureSource {
@@ -56,35 +51,35 @@ export abstract class ServerFeatures {
   }
 
   /** One page of the server's tools, the first without a `cursor`. */
-  listTools(page: PageParams = {}, options?: CallOptions): Promise<ListToolsResult> {
-    return this.source.request('tools/list', page, options)
+  listTools(options: PageOptions = {}, ...others: never[]): Promise<ListToolsResult> {
+    return this.#listPage('tools/list', options, others)
   }
 
   /** All tools of the server, page after page as they are needed. */
   tools(options: PagesOptions = {}): AsyncGenerator<Tool, void, undefined> {
-    const fetch = (page: PageParams, call: CallOptions) => this.listTools(page, call)
+    const fetch = (page: PageOptions) => this.listTools(page)
     return allPages('tools/list', options, { fetch, elements: ({ tools }) => tools })
   }
 
   /** One page of the server's resources. */
-  listResources(page: PageParams = {}, options?: CallOptions): Promise<ListResourcesResult> {
-    return this.source.request('resources/list', page, options)
+  listResources(options: PageOptions = {}, ...others: never[]): Promise<ListResourcesResult> {
+    return this.#listPage('resources/list', options, others)
   }
 
   /** All resources of the server, page after page as they are needed. */
   resources(options: PagesOptions = {}): AsyncGenerator<Resource, void, undefined> {
-    const fetch = (page: PageParams, call: CallOptions) => this.listResources(page, call)
+    const fetch = (page: PageOptions) => this.listResources(page)
     return allPages('resources/list', options, { fetch, elements: ({ resources }) => resources })
   }
 
   /** One page of the server's resource templates. */
-  listTemplates(page: PageParams = {}, options?: CallOptions): Promise<ListResourceTemplatesResult> {
-    return this.source.request('resources/templates/list', page, options)
+  listTemplates(options: PageOptions = {}, ...others: never[]): Promise<ListResourceTemplatesResult> {
+    return this.#listPage('resources/templates/list', options, others)
   }
 
   /** All resource templates of the server, page after page as they are needed. */
   templates(options: PagesOptions = {}): AsyncGenerator<ResourceTemplate, void, undefined> {
-    const fetch = (page: PageParams, call: CallOptions) => this.listTemplates(page, call)
+    const fetch = (page: PageOptions) => this.listTemplates(page)
     return allPages('resources/templates/list', options, {
       fetch,
       elements: ({ resourceTemplates }) => resourceTemplates,
@@ -97,13 +92,13 @@ export abstract class ServerFeatures {
   }
 
   /** One page of the server's prompts. */
-  listPrompts(page: PageParams = {}, options?: CallOptions): Promise<ListPromptsResult> {
-    return this.source.request('prompts/list', page, options)
+  listPrompts(options: PageOptions = {}, ...others: never[]): Promise<ListPromptsResult> {
+    return this.#listPage('prompts/list', options, others)
   }
 
   /** All prompts of the server, page after page as they are needed. */
   prompts(options: PagesOptions = {}): AsyncGenerator<Prompt, void, undefined> {
-    const fetch = (page: PageParams, call: CallOptions) => this.listPrompts(page, call)
+    const fetch = (page: PageOptions) => this.listPrompts(page)
     return allPages('prompts/list', options, { fetch, elements: ({ prompts }) => prompts })
   }
 
@@ -133,6 +128,23 @@ export abstract class ServerFeatures {
     const dialect = dialectOf(server.revision) ?? modernDialectOf(server.revision)
     if (dialect === undefined || !acceptsRequest(dialect, 'server', what)) return false
     return missingCapability(what, server.capabilities, dialect) === undefined
+  }
+
+  #listPage<M extends ListMethod>(
+    method: M,
+    options: PageOptions,
+    others: readonly unknown[],
+  ): Promise<Result<M>> {
+    return handled(this.#askPage(method, options, others))
+  }
+
+  async #askPage<M extends ListMethod>(
+    method: M,
+    options: PageOptions,
+    others: readonly unknown[],
+  ): Promise<Result<M>> {
+    const { page, call } = readPageOptions(options, others)
+    return await this.source.request(method, page as Params<M>, call)
   }
 
   async #readResource(uri: string, options?: CallOptions): Promise<ResourceResult> {

@@ -69,7 +69,7 @@ export class SharePort implements ServerPort {
   async #start(name: string, program: string): Promise<RefOf<typeof relayActor>> {
     const desk = this.#desk
     const parts = await desk.find(name)
-    await new Client(parts).ready(desk.settings.readyTimeout)
+    await new Client(parts).ready({ timeout: desk.settings.readyTimeout })
     const how = { id: `${program} at ${name}`, restart: 'temporary', shutdown: shutdownTime } as const
     const { ref } = await this.#relays.startChild(childSpec(relayActor, { desk, parts, program }, how))
     return ref as RefOf<typeof relayActor>

@@ -1,5 +1,6 @@
 import { inspect, type TreeNode } from '../runtime/inspect.js'
 import { handled } from '../runtime/promise.js'
+import type { ProcessRef } from '../runtime/ref.js'
 import type { Supervisor } from '../runtime/supervise.js'
 import { callError } from './errors.js'
 import type { ShareDesk, SharePeer } from './share-desk.js'
@@ -29,6 +30,11 @@ export class Share implements AsyncDisposable {
 
   get name(): string {
     return this.#desk.settings.name
+  }
+
+  /** Its supervisor, as a process. */
+  get ref(): ProcessRef {
+    return this.#supervisor.ref
   }
 
   /** Where other programs find it. */

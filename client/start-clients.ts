@@ -24,7 +24,7 @@ async function start(servers: ServerEntries, options: StartClientsOptions): Prom
   const clients = await plant(settings)
   try {
     for (const plan of settings.plans) await clients.launch(plan)
-    await clients.ready(settings.required, settings.readyTimeout)
+    await clients.ready({ names: settings.required, timeout: settings.readyTimeout })
     return clients
   } catch (error) {
     await clients.close()

@@ -1,21 +1,44 @@
 import type { Clock } from '../runtime/clock.js'
 import { messageOf } from '../runtime/errors.js'
-import { callError, ClientError, failedError } from './errors.js'
+import { callError, ClientError, failedError, givenUpError } from './errors.js'
 import type { Holdings } from './holdings.js'
+import { readMs, readOptions, readSignal } from './read-options.js'
 import type { ClientState } from './state.js'
 
-/** Resolves when the client is ready; rejects when it never will be, or not within the time that `readTimeout` answers. */
-export function whenReady(holdings: Holdings, clock: Clock, readTimeout: () => number): Promise<void> {
+/** How long is waited until a client, or several, can be called. */
+export interface ReadyOptions {
+  /** Milliseconds it may take in all. */
+  readonly timeout?: number
+  /** Gives the wait up when it aborts: it rejects with CANCELLED. What is waited for goes on. */
+  readonly signal?: AbortSignal
+}
+
+/** Checked options of a wait. */
+export interface ReadyLimits {
+  readonly timeout: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** Reads the options of a wait. Throws BAD_OPTION, naming the field. */
+export function readReadyOptions(options: ReadyOptions | undefined, usual: number): ReadyLimits {
+  const given = options === undefined ? {} : readOptions(options, ['timeout', 'signal'], '{ timeout: 5000 }')
+  return { timeout: readMs(given.timeout, 'timeout', usual), signal: readSignal(given.signal) }
+}
+
+/** Resolves when the client is ready; rejects when it never will be, or not within these limits. */
+export function whenReady(holdings: Holdings, clock: Clock, readLimits: () => ReadyLimits): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timeout = readTimeout()
+    const { timeout, signal } = readLimits()
     let timer: unknown
     let unwatch = (): void => {}
     const finish = (error?: Error): void => {
       if (timer !== undefined) clock.clearTimeout(timer)
+      signal?.removeEventListener('abort', giveUp)
       unwatch()
       if (error === undefined) resolve()
       else reject(error)
     }
+    const giveUp = (): void => finish(givenUpError('ready', signal?.reason))
     const look = (state: ClientState): boolean => {
       if (state.phase === 'ready') finish()
       else if (state.phase === 'failed') finish(failure(state.reason))
@@ -25,6 +48,8 @@ export function whenReady(holdings: Holdings, clock: Clock, readTimeout: () => n
       return true
     }
     if (look(holdings.state)) return
+    if (signal?.aborted) return giveUp()
+    signal?.addEventListener('abort', giveUp, { once: true })
     unwatch = holdings.watch(look)
     if (Number.isFinite(timeout)) timer = clock.setTimeout(() => finish(notReady(holdings, timeout)), timeout)
   })

@@ -81,7 +81,7 @@ export {
   subscribe,
   type SupervisorEvent,
 } from './events.js'
-export { describe, formatTree, inspect, type TreeNode } from './inspect.js'
+export { describe, formatTree, type Inspectable, inspect, type TreeNode } from './inspect.js'
 export type { LogCategory, Logger, LogLevel, LogLevels, LogOptions } from './log.js'
 export { asyncStream, type AsyncStreamOptions } from './async-stream.js'
 export { multiCall, multiCast, type MultiReply } from './multi-call.js'

@@ -1,8 +1,10 @@
 import type { Actor } from './actor.js'
 import type { Child } from './child.js'
+import { RuntimeError, show } from './errors.js'
 import { formatReason } from './exit.js'
 import type { Process } from './process.js'
-import { type ProcessRef, processOf } from './ref.js'
+import { badOption } from './options.js'
+import { ProcessRef, processOf } from './ref.js'
 import type { RestartWindow } from './restart-window.js'
 
 /** One process of a tree as people look at it. */
@@ -38,14 +40,29 @@ export interface TreeNode {
 /** The key of a method on an actor's state that says in a few words how it is, for `inspect`. */
 export const describe: unique symbol = Symbol.for('caduceus.describe')
 
-/** What a tree looks like now, from this process down: read in one go, without a message to anybody. */
-export function inspect(ref: ProcessRef): TreeNode {
-  const process = processOf(ref)
+/** What has a tree that can be looked at: a process, or what stands for one, such as a supervisor, a server, a client, or clients. */
+export type Inspectable = ProcessRef | { readonly ref: ProcessRef | undefined }
+
+/**
+ * What a tree looks like now, from this process down: read in one go, without a message to anybody. Throws RuntimeError NOPROC for a handle whose tree has
+ * not been started yet, and BAD_OPTION for what has none.
+ */
+export function inspect(what: Inspectable): TreeNode {
+  const process = processOf(refOf(what))
   const top = nodeOf(process, process.name, 0)
   const open: Open[] = [{ process, children: top.children }]
   // Level by level, not by recursion: nothing bounds how deep a tree is.
   for (const { process, children } of open) fillIn(process, children, open)
   return top
+}
+
+function refOf(what: Inspectable): ProcessRef {
+  if (what instanceof ProcessRef) return what
+  const ref: unknown = what?.ref
+  if (ref instanceof ProcessRef) return ref
+  if (typeof what === 'object' && what !== null && 'ref' in what && ref === undefined)
+    throw new RuntimeError('NOPROC', `inspect: the tree of ${show(what)} is not there now`)
+  throw badOption('inspect', 'a process, or a supervisor, server, client or pool', what)
 }
 
 type Node = Omit<TreeNode, 'children'> & { readonly children: Node[] }
@@ -56,8 +73,9 @@ interface Open {
   readonly children: Node[]
 }
 
-/** The tree as indented text, one process a line; the indentation grows for the first 100 levels. */
+/** The tree as indented text, one process a line; the indentation grows for the first 100 levels. Throws BAD_OPTION. */
 export function formatTree(node: TreeNode): string {
+  if (!Array.isArray(node?.children)) throw badOption('formatTree', 'what inspect() answers', node)
   const lines: string[] = []
   const open: Line[] = [{ node, lead: '', below: '' }]
   for (let line = open.pop(); line !== undefined; line = open.pop()) write(line, lines, open)

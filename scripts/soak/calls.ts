@@ -133,7 +133,7 @@ function tool(name: string, args: (token: string, client: string) => Record<stri
 
 const withToken = (token: string) => ({ token })
 const list: Maker = async (client, _token, _name, options) => {
-  const { tools } = await client.listTools({}, options)
+  const { tools } = await client.listTools(options)
   return tools
     .map(({ name }) => name)
     .sort()

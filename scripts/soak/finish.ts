@@ -27,7 +27,7 @@ export async function finish(parts: FinishParts): Promise<void> {
   // Somebody who was ready may find out only now that its server is another one.
   const allReady = (): boolean => members.every(({ client }) => client.state.phase === 'ready')
   for (let looks = 0; looks < 3 && (looks === 0 || !allReady()); looks++)
-    await Promise.all(members.map(({ client }) => client.ready(readyWithin).catch(() => {})))
+    await Promise.all(members.map(({ client }) => client.ready({ timeout: readyWithin }).catch(() => {})))
   recovery.check(now())
   for (const { name, client } of members)
     if (client.state.phase !== 'ready')

@@ -150,7 +150,7 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
 
   /** Waits for all clients to be ready, has them subscribe, and watches them from then on. */
   async function greet(members: readonly Member[]): Promise<(() => void)[]> {
-    await Promise.all(members.map(({ client }) => client.ready(60_000)))
+    await Promise.all(members.map(({ client }) => client.ready({ timeout: 60_000 })))
     const subscribing = members.filter(({ style }) => style !== 'everything')
     await Promise.all(subscribing.map(({ name, client }) => client.subscribe(`soak://own/${name}`)))
     say(`${seconds()} s: all are ready`)

@@ -61,7 +61,7 @@ export async function setStage(): Promise<Stage> {
   )
   const sessions: Client[] = []
   for (const name of ['first', 'second', 'third']) sessions.push(await start(name, http(url)))
-  await Promise.all([everything, files, ...sessions].map((client) => client.ready(15_000)))
+  await Promise.all([everything, files, ...sessions].map((client) => client.ready({ timeout: 15_000 })))
   return {
     tree,
     registry,

@@ -67,7 +67,7 @@ test('a page instead of an answer is named for what it is', async (t) => {
 async function failureOf(t: Parameters<typeof watch>[0], transport: ClientTransport): Promise<Error> {
   const { client, states } = watch(t, { transport })
   const { reason } = await states.next((state) => state.reason !== undefined)
-  const error = await rejection(client.ready(1))
+  const error = await rejection(client.ready({ timeout: 1 }))
   assert.ok(reason)
   assert.match(error.message, reason.message)
   return reason

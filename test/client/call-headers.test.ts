@@ -33,7 +33,7 @@ test('a call has headers of its own, over those of the transport, and no other r
   )
   const { client } = watch(t, { transport: http(url, { headers: always }) })
   await client.callTool('x', {}, { headers: { 'X-Tenant': 'b', 'x-trace': '1' } })
-  await client.listTools({}, { headers: { Authorization: 'Bearer theirs' } })
+  await client.listTools({ headers: { Authorization: 'Bearer theirs' } })
   await client.callTool('y')
   await client.close()
   const own = seen.all.filter(({ headers }) => JSON.stringify(pick(headers)) !== JSON.stringify(always))
@@ -109,12 +109,12 @@ test('what one call was answered is not kept for another that has headers of its
   const { client } = watch(t, { transport: http(url), era: 'modern' })
   const asks = () => seen.all.filter(({ message }) => message.method === 'tools/list').length
   const headers = { 'x-tenant': 'b' }
-  await client.listTools({}, { headers })
+  await client.listTools({ headers })
   assert.is(asks(), 1)
   await client.listTools()
   await client.listTools()
   assert.is(asks(), 2)
-  await client.listTools({}, { headers })
+  await client.listTools({ headers })
   assert.is(asks(), 3)
 })
 

@@ -193,7 +193,7 @@ test('calls beyond the limit are refused, and the others go on', async (t) => {
 
 test('ready() resolves when it is, and says what it waits for when it is not in time', async (t) => {
   const { client } = watch(t, {}, ['--init', 'hang'])
-  const error = await rejection(client.ready(50))
+  const error = await rejection(client.ready({ timeout: 50 }))
   assert.is(error.code, 'NOT_READY')
   assert.match(error.message, /client was not ready within 50 ms \((connecting|initializing)\)/)
 })
@@ -238,7 +238,7 @@ test("a rejection that nobody awaits is nobody's trouble", async (t) => {
   const { client } = watch(t, { maxCalls: 1 })
   void client.callTool('refuse')
   void client.ping()
-  void client.ready(1)
+  void client.ready({ timeout: 1 })
   void client.callTool('')
   void client.request('custom/x', {}, { timeout: 1 })
   await rejection(client.callTool('refuse'))

@@ -74,7 +74,7 @@ test('a slow, a missing and a refusing server delay neither the start nor the ot
     good: rawEntry(),
   })
   assert.is(await text(clients, 'good', 'count'), '1')
-  assert.is((await rejection(clients.ready(['missing']))).code, 'CONNECT_FAILED')
+  assert.is((await rejection(clients.ready({ names: ['missing'] }))).code, 'CONNECT_FAILED')
   const states = clients.states()
   assert.is(states.get('slow')?.phase === 'ready', false)
   assert.is(states.get('refusing')?.phase === 'ready', false)

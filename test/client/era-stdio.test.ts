@@ -71,7 +71,7 @@ test('a server that dies whatever it is asked is tried again with backoff, and p
     '--init',
     'die',
   ])
-  const error = rejection(client.ready(2_000))
+  const error = rejection(client.ready({ timeout: 2_000 }))
   await said.next((line) => line === 'got initialize')
   await said.next((line) => line === 'got server/discover')
   await client.close()

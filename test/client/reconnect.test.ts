@@ -83,7 +83,7 @@ test('a connection that there is stays; a closed client is refused; a timeout th
   const { sessions } = client.inspect().counts
   await client.reconnect()
   assert.is(client.inspect().counts.sessions, sessions)
-  assert.is((await rejection(client.reconnect(-1))).code, 'BAD_OPTION')
+  assert.is((await rejection(client.reconnect({ timeout: -1 }))).code, 'BAD_OPTION')
   await client.close()
   assert.is((await rejection(client.reconnect())).code, 'CLOSED')
 })

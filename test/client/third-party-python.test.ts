@@ -78,7 +78,7 @@ check(
     await peer.kill()
     assert.is((await call).code, 'CONNECTION_LOST')
     // a connection that nobody uses may turn out to be gone only when it is used
-    const waiting = client.listTools({}, { retry: 'safe' })
+    const waiting = client.listTools({ retry: 'safe' })
     await peer.start()
     assert.ok((await waiting).tools.length > 0)
     assert.is((await client.callTool('add', { a: 2, b: 40 })).text, '42')

@@ -26,7 +26,7 @@ for (const code of [400, 404, 405]) {
     const slow = { base: 60_000, cap: 60_000, random: () => 1 }
     const client = startClient({ transport: http(url), backoff: slow, logger: false })
     t.after(() => client.close())
-    const error = await client.ready(1_000).catch((thrown: Error) => thrown)
+    const error = await client.ready({ timeout: 1_000 }).catch((thrown: Error) => thrown)
     assert.match(String(error), String(code))
     assert.equal(
       seen.all.map(({ method }) => method),
@@ -42,7 +42,7 @@ test('what fails in another way, and a client that does not want it, is not trie
   for (const transport of [http(url), http(url, { sseFallback: false, headers: { authorization: 'x' } })]) {
     const slow = { base: 60_000, cap: 60_000, random: () => 1 }
     const client = startClient({ transport, backoff: slow, logger: false })
-    await client.ready(500).catch(() => {})
+    await client.ready({ timeout: 500 }).catch(() => {})
     await client.close()
   }
   assert.not.ok(seen.all.some(({ method }) => method === 'GET'))
