@@ -1,11 +1,13 @@
 import type { webcrypto } from 'node:crypto'
 import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import type { Asker } from './auth-ask.js'
 import type { ServerMetadata } from './auth-discovery.js'
 import { authFailed, quotable } from './auth-failure.js'
 import type { KeyAlgorithm } from './auth-options.js'
 import { ClientError } from './errors.js'
+
+const loadOAuth = lazy('oauth4webapi', () => import('oauth4webapi'))
 
 /** A client as an authorization server knows it, and how it shows that it is the one. */
 export interface KnownClient {
@@ -56,7 +58,7 @@ export interface Party {
 
 /** Loads the library, which a program without OAuth never does. */
 export async function loadLibrary(ask: Asker): Promise<OAuthLibrary> {
-  const oauth = await outside(() => import('oauth4webapi'))
+  const oauth = await loadOAuth()
   const options = {
     // what is not https has been refused, but for this machine
     [oauth.allowInsecureRequests]: true,

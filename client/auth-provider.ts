@@ -105,8 +105,13 @@ export class OAuth implements ClientAuth, AsyncDisposable {
 
   async #start(key: string, desk: TokenDesk): Promise<string> {
     // it belongs to all who share it, not to the first who asked
-    this.#tree ??= outside(() => startSupervisor({ strategy: 'one_for_one', registry: this.#registry }))
-    const tree = await this.#tree
+    const starting =
+      this.#tree ?? outside(() => startSupervisor({ strategy: 'one_for_one', registry: this.#registry }))
+    this.#tree = starting
+    const tree = await starting.catch((error: unknown) => {
+      if (this.#tree === starting) this.#tree = undefined
+      throw error
+    })
     const name = `tokens for ${key}`
     const flow = new AuthFlow(this.#settings, new URL(key))
     const input = { flow, desk, timeout: this.#settings.signInTimeout }

@@ -2,8 +2,8 @@ import type { JsonObject } from '../protocol/json.js'
 import { buildNotification } from '../protocol/jsonrpc.js'
 import type { SubscriptionFilter } from '../protocol/types/subscriptions.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../runtime/behaviour.js'
-import { outside } from '../runtime/containment.js'
 import type { ActorContext } from '../runtime/context.js'
+import { lazy } from '../runtime/load.js'
 import { processOf } from '../runtime/ref.js'
 import { TransportError } from '../transports/errors.js'
 import type { LinkNews } from '../transports/link-actor.js'
@@ -17,6 +17,8 @@ import type { Job } from './job.js'
 import { isGone } from './pending-call.js'
 import { firstState } from './state.js'
 
+const importMachine = lazy('../client/client-machine.js', () => import('./client-machine.js'))
+
 /** One client: its connection machine, and the calls that wait. Its handlers are short and never wait for anybody. */
 export const clientActor = defineActor({
   name: 'client',
@@ -27,8 +29,7 @@ export const clientActor = defineActor({
     holdings.handlerOwner.tree = processOf(ctx.self).tree.id
     holdings.group = processOf(ctx.self).parent?.ref
     if (!holdings.closing) holdings.tell(firstState)
-    // a program without clients never loads the machine
-    const { startConnection } = await outside(() => import('./client-machine.js'))
+    const { startConnection } = await loadMachine(ctx)
     const state = new Incarnation(input, ctx, startConnection)
     holdings.load = () => ({ waiting: state.calls.waiting, inFlight: state.calls.inFlight })
     const { signal } = ctx
@@ -127,6 +128,18 @@ export const clientActor = defineActor({
     },
   },
 })
+
+/** A program without clients never loads the machine; what cannot be loaded now, as without file descriptors, can be later: an outage like others. */
+async function loadMachine({ clock, signal }: ActorContext): Promise<typeof import('./client-machine.js')> {
+  while (true) {
+    try {
+      return await importMachine()
+    } catch (error) {
+      if (signal.aborted) throw error
+      await new Promise((resolve) => clock.setTimeout(() => resolve(undefined), 250))
+    }
+  }
+}
 
 function refusalOf(state: Incarnation, job: Job): ClientError | undefined {
   const { calls, connection, settings } = state

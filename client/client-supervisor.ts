@@ -129,7 +129,7 @@ function group(settings: ClientSettings, holdings: Holdings): SupervisorOptions 
     intensity,
     periodMs,
     children: [
-      childSpec(clientActor, { settings, holdings }, { name: owner }),
+      childSpec(clientActor, { settings, holdings }, { name: owner, startTimeout: Number.POSITIVE_INFINITY }),
       childSpec(
         linkActor,
         { transport, owner, gauge: holdings.gauge },

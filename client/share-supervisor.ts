@@ -1,7 +1,7 @@
 import type { Actor } from '../runtime/actor.js'
 import { defineActor } from '../runtime/behaviour.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/child-spec.js'
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import type { ActorContext } from '../runtime/context.js'
 import { dynamicSupervisorSpec } from '../runtime/dynamic-supervisor.js'
 import { describe } from '../runtime/inspect.js'
@@ -25,6 +25,11 @@ import {
   type ShareSettings,
 } from './share-options.js'
 import { SharePort } from './share-port.js'
+
+const loadListener = lazy(
+  '../transports/shared-listener.js',
+  () => import('../transports/shared-listener.js'),
+)
 
 /**
  * Lets other programs of this machine and this user use clients by their names, over a local socket: `shared(name, { path })` is their transport. Resolves once it
@@ -92,7 +97,7 @@ const socketActor = defineActor({
     const { settings } = desk
     const { name, path, readyTimeout } = settings
     const openTimeout = readyTimeout + 10_000
-    const { bindShared } = await outside(() => import('../transports/shared-listener.js'))
+    const { bindShared } = await loadListener()
     const binding = await bindShared({ ...settings, openTimeout }, ctx, desk)
     const about = { ...originHere('shared'), server: name, url: path, port: undefined }
     emitTransport('listener', () => ({ ...about, type: 'listening' }))

@@ -19,7 +19,11 @@ export function clientActorSpec(options: ClientOptions, overrides: ChildOverride
   // One spec may be started in several trees; started again in the same one, it is the same client.
   const places = new WeakMap<Registry, Holdings>()
   const specOf = (holdings: Holdings): ChildSpec =>
-    childSpec(clientActor, { settings, holdings }, { id: name, ...overrides, name })
+    childSpec(
+      clientActor,
+      { settings, holdings },
+      { id: name, startTimeout: Number.POSITIVE_INFINITY, ...overrides, name },
+    )
   return {
     ...specOf(new Holdings(settings)),
     async start(ctx) {

@@ -39,12 +39,17 @@ interface StepPlan {
 
 class TooMuchWork extends Error {}
 
+/** Loads what `compileCheck` needs for this schema, so that it need not be loaded when the first value comes. */
+export async function prepareCheck(schema: JsonObject): Promise<void> {
+  await load[dialectOfSchema(schema)]()
+}
+
 /**
  * Compiles an admitted schema; loads ajv at the first call. Rejects with BAD_SCHEMA when it is none after all.
  * A check takes a fraction of a second at most, however schema and value conspire; one that would take more fails.
  */
 export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
-  const Ajv = await load(dialectOfSchema(schema))
+  const Ajv = await load[dialectOfSchema(schema)]()
   const budget = createBudget()
   const quick = compile(Ajv, schema, { spend: budget.spend, allErrors: false })
   let thorough: ValidateFunction | undefined
@@ -64,17 +69,26 @@ export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
   return check
 }
 
-/** Imported on first use only: a server that never checks a JSON Schema never loads ajv. */
-async function load(dialect: SchemaDialect): Promise<ValidatorClass> {
-  switch (dialect) {
-    case '2020-12':
-      return (await import('ajv/dist/2020.js')).Ajv2020
-    case '2019-09':
-      return (await import('ajv/dist/2019.js')).Ajv2019
-    case 'draft-07':
-      return (await import('ajv')).Ajv
-    default:
-      return dialect satisfies never
+/** The validators, each in a file of its own: a program that never checks a JSON Schema never loads ajv. */
+const load: Readonly<Record<SchemaDialect, () => Promise<ValidatorClass>>> = {
+  '2020-12': lazy('ajv/dist/2020.js', 'Ajv2020', () => import('ajv/dist/2020.js')),
+  '2019-09': lazy('ajv/dist/2019.js', 'Ajv2019', () => import('ajv/dist/2019.js')),
+  'draft-07': lazy('ajv/dist/ajv.js', 'Ajv', () => import('ajv/dist/ajv.js')),
+}
+
+/** Node keeps a failed import for ever, under its address, be it for want of a file descriptor: the next one is made under another address. */
+function lazy(
+  path: string,
+  name: string,
+  importing: () => Promise<Readonly<Record<string, unknown>>>,
+): () => Promise<ValidatorClass> {
+  let loaded: ValidatorClass | undefined
+  return async () => {
+    if (loaded !== undefined) return loaded
+    const again = () => import(/* webpackIgnore: true */ /* @vite-ignore */ `${path}?at=${performance.now()}`)
+    const module = (await importing().catch(again)) as Readonly<Record<string, unknown>>
+    loaded = module[name] as ValidatorClass
+    return loaded
   }
 }
 

@@ -1,6 +1,6 @@
 import { ProtocolError } from './errors.js'
 import { isObject, type JsonObject, kindOf } from './json.js'
-import { compileCheck, type ValueCheck } from './schema-check.js'
+import { compileCheck, prepareCheck, type ValueCheck } from './schema-check.js'
 import { formatPath, type Issue } from './schema-issues.js'
 import { admitSchema, copySchema } from './schema-limits.js'
 
@@ -15,6 +15,8 @@ export interface Schema<T = unknown> {
    * (and BAD_SCHEMA rejects it where that fails), or when the author's own schema waits for something.
    */
   readonly parse: (value: unknown) => Parsed<T> | Promise<Parsed<T>>
+  /** Loads what `parse` will need, where that is not done yet: a JSON Schema takes ajv. Rejects when it cannot be loaded now. */
+  readonly prepare?: () => Promise<void>
 }
 
 /** A schema of any library that follows Standard Schema 1.1 with its JSON Schema extension, such as zod 4.2 or arktype. */
@@ -146,14 +148,18 @@ function fromJsonSchema(input: SchemaInput): Schema {
 
   function parse(value: unknown): Parsed<unknown> | Promise<Parsed<unknown>> {
     if (check !== undefined) return judge(check, value)
-    compiling ??= compileCheck(jsonSchema)
+    compiling ??= compileCheck(jsonSchema).catch((error: unknown) => {
+      // a schema stays wrong; what could not be loaded can be later
+      if (!(error instanceof ProtocolError)) compiling = undefined
+      throw error
+    })
     return compiling.then((ready) => {
       check = ready
       return judge(ready, value)
     })
   }
 
-  return Object.freeze({ jsonSchema, parse })
+  return Object.freeze({ jsonSchema, parse, prepare: () => prepareCheck(jsonSchema) })
 }
 
 function judge(check: ValueCheck, value: unknown): Parsed<unknown> {

@@ -1,9 +1,10 @@
 import { channel } from 'node:diagnostics_channel'
-import { outside } from './containment.js'
-import { messageOf, RuntimeError, show } from './errors.js'
+import { RuntimeError, show } from './errors.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from './exit.js'
+import { lazy } from './load.js'
 import { badOption } from './options.js'
+import { plainLogger } from './plain-logger.js'
 
 /** A logger as pino has it: facts first, a short sentence last. */
 export interface Logger {
@@ -144,22 +145,22 @@ function errorFacts(reason: ExitReason): object {
   return reason.type === 'crash' ? { err: reason.error } : { reason: reason.type }
 }
 
-/** Loads pino at the first line; lines that come while it loads wait for it. */
+/** Loads pino at the first line; lines that come while it loads wait for it. Without it, they are written as they are, and the next asks for it again. */
 function pinoOnDemand(): Write {
-  let loading: Promise<Logger | undefined> | undefined
+  let loading: Promise<Logger> | undefined
   return (level, facts, message) => {
-    loading ??= outside(loadPino).catch(cannotLog)
-    void loading.then((logger) => logger?.[level](facts, message))
+    loading ??= loadPino().catch(() => {
+      loading = undefined
+      return plainLogger
+    })
+    void loading.then((logger) => logger[level](facts, message))
   }
 }
 
-/** No report of it: that would be the next line that cannot be written. */
-function cannotLog(error: unknown): undefined {
-  process.emitWarning(`reports are lost: ${messageOf(error)}`, { code: 'CADUCEUS_LOG' })
-}
+const importPino = lazy('pino', () => import('pino'))
 
 async function loadPino(): Promise<Logger> {
-  const { pino } = await import('pino')
+  const { pino } = await importPino()
   const stderr = pino.destination({ fd: 2, sync: true })
   // Whoever closed our standard error does not want to read there; nobody else is to suffer for it.
   stderr.on('error', () => {})

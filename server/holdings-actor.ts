@@ -8,6 +8,7 @@ import { emitTransport, originHere } from '../transports/events.js'
 import { TransportError } from '../transports/errors.js'
 import { warnOfScopes } from './authorization.js'
 import { Catalog } from './catalog.js'
+import type { ServerDefinition } from './define-server.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
 import { RestoreLimit } from './restore-limit.js'
@@ -50,6 +51,8 @@ export const holdingsActor = defineActor({
   ): Promise<Holdings & { [describe](): string }> {
     const { definition, transport, maxSessions, idleTimeout } = settings
     if (transport.name === 'stdio') warnOfScopes(definition)
+    // whoever can be reached from outside may want for file descriptors later
+    else await prepareSchemas(definition)
     const binding = await bind(settings, place, ctx)
     place.binding = binding
     const { url, port } = binding
@@ -76,6 +79,13 @@ export const holdingsActor = defineActor({
     share: (holdings): Holdings => holdings,
   },
 })
+
+/** Loads what checking values takes, before the first value comes. */
+async function prepareSchemas({ tools, lowLevel }: ServerDefinition): Promise<void> {
+  const params = [...lowLevel.methods.values()].map((method) => method.params)
+  const schemas = [...tools.flatMap(({ schema, output }) => [schema, output]), ...params]
+  for (const schema of schemas) await schema?.prepare?.()
+}
 
 /** Where it was before, if that is still to be had: somebody else may have taken the port meanwhile, and any will do where none was asked for. */
 async function bind({ transport }: ServerSettings, { binding }: Place, ctx: ActorContext): Promise<Binding> {

@@ -11,7 +11,6 @@ import {
   type RequestId,
 } from '../protocol/jsonrpc.js'
 import { type Deferred, defineActor, type Exit, type Refusal, refuse } from '../runtime/behaviour.js'
-import { outside } from '../runtime/containment.js'
 import type { ActorContext } from '../runtime/context.js'
 import { RuntimeError } from '../runtime/errors.js'
 import type { ProcessRef } from '../runtime/ref.js'
@@ -23,7 +22,7 @@ import { route } from './router.js'
 import { openSession, recordSession, type Session, type SessionInput } from './session.js'
 import { answered, noteNotification, noteRequest, noteSession } from './session-events.js'
 import { expireIfIdle } from './session-idle.js'
-import type { SessionPhase } from './session-machine.js'
+import { nextPhase, type SessionPhase } from './session-machine.js'
 import type { Asking } from './session-questions.js'
 import { peerProblem } from './session-owner.js'
 import type { SessionRecord } from './session-store.js'
@@ -216,11 +215,7 @@ function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<obje
 }
 
 /** What a client tells; whatever does not fit is ignored, since a notification is never answered. */
-function takeNotification(
-  session: Session,
-  notification: JsonRpcNotification,
-  peer: Peer,
-): Promise<undefined> | undefined {
+function takeNotification(session: Session, notification: JsonRpcNotification, peer: Peer): undefined {
   const { method, params } = notification
   noteNotification(session.origin, 'received', method)
   const own = session.holdings.catalog.lowLevel.notifications.get(method)
@@ -230,9 +225,7 @@ function takeNotification(
   return method === 'notifications/initialized' ? confirm(session) : undefined
 }
 
-/** What follows waits: the machine is fetched with the first confirmation, since a server has to answer `initialize` before it needs one. */
-async function confirm(session: Session): Promise<undefined> {
-  const { nextPhase } = await outside(() => import('./session-machine.js'))
+function confirm(session: Session): undefined {
   session.phase = nextPhase(session.phase, 'initialized')
   tellChanges(session)
 }

@@ -2,7 +2,14 @@ import { isObject, type JsonObject } from '../protocol/json.js'
 import { outside } from '../runtime/containment.js'
 import { messageOf } from '../runtime/errors.js'
 import { TransportError } from './errors.js'
-import { discard, type HttpRequest, openDispatchers, readText } from './http-dispatcher.js'
+import {
+  discard,
+  type HttpDispatchers,
+  type HttpRequest,
+  loadUndici,
+  openDispatchers,
+  readText,
+} from './http-dispatcher.js'
 
 const maxBytes = 1024 * 1024
 
@@ -10,6 +17,11 @@ const maxBytes = 1024 * 1024
 export interface JsonRequest extends Partial<Pick<HttpRequest, 'method' | 'headers' | 'body'>> {
   /** Milliseconds until the whole answer has to be there. */
   readonly timeout: number
+}
+
+/** Loads what `fetchJson` needs, which it does itself otherwise. */
+export async function prepareFetch(): Promise<void> {
+  await loadUndici()
 }
 
 /**
@@ -21,8 +33,9 @@ export function fetchJson(address: string, request: JsonRequest): Promise<JsonOb
   return outside(async () => {
     const { origin, pathname, search } = new URL(address)
     const { timeout, method = 'GET', headers = {}, ...rest } = request
-    const dispatchers = await openDispatchers(origin, { connections: 1, connectTimeout: timeout })
+    let dispatchers: HttpDispatchers | undefined
     try {
+      dispatchers = await openDispatchers(origin, { connections: 1, connectTimeout: timeout })
       const answer = await dispatchers.send({
         method,
         path: pathname + search,
@@ -37,7 +50,7 @@ export function fetchJson(address: string, request: JsonRequest): Promise<JsonOb
       const message = `${origin}${pathname}: ${messageOf(cause)}`
       throw new TransportError('AUTHORIZATION_UNAVAILABLE', message, { cause, retryable: true })
     } finally {
-      await dispatchers.destroy()
+      await dispatchers?.destroy()
     }
   })
 }

@@ -1,5 +1,5 @@
 import { isObject, type JsonObject } from '../protocol/json.js'
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import { TokenCache } from './auth-cache.js'
 import { principalOf } from './auth-claims.js'
 import { readAudience } from './auth-jwt.js'
@@ -8,6 +8,8 @@ import type { TokenUse, TokenVerifier } from './auth-verifier.js'
 import { badOption, orElse, type Read, readCount, readFields, readMs, readText } from './client-options.js'
 import { TransportError } from './errors.js'
 import type { Principal } from './principal.js'
+
+const importFetch = lazy('../transports/auth-fetch.js', () => import('./auth-fetch.js'))
 
 /** How tokens are checked by asking who has issued them. */
 export interface IntrospectionOptions {
@@ -48,7 +50,9 @@ const fields = [
  */
 export function introspection(options: IntrospectionOptions): TokenVerifier {
   const introspector = new Introspector(readIntrospection(options))
-  return (token, use) => introspector.verify(token, use)
+  return Object.assign((token: string, use: TokenUse) => introspector.verify(token, use), {
+    prepare: loadFetch,
+  })
 }
 
 class Introspector {
@@ -81,7 +85,7 @@ class Introspector {
     if (this.#asking >= maxAtOnce) throw tooMany(maxAtOnce)
     this.#asking += 1
     try {
-      const { fetchJson } = await outside(() => import('./auth-fetch.js'))
+      const { fetchJson } = await loadFetch()
       return await fetchJson(endpoint, {
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded', authorization },
@@ -92,6 +96,12 @@ class Introspector {
       this.#asking -= 1
     }
   }
+}
+
+async function loadFetch() {
+  const fetching = await importFetch()
+  await fetching.prepareFetch()
+  return fetching
 }
 
 function readIntrospection(options: IntrospectionOptions) {

@@ -1,9 +1,12 @@
 import { isObject } from '../protocol/json.js'
 import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import type { JwtCheck } from './auth-jwt-check.js'
 import { readSecureUrl } from './auth-urls.js'
-import type { TokenVerifier } from './auth-verifier.js'
+import type { TokenUse, TokenVerifier } from './auth-verifier.js'
 import { badOption, orElse, type Read, readCount, readFields, readMs, readText } from './client-options.js'
+
+const loadCheck = lazy('../transports/auth-jwt-check.js', () => import('./auth-jwt-check.js'))
 
 /** How JWTs are checked. */
 export interface JwtOptions {
@@ -71,11 +74,17 @@ const fields = [
 export function jwt(options: JwtOptions): TokenVerifier {
   const settings = readJwt(options)
   let check: JwtCheck | undefined
-  return async (token, use) => {
-    // loaded with the first token
-    check ??= await outside(async () => new (await import('./auth-jwt-check.js')).JwtCheck(settings))
-    return check.verify(token, use)
+  /** Before a listener accepts, or with the first token. */
+  async function prepare(): Promise<JwtCheck> {
+    const { JwtCheck: Check } = await loadCheck()
+    const made = check ?? outside(() => new Check(settings))
+    check = made
+    return made
   }
+  return Object.assign(
+    async (token: string, use: TokenUse) => (check ?? (await prepare())).verify(token, use),
+    { prepare },
+  )
 }
 
 function readJwt(options: JwtOptions): JwtSettings {

@@ -13,7 +13,8 @@ export interface TokenUse {
  * is genuine, in time, and issued for `resource`. Undefined is answered 401, and so is TransportError UNAUTHORIZED, whose message the client is
  * shown; whatever else is thrown costs the request (500).
  */
-export type TokenVerifier = (
-  token: string,
-  use: TokenUse,
-) => Principal | undefined | Promise<Principal | undefined>
+export interface TokenVerifier {
+  (token: string, use: TokenUse): Principal | undefined | Promise<Principal | undefined>
+  /** Loads what it needs; awaited before a listener accepts. */
+  readonly prepare?: () => Promise<unknown>
+}

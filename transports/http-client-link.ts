@@ -73,7 +73,7 @@ export class HttpLink implements Link {
     )
     scope.own(async () => {
       this.#over = true
-      await (await this.#dispatchers).destroy()
+      await (await this.#dispatchers.catch(() => undefined))?.destroy()
     })
     events.opened({ url: shownUrl(settings.url) })
   }

@@ -1,6 +1,6 @@
 import type { Agent, Dispatcher } from 'undici'
 import type { Clock } from '../runtime/clock.js'
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import { TransportError } from './errors.js'
 import { discard, exchange, type HttpResponse } from './http-exchange.js'
 import { type HttpPools, openPools } from './http-pools.js'
@@ -57,14 +57,17 @@ export interface DispatcherOptions {
   readonly clock?: Clock
 }
 
+/** A program without HTTP clients never loads it. */
+export const loadUndici = lazy('undici', () => import('undici'))
+
 const noRedirects: RedirectRules = { maxRedirects: 0, elsewhere: false }
 
 /**
- * Loads undici, which a program without HTTP clients never does, and opens the two pools of one client. There is no limit on how
+ * Loads undici and opens the two pools of one client. There is no limit on how
  * long a response may take: a tool may work for minutes, and a stream be silent; deadlines are the client's.
  */
 export async function openDispatchers(origin: string, options: DispatcherOptions): Promise<HttpDispatchers> {
-  const undici = await outside(() => import('undici'))
+  const undici = await loadUndici()
   const { connections, maxStreams = Number.POSITIVE_INFINITY, redirects = noRedirects, clock } = options
   const pools = { undici, origin, options }
   const bounded = openPools(pools, connections)

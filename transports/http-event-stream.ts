@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import { messageOf } from '../runtime/errors.js'
 import type { LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
@@ -8,6 +8,8 @@ import { eventIdHeader } from './http-event-id.js'
 import { createReconnect, pause, type StreamEnd } from './http-reconnect.js'
 import { readRetryAfter } from './http-retry-after.js'
 import { idleTimer } from './idle-timer.js'
+
+const loadDecoder = lazy('../protocol/sse.js', () => import('../protocol/sse.js'))
 
 /** What the reader of an event stream wants to know. */
 export interface EventReader {
@@ -28,7 +30,7 @@ export interface EventReader {
  * event that only has an id). Rejects when the stream breaks, and with MESSAGE_TOO_LONG for an event beyond `maxBytes`.
  */
 export async function readEvents(body: Readable, maxBytes: number, reader: EventReader): Promise<void> {
-  const { createEventDecoder } = await outside(() => import('../protocol/sse.js'))
+  const { createEventDecoder } = await loadDecoder()
   const decoder = createEventDecoder({ maxMessageBytes: maxBytes })
   for await (const chunk of body as AsyncIterable<Uint8Array>) {
     reader.alive?.()

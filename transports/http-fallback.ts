@@ -1,12 +1,14 @@
 import { errorCodes } from '../protocol/errors.js'
 import { isObject } from '../protocol/json.js'
 import type { Message, RequestId } from '../protocol/jsonrpc.js'
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from './contract.js'
 import type { TransportError } from './errors.js'
 import { HttpLink } from './http-client-link.js'
 import type { HttpSettings } from './http-client-options.js'
 import type { ServerHabits } from './http-habits.js'
+
+const loadSse = lazy('../transports/sse-client-link.js', () => import('./sse-client-link.js'))
 
 /** A message that waits for the older transport, and what becomes of it if that is of no use either. */
 interface Refused {
@@ -71,7 +73,7 @@ export class FallbackLink implements Link {
   }
 
   async #fallBack(refused: Refused): Promise<void> {
-    const { SseLink } = await outside(() => import('./sse-client-link.js'))
+    const { SseLink } = await loadSse()
     if (this.#closing || this.#scope.signal.aborted) return
     const { text, message, id, error } = refused
     const http = this.#link

@@ -1,4 +1,4 @@
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import { type AuthenticateOptions, type AuthenticateSettings, readAuthenticate } from './authenticate.js'
 import {
   badOption,
@@ -24,6 +24,8 @@ import {
   readServerTls,
   type TlsOptions,
 } from './listen-readers.js'
+
+const loadSocket = lazy('../transports/http-socket.js', () => import('./http-socket.js'))
 
 /** How an HTTP listener is set up. */
 export interface HttpServeOptions extends AuthenticateOptions {
@@ -193,7 +195,7 @@ export function serveHttp(options: HttpServeOptions = {}): ServerTransport {
 
 /** Imported when a server starts: a program without an HTTP listener never loads node:http. */
 async function bindLazily(settings: HttpSettings, scope: LinkScope, previous?: Binding): Promise<Binding> {
-  const { bindHttpSocket } = await outside(() => import('./http-socket.js'))
+  const { bindHttpSocket } = await loadSocket()
   return bindHttpSocket({ ...settings, port: previous?.port ?? settings.port }, scope)
 }
 

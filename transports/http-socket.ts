@@ -28,6 +28,7 @@ const maxWaiting = 1_000
 
 /** Takes a port, and gives it back with the scope. Rejects with TransportError LISTEN_FAILED. */
 export async function bindHttpSocket(settings: HttpSettings, scope: LinkScope): Promise<HttpSocket> {
+  await settings.auth?.verify.prepare?.()
   const place: { socket?: HttpSocket } = {}
   const taken = await takeServer(settings, (request, response) => place.socket?.take(request, response))
   const socket = new HttpSocket(taken, scope)

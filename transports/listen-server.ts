@@ -72,6 +72,7 @@ export async function listenOn(
   scope: LinkScope,
   plan: ListenPlan,
 ): Promise<ListenServer> {
+  await settings.auth?.verify.prepare?.()
   const server = settings.server ?? (await makeServer(settings))
   const isForeign = server.listening
   const release = take(server, scope, withMetadata(settings.health ? withHealth(plan) : plan, settings))

@@ -1,10 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import { metadataOf, writeMetadata } from './auth-metadata.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
 import { httpFields, type HttpServeOptions, readOptions } from './http-listener.js'
 import type { HttpSocket } from './http-socket.js'
 import type { Principal } from './principal.js'
+
+const loadSocket = lazy('../transports/http-socket.js', () => import('./http-socket.js'))
+const loadRequest = lazy('../transports/mount-request.js', () => import('./mount-request.js'))
+const loadExchange = lazy('../transports/mount-fetch.js', () => import('./mount-fetch.js'))
 
 /** Options of a port and of its connections, which belong to the web server around. */
 const foreign = [
@@ -66,9 +71,11 @@ export function mount(options: MountOptions = {}): Mount {
   let place: Place | undefined
 
   async function bind(scope: LinkScope): Promise<Binding> {
-    const [http, { HttpSocket: Socket }, { withKnown }] = await outside(() =>
-      Promise.all([import('node:http'), import('./http-socket.js'), import('./mount-request.js')]),
-    )
+    const http = await outside(() => import('node:http'))
+    const { HttpSocket: Socket } = await loadSocket()
+    const { withKnown } = await loadRequest()
+    await loadExchange() // before the first request
+    await settings.auth?.verify.prepare?.()
     // a server that never listens: requests are handed to the socket
     const taken = { server: http.createServer(), settings, isForeign: true, release: () => {} }
     const socket = new Socket(taken, scope)
@@ -88,7 +95,7 @@ export function mount(options: MountOptions = {}): Mount {
   }
 
   async function fetch(request: Request, known: Omit<MountedRequest, 'body'> = {}): Promise<Response> {
-    const { exchangeOf } = await import('./mount-fetch.js')
+    const { exchangeOf } = await loadExchange()
     const { incoming, outgoing } = exchangeOf(request)
     handle(incoming, outgoing, known)
     return outgoing.result

@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Readable } from 'node:stream'
 import { isRequest, type Message } from '../protocol/jsonrpc.js'
 import type { SseItem } from '../protocol/sse.js'
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import { messageOf } from '../runtime/errors.js'
 import { sendAuthorized } from './client-auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from './contract.js'
@@ -21,6 +21,8 @@ import {
 } from './http-dispatcher.js'
 import { isEventStream } from './http-event-stream.js'
 import { isInitialized } from './initialized.js'
+
+const loadDecoder = lazy('../protocol/sse.js', () => import('../protocol/sse.js'))
 
 /** One event stream of a server, and the posts that belong to it. */
 export class SseLink implements Link {
@@ -48,7 +50,7 @@ export class SseLink implements Link {
     scope.own(async () => {
       this.#over = true
       this.#controller.abort()
-      await (await this.#dispatchers).destroy()
+      await (await this.#dispatchers.catch(() => undefined))?.destroy()
     })
     void this.#follow()
   }
@@ -107,7 +109,7 @@ export class SseLink implements Link {
 
   async #read(body: Readable, begun: () => void): Promise<void> {
     this.#restartIdleTimer()
-    const { createEventDecoder } = await outside(() => import('../protocol/sse.js'))
+    const { createEventDecoder } = await loadDecoder()
     const decoder = createEventDecoder({ maxMessageBytes: this.#settings.maxMessageBytes })
     for await (const chunk of body as AsyncIterable<Uint8Array>) {
       this.#restartIdleTimer()

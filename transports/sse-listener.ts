@@ -1,8 +1,10 @@
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import { badOption, orElse, readFields, readFlag, readMs } from './client-options.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
 import { listenFields, type ListenOptions, type ListenSettings, readListenOptions } from './listen-options.js'
 import { readPath } from './listen-readers.js'
+
+const loadRoutes = lazy('../transports/sse-routes.js', () => import('./sse-routes.js'))
 
 /** How a listener of the transport of 2024-11-05 is set up. */
 export interface SseServeOptions extends ListenOptions {
@@ -53,6 +55,6 @@ async function bindLazily(
   scope: LinkScope,
   previous?: Binding,
 ): Promise<Binding> {
-  const { bindSse } = await outside(() => import('./sse-routes.js'))
+  const { bindSse } = await loadRoutes()
   return bindSse({ ...settings, port: previous?.port ?? settings.port }, scope)
 }

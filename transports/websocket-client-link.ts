@@ -2,7 +2,7 @@ import { messageOf } from '../runtime/errors.js'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { isRequest, type Message } from '../protocol/jsonrpc.js'
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import type { AuthRefusal } from './client-auth.js'
 import { asOurs, isRefusal } from './client-auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
@@ -12,6 +12,8 @@ import { judgeFailure } from './http-dispatcher.js'
 import { nodeMs } from './node-ms.js'
 import type { WebSocketSettings } from './websocket-client.js'
 import { socketLimits } from './websocket-connection.js'
+
+const loadWs = lazy('ws', () => import('ws'))
 
 /** One socket to a server, from its first connection to its end. */
 export class WebSocketLink implements Link {
@@ -67,7 +69,7 @@ export class WebSocketLink implements Link {
 
   async #connect(refusal: AuthRefusal | undefined): Promise<void> {
     const { url, auth, headers, connectTimeout, maxMessageBytes, tls } = this.#settings
-    const { WebSocket: Socket } = await outside(() => import('ws'))
+    const { WebSocket: Socket } = await loadWs()
     const { signal } = this.#scope
     if (refusal !== undefined) await asOurs(() => auth?.refused?.(refusal), refusal.status)
     const own = await asOurs(() => auth?.authorize({ url, signal }) ?? {})

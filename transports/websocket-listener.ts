@@ -1,8 +1,10 @@
-import { outside } from '../runtime/containment.js'
+import { lazy } from '../runtime/load.js'
 import { orElse, readFields, readMs } from './client-options.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
 import { listenFields, type ListenOptions, type ListenSettings, readListenOptions } from './listen-options.js'
 import { readPath } from './listen-readers.js'
+
+const loadUpgrade = lazy('../transports/websocket-upgrade.js', () => import('./websocket-upgrade.js'))
 
 /** How a WebSocket listener is set up. */
 export interface WebSocketServeOptions extends ListenOptions {
@@ -41,6 +43,6 @@ async function bindLazily(
   scope: LinkScope,
   previous?: Binding,
 ): Promise<Binding> {
-  const { bindWebSockets } = await outside(() => import('./websocket-upgrade.js'))
+  const { bindWebSockets } = await loadUpgrade()
   return bindWebSockets({ ...settings, port: previous?.port ?? settings.port }, scope)
 }

@@ -1,0 +1,157 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync } from 'node:fs'
+import { Agent, type IncomingMessage, type OutgoingHttpHeaders, request } from 'node:http'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { startClient } from '../../client/client-supervisor.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { http } from '../../transports/http-client.js'
+import { serveHttp } from '../../transports/http-listener.js'
+import { serveSse } from '../../transports/sse-listener.js'
+import { stdio } from '../../transports/stdio-client.js'
+import { serveWebSocket } from '../../transports/websocket-listener.js'
+import { defineServer } from '../../server/define-server.js'
+import { defineTool } from '../../server/define-tool.js'
+import { inRoot } from '../support/root.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { headersOf, request as modernRequest } from '../transports/_modern.js'
+import { fewDescriptors } from './_descriptors.js'
+
+const test = suite('without file descriptors', { timeout: 40_000 })
+const programOf = (name: string): string => fileURLToPath(new URL(`./${name}.js`, import.meta.url))
+
+test('a server on HTTP works on, and all is well when they are free again', async (t) => {
+  const [command, args] = fewDescriptors(programOf('_scarce-server'), 'http')
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  t.after(() => child.kill('SIGKILL'))
+  const reports: string[] = []
+  child.stderr.setEncoding('utf8').on('data', (text: string) => reports.push(text))
+  const [url] = (await once(createInterface(child.stdout), 'line', { signal: t.signal })) as [string]
+  const call = onOneConnection(t, url)
+  assert.match(await call('takeAll'), /taken/)
+  assert.match(await call('echo', { text: 'in want of descriptors' }), /in want of descriptors/)
+  assert.match(await call('boom'), /-32603/)
+  assert.match(reports.join(''), /"level":50.*boom in a timer/)
+  assert.match(await call('giveBack'), /given back/)
+  const client = startClient({ transport: http(url), logger: false })
+  t.after(() => client.close())
+  await worksAgain(client, reports)
+})
+
+test('a server on standard input works when they are free again', async (t) => {
+  const [command, args] = fewDescriptors(programOf('_scarce-server'), 'stdio')
+  const reports: string[] = []
+  const stderr = (line: string): void => void reports.push(`${line}\n`)
+  const client = startClient({ transport: stdio({ command, args, stderr }), logger: false })
+  t.after(() => client.close())
+  await client.callTool('takeAll')
+  await rejects(client.callTool('echo', { text: 'nobody can check this now' }))
+  await rejects(client.callTool('boom'))
+  assert.match(reports.join(''), /"level":50.*boom in a timer/)
+  await client.callTool('giveBack')
+  await worksAgain(client, reports)
+})
+
+test('clients of every transport that begin without any are connected when they are free again', async (t) => {
+  const echo = defineTool({
+    name: 'echo',
+    input: { type: 'object', properties: { text: { type: 'string' } } },
+    run: ({ text }) => text ?? '',
+  })
+  const definition = defineServer({ name: 'echo', version: '1', tools: [echo] })
+  const urls: string[] = []
+  for (const transport of [serveHttp(), serveSse(), serveWebSocket()]) {
+    const server = await startServer(definition, { transport, logger: false })
+    t.after(() => server.stop())
+    urls.push(server.url ?? '')
+  }
+  const [command, args] = fewDescriptors(programOf('_scarce-clients'), ...urls, programOf('_scarce-server'))
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  const [line] = (await once(createInterface(child.stdout), 'line', { signal: t.signal })) as [string]
+  assert.equal(JSON.parse(line), { early: 0, texts: ['hello', 'hello', 'hello', 'hello'] })
+})
+
+test('a module that could not be loaded is loaded the next time', async (t) => {
+  const names = lazyNames()
+  assert.ok(names.includes('undici') && names.includes('pino'))
+  const [command, args] = fewDescriptors(programOf('_scarce-loads'), ...names)
+  const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  const [line] = (await once(createInterface(child.stdout), 'line', { signal: t.signal })) as [string]
+  const { first, second, third } = JSON.parse(line)
+  const withAjv = [...names, 'ajv']
+  for (const failed of [first, second])
+    for (const name of withAjv) assert.match(String(failed[name]), /^(?:EMFILE|ERR_INVALID_PACKAGE_CONFIG)$/)
+  assert.equal(third, Object.fromEntries(withAjv.map((name) => [name, 'loaded'])))
+})
+
+test('no module is imported on demand in another way', () => {
+  const others = sources().flatMap(({ path, text }) => {
+    const rest = text.replaceAll(/\blazy\((?:\s*'[^']*',)+\s*\(\) =>\s*import\(/g, '')
+    return /(?<!typeof |: |<)\bimport\((?!'node:|\))/.test(rest) ? [path] : []
+  })
+  assert.equal(others, ['protocol/schema-check.ts'])
+})
+
+function lazyNames(): readonly string[] {
+  const found = sources()
+    .filter(({ path }) => !path.startsWith('protocol/'))
+    .flatMap(({ text }) => [...text.matchAll(/\blazy\(\s*'([^']*)'/g)].map(([, name = '']) => name))
+  return [...new Set(found)]
+}
+
+function sources(): readonly { readonly path: string; readonly text: string }[] {
+  return ['runtime', 'protocol', 'transports', 'server', 'client'].flatMap((floor) =>
+    readdirSync(inRoot(floor), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => ({ path: `${floor}/${name}`, text: readFileSync(inRoot(floor, name), 'utf8') })),
+  )
+}
+
+type Client = ReturnType<typeof startClient>
+
+async function worksAgain(client: Client, reports: readonly string[]): Promise<void> {
+  assert.is((await client.callTool('echo', { text: 'after' })).text, 'after')
+  assert.is((await client.callTool('old', { text: 'x' })).text, 'old')
+  const before = reports.join('').length
+  await rejects(client.callTool('boom'))
+  assert.match(reports.join('').slice(before), /"level":50.*boom in a timer/)
+}
+
+/** Calls tools (2026-07-28) without ever opening a second connection. */
+function onOneConnection(
+  t: TestContext,
+  url: string,
+): (name: string, args?: Readonly<Record<string, unknown>>) => Promise<string> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => agent.destroy())
+  return async (name, args = {}) => {
+    const message = modernRequest(1, 'tools/call', { name, arguments: args })
+    const { 'mcp-session-id': _, ...own } = headersOf(message)
+    const headers = {
+      'content-type': 'application/json',
+      accept: 'application/json, text/event-stream',
+      ...own,
+    } as OutgoingHttpHeaders
+    const sent = request(url, { method: 'POST', agent, headers })
+    sent.end(JSON.stringify(message))
+    const [response] = (await once(sent, 'response', { signal: t.signal })) as [IncomingMessage]
+    return text(response)
+  }
+}
+
+async function rejects(call: Promise<unknown>): Promise<void> {
+  assert.is(
+    await call.then(
+      () => 'resolved',
+      () => 'rejected',
+    ),
+    'rejected',
+  )
+}
+
+test.run()
