@@ -20,8 +20,8 @@ export interface CallOptions {
     readonly message?: string
   }) => void
   /**
-   * `safe`: the call may be made twice, and is made again, once, when its answer was lost on the way. By default that is done only for what changes nothing,
-   * and only after the server forgot the session.
+   * `safe`: the call may be made twice, and is made again, once, when its answer was lost on the way. By default that is done only for what changes nothing:
+   * lists, reads, tools listed with `readOnlyHint` or `idempotentHint`. `never`: it leaves once, whatever becomes of it.
    */
   readonly retry?: 'safe' | 'never'
   /** Asks the server also where an answer is kept that still holds. Default false. */

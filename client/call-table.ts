@@ -2,7 +2,7 @@ import type { RequestId } from '../protocol/jsonrpc.js'
 import type { Clock } from '../runtime/clock.js'
 import { Deadlines } from '../runtime/deadlines.js'
 import { TurnoverMap } from '../runtime/turnover.js'
-import { type Job, takeBack } from './job.js'
+import { isSent, type Job, takeBack } from './job.js'
 import type { Pending } from './pending-call.js'
 
 /** Every call that is not settled, by whatever it is looked for: its job, its id, its progress token, its place in the queue. */
@@ -39,7 +39,7 @@ export class CallTable {
   /** Puts calls back into the queue, before those that have never been tried; answers those whose callers do not want to wait. */
   putBack(calls: readonly Pending[]): Pending[] {
     // One that the server may have seen is made again here, or not at all.
-    const waits = ({ job }: Pending): boolean => job.wait || job.repeated
+    const waits = ({ job }: Pending): boolean => job.wait || isSent(job)
     const patient = calls.filter(waits)
     for (const pending of patient) this.takeBack(pending)
     this.#waiting = new Set([...patient, ...this.#waiting])

@@ -12,9 +12,11 @@ import type { clientActor } from './client-actor.js'
 import { callError, ClientError, failedError, unsentError } from './errors.js'
 import { codeOf, emitClient, isHeard } from './events.js'
 import type { Holdings } from './holdings.js'
-import { createJob, type Job, nextJob, takeBack } from './job.js'
+import { createJob, isSent, type Job, nextJob, takeBack } from './job.js'
 import { clientActorName } from './names.js'
 import type { ClientSettings } from './options.js'
+import { isRepeatable } from './repeatable.js'
+import { pause } from './pause.js'
 import { SharedSignals } from './shared-signals.js'
 import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds } from './rounds.js'
 import { bad, readText } from './read-options.js'
@@ -95,7 +97,7 @@ export class Caller {
         result = await (signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal))
       } catch (error) {
         const gone = this.#judge(job, error)
-        if (gone !== undefined) throw round === 0 ? gone : asSent(gone)
+        if (gone !== undefined) throw gone
         takeBack(job)
         continue
       }
@@ -207,7 +209,7 @@ export class Caller {
   #abandon(job: Job, cause: unknown, reject: (error: ClientError) => void): void {
     const { ticket, method } = job
     const reason = `${method}: the caller gave it up (${messageOf(cause)})`
-    reject(callError('CANCELLED', reason, { sent: ticket.sent, retryable: false, cause }))
+    reject(callError('CANCELLED', reason, { sent: isSent(job), retryable: false, cause }))
     job.abandoned = true
     if (!ticket.sent) ticket.revoked = true
     this.#registry
@@ -230,11 +232,21 @@ export class Caller {
   #judge(job: Job, error: unknown): unknown {
     if (!(error instanceof RuntimeError)) return error
     if (error.code === 'MAILBOX_FULL')
-      return callError('QUEUE_FULL', `${job.method}: ${error.message}`, { sent: false, cause: error })
+      return callError('QUEUE_FULL', `${job.method}: ${error.message}`, { sent: isSent(job), cause: error })
     if (error.code !== 'EXITED' && error.code !== 'NOPROC') return error
-    if (!job.ticket.sent && !job.abandoned) return undefined
+    if (!job.abandoned && this.#isMadeAgain(job)) return undefined
     const message = `${job.method}: the client was restarted while it waited for the answer`
-    return callError('CONNECTION_LOST', message, { sent: job.ticket.sent, cause: error })
+    return callError('CONNECTION_LOST', message, { sent: isSent(job), cause: error })
+  }
+
+  /** A new actor means a new connection, as after any other loss. */
+  #isMadeAgain(job: Job): boolean {
+    if (!job.ticket.sent) return true
+    const { tools, counts } = this.#holdings
+    if (!job.wantsAnswer || !isRepeatable(job, tools)) return false
+    job.repeated = true
+    counts.repeated += 1
+    return true
   }
 
   #unavailable(job: Job, error: unknown): ClientError {
@@ -242,9 +254,12 @@ export class Caller {
     const { method } = job
     const { over, state } = this.#holdings
     if (error instanceof RuntimeError && error.code === 'TIMEOUT')
-      return unsentError(job, { phase: state.phase, reason: state.reason ?? error })
-    if (over && state.phase === 'failed') return failedError(method, state.reason)
-    return goneError(`${method}: client ${name}`, this.#holdings, this.#registry, error)
+      return unsentError(job, { phase: state.phase, reason: state.reason ?? error }, isSent(job))
+    if (over && state.phase === 'failed') return failedError(method, state.reason, isSent(job))
+    return goneError(`${method}: client ${name}`, this.#holdings, this.#registry, {
+      sent: isSent(job),
+      cause: error,
+    })
   }
 }
 
@@ -257,8 +272,13 @@ export function isClosed(holdings: Holdings, registry: Registry): boolean {
 }
 
 /** The error for a client that no supervisor will bring back: CLOSED when it was ended, GAVE_UP when it crashed too often. */
-export function goneError(what: string, holdings: Holdings, registry: Registry, cause: unknown): ClientError {
-  const details = { sent: false, retryable: false, cause }
+export function goneError(
+  what: string,
+  holdings: Holdings,
+  registry: Registry,
+  { sent, cause }: { readonly sent: boolean; readonly cause: unknown },
+): ClientError {
+  const details = { sent, retryable: false, cause }
   if (isClosed(holdings, registry)) return callError('CLOSED', `${what} is closed`, details)
   const why = holdings.gaveUp ? 'it crashed too often' : messageOf(cause)
   return callError('GAVE_UP', `${what} has ended for good: ${why}`, details)
@@ -269,26 +289,6 @@ function shutOut(method: string, { data }: ClientError, cause: ClientError): Cli
   return callError(cause.code, `${method}: ${cause.message}`, { sent, retryable: false, cause })
 }
 
-/** A call that the server has asked about was seen there, whatever became of the answers. */
-function asSent(error: unknown): unknown {
-  if (!(error instanceof ClientError) || (error.data as { sent?: unknown } | undefined)?.sent !== false)
-    return error
-  const { code, message, retryable, cause } = error
-  return callError(code, message, { sent: true, retryable, cause })
-}
-
 function neverAborted(): AbortSignal {
   return new AbortController().signal
-}
-
-function pause(ms: number, clock: Clock, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clock.clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = clock.setTimeout(end, ms)
-    signal.addEventListener('abort', end, { once: true })
-  })
 }

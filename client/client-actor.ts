@@ -13,7 +13,7 @@ import { receive } from './inbound.js'
 import { diedOfProbe, misgreeted } from './greeting.js'
 import { type ClientInput, Incarnation } from './incarnation.js'
 import { ended, unreachable } from './link-end.js'
-import type { Job } from './job.js'
+import { isSent, type Job } from './job.js'
 import { isGone } from './pending-call.js'
 import { firstState } from './state.js'
 
@@ -103,6 +103,8 @@ export const clientActor = defineActor({
     lost(state: Incarnation, { link, id, error }: LinkNews['lost']) {
       if (!state.link.is(link)) return
       if (id === state.greeting?.id) misgreeted(state, error, false)
+      // the end that follows is what counts for all others
+      else if (error.code === 'SESSION_NOT_FOUND') state.calls.lost(id, error)
       else if (!state.own.lost(id, error) && state.calls.lost(id, error)) {
         if (isGone(error)) state.questions.clear()
         unreachable(state, error)
@@ -144,18 +146,18 @@ async function loadMachine({ clock, signal }: ActorContext): Promise<typeof impo
 function refusalOf(state: Incarnation, job: Job): ClientError | undefined {
   const { calls, connection, settings } = state
   const { method } = job
-  if (job.abandoned) return callError('CANCELLED', `${method}: nobody waits for it`, { sent: false })
+  if (job.abandoned) return callError('CANCELLED', `${method}: nobody waits for it`, { sent: isSent(job) })
   if (connection.phase === 'closed') return closedError(state, job)
-  if (connection.phase === 'failed') return failedError(method, connection.state.reason)
+  if (connection.phase === 'failed') return failedError(method, connection.state.reason, isSent(job))
   if (calls.size < settings.maxCalls) return undefined
   return callError('QUEUE_FULL', `${method}: ${calls.size} calls are waiting or in flight already`, {
-    sent: false,
+    sent: isSent(job),
   })
 }
 
-function closedError({ settings }: Incarnation, { method, ticket }: Job): ClientError {
-  return callError('CLOSED', `${method}: client ${settings.name} is closed`, {
-    sent: ticket.sent,
+function closedError({ settings }: Incarnation, job: Job): ClientError {
+  return callError('CLOSED', `${job.method}: client ${settings.name} is closed`, {
+    sent: isSent(job),
     retryable: false,
   })
 }

@@ -170,7 +170,9 @@ export async function followName(
     }
   } catch (error) {
     const closed = isClosed(holdings, registry)
-    const reason = closed ? undefined : goneError(`client ${holdings.name}`, holdings, registry, error)
+    const reason = closed
+      ? undefined
+      : goneError(`client ${holdings.name}`, holdings, registry, { sent: false, cause: error })
     holdings.end({ phase: closed ? 'closed' : 'failed', reason, attempt: 0, delay: undefined })
   } finally {
     unsubscribe()

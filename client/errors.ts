@@ -77,17 +77,19 @@ export function callError(code: ClientErrorCode, message: string, details: CallE
   return new ClientError(code, message, { data, retryable, ...(cause === undefined ? {} : { cause }) })
 }
 
-/** The error of a call whose time was over before it could be sent, with what stood in the way: what went wrong last, or else how far the client was. */
+/**
+ * The error of a call whose time was over before it could be sent, or sent again (`sent`), with what stood in the way: what went wrong last, or else how far the
+ * client was.
+ */
 export function unsentError(
   { method, timeout }: { readonly method: string; readonly timeout: number },
   { phase, reason }: Pick<ClientState, 'phase' | 'reason'>,
+  sent: boolean,
 ): ClientError {
   const stage = phase === 'initializing' ? 'initializing: the server has not answered yet' : phase
   const why = reason === undefined ? stage : messageOf(reason)
-  return callError('TIMEOUT', `${method}: not sent within ${timeout} ms (${why})`, {
-    sent: false,
-    cause: reason,
-  })
+  const what = sent ? 'its answer got lost, and it was not sent again' : 'not sent'
+  return callError('TIMEOUT', `${method}: ${what} within ${timeout} ms (${why})`, { sent, cause: reason })
 }
 
 /** The error of a wait that its caller gave up before anything was sent. */
@@ -100,15 +102,23 @@ export function givenUpError(what: string, cause: unknown): ClientError {
 export function notReadyError(
   { method }: { readonly method: string },
   reason: Error | undefined,
+  sent: boolean,
 ): ClientError {
   const why = reason === undefined ? '' : ` (${messageOf(reason)})`
-  return callError('NOT_READY', `${method}: there is no connection${why}`, { sent: false, cause: reason })
+  return callError('NOT_READY', `${method}: there is no connection${why}`, { sent, cause: reason })
 }
 
 /** The error of a call, or of `ready()`, on a client for which trying again is of no use. */
-export function failedError(method: string, reason: Error | undefined): ClientError {
+export function failedError(method: string, reason: Error | undefined, sent = false): ClientError {
   const code = reason instanceof ClientError ? reason.code : 'CONNECT_FAILED'
-  return callError(code, `${method}: ${messageOf(reason)}`, { sent: false, retryable: false, cause: reason })
+  return callError(code, `${method}: ${messageOf(reason)}`, { sent, retryable: false, cause: reason })
+}
+
+/** The error of a call that was made before, to the end that it had then: the server may have seen that. */
+export function sentBefore(error: unknown): unknown {
+  if (!(error instanceof ClientError) || !isFacts(error.data) || error.data.sent !== false) return error
+  const { code, message, retryable, cause, data } = error
+  return new ClientError(code, message, { data: { ...data, sent: true }, retryable, cause })
 }
 
 function isFacts(data: unknown): data is Record<string, unknown> {

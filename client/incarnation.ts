@@ -12,6 +12,7 @@ import { ClientError, failedError } from './errors.js'
 import { askAnew, type Greeting, greet } from './greeting.js'
 import { Health } from './health.js'
 import type { Holdings } from './holdings.js'
+import { isSent } from './job.js'
 import { dropLink, unreachable } from './link-end.js'
 import { Listening } from './listening.js'
 import { transportName } from './names.js'
@@ -120,7 +121,7 @@ function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
     },
     hangUp: () => dropLink(state),
     fail(reason) {
-      state.calls.failWaiting((job) => failedError(job.method, reason))
+      state.calls.failWaiting((job) => failedError(job.method, reason, isSent(job)))
       const { retryFailed, backoff } = settings
       if (retryFailed === undefined || retryFailed === Number.POSITIVE_INFINITY) return
       if (mending !== undefined) state.clock.clearTimeout(mending)

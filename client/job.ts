@@ -28,12 +28,16 @@ export interface Job {
   readonly onProgress: CallOptions['onProgress']
   /** Of this attempt: replaced when the job is put back into the queue, so that the old one cannot be sent any more. */
   ticket: Ticket
+  /** Whether an earlier attempt, or round, has left: the server may have acted on it, whatever becomes of the next. */
+  left: boolean
   /** How often it was handed to an actor. */
   attempts: number
   /** What it was said in last; undefined: it never was. */
   dialect: Dialect | undefined
   /** Whether it was made again already, which happens once. */
   repeated: boolean
+  /** How often servers refused it because they did not know the session. */
+  refusals: number
   /** Whether the caller does not wait any more. */
   abandoned: boolean
 }
@@ -70,9 +74,11 @@ export function createJob(input: JobInput): Job {
     progressToken,
     onProgress,
     ticket: freshTicket(),
+    left: false,
     attempts: 0,
     dialect: undefined,
     repeated: false,
+    refusals: 0,
     abandoned: false,
   }
 }
@@ -84,13 +90,21 @@ export function nextJob(job: Job, params: JsonObject): Job {
     params,
     paramsText: encodeParams(params),
     ticket: freshTicket(),
+    left: true,
     attempts: 1,
     repeated: false,
+    refusals: 0,
   }
 }
 
-/** The job goes back into the queue: what is still on its way to the transport stays here. */
+/** Whether the server may have seen the call, in any of its attempts. */
+export function isSent({ left, ticket }: Job): boolean {
+  return left || ticket.sent
+}
+
+/** The job goes back into the queue: what is still on its way to the transport stays here, and what left has left. */
 export function takeBack(job: Job): void {
+  job.left = isSent(job)
   job.ticket.revoked = true
   job.ticket = freshTicket()
 }

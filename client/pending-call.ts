@@ -4,9 +4,9 @@ import type { ProgressParams } from '../protocol/types/notifications.js'
 import { modernDialects } from '../protocol/versions.js'
 import type { Deferred } from '../runtime/behaviour.js'
 import { Deadline } from '../runtime/deadlines.js'
-import { callError, type ClientError } from './errors.js'
-import type { TransportError } from '../transports/errors.js'
-import type { Job } from './job.js'
+import { callError, type ClientError, type ClientErrorCode } from './errors.js'
+import type { TransportError, TransportErrorCode } from '../transports/errors.js'
+import { isSent, type Job } from './job.js'
 import { toldCause } from './told-cause.js'
 
 /** How a connection ended: whether the server has forgotten the session, and whether trying again is of no use. */
@@ -40,12 +40,23 @@ export function isGone({ data }: TransportError): boolean {
   return isObject(data) && data.gone === true
 }
 
+/** Whether a request that is lost may have reached the server: its transport says so, or the code does. */
+export function hasLeft({ code, data }: TransportError): boolean {
+  if (isObject(data) && typeof data.sent === 'boolean') return data.sent
+  return code !== 'CONNECT_FAILED' && code !== 'NOT_OPEN' && code !== 'SEND_FAILED'
+}
+
 /** The error for who waits for an answer that will not come, on a connection that goes on. */
-export function lossError({ method }: Job, error: TransportError): ClientError {
+export function lossError(job: Job, error: TransportError): ClientError {
   const { code, message, retryable } = error
-  const broke = code === 'CONNECTION_LOST' || code === 'PROCESS_EXITED'
-  const details = { sent: code !== 'SEND_FAILED', retryable, cause: error }
-  return callError(broke ? 'CONNECTION_LOST' : 'REQUEST_FAILED', `${method}: ${message}`, details)
+  const details = { sent: isSent(job), retryable, cause: error }
+  return callError(lossCodes[code] ?? 'REQUEST_FAILED', `${job.method}: ${message}`, details)
+}
+
+const lossCodes: Partial<Record<TransportErrorCode, ClientErrorCode>> = {
+  CONNECTION_LOST: 'CONNECTION_LOST',
+  PROCESS_EXITED: 'CONNECTION_LOST',
+  SESSION_NOT_FOUND: 'SESSION_NOT_FOUND',
 }
 
 /** What the server answered; some servers say in `data` that trying again can help, or what crashed. */

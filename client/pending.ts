@@ -13,8 +13,9 @@ import type { TransportError } from '../transports/errors.js'
 import type { CallPort } from './call-port.js'
 import { CallTable } from './call-table.js'
 import { callError, type ClientError, type ClientErrorCode, notReadyError, unsentError } from './errors.js'
-import type { Job } from './job.js'
+import { isSent, type Job } from './job.js'
 import {
+  hasLeft,
   isGone,
   type LinkLoss,
   lossError,
@@ -23,7 +24,7 @@ import {
   progressOf,
   serverError,
 } from './pending-call.js'
-import { isRepeatable } from './repeatable.js'
+import { isRenewable, isRepeatable } from './repeatable.js'
 
 /** The calls of a client: those that wait for a connection, in order, and those that wait for their answer. */
 export class PendingCalls {
@@ -116,25 +117,33 @@ export class PendingCalls {
   lost(id: RequestId, error: TransportError): boolean {
     const pending = this.#table.inFlight.get(id)
     if (pending === undefined) return false
+    // the transport had it, and knows now what became of it
+    if (!hasLeft(error)) pending.job.ticket.sent = false
     // NOT_OPEN: this connection is about to end, and the next one takes it
     if (error.code === 'CONNECT_FAILED' || error.code === 'NOT_OPEN') {
       this.#putBack([pending], error)
       return error.code === 'CONNECT_FAILED'
     }
+    const { job } = pending
+    if (error.code === 'SESSION_NOT_FOUND' && isRenewable(job)) {
+      job.refusals += 1
+      this.#port.counts.repeated += 1
+      this.#putBack([pending], error)
+      return false
+    }
     const gone = isGone(error)
-    if (gone && isRepeatable(pending.job, true, this.#port.tools)) {
-      this.#noteRepeated(pending.job)
+    const again = isRepeatable(job, this.#port.tools)
+    if (gone && again) {
+      this.#noteRepeated(job)
       this.#putBack([pending], error)
       return true
     }
     if (this.#retriesLater(pending, error)) return false
-    const { retry, repeated } = pending.job
-    const again = retry === 'safe' && !repeated && error.retryable
-    if (again && error.code !== 'SEND_FAILED') {
-      this.#repeat(pending)
-      return false
-    }
-    this.#reject(pending, lossError(pending.job, error))
+    // a loss may hit anybody; to ask again whoever refused is for the caller to allow
+    const isLoss = error.code === 'CONNECTION_LOST' || error.code === 'PROCESS_EXITED'
+    const allowed = isLoss || (job.retry === 'safe' && error.code !== 'SEND_FAILED')
+    if (again && allowed && error.retryable) this.#repeat(pending)
+    else this.#reject(pending, lossError(job, error))
     return gone
   }
 
@@ -143,7 +152,7 @@ export class PendingCalls {
     const back: Pending[] = []
     for (const pending of [...this.#table.inFlight.values()]) {
       const { job } = pending
-      const again = !fatal && isRepeatable(job, sessionGone, this.#port.tools)
+      const again = !fatal && isRepeatable(job, this.#port.tools)
       if (job.ticket.sent && !again) {
         const code: ClientErrorCode = sessionGone ? 'SESSION_NOT_FOUND' : 'CONNECTION_LOST'
         this.#reject(
@@ -152,9 +161,7 @@ export class PendingCalls {
         )
         continue
       }
-      if (job.ticket.sent) {
-        this.#noteRepeated(job)
-      }
+      if (job.ticket.sent) this.#noteRepeated(job)
       back.push(pending)
     }
     this.#putBack(back, error)
@@ -164,7 +171,7 @@ export class PendingCalls {
   cancel(job: Job, reason: string): void {
     const pending = this.#table.all.get(job)
     if (pending !== undefined)
-      this.#abandon(pending, callError('CANCELLED', reason, { sent: job.ticket.sent }), reason)
+      this.#abandon(pending, callError('CANCELLED', reason, { sent: isSent(job) }), reason)
   }
 
   /** Fails every call that waits for a connection. */
@@ -205,7 +212,7 @@ export class PendingCalls {
 
   #turnAway(pending: Pending, reason: Error | undefined): void {
     pending.job.ticket.revoked = true
-    this.#reject(pending, notReadyError(pending.job, reason))
+    this.#reject(pending, notReadyError(pending.job, reason, isSent(pending.job)))
   }
 
   /** The same call once more on this connection. */
@@ -236,7 +243,7 @@ export class PendingCalls {
   /** A server that is too busy says when it may be asked again; how often that is done is bounded. */
   #retriesLater(pending: Pending, error: TransportError): boolean {
     const { job } = pending
-    const wait = this.#port.budget?.waitFor(error, job.deadline)
+    const wait = job.retry === 'never' ? undefined : this.#port.budget?.waitFor(error, job.deadline)
     if (wait === undefined) return false
     this.#table.takeBack(pending)
     this.#port.counts.repeated += 1
@@ -266,7 +273,7 @@ export class PendingCalls {
     const { method, timeout, ticket } = pending.job
     const error = ticket.sent
       ? callError('TIMEOUT', `${method}: no answer within ${timeout} ms`, { sent: true })
-      : unsentError(pending.job, this.#port.state)
+      : unsentError(pending.job, this.#port.state, isSent(pending.job))
     this.#abandon(pending, error, `no answer within ${timeout} ms`)
   }
 

@@ -15,7 +15,8 @@ import { messageOf, RuntimeError } from '../runtime/errors.js'
 import type { Outlet, Response } from '../transports/contract.js'
 import { writeFate } from '../transports/shared-words.js'
 import type { CallOptions } from './call-options.js'
-import { ClientError, type ClientErrorCode } from './errors.js'
+import type { Client } from './client.js'
+import { ClientError, type ClientErrorCode, sentBefore } from './errors.js'
 import type { Relay } from './relay.js'
 
 /** Makes a call of a program on the client that it uses, and resolves with its answer; undefined when it was cancelled. Never rejects. */
@@ -110,11 +111,23 @@ async function ask(
   } catch (error) {
     const mismatch = error instanceof McpError && error.code === errorCodes.headerMismatch
     if (!mismatch || method !== 'tools/call') throw error
-    const { onProgress: _progress, ...rest } = options
+    return listAndRepeat(client, params, options)
+  }
+}
+
+async function listAndRepeat(
+  client: Client,
+  params: JsonObject | undefined,
+  options: CallOptions,
+): Promise<JsonObject> {
+  const { onProgress: _progress, ...rest } = options
+  try {
     for await (const _tool of client.tools({ ...rest, fresh: true })) {
       // each page is remembered as it comes
     }
-    return client.request<string>(method, params, options)
+    return await client.request<string>('tools/call', params, options)
+  } catch (error) {
+    throw sentBefore(error)
   }
 }
 

@@ -9,7 +9,7 @@ import { dialectOf } from '../protocol/versions.js'
 import type { Clock } from '../runtime/clock.js'
 import { type CallOptions, readCallOptions } from './call-options.js'
 import type { Caller, CallInput, CallOutcome } from './caller.js'
-import { callError } from './errors.js'
+import { callError, sentBefore } from './errors.js'
 import { emitClient } from './events.js'
 import type { Holdings } from './holdings.js'
 import type { ClientSettings } from './options.js'
@@ -51,8 +51,8 @@ export class Requests {
     try {
       outcome = await (given?.cursor === undefined ? caller.call(call) : this.#turnPage(call))
     } catch (error) {
-      if (rest === undefined) throw error
-      outcome = await this.#afterVisit(error, call, rest)
+      if (rest === undefined || !(error instanceof McpError)) throw error
+      outcome = await again(() => this.#afterVisit(error, call, rest))
     }
     if (isForeign(outcome, options)) return outcome.result
     const result = this.#read(method, outcome)
@@ -85,12 +85,13 @@ export class Requests {
     try {
       outcome = await caller.call(call)
     } catch (error) {
-      if (rest === undefined) throw error
-      const mismatch = error instanceof McpError && error.code === errorCodes.headerMismatch
-      if (mismatch && settings.transport.modern === 'http') {
+      if (rest === undefined || !(error instanceof McpError)) throw error
+      const mismatch = error.code === errorCodes.headerMismatch
+      outcome = await again(async () => {
+        if (!mismatch || settings.transport.modern !== 'http') return this.#afterVisit(error, call, rest)
         await this.#listAgain(rest)
-        outcome = await caller.call({ ...call, options: rest() })
-      } else outcome = await this.#afterVisit(error, call, rest)
+        return caller.call({ ...call, options: rest() })
+      })
     }
     const answer = checkResult('tools/call', outcome.result) as unknown as CallToolResult
     if (settings.checkOutput && holdings.tools.promises(name)) await checkOutput(name, answer, holdings)
@@ -118,11 +119,11 @@ export class Requests {
    * A server that wants pages to be visited first (-32042) has refused the call: where the user agrees, and the server says that it is done, the call is made
    * once more, within its time. Otherwise the caller hears of the refusal (specification: 2025-11-25, elicitation).
    */
-  async #afterVisit(error: unknown, call: CallInput, rest: () => CallOptions): Promise<CallOutcome> {
+  async #afterVisit(error: McpError, call: CallInput, rest: () => CallOptions): Promise<CallOutcome> {
     const { caller, settings, holdings } = this.#parts
     const dialect = dialectOf(holdings.server?.revision ?? '')
     const knows = dialect !== undefined && elicitationModes(dialect, settings.capabilities).includes('url')
-    if (!knows || !(error instanceof McpError)) throw error
+    if (!knows) throw error
     const { timeout: left = settings.timeout, signal: given } = rest()
     const signal = caller.stops(given) ?? new AbortController().signal
     const timeout = Math.min(settings.questionTimeout, left)
@@ -184,6 +185,15 @@ export class Requests {
     const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
     const began = this.#parts.clock().now()
     return () => ({ ...options, timeout: Math.max(1, timeout - (this.#parts.clock().now() - began)) })
+  }
+}
+
+/** Makes a call that has been made before. */
+async function again<T>(make: () => Promise<T>): Promise<T> {
+  try {
+    return await make()
+  } catch (error) {
+    throw sentBefore(error)
   }
 }
 

@@ -66,7 +66,9 @@ export interface LinkEvents {
   /**
    * The request with this id will never be answered on this connection; other requests are not concerned. `data.gone` of the error is true where it was lost
    * with a server that ended, and the connection may be of use once there is one again. NOT_OPEN: it did not leave, and the connection is about to end, so
-   * the next one takes it; SEND_FAILED: nor did it, and its caller is told; CONNECT_FAILED: nor did it, and the server cannot be reached now.
+   * the next one takes it; SEND_FAILED: nor did it, and its caller is told; CONNECT_FAILED: nor did it, and the server cannot be reached now. `data.sent` of the error says
+   * so where the code does not: false, it never left; true, it may have. SESSION_NOT_FOUND: the server refused it, and did not act on
+   * it, since it does not know the session; the connection is about to end.
    */
   lost(id: RequestId, error: TransportError): void
   /** Something went wrong that ends nothing, such as a line on standard output that is no message. */

@@ -73,7 +73,19 @@ function textOf(cause: unknown): string {
   return messageOf(cause)
 }
 
-/** For what was held until the session had begun: it never left. */
+/** For what was held, or waited for a connection, when the session ended: it never left. */
 export function notBegun(cause: TransportError | undefined): TransportError {
-  return new TransportError('NOT_OPEN', 'the session ended before it had begun', { retryable: true, cause })
+  const why = cause === undefined ? '' : `: ${cause.message}`
+  return new TransportError('NOT_OPEN', `the session ended before it was sent${why}`, {
+    retryable: true,
+    cause,
+  })
+}
+
+/** The same error, which says whether the request had left, where its code says otherwise. */
+export function asFarAs(left: boolean, error: TransportError): TransportError {
+  const { code, message, retryable, cause, data } = error
+  if (left !== (code === 'CONNECT_FAILED' || code === 'SEND_FAILED')) return error
+  const facts = typeof data === 'object' ? data : {}
+  return new TransportError(code, message, { retryable, cause, data: { ...facts, sent: left } })
 }

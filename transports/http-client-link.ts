@@ -1,13 +1,22 @@
 import { isRequest, type JsonRpcRequest, type Message, type RequestId } from '../protocol/jsonrpc.js'
 import { sendAuthorized } from './client-auth-send.js'
-import type { Link, LinkEvents, LinkScope, SendOptions } from './contract.js'
+import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from './contract.js'
 import type { TransportError } from './errors.js'
 import { HeldMessages } from './held-messages.js'
 import { Absence } from './http-absence.js'
 import { readAnswer, readJson } from './http-answer-stream.js'
-import { brokenError, connectError, judge, noAnswerIn, notBegun, shownUrl } from './http-client-errors.js'
+import {
+  asFarAs,
+  brokenError,
+  connectError,
+  judge,
+  noAnswerIn,
+  notBegun,
+  shownUrl,
+} from './http-client-errors.js'
 import type { HttpSettings } from './http-client-options.js'
-import { answers, endingError, judgeStatus, refusedError } from './http-client-status.js'
+import { answers, refusedError } from './http-client-status.js'
+import { type HttpCall, HttpCalls } from './http-calls.js'
 import {
   discard,
   type HttpDispatchers,
@@ -20,10 +29,10 @@ import { inTime } from './http-deadline.js'
 import type { ServerHabits } from './http-habits.js'
 import { followStream, mediaType } from './http-event-stream.js'
 import { type Body, HttpRequests } from './http-requests.js'
-import { createSessionCheck } from './http-session-check.js'
+import { SessionEnd } from './http-session-end.js'
 import { isInitialized } from './initialized.js'
 
-/** Milliseconds for a response to end after its answer, for the end of a session, and for `initialized` to be acknowledged. */
+/** Milliseconds for `initialized` to be acknowledged. */
 const lingerTime = 2_000
 /** Milliseconds that requests wait for the stream for what belongs to no request, once the server is told to begin. */
 const streamTime = 1_000
@@ -34,6 +43,7 @@ const mostTries = 3
 
 const discover = 'server/discover'
 const listen = 'subscriptions/listen'
+
 /** One session with a Streamable HTTP server, from `initialize` to its end. */
 export class HttpLink implements Link {
   readonly #settings: HttpSettings
@@ -42,13 +52,13 @@ export class HttpLink implements Link {
   readonly #habits: ServerHabits
   readonly #dispatchers: Promise<HttpDispatchers>
   #open: HttpDispatchers | undefined
-  readonly #exchanges = new Map<RequestId, AbortController>()
+  readonly #calls = new HttpCalls()
   /**
    * What waits until the server has taken `notifications/initialized`, which nothing may overtake, and has opened the stream: what it asks in the
    * course of a call may come there, and many servers keep nothing for a stream that is yet to be opened.
    */
   readonly #held: HeldMessages
-  readonly #isKnown: () => Promise<boolean>
+  readonly #session: SessionEnd
   readonly #requests: HttpRequests
   readonly #absence = new Absence()
   #over = false
@@ -60,10 +70,14 @@ export class HttpLink implements Link {
     this.#scope = scope
     this.#held = new HeldMessages(scope.clock)
     this.#requests = new HttpRequests(settings)
-    this.#isKnown = createSessionCheck((text, signal) => {
-      const body = { text, headers: undefined }
-      return this.#dispatch('sendApart', this.#requests.post(body, signal))
-    }, scope.clock)
+    this.#session = new SessionEnd({
+      calls: this.#calls,
+      requests: this.#requests,
+      events,
+      clock: scope.clock,
+      send: (request) => this.#dispatch('sendApart', request),
+      end: (end) => this.#end(end),
+    })
     this.#dispatchers = openDispatchers(settings.url.origin, { ...settings, clock: scope.clock })
     this.#dispatchers.then(
       (dispatchers) => {
@@ -80,12 +94,13 @@ export class HttpLink implements Link {
 
   send(text: string, message: Message, { headers }: SendOptions = {}): void {
     if (this.#over) return
+    if (this.#session.isForgotten) return this.#session.refuse(message)
     this.#held.pass(message, () => void this.#exchange({ text, headers }, message))
     if (isInitialized(message)) this.#held.hold(lingerTime)
   }
 
   abort(id: RequestId): void {
-    this.#exchanges.get(id)?.abort()
+    this.#calls.abort(id)
   }
 
   negotiated(revision: string): void {
@@ -94,7 +109,7 @@ export class HttpLink implements Link {
 
   close(): void {
     if (this.#over) return
-    void this.#endSession().then(() => this.#end({}))
+    void this.#session.part().then(() => this.#end({}))
   }
 
   /** One message and what comes back for it. Never rejects: what goes wrong is told. */
@@ -104,48 +119,51 @@ export class HttpLink implements Link {
     // A request has the deadline of its caller; nobody waits for the rest.
     const timer =
       request === undefined ? this.#scope.clock.setTimeout(() => controller.abort(), noticeTime) : undefined
-    if (request !== undefined) this.#exchanges.set(request.id, controller)
+    const call = request === undefined ? undefined : this.#calls.begin(request, controller)
     try {
-      const response = await this.#post(body, request, controller)
-      if (request === undefined) await this.#taken(response)
-      else await this.#answer(response, request, controller, body.headers)
+      const response = await this.#post(body, call, controller)
+      if (call === undefined) await this.#taken(response)
+      else {
+        this.#calls.answered(call)
+        await this.#answer(response, call, body.headers)
+      }
     } catch (cause) {
       // one that is only not acknowledged in time was taken, as far as anybody knows
       const isVital = isInitialized(message) && !controller.signal.aborted
       if (isVital && tries < mostTries && !this.#over) return void this.#exchange(body, message, tries + 1)
-      this.#failed(cause, request, isVital)
+      this.#failed(cause, call, isVital)
     } finally {
       this.#scope.clock.clearTimeout(timer)
-      if (request !== undefined) this.#exchanges.delete(request.id)
+      if (call !== undefined) this.#calls.end(call)
     }
     this.#after(message)
   }
 
-  #post(body: Body, request: JsonRpcRequest | undefined, controller: AbortController): Promise<HttpResponse> {
-    const post = this.#requests.post(body, controller.signal)
+  #post(body: Body, call: HttpCall | undefined, controller: AbortController): Promise<HttpResponse> {
+    const post = this.#requests.post(body, controller.signal, call)
     // a stream that stays open must not take one of the connections for requests
-    const isCall = request !== undefined && request.method !== listen
-    const response = this.#dispatch(isCall ? 'send' : 'sendApart', post)
-    if (request === undefined) return response
+    const isBrief = call !== undefined && call.request.method !== listen
+    const response = this.#dispatch(isBrief ? 'send' : 'sendApart', post)
+    if (call === undefined) return response
     return inTime(response, this.#settings.headersTimeout, this.#scope.clock, controller)
   }
 
   /** The response to what is no request: it has nothing to tell but whether the server took it. */
   async #taken(response: HttpResponse): Promise<void> {
     if (response.status < 300) return discard(response, this.#scope.clock)
-    if (await this.#ends(response)) return
+    if (await this.#session.ends(response)) return
     const body = await readStart(response, this.#scope.clock)
     this.#events.trouble(refusedError(this.#settings.url, response, body))
   }
 
   async #answer(
     response: HttpResponse,
-    { id, method }: JsonRpcRequest,
-    controller: AbortController,
+    { request, controller }: HttpCall,
     headers: SendOptions['headers'],
   ): Promise<void> {
+    const { id, method } = request
     if (response.status < 200 || response.status >= 300) {
-      if (await this.#ends(response)) return
+      if (await this.#session.ends(response, id)) return
       const body = await readStart(response, this.#scope.clock)
       // what a server that is out of order says of a probe says nothing of its era
       const counts = method !== discover || (response.status !== 403 && response.status < 500)
@@ -178,23 +196,25 @@ export class HttpLink implements Link {
     const port = {
       resume: (lastEventId: string) => this.#resume(lastEventId, controller, headers),
       absence: () => this.#absence.signal,
-      refused: (refusal: HttpResponse) => this.#ends(refusal),
+      refused: (refusal: HttpResponse) => this.#session.ends(refusal),
       message: (text: string) => this.#events.message(text),
       room: () => this.#events.room(),
     }
     await readAnswer(response, request, port, this.#scope)
   }
 
-  #failed(cause: unknown, request: JsonRpcRequest | undefined, isVital: boolean): void {
+  #failed(cause: unknown, call: HttpCall | undefined, isVital: boolean): void {
     if (this.#over) return
     this.#absence.note(cause)
-    const kind = judge(cause)
+    // a connection that has taken the request can only break, whatever the error is called
+    const judged = judge(cause)
+    const kind = call?.begun === true && judged === 'unreachable' ? 'broken' : judged
     const error = kind === 'broken' ? brokenError(cause) : connectError(this.#settings.url, cause)
     if (kind === 'untrusted') this.#end({ error, fatal: true })
     else if (isVital) this.#end({ error })
-    else if (request === undefined) this.#events.trouble(error)
-    else if (kind === 'unreachable' && request.method === 'initialize') this.#end({ error })
-    else this.#events.lost(request.id, error)
+    else if (call === undefined) this.#events.trouble(error)
+    else if (kind === 'unreachable' && call.request.method === 'initialize') this.#end({ error })
+    else this.#events.lost(call.request.id, asFarAs(call.left, error))
   }
 
   /** After a notification has been taken: what waited for it may go, and what it cancelled is given up. */
@@ -207,7 +227,7 @@ export class HttpLink implements Link {
       void this.#follow()
       if (this.#habits.isSilent) this.#held.release()
     } else if ('method' in message && message.method === 'notifications/cancelled') {
-      this.#exchanges.get(message.params?.requestId as RequestId)?.abort()
+      this.#calls.abort(message.params?.requestId as RequestId)
     }
   }
 
@@ -221,7 +241,7 @@ export class HttpLink implements Link {
           this.#held.release()
         })
       },
-      refused: (response: HttpResponse) => this.#ends(response),
+      refused: (response: HttpResponse) => this.#session.ends(response),
       message: (text: string) => this.#events.message(text),
       room: () => this.#events.room(),
       trouble: (error: TransportError) => this.#events.trouble(error),
@@ -264,37 +284,13 @@ export class HttpLink implements Link {
     return sendAuthorized({ auth, url, send, denied, clock: this.#scope.clock }, request)
   }
 
-  /** Whether a response that is a refusal ends the connection; it is told then. */
-  async #ends(response: HttpResponse): Promise<boolean> {
-    let verdict = judgeStatus(response.status, this.#requests.sessionId !== undefined)
-    if (verdict === 'session_doubtful' && !this.#over && !(await this.#isKnown())) verdict = 'session_gone'
-    if (verdict !== 'session_gone' && verdict !== 'unauthorized') return false
-    discard(response, this.#scope.clock)
-    this.#end({ error: endingError(verdict, response), fatal: verdict === 'unauthorized' })
-    return true
-  }
-
-  /** Tells the server that we are done; it may refuse (405), and that is all the same to us. */
-  async #endSession(): Promise<void> {
-    if (this.#requests.sessionId === undefined) return
-    const { clock } = this.#scope
-    const controller = new AbortController()
-    const timer = clock.setTimeout(() => controller.abort(), lingerTime)
-    try {
-      const request = this.#requests.delete(controller.signal)
-      discard(await this.#dispatch('sendApart', request), clock)
-    } catch {
-      // the session ends by itself one day
-    } finally {
-      clock.clearTimeout(timer)
-    }
-  }
-
-  #end(end: { error?: TransportError; fatal?: boolean }): void {
+  #end(end: LinkEnd): void {
     if (this.#over) return
     this.#over = true
+    this.#session.over()
     for (const message of this.#held.drop())
       if (isRequest(message)) this.#events.lost(message.id, notBegun(end.error))
+    for (const { request } of this.#calls.takeUnsent()) this.#events.lost(request.id, notBegun(end.error))
     this.#events.closed(end)
   }
 }

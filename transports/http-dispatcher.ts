@@ -2,7 +2,7 @@ import type { Agent, Dispatcher } from 'undici'
 import type { Clock } from '../runtime/clock.js'
 import { lazy } from '../runtime/load.js'
 import { TransportError } from './errors.js'
-import { discard, exchange, type HttpResponse } from './http-exchange.js'
+import { type Departure, discard, exchange, type HttpResponse } from './http-exchange.js'
 import { type HttpPools, openPools } from './http-pools.js'
 import { type Hop, redirectOf, type RedirectRules, tooManyRedirects } from './http-redirect.js'
 import type { SocketLookup } from './private-address.js'
@@ -12,7 +12,7 @@ import type { TlsSettings } from './tls-options.js'
 export type Undici = typeof import('undici')
 /** Its connections to one place, or to many. */
 export type { Agent as UndiciAgent, Dispatcher as UndiciDispatcher }
-export { discard, type HttpResponse, readStart, readText } from './http-exchange.js'
+export { type Departure, discard, type HttpResponse, readStart, readText } from './http-exchange.js'
 
 /** One HTTP request; to the origin that the dispatchers were opened for, until it is redirected. */
 export interface HttpRequest {
@@ -22,6 +22,8 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
   readonly signal: AbortSignal
+  /** Where it is noted how far it got. Default: nobody wants to know. */
+  readonly departure?: Departure | undefined
   /** Where the session began whose id is among the headers: it goes nowhere else. Default: the origin of the dispatchers. */
   readonly sessionOrigin?: string | undefined
 }
@@ -139,10 +141,10 @@ async function followFrom(
 
 function send(
   dispatcher: Dispatcher,
-  { method, path, headers, body, signal }: HttpRequest,
+  { method, path, headers, body, signal, departure }: HttpRequest,
   origin: string,
 ): Promise<HttpResponse> {
-  return exchange(dispatcher, { method, path, headers, origin, body: body ?? null }, signal)
+  return exchange(dispatcher, { method, path, headers, origin, body: body ?? null }, { signal, departure })
 }
 
 function tooManyStreams(open: number): TransportError {

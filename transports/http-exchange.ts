@@ -78,20 +78,34 @@ export function discard(response: HttpResponse, clock?: Clock): void {
   body.once('close', () => clock?.clearTimeout(timer))
 }
 
+/** How far a request got, which may be sent to several places: a redirect leads elsewhere, a refusal has it sent again. */
+export interface Departure {
+  /** Whether any server may have seen it. */
+  left: boolean
+  /** Whether the one may that was tried last. */
+  begun: boolean
+}
+
+/** What is known of an exchange besides the request: who gives it up, and who wants to know how far it got. */
+export interface ExchangeWatch {
+  readonly signal: AbortSignal
+  readonly departure?: Departure | undefined
+}
+
 /** Sends a request and resolves with its response; a body that is short is handed over as text at no more cost than its bytes. */
 export function exchange(
   dispatcher: UndiciDispatcher,
   options: UndiciDispatcher.DispatchOptions,
-  signal: AbortSignal,
+  { signal, departure }: ExchangeWatch,
 ): Promise<HttpResponse> {
+  if (departure !== undefined) departure.begun = false
   return new Promise((resolve, reject) => {
     const { origin } = options
-    dispatcher.dispatch(options, new Exchange({ signal, resolve, reject, origin: String(origin) }))
+    dispatcher.dispatch(options, new Exchange({ signal, departure, resolve, reject, origin: String(origin) }))
   })
 }
 
-interface Asker {
-  readonly signal: AbortSignal
+interface Asker extends ExchangeWatch {
   readonly origin: string
   resolve(response: HttpResponse): void
   reject(error: unknown): void
@@ -147,9 +161,11 @@ class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
 
   onRequestStart(controller: Controller): void {
     this.#controller = controller
-    const { signal } = this.#asker
+    const { signal, departure } = this.#asker
     // it was given up while it waited for a connection
-    if (signal.aborted) controller.abort(asError(signal.reason))
+    if (signal.aborted) return controller.abort(asError(signal.reason))
+    // the connection stands, and takes it now
+    if (departure !== undefined) departure.left = departure.begun = true
   }
 
   onResponseStart(_controller: Controller, status: number, headers: Headers): void {

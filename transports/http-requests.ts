@@ -1,7 +1,7 @@
 import type { SendOptions } from './contract.js'
 import { TransportError } from './errors.js'
 import type { HttpSettings } from './http-client-options.js'
-import type { HttpRequest, HttpResponse } from './http-dispatcher.js'
+import type { Departure, HttpRequest, HttpResponse } from './http-dispatcher.js'
 
 /** What is posted: the message, and the headers that go with it alone. */
 export interface Body {
@@ -58,30 +58,29 @@ export class HttpRequests {
   }
 
   /** A message for the server. */
-  post({ text, headers: own }: Body, signal: AbortSignal): HttpRequest {
+  post({ text: body, headers: own }: Body, signal: AbortSignal, departure?: Departure): HttpRequest {
     const headers = own === undefined ? this.#posting : { ...this.#common, ...own, ...accepted }
-    return this.#request('POST', headers, signal, text)
+    return this.#request('POST', headers, { signal, body, departure })
   }
 
   /** A wish for an event stream, from the beginning or from where another one ended. */
   get(signal: AbortSignal, lastEventId: string | undefined, own: SendOptions['headers']): HttpRequest {
     const resume = lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
     const headers = { ...this.#common, ...own, accept: 'text/event-stream', ...resume }
-    return this.#request('GET', headers, signal)
+    return this.#request('GET', headers, { signal })
   }
 
   /** The end of the session. */
   delete(signal: AbortSignal): HttpRequest {
-    return this.#request('DELETE', this.#common, signal)
+    return this.#request('DELETE', this.#common, { signal })
   }
 
   #request(
     method: HttpRequest['method'],
     headers: HttpRequest['headers'],
-    signal: AbortSignal,
-    body?: string,
+    { signal, body, departure }: Pick<HttpRequest, 'signal' | 'body' | 'departure'>,
   ): HttpRequest {
-    return { method, path: this.#path, headers, body, signal, sessionOrigin: this.#sessionOrigin }
+    return { method, path: this.#path, headers, body, signal, departure, sessionOrigin: this.#sessionOrigin }
   }
 
   #compose(): void {

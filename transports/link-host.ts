@@ -92,7 +92,7 @@ export class HostedLink {
     try {
       this.#link.send(text, message, options)
     } catch (cause) {
-      const error = wrap('SEND_FAILED', 'the transport could not send', cause)
+      const error = couldNotSend(cause)
       if (isRequest(message)) this.#report.lost(this.number, message.id, error)
       else this.#trouble(error)
     }
@@ -212,6 +212,13 @@ function readEnd(end: LinkEnd | undefined, asked: boolean): LinkEnd {
   return asked
     ? {}
     : { error: new TransportError('CONNECTION_LOST', 'the connection ended'), fatal: fatal === true }
+}
+
+/** What throws here breaks the contract: nobody knows how far the message got. */
+function couldNotSend(cause: unknown): TransportError {
+  if (cause instanceof TransportError) return cause
+  const message = `the transport could not send: ${messageOf(cause)}`
+  return new TransportError('SEND_FAILED', message, { cause, retryable: true, data: { sent: true } })
 }
 
 function wrap(code: TransportErrorCode, what: string, cause: unknown): TransportError {

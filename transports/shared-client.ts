@@ -139,7 +139,7 @@ function refusalOf(path: string, welcome: ReturnType<typeof readWelcome>): Trans
 /** What became of a call at its owner, as if its connection had told it. */
 function errorOf(message: string, { code, sent, lost, retryable, facts }: Fate): TransportError {
   const kind = lost ? 'CONNECTION_LOST' : sent ? 'BAD_RESPONSE' : 'SEND_FAILED'
-  return new TransportError(kind, message, { retryable, data: { ...facts, ownerCode: code } })
+  return new TransportError(kind, message, { retryable, data: { ...facts, sent, ownerCode: code } })
 }
 
 function isForbidden(error: TransportError | undefined): boolean {

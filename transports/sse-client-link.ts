@@ -7,10 +7,11 @@ import { messageOf } from '../runtime/errors.js'
 import { sendAuthorized } from './client-auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from './contract.js'
 import { TransportError } from './errors.js'
-import { shownUrl } from './http-client-errors.js'
+import { asFarAs, connectError, judge, shownUrl } from './http-client-errors.js'
 import type { HttpSettings } from './http-client-options.js'
 import { endingError, judgeStatus, refusedError } from './http-client-status.js'
 import {
+  type Departure,
   discard,
   type HttpDispatchers,
   type HttpRequest,
@@ -144,6 +145,7 @@ export class SseLink implements Link {
 
   /** Never rejects: what goes wrong is told. */
   async #post(body: string, message: Message, own: SendOptions['headers']): Promise<void> {
+    const departure: Departure = { left: false, begun: false }
     try {
       const { pathname = '', search = '' } = this.#endpoint ?? {}
       const response = await this.#dispatch('send', {
@@ -152,13 +154,19 @@ export class SseLink implements Link {
         headers: { ...this.#settings.headers, ...own, 'content-type': 'application/json' },
         body,
         signal: this.#controller.signal,
+        departure,
       })
       await this.#taken(response, message)
     } catch (cause) {
       if (this.#over) return
       if (isInitialized(message)) this.#end({ error: wrap(cause) })
-      else this.#lose(message, wrap(cause))
+      else this.#lose(message, asFarAs(departure.left, this.#errorOf(cause, departure)))
     }
+  }
+
+  /** A post that found nobody there is made again when there is somebody, as long as the event stream stays. */
+  #errorOf(cause: unknown, { begun }: Departure): TransportError {
+    return !begun && judge(cause) === 'unreachable' ? connectError(this.#settings.url, cause) : wrap(cause)
   }
 
   async #dispatch(how: 'send' | 'sendApart', request: HttpRequest): Promise<HttpResponse> {
@@ -180,7 +188,9 @@ export class SseLink implements Link {
       )
     }
     discard(response, this.#scope.clock)
-    this.#end({ error: endingError(verdict, response), fatal: verdict === 'unauthorized' })
+    const error = endingError(verdict, response)
+    if (verdict === 'session_gone') this.#lose(message, error)
+    this.#end({ error, fatal: verdict === 'unauthorized' })
   }
 
   #lose(message: Message, error: TransportError): void {
@@ -201,9 +211,7 @@ export class SseLink implements Link {
     if (cause instanceof TransportError)
       return this.#end({ error: cause, fatal: cause.code === 'BAD_RESPONSE' })
     if (this.#endpoint !== undefined) return this.#end({ error: wrap(cause) })
-    const message = `${shownUrl(this.#settings.url)} cannot be reached: ${textOf(cause)}`
-    const error = new TransportError('CONNECT_FAILED', message, { cause, retryable: true })
-    this.#end({ error, fatal: judgeFailure(cause) === 'untrusted' })
+    this.#end({ error: connectError(this.#settings.url, cause), fatal: judgeFailure(cause) === 'untrusted' })
   }
 
   #end(end: LinkEnd): void {

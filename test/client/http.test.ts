@@ -83,16 +83,31 @@ test('a session that the server has forgotten: one new handshake, reads are made
   assert.equal(phases, ['connecting', 'initializing', 'ready', 'connecting', 'initializing', 'ready'])
 })
 
-test('a call that changes something is not made again in a new session', async (t) => {
+test('a call that was refused for its session did nothing, and is made again in a new one', async (t) => {
   const server = forgetful()
   const { url, seen } = await listen(t, server.handle)
   const { client } = watch(t, { transport: http(url) })
   await client.ready()
   await seen.next(({ method }) => method === 'GET')
   server.forget()
-  assert.is((await rejection(client.callTool('echo'))).code, 'SESSION_NOT_FOUND')
-  assert.is((await client.callTool('echo')).text, 'echo')
-  assert.is(seen.all.filter(({ message }) => message.method === 'tools/call').length, 2)
+  const calls = Array.from({ length: 20 }, () => client.callTool('echo', {}, { timeout: 5_000 }))
+  for (const { text } of await Promise.all(calls)) assert.is(text, 'echo')
+  const made = seen.all.filter(({ message }) => message.method === 'tools/call')
+  assert.is(made.filter(({ headers }) => headers['mcp-session-id'] === 'session-2').length, 20)
+  assert.is(client.inspect().counts.sessions, 2)
+})
+
+test('a call that is refused for its session again and again is told so, after three new ones', async (t) => {
+  let session = 0
+  const { url, seen } = await listen(t, (one) => {
+    if (one.message.method === 'initialize') return greet(one, `session-${++session}`)
+    if (one.method === 'GET') return status(one, 405)
+    return status(one, one.message.id === undefined ? 202 : 404)
+  })
+  const { client } = watch(t, { transport: http(url, { stream: false }) })
+  const error = await rejection(client.callTool('echo'))
+  assert.equal([error.code, error.data], ['SESSION_NOT_FOUND', { status: 404, sent: true }])
+  assert.is(seen.all.filter(({ message }) => message.method === 'tools/call').length, 4)
 })
 
 test('a server that forgets every session at once is not flooded with handshakes', async (t) => {
