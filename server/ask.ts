@@ -5,7 +5,9 @@ import type { Schema } from '../protocol/schema.js'
 import { toDefinedSchema } from '../protocol/schema-defined.js'
 import type { ElicitFormParams, ElicitResult, ElicitUrlParams } from '../protocol/types/elicitation.js'
 import type { CreateMessageParams } from '../protocol/types/sampling.js'
+import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
+import { among } from '../runtime/near.js'
 import { AskError, ServerError } from './errors.js'
 
 /** What a user is asked: by a form, or by a page to visit (`mode: 'url'`), whose id is made up when it is left out. */
@@ -36,17 +38,26 @@ export type Ask = <M extends AskMethod>(
   options: AskOptions,
 ) => Promise<Result<M>>
 
-/** The questions of one request: one that was answered is not asked again under the same key. */
+type Ways = 'elicit' | 'sample' | 'roots'
+
+/** What was asked under a key: by which way, and its text where it has one. */
+interface Asked {
+  readonly way: Ways
+  readonly text: string | undefined
+}
+
+/** The questions of one request: one that was answered is not asked again under the same key, and no other one is asked under it. */
 export class Questions {
   readonly #ask: Ask
-  readonly #asked = new Map<string, Promise<unknown>>()
+  readonly #asked = new Map<string, Asked>()
+  readonly #answers = new Map<string, Promise<unknown>>()
 
   constructor(ask: Ask) {
     this.#ask = ask
   }
 
   elicit(key: string, question: Elicitation, options: AskOptions): Promise<ElicitResult> {
-    return this.#once(key, async () => {
+    return this.#once(key, 'elicit', question, async () => {
       const params = toElicitation(question)
       const form = formOf(params)
       return checkAnswer(form, await this.#ask(key, 'elicitation/create', params, options))
@@ -54,28 +65,68 @@ export class Questions {
   }
 
   sample(key: string, question: Sampling, options: AskOptions): Promise<Result<'sampling/createMessage'>> {
-    return this.#once(key, () => this.#ask(key, 'sampling/createMessage', { ...question }, options))
+    return this.#once(key, 'sample', question, () =>
+      this.#ask(key, 'sampling/createMessage', { ...question }, options),
+    )
   }
 
   roots(key: string, options: AskOptions): Promise<Result<'roots/list'>> {
-    return this.#once(key, () => this.#ask(key, 'roots/list', {}, options))
+    return this.#once(key, 'roots', {}, () => this.#ask(key, 'roots/list', {}, options))
   }
 
-  #once<Answer>(key: string, ask: () => Promise<Answer>): Promise<Answer> {
-    if (typeof key !== 'string' || key === '')
-      return Promise.reject(
-        new ServerError('BAD_OPTION', `key: expected a non-empty string, got ${show(key)}`),
-      )
-    const known = this.#asked.get(key)
+  async #once<Answer>(key: string, way: Ways, question: object, ask: () => Promise<Answer>): Promise<Answer> {
+    if (typeof key !== 'string' || key === '') throw badKey(way, key)
+    if (!isObject(question)) throw badOption('question', `${way}: question: expected an object`, question)
+    const text = textOf(question)
+    const [before, known] = [this.#asked.get(key), this.#answers.get(key)]
+    if (before !== undefined && (before.way !== way || (known !== undefined && before.text !== text)))
+      throw taken(key, way, before.way)
     if (known !== undefined) return known as Promise<Answer>
     const asking = ask()
-    this.#asked.set(key, asking)
-    asking.catch(() => this.#asked.delete(key)) // a question without an answer may be asked again
+    this.#asked.set(key, { way, text })
+    this.#answers.set(key, asking)
+    asking.catch(() => this.#answers.delete(key)) // a question without an answer may be asked again
     return asking
   }
 }
 
+function badKey(way: Ways, key: unknown): ServerError {
+  const call = way === 'roots' ? "roots('where')" : `${way}('what', { ... })`
+  return badOption('key', `${way}: key: expected a non-empty string first, as in ctx.${call}`, key)
+}
+
+/** An answer to another question would be taken for its own. */
+function taken(key: string, way: Ways, before: Ways): ServerError {
+  const what = way === before ? 'another question' : `${before}()`
+  const problem = `${way}: key: ${show(key)} belongs to ${what} of this call: give each question a key of its own`
+  return new ServerError('BAD_OPTION', problem, { data: { field: 'key' } })
+}
+
+/** Undefined for what has no text, and is refused later. */
+function textOf(question: object): string | undefined {
+  try {
+    return JSON.stringify(question)
+  } catch {
+    return undefined
+  }
+}
+
+const elicitationFields = ['message', 'requestedSchema', 'mode', 'url', 'elicitationId']
+const elicitationAliases = {
+  form: 'requestedSchema',
+  schema: 'requestedSchema',
+  fields: 'requestedSchema',
+  requestSchema: 'requestedSchema',
+}
+
 function toElicitation(question: Elicitation): Params<'elicitation/create'> {
+  for (const field of Object.keys(question))
+    if (!elicitationFields.includes(field))
+      throw badOption(
+        field,
+        `elicit: ${field}: expected ${among('a field', elicitationFields, field, elicitationAliases)}`,
+        field,
+      )
   if (!('mode' in question)) return { ...question }
   return { ...question, elicitationId: question.elicitationId ?? randomUUID() }
 }
@@ -87,7 +138,10 @@ function formOf(params: Params<'elicitation/create'>): Schema | undefined {
     return toDefinedSchema({ ...params.requestedSchema })
   } catch (cause) {
     if (!(cause instanceof ProtocolError)) throw cause
-    throw new ServerError('BAD_OPTION', `elicitation/create: requestedSchema: ${cause.message}`, { cause })
+    throw new ServerError('BAD_OPTION', `elicitation/create: requestedSchema: ${cause.message}`, {
+      cause,
+      data: { field: 'requestedSchema' },
+    })
   }
 }
 
@@ -98,4 +152,8 @@ async function checkAnswer(form: Schema | undefined, result: ElicitResult): Prom
   if (!('issues' in parsed)) return result
   const issues = parsed.issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
   throw new AskError('BAD_ANSWER', `elicitation/create: the client's answer does not fit the form: ${issues}`)
+}
+
+function badOption(field: string, problem: string, got: unknown): ServerError {
+  return new ServerError('BAD_OPTION', `${problem}, got ${show(got)}`, { data: { field } })
 }

@@ -160,7 +160,7 @@ export class ToolContext {
 
   /**
    * Asks the user, by a form or by a page to visit; what is filled in fits the form, formats such as `email` aside. Under a key that was answered in this request,
-   * the answer is the same. In 2026-07-28 the handler may run again from its beginning, with the answers (see `once`). Rejects with AskError: MISSING_CAPABILITY
+   * the answer is the same: a key belongs to one question, and another one under it rejects with BAD_OPTION. In 2026-07-28 the handler may run again from its beginning, with the answers (see `once`). Rejects with AskError: MISSING_CAPABILITY
    * where the client or its revision cannot ask.
    */
   elicit(key: string, question: Elicitation, options: AskOptions = {}): Promise<ElicitResult> {
