@@ -10,7 +10,7 @@ import { type ProcessRef, processOf } from '../runtime/ref.js'
 import type { Response } from '../transports/contract.js'
 import { type EncodedResult, encodedText } from '../transports/encoded.js'
 import type { ToolContext } from './context.js'
-import { AskError, ServerError } from './errors.js'
+import { AskError, ServerError, ToolError } from './errors.js'
 import { exposedError } from './exposed-error.js'
 import { requirementError } from './required-capabilities.js'
 import type { Work } from './work.js'
@@ -98,7 +98,7 @@ function isNoSession(error: unknown): error is ServerError {
 function toRefusal(id: RequestId, dialect: Dialect, error: unknown): Response {
   const refusal = error instanceof AskError ? requirementError(error) : error
   if (refusal instanceof McpError) return buildError(id, fitError(dialect, toJsonRpcError(refusal)))
-  if (!(error instanceof AskError) && !isNoSession(error)) throw error
+  if (!(error instanceof AskError || error instanceof ToolError || isNoSession(error))) throw error
   const { code, message } = error
   return buildError(id, { code: errorCodes.internalError, message, data: { code } })
 }

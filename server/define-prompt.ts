@@ -53,7 +53,10 @@ export interface PromptOptions<Given extends PromptArguments = readonly [], Cont
   readonly arguments?: Given
   /** Milliseconds it may take before it is stopped and answered with an error. Default: the server's `requestTimeout`. */
   readonly timeout?: number
-  /** Writes the prompt, as a task of its own: a string (one message of the user), messages, or a whole result. */
+  /**
+   * Writes the prompt, as a task of its own: a string (one message of the user), messages, or a whole result. Throw `McpError` or `ToolError` for what the client is
+   * to be told.
+   */
   get(args: PromptArgumentsOf<Given>, ctx: Context): PromptReturn | Promise<PromptReturn>
   /** Suggests values for the arguments. */
   readonly complete?: Completers<ArgumentName<Given>, Context>

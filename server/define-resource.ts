@@ -46,7 +46,7 @@ export interface ResourceOptions<Context = ToolContext> extends Described {
   readonly size?: number
   /**
    * Reads it, as a task of its own: a throw costs this request and nothing else. Text, bytes, or contents; `undefined` says that there is no such
-   * resource any more.
+   * resource any more. Throw `McpError` or `ToolError` for what the client is to be told.
    */
   read(ctx: Context): ResourceReturn | Promise<ResourceReturn>
 }

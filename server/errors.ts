@@ -39,8 +39,8 @@ export type AskErrorCode =
 export class ServerError extends CaduceusError<ServerErrorCode> {}
 
 /**
- * What a tool throws to tell the model that it failed and why: the call is answered with `isError` and this text. Any other error
- * is a crash of the call, whose message stays inside. Given an error instead of a text, it says what that says, and keeps it as its cause.
+ * What a tool throws to tell the model that it failed and why: the call is answered with `isError` and this text. Thrown by a prompt, a resource, a completer or a
+ * method, it is JSON-RPC error -32603 with this text, and `TOOL_FAILED` in `data.code`. Any other error is a crash of the call, whose message stays inside. Given an error instead of a text, it says what that says, and keeps it as its cause.
  */
 export class ToolError extends ServerError {
   constructor(message: string | Error, details: ErrorDetails = {}) {
