@@ -1,3 +1,4 @@
+import type { JsonObject } from './json.js'
 import type { Shape, Shaped } from './shape.js'
 import { emptyResult, noNews, noParams, pageParams } from './shapes/base.js'
 import { completeParams, completeResult } from './shapes/completion.js'
@@ -22,7 +23,7 @@ import {
 import { listRootsResult } from './shapes/roots.js'
 import { createMessageParams, createMessageResult } from './shapes/sampling.js'
 import { acknowledgedParams, listenParams, listenResult } from './shapes/subscriptions.js'
-import { callToolParams, callToolResult, listToolsResult } from './shapes/tools.js'
+import { callToolParams, callToolResult, completedToolResult, listToolsResult } from './shapes/tools.js'
 import type { BaseNotificationParams, BaseResult, RequestParams } from './types/base.js'
 
 /** One of the two ends of a connection. */
@@ -38,8 +39,8 @@ export interface MethodRow {
   readonly capability: string | undefined
   readonly params: Shape<RequestParams>
   readonly result: Shape<BaseResult>
-  /** Filled in where a result lacks them: fields that peers in the wild leave out although they are required. */
-  readonly resultDefaults?: object
+  /** Fills in what peers in the wild leave out of a result although it is required; answers the same object where nothing is to be filled in. */
+  readonly completed?: (result: JsonObject) => JsonObject
 }
 
 /** A notification as data: which way it goes, what its sender must have declared, and what its params look like. */
@@ -81,7 +82,7 @@ export const methods = Object.freeze({
     capability: 'tools',
     params: callToolParams,
     result: callToolResult,
-    resultDefaults: { content: [] },
+    completed: completedToolResult,
   },
   'resources/list': {
     direction: 'to_server',

@@ -24,7 +24,7 @@ export function readParams<M extends Method>(method: M, params: JsonObject | und
 /** Checks the result of an own request. Throws BAD_RESULT that names the field: the far side broke its promise. */
 export function readResult<M extends Method>(method: M, result: JsonObject): Result<M> {
   const row: MethodRow = methods[method]
-  const value = row.resultDefaults === undefined ? result : { ...row.resultDefaults, ...result }
+  const value = row.completed === undefined ? result : row.completed(result)
   const problem = row.result(value)
   if (problem === undefined) return value as Result<M>
   throw new ProtocolError('BAD_RESULT', sentence(method, 'result', problem), { data: { method } })

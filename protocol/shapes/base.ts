@@ -1,5 +1,6 @@
 import { isObject } from '../json.js'
 import {
+  finite,
   listOf,
   oneOf,
   optional,
@@ -12,6 +13,7 @@ import {
   text,
 } from '../shape.js'
 import type {
+  Annotations,
   BaseNotificationParams,
   BaseResult,
   Icon,
@@ -79,7 +81,13 @@ export const shownFields = { ...namedFields, icons }
 export const role = oneOf('user', 'assistant')
 
 /** The hints about a piece of content. */
-export const annotations = optional(record)
+export const annotations = optional(
+  shape<Annotations>({
+    audience: optional(listOf(text)),
+    priority: optional(finite),
+    lastModified: optional(text),
+  }),
+)
 
 function inputResponses(value: unknown): Problem | undefined {
   const count = isObject(value) ? Object.keys(value).length : 0

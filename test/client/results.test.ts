@@ -4,6 +4,7 @@ import { ClientError } from '../../client/errors.js'
 import { subscribeClient, type WarningEvent } from '../../client/events.js'
 import type { StartClientOptions } from '../../client/options.js'
 import { http } from '../../transports/http-client.js'
+import { scriptedServer } from '../../testing.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { json, listen, polite, result } from '../transports/_http.js'
@@ -109,6 +110,108 @@ test('the shortcuts of results: text, json, images, blobs; none of them is a fie
   const resource = await client.readResource('a:1')
   assert.equal(resource.json, [1])
   assert.equal([...(resource.blobs[0] ?? [])], [1, 2])
+})
+
+const text = { type: 'text', text: 'x' }
+const wrongResults: readonly [
+  method: string,
+  call: (client: Client) => Promise<unknown>,
+  wrong: object,
+  path: string,
+][] = [
+  ['tools/call', (client) => client.callTool('it'), { nonsense: 1 }, 'content: expected an array'],
+  ['tools/call', (client) => client.callTool('it'), { content: null }, 'content: expected an array'],
+  ['tools/call', (client) => client.callTool('it'), { content: [5] }, 'content[0]: expected an object'],
+  [
+    'tools/call',
+    (client) => client.callTool('it'),
+    { content: [text, { type: 'text', text: 5 }] },
+    'content[1].text: expected a string',
+  ],
+  [
+    'tools/call',
+    (client) => client.callTool('it'),
+    { content: [{ type: 'image', data: 5, mimeType: 'image/png' }] },
+    'content[0].data: expected a string',
+  ],
+  [
+    'tools/call',
+    (client) => client.callTool('it'),
+    { content: [{ type: 'resource', resource: { text: 'no uri' } }] },
+    'content[0].resource.uri: expected a string',
+  ],
+  [
+    'tools/list',
+    (client) => client.listTools(),
+    { tools: [{ name: 'a', inputSchema: {}, icons: 'a string' }] },
+    'tools[0].icons: expected an array',
+  ],
+  [
+    'resources/list',
+    (client) => client.listResources(),
+    { resources: [{ uri: 'a:b', name: 'a', size: 'big' }] },
+    'resources[0].size: expected a number',
+  ],
+  [
+    'resources/templates/list',
+    (client) => client.listTemplates(),
+    { resourceTemplates: [{ name: 'a' }] },
+    'resourceTemplates[0].uriTemplate: expected a string',
+  ],
+  [
+    'resources/read',
+    (client) => client.readResource('a:b'),
+    { contents: [{ uri: 'a:b' }] },
+    'contents[0].text: expected a string',
+  ],
+  [
+    'prompts/list',
+    (client) => client.listPrompts(),
+    { prompts: [{ name: 'a', arguments: [{ name: 1 }] }] },
+    'prompts[0].arguments[0].name: expected a string',
+  ],
+  [
+    'prompts/get',
+    (client) => client.getPrompt('a'),
+    { messages: [{ role: 'system', content: text }] },
+    'messages[0].role: expected one of user, assistant',
+  ],
+  [
+    'completion/complete',
+    (client) =>
+      client.complete({ ref: { type: 'ref/prompt', name: 'a' }, argument: { name: 'b', value: '' } }),
+    { completion: { values: [1] } },
+    'completion.values[0]: expected a string',
+  ],
+]
+
+test('a result that is not what its method promises is INVALID_RESPONSE, and says where', async (t) => {
+  let answer: object = {}
+  const script = Object.fromEntries(wrongResults.map(([method]) => [method, () => answer]))
+  const server = scriptedServer(script)
+  const { client } = watch(t, { transport: server.transport })
+  for (const [method, call, wrong, path] of wrongResults) {
+    answer = wrong
+    const error = await rejection(call(client))
+    assert.equal([error.code, error.retryable], ['INVALID_RESPONSE', false], JSON.stringify(wrong))
+    assert.ok(error.message.startsWith(`${method}: result.${path}, got `), error.message)
+  }
+  assert.is(client.state.phase, 'ready')
+})
+
+test('what nobody knows, and what only newer revisions have, is let through', async (t) => {
+  const tools = [{ name: 'old', inputSchema: { type: 'object' }, invented: { a: 1 } }]
+  const content = [
+    { type: 'hologram', bytes: 1 },
+    { ...text, invented: true },
+  ]
+  const server = scriptedServer({
+    'tools/list': () => ({ tools, invented: 1 }),
+    'tools/call': () => ({ content, invented: [] }),
+  })
+  const { client } = watch(t, { transport: server.transport })
+  assert.equal((await client.listTools()).tools, tools)
+  assert.equal((await client.callTool('it')).content, content)
 })
 
 test('endless pages end with TOO_MANY_PAGES, of every list', async (t) => {

@@ -123,6 +123,17 @@ const badResults: readonly [Method, JsonObject, string][] = [
   ],
   ['tools/list', { tools: [{ name: 't' }] }, 'result.tools[0].inputSchema: expected an object, got nothing'],
   ['tools/list', { tools: [], nextCursor: null }, 'result.nextCursor: expected a string, got null'],
+  [
+    'tools/list',
+    { tools: [{ ...tool, annotations: { readOnlyHint: 'yes' } }] },
+    'result.tools[0].annotations.readOnlyHint: expected true or false, got a string',
+  ],
+  ['tools/call', { nonsense: 1 }, 'result.content: expected an array, got nothing'],
+  [
+    'tools/call',
+    { content: [{ type: 'text', text: 'x', annotations: { priority: 'high' } }] },
+    'result.content[0].annotations.priority: expected a number, got a string',
+  ],
   ['tools/call', { content: {} }, 'result.content: expected an array, got an object'],
   ['tools/call', { content: ['text'] }, 'result.content[0]: expected an object, got a string'],
   ['tools/call', { content: [{ text: 'x' }] }, 'result.content[0].type: expected a string, got nothing'],
@@ -153,9 +164,10 @@ test('good results are read as they are, unknown fields and kinds of content inc
   assert.equal(readResult('tools/call', called), called)
 })
 
-test('a call result without content, as some servers send it, has none', () => {
+test('a call result that has its value elsewhere needs no content', () => {
   const result = Object.freeze({ structuredContent: { a: 1 } })
   assert.equal(readResult('tools/call', result), { structuredContent: { a: 1 }, content: [] })
+  assert.equal(readResult('tools/call', { task: {} }), { task: {}, content: [] })
 })
 
 test('any value is structured content, also none that is there (trap 80)', () => {
