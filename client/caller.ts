@@ -220,11 +220,14 @@ export class Caller {
   /** The next actor that takes calls, if it comes in time. */
   async #nextActor(job: Job): Promise<RefOf<typeof clientActor>> {
     const clock = this.#clock()
+    const done = this.#holdings.demand.begin()
     try {
       const next = await this.#registry.whenUp(this.#name, Math.max(0, job.deadline - clock.now()))
       return next as ActorRef as RefOf<typeof clientActor>
     } catch (error) {
       throw this.#unavailable(job, error)
+    } finally {
+      done()
     }
   }
 

@@ -47,7 +47,9 @@ export const clientActor = defineActor({
       const refusal = refusalOf(state, job)
       if (refusal !== undefined) return refuse(refusal)
       const reply = ctx.defer<JsonObject>()
-      state.calls.admit(job, reply, state.connection.phase === 'ready')
+      const { calls, connection } = state
+      calls.admit(job, reply, connection.phase === 'ready')
+      if (calls.waiting === 1 && connection.phase === 'disconnected') connection.send({ type: 'awaited' })
       return reply
     },
     /** Ends the connection in an orderly way and never makes another; answers when it has ended. */

@@ -1,5 +1,7 @@
 import { assign, createActor, setup, type SnapshotFrom } from 'xstate'
 import type { Clock } from '../runtime/clock.js'
+import type { ClientTransport } from '../transports/contract.js'
+import { pauseAfter, pauseLeft } from './backoff.js'
 import type { BackoffOptions } from './options.js'
 import { invitationIn } from './retry-budget.js'
 import type { ClientState, Phase } from './state.js'
@@ -17,6 +19,8 @@ export type ConnectionEvent =
   | { readonly type: 'unreachable'; readonly reason: Error }
   /** The connection, or the attempt to make one, has ended; `fatal`: for good; `fresh`: try again at once, with a new session. */
   | { readonly type: 'lost'; readonly reason: Error; readonly fatal: boolean; readonly fresh: boolean }
+  /** Somebody begins to wait for it. */
+  | { readonly type: 'awaited' }
   /** Somebody wants the next attempt now, also where trying again was of no use. */
   | { readonly type: 'reconnect' }
   | { readonly type: 'close' }
@@ -43,21 +47,38 @@ export interface ConnectionEffects {
 export interface ConnectionSettings {
   readonly backoff: Required<BackoffOptions>
   readonly handshakeTimeout: number
+  readonly transport: Pick<ClientTransport, 'spawns'>
+}
+
+/** What the machine asks. */
+export interface ConnectionFacts {
+  /** Whether anybody waits for the client to be ready. */
+  readonly awaited: () => boolean
+  readonly timedOut: (what: string) => Error
 }
 
 /** What one client brings: the machine is made once, and serves all. */
 interface Input {
   readonly settings: ConnectionSettings
-  readonly timedOut: (what: string) => Error
+  readonly facts: ConnectionFacts
   readonly effects: ConnectionEffects
+  readonly now: () => number
 }
 
 interface Context extends Input {
   reason: Error | undefined
   /** Attempts that failed since the last stable connection. */
   failures: number
-  delay: number
-  /** Whether a lost session may be answered with a new one at once; earned by a stable connection. */
+  /** When the attempt under way began; undefined: there is none. */
+  began: number | undefined
+  /** Milliseconds that the last one kept the machine busy. */
+  busy: number
+  /** When the pause began, and when it is over. */
+  since: number
+  due: number
+  /** What a busy server asked for: before that nobody asks it again. */
+  notBefore: number
+  /** Whether a lost session may be answered with a new one at once; earned by a stable connection, or a pause. */
   fresh: boolean
 }
 
@@ -77,10 +98,14 @@ const machine = setup({
     greet: ({ context }) => context.effects.greet(),
     flush: ({ context }) => context.effects.flush(),
     hangUp: ({ context }) => context.effects.hangUp(),
-    fail: ({ context }) => context.effects.fail(context.reason ?? context.timedOut('the connection')),
+    fail: ({ context }) => context.effects.fail(context.reason ?? context.facts.timedOut('the connection')),
     noteReason: assign(noteReason),
+    noteBeginning: assign(({ context }) => ({ began: context.now() })),
+    noteEnd: assign(({ context }) => ({ began: undefined, busy: busyTime(context) })),
     startAfresh: assign(startAfresh),
     setBack: assign(setBack),
+    comeSooner: assign(comeSooner),
+    earnFresh: assign({ fresh: true }),
     openTookTooLong: assign(tookTooLong('the connection')),
     greetingTookTooLong: assign(tookTooLong('the answer to initialize')),
     forgetReason: assign({ reason: undefined }),
@@ -88,7 +113,7 @@ const machine = setup({
     startOver: assign({ reason: undefined, failures: 0, fresh: true }),
   },
   delays: {
-    backoff: ({ context }) => context.delay,
+    backoff: ({ context }) => Math.max(0, context.due - context.now()),
     handshake: ({ context }) => context.settings.handshakeTimeout,
     stable: ({ context }) => context.settings.backoff.stable,
   },
@@ -97,7 +122,17 @@ const machine = setup({
     mayStartAfresh: ({ context, event }) => event.type === 'lost' && event.fresh && context.fresh,
   },
 }).createMachine({
-  context: ({ input }) => ({ ...input, reason: undefined, failures: 0, delay: 0, fresh: true }),
+  context: ({ input }) => ({
+    ...input,
+    reason: undefined,
+    failures: 0,
+    began: undefined,
+    busy: 0,
+    since: 0,
+    due: 0,
+    notBefore: 0,
+    fresh: true,
+  }),
   initial: 'idle',
   on: { close: '.closed' },
   states: {
@@ -106,11 +141,14 @@ const machine = setup({
       on: {
         lost: [{ guard: 'isFatal', target: 'failed', actions: 'noteReason' }],
         reconnect: 'connecting',
+        // reenter: the timer starts anew
+        awaited: { target: 'disconnected', actions: 'comeSooner', reenter: true },
       },
-      after: { backoff: 'connecting' },
+      // no two of these sessions without a pause: a server that forgets each one at once is not besieged
+      after: { backoff: { target: 'connecting', actions: 'earnFresh' } },
     },
     connecting: {
-      entry: 'open',
+      entry: ['noteBeginning', 'open'],
       on: { opened: 'initializing', resumed: 'ready', unreachable, lost },
       after: { handshake: { target: 'disconnected', actions: ['openTookTooLong', 'hangUp'] } },
     },
@@ -120,7 +158,7 @@ const machine = setup({
       after: { handshake: { target: 'disconnected', actions: ['greetingTookTooLong', 'hangUp'] } },
     },
     ready: {
-      entry: ['forgetReason', 'flush'],
+      entry: ['noteEnd', 'forgetReason', 'flush'],
       on: { unreachable, lost },
       after: { stable: { actions: 'forgetFailures' } },
     },
@@ -140,11 +178,11 @@ export interface Connection {
 /** Starts a machine with effects of its own, living by the given clock. */
 export function startConnection(
   settings: ConnectionSettings,
-  timedOut: (what: string) => Error,
-  effects: ConnectionEffects,
+  { facts, effects }: { readonly facts: ConnectionFacts; readonly effects: ConnectionEffects },
   clock: Clock,
 ): Connection {
-  const actor = createActor(machine, { clock, input: { settings, timedOut, effects } })
+  const now = (): number => clock.now()
+  const actor = createActor(machine, { clock, input: { settings, facts, effects, now } })
   let told = stateOf(actor.getSnapshot())
   // Without an observer for errors, xstate throws them where nobody can catch them.
   actor.subscribe({
@@ -182,21 +220,34 @@ function startAfresh(change: Change): Partial<Context> {
   return { ...noteReason(change), fresh: false }
 }
 
-/**
- * One more failure: full jitter below a ceiling that doubles, so that clients of one server do not come back together; on top of what a busy
- * server asked for, up to the highest ceiling, since anybody can write a header.
- */
+/** One more failure: a pause, on top of what a busy server asked for, up to the highest ceiling, since anybody can write a header. */
 function setBack(change: Change): Partial<Context> {
-  const { settings, failures } = change.context
-  const { base, cap, random } = settings.backoff
-  const ceiling = Math.min(cap, base * 2 ** failures)
+  const { context } = change
+  const { settings, facts, failures } = context
   const noted = noteReason(change)
-  const asked = Math.min(cap, invitationIn(noted.reason, Date.now()) ?? 0)
-  return { ...noted, failures: failures + 1, delay: asked + random() * ceiling }
+  const asked = Math.min(settings.backoff.cap, invitationIn(noted.reason, Date.now()) ?? 0)
+  const busy = busyTime(context)
+  const since = context.now()
+  const notBefore = since + asked
+  const due = notBefore + pauseAfter({ failures, awaited: facts.awaited(), busy }, settings.backoff)
+  return { ...noted, failures: failures + 1, began: undefined, busy, since, notBefore, due }
+}
+
+/** Somebody begins to wait in the middle of a pause. What a busy server asked for stays. */
+function comeSooner({ context }: Change): Partial<Context> {
+  const { settings, busy, notBefore, due } = context
+  const from = Math.max(context.now(), notBefore)
+  return { due: from + pauseLeft(Math.max(0, due - from), busy, settings.backoff) }
+}
+
+/** What an attempt to connect over a network costs does not count. */
+function busyTime({ settings, began, busy, now }: Context): number {
+  if (settings.transport.spawns !== true) return 0
+  return began === undefined ? busy : now() - began
 }
 
 function tookTooLong(what: string): (change: Change) => Partial<Context> {
-  return (change) => ({ ...setBack(change), reason: change.context.timedOut(what) })
+  return (change) => ({ ...setBack(change), reason: change.context.facts.timedOut(what) })
 }
 
 type MachineSnapshot = SnapshotFrom<typeof machine>
@@ -206,10 +257,15 @@ function phaseOf({ value }: MachineSnapshot): Phase {
 }
 
 function stateOf(snapshot: MachineSnapshot): ClientState {
-  const { reason, failures, delay } = snapshot.context
+  const { reason, failures, since, due } = snapshot.context
   const phase = phaseOf(snapshot)
   const waits = snapshot.value === 'disconnected'
-  return Object.freeze({ phase, reason, attempt: failures, delay: waits ? Math.round(delay) : undefined })
+  return Object.freeze({
+    phase,
+    reason,
+    attempt: failures,
+    delay: waits ? Math.round(due - since) : undefined,
+  })
 }
 
 function isSame(a: ClientState, b: ClientState): boolean {

@@ -10,6 +10,7 @@ import { linkActor } from '../transports/link-actor.js'
 import { goneError, isClosed } from './caller.js'
 import { Client, type ClientParts } from './client.js'
 import { clientActor } from './client-actor.js'
+import type { Demand } from './demand.js'
 import { callError, type ClientError, type ClientErrorCode } from './errors.js'
 import { Holdings } from './holdings.js'
 import { clientActorName, transportName } from './names.js'
@@ -52,19 +53,23 @@ export function startClient(options: StartClientOptions): Client {
  * `permanent` (the default) a client that gave up counts as one restart of its parent. Throws BAD_OPTION, naming the field.
  */
 export function clientSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
-  const settings = readClientOptions(options)
+  return specOf(readClientOptions(options), overrides)
+}
+
+/** For those who bring clients back: the same of checked options; `demand` is whoever waits, also while there is no client. */
+export function specOf(settings: ClientSettings, overrides: ChildOverrides = {}, demand?: Demand): ChildSpec {
   // One spec may be started in several trees; started again in the same one, it is the same client.
   const places = new WeakMap<Registry, Holdings>()
-  const specOf = (holdings: Holdings): ChildSpec =>
+  const of = (holdings: Holdings): ChildSpec =>
     supervisorSpec(group(settings, holdings), { id: `client ${settings.name}`, ...overrides })
   return {
-    ...specOf(new Holdings(settings)),
+    ...of(new Holdings(settings)),
     async start(ctx) {
       const { registry } = ctx
       const known = places.get(registry)
-      const holdings = known === undefined || known.over ? new Holdings(settings) : known
+      const holdings = known === undefined || known.over ? new Holdings(settings, demand) : known
       places.set(registry, holdings)
-      const ref = (await specOf(holdings).start(ctx)) as ProcessRef
+      const ref = (await of(holdings).start(ctx)) as ProcessRef
       if (holdings !== known) void followName(holdings, registry, Promise.resolve())
       return { ref, extra: new Client({ registry, settings, holdings, stop: async () => {} }) }
     },

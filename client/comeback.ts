@@ -4,8 +4,9 @@ import type { Clock } from '../runtime/clock.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import { supervisorSpec } from '../runtime/supervise.js'
 import type { Client } from './client.js'
-import { clientSpec } from './client-supervisor.js'
+import { specOf } from './client-supervisor.js'
 import type { ClientPlan } from './clients-options.js'
+import { Demand } from './demand.js'
 import { Setbacks } from './setbacks.js'
 
 /** The place of one client among many. */
@@ -20,19 +21,20 @@ export interface Place {
 }
 
 /**
- * A client that comes back also when its own supervisor has given it up, with a growing pause in between. The pause is waited for by a
- * supervisor that has no other child, so it delays nobody else; names wait with it, so calls do, too, and the handle stays the same.
+ * A client that comes back also when its own supervisor has given it up, with a growing pause in between, a short one while somebody waits. The
+ * pause is waited for by a supervisor that has no other child, so it delays nobody else; names wait with it, so calls do, too, and the handle stays the same.
  */
-export function comebackPlace({ options, settings }: ClientPlan): Place {
+export function comebackPlace({ settings }: ClientPlan): Place {
   const leaving = new AbortController()
-  const inner = clientSpec(options)
+  const demand = new Demand()
+  const inner = specOf(settings, {}, demand)
   const setbacks = new Setbacks(settings.backoff)
   let keeper: ProcessRef | undefined
   const start: ChildSpec['start'] = async (ctx) => {
     const { clock, self } = ctx
-    const pause = setbacks.next(clock.now())
+    const pause = setbacks.next(clock.now(), demand.any)
     // A new keeper is being waited for by the one supervisor of all.
-    if (pause > 0 && keeper === self) await sleep(clock, pause, leaving.signal)
+    if (pause > 0 && keeper === self) await sleep(pause, { clock, demand, setbacks, signal: leaving.signal })
     keeper = self
     if (leaving.signal.aborted) return ignore
     setbacks.began(clock.now())
@@ -53,14 +55,28 @@ export function comebackPlace({ options, settings }: ClientPlan): Place {
   return place
 }
 
-function sleep(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+interface Sleeper {
+  readonly clock: Clock
+  readonly demand: Demand
+  readonly setbacks: Setbacks
+  readonly signal: AbortSignal
+}
+
+/** Resolves after `ms`, sooner when somebody begins to wait, and at once when `signal` aborts. */
+function sleep(ms: number, { clock, demand, setbacks, signal }: Sleeper): Promise<void> {
   return new Promise((resolve) => {
+    const due = clock.now() + ms
     const wake = (): void => {
       clock.clearTimeout(timer)
       signal.removeEventListener('abort', wake)
+      undo()
       resolve()
     }
-    const timer = clock.setTimeout(wake, ms)
+    const undo = demand.onBegin(() => {
+      clock.clearTimeout(timer)
+      timer = clock.setTimeout(wake, setbacks.left(due - clock.now()))
+    })
+    let timer = clock.setTimeout(wake, ms)
     if (signal.aborted) wake()
     else signal.addEventListener('abort', wake, { once: true })
   })

@@ -4,6 +4,7 @@ import { handled } from '../runtime/promise.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import { LinkGauge } from '../transports/link-gauge.js'
 import { Cache } from './cache.js'
+import { Demand } from './demand.js'
 import { codeOf, emitClient } from './events.js'
 import { HandlerOwner } from './handler-owner.js'
 import type { ClientSettings } from './options.js'
@@ -43,6 +44,8 @@ export class Holdings {
   readonly wishes: Wishes = noWishes()
   readonly tools = new ToolBook()
   readonly cache: Cache
+  /** Who waits for it to be ready, besides the calls that its actor has. */
+  readonly demand: Demand
   /** Set by the actor that runs now. */
   load: () => Load = noLoad
   /** Whether `close()` was called: an actor that starts after that does not connect. */
@@ -67,8 +70,12 @@ export class Holdings {
   #settleClosed: (error?: Error) => void = () => {}
   #lastToken = 0
 
-  constructor({ name, cacheSize, cacheBytes }: Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'>) {
+  constructor(
+    { name, cacheSize, cacheBytes }: Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'>,
+    demand = new Demand(),
+  ) {
     this.name = name
+    this.demand = demand
     this.cache = new Cache({ cacheSize, cacheBytes })
     this.handlerOwner = new HandlerOwner(name)
     this.closed = handled(

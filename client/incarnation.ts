@@ -74,7 +74,10 @@ export class Incarnation {
       const message = `${asked} did not come within ${settings.handshakeTimeout} ms${instead}`
       return new ClientError('CONNECT_FAILED', message, { retryable: true })
     }
-    this.connection = start(settings, timedOut, effects(this, ctx), clock)
+    const { demand } = holdings
+    const awaited = (): boolean => this.calls.waiting > 0 || demand.any
+    this.connection = start(settings, { facts: { awaited, timedOut }, effects: effects(this, ctx) }, clock)
+    ctx.own(demand.onBegin(() => this.post(() => this.connection.send({ type: 'awaited' }))))
   }
 
   [describe](): string {

@@ -21,12 +21,17 @@ import {
 } from './read-options.js'
 import type { RetryBudgetOptions } from './retry-budget.js'
 
-/** How a client waits before it connects again: full jitter below a ceiling that doubles with every failure. */
+/** How a client waits before it connects again: full jitter below a ceiling that doubles with every failure, and stays low while somebody waits. */
 export interface BackoffOptions {
   /** The ceiling of the first wait, in ms. Default 500. */
   readonly base?: number
   /** The highest ceiling, in ms, and the longest time that is added because a busy server (429, 503) asked for it with `Retry-After`. Default 30,000. */
   readonly cap?: number
+  /**
+   * The highest ceiling while somebody waits for the client, in ms: a call, or `ready()`. A server that is a child process may be started again a tenth of the
+   * time at most. Default 1,000.
+   */
+  readonly awaitedCap?: number
   /** How long a connection must be ready until earlier failures are forgotten, in ms. Default 10,000. */
   readonly stable?: number
   /** Where the jitter comes from: a number from 0 to 1. Default `Math.random`. */
@@ -270,12 +275,14 @@ function readIntensity(value: unknown, field: string, fallback: number): number 
 }
 
 function readBackoff(value: unknown): Required<BackoffOptions> {
-  const given = value === undefined ? {} : readFields(value, 'backoff', ['base', 'cap', 'stable', 'random'])
+  const given =
+    value === undefined ? {} : readFields(value, 'backoff', ['base', 'cap', 'awaitedCap', 'stable', 'random'])
   const { random = Math.random } = given
   readFunction(random, 'backoff.random')
   return Object.freeze({
     base: readMs(given.base, 'backoff.base', 500),
     cap: readMs(given.cap, 'backoff.cap', 30_000),
+    awaitedCap: readMs(given.awaitedCap, 'backoff.awaitedCap', 1_000),
     stable: readMs(given.stable, 'backoff.stable', 10_000),
     random: random as () => number,
   })

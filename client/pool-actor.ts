@@ -2,6 +2,7 @@ import { defineActor, type Down } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
 import { describe } from '../runtime/inspect.js'
 import type { ProcessRef } from '../runtime/ref.js'
+import type { TimerRef } from '../runtime/timers.js'
 import type { Client } from './client.js'
 import { callError, ClientError } from './errors.js'
 import { endClient, startClientOf } from './pool-clients.js'
@@ -22,6 +23,8 @@ class PoolState {
   readonly clients: string
   /** Which member a process belongs to. */
   readonly watched = new Map<ProcessRef, PoolMember>()
+  /** When those that are down are started again. */
+  readonly pauses = new Map<PoolMember, { readonly due: number; readonly timer: TimerRef }>()
 
   constructor({ desk, clients }: PoolInput) {
     this.desk = desk
@@ -41,6 +44,8 @@ type PoolNews =
   | { readonly type: 'notStarted'; readonly member: PoolMember; readonly error: Error }
   /** Its client will never be ready: another one may, some day. */
   | { readonly type: 'useless'; readonly member: PoolMember; readonly client: Client; readonly reason: Error }
+  /** Somebody begins to wait. */
+  | { readonly type: 'awaited' }
   | { readonly type: 'ask' }
   | ({ readonly type: 'sign' } & Sign)
 
@@ -50,7 +55,9 @@ export const poolActor = defineActor({
   stray: 'report',
   init(input: PoolInput, ctx) {
     const state = new PoolState(input)
-    const { members, settings } = state.desk
+    const { members, settings, demand } = state.desk
+    const { self } = ctx
+    ctx.own(demand.onBegin(() => self.alive && tellSelf(self, { type: 'awaited' })))
     for (const member of members.values()) {
       // An actor before this one may have begun.
       member.asked = false
@@ -88,6 +95,8 @@ function take(state: PoolState, news: PoolNews, ctx: ActorContext): void {
       return notStarted(state, news.member, news.error, ctx)
     case 'useless':
       return giveUpOn(state, news, ctx)
+    case 'awaited':
+      return startSooner(state, ctx)
     case 'ask':
       return askAll(state, ctx)
     case 'sign':
@@ -100,11 +109,13 @@ function take(state: PoolState, news: PoolNews, ctx: ActorContext): void {
 }
 
 /** Starts the client of a member; whether it came about is a message, so that one that is slow delays no other. */
-function launch({ desk, clients }: PoolState, member: PoolMember, ctx: ActorContext): void {
+function launch({ desk, clients, pauses }: PoolState, member: PoolMember, ctx: ActorContext): void {
+  pauses.get(member)?.timer.cancel()
+  pauses.delete(member)
   if (member.leaving || desk.over !== undefined || member.ref?.alive === true) return
   const { self } = ctx
   member.setbacks.began(desk.clock.now())
-  void startClientOf(member, clients, ctx).then(
+  void startClientOf(member, { clients, demand: desk.demand }, ctx).then(
     () => self.alive && tellSelf(self, { type: 'started', member }),
     (error: Error) => self.alive && tellSelf(self, { type: 'notStarted', member, error }),
   )
@@ -175,8 +186,23 @@ function ended(state: PoolState, member: PoolMember, ctx: ActorContext): void {
   startLater(state, member, ctx)
 }
 
-function startLater({ desk }: PoolState, member: PoolMember, ctx: ActorContext): void {
-  later(member.setbacks.next(desk.clock.now()), { type: 'start', member }, ctx)
+function startLater(state: PoolState, member: PoolMember, ctx: ActorContext): void {
+  const { clock, demand } = state.desk
+  startAfter(member.setbacks.next(clock.now(), demand.any), state, member, ctx)
+}
+
+/** Those that are down come back soon, now that somebody waits. */
+function startSooner(state: PoolState, ctx: ActorContext): void {
+  const { desk, pauses } = state
+  for (const [member, { due, timer }] of pauses) {
+    timer.cancel()
+    startAfter(member.setbacks.left(due - desk.clock.now()), state, member, ctx)
+  }
+}
+
+function startAfter(ms: number, { desk, pauses }: PoolState, member: PoolMember, ctx: ActorContext): void {
+  const left = Math.max(0, ms)
+  pauses.set(member, { due: desk.clock.now() + left, timer: later(left, { type: 'start', member }, ctx) })
 }
 
 function askAll(state: PoolState, ctx: ActorContext): void {
@@ -194,8 +220,8 @@ function ask({ desk }: PoolState, member: PoolMember, { self }: ActorContext): v
   })
 }
 
-function later(ms: number, news: PoolNews, ctx: ActorContext): void {
-  ctx.sendAfter(ms, news)
+function later(ms: number, news: PoolNews, ctx: ActorContext): TimerRef {
+  return ctx.sendAfter(ms, news)
 }
 
 function tellSelf(self: ActorContext['self'], news: PoolNews): void {

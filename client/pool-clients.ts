@@ -4,14 +4,19 @@ import { type DynamicSupervisor, dynamicSupervisorAt } from '../runtime/dynamic-
 import { RuntimeError } from '../runtime/errors.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import type { Client } from './client.js'
-import { clientSpec } from './client-supervisor.js'
+import { specOf } from './client-supervisor.js'
+import type { Demand } from './demand.js'
 import type { PoolMember } from './pool-member.js'
 
 /** Starts the tree of a member's client below the dynamic supervisor of that name. Rejects when that is not there, or the start fails. */
-export async function startClientOf(member: PoolMember, clients: string, ctx: ActorContext): Promise<void> {
+export async function startClientOf(
+  member: PoolMember,
+  { clients, demand }: { readonly clients: string; readonly demand: Demand },
+  ctx: ActorContext,
+): Promise<void> {
   const supervisor = supervisorOf(clients, ctx)
   if (supervisor === undefined) throw new RuntimeError('NOPROC', `nobody is called ${clients}`)
-  await supervisor.startChild(specOf(member))
+  await supervisor.startChild(memberSpec(member, demand))
 }
 
 /** Ends the tree of a client that has no connection any more; its end is heard of like any other. */
@@ -23,9 +28,10 @@ export function endClient(clients: string, ref: ProcessRef, ctx: ActorContext): 
 }
 
 /** A temporary child: that it is started again is a matter of the pool, so that one which keeps ending costs no other. */
-function specOf(member: PoolMember): ChildSpec {
+function memberSpec(member: PoolMember, demand: Demand): ChildSpec {
   // Not as a supervisor: the runtime warns of those that stay away when they end.
-  const spec = clientSpec(member.plan.options, { restart: 'temporary', type: 'worker', shutdown: 'infinity' })
+  const overrides = { restart: 'temporary', type: 'worker', shutdown: 'infinity' } as const
+  const spec = specOf(member.plan.settings, overrides, demand)
   return {
     ...spec,
     async start(ctx) {

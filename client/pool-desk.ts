@@ -2,6 +2,7 @@ import type { Clock } from '../runtime/clock.js'
 import { messageOf } from '../runtime/errors.js'
 import { callError, type ClientError } from './errors.js'
 import type { PoolEvent, PoolEventType } from './pool-events.js'
+import { Demand } from './demand.js'
 import { PoolMember } from './pool-member.js'
 import type { PoolSettings } from './pool-options.js'
 import { cancelled, PoolQueue, type Waiter, type Want } from './pool-queue.js'
@@ -17,6 +18,8 @@ export class PoolDesk {
   readonly members = new Map<string, PoolMember>()
   readonly events: Watchers<[PoolEvent]>
   readonly clock: Clock
+  /** Who waits for a member, or for members to be ready: they hurry as long. */
+  readonly demand = new Demand()
   readonly #rotation: Rotation
   readonly #queue: PoolQueue
   /** Who gets a member alone that others still use. */
@@ -32,7 +35,7 @@ export class PoolDesk {
     this.clock = clock
     this.events = new Watchers(settings.name)
     this.#rotation = new Rotation(settings.strategy, settings.random)
-    this.#queue = new PoolQueue(clock)
+    this.#queue = new PoolQueue(clock, this.demand)
   }
 
   /** Members that may be given calls now. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../runtime/clock.js'
+import type { Demand } from './demand.js'
 import { type ClientError, givenUpError } from './errors.js'
 import type { PoolMember } from './pool-member.js'
 import { SharedSignals } from './shared-signals.js'
@@ -28,11 +29,13 @@ export interface Waiter {
 /** Those who wait for a member, in the order they came. */
 export class PoolQueue {
   readonly #clock: Clock
+  readonly #demand: Demand
   readonly #signals = new SharedSignals()
   readonly #waiters = new Set<Waiter>()
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, demand: Demand) {
     this.#clock = clock
+    this.#demand = demand
   }
 
   get size(): number {
@@ -69,6 +72,7 @@ export class PoolQueue {
       ? this.#clock.setTimeout(() => giveUp(late()), Math.max(0, timeout))
       : undefined
     const unlisten = signal && this.#signals.listen(signal, onAbort)
+    const done = this.#demand.begin()
     const waiter: Waiter = {
       want,
       kept: undefined,
@@ -76,6 +80,7 @@ export class PoolQueue {
         this.#waiters.delete(waiter)
         if (timer !== undefined) this.#clock.clearTimeout(timer)
         unlisten?.()
+        done()
         settle(outcome)
       },
     }

@@ -19,15 +19,18 @@ export async function whenReady(desk: PoolDesk, wait: ReadyWait): Promise<void> 
   const { impatient = false } = wait
   const count = wait.count === 0 ? 0 : readCount(wait.count, 'count', Math.max(1, desk.members.size))
   const timeout = readMs(wait.timeout, 'timeout', 30_000)
+  const done = desk.demand.begin()
   await until(desk, { timeout, signal: wait.signal }, () => {
     const members = [...desk.members.values()]
     if (members.filter(({ fit, leaving }) => fit && !leaving).length >= count) return true
     const hopeless = members.filter((member) => member.hopeless)
     if (impatient && members.length - hopeless.length < count) throw failed(desk, hopeless[0]?.reason)
     return false
-  }).then((done) => {
-    if (!done) throw notReady(desk, count, timeout)
   })
+    .finally(done)
+    .then((enough) => {
+      if (!enough) throw notReady(desk, count, timeout)
+    })
 }
 
 /** Resolves once nobody uses a member any more, or `timeout` ms are over. */

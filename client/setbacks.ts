@@ -1,13 +1,15 @@
+import { pauseAfter, pauseLeft } from './backoff.js'
 import type { BackoffOptions } from './options.js'
 
 /**
- * How long to wait before something is started again that ended: not at all the first time it is started, then with full jitter below a
- * ceiling that doubles; forgotten when it has run for a stable time.
+ * How long to wait before something is started again that ended: not at all the first time it is started, then longer with every failure, less
+ * while somebody waits; forgotten when it has run for a stable time.
  */
 export class Setbacks {
   readonly #backoff: Required<BackoffOptions>
   #failures = 0
   #began: number | undefined
+  #ran = 0
 
   constructor(backoff: Required<BackoffOptions>) {
     this.#backoff = backoff
@@ -18,13 +20,17 @@ export class Setbacks {
     this.#began = now
   }
 
-  /** Milliseconds to wait before the next start. */
-  next(now: number): number {
-    const { base, cap, stable, random } = this.#backoff
+  /** It has ended: milliseconds to wait before the next start. */
+  next(now: number, awaited: boolean): number {
     if (this.#began === undefined) return 0
-    if (now - this.#began >= stable) this.#failures = 0
-    const ceiling = Math.min(cap, base * 2 ** this.#failures)
+    this.#ran = now - this.#began
+    if (this.#ran >= this.#backoff.stable) this.#failures = 0
     this.#failures += 1
-    return random() * ceiling
+    return pauseAfter({ failures: this.#failures - 1, awaited, busy: this.#ran }, this.#backoff)
+  }
+
+  /** Milliseconds that are left of a pause once somebody begins to wait. */
+  left(ms: number): number {
+    return pauseLeft(ms, this.#ran, this.#backoff)
   }
 }

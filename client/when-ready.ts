@@ -1,7 +1,7 @@
 import type { Clock } from '../runtime/clock.js'
 import { messageOf } from '../runtime/errors.js'
 import { callError, ClientError, failedError, givenUpError } from './errors.js'
-import type { Holdings } from './holdings.js'
+import type { Holdings, Undo } from './holdings.js'
 import { readMs, readOptions, readSignal } from './read-options.js'
 import type { ClientState } from './state.js'
 
@@ -30,11 +30,11 @@ export function whenReady(holdings: Holdings, clock: Clock, readLimits: () => Re
   return new Promise((resolve, reject) => {
     const { timeout, signal } = readLimits()
     let timer: unknown
-    let unwatch = (): void => {}
+    const undo: Undo[] = []
     const finish = (error?: Error): void => {
       if (timer !== undefined) clock.clearTimeout(timer)
       signal?.removeEventListener('abort', giveUp)
-      unwatch()
+      for (const each of undo) each()
       if (error === undefined) resolve()
       else reject(error)
     }
@@ -50,7 +50,7 @@ export function whenReady(holdings: Holdings, clock: Clock, readLimits: () => Re
     if (look(holdings.state)) return
     if (signal?.aborted) return giveUp()
     signal?.addEventListener('abort', giveUp, { once: true })
-    unwatch = holdings.watch(look)
+    undo.push(holdings.watch(look), holdings.demand.begin())
     if (Number.isFinite(timeout)) timer = clock.setTimeout(() => finish(notReady(holdings, timeout)), timeout)
   })
 }

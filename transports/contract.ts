@@ -27,6 +27,8 @@ export interface ClientTransport {
    * its own, which is closed to cancel it, and headers that repeat parts of it. `none`: the transport belongs to older revisions.
    */
   readonly modern?: 'pipe' | 'http' | 'none'
+  /** Whether each connection starts a program, which keeps the machine busy: attempts are further apart. Default false. */
+  readonly spawns?: boolean
   /**
    * Begins one connection and returns it at once; whether it came about is told through `events`. A throw counts as a fatal
    * failure to connect: throw for what trying again cannot mend.

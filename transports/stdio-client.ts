@@ -24,6 +24,7 @@ export function stdio(options: StdioOptions): ClientTransport {
   const settings = readStdioOptions(options)
   return Object.freeze({
     name: `stdio ${basename(settings.command)}`,
+    spawns: true,
     connect: (events: LinkEvents, scope: LinkScope) => new StdioLink(settings, events, scope),
   })
 }
