@@ -26,8 +26,9 @@ test('a thousand clients of a server that was restarted come back, spread over t
   clients.onState((name, { delay, attempt }) => {
     if (delay === undefined) return
     waited.set(name, (waited.get(name) ?? 0) + delay)
-    if (attempt !== 1) return
-    delays.push(delay)
+    if (lost.has(name)) return
+    // on a busy machine one may have needed a second attempt before all this
+    if (attempt === 1) delays.push(delay)
     lost.add(name)
     if (lost.size === many) allLost.add(true)
   })
@@ -43,7 +44,7 @@ test('a thousand clients of a server that was restarted come back, spread over t
     { length: 10 },
     (_, tenth) => delays.filter((ms) => Math.floor(ms / 50) === tenth).length,
   )
-  assert.ok(Math.max(...tenths) < many / 5, `the first waits bunch together: ${tenths.join(', ')}`)
+  assert.ok(Math.max(...tenths) < delays.length / 5, `the first waits bunch together: ${tenths.join(', ')}`)
 })
 
 test.run()
