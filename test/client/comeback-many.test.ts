@@ -35,7 +35,7 @@ test('members of a pool hurry while a call waits for one, or ready() does', asyn
     server.back()
     await clock.advance(10_000)
     assert.is(pool.members().filter(({ status }) => status === 'ready').length, 0)
-    const waits = wait === 'call' ? pool.request('ping') : pool.ready(1)
+    const waits = wait === 'call' ? pool.request('ping') : pool.ready({ count: 1 })
     await clock.advance(atMost)
     await waits
     // those who are back have no reason to hurry the next time
