@@ -1,5 +1,5 @@
 // npm run mutate: changes the library in one place at a time and tells which changes no test notices.
-//   node scripts/mutate.mjs [--floor name] [--seed N] [--count per floor] [--seconds S] [--patience S] [--at path:line ...] [--json]
+//   node scripts/mutate.mjs [--floor name] [--seed N] [--count per floor] [--seconds S] [--patience S] [--at path:line ...] [--json] [test ...]
 // It works on copies below the temporary folder. A change is killed when a test file that executes its place fails twice, or hangs.
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { SourceMap } from 'node:module'
@@ -25,6 +25,7 @@ async function main() {
   const options = readOptions()
   if (options === undefined) return 2
   setPriority(10) // whoever else works on this machine comes first
+  process.env.CADUCEUS_TEST_PATIENCE = '3' // a mutant often hangs
   const interrupt = new AbortController()
   const onSignal = () => interrupt.abort()
   process.once('SIGINT', onSignal).once('SIGTERM', onSignal)
@@ -33,7 +34,7 @@ async function main() {
   try {
     const copies = await makeCopies(folder)
     const library = readLibrary(copies[0])
-    const tests = listTests()
+    const tests = listTests(options.tests)
     const kept = join(repository, 'coverage', 'mutate.json')
     const places = await findPlaces({ tests, library, copies, kept, folder, signal: interrupt.signal, tell })
     const mutants = pickMutants(library, options)
@@ -55,7 +56,8 @@ async function main() {
 }
 
 function readOptions() {
-  const { values } = parseArgs({
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
     options: {
       floor: { type: 'string', multiple: true, default: floors },
       operator: { type: 'string', multiple: true, default: operatorNames },
@@ -82,7 +84,7 @@ function readOptions() {
       .map((name) => `--operator: expected some of ${operatorNames.join(', ')}, got ${name}`),
   ]
   for (const line of wrong) console.error(line)
-  return wrong.length > 0 ? undefined : { ...values, ...numbers }
+  return wrong.length > 0 ? undefined : { ...values, ...numbers, tests: positionals }
 }
 
 /** Copies of the project that can be changed: one for each test file that runs at once. */
@@ -135,11 +137,13 @@ function readLines(source) {
   }
 }
 
-function listTests() {
+/** Those whose path has one of the parts; all, when there is none. */
+function listTests(parts) {
   const paths = listFiles(repository, 'test').filter(
     (path) => path.endsWith('.test.ts') && !otherTests.test(path),
   )
-  return paths.map((path) => ({
+  const wanted = paths.filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
+  return wanted.map((path) => ({
     path,
     limit: 240_000,
     inMirror: (root) => join(root, mirror, outputPath(path)),
@@ -183,11 +187,12 @@ async function runAll({ mutants, tests, places, copies, folder, options, signal,
 async function runMutant({ mutant, tests, places, copy, folder, options, signal }) {
   const rank = ({ path }) => (path.startsWith(`test/${mutant.floor}/`) ? 0 : 1e9) + places.get(path).ms
   const useful = tests.filter(
-    ({ path }) => !places.get(path).failed && places.get(path).executed.includes(mutant.key),
+    ({ path }) => !places.get(path).failed && places.get(path).executed.has(mutant.key),
   )
   useful.sort((a, b) => rank(a) - rank(b))
   if (useful.length === 0) return { outcome: 'unreached', files: 0 }
   const { inMirror, source } = mutant.file
+  const env = { CADUCEUS_TEST_FIRST: '1' }
   const end = performance.now() + options.patience * 1_000
   writeFileSync(inMirror(copy), source.slice(0, mutant.start) + mutant.text + source.slice(mutant.end))
   try {
@@ -196,7 +201,7 @@ async function runMutant({ mutant, tests, places, copy, folder, options, signal 
       if (performance.now() > end) break
       files += 1
       const limit = Math.max(20_000, 4 * places.get(test.path).ms)
-      const run = () => runFile({ file: test.inMirror(copy), root: copy, folder, limit, signal, env: {} })
+      const run = () => runFile({ file: test.inMirror(copy), root: copy, folder, limit, signal, env })
       const first = await run()
       if (signal.aborted) break
       if (first.failed === 0) continue

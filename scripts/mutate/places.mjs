@@ -32,7 +32,7 @@ export async function findPlaces({ tests, library, copies, kept, folder, signal,
   mkdirSync(dirname(kept), { recursive: true })
   if (!signal.aborted)
     writeFileSync(kept, JSON.stringify({ state, places: { ...known, ...Object.fromEntries(places) } }))
-  return places
+  return new Map([...places].map(([path, place]) => [path, { ...place, executed: new Set(place.executed) }]))
 }
 
 async function look({ test, library, copy, folder, signal }) {

@@ -10,9 +10,11 @@ const sampleMs = 20
  * ms remain, 0 when it is over.
  */
 export function startAllowance(ms) {
+  // who expects tests to hang sets it lower
+  const mostPatience = Number(process.env.CADUCEUS_TEST_PATIENCE ?? 20)
   const start = performance.now()
   const left = (allowed) => Math.max(0, start + allowed - performance.now())
-  return { left: () => left(ms) || left(ms * (2 * slowness() - 1)) }
+  return { left: () => left(ms) || left(ms * Math.min(mostPatience, 2 * slowness() - 1)) }
 }
 
 /** Does `work` once an allowance of `ms` is over; the function that is answered calls it off. */

@@ -18,6 +18,16 @@ export async function stillThere(things: Readonly<Record<string, WeakRef<object>
   return namesOf(things)
 }
 
+/** Bytes of heap in use once garbage was collected. */
+export async function heapInUse(): Promise<number> {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  collect()
+  await turn()
+  collect()
+  return process.memoryUsage().heapUsed
+}
+
 function namesOf(things: Readonly<Record<string, WeakRef<object>>>): string[] {
   return Object.entries(things).flatMap(([name, thing]) => (thing.deref() === undefined ? [] : [name]))
 }

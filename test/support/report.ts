@@ -20,6 +20,9 @@ export function report(fact: Fact): void {
   if (path !== undefined) appendFileSync(path, `${JSON.stringify(fact)}\n`)
 }
 
+/** True when the runner wants to know only whether a test fails, not which ones. */
+export const endsAtFirstFailure = takeVariable('CADUCEUS_TEST_FIRST') !== undefined
+
 function takeVariable(name: string): string | undefined {
   const value = process.env[name]
   delete process.env[name]

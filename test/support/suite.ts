@@ -4,7 +4,7 @@ import { inspect } from 'node:util'
 import { suite as uvuSuite } from 'uvu'
 import { whenOver } from './allowance.mjs'
 import { findLeaks, rememberBaseline } from './leaks.js'
-import { report } from './report.js'
+import { endsAtFirstFailure, report } from './report.js'
 import { collectStrays, endCollection, type Stray, showStray, straysBetweenTests } from './strays.js'
 
 /** What a test body is given. */
@@ -96,6 +96,7 @@ async function runTest(name: string, body: (t: TestContext) => unknown, timeout:
   file.tests += 1
   if (failures.length > 0) file.failed += 1
   report({ type: 'test', name, ok: failures.length === 0, ms: Math.round(performance.now() - start) })
+  if (failures.length > 0 && endsAtFirstFailure) process.exit(1)
   if (failures.length > 0) throw toOneError(failures)
 }
 

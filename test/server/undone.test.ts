@@ -1,0 +1,167 @@
+import { readdirSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { defineResource } from '../../server/define-resource.js'
+import { defineServer } from '../../server/define-server.js'
+import { defineTool } from '../../server/define-tool.js'
+import { createFileStore } from '../../server/file-store.js'
+import type { Holdings } from '../../server/holdings-actor.js'
+import { RestoreLimit } from '../../server/restore-limit.js'
+import type { Server } from '../../server/server.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { SessionRecords } from '../../server/session-records.js'
+import { createMemoryStore } from '../../server/session-store.js'
+import { serveHttp } from '../../transports/http-listener.js'
+import { place } from '../runtime/_tasks.js'
+import { heapInUse } from '../support/collected.js'
+import { heard } from '../support/heard.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { RawClient } from './_client.js'
+import { makeFolder, makeRecord } from './_file-store.js'
+
+const test = suite('what a server keeps is let go of', { timeout: 20_000 })
+
+async function start(t: TestContext, options: object): Promise<Server> {
+  const definition = defineServer({ name: 'test', version: '1', ...options })
+  const server = await startServer(definition, { transport: serveHttp(), logger: false })
+  t.after(() => server.stop())
+  return server
+}
+
+test('sessions that crashed once long ago cost no memory, however many', async () => {
+  const limit = new RestoreLimit()
+  const before = await heapInUse()
+  // each is quiet by the time the next thousand come
+  for (let count = 0; count < 100_000; count++) assert.is(limit.add(`session ${count}`, count * 10), true)
+  const more = (await heapInUse()) - before
+  assert.ok(more < 1_000_000, `${more} bytes more`)
+  assert.is(limit.add('session 99999', 1_000_000), true)
+  assert.is(limit.add('session 99999', 1_000_000), false)
+})
+
+test('a session whose hooks are over is remembered by nobody', async (t) => {
+  const ended = heard<string>()
+  const session = {
+    init: () => {},
+    terminate: ({ session: { id } }: { session: { id: string } }) => ended.add(id),
+  }
+  const server = await start(t, { tools: [], session })
+  for (let round = 0; round < 20; round++) {
+    const client = await new RawClient(t, server.url).open()
+    await client.send('DELETE', undefined, client.headers())
+    await ended.next()
+  }
+  const hooks = (): string | undefined => server.inspect().children.find(({ id }) => id === 'hooks')?.about
+  assert.match(String(hooks()), /\d+ sessions, \d+ ending/)
+  while (hooks() !== '0 sessions, 0 ending') await new Promise((resolve) => setImmediate(resolve))
+})
+
+test('a session that could not be deleted is there as before, and can be ended again', async (t) => {
+  const { tasks } = await place(t)
+  const kept = createMemoryStore()
+  const broken = { now: true }
+  const store = {
+    ...kept,
+    load: (id: string) => kept.load(id),
+    delete(id: string) {
+      if (broken.now) throw new Error('EIO')
+      return kept.delete(id)
+    },
+  }
+  await kept.save(makeRecord('one', 1))
+  const settings = { definition: { info: { name: 'test' } }, store }
+  const records = new SessionRecords({ settings, store } as unknown as Holdings, tasks)
+  const error = await records.end('one').catch((reason: Error) => reason)
+  assert.is((error as Error).message, 'EIO')
+  assert.is((await records.load('one')).record.id, 'one')
+  broken.now = false
+  await records.end('one')
+  assert.is(
+    ((await records.load('one').catch((reason) => reason)) as { code: string }).code,
+    'SESSION_NOT_FOUND',
+  )
+})
+
+test('a save ends when what is too many is off the disk, and what was saved again meanwhile stays', async (t) => {
+  const folder = makeFolder(t)
+  const store = createFileStore({ folder, maxSessions: 2 })
+  for (let round = 1; round <= 30; round++) {
+    await store.save(makeRecord(`session ${round}`, 1))
+    assert.is(readdirSync(folder).length, Math.min(2, round))
+  }
+  for (let round = 1; round <= 30; round++) {
+    await Promise.all(['a', 'b', 'c', 'a', 'b'].map((id) => store.save(makeRecord(id, round))))
+    const found = await Promise.all(['a', 'b', 'c'].map((id) => store.load(id)))
+    assert.is(found.filter((record) => record !== undefined).length, 2)
+    assert.is(readdirSync(folder).length, 2)
+  }
+})
+
+test('an unfinished file is removed when it was not touched for more than a minute, and not before', async (t) => {
+  const folder = makeFolder(t)
+  const now = 1_000_000_000
+  const names = {
+    exact: '.0b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp',
+    older: '.1b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp',
+  }
+  for (const [name, age] of [
+    [names.exact, 60],
+    [names.older, 61],
+  ] as const) {
+    writeFileSync(join(folder, name), 'half')
+    utimesSync(join(folder, name), now / 1000 - age, now / 1000 - age)
+  }
+  await createFileStore({ folder, now: () => now }).save(makeRecord('one', 1))
+  assert.equal(
+    readdirSync(folder).filter((name) => name.endsWith('.tmp')),
+    [names.exact],
+  )
+})
+
+test('64 handlers of notifications run at once in a session, the next one is dropped, and each that ends makes room', async (t) => {
+  const news = heard<number>()
+  const leave: (() => void)[] = []
+  const ping = defineTool({ name: 'ping', run: () => 'pong' })
+  const server = await start(t, {
+    tools: [ping],
+    notifications: {
+      async 'acme/wait'({ n }: { n: number }) {
+        news.add(n)
+        await new Promise<void>((resolve) => leave.push(resolve))
+      },
+    },
+  })
+  const client = await new RawClient(t, server.url).open()
+  for (let n = 1; n <= 65; n++) await client.tell('acme/wait', { n })
+  for (let n = 1; n <= 64; n++) assert.is(await news.next(), n)
+  await client.text('ping')
+  assert.is(news.all.length, 64)
+  for (const go of leave.splice(0)) go()
+  await client.text('ping')
+  await client.tell('acme/wait', { n: 66 })
+  assert.is(await news.next(), 66)
+  for (const go of leave.splice(0)) go()
+})
+
+test('what a handler logs is JSON: nothing is null', async (t) => {
+  const tool = defineTool({ name: 'odd', run: (_args, ctx) => String(ctx.log('error', undefined)) })
+  const server = await start(t, { tools: [tool], logging: true })
+  const client = await new RawClient(t, server.url).open()
+  const { messages } = await client.post({
+    jsonrpc: '2.0',
+    id: 7,
+    method: 'tools/call',
+    params: { name: 'odd' },
+  })
+  assert.equal(messages[0]?.params, { level: 'error', data: null })
+})
+
+test('the priority of a resource is a number from 0 to 1, both included', () => {
+  const define = (priority: number) =>
+    defineResource({ uri: 'x:r', name: 'r', annotations: { priority }, read: () => '' })
+  for (const priority of [0, 0.5, 1]) assert.is(define(priority).annotations?.priority, priority)
+  for (const priority of [-0.001, 1.001, Number.NaN, Number.POSITIVE_INFINITY])
+    assert.throws(() => define(priority), /annotations\.priority/, String(priority))
+})
+
+test.run()
