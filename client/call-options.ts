@@ -1,6 +1,7 @@
+import { fieldOf } from '../runtime/errors.js'
 import { TransportError } from '../transports/errors.js'
 import { readHeaders } from '../transports/http-client-options.js'
-import { ClientError } from './errors.js'
+import { optionError } from './errors.js'
 import { bad, readFlag, readMs, readOptions, readSignal, readWord } from './read-options.js'
 
 /** What one call may be given besides its params. */
@@ -118,9 +119,6 @@ function readOwnHeaders(value: unknown): CallOptions['headers'] {
     return readHeaders(value, 'headers')
   } catch (cause) {
     if (!(cause instanceof TransportError)) throw cause
-    throw new ClientError('BAD_OPTION', cause.message, {
-      cause,
-      data: { ...(cause.data as object), sent: false },
-    })
+    throw optionError(fieldOf(cause), cause.message, cause)
   }
 }

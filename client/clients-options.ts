@@ -1,9 +1,10 @@
+import { fieldOf } from '../runtime/errors.js'
 import type { LogOptions } from '../runtime/log.js'
 import type { TreeOptions } from '../runtime/tree.js'
 import type { ClientTransport } from '../transports/contract.js'
 import { type ClientOptions, type ClientSettings, readClientOptions, readStartOptions } from './options.js'
 import { bad, readFields, readFunction, readMs, readObject, readText } from './read-options.js'
-import { ClientError } from './errors.js'
+import { ClientError, optionError } from './errors.js'
 import { readEntry, type ServerEntry } from './server-entry.js'
 
 /** The options of a client that several may share. */
@@ -114,9 +115,7 @@ function checkShared(value: unknown): SharedClientOptions {
 /** The same error about an option within another one. */
 function below(where: string, error: unknown): unknown {
   if (!(error instanceof ClientError) || error.code !== 'BAD_OPTION') return error
-  const { field } = error.data as { field: string }
-  const data = { field: `${where}.${field}`, sent: false }
-  return new ClientError('BAD_OPTION', `${where}.${error.message}`, { data, cause: error })
+  return optionError(`${where}.${fieldOf(error)}`, `${where}.${error.message}`, error)
 }
 
 /** Stands for the transport where only the other options of a client are read. */

@@ -56,6 +56,14 @@ export type ClientErrorCode =
  */
 export class ClientError extends CaduceusError<ClientErrorCode> {}
 
+/** The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made here, so that `data.field` is never forgotten. */
+export function optionError(field: string, problem: string, cause?: unknown): ClientError {
+  return new ClientError('BAD_OPTION', problem, {
+    ...(cause !== undefined && { cause }),
+    data: { field, sent: false },
+  })
+}
+
 /** The facts that the error of every call has. */
 export interface CallErrorData {
   readonly sent: boolean

@@ -1,6 +1,6 @@
 import { among } from '../runtime/near.js'
 import { show } from '../runtime/errors.js'
-import { ClientError } from './errors.js'
+import { type ClientError, optionError } from './errors.js'
 
 /** A number of milliseconds above 0; Infinity is one. Throws BAD_OPTION. */
 export function readMs(value: unknown, field: string, fallback: number): number {
@@ -29,8 +29,7 @@ export function readCount(value: unknown, field: string, fallback: number): numb
 
 /** The BAD_OPTION error that names a field, what was expected of it and what came. */
 export function bad(field: string, expected: string, got: unknown): ClientError {
-  const data = { field, sent: false }
-  return new ClientError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, { data })
+  return optionError(field, `${field}: expected ${expected}, got ${show(got)}`)
 }
 
 /** What options were called before they had one name for one thing. */

@@ -1,10 +1,11 @@
+import { fieldOf } from '../runtime/errors.js'
 import type { ClientTransport } from '../transports/contract.js'
 import { TransportError } from '../transports/errors.js'
 import { http } from '../transports/http-client.js'
 import { sse } from '../transports/sse-client.js'
 import { stdio } from '../transports/stdio-client.js'
 import { websocket } from '../transports/websocket-client.js'
-import { ClientError } from './errors.js'
+import { optionError } from './errors.js'
 import { readTransport } from './options.js'
 import { bad, readFlag, readObject, readText } from './read-options.js'
 
@@ -142,10 +143,8 @@ function replace(value: unknown, where: string, variables: EntryReading['variabl
 /** What a transport says of its own option, as a matter of the entry; where variables were put in, what came may be a secret. */
 function located(error: unknown, where: string, { variables }: EntryReading): unknown {
   if (!(error instanceof TransportError) || error.code !== 'BAD_OPTION') return error
-  const { field } = error.data as { field: string }
-  const data = { field: `${where}.${field}`, sent: false }
-  if (variables === undefined)
-    return new ClientError('BAD_OPTION', `${where}.${error.message}`, { data, cause: error })
+  const field = `${where}.${fieldOf(error)}`
+  if (variables === undefined) return optionError(field, `${where}.${error.message}`, error)
   const [expected = ''] = error.message.split(', got ')
-  return new ClientError('BAD_OPTION', `${where}.${expected}, got something else`, { data })
+  return optionError(field, `${where}.${expected}, got something else`)
 }

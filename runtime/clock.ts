@@ -1,4 +1,4 @@
-import { RuntimeError, show } from './errors.js'
+import { type RuntimeError, show, optionError } from './errors.js'
 
 /** The time a tree lives by: milliseconds, monotonic. Give a fake one to a tree to test it without waiting. */
 export interface Clock {
@@ -28,7 +28,7 @@ export const systemClock: Clock = Object.freeze({
 /** The error for what is no number of milliseconds; undefined when it is one. `where` names the option. */
 export function msError(ms: unknown, where: string): RuntimeError | undefined {
   if (typeof ms === 'number' && ms >= 0) return undefined
-  return new RuntimeError('BAD_OPTION', `${where}: expected milliseconds of 0 or more, got ${show(ms)}`)
+  return optionError(where, `${where}: expected milliseconds of 0 or more, got ${show(ms)}`)
 }
 
 /** Node fires a longer timer at once, so a long wait is a chain of short ones. */

@@ -11,7 +11,7 @@ import {
   refuseSignificant,
 } from './child-spec.js'
 import type { ActorContext } from './context.js'
-import { RuntimeError, show } from './errors.js'
+import { RuntimeError, show, optionError } from './errors.js'
 import { crash, type ExitReason, shutdown } from './exit.js'
 import { handled } from './promise.js'
 import { ProcessRef, processOf } from './ref.js'
@@ -46,9 +46,7 @@ export class DynamicSupervisor extends SupervisorHandle {
   /** Stops a child by its reference, also by its old one while it is being restarted. Rejects with NOT_FOUND or BAD_OPTION. */
   terminateChild(ref: ProcessRef): Promise<void> {
     if (ref instanceof ProcessRef) return this.request('terminateChild', ref)
-    return refused(
-      new RuntimeError('BAD_OPTION', `terminateChild: expected the reference of a child, got ${show(ref)}`),
-    )
+    return refused(optionError('ref', `terminateChild: expected the reference of a child, got ${show(ref)}`))
   }
 }
 
@@ -79,8 +77,8 @@ export function dynamicSupervisorAt(ref: ProcessRef | undefined): DynamicSupervi
   const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
   const known = actor?.kind === 'supervisor' && actor.behaviour.definition.call === (requests as unknown)
   if (actor !== undefined && known) return new DynamicSupervisor(actor.ref)
-  throw new RuntimeError(
-    'BAD_OPTION',
+  throw optionError(
+    'ref',
     `dynamicSupervisorAt: expected the reference of a dynamic supervisor, got ${show(ref)}`,
   )
 }

@@ -97,6 +97,16 @@ export type RuntimeErrorCode =
 /** The error class of `caduceus/runtime`. */
 export class RuntimeError extends CaduceusError<RuntimeErrorCode> {}
 
+/** The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made here, so that `data.field` is never forgotten. */
+export function optionError(field: string, problem: string): RuntimeError {
+  return new RuntimeError('BAD_OPTION', problem, { data: { field } })
+}
+
+/** The field that an error with BAD_OPTION, of any floor, is about. */
+export function fieldOf({ data }: CaduceusError): string {
+  return (data as { readonly field: string }).field
+}
+
 /** What an error says, whatever was thrown: its message, the text itself, or a rendering of the value. Never throws. */
 export function messageOf(error: unknown): string {
   if (typeof error === 'string') return error

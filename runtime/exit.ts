@@ -1,4 +1,4 @@
-import { messageOf, RuntimeError, show } from './errors.js'
+import { messageOf, show, optionError } from './errors.js'
 
 /**
  * Why a process ended. `normal` and `shutdown` are expected ends, `crash` and `killed` are not;
@@ -63,8 +63,8 @@ const types = ['normal', 'shutdown', 'killed', 'noproc', 'crash']
 
 function check(value: ExitRequest, where: string, allowed: string[]): void {
   if (typeof value === 'object' && value !== null && allowed.includes(value.type)) return
-  throw new RuntimeError(
-    'BAD_OPTION',
+  throw optionError(
+    where,
     `${where}: expected { type } with a type among ${allowed.join(', ')}, got ${show(value)}`,
   )
 }

@@ -1,5 +1,5 @@
 import { channel } from 'node:diagnostics_channel'
-import { RuntimeError, show } from './errors.js'
+import { show, optionError } from './errors.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from './exit.js'
 import { lazy } from './load.js'
@@ -135,8 +135,8 @@ function writeTo(logger: Logger): Write {
   const levels: Level[] = ['debug', 'info', 'warn', 'error']
   const missing = levels.find((level) => typeof (logger as Partial<Logger> | null)?.[level] !== 'function')
   if (missing === undefined) return (level, facts, message) => logger[level](facts, message)
-  throw new RuntimeError(
-    'BAD_OPTION',
+  throw optionError(
+    'logger',
     `logger: expected false or an object with ${levels.join(', ')}, got ${show(logger)} without ${missing}`,
   )
 }

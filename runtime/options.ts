@@ -1,4 +1,4 @@
-import { RuntimeError, show } from './errors.js'
+import { type RuntimeError, show, optionError } from './errors.js'
 import { among } from './near.js'
 
 /** Throws BAD_OPTION, naming the field, unless `options` is an object with no fields but the known ones. */
@@ -15,7 +15,5 @@ export function checkFunction(fn: unknown, field: string): void {
 
 /** The error for an option that is not what it should be. */
 export function badOption(field: string, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
-  })
+  return optionError(field, `${field}: expected ${expected}, got ${show(got)}`)
 }

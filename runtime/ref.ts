@@ -4,7 +4,7 @@ import type { Behaviour, Handlers, InputOf, ReplyOf } from './behaviour.js'
 import { Call, refused } from './call.js'
 import { msError } from './clock.js'
 import { answerFor, currentOwner } from './containment.js'
-import { RuntimeError, show } from './errors.js'
+import { RuntimeError, show, optionError } from './errors.js'
 import { checkReason, checkRequest, type ExitReason, type ExitRequest, kill, noproc, normal } from './exit.js'
 import { sendInfo } from './info.js'
 import { Message } from './message.js'
@@ -153,7 +153,7 @@ export type RefOf<B> =
 /** The process behind a reference; for the runtime itself. */
 export function processOf(ref: ProcessRef): Process {
   if (ref instanceof ProcessRef) return ProcessRef.reveal(ref)
-  throw new RuntimeError('BAD_OPTION', `expected a reference to a process, got ${show(ref)}`)
+  throw optionError('ref', `expected a reference to a process, got ${show(ref)}`)
 }
 
 /** An ActorRef is only ever made for an actor. */

@@ -1,7 +1,7 @@
 import type { Actor } from './actor.js'
 import type { Behaviour, Handlers } from './behaviour.js'
 import { type Clock, msError, systemClock } from './clock.js'
-import { RuntimeError, show } from './errors.js'
+import { RuntimeError, show, optionError } from './errors.js'
 import type { ExitReason } from './exit.js'
 import { goneError, type NameState, NamedRef, notUpError } from './named-ref.js'
 import type { Process } from './process.js'
@@ -36,10 +36,7 @@ export class Registry {
   register(name: string, ref: ProcessRef): void {
     const process = processOf(ref)
     if (process.kind === 'task')
-      throw new RuntimeError(
-        'BAD_OPTION',
-        `register ${show(name)}: expected a reference to an actor, got a task`,
-      )
+      throw optionError('ref', `register ${show(name)}: expected a reference to an actor, got a task`)
     if (process.reason !== null)
       throw new RuntimeError('NOPROC', `register ${show(name)}: ${process.name} has ended`)
     fence(process)
@@ -128,7 +125,7 @@ export class Registry {
   /** For the runtime: throws unless a process that is about to start could take the name. */
   vacancy(name: string): void {
     if (typeof name !== 'string' || name === '')
-      throw new RuntimeError('BAD_OPTION', `name: expected a non-empty string, got ${show(name)}`)
+      throw optionError('name', `name: expected a non-empty string, got ${show(name)}`)
     const entry = this.#entries.get(name)
     if (entry?.process != null) {
       throw new RuntimeError('ALREADY_STARTED', `${show(name)} is the name of a living process already`, {

@@ -2,7 +2,7 @@ import type { Behaviour } from './behaviour.js'
 import { refused } from './call.js'
 import type { ChildStarted } from './child.js'
 import { type ChildOverrides, type ChildSpec, childSpec, readChildSpec } from './child-spec.js'
-import { RuntimeError, show } from './errors.js'
+import { show, optionError } from './errors.js'
 import { handled } from './promise.js'
 import { type ActorRef, ProcessRef } from './ref.js'
 import { type RootOptions, splitOptions, startRoot } from './root.js'
@@ -70,8 +70,5 @@ export function supervisorSpec(options: SupervisorOptions, overrides: ChildOverr
 /** Administers a supervisor that was started as a child. Throws BAD_OPTION when the process is none, or a dynamic one. */
 export function supervisorAt(ref: ProcessRef | undefined): Supervisor {
   if (ref instanceof ProcessRef && isSupervisor(ref)) return new Supervisor(ref as ActorRef)
-  throw new RuntimeError(
-    'BAD_OPTION',
-    `supervisorAt: expected the reference of a supervisor, got ${show(ref)}`,
-  )
+  throw optionError('ref', `supervisorAt: expected the reference of a supervisor, got ${show(ref)}`)
 }

@@ -1,6 +1,6 @@
 import type { Actor } from './actor.js'
 import { msError } from './clock.js'
-import { RuntimeError } from './errors.js'
+import { RuntimeError, optionError } from './errors.js'
 import { formatReason } from './exit.js'
 import { Message } from './message.js'
 import { checkFunction } from './options.js'
@@ -177,7 +177,7 @@ function changed(actor: Actor): Actor {
 function living(ref: ProcessRef): Actor {
   const process = processOf(ref)
   if (process.kind === 'task')
-    throw new RuntimeError('BAD_OPTION', `${ref.name}: expected an actor or a supervisor, got a task`)
+    throw optionError('ref', `${ref.name}: expected an actor or a supervisor, got a task`)
   if (process.reason !== null)
     throw new RuntimeError('NOPROC', `${ref.name} has ended (${formatReason(process.reason)})`)
   return process as Actor

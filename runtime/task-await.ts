@@ -1,5 +1,5 @@
 import { type Clock, msError } from './clock.js'
-import { RuntimeError, show } from './errors.js'
+import { RuntimeError, show, optionError } from './errors.js'
 import { kill } from './exit.js'
 import { badOption } from './options.js'
 import { handled } from './promise.js'
@@ -48,8 +48,8 @@ export async function shutdownTask<T>(
   how: number | 'brutal_kill' = 5_000,
 ): Promise<TaskOutcome<T> | undefined> {
   if (how !== 'brutal_kill' && !(typeof how === 'number' && how >= 0)) {
-    throw new RuntimeError(
-      'BAD_OPTION',
+    throw optionError(
+      'shutdown',
       `shutdown: expected 'brutal_kill' or milliseconds of 0 or more, got ${show(how)}`,
     )
   }

@@ -3,7 +3,7 @@ import { type Behaviour, behaviourOf } from './behaviour.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from './child-spec.js'
 import { currentOwner } from './containment.js'
 import { type ActorContext, ProcessContext } from './context.js'
-import { RuntimeError, show } from './errors.js'
+import { RuntimeError, show, optionError } from './errors.js'
 import { kill, shutdown } from './exit.js'
 import { badOption, checkFields } from './options.js'
 import { handled } from './promise.js'
@@ -166,10 +166,7 @@ export function taskSupervisorSpec(
 export function taskSupervisorAt(ref: ProcessRef | undefined): TaskSupervisor {
   const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
   if (actor?.state instanceof TaskSupervisorState) return new TaskSupervisor(actor.ref)
-  throw new RuntimeError(
-    'BAD_OPTION',
-    `taskSupervisorAt: expected the reference of a task supervisor, got ${show(ref)}`,
-  )
+  throw optionError('ref', `taskSupervisorAt: expected the reference of a task supervisor, got ${show(ref)}`)
 }
 
 /** Starts a task supervisor as a linked child of the actor that asks. Rejects with BAD_OPTION. */
@@ -205,7 +202,5 @@ function checkTask(fn: unknown, { name, timeout, report, link }: Record<keyof Ta
 }
 
 function bad(field: string, expected: string, got: unknown): RuntimeError {
-  return new RuntimeError('BAD_OPTION', `task: ${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
-  })
+  return optionError(field, `task: ${field}: expected ${expected}, got ${show(got)}`)
 }

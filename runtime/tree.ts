@@ -4,7 +4,7 @@ import { systemClock, type Clock } from './clock.js'
 import { contain, type ContainedTree, nextTreeId, type Afterlife, type StrayKind } from './containment.js'
 import { Deadlines } from './deadlines.js'
 import { emit, isHeard } from './events.js'
-import { RuntimeError, show } from './errors.js'
+import { show, optionError } from './errors.js'
 import { crash, type ExitReason } from './exit.js'
 import type { Process } from './process.js'
 import { Registry } from './registry.js'
@@ -117,17 +117,17 @@ function readClock(clock: Clock | undefined): Clock {
     typeof clock.clearTimeout === 'function'
   )
     return clock
-  throw new RuntimeError('BAD_OPTION', 'clock: expected an object with now, setTimeout and clearTimeout')
+  throw optionError('clock', 'clock: expected an object with now, setTimeout and clearTimeout')
 }
 
 function readRegistry(registry: Registry | undefined): Registry {
   if (registry === undefined) return new Registry()
   if (registry instanceof Registry) return registry
-  throw new RuntimeError('BAD_OPTION', 'registry: expected a Registry')
+  throw optionError('registry', 'registry: expected a Registry')
 }
 
 function readUnowned(unowned: unknown): 'report' | 'stop' {
   if (unowned === undefined) return 'report'
   if (unowned === 'report' || unowned === 'stop') return unowned
-  throw new RuntimeError('BAD_OPTION', `unowned: expected 'report' or 'stop', got ${show(unowned)}`)
+  throw optionError('unowned', `unowned: expected 'report' or 'stop', got ${show(unowned)}`)
 }

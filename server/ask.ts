@@ -8,7 +8,7 @@ import type { CreateMessageParams } from '../protocol/types/sampling.js'
 import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
 import { among } from '../runtime/near.js'
-import { AskError, ServerError } from './errors.js'
+import { AskError, type ServerError, optionError } from './errors.js'
 
 /** What a user is asked: by a form, or by a page to visit (`mode: 'url'`), whose id is made up when it is left out. */
 export type Elicitation =
@@ -99,7 +99,7 @@ function badKey(way: Ways, key: unknown): ServerError {
 function taken(key: string, way: Ways, before: Ways): ServerError {
   const what = way === before ? 'another question' : `${before}()`
   const problem = `${way}: key: ${show(key)} belongs to ${what} of this call: give each question a key of its own`
-  return new ServerError('BAD_OPTION', problem, { data: { field: 'key' } })
+  return optionError('key', problem)
 }
 
 /** Undefined for what has no text, and is refused later. */
@@ -138,10 +138,7 @@ function formOf(params: Params<'elicitation/create'>): Schema | undefined {
     return toDefinedSchema({ ...params.requestedSchema })
   } catch (cause) {
     if (!(cause instanceof ProtocolError)) throw cause
-    throw new ServerError('BAD_OPTION', `elicitation/create: requestedSchema: ${cause.message}`, {
-      cause,
-      data: { field: 'requestedSchema' },
-    })
+    throw optionError('requestedSchema', `elicitation/create: requestedSchema: ${cause.message}`, cause)
   }
 }
 
@@ -155,5 +152,5 @@ async function checkAnswer(form: Schema | undefined, result: ElicitResult): Prom
 }
 
 function badOption(field: string, problem: string, got: unknown): ServerError {
-  return new ServerError('BAD_OPTION', `${problem}, got ${show(got)}`, { data: { field } })
+  return optionError(field, `${problem}, got ${show(got)}`)
 }

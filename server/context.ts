@@ -12,7 +12,7 @@ import type { Principal } from '../transports/principal.js'
 import { type Ask, type AskOptions, type Elicitation, Questions, type Sampling } from './ask.js'
 import { DeferredAnswer } from './deferred-answer.js'
 import { checkAllowed } from './authorization.js'
-import { ServerError } from './errors.js'
+import { ServerError, optionError } from './errors.js'
 import { PeerFacts, type RequestFacts, type TransportFacts } from './request-facts.js'
 import type { ToolReturn } from './results.js'
 import type { StateValue } from './session-state.js'
@@ -249,10 +249,7 @@ const nothing: Readonly<Record<string, unknown>> = Object.freeze({})
 
 /** The caller's mistake is told to the caller, also when no client listens. */
 function checkType(field: string, type: 'number' | 'string', value: unknown): void {
-  if (typeof value !== type)
-    throw new ServerError('BAD_OPTION', `${field}: expected a ${type}, got ${show(value)}`, {
-      data: { field },
-    })
+  if (typeof value !== type) throw optionError(field, `${field}: expected a ${type}, got ${show(value)}`)
 }
 
 function checkKey(key: unknown): string {

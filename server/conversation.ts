@@ -5,7 +5,7 @@ import { show } from '../runtime/errors.js'
 import type { Response } from '../transports/contract.js'
 import { encodedResult } from './answer.js'
 import type { AskMethod, AskOptions } from './ask.js'
-import { AskError, ServerError } from './errors.js'
+import { AskError, ServerError, optionError } from './errors.js'
 import type { Exchange } from './exchange.js'
 import type { Dialogue, ExchangeRun } from './exchange-run.js'
 import type { Parkable } from './parking.js'
@@ -91,7 +91,7 @@ export class Conversation implements Dialogue, Parkable {
     { timeout = this.#host.askTimeout }: AskOptions,
   ): Promise<Result<M>> {
     if (!(typeof timeout === 'number' && timeout > 0))
-      throw new ServerError('BAD_OPTION', `timeout: expected milliseconds above 0, got ${show(timeout)}`)
+      throw optionError('timeout', `timeout: expected milliseconds above 0, got ${show(timeout)}`)
     if (method === 'ping')
       throw new AskError(
         'MISSING_CAPABILITY',

@@ -38,6 +38,11 @@ export type AskErrorCode =
 /** The error class of `caduceus/server`. */
 export class ServerError extends CaduceusError<ServerErrorCode> {}
 
+/** The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made here, so that `data.field` is never forgotten. */
+export function optionError(field: string, problem: string, cause?: unknown): ServerError {
+  return new ServerError('BAD_OPTION', problem, { ...(cause !== undefined && { cause }), data: { field } })
+}
+
 /**
  * What a tool throws to tell the model that it failed and why: the call is answered with `isError` and this text. Thrown by a prompt, a resource, a completer or a
  * method, it is JSON-RPC error -32603 with this text, and `TOOL_FAILED` in `data.code`. Any other error is a crash of the call, whose message stays inside. Given an error instead of a text, it says what that says, and keeps it as its cause.

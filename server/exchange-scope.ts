@@ -10,7 +10,7 @@ import type { TaskContext } from '../runtime/task.js'
 import type { Peer } from '../transports/contract.js'
 import type { AskMethod, AskOptions } from './ask.js'
 import type { RequestScope, SessionFacts } from './context.js'
-import { AskError, ServerError } from './errors.js'
+import { AskError, type ServerError, optionError } from './errors.js'
 import { emitServer } from './events.js'
 import type { Dialogue, ExchangeRun } from './exchange-run.js'
 import { factsOf, type RequestFacts } from './request-facts.js'
@@ -70,7 +70,7 @@ export class ExchangeScope implements RequestScope {
 
   wantsLog(level: LoggingLevel): boolean {
     if (!isLoggingLevel(level))
-      throw new ServerError('BAD_OPTION', `log: expected a level such as info, got ${show(level)}`)
+      throw optionError('level', `log: expected a level such as info, got ${show(level)}`)
     const { logLevel } = this.#call.envelope
     const { logging } = this.#run.host.catalog.capabilities
     return logging !== undefined && isWantedLevel(level, logLevel)

@@ -2,7 +2,7 @@ import { lstat, realpath } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { show } from '../runtime/errors.js'
-import { ServerError } from './errors.js'
+import { ServerError, optionError } from './errors.js'
 
 /**
  * Keeps paths that clients name inside the folders that they may see. Answers the real path of a file that is, or would be, inside one of
@@ -15,7 +15,7 @@ export async function resolveInside(roots: string | readonly string[], path: str
   const [first] = folders
   const isBad = (root: unknown) => typeof root !== 'string' || !isAbsolute(root)
   if (first === undefined || folders.some(isBad))
-    throw new ServerError('BAD_OPTION', `roots: expected absolute paths, got ${show(roots)}`)
+    throw optionError('roots', `roots: expected absolute paths, got ${show(roots)}`)
   const wanted = await realPathOf(resolve(first, toPath(path)), path)
   for (const root of folders) {
     const way = relative(await realpath(root), wanted)

@@ -3,7 +3,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
-import { ServerError } from './errors.js'
+import { type ServerError, optionError } from './errors.js'
 
 /** Where a file store is, and how it is bounded. */
 export interface FileStoreOptions {
@@ -62,11 +62,11 @@ function makeFolder(folder: string): string {
     return path
   } catch (cause) {
     const problem = `folder: expected one that can be made, read and written, got ${show(folder)}`
-    throw new ServerError('BAD_OPTION', problem, { cause, data: { field: 'folder' } })
+    throw optionError('folder', problem, cause)
   }
 }
 
 function bad(field: string, expected: string, got: unknown): ServerError {
   const problem = `file store: ${field}: expected ${expected}, got ${show(got)}`
-  return new ServerError('BAD_OPTION', problem, { data: { field } })
+  return optionError(field, problem)
 }

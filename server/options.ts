@@ -1,12 +1,12 @@
 import type { Revision } from '../protocol/dialect.js'
 import { isObject } from '../protocol/json.js'
 import { allRevisions, handshakeRevisions } from '../protocol/versions.js'
-import { RuntimeError, show } from '../runtime/errors.js'
+import { fieldOf, RuntimeError, show } from '../runtime/errors.js'
 import { among } from '../runtime/near.js'
 import type { RootOptions } from '../runtime/root.js'
 import type { ServerTransport } from '../transports/contract.js'
 import { isServer, type ServerDefinition } from './define-server.js'
-import { ServerError } from './errors.js'
+import { ServerError, optionError } from './errors.js'
 import { namesOf, type ServerNames } from './names.js'
 import { type ParkingLimits, type ParkingOptions, readParking } from './parking.js'
 import { SealedIds } from './sealed-ids.js'
@@ -245,11 +245,9 @@ export function splitServerOptions(options: ServerOptions & TreeWideOptions): {
 /** The error of a floor below about an option, as one of this floor; anything else as it is. */
 export function asServerError(error: unknown): unknown {
   const isOption = error instanceof RuntimeError && error.code === 'BAD_OPTION'
-  return isOption ? new ServerError('BAD_OPTION', error.message, { cause: error, data: error.data }) : error
+  return isOption ? optionError(fieldOf(error), error.message, error) : error
 }
 
 function bad(field: string, expected: string, got: unknown): ServerError {
-  return new ServerError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
-  })
+  return optionError(field, `${field}: expected ${expected}, got ${show(got)}`)
 }

@@ -2,7 +2,7 @@ import { among } from '../runtime/near.js'
 import { isObject } from '../protocol/json.js'
 import type { Clock } from '../runtime/clock.js'
 import { show } from '../runtime/errors.js'
-import { ServerError } from './errors.js'
+import { type ServerError, optionError } from './errors.js'
 
 /** How calls are kept that wait for their client's answer. */
 export interface ParkingOptions {
@@ -99,7 +99,5 @@ export class Parking<Item extends Parkable> {
 }
 
 function bad(field: string, expected: string, got: unknown): ServerError {
-  return new ServerError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
-  })
+  return optionError(field, `${field}: expected ${expected}, got ${show(got)}`)
 }

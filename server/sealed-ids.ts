@@ -1,7 +1,7 @@
 import { among } from '../runtime/near.js'
 import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
-import { ServerError } from './errors.js'
+import { type ServerError, optionError } from './errors.js'
 import { decodeFacts, encodeFacts, type SealedFacts } from './sealed-payload.js'
 import { Sealing, type Secrets } from './sealing.js'
 
@@ -107,5 +107,5 @@ function about(server: string): string {
 
 function bad(field: string, expected: string, got: string): ServerError {
   const problem = `sealedIds: ${field}: expected ${expected}, got ${got}`
-  return new ServerError('BAD_OPTION', problem, { data: { field } })
+  return optionError(field, problem)
 }

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import { ServerError } from './errors.js'
+import { type ServerError, optionError } from './errors.js'
 
 /** Secrets of 32 bytes or characters or more, 16 of them at most: the first seals, all of them open. */
 export type Secrets = readonly (string | Uint8Array)[]
@@ -34,7 +34,7 @@ export class Sealing {
     this.#keys = readKeys(secrets, purpose, (at, expected, got) => {
       const name = `${field}${at}`
       const problem = `${of === '' ? '' : `${of}: `}${name}: expected ${expected}, got ${got}`
-      return new ServerError('BAD_OPTION', problem, { data: { field: name } })
+      return optionError(name, problem)
     })
   }
 

@@ -16,7 +16,7 @@ import {
   type ResourceTemplateDefinition,
 } from './define-resource.js'
 import { isTool, type ToolDefinition } from './define-tool.js'
-import { ServerError } from './errors.js'
+import { ServerError, optionError } from './errors.js'
 import type { Place } from './holdings-actor.js'
 import type { ServerNames } from './names.js'
 import type { SessionInfo, sessionActor } from './session-actor.js'
@@ -108,7 +108,7 @@ export class Server {
   /** Tells the sessions and streams that listen to this very uri that its resource has changed. */
   async resourceUpdated(uri: string): Promise<void> {
     if (typeof uri !== 'string' || uri === '')
-      throw new ServerError('BAD_OPTION', `resourceUpdated: expected a uri, got ${show(uri)}`)
+      throw optionError('uri', `resourceUpdated: expected a uri, got ${show(uri)}`)
     await this.#base().call('resourceUpdated', uri)
   }
 

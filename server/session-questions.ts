@@ -17,7 +17,7 @@ import type { ActorContext } from '../runtime/context.js'
 import type { TimerRef } from '../runtime/timers.js'
 import type { Outlet } from '../transports/contract.js'
 import type { AskMethod } from './ask.js'
-import { AskError, ServerError } from './errors.js'
+import { AskError, optionError } from './errors.js'
 
 /** A question to the client, on behalf of one request of its. */
 export interface Asking {
@@ -160,7 +160,7 @@ function toPlain<M extends AskMethod>(method: M, params: Params<M>): Params<M> {
   try {
     return readParams(method, JSON.parse(JSON.stringify(params)))
   } catch (cause) {
-    throw new ServerError('BAD_OPTION', `${method}: not a question: ${(cause as Error).message}`, { cause })
+    throw optionError('question', `${method}: not a question: ${(cause as Error).message}`, cause)
   }
 }
 

@@ -15,7 +15,7 @@ import type { Outlet, Peer, Response } from '../transports/contract.js'
 import { answer, type InProgress } from './answer.js'
 import { type OpenSessionFacts, type RequestScope, ToolContext } from './context.js'
 import type { AskMethod, AskOptions } from './ask.js'
-import { ServerError } from './errors.js'
+import { optionError } from './errors.js'
 import { factsOf, type RequestFacts } from './request-facts.js'
 import { emitServer, type SessionOrigin } from './events.js'
 import type { sessionActor } from './session-actor.js'
@@ -133,7 +133,7 @@ class TaskScope implements RequestScope {
 
   wantsLog(level: LoggingLevel): boolean {
     if (!isLoggingLevel(level))
-      throw new ServerError('BAD_OPTION', `log: expected a level such as info, got ${show(level)}`)
+      throw optionError('level', `log: expected a level such as info, got ${show(level)}`)
     return this.#link.canLog() && this.#link.wishes.wantsLog(level)
   }
 
@@ -145,7 +145,7 @@ class TaskScope implements RequestScope {
   ): Promise<Result<M>> {
     this.#checkOpen()
     if (!(typeof timeout === 'number' && timeout > 0))
-      throw new ServerError('BAD_OPTION', `timeout: expected milliseconds above 0, got ${show(timeout)}`)
+      throw optionError('timeout', `timeout: expected milliseconds above 0, got ${show(timeout)}`)
     const { dialect, facts } = this.#link
     const question = readQuestion(method, params, { dialect, capabilities: facts.capabilities })
     const asking = { of: this.requestId, method, params: question, timeout }

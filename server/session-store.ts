@@ -4,7 +4,7 @@ import { isLoggingLevel } from '../protocol/logging.js'
 import type { Implementation } from '../protocol/types/base.js'
 import type { ClientCapabilities } from '../protocol/types/capabilities.js'
 import { show } from '../runtime/errors.js'
-import { ServerError } from './errors.js'
+import { type ServerError, optionError } from './errors.js'
 import type { WishesRecord } from './session-wishes.js'
 
 /** What is kept of a session, so that it comes back after its actor, the group or the program has died; plain data. */
@@ -127,5 +127,5 @@ function readMemoryStoreOptions(options: MemoryStoreOptions): Required<MemorySto
 
 function bad(field: string, expected: string, got: unknown): ServerError {
   const problem = `memory store: ${field}: expected ${expected}, got ${show(got)}`
-  return new ServerError('BAD_OPTION', problem, { data: { field } })
+  return optionError(field, problem)
 }

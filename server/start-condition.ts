@@ -1,5 +1,5 @@
 import { show } from '../runtime/errors.js'
-import { ServerError } from './errors.js'
+import { optionError } from './errors.js'
 
 /** Whether to start, or a function that says so at each start. */
 export type StartCondition = boolean | (() => boolean)
@@ -28,5 +28,5 @@ export function isWanted({
   const wanted: unknown = typeof start === 'function' ? start() : start
   if (typeof wanted === 'boolean') return wanted
   const problem = `start: expected a function that answers true or false, got ${show(wanted)}`
-  throw new ServerError('BAD_OPTION', problem, { data: { field: 'start' } })
+  throw optionError('start', problem)
 }

@@ -3,7 +3,7 @@ import { show } from '../runtime/errors.js'
 import { bearer } from './auth-bearer.js'
 import { type AuthOptions, type AuthSettings, readAuth } from './auth-options.js'
 import type { Peer } from './contract.js'
-import { TransportError, type TransportErrorCode } from './errors.js'
+import { TransportError, type TransportErrorCode, optionError } from './errors.js'
 import { type Principal, readPrincipal } from './principal.js'
 
 /**
@@ -113,7 +113,5 @@ export function readAuthenticate(options: AuthenticateOptions): AuthenticateSett
 }
 
 function bad(field: string, expected: string, got: unknown): TransportError {
-  return new TransportError('BAD_OPTION', `${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
-  })
+  return optionError(field, `${field}: expected ${expected}, got ${show(got)}`)
 }

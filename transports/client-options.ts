@@ -1,6 +1,6 @@
 import { among } from '../runtime/near.js'
 import { show } from '../runtime/errors.js'
-import { TransportError } from './errors.js'
+import { type TransportError, optionError } from './errors.js'
 
 /** Checks one option; returns the value, or throws BAD_OPTION with `data.field`. */
 export type Read<T> = (value: unknown, field: string) => T
@@ -8,7 +8,7 @@ export type Read<T> = (value: unknown, field: string) => T
 /** The BAD_OPTION error that names a field, what was expected of it and what came. */
 export function badOption(field: string, expected: string, got: unknown): TransportError {
   const message = `${field}: expected ${expected}, got ${show(got)}`
-  return new TransportError('BAD_OPTION', message, { data: { field } })
+  return optionError(field, message)
 }
 
 /** What options were called before they had one name for one thing. */

@@ -2,7 +2,7 @@ import { CaduceusError } from '../runtime/errors.js'
 
 /** Every code a TransportError can have. */
 export type TransportErrorCode =
-  /** An option of a transport is not what it should be; the message names it. */
+  /** An option of a transport is not what it should be (`data.field`). */
   | 'BAD_OPTION'
   /** The command of a stdio server does not exist (`data.command`, `data.path`): trying again is of no use. */
   | 'COMMAND_NOT_FOUND'
@@ -51,3 +51,8 @@ export type TransportErrorCode =
 
 /** The error class of `caduceus/transports`. */
 export class TransportError extends CaduceusError<TransportErrorCode> {}
+
+/** The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made here, so that `data.field` is never forgotten. */
+export function optionError(field: string, problem: string, cause?: unknown): TransportError {
+  return new TransportError('BAD_OPTION', problem, { ...(cause !== undefined && { cause }), data: { field } })
+}

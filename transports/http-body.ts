@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { type Batch, decode } from '../protocol/codec.js'
 import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import { answerInvalid, buildError, type Message } from '../protocol/jsonrpc.js'
-import { TransportError } from './errors.js'
+import { type TransportError, optionError } from './errors.js'
 import { HttpRefusal } from './http-refusal.js'
 
 /** Bytes of a body over the limit that are thrown away, so that the client gets to read the answer; then it is cut off. */
@@ -50,7 +50,7 @@ export function readMessageBody(request: IncomingMessage, maxBytes: number): Pro
 export function readAlready(): TransportError {
   const problem =
     'the body of a mounted request: expected it unread, or handed over as `body`; it has been read already'
-  return new TransportError('BAD_OPTION', problem, { data: { field: 'body' } })
+  return optionError('body', problem)
 }
 
 /** Whether the body was an array: only 2025-03-26 has batches. */

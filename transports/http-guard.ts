@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { show } from '../runtime/errors.js'
-import { TransportError } from './errors.js'
+import { optionError } from './errors.js'
 import type { HttpSettings } from './http-listener.js'
 import { forwarded } from './http-peer.js'
 
@@ -77,7 +77,7 @@ export function checkReach({ host, allowedHosts }: Pick<HttpSettings, 'host' | '
   const why = `host: ${show(host)} can be reached from other machines`
   const advice =
     'set allowedHosts to the names that clients use, such as ["mcp.example.com"], or ["*"] for any; or listen on 127.0.0.1'
-  throw new TransportError('BAD_OPTION', `${why}: ${advice}`, { data: { field: 'allowedHosts' } })
+  throw optionError('allowedHosts', `${why}: ${advice}`)
 }
 
 /** Whether only this machine can reach the address. */

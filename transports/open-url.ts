@@ -1,4 +1,4 @@
-import { TransportError } from './errors.js'
+import { TransportError, optionError } from './errors.js'
 
 /** Which program opens an address, without a shell in between. */
 const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
@@ -13,7 +13,7 @@ const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
  */
 export async function openUrl(url: URL, platform: string = process.platform): Promise<void> {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')
-    throw new TransportError('BAD_OPTION', `only http and https addresses are opened, got ${url.protocol}`)
+    throw optionError('url', `only http and https addresses are opened, got ${url.protocol}`)
   const [command, ...args] = openers[platform] ?? (['xdg-open'] as const)
   const { spawn } = process.getBuiltinModule('node:child_process')
   await new Promise<void>((resolve, reject) => {

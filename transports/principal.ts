@@ -1,6 +1,6 @@
 import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
-import { TransportError } from './errors.js'
+import { type TransportError, optionError } from './errors.js'
 
 /** Who sends a request, as the host program or an authorization has found out; plain data. */
 export interface Principal {
@@ -66,5 +66,5 @@ function readTime(value: unknown): number {
 /** Says the type of what came and not the value: it may be a secret. */
 function bad(field: string, expected: string, got: string): TransportError {
   const message = `principal: ${field}: expected ${expected}, got ${got}`
-  return new TransportError('BAD_OPTION', message, { data: { field } })
+  return optionError(field, message)
 }

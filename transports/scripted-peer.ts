@@ -16,7 +16,7 @@ import { outside } from '../runtime/containment.js'
 import { messageOf, show } from '../runtime/errors.js'
 import { handled } from '../runtime/promise.js'
 import { Recording, type WaitOptions, waitFor } from '../runtime/recording.js'
-import { TransportError } from './errors.js'
+import { TransportError, optionError } from './errors.js'
 
 /** How a scripted peer answers a request: with a result, or, for undefined, never; what it throws is the error it answers with. */
 export type Answering<Peer> = (
@@ -53,10 +53,7 @@ export abstract class ScriptedPeer {
 
   constructor(name: string, script: Script<never>) {
     if (!isObject(script))
-      throw new TransportError(
-        'BAD_OPTION',
-        `script: expected an object of answers by method, got ${show(script)}`,
-      )
+      throw optionError('script', `script: expected an object of answers by method, got ${show(script)}`)
     this.received = new Recording(`what ${name} received`)
     this.#script = script as Script<this>
   }

@@ -3,7 +3,7 @@ import type { JsonRpcRequest, Message } from '../protocol/jsonrpc.js'
 import { isSupported, latestHandshake } from '../protocol/versions.js'
 import { show } from '../runtime/errors.js'
 import type { ClientTransport, Link, LinkEvents } from './contract.js'
-import { TransportError } from './errors.js'
+import { TransportError, optionError } from './errors.js'
 import { type Script, ScriptedPeer } from './scripted-peer.js'
 
 /** What a scripted server is, besides its answers. */
@@ -115,5 +115,5 @@ function capabilitiesFor(methods: readonly string[]): JsonObject {
 
 function readCount(count: unknown): number {
   if (typeof count === 'number' && count >= 0) return count
-  throw new TransportError('BAD_OPTION', `refuse: expected a number of 0 or more, got ${show(count)}`)
+  throw optionError('refuse', `refuse: expected a number of 0 or more, got ${show(count)}`)
 }
