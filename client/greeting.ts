@@ -5,7 +5,13 @@ import { dialectOf, latestHandshake, modernDialects } from '../protocol/versions
 import type { DiscoverResult } from '../protocol/types/discover.js'
 import { messageOf } from '../runtime/errors.js'
 import { TransportError } from '../transports/errors.js'
-import { initializedNotification, initializeRequest, readGreeting, unreadableGreeting } from './handshake.js'
+import {
+  initializedNotification,
+  initializeRequest,
+  mayPass,
+  readGreeting,
+  unreadableGreeting,
+} from './handshake.js'
 import type { Incarnation } from './incarnation.js'
 import { refused } from './link-end.js'
 import type { OwnOutcome } from './own-requests.js'
@@ -135,7 +141,7 @@ function discovered(state: Incarnation, outcome: OwnOutcome): void {
     case 'again':
       return discover(state, verdict.dialect, { ...greeting, isSecond: true })
     case 'handshake':
-      return fallBack(state, greeting.turned)
+      return settings.era === 'modern' ? refuseOlder(state, outcome) : fallBack(state, greeting.turned)
     case 'unauthorized':
     case 'no_common_revision':
       return refused(state, reasonOf(outcome, verdict), true)
@@ -154,8 +160,14 @@ function meet(state: Incarnation, result: DiscoverResult, dialect: Dialect): voi
   begin(state, factsOf(result, dialect))
 }
 
+/** A client that wants nothing but the newer era is not told that a server is too old which is only out of order. */
+function refuseOlder(state: Incarnation, outcome: OwnOutcome): void {
+  const refusal = outcome.type === 'answer' && 'error' in outcome.message ? outcome.message.error : undefined
+  if (refusal === undefined || !mayPass(refusal)) return refused(state, notModern(refusal), true)
+  refused(state, reasonOf(outcome, { verdict: 'down' }), false)
+}
+
 function fallBack(state: Incarnation, turned: boolean): void {
-  if (state.settings.era === 'modern') return refused(state, notModern(), true)
   state.holdings.era = { era: 'handshake', at: state.clock.now(), proven: false }
   initialize(state, turned)
 }

@@ -1,4 +1,4 @@
-import { McpError, ProtocolError } from '../protocol/errors.js'
+import { errorCodes, McpError, ProtocolError } from '../protocol/errors.js'
 import { isObject } from '../protocol/json.js'
 import {
   buildNotification,
@@ -79,9 +79,22 @@ function refusal({ error: { code, message, data } }: JsonRpcErrorResponse): Gree
       fatal: true,
     }
   }
-  const reason = new ClientError('CONNECT_FAILED', `the server refused to initialize: ${message}`, {
-    cause,
-    retryable: true,
-  })
-  return { ok: false, reason, fatal: false }
+  const retryable = mayPass({ code, data })
+  const text = `the server refused to initialize: ${message} (${code})`
+  return {
+    ok: false,
+    reason: new ClientError('CONNECT_FAILED', text, { cause, retryable }),
+    fatal: !retryable,
+  }
 }
+
+/**
+ * Whether the refusal of a handshake may be another one next time: something went wrong in the server, or in what stands before it (proxies answer -32000 and -32001
+ * while the server behind them is away), or it is busy, or says so in `data.retryable`. Any other one is meant: the same request will be refused again.
+ */
+export function mayPass({ code, data }: Pick<JsonRpcErrorResponse['error'], 'code' | 'data'>): boolean {
+  return passing.has(code) || (code >= 500 && code < 600) || (isObject(data) && data.retryable === true)
+}
+
+/** Besides -32603, these are codes that the SDKs give to a connection that ended and to a request that took too long, and HTTP statuses. */
+const passing: ReadonlySet<number> = new Set([errorCodes.internalError, -32000, -32001, 408, 425, 429])

@@ -86,8 +86,9 @@ export function reasonOf(outcome: OwnOutcome, verdict: ProbeVerdict): Error {
 }
 
 /** The error for a server that speaks no revision without a handshake, while the client wants nothing else. */
-export function notModern(): ClientError {
-  const text = `the server does not answer server/discover: expected one that speaks ${modernRevisions.join(', ')} (era: 'auto' tries older revisions, too)`
+export function notModern(refusal: Pick<JsonRpcError, 'code' | 'message'> | undefined): ClientError {
+  const words = refusal === undefined ? '' : ` (it says: ${refusal.message})`
+  const text = `the server does not answer server/discover${words}: expected one that speaks ${modernRevisions.join(', ')} (era: 'auto' tries older revisions, too)`
   return new ClientError('NO_COMMON_REVISION', text)
 }
 

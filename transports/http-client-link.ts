@@ -41,7 +41,6 @@ const noticeTime = 10_000
 /** How often the end of the handshake is said, when the way to the server is cut. */
 const mostTries = 3
 
-const discover = 'server/discover'
 const listen = 'subscriptions/listen'
 
 /** One session with a Streamable HTTP server, from `initialize` to its end. */
@@ -165,9 +164,7 @@ export class HttpLink implements Link {
     if (response.status < 200 || response.status >= 300) {
       if (await this.#session.ends(response, id)) return
       const body = await readStart(response, this.#scope.clock)
-      // what a server that is out of order says of a probe says nothing of its era
-      const counts = method !== discover || (response.status !== 403 && response.status < 500)
-      if (counts && answers(body, id)) return this.#events.message(body)
+      if (answers(body, { id, method, status: response.status })) return this.#events.message(body)
       return this.#events.lost(id, refusedError(this.#settings.url, response, body))
     }
     if (method === 'initialize') this.#requests.begin(response)

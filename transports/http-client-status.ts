@@ -45,10 +45,21 @@ export function refusedError(url: URL, { status, headers }: HttpResponse, body: 
   })
 }
 
-/** Whether the body of a refusal is the JSON-RPC answer to this very request. */
-export function answers(body: string, id: RequestId): boolean {
+/** A request, and the status that it was refused with. */
+export interface RefusedRequest {
+  readonly id: RequestId
+  readonly method: string
+  readonly status: number
+}
+
+/** Whether the body of a refusal is the JSON-RPC answer to this very request. What a server that is out of order, or busy, says to a greeting is no verdict. */
+export function answers(body: string, { id, method, status }: RefusedRequest): boolean {
+  if (method === 'server/discover' && (status === 403 || status >= 500)) return false
+  if (method === 'initialize' && (status >= 500 || impatient.has(status))) return false
   return readError(body)?.id === id
 }
+
+const impatient: ReadonlySet<number> = new Set([408, 425, 429])
 
 function readError(body: string): JsonRpcErrorResponse | undefined {
   try {
