@@ -72,6 +72,7 @@ export class HttpLink implements Link {
     this.#session = new SessionEnd({
       calls: this.#calls,
       requests: this.#requests,
+      url: settings.url,
       events,
       clock: scope.clock,
       send: (request) => this.#dispatch('sendApart', request),
@@ -167,6 +168,7 @@ export class HttpLink implements Link {
       if (answers(body, { id, method, status: response.status })) return this.#events.message(body)
       return this.#events.lost(id, refusedError(this.#settings.url, response, body))
     }
+    this.#requests.answeredBy(response.origin)
     if (method === 'initialize') this.#requests.begin(response)
     const type = mediaType(response.headers)
     if (type === 'text/event-stream') await this.#readStream(response, { id, method }, controller, headers)

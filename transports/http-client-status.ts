@@ -22,7 +22,8 @@ export function judgeStatus(status: number, hasSession: boolean): Verdict {
 /** The error for a status that ends the connection. */
 export function endingError(
   verdict: 'session_gone' | 'unauthorized',
-  { status, headers }: HttpResponse,
+  url: URL,
+  { status, headers, origin }: Pick<HttpResponse, 'status' | 'headers' | 'origin'>,
 ): TransportError {
   if (verdict === 'session_gone') {
     return new TransportError('SESSION_NOT_FOUND', 'the server does not know our session any more', {
@@ -31,15 +32,23 @@ export function endingError(
     })
   }
   const challenge = headers['www-authenticate']
-  const message = 'the server wants authorization (401): give it with the option auth'
+  const message =
+    origin === url.origin
+      ? 'the server wants authorization (401): give it with the option auth'
+      : `${origin}, where ${shownUrl(url)} redirects to, wants authorization (401), which no redirect takes along: give its address to the transport`
   return new TransportError('UNAUTHORIZED', message, { data: { status, challenge } })
 }
 
 /** The error for a request that the server refused; 408, 429 and 5xx may pass. */
-export function refusedError(url: URL, { status, headers }: HttpResponse, body: string): TransportError {
+export function refusedError(
+  url: URL,
+  { status, headers, origin }: Pick<HttpResponse, 'status' | 'headers' | 'origin'>,
+  body: string,
+): TransportError {
   const error = readError(body)?.error
   const why = error === undefined ? '' : `: ${error.message}`
-  return new TransportError('HTTP_STATUS', `${shownUrl(url)} answered with status ${status}${why}`, {
+  const who = origin === url.origin ? shownUrl(url) : `${origin}, where ${shownUrl(url)} redirects to,`
+  return new TransportError('HTTP_STATUS', `${who} answered with status ${status}${why}`, {
     retryable: status >= 500 || status === 408 || status === 429,
     data: { status, error, retryAfter: headers['retry-after'] },
   })

@@ -4,7 +4,7 @@ import { lazy } from '../runtime/load.js'
 import { TransportError } from './errors.js'
 import { type Departure, discard, exchange, type HttpResponse } from './http-exchange.js'
 import { type HttpPools, openPools } from './http-pools.js'
-import { type Hop, redirectOf, type RedirectRules, tooManyRedirects } from './http-redirect.js'
+import { awayFailure, type Hop, redirectOf, type RedirectRules, tooManyRedirects } from './http-redirect.js'
 import type { SocketLookup } from './private-address.js'
 import type { TlsSettings } from './tls-options.js'
 
@@ -135,7 +135,12 @@ async function followFrom(
     discard(response, clock)
     if (hops === rules.maxRedirects) throw tooManyRedirects(response, rules.maxRedirects)
     hop = next
-    response = await send(await pools.to(hop.url, response.status), hop.request, hop.url.origin)
+    const dispatcher = await pools.to(hop.url, response.status)
+    response = await send(dispatcher, hop.request, hop.url.origin).catch((cause: unknown) => {
+      throw hop.url.origin === origin || hop.request.signal.aborted
+        ? cause
+        : awayFailure(response, hop, cause)
+    })
   }
 }
 

@@ -1,6 +1,6 @@
 import type { DispatcherOptions, Undici, UndiciAgent, UndiciDispatcher } from './http-dispatcher.js'
-import { isPrivateTarget, privateTarget } from './http-redirect.js'
-import { isPrivateHost, publicLookup } from './private-address.js'
+import { isPrivateTarget, linkLocalTarget, privateTarget } from './http-redirect.js'
+import { isLinkLocal, isPrivateHost, publicLookup, routedLookup } from './private-address.js'
 
 /** The connections to the origin of a client, and to wherever that sends it. */
 export interface HttpPools {
@@ -8,7 +8,7 @@ export interface HttpPools {
   readonly origin: string
   readonly home: UndiciDispatcher
   /**
-   * The connections for a redirect with this status. From an origin of the public internet none leads into our own network: rejects with
+   * The connections for a redirect with this status. None leads to a link-local address, and from an origin of the public internet none leads into our own network: rejects with
    * HTTP_STATUS for an address, and what is sent there with ERR_PRIVATE_ADDRESS for a name. Behind a proxy names are its business.
    */
   to(url: URL, status: number): Promise<UndiciDispatcher>
@@ -39,8 +39,8 @@ export function openPools({ undici, origin, options }: PoolInput, connections: n
   const { hostname } = new URL(origin)
 
   async function openElsewhere(): Promise<UndiciAgent> {
-    const lookup = (await isPrivateHost(hostname)) ? {} : { lookup: publicLookup() }
-    return new undici.Agent({ ...common, connect: { ...connect, ...lookup } as object })
+    const lookup = (await isPrivateHost(hostname)) ? routedLookup() : publicLookup()
+    return new undici.Agent({ ...common, connect: { ...connect, lookup } as object })
   }
 
   return {
@@ -49,6 +49,7 @@ export function openPools({ undici, origin, options }: PoolInput, connections: n
     async to(url, status) {
       if (url.origin === origin) return home
       if (isPrivateTarget(url) && !(await isPrivateHost(hostname))) throw privateTarget({ status }, url)
+      if (isLinkLocal(url.hostname)) throw linkLocalTarget({ status }, url)
       if (proxy !== undefined) return home
       elsewhere ??= openElsewhere()
       return elsewhere

@@ -1,3 +1,4 @@
+import { messageOf } from '../runtime/errors.js'
 import { TransportError } from './errors.js'
 import type { HttpRequest, HttpResponse } from './http-dispatcher.js'
 import { isPrivateAddress } from './private-address.js'
@@ -52,6 +53,27 @@ export function redirectOf(
 /** The error for a redirect into our own network, or for the address behind its name. */
 export function privateTarget(response: Pick<HttpResponse, 'status'>, target: URL): TransportError {
   return refused(response, target, 'to an address of this machine or network')
+}
+
+/** The error for a redirect to where clouds have the credentials of their machines. */
+export function linkLocalTarget(response: Pick<HttpResponse, 'status'>, target: URL): TransportError {
+  return refused(response, target, 'to a link-local address')
+}
+
+/**
+ * What a failure at the address of a hop is told as: the one redirect failed, and not the connection to the server. A name of our own network is as forbidden as
+ * its address.
+ */
+export function awayFailure(
+  { status }: Pick<HttpResponse, 'status'>,
+  { url: { origin } }: Hop,
+  cause: unknown,
+): TransportError {
+  if (cause instanceof TransportError) return cause
+  const message = `a redirect leads to ${origin}, which cannot be reached: ${messageOf(cause)}`
+  const isForbidden = (cause as { code?: unknown } | null)?.code === 'ERR_PRIVATE_ADDRESS'
+  const details = { cause, retryable: !isForbidden, data: { status, location: origin } }
+  return new TransportError('HTTP_STATUS', message, details)
 }
 
 /** Whether the address of a target, written as such, is one of this machine or network. */

@@ -18,6 +18,7 @@ export class HttpRequests {
   #sessionId: string | undefined
   /** Where the session is, if a redirect led there. */
   #sessionOrigin: string | undefined
+  #home: string | undefined
   #revision: string | undefined
   #common: Readonly<Record<string, string>>
   #posting: Readonly<Record<string, string>>
@@ -32,6 +33,16 @@ export class HttpRequests {
   /** The session that they are of from now on. */
   get sessionId(): string | undefined {
     return this.#sessionId
+  }
+
+  /** The origin of the server, wherever a redirect led to: who gave the first answer. */
+  get home(): string | undefined {
+    return this.#home
+  }
+
+  /** An answer has come from there. */
+  answeredBy(origin: string): void {
+    this.#home ??= origin
   }
 
   /** The revision that they name from now on. */

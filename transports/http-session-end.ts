@@ -20,6 +20,8 @@ export interface SessionPort {
   readonly events: LinkEvents
   readonly clock: Clock
   readonly requests: HttpRequests
+  /** The address that the transport was given. */
+  readonly url: URL
   /** Sends a request that does not wait behind others. */
   send(request: HttpRequest): Promise<HttpResponse>
   end(end: LinkEnd): void
@@ -52,12 +54,14 @@ export class SessionEnd {
 
   /** Whether a response that is a refusal, maybe of the request with this id, ends the connection; it is told then. */
   async ends(response: HttpResponse, id?: RequestId): Promise<boolean> {
-    const { clock, requests } = this.#port
+    const { clock, requests, url } = this.#port
+    // somebody else, whom a redirect of this one request led to, knows nothing of our session
+    if (requests.home !== undefined && response.origin !== requests.home) return false
     let verdict = judgeStatus(response.status, requests.sessionId !== undefined)
     if (verdict === 'session_doubtful' && !this.#isOver && !(await this.#isKnown())) verdict = 'session_gone'
     if (verdict !== 'session_gone' && verdict !== 'unauthorized') return false
     discard(response, clock)
-    const error = endingError(verdict, response)
+    const error = endingError(verdict, url, response)
     if (verdict === 'unauthorized') this.#port.end({ error, fatal: true })
     else this.#forgotten(error, id)
     return true

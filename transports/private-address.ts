@@ -43,10 +43,30 @@ const networks6: readonly (readonly [string, number])[] = [
  */
 export function isPrivateAddress(address: string): boolean | undefined {
   const { isIP } = process.getBuiltinModule('node:net')
-  const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
+  const bare = bareAddress(address)
   const family = isIP(bare)
   if (family === 0) return undefined
   return privateNetworks().check(bare, family === 4 ? 'ipv4' : 'ipv6')
+}
+
+/**
+ * Whether an IP address is link-local: on the same wire only, which is where clouds have the credentials of their machines. Nobody is sent there, from whatever
+ * address. False for a name.
+ */
+export function isLinkLocal(address: string): boolean {
+  const { BlockList, isIP } = process.getBuiltinModule('node:net')
+  const bare = bareAddress(address)
+  const family = isIP(bare)
+  if (family === 0) return false
+  const list = new BlockList()
+  list.addSubnet('169.254.0.0', 16, 'ipv4')
+  list.addSubnet('fe80::', 10, 'ipv6')
+  list.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6')
+  return list.check(bare, family === 4 ? 'ipv4' : 'ipv6')
+}
+
+function bareAddress(address: string): string {
+  return address.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
 }
 
 /** Whether a host is one of this machine or network: by its address, or by all the addresses that its name has. */
@@ -65,11 +85,28 @@ export async function isPrivateHost(hostname: string, lookup: LookupAll = system
 
 /** A lookup for sockets that finds public addresses only: checked when it is dialled, so that a name cannot change its mind in between. */
 export function publicLookup(lookup: LookupAll = systemLookup): SocketLookup {
+  return guardedLookup(
+    lookup,
+    (address) => isPrivateAddress(address) !== false,
+    'an address of this machine or network',
+  )
+}
+
+/** The same for who may go into our own network, but for link-local addresses. */
+export function routedLookup(lookup: LookupAll = systemLookup): SocketLookup {
+  return guardedLookup(lookup, isLinkLocal, 'a link-local address')
+}
+
+function guardedLookup(
+  lookup: LookupAll,
+  isForbidden: (address: string) => boolean,
+  what: string,
+): SocketLookup {
   return (hostname, options, callback) => {
     lookup(hostname, { all: true }, (error, addresses) => {
       if (error !== null) return callback(error, undefined)
-      if (addresses.some(({ address }) => isPrivateAddress(address) !== false)) {
-        const refusal = new Error(`${hostname} is an address of this machine or network`)
+      if (addresses.some(({ address }) => isForbidden(address))) {
+        const refusal = new Error(`${hostname} is ${what}`)
         return callback(Object.assign(refusal, { code: 'ERR_PRIVATE_ADDRESS' }), undefined)
       }
       if (options.all === true) return callback(null, addresses)

@@ -4,7 +4,7 @@ import { isSecureUrl } from './auth-urls.js'
 import { TransportError } from './errors.js'
 import { discard, type HttpResponse, openDispatchers, readText } from './http-dispatcher.js'
 import { isPrivateTarget } from './http-redirect.js'
-import { type LookupAll, publicLookup } from './private-address.js'
+import { isLinkLocal, type LookupAll, publicLookup, routedLookup } from './private-address.js'
 
 const maxBytes = 1024 * 1024
 const maxHops = 3
@@ -32,7 +32,7 @@ export interface SafeAnswer {
 
 /**
  * Asks an address that somebody else has chosen: https, or http on this machine, and never an address of this machine or network unless that is
- * allowed, which is checked when it is dialled. A GET follows three redirects at most, each checked alike and without headers of its own; a POST none.
+ * allowed, nor a link-local one, which is checked when it is dialled. A GET follows three redirects at most, each checked alike and without headers of its own; a POST none.
  * Rejects with AUTHORIZATION_UNAVAILABLE, retryable where that may pass; the message names the address without its query.
  */
 export function safeFetch(address: string, request: SafeRequest): Promise<SafeAnswer> {
@@ -56,6 +56,7 @@ export function safeFetch(address: string, request: SafeRequest): Promise<SafeAn
 function admitted(address: string, { privateNetwork }: SafeRequest): URL {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (url === undefined || !isSecureUrl(url.href)) throw refusal(url, 'is no https address')
+  if (isLinkLocal(url.hostname)) throw refusal(url, 'is a link-local address')
   if (!privateNetwork && isPrivateTarget(url)) throw refusal(url, 'is an address of this machine or network')
   return url
 }
@@ -65,7 +66,7 @@ async function ask(url: URL, request: SafeRequest): Promise<SafeAnswer> {
   const dispatchers = await openDispatchers(url.origin, {
     connections: 1,
     connectTimeout: timeout,
-    ...(privateNetwork ? {} : { lookup: publicLookup(lookup) }),
+    lookup: privateNetwork ? routedLookup(lookup) : publicLookup(lookup),
   })
   try {
     const answer = await dispatchers.send({

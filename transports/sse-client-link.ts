@@ -96,7 +96,7 @@ export class SseLink implements Link {
     if (isEventStream(response)) return response
     if (judgeStatus(response.status, false) === 'unauthorized') {
       discard(response, this.#scope.clock)
-      this.#end({ error: endingError('unauthorized', response), fatal: true })
+      this.#end({ error: endingError('unauthorized', url, response), fatal: true })
     } else if (response.status < 300) {
       discard(response, this.#scope.clock)
       const message = `${shownUrl(url)} does not answer with an event stream`
@@ -188,7 +188,7 @@ export class SseLink implements Link {
       )
     }
     discard(response, this.#scope.clock)
-    const error = endingError(verdict, response)
+    const error = endingError(verdict, this.#settings.url, response)
     if (verdict === 'session_gone') this.#lose(message, error)
     this.#end({ error, fatal: verdict === 'unauthorized' })
   }

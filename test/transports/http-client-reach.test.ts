@@ -186,6 +186,76 @@ test('fault 29: a redirect from a public address to a private one is not followe
   assert.is(reached, 0)
 })
 
+test('a redirect of one call to somebody else costs that call alone, and its error names who it was', async (t) => {
+  const guarded = await listen(t, (seen) => status(seen, 401, { 'www-authenticate': 'Bearer' }))
+  const unknowing = await listen(t, (seen) => status(seen, 404))
+  const doubting = await listen(t, (seen) => status(seen, 400))
+  const untrusted = createTlsServer(own, (_, response) => response.end())
+  const tlsPort = await port(untrusted as unknown as Server)
+  t.after(() => end(untrusted as unknown as Server))
+  const gone = createServer()
+  const gonePort = await port(gone)
+  await end(gone)
+  const targets: Record<string, readonly [url: string, message: RegExp]> = {
+    guarded: [guarded.url, /^tools\/call: .*ORIGIN, where HOME redirects to, answered with status 401/],
+    unknowing: [unknowing.url, /^tools\/call: .*ORIGIN, where HOME redirects to, answered with status 404/],
+    doubting: [doubting.url, /^tools\/call: .*ORIGIN, where HOME redirects to, answered with status 400/],
+    untrusted: [`https://127.0.0.1:${tlsPort}/mcp`, /a redirect leads to ORIGIN, which cannot be reached/],
+    gone: [
+      `http://127.0.0.1:${gonePort}/mcp`,
+      /a redirect leads to ORIGIN, which cannot be reached: connect ECONN/,
+    ],
+    metadata: ['http://169.254.169.254:9/latest', /a link-local address is not followed: ORIGIN$/],
+  }
+  const origin = await listen(
+    t,
+    polite((seen) => {
+      const { name } = (seen.message.params ?? {}) as { readonly name: string }
+      const target = targets[name]
+      if (target === undefined) return json(seen, result(seen, { content: [{ type: 'text', text: 'ok' }] }))
+      status(seen, 307, { location: target[0] })
+    }),
+  )
+  for (const auth of [undefined, 'a-token']) {
+    const client = start(t, origin.url, { stream: false, ...(auth === undefined ? {} : { auth }) })
+    for (const [name, [url, message]] of Object.entries(targets)) {
+      const error = (await client.callTool(name, {}, { timeout: 5_000 }).catch((thrown) => thrown)) as Error
+      const named = message.source
+        .replace('ORIGIN', new URL(url).origin)
+        .replace('HOME', new URL('/mcp', origin.url).href + '\\?\\.{3}')
+      assert.ok(new RegExp(named).test(error.message), `${name}: ${error.message}, expected ${named}`)
+      assert.is((await client.callTool('here')).text, 'ok', name)
+      assert.equal([client.state.phase, client.inspect().counts.sessions], ['ready', 1], name)
+    }
+    await client.close()
+  }
+})
+
+test('a server that is elsewhere and wants authorization is named, with what to do', async (t) => {
+  const guarded = await listen(t, (seen) => status(seen, 401, { 'www-authenticate': 'Bearer' }))
+  const first = await startRedirector(t, 307, () => guarded.url)
+  const error = await failure(start(t, first.url, { auth: 'a-token' }))
+  assert.is(error.code, 'UNAUTHORIZED')
+  assert.match(error.message, `${new URL(guarded.url).origin}, where ${first.url} redirects to, wants`)
+  assert.match(error.message, 'give its address to the transport')
+})
+
+test('no redirect leads to a link-local address, from wherever it comes', async (t) => {
+  for (const host of [
+    '169.254.169.254',
+    '0xa9fea9fe',
+    '2852039166',
+    '[fe80::1]',
+    '[::ffff:169.254.169.254]',
+    '[64:ff9b::a9fe:a9fe]',
+  ]) {
+    const front = await startRedirector(t, 307, () => `http://${host}:9/latest/meta-data/`)
+    const client = start(t, front.url, {})
+    assert.match((await firstReason(client)).message, 'to a link-local address is not followed', host)
+    await client.close()
+  }
+})
+
 test('redirects in a circle end, 303 and redirects that are switched off are refusals', async (t) => {
   const circle = await startRedirector(t, 307, (path) => (path === '/mcp' ? '/mcp2' : '/mcp'))
   for (const [url, options, expected, requests] of [

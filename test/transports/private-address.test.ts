@@ -1,9 +1,11 @@
 import * as assert from 'uvu/assert'
 import {
+  isLinkLocal,
   isPrivateAddress,
   isPrivateHost,
   type LookupAll,
   publicLookup,
+  routedLookup,
 } from '../../transports/private-address.js'
 import { suite } from '../support/suite.js'
 
@@ -76,5 +78,22 @@ function found(lookup: LookupAll, all = true): Promise<unknown> {
     )
   })
 }
+
+test('who may go into our own network is still sent to no link-local address', async () => {
+  const ask = (...addresses: readonly string[]): Promise<unknown> =>
+    new Promise((resolve) =>
+      routedLookup(knows(...addresses))('host', { all: true }, (error, found) => resolve(error ?? found)),
+    )
+  assert.is(((await ask('169.254.169.254')) as { code: string }).code, 'ERR_PRIVATE_ADDRESS')
+  assert.is(((await ask('10.0.0.1', 'fe80::1')) as { code: string }).code, 'ERR_PRIVATE_ADDRESS')
+  assert.equal(await ask('127.0.0.1', '192.168.0.1'), [
+    { address: '127.0.0.1', family: 4 },
+    { address: '192.168.0.1', family: 4 },
+  ])
+  for (const address of ['169.254.0.0', '169.254.255.255', 'fe80::', 'febf::1', '[fe80::1%eth0]'])
+    assert.is(isLinkLocal(address), true, address)
+  for (const address of ['169.253.255.255', '169.255.0.0', 'fec0::', 'fe7f::1', '127.0.0.1', 'host'])
+    assert.is(isLinkLocal(address), false, address)
+})
 
 test.run()

@@ -107,4 +107,16 @@ test('an answer that is too long, or never comes, is given up', async (t) => {
   assert.is(late.retryable, true)
 })
 
+test('who may ask our own network is still sent to no link-local address', async (t) => {
+  for (const host of ['169.254.169.254', '0xa9fea9fe', '[fe80::1]']) {
+    const location = `http://${host}/latest/meta-data`
+    const { port } = await serve(t, (_request, response) => response.writeHead(302, { location }).end())
+    const error = await refusal(ask(`http://127.0.0.1:${port}/`, { privateNetwork: true }))
+    assert.equal([error.code, error.retryable], ['AUTHORIZATION_UNAVAILABLE', false], host)
+  }
+  const lookup: LookupAll = (_, __, callback) => callback(null, [{ address: '169.254.169.254', family: 4 }])
+  const named = await refusal(ask('https://metadata.example/x', { privateNetwork: true, lookup }))
+  assert.match(named.message, 'is a link-local address')
+})
+
 test.run()
