@@ -106,7 +106,8 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   async #start(key: string, desk: TokenDesk): Promise<string> {
     // it belongs to all who share it, not to the first who asked
     const starting =
-      this.#tree ?? outside(() => startSupervisor({ strategy: 'one_for_one', registry: this.#registry }))
+      this.#tree ??
+      outside(() => startSupervisor({ strategy: 'one_for_one', registry: this.#registry, unowned: 'exit' }))
     this.#tree = starting
     const tree = await starting.catch((error: unknown) => {
       if (this.#tree === starting) this.#tree = undefined

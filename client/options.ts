@@ -4,7 +4,7 @@ import type { ClientTransport } from '../transports/contract.js'
 import { type Clock, systemClock } from '../runtime/clock.js'
 import type { Logger, LogOptions } from '../runtime/log.js'
 import { Registry } from '../runtime/registry.js'
-import type { TreeOptions } from '../runtime/tree.js'
+import type { TreeOptions, Unowned } from '../runtime/tree.js'
 import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
 import type { HealthOptions } from './health.js'
 import type { EraOption } from './probe.js'
@@ -187,7 +187,8 @@ export function readStartOptions(options: StartClientOptions): {
   const { clock, registry, unowned, logger, logLevels, ...client } = options
   const tree: TreeOptions & LogOptions = { logger: readLogger(logger), logLevels, clock: readClock(clock) }
   if (registry !== undefined) tree.registry = readRegistry(registry)
-  if (unowned !== undefined) tree.unowned = readUnowned(unowned)
+  // a client is a guest: what the program around it does wrong is not for it to decide
+  tree.unowned = unowned === undefined ? 'exit' : readUnowned(unowned)
   return { client: readClientOptions(client), tree }
 }
 
@@ -224,9 +225,9 @@ function readLogger(value: unknown): LogOptions['logger'] {
   throw bad('logger', 'false or an object with debug, info, warn and error', value)
 }
 
-function readUnowned(value: unknown): 'report' | 'stop' {
-  if (value === 'report' || value === 'stop') return value
-  throw bad('unowned', "'report' or 'stop'", value)
+function readUnowned(value: unknown): Unowned {
+  if (value === 'report' || value === 'stop' || value === 'exit') return value
+  throw bad('unowned', "'report', 'stop' or 'exit'", value)
 }
 
 function has<T>(value: unknown, methods: readonly (keyof T)[]): value is T {

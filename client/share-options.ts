@@ -90,7 +90,9 @@ export function readShareOptions(options: ShareOptions): {
 } {
   readFields(options, 'options', [...fields, ...treeFields])
   const { clock, registry, unowned, logger, logLevels, ...limits } = options
-  return { settings: readShareLimits(limits), tree: readTreeOptions(options) }
+  const { unowned: _, ...tree } = readTreeOptions(options)
+  // others depend on it, as on a server
+  return { settings: readShareLimits(limits), tree: { ...tree, ...(unowned !== undefined && { unowned }) } }
 }
 
 /** Reads what is to be shared. Throws BAD_OPTION. */

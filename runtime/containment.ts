@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { stackOf } from './errors.js'
+import { type EndingTree, endProgram, print } from './program-end.js'
 
 /** How a stray error reached the process: a rejection nobody handled, or a throw nobody caught. */
 export type StrayKind = 'rejection' | 'throw'
@@ -21,10 +22,12 @@ export interface Afterlife {
 }
 
 /** A tree as containment sees it: the one who is told of errors that belong to nobody. */
-export interface ContainedTree {
+export interface ContainedTree extends EndingTree {
   readonly afterlife: Afterlife
-  /** An error strayed from code that runs in no scope of ours. Answers whether anybody hears of it. */
-  unowned(error: unknown, kind: StrayKind): boolean
+  /** Whether the program goes on for the sake of this tree when such an error comes, or when its main module fails. */
+  keepsProgram(isMain: boolean): boolean
+  /** An error strayed from code that runs in no scope of ours; with `exits` it ends the program. Answers whether anybody hears of it. */
+  unowned(error: unknown, kind: StrayKind, exits: boolean): boolean
 }
 
 /**
@@ -150,14 +153,22 @@ interface ProcessWide {
   lastTree: number
   readonly scope: AsyncLocalStorage<OwnerToken | undefined>
   readonly trees: Set<ContainedTree>
-  unowned(error: unknown, kind: StrayKind): void
+  unowned(error: unknown, kind: StrayKind, circumstances?: Circumstances): void
   install(): void
   uninstall(): void
 }
 
-const listenedTo = Object.freeze({ rejection: 'unhandledRejection', throw: 'uncaughtException' })
+/** How an error of nobody came. */
+interface Circumstances {
+  /** The program's entry module failed. */
+  readonly isMain: boolean
+  /** The host has a listener of its own: without us, Node would leave the matter to it. */
+  readonly isHosts: boolean
+}
 
-const key = Symbol.for('caduceus.containment.1')
+const usual: Circumstances = Object.freeze({ isMain: false, isHosts: false })
+
+const key = Symbol.for('caduceus.containment.2')
 
 /** The one registration of this process, shared by every copy of this library that is loaded in it. */
 const process_: ProcessWide = existing() ?? create()
@@ -169,33 +180,50 @@ function existing(): ProcessWide | undefined {
 function create(): ProcessWide {
   const scope = new AsyncLocalStorage<OwnerToken | undefined>()
   const trees = new Set<ContainedTree>()
-  const unowned = (error: unknown, kind: StrayKind): void => {
-    const isHeard = [...trees].map((tree) => tree.unowned(error, kind)).includes(true)
-    if (isHeard || process.listenerCount(listenedTo[kind]) > 1) return
-    // without us Node would have said it and ended: silence is nobody's wish
-    process.emitWarning(`an error that belongs to nobody: ${stackOf(error)}`, { code: 'CADUCEUS_STRAY' })
+  let isEnding = false
+  const uninstall = (): void => {
+    process.off('uncaughtException', onThrow)
+    process.off('unhandledRejection', onRejection)
   }
-  const stray = (error: unknown, kind: StrayKind): void => {
+  const unowned = (error: unknown, kind: StrayKind, { isMain, isHosts }: Circumstances = usual): void => {
+    const all = [...trees]
+    const mayExit = !isHosts && !isEnding && (isMain || kind === 'throw' || endsByRejection())
+    const exits = mayExit && !all.some((tree) => tree.keepsProgram(isMain))
+    isEnding ||= exits
+    const isHeard = all.map((tree) => tree.unowned(error, kind, exits)).includes(true)
+    if (exits && isExiting()) {
+      print(error)
+      process.exitCode = 1
+    } else if (exits) endProgram(error, all, uninstall)
+    // without us Node would have said it and ended: silence is nobody's wish
+    else if (!isHeard && !isHosts)
+      process.emitWarning(`an error that belongs to nobody: ${stackOf(error)}`, { code: 'CADUCEUS_STRAY' })
+  }
+  const stray = (error: unknown, kind: StrayKind, circumstances: () => Circumstances): void => {
     const token = scope.getStore()
-    if (token === undefined) return unowned(error, kind)
+    if (token === undefined) return unowned(error, kind, circumstances())
     scope.run(undefined, () => token.blame(error, kind))
   }
   let announced: { readonly error: unknown } | undefined
   // With --unhandled-rejections=strict Node announces a rejection here as well, right before it comes as one. That of the main module comes here alone.
   const onThrow = (error: unknown, origin: string): void => {
-    if (origin !== 'unhandledRejection') return stray(error, 'throw')
+    const isHosts = process.listeners('uncaughtException').some((listener) => listener !== onThrow)
+    if (origin !== 'unhandledRejection') {
+      // a CommonJS main module that throws is never loaded
+      const isMain = process.mainModule?.loaded === false
+      return stray(error, 'throw', () => ({ isMain, isHosts }))
+    }
     const one = { error }
     announced = one
     setImmediate(() => {
       if (announced !== one) return
       announced = undefined
-      if (trees.size === 0) throw error
-      unowned(error, 'rejection')
+      unowned(error, 'rejection', { isMain: true, isHosts })
     })
   }
   const onRejection = (error: unknown): void => {
     announced = undefined
-    stray(error, 'rejection')
+    stray(error, 'rejection', () => ({ isMain: false, isHosts: hostTakes(error, onThrow, onRejection) }))
   }
   const made: ProcessWide = {
     lastTree: 0,
@@ -203,14 +231,33 @@ function create(): ProcessWide {
     trees,
     unowned,
     install() {
-      process.on('uncaughtException', onThrow)
-      process.on('unhandledRejection', onRejection)
+      // before listeners of the host, which may be there for one error only
+      process.prependListener('uncaughtException', onThrow)
+      process.prependListener('unhandledRejection', onRejection)
     },
-    uninstall() {
-      process.off('uncaughtException', onThrow)
-      process.off('unhandledRejection', onRejection)
-    },
+    uninstall,
   }
   Object.defineProperty(globalThis, key, { value: made })
   return made
+}
+
+/** Whether a listener of the host has a rejection; one for throws alone is given it, as Node does where nobody listens for rejections. */
+function hostTakes(error: unknown, onThrow: unknown, onRejection: unknown): boolean {
+  if (process.listeners('unhandledRejection').some((listener) => listener !== onRejection)) return true
+  const others = process.listeners('uncaughtException').filter((listener) => listener !== onThrow)
+  if (others.length === 0 || !endsByRejection()) return false
+  for (const listener of others) listener.call(process, error as Error, 'unhandledRejection')
+  return true
+}
+
+/** Whether this Node was told to go on after a rejection that nobody handles. */
+function endsByRejection(): boolean {
+  const told = [...(process.env.NODE_OPTIONS ?? '').split(/\s+/), ...process.execArgv].join(' ')
+  const [mode] = [...told.matchAll(/--unhandled-rejections[= ](\S+)/g)].map(([, value]) => value).slice(-1)
+  return mode === undefined || mode === 'throw' || mode === 'strict'
+}
+
+/** Whether the listeners of `exit` run, after which nothing more does. */
+function isExiting(): boolean {
+  return (process as { _exiting?: boolean })._exiting === true
 }

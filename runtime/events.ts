@@ -49,7 +49,8 @@ export interface StrayEvent {
   readonly kind: 'rejection' | 'throw'
   /** Whose it was; undefined when it belonged to nobody. */
   readonly owner: string | undefined
-  readonly outcome: 'failed' | 'reported' | 'stopped'
+  /** What came of it: it failed whose it was, was only told, ended the tree of nobody's error, or the whole program. */
+  readonly outcome: 'failed' | 'reported' | 'stopped' | 'exited'
 }
 
 /** Something a person should know that ended nobody. */

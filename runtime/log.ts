@@ -74,7 +74,10 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
     const why = typeof reason === 'string' ? reason : formatReason(reason)
     write({ ...facts, reason: why }, `${facts.child.id}: ${facts.context.replace('_', ' ')}`)
   })
-  of('stray', ({ error, ...facts }, write) => write({ ...facts, err: error }, 'stray error'))
+  of('stray', ({ error, ...facts }, write) => {
+    // what ends the program stands on standard error in any case
+    if (facts.outcome !== 'exited' || logger !== undefined) write({ ...facts, err: error }, 'stray error')
+  })
   of('notice', ({ name, ...facts }, write) =>
     write({ actor: name, ...facts }, `${name}: ${facts.notice.replace('_', ' ')}`),
   )

@@ -4,11 +4,14 @@ import { systemClock, type Clock } from './clock.js'
 import { contain, type ContainedTree, nextTreeId, type Afterlife, type StrayKind } from './containment.js'
 import { Deadlines } from './deadlines.js'
 import { emit, isHeard } from './events.js'
-import { show, optionError } from './errors.js'
+import { optionError, show } from './errors.js'
 import { crash, type ExitReason } from './exit.js'
 import type { Process } from './process.js'
 import { Registry } from './registry.js'
 import { Scheduler } from './scheduler.js'
+
+/** What an error that belongs to nobody does to a tree. */
+export type Unowned = 'report' | 'stop' | 'exit'
 
 /** What a whole tree shares; given once, where its root is started. */
 export interface TreeOptions {
@@ -17,10 +20,12 @@ export interface TreeOptions {
   /** Where names of this tree are kept; pass one registry to several trees to let them find each other. Default: its own. */
   registry?: Registry
   /**
-   * What an error that belongs to nobody does: `report` tells and marks the tree degraded, `stop` also ends the tree.
-   * Default `report`.
+   * What an error that belongs to nobody does. `report`: it is told, the tree is marked as degraded and goes on, and so does the program, whatever fails.
+   * `stop`: the tree ends. `exit`: the tree has no say. Where no living tree reports and the program does not listen for such errors itself, it
+   * ends as without us: stack on standard error, trees stopped in order (5 s at most), exit code 1. Default `report`, but for a main
+   * module that fails; `exit` for clients.
    */
-  unowned?: 'report' | 'stop'
+  unowned?: Unowned
 }
 
 /** Everything the processes under one root share: time, names, the run queue, and who is told of stray errors. */
@@ -33,7 +38,8 @@ export class Tree implements ContainedTree {
   readonly deadlines: Deadlines
   /** Makes what an actor's handlers are given; passed in, since a context can start actors and an actor has a context. */
   readonly contextOf: (actor: Actor) => ActorContext
-  readonly #unowned: 'report' | 'stop'
+  /** Undefined where nobody has said: the default. */
+  readonly #unowned: Unowned | undefined
   readonly #release: () => void
   #root: Process | null = null
   #lastProcess = 0
@@ -84,18 +90,25 @@ export class Tree implements ContainedTree {
     setImmediate(this.#release)
   }
 
-  unowned(error: unknown, kind: StrayKind): boolean {
+  keepsProgram(isMain: boolean): boolean {
+    return this.#unowned === 'report' || (this.#unowned === undefined && !isMain)
+  }
+
+  unowned(error: unknown, kind: StrayKind, exits: boolean): boolean {
     this.strays += 1
-    const stop = this.#unowned === 'stop'
-    emit('stray', () => ({
-      tree: this.id,
-      error,
-      kind,
-      owner: undefined,
-      outcome: stop ? 'stopped' : 'reported',
-    }))
-    if (stop) this.#root?.stopWith(crash(error))
+    const stops = this.#unowned === 'stop'
+    const outcome = exits ? 'exited' : stops ? 'stopped' : 'reported'
+    emit('stray', () => ({ tree: this.id, error, kind, owner: undefined, outcome }))
+    if (stops) this.#root?.stopWith(crash(error))
     return isHeard('stray')
+  }
+
+  async end(error: unknown): Promise<void> {
+    const root = this.#root
+    if (root === null) return
+    const ended = new Promise<void>((resolve) => root.ref.onExit(() => resolve()))
+    root.stopWith(crash(error))
+    await ended
   }
 }
 
@@ -126,8 +139,8 @@ function readRegistry(registry: Registry | undefined): Registry {
   throw optionError('registry', 'registry: expected a Registry')
 }
 
-function readUnowned(unowned: unknown): 'report' | 'stop' {
-  if (unowned === undefined) return 'report'
-  if (unowned === 'report' || unowned === 'stop') return unowned
-  throw optionError('unowned', `unowned: expected 'report' or 'stop', got ${show(unowned)}`)
+function readUnowned(unowned: unknown): Unowned | undefined {
+  if (unowned === undefined || unowned === 'report' || unowned === 'stop' || unowned === 'exit')
+    return unowned
+  throw optionError('unowned', `unowned: expected 'report', 'stop' or 'exit', got ${show(unowned)}`)
 }

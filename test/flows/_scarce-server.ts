@@ -20,6 +20,7 @@ const definition = defineServer({
       input: { ...text, $schema: 'http://json-schema.org/draft-07/schema#' },
       run: () => 'old',
     }),
+    defineTool({ name: 'pid', run: () => String(process.pid) }),
     defineTool({
       name: 'boom',
       run() {

@@ -63,19 +63,15 @@ test('an error without owner that nobody hears of is a warning of Node, one for 
 })
 
 for (const mode of ['throw', 'strict', 'warn']) {
-  test(`a main module that fails is told as an error without owner, once: --unhandled-rejections=${mode}`, async (t) => {
+  test(`a main module that fails is told as an error without owner, once, and ends Node: --unhandled-rejections=${mode}`, async (t) => {
     const program = `${opening}
-      told(async ({ kind, owner, outcome, error }) => {
-        console.log(kind, String(owner), outcome, error.message)
-        await turn()
-        await ask()
-        await tree.stop()
-      })
+      told(({ kind, owner, outcome, error }) => console.log(kind, String(owner), outcome, error.message))
       throw new Error('of main')
     `
     const end = await runProgram(t, program, [`--unhandled-rejections=${mode}`])
-    assert.equal(lines(end.stdout), ['rejection undefined reported of main', 'neighbour answers'])
-    assert.equal([end.code, end.stderr], [0, ''])
+    assert.equal(lines(end.stdout), ['rejection undefined exited of main'])
+    assert.is(end.code, 1)
+    assert.match(end.stderr, /^\nError: of main\n {4}at /)
   })
 }
 

@@ -1,0 +1,41 @@
+import { inspect } from 'node:util'
+import { systemClock } from './clock.js'
+
+/** A tree that can be stopped in an orderly way; the promise resolves when it has ended. */
+export interface EndingTree {
+  end(error: unknown): Promise<void>
+}
+
+/** How long the trees of a program that ends may take, in ms. */
+const patience = 5_000
+
+/**
+ * Ends the program as Node does for an error that nobody catches, with the error on standard error and exit code 1, after its trees were stopped in
+ * order. In a worker the thread ends, and whoever started it is told the error. `release` takes our own listeners back.
+ */
+export function endProgram(error: unknown, trees: readonly EndingTree[], release: () => void): void {
+  const { isMainThread } = process.getBuiltinModule('node:worker_threads')
+  if (isMainThread) print(error)
+  process.exitCode = 1
+  const late = systemClock.setTimeout(leave, patience)
+  void Promise.allSettled(trees.map((tree) => tree.end(error))).then(leave)
+
+  function leave(): void {
+    systemClock.clearTimeout(late)
+    if (isMainThread) process.exit(1)
+    release()
+    setImmediate(() => {
+      throw error
+    })
+  }
+}
+
+/** As Node does. */
+export function print(error: unknown): void {
+  const shown = error instanceof Error ? inspect(error) : `Uncaught:\n${inspect(error)}`
+  try {
+    process.getBuiltinModule('node:fs').writeSync(2, `\n${shown}\n\nNode.js ${process.version}\n`)
+  } catch {
+    // whoever closed our standard error does not want to read there
+  }
+}
