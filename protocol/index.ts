@@ -134,6 +134,12 @@ export {
   type StandardSchema,
   toSchema,
 } from './schema.js'
+export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from './calendar.js'
+export type { Field, FieldNotes, Presence } from './schema-field.js'
+export type { FieldInput, FieldRecord, ListLimits } from './schema-field-groups.js'
+export type { NumberLimits, TextLimits } from './schema-field-kinds.js'
+export type { GroupOutput, OutputOf } from './schema-field-types.js'
+export { field } from './schema-fields.js'
 export type { Issue } from './schema-issues.js'
 export { schemaLimits } from './schema-limits.js'
 export { createEventDecoder, type EventDecoder, type EventDecoderOptions, type SseItem } from './sse.js'

@@ -70,6 +70,12 @@ export {
   text,
   type ToolReturn,
 } from './results.js'
+export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from '../protocol/calendar.js'
+export type { Field, FieldNotes, Presence } from '../protocol/schema-field.js'
+export type { FieldInput, FieldRecord, ListLimits } from '../protocol/schema-field-groups.js'
+export type { NumberLimits, TextLimits } from '../protocol/schema-field-kinds.js'
+export type { GroupOutput, OutputOf } from '../protocol/schema-field-types.js'
+export { field } from '../protocol/schema-fields.js'
 export type { FromJsonSchema } from '../protocol/json-schema-types.js'
 export type { ArgumentsOf, Immutable, StructuredOf } from './schema-arguments.js'
 export { type SealedIds, type SealedIdsOptions, sealedIds } from './sealed-ids.js'

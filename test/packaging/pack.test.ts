@@ -133,6 +133,41 @@ test('a program of a consumer compiles with TypeScript 5 and 7 under nodenext an
   }
 })
 
+test('what a program of a consumer exports can be declared, by TypeScript 5 and 7', async (t) => {
+  const packed = await packOnce(t.signal)
+  for (const name of ['@types/node', 'undici-types']) linkDevelopmentPackage(packed, name)
+  const text = readFileSync(inRoot('test', 'types', 'declared.ts'), 'utf8')
+  const ofServers = /^export const (?:\w+) = (?:field|define)/
+  const lines = text.split('\n').filter((line) => ofServers.test(line))
+  const names =
+    'defineMethod, definePrompt, defineResource, defineResourceTemplate, defineServer, defineTool, field'
+  const input = 'export const input = { name, person }'
+  const [fields, definitions] = [
+    lines.filter((line) => line.includes('= field')),
+    lines.filter((line) => line.includes('= define')),
+  ]
+  const server = [`import { ${names} } from 'caduceus/server'`, ...fields, input, ...definitions].join('\n')
+  writeConsumerFile(packed, 'declared.mts', text)
+  writeConsumerFile(packed, 'declared-server.mts', server)
+  for (const file of ['declared.mts', 'declared-server.mts']) {
+    const compilerOptions = {
+      module: 'nodenext',
+      target: 'es2022',
+      types: ['node'],
+      strict: true,
+      declaration: true,
+      emitDeclarationOnly: true,
+      outDir: 'declared',
+    }
+    writeConsumerFile(packed, 'tsconfig.json', JSON.stringify({ compilerOptions, files: [file] }))
+    for (const compiler of ['typescript5', 'typescript']) {
+      const tsc = inRoot('node_modules', compiler, 'bin', 'tsc')
+      const { code, output } = await runNode([tsc, '-p', '.'], packed.folder, t.signal)
+      assert.is(code, 0, `${compiler}, ${file}:\n${output}`)
+    }
+  }
+})
+
 test('publint has nothing to say', async (t) => {
   const { tarball, folder } = await packOnce(t.signal)
   const { code, output } = await runNode(

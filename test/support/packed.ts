@@ -1,4 +1,13 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, join } from 'node:path'
 import { transformSync } from 'esbuild'
@@ -45,6 +54,7 @@ export function writeConsumerFile({ folder }: Packed, path: string, text: string
 export function linkDevelopmentPackage({ folder }: Packed, name: string): void {
   const target = join(folder, 'node_modules', name)
   mkdirSync(join(target, '..'), { recursive: true })
+  if (existsSync(target)) return
   symlinkSync(inRoot('node_modules', name), target)
 }
 
