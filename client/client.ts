@@ -223,7 +223,7 @@ export class Client extends ServerFeatures implements AsyncDisposable {
   ): AsyncIterableIterator<JsonObject>
   notifications(method: string): AsyncIterableIterator<never> {
     const listen = (fn: (params: never) => void): Undo => this.#listen(method, fn)
-    return newsStream(listen, this.closed)
+    return newsStream(listen, this.#parts.holdings)
   }
 
   /** The client, its counters and its part of the tree, read in one go. */

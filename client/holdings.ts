@@ -160,7 +160,12 @@ export class Holdings {
   handle(method: string, fn: (params: JsonObject) => void): Undo {
     const known = this.#handlers.get(method) ?? new Set()
     this.#handlers.set(method, known)
-    return add(known, this.#watcher(fn))
+    const undo = add(known, this.#watcher(fn))
+    return () => {
+      undo()
+      // the method may be one of thousands that were heard for a moment
+      if (known.size === 0 && this.#handlers.get(method) === known) this.#handlers.delete(method)
+    }
   }
 
   /** Carries the scope of whoever asks into a function that is called later, at once but not in the middle of anything. */

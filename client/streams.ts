@@ -18,14 +18,20 @@ export function stateStream(holdings: Holdings): AsyncIterableIterator<ClientSta
   })
 }
 
-/** News from now on, until it is left or the client has ended. `listen` begins to listen and answers its undo; `ended` settles when nothing will come any more. */
+/** News from now on, until it is left or the client has ended. `listen` begins to listen and answers its undo. */
 export function newsStream<News extends object>(
   listen: (fn: (news: News) => void) => Undo,
-  ended: Promise<unknown>,
+  holdings: Holdings,
 ): AsyncIterableIterator<News> {
   return streamOf(mostNews, ({ push, end }) => {
-    ended.then(end, end)
-    return listen(push)
+    const look = ({ phase }: ClientState): void => {
+      if (phase === 'closed' || holdings.over) end()
+    }
+    const undos = [listen(push), holdings.watch(look)]
+    look(holdings.state)
+    return () => {
+      for (const undo of undos) undo()
+    }
   })
 }
 
