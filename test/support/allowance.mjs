@@ -11,7 +11,7 @@ const sampleMs = 20
  */
 export function startAllowance(ms) {
   // who expects tests to hang sets it lower
-  const mostPatience = Number(process.env.CADUCEUS_TEST_PATIENCE ?? 20)
+  const mostPatience = Number(process.env.CADUCEUS_TEST_PATIENCE ?? 8)
   const start = performance.now()
   const left = (allowed) => Math.max(0, start + allowed - performance.now())
   return { left: () => left(ms) || left(ms * Math.min(mostPatience, 2 * slowness() - 1)) }

@@ -1,3 +1,4 @@
+import { readdirSync } from 'node:fs'
 import { createFakeClock, type FakeClock } from '../../runtime/fake-clock.js'
 
 /** A fake clock that also counts how often a timer was taken back: a leak shows there when its owner ends. */
@@ -41,4 +42,9 @@ export function countedSignal(): {
     remove(type, listener, options)
   }
   return { signal, listeners: () => listening.size, abort: (reason) => controller.abort(reason) }
+}
+
+/** How many descriptors this process has open. */
+export function openDescriptors(): number {
+  return readdirSync(process.platform === 'linux' ? '/proc/self/fd' : '/dev/fd').length
 }
