@@ -2,6 +2,7 @@ import type { LogOptions } from '../runtime/log.js'
 import { Registry } from '../runtime/registry.js'
 import type { TreeOptions } from '../runtime/tree.js'
 import { readSocketPath } from '../transports/local-path.js'
+import { usualMessageBytes } from '../transports/message-sizes.js'
 import { Client } from './client.js'
 import { Clients } from './clients.js'
 import { readTreeOptions } from './clients-options.js'
@@ -23,7 +24,7 @@ export interface ShareLimits {
   readonly maxPeers?: number
   /** Calls that one of them may have under way; more are refused, and may be retried. Default 1,000. */
   readonly maxCalls?: number
-  /** The longest message of them in bytes; a longer one ends their connection. Default 4 MiB. */
+  /** Bytes a message may have, theirs or one to them; a longer one fails the call that it is of. Default 16 MiB, and less where the heap of the process is small. */
   readonly maxMessageBytes?: number
   /** Bytes that may wait to be read by one of them before notifications are dropped; at eight times as many its connection ends. Default 4 MiB. */
   readonly maxBufferedBytes?: number
@@ -75,7 +76,7 @@ export function readShareLimits(options: ShareLimits): ShareSettings {
     names: given.names === undefined ? undefined : readNames(given.names),
     maxPeers: readCount(given.maxPeers, 'maxPeers', 1_000),
     maxCalls: readCount(given.maxCalls, 'maxCalls', 1_000),
-    maxMessageBytes: readCount(given.maxMessageBytes, 'maxMessageBytes', 4 * 1024 * 1024),
+    maxMessageBytes: readCount(given.maxMessageBytes, 'maxMessageBytes', usualMessageBytes()),
     maxBufferedBytes: readCount(given.maxBufferedBytes, 'maxBufferedBytes', 4 * 1024 * 1024),
     readyTimeout: readMs(given.readyTimeout, 'readyTimeout', 20_000),
     callTimeout: readMs(given.callTimeout, 'callTimeout', 3_600_000),

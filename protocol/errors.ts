@@ -12,9 +12,9 @@ export type ProtocolErrorCode =
   | 'INVALID_UTF8'
   /** Arrays and objects are nested deeper than they may be. */
   | 'TOO_DEEP'
-  /** A line has more bytes than it may. */
+  /** A line has more bytes than it may (`data.about`, and `data.id` where it can be read). */
   | 'LINE_TOO_LONG'
-  /** An event of a stream has more characters than it may. */
+  /** An event of a stream has more characters than it may (`data` as of LINE_TOO_LONG). */
   | 'EVENT_TOO_LONG'
   /** An event to be written has a field that no event stream can carry. */
   | 'BAD_EVENT'
@@ -113,6 +113,7 @@ const answers: { readonly [Code in ProtocolErrorCode]?: number } = {
   INVALID_MESSAGE: errorCodes.invalidRequest,
   TOO_DEEP: errorCodes.invalidRequest,
   LINE_TOO_LONG: errorCodes.invalidRequest,
+  EVENT_TOO_LONG: errorCodes.invalidRequest,
 }
 
 /**

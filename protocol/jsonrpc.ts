@@ -146,6 +146,12 @@ export function isResponse(message: Message): message is JsonRpcResult | JsonRpc
   return !('method' in message)
 }
 
+/** The bad answer that stands for one that could not be read; undefined where nothing says which request it was for. */
+export function standIn(error: ProtocolError): JsonRpcErrorResponse | undefined {
+  const { about, id } = (error.data ?? { about: 'unknown' }) as InvalidMessage
+  return about === 'response' && id !== undefined ? buildError(id, toJsonRpcError(error)) : undefined
+}
+
 /** A request; leaves `params` out when there are none. */
 export function buildRequest(id: RequestId, method: string, params?: object): JsonRpcRequest {
   return params === undefined

@@ -1,12 +1,16 @@
 import { ProtocolError } from './errors.js'
+import { describeLong, keptOfLong } from './long-message.js'
 
 /** How a line decoder is made. */
 export interface LineDecoderOptions {
-  /** The longest line in bytes, its end not counted. Default 4 MiB. */
+  /** The longest line in bytes, its end not counted. Default 16 MiB. */
   readonly maxMessageBytes?: number
 }
 
-/** What a chunk brought: a whole line; a line that is no UTF-8, which is skipped; or a line too long, which ends the decoder. */
+/**
+ * What a chunk brought: a whole line; a line that is no UTF-8, or one that is too long, which are skipped. The `data` of the error for one that is too long says what
+ * message it was, as far as its beginning and its end do.
+ */
 export type LineItem =
   | { readonly type: 'line'; readonly text: string }
   | { readonly type: 'invalid'; readonly error: ProtocolError }
@@ -22,16 +26,18 @@ export interface LineStats {
   readonly errors: number
 }
 
-/** Cuts a byte stream into lines, however it was chunked; holds at most one unfinished line. */
+/** Cuts a byte stream into lines, however it was chunked; holds at most one unfinished line, and of one that is too long 2 KiB. */
 export interface LineDecoder {
-  /** The items that this chunk completes, in order; nothing after `too_long`. The chunk may be reused afterwards. */
+  /** The items that this chunk completes, in order. The chunk may be reused afterwards. */
   push(chunk: Uint8Array): readonly LineItem[]
   /** The last line, when the stream ended without a line end. */
   end(): readonly LineItem[]
   readonly stats: LineStats
+  /** Bytes that have come of the unfinished line. */
+  readonly unfinished: number
 }
 
-const defaultMaxBytes = 4 * 1024 * 1024
+const defaultMaxBytes = 16 * 1024 * 1024
 const keptBytes = 64 * 1024
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
@@ -43,6 +49,8 @@ export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   const stats = { bytes: 0, lines: 0, errors: 0 }
   const rest = createRest(maxMessageBytes + 1) // one more for the CR of a CRLF
+  /** What is left of a line that is too long, until its end. */
+  let skipped: Pieces | undefined
   let ended = false
 
   function push(chunk: Uint8Array): readonly LineItem[] {
@@ -55,7 +63,7 @@ export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder
       takeLine(items, chunk.subarray(start, end))
       start = end + 1
     }
-    if (!ended && start < chunk.length) keep(items, chunk.subarray(start))
+    if (!ended && start < chunk.length) keep(chunk.subarray(start))
     return items
   }
 
@@ -67,15 +75,16 @@ export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder
   }
 
   function takeLine(items: LineItem[], tail: Uint8Array): void {
-    if (rest.length === 0) return readLine(items, tail)
-    if (!rest.append(tail)) return fail(items)
+    if (rest.length === 0 && skipped === undefined) return readLine(items, tail)
+    keep(tail)
+    if (skipped !== undefined) return finishSkipped(items, skipped)
     readLine(items, rest.bytes())
     rest.clear()
   }
 
   function readLine(items: LineItem[], bytes: Uint8Array): void {
     const line = bytes.at(-1) === carriageReturn ? bytes.subarray(0, -1) : bytes
-    if (line.length > maxMessageBytes) return fail(items)
+    if (line.length > maxMessageBytes) return finishSkipped(items, createPieces(line))
     if (isBlank(line)) return
     try {
       items.push({ type: 'line', text: utf8.decode(line) })
@@ -89,19 +98,78 @@ export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder
     }
   }
 
-  function keep(items: LineItem[], tail: Uint8Array): void {
-    if (!rest.append(tail)) fail(items)
-  }
-
-  function fail(items: LineItem[]): void {
-    ended = true
+  function keep(piece: Uint8Array): void {
+    if (skipped === undefined && rest.append(piece)) return
+    skipped ??= createPieces(rest.bytes())
+    skipped.add(piece)
     rest.clear()
-    stats.errors += 1
-    const error = new ProtocolError('LINE_TOO_LONG', `a line may have ${maxMessageBytes} bytes, got more`)
-    items.push({ type: 'too_long', error })
   }
 
-  return { push, end, stats }
+  function finishSkipped(items: LineItem[], { size, head, tail }: Pieces): void {
+    skipped = undefined
+    stats.errors += 1
+    const message = `a message may have ${maxMessageBytes} bytes (maxMessageBytes), got ${size()}`
+    const data = describeLong(lenient.decode(head), lenient.decode(tail()))
+    items.push({ type: 'too_long', error: new ProtocolError('LINE_TOO_LONG', message, { data }) })
+  }
+
+  return {
+    push,
+    end,
+    stats,
+    get unfinished() {
+      return skipped?.size() ?? rest.length
+    },
+  }
+}
+
+const lenient = new TextDecoder()
+
+/** The size of what was skipped, its beginning and its end. */
+interface Pieces {
+  readonly head: Uint8Array
+  size(): number
+  tail(): Uint8Array
+  add(piece: Uint8Array): void
+}
+
+function createPieces(start: Uint8Array): Pieces {
+  const pieces = {
+    head: new Uint8Array(0),
+    size,
+    tail: () => end.subarray(0, length).slice(-keptOfLong),
+    add,
+  }
+  const end = new Uint8Array(4 * keptOfLong)
+  let length = 0
+  let bytes = 0
+
+  function size(): number {
+    return bytes
+  }
+
+  function add(piece: Uint8Array): void {
+    bytes += piece.length
+    if (pieces.head.length < keptOfLong)
+      pieces.head = joined(pieces.head, piece.subarray(0, keptOfLong - pieces.head.length))
+    const last = piece.subarray(-keptOfLong)
+    if (length + last.length > end.length) {
+      end.copyWithin(0, length - keptOfLong, length)
+      length = keptOfLong
+    }
+    end.set(last, length)
+    length += last.length
+  }
+
+  add(start)
+  return pieces
+}
+
+function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> {
+  const all = new Uint8Array(first.length + second.length)
+  all.set(first)
+  all.set(second, first.length)
+  return all
 }
 
 /** Collects the pieces of one line in a buffer that doubles, so that many small pieces cost no more than their bytes. */

@@ -1,37 +1,51 @@
 import { createParser } from 'eventsource-parser'
 import { ProtocolError } from './errors.js'
+import type { InvalidMessage } from './jsonrpc.js'
+import { describeLong, keptOfLong } from './long-message.js'
 import type { SseEvent } from './sse-events.js'
 
-/** What a chunk of a stream brought; `too_long` ends the decoder. */
+/**
+ * What a chunk of a stream brought. An event that is too long is skipped: the `data` of its error says what message it was, as far as its beginning and its
+ * end do, and `id` is the event's.
+ */
 export type SseItem =
   | ({ readonly type: 'event' } & SseEvent)
   | { readonly type: 'retry'; readonly ms: number }
-  | { readonly type: 'too_long'; readonly error: ProtocolError }
+  | { readonly type: 'too_long'; readonly error: ProtocolError; readonly id?: string }
 
 /** How an event decoder is made. */
 export interface EventDecoderOptions {
-  /** The longest unfinished event, field names counted, in UTF-16 units (never more than its bytes). Default 4 Mi. */
+  /** The longest unfinished event, field names counted, in UTF-16 units (never more than its bytes). Default 16 Mi. */
   readonly maxMessageBytes?: number
 }
 
 /** Reads a `text/event-stream`, however it was chunked; an event that the stream cuts off is dropped with its id. */
 export interface EventDecoder {
-  /** The items that this chunk completes, in order; nothing after `too_long`. */
+  /** The items that this chunk completes, in order. */
   push(chunk: Uint8Array): readonly SseItem[]
+  /** What can be said already of an event that is too long, while it is being skipped. */
+  readonly skipping: InvalidMessage | undefined
 }
 
-const defaultMaxBytes = 4 * 1024 * 1024
+const defaultMaxBytes = 16 * 1024 * 1024
 
 /** A decoder of one stream, as the HTML standard reads it (section 9.2.6); its time is linear in the bytes. */
 export function createEventDecoder(options: EventDecoderOptions = {}): EventDecoder {
-  const { maxMessageBytes: maxBytes = defaultMaxBytes } = options
+  const { maxMessageBytes = defaultMaxBytes } = options
   const utf8 = new TextDecoder('utf-8')
   const toLineFeeds = createLineFeeds()
-  const measure = createMeasure()
   let items: SseItem[] = []
-  let ended = false
+  /** The beginning of the unfinished event; how much of it there is. */
+  let head = ''
+  let size = 0
+  /** The end of an event that is too long, while it is skipped. */
+  let skippedTail: string | undefined
+  let afterLineFeed = true
   const parser = createParser({
     onEvent: ({ event, id, data }) => {
+      // one that came with its end in one chunk
+      if (data.length > maxMessageBytes)
+        return void items.push(tooLong(data.slice(0, keptOfLong), data.slice(-keptOfLong), data.length, id))
       items.push({
         type: 'event',
         data,
@@ -43,23 +57,69 @@ export function createEventDecoder(options: EventDecoderOptions = {}): EventDeco
   })
 
   function push(chunk: Uint8Array): readonly SseItem[] {
-    if (ended) return []
-    const text = toLineFeeds(utf8.decode(chunk, { stream: true }))
-    if (text !== '') parser.feed(text)
-    if (measure(text) > maxBytes) fail()
+    let text = toLineFeeds(utf8.decode(chunk, { stream: true }))
+    while (skippedTail !== undefined && text !== '') text = skip(text, skippedTail)
+    if (text !== '') take(text)
     const found = items
     items = []
     return found
   }
 
-  function fail(): void {
-    ended = true
+  function take(text: string): void {
+    parser.feed(text)
+    const rest = afterBlank(text)
+    if (rest !== undefined) size = 0
+    const piece = rest ?? text
+    if (size < keptOfLong) head = (size === 0 ? '' : head) + piece.slice(0, keptOfLong - size)
+    size += piece.length
+    afterLineFeed = text.endsWith('\n')
+    if (size <= maxMessageBytes) return
     parser.reset()
-    const error = new ProtocolError('EVENT_TOO_LONG', `an event may have ${maxBytes} characters, got more`)
-    items.push({ type: 'too_long', error })
+    skippedTail = piece.slice(-keptOfLong)
   }
 
-  return { push }
+  /** Goes on in an event that is too long; answers what comes after it. */
+  function skip(text: string, tail: string): string {
+    const rest = afterBlank(text, 'first')
+    const piece = rest === undefined ? text : text.slice(0, text.length - rest.length)
+    size += piece.length
+    skippedTail = (tail + piece.slice(-keptOfLong)).slice(-keptOfLong)
+    afterLineFeed = text.endsWith('\n')
+    if (rest === undefined) return ''
+    const id = /^id: ?(.*)$/m.exec(head)?.[1]
+    items.push(tooLong(dataOf(head), dataOf(skippedTail.trimEnd()), size, id))
+    skippedTail = undefined
+    afterLineFeed = true
+    size = 0
+    return rest
+  }
+
+  function tooLong(start: string, end: string, length: number, id: string | undefined): SseItem {
+    const message = `a message may have ${maxMessageBytes} bytes (maxMessageBytes), the event has ${length} characters`
+    const error = new ProtocolError('EVENT_TOO_LONG', message, { data: describeLong(start, end) })
+    return { type: 'too_long', error, ...(id !== undefined && { id }) }
+  }
+
+  /** What stands after the last blank line, or the first one; undefined where there is none. */
+  function afterBlank(text: string, which: 'first' | 'last' = 'last'): string | undefined {
+    const isAtStart = afterLineFeed && text.startsWith('\n')
+    if (isAtStart && which === 'first') return text.slice(1)
+    const blank = which === 'first' ? text.indexOf('\n\n') : text.lastIndexOf('\n\n')
+    if (blank !== -1) return text.slice(blank + 2)
+    return isAtStart ? text.slice(1) : undefined
+  }
+
+  return {
+    push,
+    get skipping() {
+      return skippedTail === undefined ? undefined : describeLong(dataOf(head), '')
+    },
+  }
+}
+
+/** What an event, or a piece of one, says in its lines of data. */
+function dataOf(text: string): string {
+  return text.replace(/^(?:event|id|retry):.*$\n?/gm, '').replace(/^data: ?/gm, '')
 }
 
 /** Makes CR and CRLF to LF across chunks: the parser is linear, and quick, on LF alone. */
@@ -70,19 +130,5 @@ function createLineFeeds(): (text: string) => string {
     const fresh = afterReturn && text.startsWith('\n') ? text.slice(1) : text
     afterReturn = text.endsWith('\r')
     return fresh.includes('\r') ? fresh.replace(/\r\n?/g, '\n') : fresh
-  }
-}
-
-/** Tells how much of the stream lies behind its last blank line, that is in the unfinished event. */
-function createMeasure(): (text: string) => number {
-  let size = 0
-  let afterLineFeed = true
-  return (text) => {
-    const blank = text.lastIndexOf('\n\n')
-    if (blank !== -1) size = text.length - blank - 2
-    else if (afterLineFeed && text.startsWith('\n')) size = text.length - 1
-    else size += text.length
-    if (text !== '') afterLineFeed = text.endsWith('\n')
-    return size
   }
 }

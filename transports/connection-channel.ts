@@ -149,7 +149,7 @@ export class Channel implements Accepted {
       if (pinning.route === 'modern') this.#takeModern(decoded, pinning.envelope, peer)
       else if (pinning.route === 'refuse') this.#output.write(refusedAs(decoded, pinning.error))
       else if (isBatch(decoded)) this.#takeBatch(decoded, peer)
-      else this.#takeMessage(decoded, peer, (response) => this.#output.write(response))
+      else this.#takeMessage(decoded, peer, (response) => void this.#output.write(response))
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
       this.#output.write(answerInvalid(error))
@@ -158,7 +158,7 @@ export class Channel implements Accepted {
 
   /** Revision 2025-03-26 alone has batches: the answers go back together. */
   #takeBatch(batch: Batch, peer: Peer): void {
-    if (!this.#batches) return this.#output.write(noBatches)
+    if (!this.#batches) return void this.#output.write(noBatches)
     takeEach(
       batch,
       (message, settle) => this.#takeMessage(message, peer, settle),
@@ -171,7 +171,7 @@ export class Channel implements Accepted {
     const serving = this.#serving
     if (isBatch(message) || serving === null) return
     if (envelope === undefined || !isRequest(message)) return this.#exchanges.heed(message)
-    const settle: Answer = (response) => this.#output.write(response)
+    const settle: Answer = (response) => void this.#output.write(response)
     const problem = this.#problemWith(message)
     if (problem !== undefined) return settle(problem)
     this.#stopTimer?.()

@@ -1,6 +1,6 @@
 import type { Message } from '../protocol/jsonrpc.js'
 import type { Connection } from './connections.js'
-import { textOf } from './encoded.js'
+import { textWithin } from './message-sizes.js'
 
 /** What goes out on one connection, until it is over. */
 export class ConnectionOutput {
@@ -24,12 +24,16 @@ export class ConnectionOutput {
   /** Writes what may be dropped; false when the client has gone, or reads too slowly. */
   sendIfRead(message: Message): boolean {
     if (this.isOver || this.#connection.isStalled) return false
-    this.write(message)
-    return true
+    return this.write(message)
   }
 
-  write(message: Message | undefined): void {
-    if (message !== undefined) this.send(textOf(message))
+  /** False where there is nothing to write, or it is too long and nothing can stand for it. */
+  write(message: Message | undefined): boolean {
+    const { maxMessageBytes = Number.POSITIVE_INFINITY } = this.#connection
+    const text = message && textWithin(message, maxMessageBytes)
+    if (text === undefined) return false
+    this.send(text)
+    return true
   }
 
   send(text: string): void {

@@ -9,6 +9,14 @@ import { addressOf, emitTransport, noteRefused, originHere } from './events.js'
 /** Why a server ends a connection. */
 export type ConnectionEnd = 'going_away' | 'session_ended' | 'no_session' | 'too_many'
 
+/** What may go out on a connection. */
+export interface ConnectionSizes {
+  /** Bytes that may wait for a slow reader before notifications are dropped. */
+  readonly maxBufferedBytes: number
+  /** Bytes a message may have. */
+  readonly maxMessageBytes: number
+}
+
 /** One client on a transport that has connections, such as a socket: what you write for a transport of your own. */
 export interface Connection {
   readonly peer: Peer
@@ -16,6 +24,8 @@ export interface Connection {
   send(text: string): void
   /** Whether the client reads too slowly: then notifications are dropped. A transport ends what is beyond hope. */
   readonly isStalled: boolean
+  /** Bytes a message to the client may have; in place of a longer answer there is an error. Default Infinity. */
+  readonly maxMessageBytes?: number
   /** Too many messages wait to be taken: reads no more until `resume`. */
   pause(): void
   resume(): void

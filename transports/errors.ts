@@ -38,7 +38,7 @@ export type TransportErrorCode =
   | 'HTTP_STATUS'
   /** The server answered with something that the transport cannot use. */
   | 'BAD_RESPONSE'
-  /** A message of the far side has more bytes than it may. */
+  /** A message of the far side has more bytes than it may; trying again is of no use. */
   | 'MESSAGE_TOO_LONG'
   /** A message could not be sent, or not be answered in time. */
   | 'SEND_FAILED'

@@ -28,6 +28,11 @@ export function encodeLogged({ id, data }: LoggedEvent): string {
   return encodeEvent({ event: 'message', id, data })
 }
 
+/** An event without data, which only says where the stream is, and when to come back. */
+export function encodeMark(id: string, retry: number | undefined): string {
+  return encodeEvent({ id, ...(retry !== undefined && { retry }), data: '' })
+}
+
 /** The connection that reads a stream at the moment. */
 export interface StreamReader {
   /** Whether it may be given more. One that is over, or cuts itself off for being too slow, leaves the stream first. */

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream'
 import type { RequestId } from '../protocol/jsonrpc.js'
+import type { ProtocolError } from '../protocol/errors.js'
 import type { LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import { createAnswerWatch } from './http-answer-watch.js'
@@ -8,6 +9,7 @@ import type { HttpSettings } from './http-client-options.js'
 import { discard, type HttpResponse, readText } from './http-dispatcher.js'
 import { awayTime, goodLife, isEventStream, readEvents } from './http-event-stream.js'
 import { pause } from './http-reconnect.js'
+import { answeredBy, longAnswer, tooLong } from './long-messages.js'
 import { type AnswerEnd, createResumption } from './http-resumption.js'
 import { idleTimer } from './idle-timer.js'
 
@@ -25,6 +27,7 @@ export interface AnswerPort {
   /** The server refuses us or our session; true when the connection is over by that. */
   refused(response: HttpResponse): Promise<boolean>
   message(text: string): void
+  skipped(error: ProtocolError): void
   room(): Promise<void> | undefined
 }
 
@@ -91,6 +94,14 @@ export async function readAnswer(
           port.message(text)
           // The server should end the stream now; if it does not, the connection is taken back.
           if (answer.sees(text)) linger ??= clock.setTimeout(() => controller.abort(), lingerTime)
+        },
+        // what may be the answer is not waited for: it may have no end
+        skipping({ about }) {
+          if (about === 'response' || about === 'unknown') throw longAnswer(maxBytes)
+        },
+        skipped(error) {
+          if (answeredBy(error) === request.id) throw tooLong(error)
+          port.skipped(error)
         },
         id(id) {
           brought = true

@@ -2,45 +2,66 @@ import type { IncomingMessage } from 'node:http'
 import { type Batch, decode } from '../protocol/codec.js'
 import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import { answerInvalid, buildError, type Message } from '../protocol/jsonrpc.js'
+import { describeLong, keptOfLong } from '../protocol/long-message.js'
 import { type TransportError, optionError } from './errors.js'
 import { HttpRefusal } from './http-refusal.js'
 
-/** Bytes of a body over the limit that are thrown away, so that the client gets to read the answer; then it is cut off. */
-const patience = 16 * 1024 * 1024
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
 /**
  * The message or batch in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error; with TransportError
  * BAD_OPTION for a body that a web server around us has read and not handed over, which is no fault of the client.
  */
-export function readMessageBody(request: IncomingMessage, maxBytes: number): Promise<Message | Batch> {
+export async function readMessageBody(request: IncomingMessage, maxBytes: number): Promise<Message | Batch> {
+  return readAsMessage(await readBody(request, maxBytes), (text) => decode(text))
+}
+
+/** The text of a message or batch in the body of a POST. Rejects like `readMessageBody`. */
+export async function readMessageText(request: IncomingMessage, maxBytes: number): Promise<string> {
+  return readAsMessage(await readBody(request, maxBytes), (text) => {
+    decode(text)
+    return text
+  })
+}
+
+function readAsMessage<T>(body: Uint8Array, read: (text: string) => T): T {
+  try {
+    return read(utf8.decode(body))
+  } catch (error) {
+    throw new HttpRefusal(400, explain(error))
+  }
+}
+
+function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     if (request.readableDidRead) return reject(readAlready())
     if (request.destroyed) return reject(new HttpRefusal(400, 'the body was cut off'))
+    if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge(maxBytes))
     const chunks: Buffer[] = []
     let size = 0
-    request.on('data', (piece: Buffer | string) => {
+    const refuse = (refusal: HttpRefusal): void => {
+      chunks.length = 0
+      request.off('data', take)
+      request.pause()
+      reject(refusal)
+    }
+    const take = (piece: Buffer | string): void => {
       // text where middleware has set an encoding
       const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece
       size += chunk.length
-      if (size <= maxBytes) return void chunks.push(chunk)
-      chunks.length = 0
-      reject(tooLarge(maxBytes))
-      if (size > maxBytes + patience) request.destroy()
-    })
+      chunks.push(chunk)
+      if (size > maxBytes) refuse(tooLarge(maxBytes, chunks))
+    }
+    request.on('data', take)
     request.on('end', () => {
-      if (size > maxBytes) return
-      try {
-        resolve(decode(utf8.decode(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))))
-      } catch (error) {
-        reject(new HttpRefusal(400, explain(error)))
-      }
+      const [first] = chunks
+      if (size <= maxBytes)
+        resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks))
     })
     request.on('error', reject)
     request.on('close', () => {
       if (!request.complete) reject(new HttpRefusal(400, 'the body was cut off'))
     })
-    if (Number(request.headers['content-length']) > maxBytes) reject(tooLarge(maxBytes))
     // middleware may have paused it, to look at something else first
     if (request.isPaused()) request.resume()
   })
@@ -63,6 +84,11 @@ function explain(error: unknown) {
   return buildError(undefined, { code: errorCodes.parseError, message: 'the body is not UTF-8' })
 }
 
-function tooLarge(maxBytes: number): HttpRefusal {
-  return new HttpRefusal(413, `the body may have ${maxBytes} bytes`)
+/** Answers the request that it is, where the beginning of it says so. */
+function tooLarge(maxBytes: number, chunks: readonly Buffer[] = []): HttpRefusal {
+  const message = `a message may have ${maxBytes} bytes (maxMessageBytes), the body has more`
+  const head = chunks.length === 0 ? '' : Buffer.concat(chunks.slice(0, 2)).toString('utf8', 0, keptOfLong)
+  const { about, id } = describeLong(head, '')
+  const of = about === 'request' ? id : undefined
+  return new HttpRefusal(413, buildError(of, { code: errorCodes.invalidRequest, message }))
 }

@@ -30,6 +30,7 @@ import type { ServerHabits } from './http-habits.js'
 import { followStream, mediaType } from './http-event-stream.js'
 import { type Body, HttpRequests } from './http-requests.js'
 import { SessionEnd } from './http-session-end.js'
+import { sendable, type StreamNews, streamNews } from './long-messages.js'
 import { isInitialized } from './initialized.js'
 
 /** Milliseconds for `initialized` to be acknowledged. */
@@ -60,12 +61,14 @@ export class HttpLink implements Link {
   readonly #session: SessionEnd
   readonly #requests: HttpRequests
   readonly #absence = new Absence()
+  readonly #told: StreamNews
   #over = false
 
   constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
     this.#settings = settings
     this.#habits = habits
     this.#events = events
+    this.#told = streamNews(events, (text, message) => this.send(text, message))
     this.#scope = scope
     this.#held = new HeldMessages(scope.clock)
     this.#requests = new HttpRequests(settings)
@@ -95,7 +98,9 @@ export class HttpLink implements Link {
   send(text: string, message: Message, { headers }: SendOptions = {}): void {
     if (this.#over) return
     if (this.#session.isForgotten) return this.#session.refuse(message)
-    this.#held.pass(message, () => void this.#exchange({ text, headers }, message))
+    const body = sendable(text, message, this.#settings.maxMessageBytes, this.#events)
+    if (body === undefined) return
+    this.#held.pass(message, () => void this.#exchange({ text: body, headers }, message))
     if (isInitialized(message)) this.#held.hold(lingerTime)
   }
 
@@ -196,8 +201,7 @@ export class HttpLink implements Link {
       resume: (lastEventId: string) => this.#resume(lastEventId, controller, headers),
       absence: () => this.#absence.signal,
       refused: (refusal: HttpResponse) => this.#session.ends(refusal),
-      message: (text: string) => this.#events.message(text),
-      room: () => this.#events.room(),
+      ...this.#told,
     }
     await readAnswer(response, request, port, this.#scope)
   }
@@ -241,9 +245,8 @@ export class HttpLink implements Link {
         })
       },
       refused: (response: HttpResponse) => this.#session.ends(response),
-      message: (text: string) => this.#events.message(text),
-      room: () => this.#events.room(),
       trouble: (error: TransportError) => this.#events.trouble(error),
+      ...this.#told,
     }
     const { streamIdleTimeout, maxMessageBytes } = this.#settings
     return followStream(port, this.#scope, { idleTimeout: streamIdleTimeout, maxBytes: maxMessageBytes })

@@ -1,6 +1,7 @@
 import { type AuthOption, type ClientAuth, readAuth } from './client-auth.js'
 import { badOption, orElse, type Read, readCount, readFields, readFlag, readMs } from './client-options.js'
 import type { RedirectRules } from './http-redirect.js'
+import { usualMessageBytes } from './message-sizes.js'
 import { readTls, type TlsOptions, type TlsSettings } from './tls-options.js'
 
 /** How a client reaches a Streamable HTTP server. */
@@ -14,7 +15,9 @@ export interface HttpOptions {
   readonly auth?: AuthOption
   /** Connections for requests at once; more requests wait for one. Event streams do not count. Default 100. */
   readonly connections?: number
-  /** The longest message, or event, in bytes. Default 4 MiB. */
+  /**
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB, and less where the heap of the process is small.
+   */
   readonly maxMessageBytes?: number
   /** Milliseconds to establish a TCP or TLS connection. Default 10,000. */
   readonly connectTimeout?: number
@@ -101,7 +104,7 @@ export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSe
     headers: orElse(readHeaders, {})(given.headers, 'headers'),
     auth: orElse(readAuth, undefined)(given.auth, 'auth'),
     connections: orElse(readCount, 100)(given.connections, 'connections'),
-    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
     connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
     stream: orElse(readFlag, true)(given.stream, 'stream'),
     streamIdleTimeout: orElse(readMs, 300_000)(given.streamIdleTimeout, 'streamIdleTimeout'),

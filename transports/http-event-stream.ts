@@ -1,4 +1,6 @@
 import type { Readable } from 'node:stream'
+import type { ProtocolError } from '../protocol/errors.js'
+import type { InvalidMessage } from '../protocol/jsonrpc.js'
 import { lazy } from '../runtime/load.js'
 import { messageOf } from '../runtime/errors.js'
 import type { LinkScope } from './contract.js'
@@ -15,6 +17,10 @@ const loadDecoder = lazy('../protocol/sse.js', () => import('../protocol/sse.js'
 export interface EventReader {
   /** One message of the server, still encoded. */
   message(text: string): void
+  /** A message was too long, and skipped. */
+  skipped(error: ProtocolError): void
+  /** One that is too long is still coming: what it is, as far as its beginning says. */
+  skipping?(message: InvalidMessage): void
   /** The id of the last event, as a header has it, to go on from after a break; undefined: there is nothing to go on from any more. */
   id?(id: string | undefined): void
   /** How many ms the server wants us to wait before we connect again. */
@@ -27,7 +33,7 @@ export interface EventReader {
 
 /**
  * Reads a `text/event-stream` to its end. Comments and events without data are not messages (SEP-1699: a stream may begin with an
- * event that only has an id). Rejects when the stream breaks, and with MESSAGE_TOO_LONG for an event beyond `maxBytes`.
+ * event that only has an id). Rejects when the stream breaks; an event beyond `maxBytes` is skipped.
  */
 export async function readEvents(body: Readable, maxBytes: number, reader: EventReader): Promise<void> {
   const { createEventDecoder } = await loadDecoder()
@@ -40,10 +46,11 @@ export async function readEvents(body: Readable, maxBytes: number, reader: Event
         if (item.id !== undefined) reader.id?.(eventIdHeader(item.id))
         if (item.data !== '' && (item.event ?? 'message') === 'message') reader.message(item.data)
       } else {
-        body.destroy()
-        throw new TransportError('MESSAGE_TOO_LONG', item.error.message, { cause: item.error })
+        if (item.id !== undefined) reader.id?.(eventIdHeader(item.id))
+        reader.skipped(item.error)
       }
     }
+    if (decoder.skipping !== undefined) reader.skipping?.(decoder.skipping)
     await reader.room?.()
   }
 }
@@ -55,6 +62,7 @@ export interface StreamPort {
   /** The server refuses us or our session; true when the connection is over by that. */
   refused(response: HttpResponse): Promise<boolean>
   message(text: string): void
+  skipped(error: ProtocolError): void
   room(): Promise<void> | undefined
   trouble(error: TransportError): void
 }
@@ -117,6 +125,7 @@ export async function followStream(
           brought = true
           port.message(text)
         },
+        skipped: (error) => port.skipped(error),
         id(id) {
           brought = true
           lastEventId = id

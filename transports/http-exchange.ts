@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../runtime/clock.js'
 import type { UndiciDispatcher } from './http-dispatcher.js'
-import { TransportError } from './errors.js'
+import { longAnswer } from './long-messages.js'
 
 /** How an exchange is controlled once it has a connection. */
 type Controller = UndiciDispatcher.DispatchController
@@ -36,7 +36,7 @@ export async function readText(body: Readable, maxBytes: number, alive?: () => v
     size += chunk.length
     if (size > maxBytes) {
       body.destroy()
-      throw tooLong(maxBytes)
+      throw longAnswer(maxBytes)
     }
     chunks.push(chunk)
   }
@@ -221,7 +221,7 @@ class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
   }
 
   #tooLong({ maxBytes, reject }: TextReader): void {
-    const error = tooLong(maxBytes)
+    const error = longAnswer(maxBytes)
     reject(error)
     this.#chunks = []
     if (!this.#over) this.#controller?.abort(error)
@@ -248,8 +248,4 @@ class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
 
 function asError(reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('the request was given up', { cause: reason })
-}
-
-function tooLong(maxBytes: number): TransportError {
-  return new TransportError('MESSAGE_TOO_LONG', `a response may have ${maxBytes} bytes, got more`)
 }

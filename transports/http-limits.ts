@@ -12,6 +12,7 @@ export interface ExchangeHome extends ContainedTree {
 /** What an exchange is told about its surroundings. */
 export interface ExchangeLimits {
   readonly maxBufferedBytes: number
+  readonly maxMessageBytes: number
   /** Where answers wait for the end of the turn. */
   readonly answers: AnswerQueue
   /** Tells subscribers of an event stream. */

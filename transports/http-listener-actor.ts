@@ -47,11 +47,12 @@ export const httpListener = defineActor({
     const { settings, log, origin } = socket
     const clients = new ClientCounts<Exchange>(settings.maxRequestsPerClient)
     const exchanges = new Exchanges(clients)
-    const { maxBufferedBytes, retryInterval, commentInterval } = settings
+    const { maxBufferedBytes, maxMessageBytes, retryInterval, commentInterval } = settings
     const answers = new AnswerQueue()
     const limits = {
       answers,
       maxBufferedBytes,
+      maxMessageBytes,
       retryInterval,
       proxies: settings.trustProxy,
       log,

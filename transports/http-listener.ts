@@ -24,6 +24,7 @@ import {
   readServerTls,
   type TlsOptions,
 } from './listen-readers.js'
+import { usualMessageBytes } from './message-sizes.js'
 
 const loadSocket = lazy('../transports/http-socket.js', () => import('./http-socket.js'))
 
@@ -81,7 +82,10 @@ export interface HttpServeOptions extends AuthenticateOptions {
    * already is not closed when the MCP server stops; its time limits are yours. Not together with `tls`.
    */
   readonly server?: HttpServer
-  /** Bytes a message may have, which is the body of a request. Default 4 MiB; more is answered 413. */
+  /**
+   * Bytes a message may have, in either direction: a longer request is answered 413, a longer answer becomes an error. Default 16 MiB, and less where the heap of
+   * the process is small.
+   */
   readonly maxMessageBytes?: number
   /** Milliseconds a client may take for the headers of a request. Default 10,000. */
   readonly headersTimeout?: number
@@ -217,7 +221,7 @@ export function readOptions(options: HttpServeOptions, fields: readonly string[]
     drainDelay: orElse(readDelay, 0)(given.drainDelay, 'drainDelay'),
     tls: orElse(readServerTls, undefined)(given.tls, 'tls'),
     server: orElse(readServer, undefined)(given.server, 'server'),
-    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
     headersTimeout: orElse(readMs, 10_000)(given.headersTimeout, 'headersTimeout'),
     bodyTimeout: orElse(readMs, 30_000)(given.bodyTimeout, 'bodyTimeout'),
     idleTimeout: orElse(readMs, 5_000)(given.idleTimeout, 'idleTimeout'),

@@ -1,5 +1,5 @@
 import { errorCodes } from '../protocol/errors.js'
-import { buildError } from '../protocol/jsonrpc.js'
+import { buildError, type RequestId } from '../protocol/jsonrpc.js'
 import type { Response } from './contract.js'
 
 /** Why a request is answered with a status other than 200: thrown by the routes, written by the exchange. */
@@ -15,6 +15,17 @@ export class HttpRefusal extends Error {
     this.headers = headers
     this.body = typeof problem === 'string' ? invalidRequest(problem) : problem
   }
+}
+
+/** The refusal of a request that an error of ours has cost. */
+export function internalError(id: RequestId | undefined): HttpRefusal {
+  return new HttpRefusal(500, buildError(id, { code: errorCodes.internalError, message: 'Internal error' }))
+}
+
+/** The refusal of a request that may be made again soon. */
+export function unavailable(id: RequestId | undefined, message: string): HttpRefusal {
+  const error = { code: errorCodes.internalError, message, data: { retryable: true } }
+  return new HttpRefusal(503, buildError(id, error), { 'retry-after': '1' })
 }
 
 /** An error without an id: it answers no request that the client waits for. */

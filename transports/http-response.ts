@@ -1,17 +1,24 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { errorCodes } from '../protocol/errors.js'
 import { buildError, type Message, type RequestId } from '../protocol/jsonrpc.js'
 import { comment, encodeEvent } from '../protocol/sse-events.js'
 import { adopt, bindTo, type Owner, OwnerToken, type StrayKind } from '../runtime/containment.js'
 import { emit } from '../runtime/events.js'
 import type { Outlet, Peer, Response } from './contract.js'
 import { textOf } from './encoded.js'
-import { encodeLogged, type LoggedEvent, type LoggedStream, type StreamReader } from './event-log-stream.js'
+import { textWithin } from './message-sizes.js'
+import {
+  encodeLogged,
+  encodeMark,
+  type LoggedEvent,
+  type LoggedStream,
+  type StreamReader,
+} from './event-log-stream.js'
 import { whenClosed } from './http-close.js'
 import { type Headers, noContent, none, streamHeaders } from './http-headers.js'
 import type { Beats, ExchangeHome, ExchangeLimits } from './http-limits.js'
+import { writeAnswer } from './http-linger.js'
 import { HttpPeer } from './http-peer.js'
-import { HttpRefusal } from './http-refusal.js'
+import { type HttpRefusal, internalError, unavailable } from './http-refusal.js'
 
 /**
  * One HTTP request and its response. It is the owner of all code that runs for it: an error that strays from there costs this
@@ -85,9 +92,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
 
   /** Answers the JSON-RPC request, as the last event of the stream or as JSON; with a stream it is kept for a client that is gone. */
   answer(answer: Response, headers: Headers = none): void {
-    if (this.#stream !== null) return this.#stream.finish(textOf(answer))
-    if (this.#over) return
-    const text = textOf(answer)
+    if (this.#stream === null && this.#over) return
+    // an answer that is too long has an error in its place
+    const text = textWithin(answer, this.#limits.maxMessageBytes) ?? ''
+    if (this.#stream !== null) return this.#stream.finish(text)
     if (!this.#streaming) return this.#json(200, text, headers)
     this.#over = true
     this.#response.end(encodeEvent({ event: 'message', data: text }))
@@ -146,11 +154,12 @@ export class Exchange implements Owner, Outlet, StreamReader {
   }
 
   send(message: Message): boolean {
+    const text = textWithin(message, this.#limits.maxMessageBytes)
+    if (text === undefined) return false
     if (this.#stream === null) {
       if (this.#over || this.#response.destroyed) return false
       this.openStream()
     }
-    const text = textOf(message)
     if (this.#stream !== null) return this.#stream.send(text)
     if (!this.ready()) return false
     this.#written = true
@@ -226,20 +235,15 @@ export class Exchange implements Owner, Outlet, StreamReader {
   /** The listener goes before this exchange is answered: says so, as far as that is still possible. */
   interrupt(why: string): void {
     if (this.#over) return
-    const error = { code: errorCodes.internalError, message: why, data: { retryable: true } }
-    if (this.#streaming) {
-      return this.requestId === undefined ? this.finish(200) : this.answer(buildError(this.requestId, error))
-    }
-    this.refuse(new HttpRefusal(503, buildError(this.requestId, error), { 'retry-after': '1' }))
+    if (this.#streaming && this.requestId === undefined) this.finish(200)
+    else this.refuse(unavailable(this.requestId, why))
   }
 
   fail(error: unknown, kind: StrayKind): void {
     const outcome = this.#over ? 'reported' : 'failed'
     emit('stray', () => ({ tree: this.#home.id, error, kind, owner: this.token.name, outcome }))
     if (this.#over) return
-    const body = buildError(this.requestId, { code: errorCodes.internalError, message: 'Internal error' })
-    if (this.#streaming && this.requestId !== undefined) return this.answer(body)
-    this.refuse(new HttpRefusal(500, body))
+    this.refuse(internalError(this.requestId))
   }
 
   /** A reader that does not read: a request's answer is still due, a GET stream is closed and can be opened again. */
@@ -252,7 +256,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
   #begin(stream: LoggedStream): boolean {
     const missed = stream.after(this.#after ?? 0)
     const isMarked = this.#primes && (this.#after === null || missed.length === 0)
-    if (isMarked) this.#response.write(this.#mark(stream))
+    if (isMarked)
+      this.#response.write(
+        encodeMark(stream.mark(this.#after === null ? 0 : undefined), this.#limits.retryInterval),
+      )
     for (const event of missed) this.#response.write(encodeLogged(event))
     this.#written = isMarked || missed.length > 0
     this.#begunWith = missed.at(-1)
@@ -260,18 +267,12 @@ export class Exchange implements Owner, Outlet, StreamReader {
     return this.#written
   }
 
-  #mark(stream: LoggedStream): string {
-    const { retryInterval: retry } = this.#limits
-    const id = stream.mark(this.#after === null ? 0 : undefined)
-    return encodeEvent({ id, ...(retry !== undefined && { retry }), data: '' })
-  }
-
   #json(status: number, text: string, headers: Headers): void {
     this.#over = true
     const length = String(Buffer.byteLength(text))
     const all = { 'content-type': 'application/json', 'content-length': length, ...headers }
     this.#limits.answers.add(this.token, () => {
-      if (!this.#response.destroyed) this.#response.writeHead(status, this.#headers(all)).end(text)
+      writeAnswer(this.request, this.#response, { status, headers: this.#headers(all), text })
     })
   }
 

@@ -12,6 +12,7 @@ import {
   readServerTls,
   type TlsOptions,
 } from './listen-readers.js'
+import { usualMessageBytes } from './message-sizes.js'
 
 /** Where a listener with a port of its own is, and whom it lets in. */
 export interface ListenOptions extends AuthenticateOptions {
@@ -48,7 +49,10 @@ export interface ListenOptions extends AuthenticateOptions {
    * that listens already is not closed when the MCP server stops; its time limits are yours. Not together with `tls`.
    */
   readonly server?: HttpServer
-  /** Bytes a message may have. Default 4 MiB. */
+  /**
+   * Bytes a message may have, in either direction: a longer one of a client is refused (413; a socket is closed with 1009), a longer answer becomes an error.
+   * Default 16 MiB, and less where the heap of the process is small.
+   */
   readonly maxMessageBytes?: number
   /** Bytes that may wait for a slow reader before notifications are dropped; at eight times as much it is cut off. Default 1 MiB. */
   readonly maxBufferedBytes?: number
@@ -116,7 +120,7 @@ export function readListenOptions(given: Readonly<Record<string, unknown>>): Lis
     trustProxy: orElse(readProxies, 0)(given.trustProxy, 'trustProxy'),
     tls: orElse(readServerTls, undefined)(given.tls, 'tls'),
     server: orElse(readServer, undefined)(given.server, 'server'),
-    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
     maxBufferedBytes: orElse(readCount, 1024 * 1024)(given.maxBufferedBytes, 'maxBufferedBytes'),
     maxConnections: orElse(readCount, 10_000)(given.maxConnections, 'maxConnections'),
     maxConnectionsPerClient: orElse(readCount, undefined)(

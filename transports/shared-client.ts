@@ -4,6 +4,7 @@ import { isRequest, type Message } from '../protocol/jsonrpc.js'
 import { readText } from './client-options.js'
 import type { ClientTransport, Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
+import { heedSkipped, sendable } from './long-messages.js'
 import { readSharedOptions, type SharedOptions, type SharedSettings } from './shared-options.js'
 import { openShared } from './shared-socket.js'
 import { type Fate, readFate, readWelcome, writeWant } from './shared-words.js'
@@ -44,6 +45,7 @@ class SharedLink implements Link {
     const socket = openShared(settings.path, settings.maxMessageBytes, {
       connected: () => this.#write(encode(writeWant({ type: 'open', client }))),
       line: (text) => this.#take(text),
+      skipped: (error) => heedSkipped(error, events, (text) => this.#write(text)),
       paused: () => this.#catchUp(events.room()),
       closed: (error) => this.#closed(error),
     })
@@ -53,7 +55,10 @@ class SharedLink implements Link {
 
   send(text: string, message: Message): void {
     const { writable, writableLength } = this.#socket
-    if (writable && writableLength < this.#settings.maxQueuedBytes) return this.#write(text)
+    const { maxMessageBytes, maxQueuedBytes } = this.#settings
+    const line = sendable(text, message, maxMessageBytes, this.#events)
+    if (line === undefined) return
+    if (writable && writableLength < maxQueuedBytes) return this.#write(line)
     const error = writable
       ? new TransportError('SEND_FAILED', `${writableLength} bytes wait to be read by the owner already`, {
           retryable: true,

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import type { Connection } from './connections.js'
+import type { Connection, ConnectionSizes } from './connections.js'
 import type { Peer } from './contract.js'
 
 /** Milliseconds that a program may take to end its side of a connection. */
@@ -10,10 +10,12 @@ const patience = 8
 /** The socket of one program that uses a shared client. */
 export class SharedConnection implements Connection {
   readonly peer: Peer
+  readonly maxMessageBytes: number
   readonly #socket: Socket
   readonly #maxBufferedBytes: number
 
-  constructor(socket: Socket, client: string, maxBufferedBytes: number) {
+  constructor(socket: Socket, client: string, { maxBufferedBytes, maxMessageBytes }: ConnectionSizes) {
+    this.maxMessageBytes = maxMessageBytes
     this.peer = Object.freeze({
       transport: 'shared',
       headers: Object.freeze({}),

@@ -1,6 +1,7 @@
 import { encode } from '../protocol/codec.js'
 import { handled } from '../runtime/promise.js'
 import { TransportError } from './errors.js'
+import { tooLong } from './long-messages.js'
 import { readSharedListOptions, type SharedListOptions } from './shared-options.js'
 import { openShared } from './shared-socket.js'
 import { readWelcome, type SharedClient, writeWant } from './shared-words.js'
@@ -27,6 +28,10 @@ async function ask(options: SharedListOptions): Promise<readonly SharedClient[]>
         if (welcome?.type === 'clients') resolve(welcome.clients)
         else
           reject(welcome?.type === 'refused' ? new TransportError('CONNECT_FAILED', welcome.message) : bad())
+        socket.destroy()
+      },
+      skipped(error) {
+        reject(tooLong(error))
         socket.destroy()
       },
       paused() {},

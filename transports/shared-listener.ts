@@ -1,6 +1,8 @@
 import { createServer, type Socket } from 'node:net'
 import { createLineDecoder, type LineDecoder } from '../protocol/lines.js'
 import { encode } from '../protocol/codec.js'
+import type { ProtocolError } from '../protocol/errors.js'
+import { answerInvalid, standIn } from '../protocol/jsonrpc.js'
 import { type Accepted, bindConnections, type Connections } from './connections.js'
 import type { LinkScope } from './contract.js'
 import { listenAtPath } from './local-listener.js'
@@ -27,6 +29,8 @@ export interface SharePlace {
 
 /** Milliseconds that a program may take to say what it wants. */
 const helloTimeout = 5_000
+/** Bytes that it may need for that. */
+const longestHello = 64 * 1024
 /** Programs that may be about to say so, beyond those that are in. */
 const sparePeers = 100
 /** Names that are told to a program that asks for another. */
@@ -96,7 +100,8 @@ function receive(socket: Socket, desk: Desk): void {
   }
   const read = (chunk: Uint8Array): void => {
     if (isOver) return
-    isOver = !takeEach(lines.push(chunk), take)
+    isOver = !takeEach(lines.push(chunk), take, (error) => skip(socket, error, accepted))
+    if (accepted === undefined && lines.unfinished > longestHello) isOver = true
     if (isOver) void endSoon(socket)
   }
   socket.on('error', () => {}) // `close` follows
@@ -111,8 +116,24 @@ function receive(socket: Socket, desk: Desk): void {
 }
 
 /** False for what is no line of text, or comes though nothing more is taken: that costs the connection. */
-function takeEach(items: ReturnType<LineDecoder['push']>, take: (text: string) => boolean): boolean {
-  return items.every((item) => item.type === 'line' && take(item.text))
+function takeEach(
+  items: ReturnType<LineDecoder['push']>,
+  take: (text: string) => boolean,
+  skip: (error: ProtocolError) => boolean,
+): boolean {
+  return items.every((item) =>
+    item.type === 'line' ? take(item.text) : item.type === 'too_long' && skip(item.error),
+  )
+}
+
+/** A message that was too long costs the request that it is, or that it answers; false where it is the first line. */
+function skip(socket: Socket, error: ProtocolError, accepted: Accepted | undefined): boolean {
+  if (accepted === undefined) return false
+  const answer = standIn(error)
+  if (answer !== undefined) return accepted.message(encode(answer))
+  const refusal = answerInvalid(error)
+  if (refusal !== undefined && socket.writable) socket.write(`${encode(refusal)}\n`)
+  return true
 }
 
 /** Answers what a program wants; undefined when that is all that it gets. */
@@ -125,7 +146,7 @@ function welcome(socket: Socket, want: Want | undefined, desk: Desk): Accepted |
   const refusal = refusalOf(want, desk)
   say(socket, refusal ?? { type: 'opened' })
   if (want === undefined || refusal !== undefined) return undefined
-  return connections.accept(new SharedConnection(socket, want.client, place.maxBufferedBytes))
+  return connections.accept(new SharedConnection(socket, want.client, place))
 }
 
 /** Takes nothing more: all has been said. */

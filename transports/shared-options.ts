@@ -1,5 +1,6 @@
 import { orElse, readCount, readFields, readFlag, readMs } from './client-options.js'
 import { readSocketPath } from './local-path.js'
+import { usualMessageBytes, usualQueuedBytes } from './message-sizes.js'
 
 /** Where a shared client is, and how it is reached. */
 export interface SharedOptions {
@@ -7,9 +8,11 @@ export interface SharedOptions {
   readonly path: string
   /** Whether a name that nobody shares is waited for, as a program is that is not there. Default false: the client fails at once. */
   readonly waitForName?: boolean
-  /** The longest message in bytes; a longer one ends the connection. Default 4 MiB. */
+  /**
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB, and less where the heap of the process is small.
+   */
   readonly maxMessageBytes?: number
-  /** Bytes that may wait to be read by the owner before requests are refused with SEND_FAILED. Default 16 MiB. */
+  /** Bytes that may wait to be read by the owner before requests are refused with SEND_FAILED. Default 64 MiB, or four times the default of `maxMessageBytes`. */
   readonly maxQueuedBytes?: number
 }
 
@@ -29,8 +32,8 @@ export function readSharedOptions(options: SharedOptions): SharedSettings {
   return Object.freeze({
     path: readSocketPath(given.path, 'path'),
     waitForName: orElse(readFlag, false)(given.waitForName, 'waitForName'),
-    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
-    maxQueuedBytes: orElse(readCount, 16 * 1024 * 1024)(given.maxQueuedBytes, 'maxQueuedBytes'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    maxQueuedBytes: orElse(readCount, usualQueuedBytes())(given.maxQueuedBytes, 'maxQueuedBytes'),
   })
 }
 

@@ -1,5 +1,6 @@
 import { lstatSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
+import type { ProtocolError } from '../protocol/errors.js'
 import { createLineDecoder } from '../protocol/lines.js'
 import { TransportError } from './errors.js'
 import { isPipeName } from './local-path.js'
@@ -8,6 +9,8 @@ import { isPipeName } from './local-path.js'
 export interface SocketEvents {
   connected(): void
   line(text: string): void
+  /** A line was too long, and skipped. */
+  skipped(error: ProtocolError): void
   /** A chunk has been read to its end. */
   paused(): void
   /** Told once, by itself or after `destroy`: with why, unless it was ended in an orderly way. */
@@ -30,9 +33,12 @@ export function openShared(path: string, maxMessageBytes: number, events: Socket
   socket.on('data', (chunk) => {
     for (const item of lines.push(chunk)) {
       if (item.type === 'line') events.line(item.text)
+      else if (item.type === 'too_long') events.skipped(item.error)
       else {
-        const code = item.type === 'too_long' ? 'MESSAGE_TOO_LONG' : 'BAD_RESPONSE'
-        failure ??= new TransportError(code, item.error.message, { cause: item.error, retryable: true })
+        failure ??= new TransportError('BAD_RESPONSE', item.error.message, {
+          cause: item.error,
+          retryable: true,
+        })
         return void socket.destroy()
       }
     }

@@ -21,6 +21,7 @@ import {
   readStart,
 } from './http-dispatcher.js'
 import { isEventStream } from './http-event-stream.js'
+import { heedSkipped, sendable } from './long-messages.js'
 import { isInitialized } from './initialized.js'
 
 const loadDecoder = lazy('../protocol/sse.js', () => import('../protocol/sse.js'))
@@ -57,7 +58,9 @@ export class SseLink implements Link {
   }
 
   send(text: string, message: Message, { headers }: SendOptions = {}): void {
-    if (!this.#over) void this.#post(text, message, headers)
+    if (this.#over) return
+    const body = sendable(text, message, this.#settings.maxMessageBytes, this.#events)
+    if (body !== undefined) void this.#post(body, message, headers)
   }
 
   close(): void {
@@ -125,7 +128,7 @@ export class SseLink implements Link {
   #take(item: SseItem, begun: () => void): void {
     if (item.type === 'retry') return
     if (item.type === 'too_long')
-      throw new TransportError('MESSAGE_TOO_LONG', item.error.message, { cause: item.error })
+      return heedSkipped(item.error, this.#events, (text, message) => this.send(text, message))
     const { event = 'message', data } = item
     if (event === 'endpoint' && this.#endpoint === undefined) {
       this.#endpoint = this.#resolve(data)

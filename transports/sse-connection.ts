@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { comment, encodeEvent } from '../protocol/sse-events.js'
-import type { Accepted, Connection, ConnectionEnd } from './connections.js'
+import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from './connections.js'
 import type { Peer } from './contract.js'
 import { hasExpired, type Principal } from './principal.js'
 
@@ -10,6 +10,7 @@ const patience = 8
 /** One event stream and its client. */
 export class SseConnection implements Connection {
   readonly peer: Peer
+  readonly maxMessageBytes: number
   /** Whom to tell what is posted; known once the stream has been taken in. */
   accepted: Accepted | undefined
   /** Whether too many messages wait: posts are refused for now. */
@@ -20,7 +21,8 @@ export class SseConnection implements Connection {
   readonly #maxBufferedBytes: number
   #left = 0
 
-  constructor(response: ServerResponse, peer: Peer, maxBufferedBytes: number) {
+  constructor(response: ServerResponse, peer: Peer, { maxBufferedBytes, maxMessageBytes }: ConnectionSizes) {
+    this.maxMessageBytes = maxMessageBytes
     this.#response = response
     this.peer = peer
     this.principal = peer.principal

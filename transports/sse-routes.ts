@@ -9,7 +9,8 @@ import { type ListenServer, listenOn } from './listen-server.js'
 import { isSamePrincipal } from './principal.js'
 import { SseConnection } from './sse-connection.js'
 import type { SseServeSettings } from './sse-listener.js'
-import { answer, readMessageText, SseRefusal } from './sse-messages.js'
+import { HttpRefusal } from './http-refusal.js'
+import { answer, readPost } from './sse-messages.js'
 import { pathOf } from './request-path.js'
 
 interface Surroundings {
@@ -58,9 +59,9 @@ async function route(
   try {
     await pick(request, response, around)(request, response, around)
   } catch (error) {
-    if (!(error instanceof SseRefusal)) return void response.destroy()
+    if (!(error instanceof HttpRefusal)) return void response.destroy()
     if (isKeptOut(error.status) && !(error instanceof Denied)) around.port.noteRefused(request, error.status)
-    answer(response, error)
+    answer(request, response, error)
   }
 }
 
@@ -68,12 +69,12 @@ async function route(
 function pick(request: IncomingMessage, response: ServerResponse, { port, settings }: Surroundings) {
   const { method, headers, url } = request
   const problem = port.check(request)
-  if (problem !== undefined) throw new SseRefusal(403, problem)
+  if (problem !== undefined) throw new HttpRefusal(403, problem)
   if (settings.cors && headers.origin !== undefined)
     for (const [name, value] of Object.entries(corsHeaders(headers.origin))) response.setHeader(name, value)
   const path = pathOf(url)
   if (path !== settings.path && path !== settings.messagesPath)
-    throw new SseRefusal(404, 'nothing is served at this path')
+    throw new HttpRefusal(404, 'nothing is served at this path')
   if (settings.cors && isPreflight(request)) return answerPreflight
   if (path === settings.path) return method === 'GET' ? openStream : () => refuseMethod('GET')
   return method === 'POST' ? takeMessage : () => refuseMethod('POST')
@@ -84,7 +85,7 @@ function answerPreflight(request: IncomingMessage, response: ServerResponse): vo
 }
 
 function refuseMethod(allow: string): never {
-  throw new SseRefusal(405, `expected ${allow}`, { allow })
+  throw new HttpRefusal(405, `expected ${allow}`, { allow })
 }
 
 async function openStream(
@@ -95,16 +96,16 @@ async function openStream(
   const { port, settings, connections, streams, bind } = around
   const { accept = '*/*' } = request.headers
   if (!/text\/(?:event-stream|\*)|\*\/\*/i.test(accept))
-    throw new SseRefusal(406, 'Accept: expected text/event-stream')
+    throw new HttpRefusal(406, 'Accept: expected text/event-stream')
   const peer = await admit(request, port)
   if (response.destroyed) return
   if (!port.isListening || connections.size >= settings.maxConnections)
-    throw new SseRefusal(503, 'no more streams are taken at the moment', { 'retry-after': '10' })
+    throw new HttpRefusal(503, 'no more streams are taken at the moment', { 'retry-after': '10' })
   const id = randomUUID()
-  const stream = new SseConnection(response, peer, settings.maxBufferedBytes)
+  const stream = new SseConnection(response, peer, settings)
   if (!port.enter(peer, stream)) {
     port.leave(stream)
-    throw new SseRefusal(429, 'this client has too many streams already', { 'retry-after': '10' })
+    throw new HttpRefusal(429, 'this client has too many streams already', { 'retry-after': '10' })
   }
   streams.set(id, stream)
   stream.begin(`${settings.messagesPath}?sessionId=${id}`)
@@ -122,22 +123,22 @@ async function takeMessage(
   { port, settings, streams }: Surroundings,
 ): Promise<void> {
   const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
-  if (id === null) throw new SseRefusal(400, 'sessionId: expected the one of the endpoint event')
+  if (id === null) throw new HttpRefusal(400, 'sessionId: expected the one of the endpoint event')
   const peer = await admit(request, port)
   if (request.destroyed) return
   // a session is for who opened its stream; all others are told nothing of it
   if (!isSamePrincipal(streams.get(id)?.peer.principal, peer.principal) || !streams.has(id))
-    throw new SseRefusal(404, 'Session not found')
-  const text = await readMessageText(request, settings.maxMessageBytes)
+    throw new HttpRefusal(404, 'Session not found')
+  const text = await readPost(request, settings.maxMessageBytes)
   const stream = streams.get(id)
-  if (stream?.accepted === undefined) throw new SseRefusal(404, 'Session not found')
+  if (stream?.accepted === undefined) throw new HttpRefusal(404, 'Session not found')
   stream.principal = peer.principal
   if (stream.isPaused || !stream.accepted.message(text, peer))
-    throw new SseRefusal(503, 'too many messages wait already', { 'retry-after': '1' })
+    throw new HttpRefusal(503, 'too many messages wait already', { 'retry-after': '1' })
   response.writeHead(202, { 'content-type': 'text/plain', 'content-length': '8' }).end('Accepted')
 }
 
-/** Rejects with SseRefusal. */
+/** Rejects with HttpRefusal. */
 async function admit(request: IncomingMessage, port: ListenServer): Promise<Peer> {
   const found = await port.identify(request)
   if (!('denial' in found)) return found
@@ -146,7 +147,7 @@ async function admit(request: IncomingMessage, port: ListenServer): Promise<Peer
 }
 
 /** One that subscribers have been told of already. */
-class Denied extends SseRefusal {}
+class Denied extends HttpRefusal {}
 
 function beat(streams: ReadonlyMap<string, SseConnection>, interval: number, scope: LinkScope): void {
   const { clock } = scope

@@ -1,4 +1,5 @@
 import { badOption, orElse, type Read, readCount, readFields, readMs, readText } from './client-options.js'
+import { usualMessageBytes, usualQueuedBytes } from './message-sizes.js'
 import { serverEnvironment } from './stdio-environment.js'
 
 /** How a server is started as a child process, without a shell. */
@@ -16,9 +17,11 @@ export interface StdioOptions {
    * (`inherit`), or also given to a function line by line.
    */
   readonly stderr?: 'ring' | 'inherit' | ((line: string) => void)
-  /** The longest message in bytes; a longer one ends the connection. Default 4 MiB. */
+  /**
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB, and less where the heap of the process is small.
+   */
   readonly maxMessageBytes?: number
-  /** Bytes that may wait to be read by the server before requests are refused with SEND_FAILED. Default 16 MiB. */
+  /** Bytes that may wait to be read by the server before requests are refused with SEND_FAILED. Default 64 MiB, or four times the default of `maxMessageBytes`. */
   readonly maxQueuedBytes?: number
   /** Milliseconds from the end of standard input to SIGTERM, and from there to SIGKILL. Default 2000. */
   readonly stopTimeout?: number
@@ -47,8 +50,8 @@ export function readStdioOptions(options: StdioOptions): StdioSettings {
     env: serverEnvironment(orElse(readEnv, {})(given.env, 'env')),
     cwd: orElse(readText, undefined)(given.cwd, 'cwd'),
     stderr: orElse(readStderr, 'ring' as const)(given.stderr, 'stderr'),
-    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
-    maxQueuedBytes: orElse(readCount, 16 * 1024 * 1024)(given.maxQueuedBytes, 'maxQueuedBytes'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    maxQueuedBytes: orElse(readCount, usualQueuedBytes())(given.maxQueuedBytes, 'maxQueuedBytes'),
     stopTimeout: orElse(readMs, 2_000)(given.stopTimeout, 'stopTimeout'),
   })
 }

@@ -3,6 +3,7 @@ import { isRequest, type Message } from '../protocol/jsonrpc.js'
 import { createLineDecoder, type LineDecoder, type LineItem } from '../protocol/lines.js'
 import type { ClientTransport, Link, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
+import { heedSkipped, sendable } from './long-messages.js'
 import { readStdioOptions, type StdioOptions, type StdioSettings } from './stdio-client-options.js'
 import { atExit } from './stdio-exit-hook.js'
 import {
@@ -77,10 +78,12 @@ class StdioLink implements Link {
 
   send(text: string, message: Message): void {
     const { stdin } = this.#child
+    const line = sendable(text, message, this.#settings.maxMessageBytes, this.#events)
+    if (line === undefined) return
     const waiting = this.queuedBytes
     if (stdin.writable && waiting < this.#settings.maxQueuedBytes) {
       if (this.#unwritten === '') queueMicrotask(() => this.#flush())
-      this.#unwritten += `${text}\n`
+      this.#unwritten += `${line}\n`
       // bytes are counted by the pipe, characters here: never many of these
       if (this.#unwritten.length >= longestTurn) this.#flush()
       return
@@ -142,7 +145,7 @@ class StdioLink implements Link {
     for (const item of items) {
       if (item.type === 'line') this.#events.message(item.text)
       else if (item.type === 'invalid') this.#events.trouble(badLine(item.error))
-      else this.#discard(new TransportError('MESSAGE_TOO_LONG', item.error.message, { cause: item.error }))
+      else heedSkipped(item.error, this.#events, (text) => void this.#child.stdin.write(`${text}\n`))
     }
   }
 

@@ -11,6 +11,7 @@ import {
   type JsonRpcRequest,
   type Message,
   type RequestId,
+  standIn,
 } from '../protocol/jsonrpc.js'
 import { defineActor } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
@@ -108,8 +109,7 @@ function take(state: StdioServer, item: PipeItem, ctx: ActorContext): unknown {
     case 'invalid':
       return state.pipes.write(answerInvalid(item.error) ?? buildError(undefined, unreadable))
     case 'too_long':
-      state.pipes.write(answerInvalid(item.error) ?? buildError(undefined, unreadable))
-      return end(state, ctx)
+      return skip(state, item.error)
     case 'end':
       return end(state, ctx)
     default:
@@ -119,6 +119,17 @@ function take(state: StdioServer, item: PipeItem, ctx: ActorContext): unknown {
 
 const internal = Object.freeze({ code: errorCodes.internalError, message: 'Internal error' })
 const unreadable = Object.freeze({ code: errorCodes.parseError, message: 'a line that cannot be read' })
+
+/** A message that was too long costs the request that it is, or that it answers; whoever runs the server is told of the first. */
+function skip(state: StdioServer, error: ProtocolError): void {
+  const { pipes } = state
+  pipes.skipped += 1
+  if (pipes.skipped === 1) state.report(error)
+  const answer = standIn(error)
+  if (answer !== undefined) return deliver(state, answer, undefined)
+  const refusal = answerInvalid(error)
+  if (refusal !== undefined) pipes.write(refusal)
+}
 
 function takeLine(state: StdioServer, text: string): unknown {
   try {

@@ -8,8 +8,8 @@ import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import { TurnoverSet } from '../runtime/turnover.js'
 import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
-import { textOf } from './encoded.js'
 import { TransportError } from './errors.js'
+import { textWithin } from './message-sizes.js'
 import { stdioServer } from './stdio-server-actor.js'
 import type { StdioSettings } from './stdio-server.js'
 
@@ -47,6 +47,8 @@ export class StdioPipes implements Binding {
   batches = false
   /** The era that the first request has settled, if any. */
   pinned: Pinned = 'none'
+  /** Messages of the client that were too long, and skipped. */
+  skipped = 0
   /** Requests of the client that are not answered yet. */
   readonly unanswered = new TurnoverSet<RequestId>()
   readonly #decoder
@@ -133,8 +135,10 @@ export class StdioPipes implements Binding {
   /** Writes a line at the end of this turn, together with the others of the turn. */
   write(message: Message): void {
     if (!this.#isWritable) return
+    const text = textWithin(message, this.settings.maxMessageBytes)
+    if (text === undefined) return
     if (this.#pending === '') process.nextTick(() => this.#flush())
-    this.#pending += `${textOf(message)}\n`
+    this.#pending += `${text}\n`
     if (this.#closed) this.#flush()
   }
 

@@ -3,6 +3,7 @@ import { badOption, orElse, type Read, readCount, readFields, readFlag } from '.
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
 import { emitTransport, originHere } from './events.js'
 import { readDelay } from './listen-readers.js'
+import { usualMessageBytes } from './message-sizes.js'
 import { bindStdioPipes, StdioPipes } from './stdio-server-pipes.js'
 
 /** How a server on standard input and output is set up. */
@@ -11,7 +12,10 @@ export interface StdioServeOptions {
   readonly input?: Readable
   /** Where messages go. Default `process.stdout`; whatever else writes there goes to standard error while the server runs. */
   readonly output?: Writable
-  /** Bytes a line may have. Default 4 MiB; a longer one is answered with an error and ends the server. */
+  /**
+   * Bytes a message may have, in either direction: a longer request is skipped and answered with an error, a longer answer becomes one. Default 16 MiB, and less
+   * where the heap of the process is small.
+   */
   readonly maxMessageBytes?: number
   /** Milliseconds that requests in flight are given after the end of the input. Default 2,000. */
   readonly endTimeout?: number
@@ -36,7 +40,7 @@ export function serveStdio(options: StdioServeOptions = {}): ServerTransport {
   const read = {
     input: orElse(readInput, undefined)(given.input, 'input'),
     output: orElse(readOutput, undefined)(given.output, 'output'),
-    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
     endTimeout: orElse(readDelay, 2_000)(given.endTimeout, 'endTimeout'),
     exit: orElse(readFlag, undefined)(given.exit, 'exit'),
   }

@@ -1,7 +1,9 @@
 import { messageOf } from '../runtime/errors.js'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
-import { isRequest, type Message } from '../protocol/jsonrpc.js'
+import { isRequest, type Message, type RequestId } from '../protocol/jsonrpc.js'
+import { ProtocolError } from '../protocol/errors.js'
+import { describeLong, keptOfLong } from '../protocol/long-message.js'
 import { lazy } from '../runtime/load.js'
 import type { AuthRefusal } from './client-auth.js'
 import { asOurs, isRefusal } from './client-auth-send.js'
@@ -9,11 +11,16 @@ import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import { shownUrl } from './http-client-errors.js'
 import { judgeFailure } from './http-dispatcher.js'
+import { heedSkipped, sendable } from './long-messages.js'
 import { nodeMs } from './node-ms.js'
 import type { WebSocketSettings } from './websocket-client.js'
 import { socketLimits } from './websocket-connection.js'
 
 const loadWs = lazy('ws', () => import('ws'))
+/** The code of RFC 6455 for a message that is too long for the other side. */
+const tooBig = 1009
+/** How many times the bytes of a message are read of one, to say which it was. */
+const patience = 4
 
 /** One socket to a server, from its first connection to its end. */
 export class WebSocketLink implements Link {
@@ -21,6 +28,8 @@ export class WebSocketLink implements Link {
   readonly #events: LinkEvents
   readonly #scope: LinkScope
   #socket: WebSocket | undefined
+  /** The request that was longest of those sent. */
+  #longest: { readonly id: RequestId | undefined; readonly length: number } = { id: undefined, length: 0 }
   #alive = true
   #opened = false
   #over = false
@@ -38,9 +47,13 @@ export class WebSocketLink implements Link {
   send(text: string, message: Message): void {
     const socket = this.#socket
     if (this.#over || socket === undefined) return
-    const { maxQueuedBytes } = this.#settings
+    const { maxMessageBytes, maxQueuedBytes } = this.#settings
+    const frame = sendable(text, message, maxMessageBytes, this.#events)
+    if (frame === undefined) return
     if (socket.readyState === socket.OPEN && socket.bufferedAmount <= maxQueuedBytes) {
-      socket.send(text, () => {}) // a failure is told by the close that follows it
+      if (isRequest(message) && frame.length >= this.#longest.length)
+        this.#longest = { id: message.id, length: frame.length }
+      socket.send(frame, () => {}) // a failure is told by the close that follows it
       return
     }
     const error =
@@ -79,7 +92,8 @@ export class WebSocketLink implements Link {
       handshakeTimeout: nodeMs(connectTimeout),
       followRedirects: false,
       ...tls,
-      ...socketLimits(maxMessageBytes),
+      // one that is read to its end, though it is too long, costs its call and no other
+      ...socketLimits(patience * maxMessageBytes),
     })
     this.#socket = socket
     socket.on('error', (error) => {
@@ -95,7 +109,15 @@ export class WebSocketLink implements Link {
       this.#alive = true
     })
     socket.once('close', (code, reason) => {
-      if (this.#socket === socket) this.#closed(this.#end ?? { error: lost(code, reason.toString()) })
+      if (this.#socket !== socket) return
+      const error = lost(code, reason.toString())
+      // of all that ends with the socket, this one ended it
+      if (code === tooBig && !this.#over && this.#longest.id !== undefined)
+        this.#events.lost(
+          this.#longest.id,
+          new TransportError('MESSAGE_TOO_LONG', error.message, { data: error.data }),
+        )
+      this.#closed(this.#end ?? { error })
     })
   }
 
@@ -110,7 +132,12 @@ export class WebSocketLink implements Link {
     this.#alive = true
     if (this.#over || this.#end !== undefined) return
     if (!isBinary) {
-      this.#events.message(data.toString())
+      const { maxMessageBytes } = this.#settings
+      if (data.length <= maxMessageBytes) this.#events.message(data.toString())
+      else
+        heedSkipped(describe(data, maxMessageBytes), this.#events, (text) =>
+          this.#socket?.send(text, () => {}),
+        )
       return this.#catchUp(this.#events.room())
     }
     this.#end = { error: new TransportError('BAD_RESPONSE', 'the server sent a binary frame, expected text') }
@@ -187,6 +214,13 @@ export class WebSocketLink implements Link {
       socket.terminate()
     })
   }
+}
+
+function describe(data: Buffer, maxMessageBytes: number): ProtocolError {
+  const message = `a message may have ${maxMessageBytes} bytes (maxMessageBytes), got ${data.length}`
+  const head = data.toString('utf8', 0, keptOfLong)
+  const told = describeLong(head, data.toString('utf8', data.length - keptOfLong))
+  return new ProtocolError('LINE_TOO_LONG', message, { data: told })
 }
 
 function endOf(url: URL, cause: unknown): LinkEnd {

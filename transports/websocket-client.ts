@@ -2,6 +2,7 @@ import { type AuthOption, type ClientAuth, readAuth } from './client-auth.js'
 import { badOption, orElse, type Read, readCount, readFields, readMs } from './client-options.js'
 import type { ClientTransport, LinkEvents, LinkScope } from './contract.js'
 import { readHeaders } from './http-client-options.js'
+import { usualMessageBytes, usualQueuedBytes } from './message-sizes.js'
 import { readTls, type TlsOptions, type TlsSettings } from './tls-options.js'
 import { WebSocketLink } from './websocket-client-link.js'
 
@@ -11,9 +12,12 @@ export interface WebSocketOptions {
   readonly headers?: Readonly<Record<string, string>>
   /** Who we are, as for `http()`; asked before each upgrade. */
   readonly auth?: AuthOption
-  /** The longest message, in bytes. Default 4 MiB. */
+  /**
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of, and ends the connection where it is four times as long. Default
+   * 16 MiB, and less where the heap of the process is small.
+   */
   readonly maxMessageBytes?: number
-  /** Bytes that may wait to be sent; beyond that a message is refused with SEND_FAILED. Default 8 MiB. */
+  /** Bytes that may wait to be sent; beyond that a message is refused with SEND_FAILED. Default 64 MiB, or four times the default of `maxMessageBytes`. */
   readonly maxQueuedBytes?: number
   /** Milliseconds until the socket must be open. Default 10,000. */
   readonly connectTimeout?: number
@@ -51,8 +55,8 @@ export function websocket(url: string | URL, options: WebSocketOptions = {}): Cl
     url: readUrl(url, 'url'),
     headers: orElse(readHeaders, {})(given.headers, 'headers'),
     auth: orElse(readAuth, undefined)(given.auth, 'auth'),
-    maxMessageBytes: orElse(readCount, 4 * 1024 * 1024)(given.maxMessageBytes, 'maxMessageBytes'),
-    maxQueuedBytes: orElse(readCount, 8 * 1024 * 1024)(given.maxQueuedBytes, 'maxQueuedBytes'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    maxQueuedBytes: orElse(readCount, usualQueuedBytes())(given.maxQueuedBytes, 'maxQueuedBytes'),
     connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
     pingInterval: orElse(readMs, 30_000)(given.pingInterval, 'pingInterval'),
     tls: orElse(readTls, undefined)(given.tls, 'tls'),

@@ -1,5 +1,5 @@
 import type { ServerOptions, WebSocket } from 'ws'
-import type { Accepted, Connection, ConnectionEnd } from './connections.js'
+import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from './connections.js'
 import type { LinkScope, Peer } from './contract.js'
 import { hasExpired } from './principal.js'
 
@@ -31,6 +31,7 @@ export function socketLimits(maxMessageBytes: number) {
 /** A socket of one client, open already. */
 export class WebSocketConnection implements Connection {
   readonly peer: Peer
+  readonly maxMessageBytes: number
   /** Resolves when the socket is closed; at most a second after `close`. */
   readonly closed: Promise<void>
   readonly #socket: WebSocket
@@ -41,10 +42,11 @@ export class WebSocketConnection implements Connection {
   constructor(
     socket: WebSocket,
     peer: Peer,
-    { maxBufferedBytes }: { readonly maxBufferedBytes: number },
+    { maxBufferedBytes, maxMessageBytes }: ConnectionSizes,
     scope: LinkScope,
   ) {
     this.peer = peer
+    this.maxMessageBytes = maxMessageBytes
     this.#socket = socket
     this.#maxBufferedBytes = maxBufferedBytes
     this.#scope = scope

@@ -1,6 +1,6 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
-import { WebSocketServer } from 'ws'
+import { WebSocket, WebSocketServer } from 'ws'
 import { bindConnections, type Connections } from './connections.js'
 import type { LinkScope } from './contract.js'
 import { isKeptOut } from './events.js'
@@ -40,6 +40,7 @@ export async function bindWebSockets(
     noServer: true,
     clientTracking: false,
     handleProtocols: () => 'mcp',
+    WebSocket: tellingSocket(maxMessageBytes),
     ...socketLimits(maxMessageBytes),
   })
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -66,6 +67,16 @@ export async function bindWebSockets(
 
   beat(sockets, settings.pingInterval, scope)
   return connections
+}
+
+/** ws closes with the bare code for a message that is too long. */
+function tellingSocket(maxMessageBytes: number): typeof WebSocket {
+  const reason = `a message may have ${maxMessageBytes} bytes (maxMessageBytes)`
+  return class extends WebSocket {
+    override close(code?: number, data?: string | Buffer): void {
+      super.close(code, data ?? (code === 1009 ? reason : undefined))
+    }
+  }
 }
 
 /** The status that an upgrade is answered with; 101 lets it in. */

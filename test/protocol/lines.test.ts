@@ -70,33 +70,88 @@ test('a line of just the limit is read, with LF and with CRLF, whole and in piec
   }
 })
 
-test('a line beyond the limit ends the decoder, after the lines before it', () => {
-  for (const [text, size] of [
-    ['ok\n0123456789x\nlater\n', 100],
-    ['ok\n0123456789x\nlater\n', 1],
-    ['ok\n0123456789xy', 3],
+test('a line beyond the limit is skipped, and those before and after it are read', () => {
+  for (const size of [1, 2, 3, 7, 100]) {
+    for (const end of ['\n', '\r\n']) {
+      const decoder = createLineDecoder({ maxMessageBytes: 10 })
+      const text = `ok${end}0123456789x${end}later${end}${'y'.repeat(50)}${end}0123456789${end}`
+      const items = chunksOf(bytes(text), size).flatMap((chunk) => decoder.push(chunk))
+      assert.equal(textsOf(items), ['ok', 'too_long', 'later', 'too_long', '0123456789'], `chunks of ${size}`)
+      assert.is(items[1]?.type === 'too_long' && items[1].error.code, 'LINE_TOO_LONG')
+      assert.match(
+        items[1]?.type === 'too_long' ? items[1].error.message : '',
+        /10 bytes \(maxMessageBytes\), got 1/,
+      )
+      assert.equal(decoder.stats.errors, 2)
+    }
+  }
+  const decoder = createLineDecoder({ maxMessageBytes: 10 })
+  assert.equal(decoder.push(bytes('ok\n0123456789xy')).length, 1)
+  assert.equal(textsOf(decoder.end()), ['too_long'])
+  assert.equal(decoder.end(), [])
+})
+
+test('of a line that is too long it is said what message it was', () => {
+  const text = 'x'.repeat(5_000)
+  const deep = { id: 9, method: 'no', a: [{ id: 8 }] }
+  for (const [message, told] of [
+    [
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { text } },
+      { about: 'request', id: 1 },
+    ],
+    [
+      { method: 'tools/call', params: { ...deep, text }, jsonrpc: '2.0', id: 2 },
+      { about: 'request', id: 2 },
+    ],
+    [
+      { params: { text }, id: 'é"\\', method: 'tools/call' },
+      { about: 'request', id: 'é"\\' },
+    ],
+    [
+      { jsonrpc: '2.0', id: 3, result: { ...deep, text } },
+      { about: 'response', id: 3 },
+    ],
+    [
+      { result: { text, ...deep }, jsonrpc: '2.0', id: 4 },
+      { about: 'response', id: 4 },
+    ],
+    [
+      { jsonrpc: '2.0', id: 5, error: { code: 1, message: text } },
+      { about: 'response', id: 5 },
+    ],
+    [
+      { jsonrpc: '2.0', method: 'notifications/message', params: { ...deep, text } },
+      { about: 'notification' },
+    ],
+    [{ result: { text, id: 7 } }, { about: 'response' }],
+    [{ jsonrpc: '2.0', x: text, id: 6, y: text }, { about: 'unknown' }],
+    [[{ jsonrpc: '2.0', id: 1, method: 'ping', params: { text } }], { about: 'unknown' }],
+    [text, { about: 'unknown' }],
   ] as const) {
-    const decoder = createLineDecoder({ maxMessageBytes: 10 })
-    const items = chunksOf(bytes(text), size).flatMap((chunk) => decoder.push(chunk))
-    assert.equal(textsOf(items), ['ok', 'too_long'])
-    assert.is(items[1]?.type === 'too_long' && items[1].error.code, 'LINE_TOO_LONG')
-    assert.equal(decoder.push(bytes('more\n')), [])
-    assert.equal(decoder.end(), [])
+    for (const size of [1, 50, 700, 100_000]) {
+      for (const maxMessageBytes of [10, 1_000, 4_000]) {
+        const decoder = createLineDecoder({ maxMessageBytes })
+        const items = chunksOf(bytes(`${JSON.stringify(message)}\n`), size).flatMap((chunk) =>
+          decoder.push(chunk),
+        )
+        assert.is(items.length, 1)
+        assert.equal(items[0]?.type === 'too_long' && items[0].error.data, told)
+      }
+    }
   }
 })
 
-test('100 MB without a line end are refused at 4 MiB, holding no more than that', () => {
+test('100 MB without a line end are skipped, holding no more than the limit', () => {
   const decoder = createLineDecoder()
   const chunk = new Uint8Array(65_536).fill(0x61)
   const before = process.memoryUsage().arrayBuffers
   let held = 0
-  const items: LineItem[] = []
   for (let count = 0; count < 1_600; count++) {
-    items.push(...decoder.push(chunk))
+    assert.equal(decoder.push(chunk), [])
     held = Math.max(held, process.memoryUsage().arrayBuffers - before)
   }
-  assert.equal(textsOf(items), ['too_long'])
-  assert.ok(held < 3 * 4 * 1024 * 1024, `${held} bytes held`)
+  assert.equal(textsOf(decoder.push(bytes('\nok\n'))), ['too_long', 'ok'])
+  assert.ok(held < 3 * 16 * 1024 * 1024, `${held} bytes held`)
 })
 
 test('a line that comes byte by byte takes time linear in its length', () => {

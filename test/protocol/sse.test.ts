@@ -99,23 +99,59 @@ test('an event that the stream cuts off is not told, nor is its id', () => {
   assert.equal(read('id: 1\ndata: a\n\nid: 2\ndata: b\n'), [{ type: 'event', id: '1', data: 'a' }])
 })
 
-test('an event beyond the limit ends the decoder, after the events before it', () => {
-  for (const tail of [
+test('an event beyond the limit is skipped, whole or in pieces, and those before and after it are told', () => {
+  for (const long of [
     'data: 0123456789012345678901234567890',
-    'data: 0\n'.repeat(5),
-    ': x\ndata: 0\n'.repeat(4),
+    'data: 0\n'.repeat(7),
+    ': x\ndata: 0123\n'.repeat(4),
   ]) {
-    const decoder = createEventDecoder({ maxMessageBytes: 32 })
-    const found = [
-      ...decoder.push(bytes('data: a\n\n')),
-      ...[...bytes(tail)].flatMap((byte) => decoder.push(Uint8Array.of(byte))),
-    ]
-    assert.equal(
-      found.map(({ type }) => type),
-      ['event', 'too_long'],
-    )
-    assert.equal(decoder.push(bytes('\n\ndata: b\n\n')), [])
+    for (const size of [1, 2, 3, 7, 1_000]) {
+      const decoder = createEventDecoder({ maxMessageBytes: 12 })
+      const text = `data: a\n\n${long}\n\ndata: b\n\n\ndata: c\n\n`
+      const all = bytes(text)
+      const found = Array.from({ length: Math.ceil(all.length / size) }, (_, index) =>
+        decoder.push(all.subarray(index * size, (index + 1) * size)),
+      ).flat()
+      const shown = found.map((item) => (item.type === 'event' ? item.data : item.type))
+      assert.equal(shown, ['a', 'too_long', 'b', 'c'], `${JSON.stringify(long)} by ${size}`)
+    }
   }
+})
+
+test('of an event that is skipped its id is told, and which message it was', () => {
+  const message = { result: { text: 'x'.repeat(5_000) }, jsonrpc: '2.0', id: 'seven' }
+  for (const data of [
+    JSON.stringify(message),
+    JSON.stringify(message, null, 1).replaceAll('\n', '\ndata: '),
+  ]) {
+    for (const size of [100, 100_000]) {
+      const decoder = createEventDecoder({ maxMessageBytes: 2_000 })
+      const all = bytes(`event: message\nid: e7\ndata: ${data}\n\ndata: after\n\n`)
+      const found = Array.from({ length: Math.ceil(all.length / size) }, (_, index) =>
+        decoder.push(all.subarray(index * size, (index + 1) * size)),
+      ).flat()
+      const [first, second] = found
+      assert.ok(first?.type === 'too_long' && second?.type === 'event', JSON.stringify(found))
+      assert.equal([first.id, first.error.code], ['e7', 'EVENT_TOO_LONG'])
+      assert.equal(first.error.data, { about: 'response', id: 'seven' })
+      assert.match(first.error.message, 'maxMessageBytes')
+      assert.is(second.data, 'after')
+    }
+  }
+})
+
+test('an event without an end costs no more than the limit, however much comes', () => {
+  const decoder = createEventDecoder({ maxMessageBytes: 100_000 })
+  const chunk = bytes('x'.repeat(65_536))
+  assert.equal(decoder.push(bytes('data: ')), [])
+  const before = process.memoryUsage()
+  for (let count = 0; count < 2_000; count++) assert.equal(decoder.push(chunk), [])
+  const { heapUsed, external } = process.memoryUsage()
+  assert.ok(heapUsed + external - before.heapUsed - before.external < 60_000_000)
+  assert.equal(
+    decoder.push(bytes('\n\ndata: b\n\n')).map(({ type }) => type),
+    ['too_long', 'event'],
+  )
 })
 
 test('any number of events and comments within the limit pass', () => {

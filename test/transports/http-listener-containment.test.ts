@@ -104,6 +104,7 @@ test('a throw in a callback of the body fails its exchange only', async (t) => {
   const server = createServer((request, response) => {
     const exchange = new Exchange(request, response, processOf(home).tree, {
       maxBufferedBytes: 1_000,
+      maxMessageBytes: 1_000,
       answers: new AnswerQueue(),
       noteStream: () => {},
       closing: false,

@@ -198,12 +198,27 @@ test('a line that is not UTF-8 is trouble, and the next one is read', async (t) 
   assert.is(await answer(link), 'after the junk')
 })
 
-test('a line beyond the limit ends the connection', async (t) => {
+test('an answer beyond the limit fails its call alone, and is not to be tried again', async (t) => {
   const { link, pid } = await connect(t, [], { maxMessageBytes: 1_000 })
-  use(link, 'long', { length: 2_000 })
-  const { error } = await link.closed()
-  assert.is(error?.code, 'MESSAGE_TOO_LONG')
-  assert.is(isAlive(pid), false)
+  const id = use(link, 'long', { length: 2_000 })
+  const lost = await link.news.next(({ type }) => type === 'lost')
+  assert.ok(lost.type === 'lost')
+  assert.equal([lost.id, lost.error.code, lost.error.retryable], [id, 'MESSAGE_TOO_LONG', false])
+  assert.match(lost.error.message, /1000 bytes \(maxMessageBytes\), got \d{4}$/)
+  use(link, 'echo', { text: 'after' })
+  assert.is(await answer(link), 'after')
+  assert.is(isAlive(pid), true)
+})
+
+test('a request beyond the limit is not sent, and costs no other', async (t) => {
+  const { link } = await connect(t, [], { maxMessageBytes: 1_000 })
+  const id = use(link, 'echo', { text: 'x'.repeat(1_000) })
+  const lost = await link.news.next(({ type }) => type === 'lost')
+  assert.ok(lost.type === 'lost')
+  assert.equal([lost.id, lost.error.code, lost.error.retryable], [id, 'SEND_FAILED', false])
+  assert.match(lost.error.message, 'maxMessageBytes')
+  use(link, 'echo', { text: 'after' })
+  assert.is(await answer(link), 'after')
 })
 
 test('a server that does not read gets only so much, and the request beyond that is refused', async (t) => {

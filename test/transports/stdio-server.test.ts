@@ -78,11 +78,22 @@ test('what is no message is answered as far as it may be, and the next line is s
   assert.is((await pipes.next()).id, 9)
 })
 
-test('a line over the limit is answered, and ends the server', async (t) => {
+test('a request over the limit is answered with its id, and those before and after it are served', async (t) => {
   const pipes = await startPipes(t, [count], true, { maxMessageBytes: 300 })
-  pipes.input.write('x'.repeat(302))
-  assert.is((await pipes.next()).error?.code, -32600)
-  await pipes.ended
+  const long = (id: unknown) => ({ ...call(1, 'count'), params: { name: 'count', x: 'x'.repeat(300) }, id })
+  pipes.write(call(7, 'count'), long(8), long('nine'), call(10, 'count'))
+  const answers = [await pipes.next(), await pipes.next(), await pipes.next(), await pipes.next()]
+  const ofId = (id: unknown) => answers.find((answer) => answer.id === id)
+  for (const id of [8, 'nine']) {
+    assert.is(ofId(id)?.error?.code, -32600)
+    assert.match(ofId(id)?.error?.message ?? '', /300 bytes \(maxMessageBytes\), got \d+/)
+  }
+  for (const id of [7, 10]) assert.ok(ofId(id)?.result !== undefined, JSON.stringify(answers))
+  pipes.input.write(`${'x'.repeat(1_000)}\n`)
+  const unknown = await pipes.next()
+  assert.equal([unknown.error?.code, 'id' in unknown], [-32600, false])
+  pipes.write(call(11, 'count'))
+  assert.is((await pipes.next()).id, 11)
 })
 
 test('calls run at once; progress comes before the answer; a cancelled call has none', async (t) => {

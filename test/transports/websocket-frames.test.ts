@@ -8,14 +8,22 @@ import { greet, listen, open } from './_websocket.js'
 
 const test = suite('websocket frames', { timeout: 15_000 })
 
-test('a binary frame closes with 1003, a message beyond the limit with 1009, one of 4 MiB less is taken', async (t) => {
-  const server = await listen(t)
+test('a binary frame closes with 1003, a message beyond the limit with 1009 and why, one of just less is taken', async (t) => {
+  const server = await listen(t, { maxMessageBytes: 4 * 1024 * 1024 })
+  const before = await open(t, server)
+  await greet(before)
   const binary = await open(t, server)
   binary.socket.send(Buffer.from('{}'), { binary: true })
   assert.is(await binary.closed, 1003)
   const long = await open(t, server)
+  const told = new Promise((resolve) =>
+    long.socket.once('close', (_code, reason) => resolve(reason.toString())),
+  )
   long.socket.send('x'.repeat(4 * 1024 * 1024 + 1))
   assert.is(await long.closed, 1009)
+  assert.is(await told, 'a message may have 4194304 bytes (maxMessageBytes)')
+  before.socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' }))
+  assert.equal((await before.messages.next(({ id }) => id === 1)).result, {})
   const good = await open(t, server)
   await greet(good)
   const args = { name: 'echo', arguments: { text: 'y'.repeat(4 * 1024 * 1024 - 200) } }

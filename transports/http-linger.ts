@@ -1,0 +1,41 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+
+/** Bytes of an unwanted body that are thrown away, and milliseconds, so that the client gets to read the answer; then it is cut off. */
+const patienceBytes = 16 * 1024 * 1024
+const patienceTime = 2_000
+
+/** What is answered. */
+interface Answer {
+  readonly status: number
+  readonly headers: OutgoingHttpHeaders
+  readonly text: string
+}
+
+/** Writes an answer, unless the client has gone; one that is too much to be read to its end is answered early. */
+export function writeAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  const { status, headers, text } = answer
+  if (response.destroyed) return
+  if (status === 413) answerEarly(request, response, answer)
+  else response.writeHead(status, headers).end(text)
+}
+
+/**
+ * Answers a request whose body is still coming, and is not wanted. A connection that is closed with bytes unread takes the answer with it (RFC 9112, section
+ * 9.6): it is closed once the body has come, or has had its time.
+ */
+export function answerEarly(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  const { status, headers, text } = answer
+  response.writeHead(status, { ...headers, connection: 'close' })
+  // a response without a socket of its own is somebody else's to end
+  if (request.complete || response.socket === null) return void response.end(text)
+  response.write(text)
+  let left = patienceBytes
+  const timer = setTimeout(() => response.end(), patienceTime)
+  request.on('data', (chunk: Buffer | string) => {
+    left -= chunk.length
+    if (left < 0) request.destroy()
+  })
+  request.once('end', () => response.end())
+  response.once('close', () => clearTimeout(timer))
+  request.resume()
+}

@@ -1,0 +1,33 @@
+import { getHeapStatistics } from 'node:v8'
+import { errorCodes } from '../protocol/errors.js'
+import { buildError, isRequest, type Message } from '../protocol/jsonrpc.js'
+import { textOf } from './encoded.js'
+
+const MiB = 1024 * 1024
+
+/** Bytes a message may have unless an option says otherwise: 16 MiB, and less where the heap of this process is small (`--max-old-space-size`). */
+export function usualMessageBytes(): number {
+  return Math.min(16 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 16))
+}
+
+/** Bytes of messages that may wait to be sent unless an option says otherwise: four of the longest. */
+export function usualQueuedBytes(): number {
+  return 4 * usualMessageBytes()
+}
+
+/** Whether a text has at most so many bytes; one that is short is not counted. */
+export function isWithin(text: string, maxBytes: number): boolean {
+  return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes
+}
+
+/**
+ * The text of a message, as far as it has at most so many bytes. In place of an answer that has more there is an error, for that request alone; undefined for a
+ * request or a notification, which is not sent.
+ */
+export function textWithin(message: Message, maxBytes: number): string | undefined {
+  const text = textOf(message)
+  if (isWithin(text, maxBytes)) return text
+  if (isRequest(message) || !('id' in message)) return undefined
+  const problem = `the answer has ${Buffer.byteLength(text)} bytes, a message may have ${maxBytes} (maxMessageBytes)`
+  return textOf(buildError(message.id, { code: errorCodes.internalError, message: problem }))
+}
