@@ -58,6 +58,7 @@ export const poolActor = defineActor({
     const { members, settings, demand } = state.desk
     const { self } = ctx
     ctx.own(demand.onBegin(() => self.alive && tellSelf(self, { type: 'awaited' })))
+    state.desk.newcomer = (member) => self.alive && tellSelf(self, { type: 'start', member })
     for (const member of members.values()) {
       // An actor before this one may have begun.
       member.asked = false
@@ -66,12 +67,6 @@ export const poolActor = defineActor({
     }
     if (settings.health !== undefined) later(settings.health.every, { type: 'ask' }, ctx)
     return state
-  },
-  cast: {
-    /** A new member wants to be started. */
-    start: (state: PoolState, member: PoolMember, ctx: ActorContext) => launch(state, member, ctx),
-    /** A member has left: its tree is ended. */
-    end: ({ clients }: PoolState, ref: ProcessRef, ctx: ActorContext) => endClient(clients, ref, ctx),
   },
   info: {
     message: (state: PoolState, news: unknown, ctx: ActorContext) => take(state, news as PoolNews, ctx),
@@ -132,8 +127,6 @@ function adopt(state: PoolState, member: PoolMember, ctx: ActorContext): void {
   const { ref, client } = member
   if (ref === undefined || client === undefined || state.watched.has(ref)) return
   const { desk } = state
-  // It was removed while it was being started.
-  if (desk.members.get(member.name) !== member) return endClient(state.clients, ref, ctx)
   state.watched.set(ref, member)
   ctx.monitor(ref)
   const { self } = ctx
@@ -172,7 +165,7 @@ function giveUpOn(
   member.hopeless = true
   desk.tell('failed', member, reason)
   desk.update(member)
-  endClient(clients, member.ref, ctx)
+  endClient(ctx.registry, clients, member.ref)
 }
 
 function ended(state: PoolState, member: PoolMember, ctx: ActorContext): void {

@@ -1,28 +1,38 @@
+import { ignore } from '../runtime/behaviour.js'
 import type { ChildSpec } from '../runtime/child-spec.js'
 import type { ActorContext } from '../runtime/context.js'
 import { type DynamicSupervisor, dynamicSupervisorAt } from '../runtime/dynamic-supervisor.js'
 import { RuntimeError } from '../runtime/errors.js'
 import type { ProcessRef } from '../runtime/ref.js'
+import type { Registry } from '../runtime/registry.js'
+import { supervisorAt } from '../runtime/supervise.js'
 import type { Client } from './client.js'
 import { specOf } from './client-supervisor.js'
 import type { Demand } from './demand.js'
 import type { PoolMember } from './pool-member.js'
 
+/** Where the clients of a pool live, and who waits for them. */
+interface ClientsOfPool {
+  /** The name of their dynamic supervisor. */
+  readonly clients: string
+  readonly demand: Demand
+}
+
 /** Starts the tree of a member's client below the dynamic supervisor of that name. Rejects when that is not there, or the start fails. */
 export async function startClientOf(
   member: PoolMember,
-  { clients, demand }: { readonly clients: string; readonly demand: Demand },
-  ctx: ActorContext,
+  at: ClientsOfPool,
+  { registry }: Pick<ActorContext, 'registry'>,
 ): Promise<void> {
-  const supervisor = supervisorOf(clients, ctx)
-  if (supervisor === undefined) throw new RuntimeError('NOPROC', `nobody is called ${clients}`)
-  await supervisor.startChild(memberSpec(member, demand))
+  const supervisor = supervisorOf(at.clients, registry)
+  if (supervisor === undefined) throw new RuntimeError('NOPROC', `nobody is called ${at.clients}`)
+  await supervisor.startChild(memberSpec(member, at.demand))
 }
 
 /** Ends the tree of a client that has no connection any more; its end is heard of like any other. */
-export function endClient(clients: string, ref: ProcessRef, ctx: ActorContext): void {
+export function endClient(registry: Registry, clients: string, ref: ProcessRef): void {
   // It may have ended by itself, or with its supervisor.
-  void supervisorOf(clients, ctx)
+  void supervisorOf(clients, registry)
     ?.terminateChild(ref)
     .catch(() => {})
 }
@@ -40,12 +50,15 @@ function memberSpec(member: PoolMember, demand: Demand): ChildSpec {
       member.ref = started.ref
       member.client = started.extra
       member.starts += 1
-      return started
+      if (!member.leaving) return started
+      // It was removed while it was being started; the actor that wanted it may have ended as well.
+      await supervisorAt(started.ref).stop()
+      return ignore
     },
   }
 }
 
-function supervisorOf(name: string, ctx: ActorContext): DynamicSupervisor | undefined {
-  const ref = ctx.registry.whereis(name)
+function supervisorOf(name: string, registry: Registry): DynamicSupervisor | undefined {
+  const ref = registry.whereis(name)
   return ref === undefined ? undefined : dynamicSupervisorAt(ref)
 }

@@ -27,6 +27,8 @@ export class PoolDesk {
   /** Looked at after every change: who waits for something that is no member. */
   readonly #looks = new Set<() => void>()
   #lastNumber = 0
+  /** Set by the actor that runs now: one that starts looks at all members. */
+  newcomer: (member: PoolMember) => void = () => {}
   /** Why nobody is given a member any more. */
   over: ((what: string) => ClientError) | undefined
 
@@ -53,6 +55,7 @@ export class PoolDesk {
     const member = new PoolMember(this.settings.member(this.#lastNumber + 1, transport))
     this.#lastNumber += 1
     this.members.set(member.name, member)
+    this.newcomer(member)
     return member
   }
 

@@ -11,8 +11,8 @@ import type { CallOptions } from './call-options.js'
 import type { Client, RequestArgs, RequestMethod } from './client.js'
 import { callError, type ClientError } from './errors.js'
 import type { Undo } from './holdings.js'
-import type { poolActor } from './pool-actor.js'
 import { callOnMember, type MakeCall } from './pool-calls.js'
+import { endClient } from './pool-clients.js'
 import type { PoolDesk } from './pool-desk.js'
 import type { PoolEvent } from './pool-events.js'
 import { Lease } from './pool-lease.js'
@@ -29,8 +29,8 @@ export interface PoolParts {
   readonly desk: PoolDesk
   readonly registry: Registry
   readonly supervisor: Supervisor
-  /** The name of the pool's actor. */
-  readonly actor: string
+  /** The name of the dynamic supervisor of its clients. */
+  readonly clients: string
   readonly closed: Promise<void>
 }
 
@@ -123,12 +123,10 @@ export class ClientPool implements AsyncDisposable {
 
   /** Adds a member, by default like the others, and answers its name at once; it is given calls as soon as it is ready. Throws BAD_OPTION, CLOSED or GAVE_UP. */
   add(transport?: ClientTransport): string {
-    const { desk, registry, actor } = this.#parts
+    const { desk } = this.#parts
     if (desk.over !== undefined) throw desk.over('add')
     const member = desk.enrol(transport)
     desk.tell('added', member)
-    // An actor that is just being started finds it at the desk.
-    registry.named<typeof poolActor>(actor).cast('start', member)
     return member.name
   }
 
@@ -207,7 +205,7 @@ export class ClientPool implements AsyncDisposable {
   }
 
   async #remove(name: string, timeout: number | undefined): Promise<boolean> {
-    const { desk, registry, actor } = this.#parts
+    const { desk, registry, clients } = this.#parts
     const ms = readMs(timeout, 'timeout', 30_000)
     const member = desk.members.get(name)
     if (member === undefined || member.leaving) return false
@@ -216,8 +214,11 @@ export class ClientPool implements AsyncDisposable {
     await whenIdle(desk, member, ms)
     const { client, ref } = member
     await client?.close()
-    if (ref !== undefined) registry.named<typeof poolActor>(actor).cast('end', ref)
-    if (ref !== undefined) await new Promise<void>((resolve) => void ref.onExit(() => resolve()))
+    if (ref !== undefined) {
+      // Not through the pool's actor, which may be down just now.
+      endClient(registry, clients, ref)
+      await new Promise<void>((resolve) => void ref.onExit(() => resolve()))
+    }
     desk.strike(member)
     desk.tell('removed', member)
     return true

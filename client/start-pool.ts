@@ -54,7 +54,7 @@ async function plant(desk: PoolDesk, registry: Registry, { name, tree }: PoolSet
     ],
   })
   desk.events.reportIn(supervisor.ref)
-  return new ClientPool({ desk, registry, supervisor, actor, closed: handled(whenEnded(desk, supervisor)) })
+  return new ClientPool({ desk, registry, supervisor, clients, closed: handled(whenEnded(desk, supervisor)) })
 }
 
 /** Resolves when the pool was closed; when its tree ended in another way, nobody is given a member any more. */

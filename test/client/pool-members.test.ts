@@ -1,7 +1,9 @@
 import * as assert from 'uvu/assert'
+import { startClient } from '../../client/client-supervisor.js'
+import { Registry } from '../../runtime/registry.js'
 import { suite } from '../support/suite.js'
 import { startPool } from './_pool.js'
-import { rejection } from './_raw.js'
+import { raw, rejection } from './_raw.js'
 
 const test = suite('members of a pool come and go')
 
@@ -67,6 +69,52 @@ test('a member that is removed while it is being started leaves nothing behind',
     pool.members().map((member) => member.name),
     ['pool-1'],
   )
+})
+
+test('members are removed and added while the actor of the pool is down', async (t) => {
+  const { pool, event } = await startPool(t, { size: 2 })
+  const kill = (): void => pool.registry.whereis('pool pool')?.kill()
+  kill()
+  const removed = pool.remove('pool-1')
+  const added = pool.add()
+  assert.is(await removed, true)
+  await event('ready', added)
+  // and while it comes back
+  kill()
+  await Promise.resolve()
+  const next = pool.add()
+  assert.is(await pool.remove(added), true)
+  await event('ready', next)
+  assert.equal(
+    pool.members().map(({ name, status }) => `${name} ${status}`),
+    ['pool-2 ready', `${next} ready`],
+  )
+  await pool.callTool('count')
+})
+
+test('a member that is removed while it is started, and the actor of the pool ends, leaves no client behind', async (t) => {
+  const { pool, event } = await startPool(t, { size: 1 })
+  const name = pool.add()
+  await Promise.resolve()
+  pool.registry.whereis('pool pool')?.kill()
+  assert.is(await pool.remove(name), true)
+  const last = pool.add()
+  await event('ready', last)
+  const clients = pool.inspect().tree.children.find(({ name: child }) => child === 'clients of pool pool')
+  assert.is(clients?.children.length, 2)
+})
+
+test('a member that could not be started is tried again until it can', async (t) => {
+  const registry = new Registry()
+  const rival = startClient({ name: 'pool-2', transport: raw(), registry, logger: false })
+  t.after(() => rival.close())
+  await rival.ready()
+  const { pool, event } = await startPool(t, { registry, min: 1 })
+  const down = pool.members().find(({ name }) => name === 'pool-2')
+  assert.equal([down?.status, down?.restarts], ['down', 0])
+  await rival.close()
+  await event('ready', 'pool-2')
+  await pool.ready()
 })
 
 test.run()
