@@ -26,8 +26,8 @@ export function spawnServer(settings: StdioSettings): ServerProcess {
   // not imported: a program without such clients never loads it
   const { spawn } = process.getBuiltinModule('node:child_process')
   try {
-    return spawn(command, args, {
-      env,
+    return spawn(command, [...args], {
+      env: { ...env }, // Node adds to it, for coverage and permissions
       shell: false,
       detached: posix,
       windowsHide: true,

@@ -49,6 +49,18 @@ async function firstMessage(
   return link.message()
 }
 
+test('a server starts where Node adds to its environment, as for coverage', async (t) => {
+  const coverage = folder(t, 'coverage')
+  const before = process.env.NODE_V8_COVERAGE
+  process.env.NODE_V8_COVERAGE = coverage
+  t.after(() => {
+    if (before === undefined) Reflect.deleteProperty(process.env, 'NODE_V8_COVERAGE')
+    else process.env.NODE_V8_COVERAGE = before
+  })
+  const { client } = start(t)
+  await client.ready()
+})
+
 test('fault 32: a server that exits before initialize is started again and again, and says why', async (t) => {
   const { states } = start(t, ['--init', 'die', '--say', 'no database'])
   for (let i = 0; i < 3; i++) {
