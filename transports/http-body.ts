@@ -58,7 +58,8 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Arra
       if (size <= maxBytes)
         resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks))
     })
-    request.on('error', reject)
+    // nothing but the end of the connection: anybody may break off
+    request.on('error', () => reject(new HttpRefusal(400, 'the body was cut off')))
     request.on('close', () => {
       if (!request.complete) reject(new HttpRefusal(400, 'the body was cut off'))
     })
