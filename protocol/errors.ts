@@ -69,7 +69,37 @@ class FamilyError<Code> extends Error {
 export class ProtocolError extends FamilyError<ProtocolErrorCode> {}
 
 /** A JSON-RPC error: the far side's answer, or what a handler throws to answer one. `code` is an integer. */
-export class McpError extends FamilyError<number> {}
+export class McpError extends FamilyError<number> {
+  /** -32602: the params are wrong, or name something that is not there. */
+  static invalidParams(message: string, data?: unknown): McpError {
+    return new McpError(errorCodes.invalidParams, message, { data })
+  }
+
+  /** -32600: the request may not be made, or not now. */
+  static invalidRequest(message: string, data?: unknown): McpError {
+    return new McpError(errorCodes.invalidRequest, message, { data })
+  }
+
+  /** -32601: there is no such method. */
+  static methodNotFound(message: string, data?: unknown): McpError {
+    return new McpError(errorCodes.methodNotFound, message, { data })
+  }
+
+  /** -32603: a fault of this side, in words that the far side may read. */
+  static internal(message: string, data?: unknown): McpError {
+    return new McpError(errorCodes.internalError, message, { data })
+  }
+
+  /** -32002, and -32602 to a client of 2026-07-28: there is no such resource; `data` has its `uri`. */
+  static notFound(message: string, data?: { readonly uri: string }): McpError {
+    return new McpError(errorCodes.resourceNotFound, message, { data })
+  }
+
+  /** -1: the user said no. */
+  static rejected(message: string, data?: unknown): McpError {
+    return new McpError(errorCodes.userRejected, message, { data })
+  }
+}
 
 /** The error object of a JSON-RPC error response. */
 export interface JsonRpcError {

@@ -11,6 +11,7 @@ export function kindOf(value: unknown): string {
   if (value === undefined) return 'nothing'
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'an array'
+  if (value instanceof Promise) return 'a promise, which wants an await'
   if (typeof value === 'object') return 'an object'
   if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a number'
   return `a ${typeof value}`

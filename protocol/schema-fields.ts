@@ -89,6 +89,26 @@ export const field = Object.freeze({
     make(options, [], () => groupKind(fields) as FieldKind<GroupOutput<Fields>>),
 })
 
+const presence = 'a field has to be given unless it is made .optional() or has a default'
+
+/** What is written for an option as other libraries have it. */
+const remedies: { readonly [option: string]: string } = {
+  required: presence,
+  optional: presence,
+  nullable: presence,
+  minLength: 'write min',
+  minimum: 'write min',
+  minItems: 'write min',
+  maxLength: 'write max',
+  maximum: 'write max',
+  maxItems: 'write max',
+  regex: 'write pattern',
+  describe: 'write description',
+  desc: 'write description',
+  defaultValue: 'write default',
+  enum: 'write field.enum([...])',
+}
+
 const notes = ['title', 'description', 'default', 'examples', 'header', 'meta']
 
 function make<Options extends FieldNotes, Output>(
@@ -102,7 +122,7 @@ function make<Options extends FieldNotes, Output>(
   const unknown = Object.keys(given).filter((key) => !known.includes(key))
   const problems = unknown.map((key) => ({
     path: '',
-    message: `${key}: expected an option among ${known.join(', ')}`,
+    message: `${key}: expected an option among ${known.join(', ')}${Object.hasOwn(remedies, key) ? `: ${remedies[key]}` : ''}`,
   }))
   const whole = problems.length === 0 ? kind : { ...kind, problems: [...kind.problems, ...problems] }
   const presence = 'default' in given ? 'default' : 'required'

@@ -151,6 +151,7 @@ function render(value: unknown): string {
   if (typeof value === 'function')
     return typeof value.name === 'string' && value.name ? `function ${value.name}` : 'a function'
   if (Array.isArray(value)) return `an array of ${value.length}`
+  if (value instanceof Promise) return 'a promise, which wants an await'
   if (typeof value === 'object' && value !== null)
     return `an object with keys [${Object.keys(value).slice(0, 5).join(', ')}]`
   return String(value)

@@ -164,7 +164,7 @@ export class ToolContext {
    * where the client or its revision cannot ask.
    */
   elicit(key: string, question: Elicitation, options: AskOptions = {}): Promise<ElicitResult> {
-    return this.#ask().elicit(key, question, options)
+    return toBeAwaited('elicit', this.#ask().elicit(key, question, options))
   }
 
   /** Tells the client that what a user was asked to do at a page is done; false before 2025-11-25. */
@@ -175,7 +175,7 @@ export class ToolContext {
 
   /** Has the client's model go on with a conversation, like `elicit`. */
   sample(key: string, question: Sampling, options: AskOptions = {}): Promise<CreateMessageResult> {
-    return this.#ask().sample(key, question, options)
+    return toBeAwaited('sample', this.#ask().sample(key, question, options))
   }
 
   /** The places that the client lets its servers work in, like `elicit`. */
@@ -194,7 +194,7 @@ export class ToolContext {
    * there. Rejects with what `fn` threw, and with ServerError BAD_STATE for a value that has no JSON.
    */
   once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
-    return this.#scope.once(key, fn)
+    return toBeAwaited('once', this.#scope.once(key, fn))
   }
 
   /**
@@ -214,9 +214,8 @@ export class ToolContext {
   }
 
   /** A copy of what this session keeps under a key. Rejects with NO_SESSION where the revision has no sessions (2026-07-28), like `update`. */
-  async get<Value = unknown>(key: string): Promise<Value | undefined> {
-    const { value } = await this.#scope.read(checkKey(key))
-    return copy(key, value) as Value | undefined
+  get<Value = unknown>(key: string): Promise<Value | undefined> {
+    return toBeAwaited('get', this.#get(key)) as Promise<Value | undefined>
   }
 
   /**
@@ -226,7 +225,16 @@ export class ToolContext {
    */
   update<Fn extends AnyFunction>(key: string, fn: Fn): Promise<Returned<Fn>>
   update<Value>(key: string, fn: (value: Value | undefined) => Value | Promise<Value>): Promise<Value>
-  async update(key: string, fn: AnyFunction): Promise<unknown> {
+  update(key: string, fn: AnyFunction): Promise<unknown> {
+    return toBeAwaited('update', this.#update(key, fn))
+  }
+
+  async #get(key: string): Promise<unknown> {
+    const { value } = await this.#scope.read(checkKey(key))
+    return copy(key, value)
+  }
+
+  async #update(key: string, fn: AnyFunction): Promise<unknown> {
     if (typeof fn !== 'function')
       throw new ServerError('BAD_STATE', `update: expected a function, got ${show(fn)}`)
     const change = fn as (value: unknown) => unknown
@@ -243,6 +251,27 @@ export class ToolContext {
     this.#questions ??= new Questions((...question) => this.#scope.ask(...question))
     return this.#questions
   }
+}
+
+/** A promise says so where it is taken for its value: as text, and as JSON. */
+function toBeAwaited<Value>(name: keyof typeof unawaited, promise: Promise<Value>): Promise<Value> {
+  return Object.defineProperties(promise, unawaited[name])
+}
+
+const unawaited = Object.freeze({
+  get: missingAwait('get'),
+  update: missingAwait('update'),
+  elicit: missingAwait('elicit'),
+  sample: missingAwait('sample'),
+  once: missingAwait('once'),
+})
+
+function missingAwait(name: string): PropertyDescriptorMap {
+  function value(this: Promise<unknown>): never {
+    this.catch(() => undefined) // this says what was wrong
+    throw new ServerError('BAD_RESULT', `ctx.${name}(...) is a promise, and was used as a value: await it`)
+  }
+  return { [Symbol.toPrimitive]: { value }, toJSON: { value } }
 }
 
 const nothing: Readonly<Record<string, unknown>> = Object.freeze({})

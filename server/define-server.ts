@@ -20,6 +20,7 @@ import {
   type NoticeContext,
   readLowLevel,
 } from './low-level.js'
+import { ServerError } from './errors.js'
 import { type Named, namedBy } from './named.js'
 import { readIcons } from './presented.js'
 import type { Immutable } from './schema-arguments.js'
@@ -158,7 +159,7 @@ function readComponents<Component>(
     const field = isList ? `${kind}[${own}]` : `${kind}.${own}`
     if (!is(component)) throw badDefinition(about, field, `what ${maker} returns`, component)
     const named = isList ? component : namedBy(component, own)
-    if (named.name === undefined) throw badDefinition(about, field, `a ${one} with a name`, component)
+    if (named.name === undefined) throw withoutName(about, { kind, field, one }, component)
     if (named.kind === 'tool') checkToolName(named.name)
     const unique: unknown = Reflect.get(named, key)
     if (known.has(unique)) throw badDefinition(about, field, `a ${key} that no other ${one} has`, unique)
@@ -166,6 +167,18 @@ function readComponents<Component>(
     return named as Component
   })
   return Object.freeze(all)
+}
+
+/** Its keys would say nothing: they are the same for all. */
+function withoutName(
+  about: string,
+  { kind, field, one }: { readonly kind: string; readonly field: string; readonly one: string },
+  { description, title = description }: { readonly title?: unknown; readonly description?: unknown },
+): ServerError {
+  const which = title === undefined ? '' : ` (${show(title)})`
+  const remedy = `give it a name, or list it by one: ${kind}: { myName: ... }`
+  const problem = `${about}: ${field}: expected a ${one} with a name, got one without${which}: ${remedy}`
+  return new ServerError('BAD_DEFINITION', problem, { data: { field } })
 }
 
 function declaredBy(options: ServerDefinitionOptions): ServerDefinition['declared'] {

@@ -67,7 +67,7 @@ export function json(value: unknown): TextContent {
 export function toToolResult(tool: string, given: unknown): CallToolResult {
   const returned = built(given)
   if (returned === undefined) return { content: [] }
-  if (typeof returned === 'string') return { content: [text(returned)] }
+  if (typeof returned === 'string') return { content: [text(checkText(tool, returned))] }
   const result = Array.isArray(returned) || isBlock(returned) ? { content: [returned].flat() } : returned
   return check('tools/call', `tool ${show(tool)}`, result, 'content')
 }
@@ -118,6 +118,15 @@ export function badArguments(tool: string, issues: readonly Issue[]): CallToolRe
   return toolFailure(`The arguments for ${tool} are not valid:\n${lines.join('\n')}`)
 }
 
+/** What `String()` makes of a promise that nobody waited for. */
+function checkText(tool: string, returned: string): string {
+  if (returned !== '[object Promise]') return returned
+  throw new ServerError(
+    'BAD_RESULT',
+    `tool ${show(tool)} returned the text of a promise: an await is missing`,
+  )
+}
+
 function isBlock(value: unknown): boolean {
   return isObject(value) && typeof value.type === 'string'
 }
@@ -132,7 +141,7 @@ function toMessages(returned: unknown): unknown[] {
 }
 
 const expectations = Object.freeze({
-  'tools/call': 'a string, content blocks, or an object with content',
+  'tools/call': 'a string, content blocks, or an object with content (or describe the value with output)',
   'resources/read': 'a string, bytes, contents, or an object with contents',
   'prompts/get': 'a string, messages, or an object with messages',
 })
@@ -147,7 +156,10 @@ function check<M extends keyof typeof expectations & Method>(
   try {
     return checkSentResult(method, result)
   } catch (cause) {
-    throw badResult(method, about, (cause as Error).message, cause)
+    const parts = result[field]
+    const isEarly = Array.isArray(parts) && parts.some((part) => part instanceof Promise)
+    const problem = isEarly ? `${field} has a promise: an await is missing` : (cause as Error).message
+    throw badResult(method, about, problem, cause)
   }
 }
 

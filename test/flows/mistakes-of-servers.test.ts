@@ -1,0 +1,154 @@
+import * as assert from 'uvu/assert'
+import { createApp, defineServer, defineTool, field, McpError, type ToolContext } from 'caduceus'
+import { connect } from 'caduceus/testing'
+import { suite } from '../support/suite.js'
+import { any, definitions, server, starts } from './_server-mistakes.js'
+
+const test = suite('flows/mistakes-of-servers')
+
+for (const [name, program, told] of [...definitions, ...starts]) {
+  test(`an author is told at once that ${name}`, async () => {
+    const message = await Promise.resolve()
+      .then(program)
+      .then(
+        () => 'nothing',
+        (error: Error) => error.message,
+      )
+    for (const part of told) assert.match(message, part)
+  })
+}
+
+const question = { message: 'Who?', requestedSchema: { type: 'object', properties: {} } } as const
+
+/** What a tool does wrong when it is called; its tests say what it was. */
+const calls: readonly (readonly [
+  name: string,
+  work: (ctx: ToolContext) => unknown,
+  told: readonly RegExp[],
+])[] = [
+  [
+    'it returns an object without output',
+    () => ({ sum: 3 }),
+    [/tool "x" returned no result/, /got an object with keys \[sum\]/, /describe the value with output/],
+  ],
+  ['it returns a number', () => 42, [/tool "x" returned no result/, /got 42/, /a string, content blocks/]],
+  [
+    'it returns a block of no kind',
+    () => ({ type: 'user', name: 'Ada' }),
+    [
+      /tool "x" returned/,
+      /content\[0\]\.type: expected one of text, image/,
+      /describe the value with output/,
+    ],
+  ],
+  [
+    'it returns a block without its text',
+    () => [{ type: 'text', value: 'x' }],
+    [/content\[0\]\.text: expected a string, got nothing/],
+  ],
+  [
+    'it forgets an await before a text',
+    (ctx) => `Count: ${ctx.update('n', (n = 0) => n + 1)}`,
+    [/ctx\.update\(\.\.\.\) is a promise/, /await it/],
+  ],
+  [
+    'it forgets an await in JSON',
+    (ctx) => JSON.stringify({ n: ctx.get('n') }),
+    [/ctx\.get\(\.\.\.\) is a promise/, /await it/],
+  ],
+  ['it returns the text of a promise', () => String(Promise.resolve(1)), [/tool "x"/, /an await is missing/]],
+  [
+    'a promise is in its list of blocks',
+    () => [Promise.resolve({ type: 'text', text: 'x' })],
+    [/content has a promise: an await is missing/],
+  ],
+  [
+    'it asks without a key',
+    (ctx) => ctx.elicit(any(question), any({})),
+    [/elicit: key: expected a non-empty string first/, /ctx\.elicit\('what'/],
+  ],
+  [
+    'it asks by a form of another name',
+    (ctx) => ctx.elicit('who', any({ message: 'Who?', form: {} })),
+    [/elicit: form: /, /did you mean "requestedSchema"\?/],
+  ],
+  [
+    'it asks two things under one key',
+    async (ctx) => {
+      const first = ctx.elicit('who', question).catch(() => undefined)
+      await ctx.sample('who', { messages: [], maxTokens: 1 })
+      return first
+    },
+    [/sample: key: "who" belongs to elicit\(\)/, /a key of its own/],
+  ],
+  ['it logs at no level', (ctx) => ctx.log(any(['loud']), 'x'), [/log: expected a level such as info/]],
+  [
+    'it changes state without a function',
+    (ctx) => ctx.update('n', any([5])),
+    [/update: expected a function, got an array/],
+  ],
+  [
+    'it keeps what cannot be kept',
+    (ctx) => ctx.update('n', () => () => 5),
+    [/"n": session state takes values that can be copied/, /got a function|got function/],
+  ],
+]
+
+for (const [name, work, told] of calls) {
+  test(`an author is told by a test that ${name}`, async () => {
+    const wrong = createApp().defineTool({ name: 'x', run: (_, ctx) => work(any(ctx)) as never })
+    await using pair = await connect(defineServer({ ...server, tools: [wrong], logging: true }))
+    const message = await pair.client.callTool('x').then(
+      (result) => JSON.stringify(result),
+      (error: Error) => error.message,
+    )
+    for (const part of told) assert.match(message, part)
+  })
+}
+
+test('an author is told by a test which field of an output does not fit', async () => {
+  const wrong = defineTool({
+    name: 'x',
+    output: { sum: field.integer(), later: field.string() },
+    run: () => any({ sum: '3', later: Promise.resolve('x') }),
+  })
+  await using pair = await connect(defineServer({ ...server, tools: [wrong] }))
+  const message = await pair.client.callTool('x').catch((error: Error) => error.message)
+  assert.match(String(message), /tool "x" returned what its output does not allow/)
+  assert.match(String(message), /sum: expected an integer, got a string/)
+  assert.match(String(message), /later: expected .*got a promise, which wants an await/)
+})
+
+test('a tool that has nothing to say says nothing', async () => {
+  const quiet = defineTool({ name: 'x', run: () => undefined })
+  await using pair = await connect(defineServer({ ...server, tools: [quiet] }))
+  assert.equal((await pair.client.callTool('x')).content, [])
+})
+
+test('errors of JSON-RPC have names', async () => {
+  const table = [
+    [McpError.invalidParams, -32602],
+    [McpError.invalidRequest, -32600],
+    [McpError.methodNotFound, -32601],
+    [McpError.internal, -32603],
+    [McpError.notFound, -32002],
+    [McpError.rejected, -1],
+  ] as const
+  for (const [make, code] of table) {
+    const error = make('No.', { uri: 'a:b' })
+    assert.instance(error, McpError)
+    assert.equal([error.code, error.message, error.data], [code, 'No.', { uri: 'a:b' }])
+  }
+  const closed = defineTool({
+    name: 'x',
+    run: () => {
+      throw McpError.invalidParams('Closed on Sundays.', { day: 'Sunday' })
+    },
+  })
+  await using pair = await connect(defineServer({ ...server, tools: [closed] }))
+  const told = await pair.client.callTool('x').catch((error: McpError) => error)
+  assert.instance(told, McpError)
+  assert.equal([(told as McpError).code, (told as McpError).data], [-32602, { day: 'Sunday' }])
+})
+
+test.run()
