@@ -1,3 +1,4 @@
+import { buildError, type JsonRpcErrorResponse, type RequestId } from '../protocol/jsonrpc.js'
 import { CaduceusError, type ErrorDetails, messageOf } from '../runtime/errors.js'
 
 /** Every code a ServerError can have. */
@@ -73,3 +74,12 @@ export function isOutsideRoots(error: unknown): error is ServerError {
 
 /** The JSON-RPC code of a request refused because its session has too many already; beyond what JSON-RPC and MCP reserve. */
 export const tooManyRequests = 429
+
+/** The answer to a request that found no room to wait in: none of it was done, so trying again later is safe. */
+export function busy(
+  id: RequestId,
+  { maxRequests, maxWaiting }: { readonly maxRequests: number; readonly maxWaiting: number },
+): JsonRpcErrorResponse {
+  const problem = `too many requests at once: ${maxRequests} of a session are at work (maxRequests), and ${maxWaiting}, or 64 MiB, may wait (maxWaiting): try again later`
+  return buildError(id, { code: tooManyRequests, message: problem, data: { retryable: true } })
+}

@@ -14,7 +14,7 @@ export class Exchange {
   readonly startedAt: number
   readonly #owner: ExchangeOwner
   #answer: ExchangeAnswer | undefined
-  #resolve: ((answer: ExchangeAnswer) => void) | undefined
+  #resolve: ((answer: ExchangeAnswer | Promise<never>) => void) | undefined
   #onAbort: (() => void) | undefined
 
   constructor(call: ExchangeCall, dialect: Dialect, startedAt: number, owner: ExchangeOwner) {
@@ -36,6 +36,14 @@ export class Exchange {
     this.ignoreAbort()
     this.#owner.settled(this, response)
     this.#resolve?.(this.#answer)
+  }
+
+  /** It could not be worked on, for what no client has done wrong: whoever waits for the answer is told. */
+  fail(error: unknown, response: Response): void {
+    const tell = this.#resolve
+    this.#resolve = undefined
+    this.settle(response)
+    tell?.(Promise.reject(error))
   }
 
   /** Calls `fn` when the client goes away or cancels before the answer, at once if it has done so; only the last `fn` is called. */

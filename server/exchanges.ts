@@ -15,6 +15,7 @@ import { tooManyRequests } from './errors.js'
 import { Exchange, type ExchangeOwner } from './exchange.js'
 import { ExchangeRun, interrupted, type OpenDialogue, type RunHost } from './exchange-run.js'
 import { withoutQuestions } from './exchange-scope.js'
+import { ExchangeTurns } from './exchange-turns.js'
 import { checkArguments } from './handlers/tools.js'
 import type { Holdings } from './holdings-actor.js'
 import { route, unknownMethod } from './router.js'
@@ -59,7 +60,7 @@ export class Exchanges implements ExchangeOwner {
   readonly #host: RunHost
   readonly #parts: ExchangeParts
   readonly #now: () => number
-  #open = 0
+  readonly #turns: ExchangeTurns
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, ctx: ActorContext, makeParts: (host: RunHost) => ExchangeParts) {
@@ -70,6 +71,7 @@ export class Exchanges implements ExchangeOwner {
     const { clock } = ctx
     this.#holdings = holdings
     this.#now = clock.now
+    this.#turns = new ExchangeTurns(holdings, (exchange, work) => this.#begin(exchange, work))
     this.#host = Object.freeze({
       tasks: new TaskSupervisor(tasks),
       clock,
@@ -98,8 +100,8 @@ export class Exchanges implements ExchangeOwner {
   }
 
   settled({ call, startedAt }: Exchange, response: Response | undefined): void {
-    this.#open -= 1
     this.#note(call, response, startedAt)
+    this.#turns.left()
   }
 
   /** Checks in the order of the ladder (specification: 2026-07-28, Streamable HTTP); what comes before is the transport's. */
@@ -118,23 +120,18 @@ export class Exchanges implements ExchangeOwner {
   }
 
   #work(exchange: Exchange, work: Work): Promise<ExchangeAnswer> {
-    const { maxExchanges } = this.#holdings.settings
-    if (this.#open >= maxExchanges) {
-      const problem = `the server is working on ${maxExchanges} requests without a session already`
-      throw new TransportError('EXCHANGE_LIMIT', problem, { retryable: true })
-    }
-    this.#open += 1
+    this.#turns.enter(exchange, work)
+    return exchange.answered()
+  }
+
+  #begin(exchange: Exchange, work: Work): void {
     try {
       this.#start(exchange, work)
     } catch (error) {
       const response = responseTo(error, exchange.call, exchange.dialect)
-      if (response === undefined) {
-        this.#open -= 1
-        throw error
-      }
+      if (response === undefined) throw error
       exchange.settle(response, true)
     }
-    return exchange.answered()
   }
 
   #start(exchange: Exchange, work: Work): void {

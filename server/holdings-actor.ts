@@ -13,6 +13,7 @@ import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
 import { RestoreLimit } from './restore-limit.js'
 import { createMemoryStore, type SessionStore } from './session-store.js'
+import type { WaitingBytes } from './waiting-line.js'
 
 /** What outlives every restart of a server's group, and is passed in to it. */
 export interface Holdings {
@@ -24,6 +25,7 @@ export interface Holdings {
   readonly catalog: Catalog
   readonly restores: RestoreLimit
   readonly requestStates: RequestStates
+  readonly waiting: WaitingBytes
 }
 
 /** What holdings are started with. */
@@ -68,6 +70,7 @@ export const holdingsActor = defineActor({
       store: settings.store ?? createMemoryStore({ maxSessions, idleTimeout, now }),
       catalog: new Catalog(definition, settings),
       restores: new RestoreLimit(),
+      waiting: { bytes: 0 },
       requestStates: new RequestStates({
         sealing: settings.requestStates ?? sealRequestStates([randomBytes(32)]),
         server: definition.info.name,

@@ -47,10 +47,15 @@ export interface ServerOptions {
   readonly maxListens?: number
   /** Milliseconds without a message, a request in flight or a reader after which a session ends. Default 30 min. */
   readonly idleTimeout?: number
-  /** Requests of one session at once; more are refused with a JSON-RPC error. Default 64. */
+  /** Requests of one session that are worked on at once; more wait for their turn, in the order in which they came. Default 64. */
   readonly maxRequests?: number
-  /** Requests without a session (2026-07-28) that are worked on at once; more are answered 503. Default 1,000. */
+  /** Requests without a session (2026-07-28) that are worked on at once; more wait for their turn, each client in its own. Default 1,000. */
   readonly maxExchanges?: number
+  /**
+   * Requests of one session, or of one client without sessions, that may wait for their turn; 64 MiB of them at most, and 256 MiB of all. More are refused: JSON-RPC error 429
+   * with `data.retryable` in a session, 503 without. On standard input the server reads on slower instead. Default 10,000.
+   */
+  readonly maxWaiting?: number
   /** Milliseconds a request may take, unless its tool says otherwise. Default 30 min. */
   readonly requestTimeout?: number
   /**
@@ -126,6 +131,7 @@ const numbers = Object.freeze({
   idleTimeout: 30 * 60_000,
   maxRequests: 64,
   maxExchanges: 1_000,
+  maxWaiting: 10_000,
   requestTimeout: 30 * 60_000,
   askTimeout: 10 * 60_000,
   drainTimeout: 10_000,

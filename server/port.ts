@@ -11,7 +11,7 @@ import { Sessions } from './sessions.js'
  * without. Throws RuntimeError NOPROC when the group is not complete.
  */
 export function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
-  const { revisions } = holdings.settings
+  const { revisions, maxRequests, maxExchanges, maxWaiting } = holdings.settings
   const sessions = new Sessions(holdings, ctx)
   const exchanges = new Exchanges(holdings, ctx, ({ clock }) => ({
     conversations: new OpenConversations(holdings, clock),
@@ -19,6 +19,7 @@ export function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
   }))
   return Object.freeze({
     revisions,
+    maxOpen: Math.min(maxRequests, maxExchanges) + maxWaiting,
     open: (request, peer) => sessions.open(request, peer),
     deliver: (id, message, outlet, peer) => sessions.deliver(id, message, outlet, peer),
     deliverBatch: (id, batch, outlet, peer) => sessions.deliverBatch(id, batch, outlet, peer),

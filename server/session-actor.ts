@@ -6,18 +6,16 @@ import {
   isNotification,
   isRequest,
   type JsonRpcNotification,
-  type JsonRpcRequest,
   type Message,
   type RequestId,
 } from '../protocol/jsonrpc.js'
-import { type Deferred, defineActor, type Exit, type Refusal, refuse } from '../runtime/behaviour.js'
+import { type Deferred, defineActor, type Refusal, refuse } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
-import { RuntimeError } from '../runtime/errors.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import type { Outlet, Peer, Response } from '../transports/contract.js'
-import { encodedResult, responseAfter } from './answer.js'
+import { encodedResult } from './answer.js'
 import type { OpenSessionFacts } from './context.js'
-import { AskError, tooManyRequests } from './errors.js'
+import { AskError } from './errors.js'
 import { route } from './router.js'
 import { openSession, recordSession, type Session, type SessionInput } from './session.js'
 import { answered, noteNotification, noteRequest, noteSession } from './session-events.js'
@@ -26,9 +24,7 @@ import { nextPhase, type SessionPhase } from './session-machine.js'
 import type { Asking } from './session-questions.js'
 import { peerProblem } from './session-owner.js'
 import type { SessionRecord } from './session-store.js'
-import { type SessionRequest, startRequest } from './session-request.js'
-import type { SessionWishes } from './session-wishes.js'
-import type { Work } from './work.js'
+import { cancelWork, endWork, type RequestDelivery, startWork, taskEnded } from './session-work.js'
 
 /** One message of the client, and where what comes before its answer goes. */
 export interface Delivery {
@@ -46,8 +42,10 @@ interface Reading {
 /** What people and programs see of a session. */
 export interface SessionInfo extends OpenSessionFacts {
   readonly phase: SessionPhase
-  /** Requests that are worked on. */
+  /** Requests that are not answered yet. */
   readonly requests: number
+  /** How many of them wait for their turn (`maxRequests`). */
+  readonly waiting: number
   /** Attached readers, such as GET streams. */
   readonly readers: number
   /** The session's process. */
@@ -95,6 +93,7 @@ export const sessionActor = defineActor({
       ...session.facts,
       phase: session.phase,
       requests: session.requests.size,
+      waiting: session.waiting.size,
       readers: session.readers.size,
       ref: session.self,
     }),
@@ -119,7 +118,7 @@ export const sessionActor = defineActor({
 
 function takeRequest(
   session: Session,
-  { message, outlet, peer }: Delivery & { message: JsonRpcRequest },
+  { message, outlet, peer }: RequestDelivery,
   ctx: ActorContext,
 ): Response | Deferred<Response | undefined> {
   const { id } = message
@@ -139,65 +138,6 @@ function takeRequest(
     if (!(error instanceof McpError)) throw error
     return answered(session, message, buildError(id, fitError(session.dialect, toJsonRpcError(error))))
   }
-}
-
-function startWork(
-  session: Session,
-  work: Work,
-  { message, outlet, peer }: Delivery & { message: JsonRpcRequest },
-  ctx: ActorContext,
-): Deferred<Response | undefined> | Response {
-  const { maxRequests, requestTimeout, idleTimeout } = session.holdings.settings
-  if (session.requests.size >= maxRequests) {
-    const problem = `a session may have ${maxRequests} requests at once`
-    return answered(session, message, refusal(message.id, tooManyRequests, problem))
-  }
-  const { timeout = requestTimeout } = work
-  outlet.negotiated?.(session.facts.revision)
-  if (work.change !== undefined) changeWishes(session, work.change)
-  const request: SessionRequest = {
-    request: message,
-    work,
-    outlet,
-    peer,
-    reply: ctx.defer<Response | undefined>(),
-    timeout,
-    deadline: session.lastActive + timeout,
-    task: undefined,
-    // saved now and then also without a change, so that a store can tell what is in use
-    unsaved: work.change !== undefined || session.lastActive - session.lastSaved > idleTimeout / 10,
-    cancelled: false,
-    response: undefined,
-  }
-  session.requests.set(message.id, request)
-  try {
-    session.byTask.set(startRequest(request, session, session.tasks), request)
-  } catch (error) {
-    if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
-    // the group is being restarted
-    session.requests.delete(message.id)
-    const problem = 'The server is starting again: try once more'
-    request.reply.resolve(answered(session, message, refusal(message.id, errorCodes.internalError, problem)))
-  }
-  return request.reply
-}
-
-function changeWishes({ wishes, readers }: Session, change: (wishes: SessionWishes) => void): void {
-  change(wishes)
-  readers.prune((uri) => wishes.isSubscribed(uri))
-}
-
-function taskEnded(session: Session, { from, reason }: Exit): void {
-  const request = from === null ? undefined : session.byTask.get(from)
-  if (from === null || request === undefined) return
-  session.byTask.delete(from)
-  session.requests.delete(request.request.id)
-  session.questions.drop(request.request.id)
-  session.lastActive = session.now()
-  const { exposeErrors } = session.holdings.settings
-  const response = responseAfter(request, from, reason, { exposeErrors, now: session.lastActive })
-  answered(session, request.request, response, request.deadline - request.timeout)
-  request.reply.resolve(response)
 }
 
 /** A question of a request in flight goes to the client over the stream of that request (specification: transports). */
@@ -221,21 +161,13 @@ function takeNotification(session: Session, notification: JsonRpcNotification, p
   const own = session.holdings.catalog.lowLevel.notifications.get(method)
   if (own !== undefined) session.notices.take(session, own, notification, peer)
   if (!acceptsNotification(session.dialect, 'server', method)) return undefined
-  if (method === 'notifications/cancelled') cancel(session, params?.requestId)
+  if (method === 'notifications/cancelled') cancelWork(session, params?.requestId)
   return method === 'notifications/initialized' ? confirm(session) : undefined
 }
 
 function confirm(session: Session): undefined {
   session.phase = nextPhase(session.phase, 'initialized')
   tellChanges(session)
-}
-
-/** Only what is in flight can be cancelled, and only under the id as it was given: `1` and `"1"` are two. */
-function cancel({ requests }: Session, id: unknown): void {
-  const request = requests.get(id as RequestId)
-  if (request === undefined) return
-  request.cancelled = true
-  request.task?.cancel()
 }
 
 function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refusal | undefined {
@@ -258,10 +190,7 @@ function tellChanges({ phase, readers, holdings }: Session): void {
 function close(session: Session): void {
   session.phase = 'closed'
   session.readers.end()
-  for (const { request, deadline, timeout } of session.requests.values()) {
-    const duration = session.now() - deadline + timeout
-    noteRequest(session, request, () => ({ type: 'error', duration, code: errorCodes.internalError }))
-  }
+  endWork(session)
   noteSession(session, 'ended')
 }
 

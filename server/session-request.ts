@@ -31,6 +31,9 @@ export interface SessionRequest extends InProgress {
   readonly outlet: Outlet
   readonly peer: Peer
   readonly reply: Deferred<Response | undefined>
+  /** When its time is up; infinite as long as it waits for its turn. */
+  deadline: number
+  readonly arrivedAt: number
   task: TaskRef<void> | undefined
   /** Whether the session has to be saved before the answer. */
   unsaved: boolean

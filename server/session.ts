@@ -17,6 +17,7 @@ import type { SessionLink, SessionRequest } from './session-request.js'
 import { SessionState } from './session-state.js'
 import type { SessionRecord } from './session-store.js'
 import { SessionWishes } from './session-wishes.js'
+import { WaitingLine } from './waiting-line.js'
 
 /** What a session is started with: anew, or from what was kept of it. */
 export interface SessionInput {
@@ -34,6 +35,8 @@ export interface Session extends SessionInput, SessionLink {
   readonly tasks: TaskSupervisor
   readonly requests: TurnoverMap<RequestId, SessionRequest>
   readonly byTask: TurnoverMap<ProcessRef, SessionRequest>
+  /** Those that wait until fewer are at work. */
+  readonly waiting: WaitingLine<SessionRequest>
   readonly readers: SessionReaders
   readonly questions: SessionQuestions
   readonly notices: SessionNotices
@@ -72,6 +75,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
     requests: new TurnoverMap(),
     byTask: new TurnoverMap(),
+    waiting: new WaitingLine(holdings.settings.maxWaiting, holdings.waiting),
     readers: new SessionReaders(record.catalog, noteSent),
     notices: new SessionNotices(),
     questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),

@@ -143,6 +143,8 @@ export type Response = JsonRpcResult | JsonRpcErrorResponse
 
 /** What a listener asks of a server. It reaches up through this contract, and never knows what a session is made of. */
 export interface ServerPort {
+  /** Requests of one client that are taken at once, and beyond which they are refused: a listener that can read on later does so. Absent: any number. */
+  readonly maxOpen?: number
   /** The revisions that are spoken; all others are refused. Absent: all of them, as far as there is an `exchange` for those without sessions. */
   readonly revisions?: readonly Revision[]
   /**

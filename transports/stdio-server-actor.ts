@@ -95,7 +95,7 @@ export const stdioServer = defineActor({
 /** Takes what has arrived in order; what has to be waited for holds up the rest, which stays where it outlives this actor. */
 function takeAll(state: StdioServer, ctx: ActorContext): Promise<void> | undefined {
   if (!ctx.self.alive) return undefined // the next incarnation takes the rest
-  for (let item = state.pipes.take(); item !== undefined; item = state.pipes.take()) {
+  for (let item = state.pipes.next(); item !== undefined; item = state.pipes.next()) {
     const pending = take(state, item, ctx)
     if (pending instanceof Promise) return pending.then(() => takeAll(state, ctx))
   }
@@ -133,7 +133,7 @@ function skip(state: StdioServer, error: ProtocolError): void {
 
 function takeLine(state: StdioServer, text: string): unknown {
   try {
-    return takeDecoded(state, decode(text))
+    return takeDecoded(state, decode(text), text.length)
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
     const answer = answerInvalid(error)
@@ -142,26 +142,33 @@ function takeLine(state: StdioServer, text: string): unknown {
 }
 
 /** In the order of arrival: what settles the era of the pipe decides about the next line (specification: 2026-07-28, versioning). */
-function takeDecoded(state: StdioServer, decoded: Message | Batch): unknown {
+function takeDecoded(state: StdioServer, decoded: Message | Batch, size: number): unknown {
   const { pipes, server } = state
   const pinning = pin(pipes.pinned, decoded, spokenBy(server))
   pipes.pinned = pinning.pinned
-  if (pinning.route === 'modern') return takeModern(state, decoded, pinning.envelope)
+  if (pinning.route === 'modern') return takeModern(state, decoded, pinning.envelope, size)
   if (pinning.route === 'handshake')
-    return isBatch(decoded) ? takeBatch(state, decoded) : takeMessage(state, decoded)
+    return isBatch(decoded) ? takeBatch(state, decoded, size) : takeMessage(state, decoded, size)
   const answer = refusedAs(decoded, pinning.error)
   return answer && pipes.write(answer)
 }
 
 /** What belongs to no session; not awaited. */
-function takeModern(state: StdioServer, request: Message | Batch, envelope: Envelope | undefined): void {
+function takeModern(
+  state: StdioServer,
+  request: Message | Batch,
+  envelope: Envelope | undefined,
+  size: number,
+): void {
   const { pipes, server, exchanges } = state
   if (isBatch(request)) return
-  if (envelope === undefined || !isRequest(request)) return exchanges.heed(request)
+  if (envelope === undefined || !isRequest(request))
+    return cancelsHeld(pipes, request) ? undefined : exchanges.heed(request)
   const { id } = request
   if (pipes.unanswered.has(id)) return refuse(state, request, inFlight)
-  pipes.unanswered.add(id)
-  exchanges.start(server, { request, envelope, peer, settle: (response) => pipes.answer(id, response) })
+  pipes.take(id, size, server.maxOpen, () =>
+    exchanges.start(server, { request, envelope, peer, settle: (response) => pipes.answer(id, response) }),
+  )
 }
 
 function failed(report: (error: unknown) => void, error: unknown, id: RequestId): Message {
@@ -172,20 +179,33 @@ function failed(report: (error: unknown) => void, error: unknown, id: RequestId)
 }
 
 /** Revision 2025-03-26 alone has batches; each answer goes back as soon as it is there (specification: basic, batching). */
-function takeBatch(state: StdioServer, batch: Batch): void {
+function takeBatch(state: StdioServer, batch: Batch, size: number): void {
   const { pipes } = state
   const { messages, refusals } = openBatch(batch, pipes.batches ? dialect20250326 : undefined)
   for (const refusal of refusals) pipes.write(refusal)
-  for (const message of messages) void takeMessage(state, message)
+  for (const message of messages) void takeMessage(state, message, Math.ceil(size / batch.length))
 }
 
-function takeMessage(state: StdioServer, message: Message): unknown {
-  const { sessionId, unanswered } = state.pipes
-  if (!isRequest(message)) return sessionId === undefined ? undefined : deliver(state, message, undefined)
+function takeMessage(state: StdioServer, message: Message, size: number): unknown {
+  const { pipes, server } = state
+  const { sessionId, unanswered } = pipes
+  if (!isRequest(message))
+    return sessionId === undefined || cancelsHeld(pipes, message)
+      ? undefined
+      : deliver(state, message, undefined)
   if (unanswered.has(message.id)) return refuse(state, message, inFlight)
   if (sessionId === undefined) return beforeSession(state, message)
-  state.pipes.unanswered.add(message.id)
-  return deliver(state, message, message.id)
+  pipes.take(message.id, size, server.maxOpen, () => deliver(state, message, message.id))
+  return undefined
+}
+
+/** Whether a message cancels a request that its server has not been given yet: then nobody else need know. */
+function cancelsHeld(pipes: StdioPipes, message: Message): boolean {
+  if (!('method' in message) || message.method !== 'notifications/cancelled') return false
+  const id = message.params?.requestId as RequestId
+  if (!pipes.unanswered.isHeld(id)) return false
+  pipes.answer(id, undefined)
+  return true
 }
 
 function beforeSession(state: StdioServer, request: JsonRpcRequest): unknown {
@@ -196,7 +216,7 @@ function beforeSession(state: StdioServer, request: JsonRpcRequest): unknown {
 /** Lines that follow wait in the mailbox until the session is open. */
 async function open(state: StdioServer, request: JsonRpcRequest): Promise<void> {
   const { pipes, server } = state
-  pipes.unanswered.add(request.id)
+  pipes.take(request.id, 0, undefined, () => {})
   try {
     const { sessionId, response } = await server.open(request, peer)
     // the client was told meanwhile that it failed

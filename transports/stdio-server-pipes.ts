@@ -6,10 +6,10 @@ import { createLineDecoder, type LineItem } from '../protocol/lines.js'
 import type { Clock } from '../runtime/clock.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
-import { TurnoverSet } from '../runtime/turnover.js'
 import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
 import { textWithin } from './message-sizes.js'
+import { PipeRequests } from './pipe-requests.js'
 import { stdioServer } from './stdio-server-actor.js'
 import type { StdioSettings } from './stdio-server.js'
 
@@ -50,7 +50,7 @@ export class StdioPipes implements Binding {
   /** Messages of the client that were too long, and skipped. */
   skipped = 0
   /** Requests of the client that are not answered yet. */
-  readonly unanswered = new TurnoverSet<RequestId>()
+  readonly unanswered = new PipeRequests()
   readonly #decoder
   readonly #output: { write(text: string): boolean; restore(): void }
   #onNews: (() => void) | null = null
@@ -121,7 +121,7 @@ export class StdioPipes implements Binding {
   }
 
   /** The next thing that has arrived, if any. */
-  take(): PipeItem | undefined {
+  next(): PipeItem | undefined {
     const item = this.#backlog.shift()
     if (this.#backlog.length === 0) this.#flow()
     return item
@@ -144,19 +144,19 @@ export class StdioPipes implements Binding {
 
   /** Answers a request that still waits: once at most, and not at all when there is nothing to say because it was cancelled. */
   answer(id: RequestId, response: Message | undefined): void {
-    if (!this.unanswered.delete(id)) return
-    if (response !== undefined) this.write(response)
-    if (this.unanswered.size === 0) this.#onAnswered?.()
+    if (this.unanswered.leave(id)) this.#answered(response)
+  }
+
+  /** A request of `size` characters is to be answered: `begin` is called now, or once the server takes it, which takes `max` at once. */
+  take(id: RequestId, size: number, max: number | undefined, begin: () => void): void {
+    this.unanswered.enter(id, size, max, begin)
+    if (this.unanswered.isFull) this.settings.input.pause()
   }
 
   /** Answers every request that still waits with an error: nobody will answer it any more. */
   failUnanswered(why: string): void {
-    for (const id of this.unanswered) {
-      this.answer(
-        id,
-        buildError(id, { code: errorCodes.internalError, message: why, data: { retryable: true } }),
-      )
-    }
+    const error = { code: errorCodes.internalError, message: why, data: { retryable: true } }
+    for (const id of this.unanswered.clear()) this.#answered(buildError(id, error))
   }
 
   /** Resolves when no request waits any more, or after `timeout` ms. */
@@ -178,6 +178,12 @@ export class StdioPipes implements Binding {
     this.settings.input.pause()
     this.#output.restore()
     if (this.#ended && this.settings.exit) setTimeout(() => process.exit(), exitDelay).unref()
+  }
+
+  #answered(response: Message | undefined): void {
+    if (response !== undefined) this.write(response)
+    if (this.unanswered.size === 0) this.#onAnswered?.()
+    if (this.#backlog.length === 0) this.#flow()
   }
 
   #listen(stream: Readable | Writable, event: string, listener: (...args: never[]) => void): void {
@@ -215,7 +221,7 @@ export class StdioPipes implements Binding {
   }
 
   #flow(): void {
-    if (this.#onNews !== null && !this.isStalled) this.settings.input.resume()
+    if (this.#onNews !== null && !this.isStalled && !this.unanswered.isFull) this.settings.input.resume()
   }
 }
 

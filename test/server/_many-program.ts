@@ -1,0 +1,7 @@
+import { startServer } from '../../server/server-supervisor.js'
+import { serveStdio } from '../../transports/stdio-server.js'
+import { manyDefinition } from './_many.js'
+
+// node _many-program.js [gate] [limits as JSON]
+const [gate = '64', limits = '{}'] = process.argv.slice(2)
+await startServer(manyDefinition(Number(gate)), { transport: serveStdio(), ...JSON.parse(limits) })
