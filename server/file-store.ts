@@ -154,8 +154,11 @@ class FileStore implements SessionStore {
     const { idleTimeout, now } = this.#options
     if (now() - this.#listedAt > idleTimeout / 10) {
       this.#listedAt = now()
-      // a folder that cannot be listed now is listed next time
-      const listing = this.#look().catch(() => {})
+      const listing = this.#look().catch(() => {
+        // a folder that cannot be listed now is listed with the next save
+        this.#listedAt = Number.NEGATIVE_INFINITY
+        this.#firstListing = undefined
+      })
       this.#firstListing ??= listing
     }
     await this.#firstListing
@@ -171,7 +174,8 @@ class FileStore implements SessionStore {
         const at = await timeOf(join(folder, name))
         if (at === undefined) return
         if (isFileName(name)) found.set(name, { at, version: undefined })
-        else if (isTemporary(name) && at < begun - abandoned) await unlinkIfThere(join(folder, name))
+        else if (isTemporary(name) && at < begun - abandoned)
+          await unlinkIfThere(join(folder, name)).catch(() => {}) // what cannot be removed costs no listing
       })
       await Promise.all(looks)
     }
