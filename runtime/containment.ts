@@ -23,7 +23,6 @@ export interface Afterlife {
 
 /** A tree as containment sees it: the one who is told of errors that belong to nobody. */
 export interface ContainedTree extends EndingTree {
-  readonly afterlife: Afterlife
   /** Whether the program goes on for the sake of this tree when such an error comes, or when its main module fails. */
   keepsProgram(isMain: boolean): boolean
   /** An error strayed from code that runs in no scope of ours; with `exits` it ends the program. Answers whether anybody hears of it. */
@@ -41,7 +40,7 @@ export class OwnerToken {
   /** True once effects of this owner are refused: it died, and did not just finish its work. */
   fenced = false
 
-  constructor(name: string, owner: Owner, tree: ContainedTree | null) {
+  constructor(name: string, owner: Owner, tree: { readonly afterlife: Afterlife } | null) {
     this.name = name
     this.owner = owner
     this.afterlife = tree?.afterlife ?? null

@@ -1,6 +1,15 @@
+import { contain, type ContainedTree } from '../runtime/containment.js'
+
 const key = Symbol.for('caduceus.signals.1')
 const signals = ['SIGTERM', 'SIGINT'] as const
 const numbers = Object.freeze({ SIGTERM: 15, SIGINT: 2 })
+
+/** Stands for the servers that have stopped. */
+const nobody: ContainedTree = {
+  keepsProgram: () => false,
+  unowned: () => false,
+  end: async () => {},
+}
 
 type Signal = (typeof signals)[number]
 
@@ -40,6 +49,7 @@ class Leaving {
       return
     }
     this.#isLeaving = true
+    const release = contain(nobody) // what tools have left running is theirs, to the end of the program
     while (this.#stops.size > 0) {
       const stops = [...this.#stops]
       this.#stops.clear()
@@ -48,6 +58,7 @@ class Leaving {
     this.#isLeaving = false
     this.#rest()
     if (isAlone) process.exit(process.exitCode ?? 0)
+    release()
   }
 
   #rest(): void {

@@ -1,10 +1,11 @@
-import type { ContainedTree } from '../runtime/containment.js'
+import type { Afterlife } from '../runtime/containment.js'
 import type { EventLog } from './event-log.js'
 import type { StreamEvent } from './events.js'
 import type { AnswerQueue } from './http-answer-queue.js'
 
 /** What all exchanges of a listener share. */
-export interface ExchangeHome extends ContainedTree {
+export interface ExchangeHome {
+  readonly afterlife: Afterlife
   /** The number of the tree, for events. */
   readonly id: number
 }

@@ -19,8 +19,25 @@ const endless = defineTool({
     return new Promise<string>(() => {})
   },
 })
+const careless = defineTool({
+  name: 'careless',
+  run() {
+    const again = (): never => {
+      setImmediate(again)
+      throw new Error('left behind')
+    }
+    setImmediate(again)
+    console.log('working')
+    return 'done'
+  },
+})
 const session = { terminate: () => console.log('session ended') }
-const definition = defineServer({ name: 'signals', version: '1.0.0', tools: [slow, endless], session })
+const definition = defineServer({
+  name: 'signals',
+  version: '1.0.0',
+  tools: [slow, endless, careless],
+  session,
+})
 const options = { transport: serveHttp({ port: 0 }), signals: how !== 'off', logger: false } as const
 const server = await startServer(definition, options)
 if (how === 'host') process.once('SIGTERM', () => server.onExit(() => process.exit(7)))

@@ -43,6 +43,14 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const)
     assert.ok(lines.includes('session ended'), lines.join(', '))
   })
 
+test('what a tool has left running does not spoil the end: exit code 0', async (t) => {
+  const { child, call, ended } = await start(t, 'on', 'careless')
+  assert.match(await call.then(({ text }) => text, String), /done|report/)
+  child.kill('SIGTERM')
+  const { code, signal } = await ended
+  assert.equal([code, signal], [0, null])
+})
+
 test('a second signal ends the program at once', async (t) => {
   const { child, ended } = await start(t, 'on', 'endless')
   child.kill('SIGTERM')
