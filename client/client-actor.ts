@@ -148,7 +148,8 @@ async function loadMachine({ clock, signal }: ActorContext): Promise<typeof impo
 function refusalOf(state: Incarnation, job: Job): ClientError | undefined {
   const { calls, connection, settings } = state
   const { method } = job
-  if (job.abandoned) return callError('CANCELLED', `${method}: nobody waits for it`, { sent: isSent(job) })
+  if (job.abandoned)
+    return callError('CANCELLED', `${method}: nobody waits for it`, { sent: isSent(job), retryable: false })
   if (connection.phase === 'closed') return closedError(state, job)
   if (connection.phase === 'failed') return failedError(method, connection.state.reason, isSent(job))
   if (calls.size < settings.maxCalls) return undefined

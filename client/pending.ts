@@ -171,7 +171,7 @@ export class PendingCalls {
   cancel(job: Job, reason: string): void {
     const pending = this.#table.all.get(job)
     if (pending !== undefined)
-      this.#abandon(pending, callError('CANCELLED', reason, { sent: isSent(job) }), reason)
+      this.#abandon(pending, callError('CANCELLED', reason, { sent: isSent(job), retryable: false }), reason)
   }
 
   /** Fails every call that waits for a connection. */

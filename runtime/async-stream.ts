@@ -100,6 +100,7 @@ function take<R>(outcome: TaskOutcome<R>, onTimeout: 'exit' | 'kill_task', timeo
   if (onTimeout === 'exit' && outcome.type === 'exit' && wasKilled(outcome.error)) {
     throw new RuntimeError('TIMEOUT', `async_stream: a task took longer than ${timeout} ms`, {
       cause: outcome.error,
+      retryable: true,
     })
   }
   return outcome

@@ -223,6 +223,7 @@ function stopActor(actor: Actor, ref: ProcessRef, reason: ExitReason, timeout: n
       reject(
         new RuntimeError('TIMEOUT', `stop: ${actor.name} did not end within ${timeout} ms`, {
           data: actor.doing(),
+          retryable: true,
         }),
       )
     }

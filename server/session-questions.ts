@@ -73,7 +73,9 @@ export class SessionQuestions {
     if (!isReady && method !== 'ping')
       throw new AskError('NOT_INITIALIZED', `${method}: the client has not sent notifications/initialized`)
     if (this.#open.size >= maxOpen)
-      throw new AskError('TOO_MANY_QUESTIONS', `a session may have ${maxOpen} questions open`)
+      throw new AskError('TOO_MANY_QUESTIONS', `a session may have ${maxOpen} questions open`, {
+        retryable: true,
+      })
     this.#count += 1
     const id = `${this.#prefix}.${this.#count}`
     if (!outlet.send(buildRequest(id, method, params)))
@@ -102,7 +104,8 @@ export class SessionQuestions {
     const open = this.#take(id)
     if (open === undefined) return
     const { method, timeout } = open.asking
-    open.reply.reject(new AskError('ASK_TIMEOUT', `${method}: no answer of the client within ${timeout} ms`))
+    const message = `${method}: no answer of the client within ${timeout} ms`
+    open.reply.reject(new AskError('ASK_TIMEOUT', message, { retryable: true }))
     withdraw(id, open, 'the time is up')
   }
 

@@ -39,7 +39,7 @@ export function endingError(
   return new TransportError('UNAUTHORIZED', message, { data: { status, challenge } })
 }
 
-/** The error for a request that the server refused; 408, 429 and 5xx may pass. */
+/** The error for a request that the server refused; 408, 425, 429 and 5xx may pass. */
 export function refusedError(
   url: URL,
   { status, headers, origin }: Pick<HttpResponse, 'status' | 'headers' | 'origin'>,
@@ -49,7 +49,7 @@ export function refusedError(
   const why = error === undefined ? '' : `: ${error.message}`
   const who = origin === url.origin ? shownUrl(url) : `${origin}, where ${shownUrl(url)} redirects to,`
   return new TransportError('HTTP_STATUS', `${who} answered with status ${status}${why}`, {
-    retryable: status >= 500 || status === 408 || status === 429,
+    retryable: isPassing(status),
     data: { status, error, retryAfter: headers['retry-after'] },
   })
 }
@@ -64,8 +64,13 @@ export interface RefusedRequest {
 /** Whether the body of a refusal is the JSON-RPC answer to this very request. What a server that is out of order, or busy, says to a greeting is no verdict. */
 export function answers(body: string, { id, method, status }: RefusedRequest): boolean {
   if (method === 'server/discover' && (status === 403 || status >= 500)) return false
-  if (method === 'initialize' && (status >= 500 || impatient.has(status))) return false
+  if (method === 'initialize' && isPassing(status)) return false
   return readError(body)?.id === id
+}
+
+/** Whether another attempt may get another status: the server is out of order, or wants patience (RFC 9110, 8470, 6585). */
+export function isPassing(status: number): boolean {
+  return status >= 500 || impatient.has(status)
 }
 
 const impatient: ReadonlySet<number> = new Set([408, 425, 429])

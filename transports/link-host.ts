@@ -179,7 +179,9 @@ export class HostedLink {
     this.#gauge.receivedCharacters += text.length
     if (this.#report.message(this.number, text)) return
     this.#end({
-      error: new TransportError('CONNECTION_LOST', 'the server sends faster than the client can take'),
+      error: new TransportError('CONNECTION_LOST', 'the server sends faster than the client can take', {
+        retryable: true,
+      }),
     })
   }
 
@@ -209,9 +211,9 @@ function readEnd(end: LinkEnd | undefined, asked: boolean): LinkEnd {
   const { error, fatal } = end ?? {}
   if (error !== undefined)
     return { error: wrap('CONNECTION_LOST', 'the connection ended', error), fatal: fatal === true }
-  return asked
-    ? {}
-    : { error: new TransportError('CONNECTION_LOST', 'the connection ended'), fatal: fatal === true }
+  if (asked) return {}
+  const lost = new TransportError('CONNECTION_LOST', 'the connection ended', { retryable: fatal !== true })
+  return { error: lost, fatal: fatal === true }
 }
 
 /** What throws here breaks the contract: nobody knows how far the message got. */

@@ -4,7 +4,7 @@ import { TransportError } from './errors.js'
 import { tooLong } from './long-messages.js'
 import { readSharedListOptions, type SharedListOptions } from './shared-options.js'
 import { openShared } from './shared-socket.js'
-import { readWelcome, type SharedClient, writeWant } from './shared-words.js'
+import { readWelcome, type SharedClient, type Welcome, writeWant } from './shared-words.js'
 
 const maxMessageBytes = 4 * 1024 * 1024
 
@@ -26,8 +26,7 @@ async function ask(options: SharedListOptions): Promise<readonly SharedClient[]>
       line(text) {
         const welcome = readWelcome(text)
         if (welcome?.type === 'clients') resolve(welcome.clients)
-        else
-          reject(welcome?.type === 'refused' ? new TransportError('CONNECT_FAILED', welcome.message) : bad())
+        else reject(welcome?.type === 'refused' ? turnedAway(welcome) : bad())
         socket.destroy()
       },
       skipped(error) {
@@ -42,10 +41,19 @@ async function ask(options: SharedListOptions): Promise<readonly SharedClient[]>
     })
     const timer = setTimeout(
       () => {
-        reject(new TransportError('SEND_FAILED', `no list of clients came from ${path} within ${timeout} ms`))
+        reject(late(path, timeout))
         socket.destroy()
       },
       Math.min(timeout, 2 ** 31 - 1),
     )
   })
+}
+
+function late(path: string, timeout: number): TransportError {
+  const message = `no list of clients came from ${path} within ${timeout} ms`
+  return new TransportError('SEND_FAILED', message, { retryable: true })
+}
+
+function turnedAway({ why, message }: Extract<Welcome, { type: 'refused' }>): TransportError {
+  return new TransportError('CONNECT_FAILED', message, { retryable: why === 'too_many' })
 }

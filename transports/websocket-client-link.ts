@@ -10,6 +10,7 @@ import { asOurs, isRefusal } from './client-auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import { shownUrl } from './http-client-errors.js'
+import { isPassing } from './http-client-status.js'
 import { judgeFailure } from './http-dispatcher.js'
 import { heedSkipped, sendable } from './long-messages.js'
 import { nodeMs } from './node-ms.js'
@@ -175,14 +176,14 @@ export class WebSocketLink implements Link {
     return true
   }
 
-  #refused({ statusCode: status, headers }: IncomingMessage): void {
+  #refused({ statusCode: status = 0, headers }: IncomingMessage): void {
     const { url } = this.#settings
     const data = { status, challenge: headers['www-authenticate'] }
     const error =
       status === 401
         ? new TransportError('UNAUTHORIZED', `${shownUrl(url)} wants authorization (401): use auth`, { data })
         : new TransportError('HTTP_STATUS', `${shownUrl(url)} refused the upgrade with status ${status}`, {
-            retryable: true,
+            retryable: isPassing(status),
             data,
           })
     this.#closed({ error, fatal: status === 401 })
@@ -192,7 +193,8 @@ export class WebSocketLink implements Link {
     const { url } = this.#settings
     if (this.#opened) {
       const code = cause.code === 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' ? 'MESSAGE_TOO_LONG' : 'CONNECTION_LOST'
-      this.#end ??= { error: new TransportError(code, `the socket broke: ${cause.message}`, { cause }) }
+      const details = { cause, retryable: code === 'CONNECTION_LOST' }
+      this.#end ??= { error: new TransportError(code, `the socket broke: ${cause.message}`, details) }
       return
     }
     const fatal = judgeFailure(cause) === 'untrusted' || /subprotocol/i.test(cause.message)
