@@ -23,6 +23,8 @@ export function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
     open: (request, peer) => sessions.open(request, peer),
     deliver: (id, message, outlet, peer) => sessions.deliver(id, message, outlet, peer),
     deliverBatch: (id, batch, outlet, peer) => sessions.deliverBatch(id, batch, outlet, peer),
+    knows: (id) => sessions.knows(id),
+    admit: (id, peer) => sessions.admit(id, peer),
     attach: (id, outlet, peer) => sessions.attach(id, outlet, peer),
     close: (id, peer) => sessions.close(id, peer),
     exchange: (call) => exchanges.exchange(call),

@@ -104,6 +104,16 @@ export class Sessions implements ServerPort {
     }
   }
 
+  /** Whether a session is at work here. */
+  knows(sessionId: string): boolean {
+    return this.#open.get(sessionId)?.alive === true
+  }
+
+  /** Finds out whether a session may be given messages of this peer. Rejects with TransportError SESSION_NOT_FOUND and REVISION_MISMATCH. */
+  async admit(sessionId: string, peer: Peer): Promise<void> {
+    await this.#ask(sessionId, peer, (session) => session.call('revision', peer))
+  }
+
   async deliverBatch(
     sessionId: string,
     batch: Batch,

@@ -30,7 +30,7 @@ export const connectionListener = defineActor({
       }))
     const run = ctx.bind((fn: () => void) => fn())
     ctx.own(connections.serve({ server, run, report }))
-    const about = (): string => `${connections.size} connections, ${connections.unanswered} unanswered`
+    const about = (): string => connections.describe()
     return { connections, scope, [describe]: about }
   },
   terminate: ({ connections, scope }, _reason, ctx) =>

@@ -59,6 +59,8 @@ export interface ConnectionSource {
   readonly handshakeOnly?: boolean
   /** Milliseconds between the end of readiness and the end of listening, part of the server's `drainTimeout`. Default 0. */
   readonly drainDelay?: number
+  /** What else people who look are told of it. */
+  describe?(): string
 }
 
 /** What serves connections: one incarnation of a listener. */
@@ -111,6 +113,12 @@ export class Connections implements Binding {
   /** Whether new connections are taken and served. */
   get isReady(): boolean {
     return this.#serving !== null && !this.#isLeaving
+  }
+
+  /** For people who look. */
+  describe(): string {
+    const more = this.#source.describe?.()
+    return `${this.size} connections, ${this.unanswered} unanswered${more === undefined ? '' : `, ${more}`}`
   }
 
   /** Requests that wait for their answers. */

@@ -172,6 +172,10 @@ export interface ServerPort {
    * function takes it off. Rejects with TransportError SESSION_NOT_FOUND.
    */
   attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void>
+  /** Whether a session with this id is at work here; one that is not may still be brought back. Absent: nobody knows. */
+  knows?(sessionId: string): boolean
+  /** Finds out whether a session may be given messages of this peer, as `deliver` does, and rejects like it; absent: only `deliver` does. */
+  admit?(sessionId: string, peer: Peer): Promise<void>
   /** Ends a session for good. Rejects with TransportError SESSION_NOT_FOUND. */
   close(sessionId: string, peer?: Peer): Promise<void>
   /**

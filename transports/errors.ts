@@ -20,6 +20,8 @@ export type TransportErrorCode =
   | 'SESSION_LIMIT'
   /** This client has as many sessions, connections or requests as it may: HTTP 429. */
   | 'CLIENT_LIMIT'
+  /** The listener holds as many bytes of messages as it may: HTTP 503, and 429 where they are of one client (`data.client`). */
+  | 'BYTES_LIMIT'
   /** The server works on as many requests or streams of 2026-07-28 as it may: HTTP 503. */
   | 'EXCHANGE_LIMIT'
   /** A request names another revision than its session has: HTTP 400. */

@@ -3,22 +3,33 @@ import { type Batch, decode } from '../protocol/codec.js'
 import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import { answerInvalid, buildError, type Message } from '../protocol/jsonrpc.js'
 import { describeLong, keptOfLong } from '../protocol/long-message.js'
+import type { ByteAccount } from './byte-budget.js'
 import { type TransportError, optionError } from './errors.js'
 import { HttpRefusal } from './http-refusal.js'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
+/** What a body may have. */
+export interface BodyLimits {
+  readonly maxMessageBytes: number
+  /** Where its bytes are taken from; who is done with them gives them back. */
+  readonly bytes: ByteAccount
+}
+
 /**
- * The message or batch in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error; with TransportError
+ * The message or batch in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error; with TransportError BYTES_LIMIT; with TransportError
  * BAD_OPTION for a body that a web server around us has read and not handed over, which is no fault of the client.
  */
-export async function readMessageBody(request: IncomingMessage, maxBytes: number): Promise<Message | Batch> {
-  return readAsMessage(await readBody(request, maxBytes), (text) => decode(text))
+export async function readMessageBody(
+  request: IncomingMessage,
+  limits: BodyLimits,
+): Promise<Message | Batch> {
+  return readAsMessage(await readBody(request, limits), (text) => decode(text))
 }
 
 /** The text of a message or batch in the body of a POST. Rejects like `readMessageBody`. */
-export async function readMessageText(request: IncomingMessage, maxBytes: number): Promise<string> {
-  return readAsMessage(await readBody(request, maxBytes), (text) => {
+export async function readMessageText(request: IncomingMessage, limits: BodyLimits): Promise<string> {
+  return readAsMessage(await readBody(request, limits), (text) => {
     decode(text)
     return text
   })
@@ -32,14 +43,17 @@ function readAsMessage<T>(body: Uint8Array, read: (text: string) => T): T {
   }
 }
 
-function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Array> {
+function readBody(
+  request: IncomingMessage,
+  { maxMessageBytes: maxBytes, bytes }: BodyLimits,
+): Promise<Uint8Array> {
   return new Promise((resolve, reject) => {
     if (request.readableDidRead) return reject(readAlready())
     if (request.destroyed) return reject(new HttpRefusal(400, 'the body was cut off'))
     if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge(maxBytes))
     const chunks: Buffer[] = []
     let size = 0
-    const refuse = (refusal: HttpRefusal): void => {
+    const refuse = (refusal: Error): void => {
       chunks.length = 0
       request.off('data', take)
       request.pause()
@@ -50,7 +64,10 @@ function readBody(request: IncomingMessage, maxBytes: number): Promise<Uint8Arra
       const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece
       size += chunk.length
       chunks.push(chunk)
-      if (size > maxBytes) refuse(tooLarge(maxBytes, chunks))
+      const full = size > maxBytes ? tooLarge(maxBytes, chunks) : bytes.add(chunk.length)
+      if (full === undefined) return
+      bytes.release()
+      refuse(full)
     }
     request.on('data', take)
     request.on('end', () => {

@@ -1,4 +1,5 @@
 import type { Afterlife } from '../runtime/containment.js'
+import type { ByteBudget } from './byte-budget.js'
 import type { EventLog } from './event-log.js'
 import type { StreamEvent } from './events.js'
 import type { AnswerQueue } from './http-answer-queue.js'
@@ -14,6 +15,8 @@ export interface ExchangeHome {
 export interface ExchangeLimits {
   readonly maxBufferedBytes: number
   readonly maxMessageBytes: number
+  /** What the messages of all exchanges may hold. */
+  readonly budget: ByteBudget
   /** Where answers wait for the end of the turn. */
   readonly answers: AnswerQueue
   /** Tells subscribers of an event stream. */

@@ -4,6 +4,9 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 const patienceBytes = 16 * 1024 * 1024
 const patienceTime = 2_000
 
+/** Statuses that a body is refused with before it has ended. */
+const early: ReadonlySet<number> = new Set([413, 429, 503])
+
 /** What is answered. */
 interface Answer {
   readonly status: number
@@ -15,7 +18,7 @@ interface Answer {
 export function writeAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
   const { status, headers, text } = answer
   if (response.destroyed) return
-  if (status === 413) answerEarly(request, response, answer)
+  if (early.has(status) && !request.complete) answerEarly(request, response, answer)
   else response.writeHead(status, headers).end(text)
 }
 

@@ -53,6 +53,7 @@ export const httpListener = defineActor({
       answers,
       maxBufferedBytes,
       maxMessageBytes,
+      budget: socket.budget,
       retryInterval,
       proxies: settings.trustProxy,
       log,
@@ -72,7 +73,7 @@ export const httpListener = defineActor({
     )
     ctx.sendAfter(commentInterval, 'comment')
     ctx.sendAfter(beats.interval, 'beat')
-    const about = (): string => `${exchanges.size} open exchanges`
+    const about = (): string => `${exchanges.size} open exchanges, ${socket.budget.describe()}`
     return { socket, server, scope, exchanges, limits, beats, [describe]: about }
   },
   info: {

@@ -10,6 +10,7 @@ import {
   readMs,
   readText,
 } from './client-options.js'
+import { type PendingOptions, usualPendingBytes } from './byte-budget.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
 import { checkReach } from './http-guard.js'
 import {
@@ -29,7 +30,7 @@ import { usualMessageBytes } from './message-sizes.js'
 const loadSocket = lazy('../transports/http-socket.js', () => import('./http-socket.js'))
 
 /** How an HTTP listener is set up. */
-export interface HttpServeOptions extends AuthenticateOptions {
+export interface HttpServeOptions extends AuthenticateOptions, PendingOptions {
   /** Default 0: any free port. */
   readonly port?: number
   /** The address to listen on. Default `127.0.0.1`; anything beyond loopback needs `allowedHosts`. */
@@ -133,6 +134,7 @@ export interface HttpSettings
     AuthenticateSettings {
   readonly maxConnectionsPerClient: number | undefined
   readonly maxRequestsPerClient: number | undefined
+  readonly maxPendingBytesPerClient: number | undefined
   /** Undefined when streams are not kept. */
   readonly resume: Required<ResumeOptions> | undefined
   /** How many proxies are in front. */
@@ -143,7 +145,7 @@ export interface HttpSettings
 
 type Special = keyof AuthenticateOptions | PerClient | 'resume' | 'trustProxy' | 'tls' | 'server'
 
-type PerClient = 'maxConnectionsPerClient' | 'maxRequestsPerClient'
+type PerClient = 'maxConnectionsPerClient' | 'maxRequestsPerClient' | 'maxPendingBytesPerClient'
 
 /** The names of these options. */
 export const httpFields = [
@@ -162,6 +164,8 @@ export const httpFields = [
   'tls',
   'server',
   'maxMessageBytes',
+  'maxPendingBytes',
+  'maxPendingBytesPerClient',
   'headersTimeout',
   'bodyTimeout',
   'idleTimeout',
@@ -222,6 +226,11 @@ export function readOptions(options: HttpServeOptions, fields: readonly string[]
     tls: orElse(readServerTls, undefined)(given.tls, 'tls'),
     server: orElse(readServer, undefined)(given.server, 'server'),
     maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    maxPendingBytes: orElse(readCount, usualPendingBytes())(given.maxPendingBytes, 'maxPendingBytes'),
+    maxPendingBytesPerClient: orElse(readCount, undefined)(
+      given.maxPendingBytesPerClient,
+      'maxPendingBytesPerClient',
+    ),
     headersTimeout: orElse(readMs, 10_000)(given.headersTimeout, 'headersTimeout'),
     bodyTimeout: orElse(readMs, 30_000)(given.bodyTimeout, 'bodyTimeout'),
     idleTimeout: orElse(readMs, 5_000)(given.idleTimeout, 'idleTimeout'),

@@ -1,6 +1,7 @@
 import { errorCodes } from '../protocol/errors.js'
 import { buildError, type RequestId } from '../protocol/jsonrpc.js'
 import type { Response } from './contract.js'
+import type { TransportError } from './errors.js'
 
 /** Why a request is answered with a status other than 200: thrown by the routes, written by the exchange. */
 export class HttpRefusal extends Error {
@@ -26,6 +27,12 @@ export function internalError(id: RequestId | undefined): HttpRefusal {
 export function unavailable(id: RequestId | undefined, message: string): HttpRefusal {
   const error = { code: errorCodes.internalError, message, data: { retryable: true } }
   return new HttpRefusal(503, buildError(id, error), { 'retry-after': '1' })
+}
+
+/** The refusal of a message that there is no room for now. */
+export function bytesRefusal({ message, data }: TransportError): HttpRefusal {
+  const isOneClient = (data as { readonly client: boolean }).client
+  return new HttpRefusal(isOneClient ? 429 : 503, message, { 'retry-after': '1' })
 }
 
 /** An error without an id: it answers no request that the client waits for. */

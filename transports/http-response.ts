@@ -3,6 +3,7 @@ import { buildError, type Message, type RequestId } from '../protocol/jsonrpc.js
 import { comment, encodeEvent } from '../protocol/sse-events.js'
 import { adopt, bindTo, type Owner, OwnerToken, type StrayKind } from '../runtime/containment.js'
 import { emit } from '../runtime/events.js'
+import type { ByteAccount } from './byte-budget.js'
 import type { Outlet, Peer, Response } from './contract.js'
 import { textOf } from './encoded.js'
 import { textWithin } from './message-sizes.js'
@@ -28,6 +29,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
   readonly request: IncomingMessage
   readonly token: OwnerToken
   readonly peer: Peer
+  /** The bytes of its message and of its answer. */
+  readonly bytes: ByteAccount
   /** The JSON-RPC request that waits for its answer here. */
   requestId: RequestId | undefined
   /** True for a GET stream, which never has an answer and is over when the client goes. */
@@ -68,6 +71,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#allowed = limits.maxBufferedBytes
     this.token = new OwnerToken(`http ${request.method}`, this, home)
     this.peer = new HttpPeer(request, limits.proxies)
+    this.bytes = limits.budget.account(this.peer)
     adopt(this.token, request)
     adopt(this.token, response)
   }
@@ -94,7 +98,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
   answer(answer: Response, headers: Headers = none): void {
     if (this.#stream === null && this.#over) return
     // an answer that is too long has an error in its place
-    const text = textWithin(answer, this.#limits.maxMessageBytes) ?? ''
+    const text = textWithin(answer, this.#limits.maxMessageBytes, this.bytes) ?? ''
     if (this.#stream !== null) return this.#stream.finish(text)
     if (!this.#streaming) return this.#json(200, text, headers)
     this.#over = true
@@ -205,10 +209,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.finish(200)
   }
 
-  /**
-   * Called at every beat of the listener. A request that takes long is answered by an event stream, which can be kept open and
-   * resumed; a stream that has been open for long enough is ended, for the client to come back (SEP-1699).
-   */
+  /** Called at every beat: what takes long is answered by an event stream; one that has been open for long enough is ended, to be resumed (SEP-1699). */
   beat({ opensAfter, releasesAfter }: Beats): void {
     this.#beats += 1
     if (this.sessionId === undefined) return
@@ -216,10 +217,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (this.#beats >= releasesAfter && this.#streaming) this.release()
   }
 
-  /**
-   * Called now and then: keeps a quiet stream from being taken for dead, and gives up on a reader who has fetched
-   * nothing of a finished answer since the last time.
-   */
+  /** Called now and then: keeps a quiet stream from being taken for dead, and gives up on a reader who has fetched nothing of a finished answer. */
   keepAlive(): void {
     const left = this.#response.writableLength
     if (this.#over) {
@@ -291,6 +289,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (onOver === null) return
     this.#over = true
     this.#onOver = null
+    this.bytes.release()
     if (this.#streaming) this.#limits.noteStream(this, 'closed')
     this.#stream?.leave(this)
     this.detach?.()

@@ -25,7 +25,7 @@ import type { ExchangeLimits } from './http-limits.js'
 import type { HttpSettings } from './http-listener.js'
 import { type AssignedRequest, headersKey, principalKey, withoutToken } from './http-peer.js'
 import { readEra, serveModern } from './http-modern-routes.js'
-import { HttpRefusal } from './http-refusal.js'
+import { bytesRefusal, HttpRefusal } from './http-refusal.js'
 import { keyOfPrincipal } from './principal.js'
 import type { Exchange } from './http-response.js'
 import { listen, listenOrResume } from './http-streams.js'
@@ -122,7 +122,9 @@ async function answerPreflight(exchange: Exchange): Promise<void> {
 async function takeMessage(exchange: Exchange, around: Surroundings): Promise<void> {
   const { request } = exchange
   checkContent(request)
-  const message = await readMessageBody(request, around.settings.maxMessageBytes)
+  await checkSession(exchange, around.server)
+  const { maxMessageBytes } = around.settings
+  const message = await readMessageBody(request, { maxMessageBytes, bytes: exchange.bytes })
   if (!isBatch(message) && isRequest(message)) exchange.requestId = message.id
   const era = readEra(message, exchange, around.server)
   if (era === undefined) return
@@ -139,6 +141,19 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
   if (response === undefined) exchange.finish(202)
   else if (lackingIn(response) !== undefined) throw new HttpRefusal(403, response)
   else exchange.answer(response)
+}
+
+/** Bodies that are longer, or do not say how long they are, are read for whoever may send them only. */
+const shortBody = 64 * 1024
+
+/** A session that there is not, or is somebody else's, is refused before the body is read. A request of a revision without sessions has none, whatever its headers say. */
+async function checkSession({ request, peer }: Exchange, server: ServerPort): Promise<void> {
+  const { 'mcp-session-id': sessionId, 'mcp-protocol-version': revision } = request.headers
+  if (typeof sessionId !== 'string' || sessionId === '') return
+  if (typeof revision === 'string' && isModernRevision(revision)) return
+  const isShort = Number(request.headers['content-length']) <= shortBody
+  if (isShort && server.knows?.(sessionId) !== false) return
+  await server.admit?.(sessionId, peer)
 }
 
 /** Of requests in revisions with sessions only: the others are served whatever they accept (specification: transports). */
@@ -266,6 +281,7 @@ function refusalOf(error: unknown): HttpRefusal | undefined {
   if (code === 'SESSION_NOT_FOUND') return new HttpRefusal(404, 'Session not found')
   if (code === 'REVISION_MISMATCH') return new HttpRefusal(400, message)
   if (code === 'SESSION_LIMIT') return new HttpRefusal(503, message, { 'retry-after': '10' })
+  if (code === 'BYTES_LIMIT') return bytesRefusal(error)
   if (code === 'CLIENT_LIMIT') return new HttpRefusal(429, message, { 'retry-after': '10' })
   return undefined
 }

@@ -5,6 +5,7 @@ import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
 import { answerMetadata } from './auth-metadata.js'
+import { ByteBudget } from './byte-budget.js'
 import { TransportError } from './errors.js'
 import { EventLog } from './event-log.js'
 import { type ListenerOrigin, originHere } from './events.js'
@@ -48,6 +49,8 @@ export class HttpSocket implements Binding {
   readonly origin: ListenerOrigin = originHere('http')
   /** What was written to event streams; above the group, so that clients come back to it after a restart. */
   readonly log: EventLog | undefined
+  /** Bytes of messages that are held for all who listen here, one after the other. */
+  readonly budget: ByteBudget
   readonly #taken: TakenServer
   readonly #server: HttpServer
   readonly #scope: LinkScope
@@ -62,6 +65,7 @@ export class HttpSocket implements Binding {
   constructor(taken: TakenServer, scope: LinkScope) {
     const { settings, server } = taken
     this.settings = settings
+    this.budget = new ByteBudget(settings)
     this.#taken = taken
     this.#server = server
     this.#port = settings.port

@@ -1,5 +1,6 @@
 import { type AuthenticateOptions, type AuthenticateSettings, readAuthenticate } from './authenticate.js'
 import { badOption, orElse, readCount, readFlag, readMs, readText } from './client-options.js'
+import { type PendingOptions, usualPendingBytes } from './byte-budget.js'
 import { checkReach } from './http-guard.js'
 import {
   type HttpServer,
@@ -15,7 +16,7 @@ import {
 import { usualMessageBytes } from './message-sizes.js'
 
 /** Where a listener with a port of its own is, and whom it lets in. */
-export interface ListenOptions extends AuthenticateOptions {
+export interface ListenOptions extends AuthenticateOptions, PendingOptions {
   /** Default 0: any free port. */
   readonly port?: number
   /** The address to listen on. Default `127.0.0.1`; anything beyond loopback needs `allowedHosts`. */
@@ -69,7 +70,13 @@ export interface ListenOptions extends AuthenticateOptions {
   readonly openTimeout?: number
 }
 
-type Special = keyof AuthenticateOptions | 'maxConnectionsPerClient' | 'trustProxy' | 'tls' | 'server'
+type Special =
+  | keyof AuthenticateOptions
+  | 'maxConnectionsPerClient'
+  | 'maxPendingBytesPerClient'
+  | 'trustProxy'
+  | 'tls'
+  | 'server'
 
 /** Checked options with every default filled in. */
 export type ListenSettings = Readonly<Required<Omit<ListenOptions, Special>>> &
@@ -77,6 +84,7 @@ export type ListenSettings = Readonly<Required<Omit<ListenOptions, Special>>> &
     readonly tls: TlsOptions | undefined
     readonly server: HttpServer | undefined
     readonly maxConnectionsPerClient: number | undefined
+    readonly maxPendingBytesPerClient: number | undefined
     /** How many proxies there are. */
     readonly trustProxy: number
   }
@@ -93,6 +101,8 @@ export const listenFields = [
   'tls',
   'server',
   'maxMessageBytes',
+  'maxPendingBytes',
+  'maxPendingBytesPerClient',
   'maxBufferedBytes',
   'maxConnections',
   'maxConnectionsPerClient',
@@ -121,6 +131,11 @@ export function readListenOptions(given: Readonly<Record<string, unknown>>): Lis
     tls: orElse(readServerTls, undefined)(given.tls, 'tls'),
     server: orElse(readServer, undefined)(given.server, 'server'),
     maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    maxPendingBytes: orElse(readCount, usualPendingBytes())(given.maxPendingBytes, 'maxPendingBytes'),
+    maxPendingBytesPerClient: orElse(readCount, undefined)(
+      given.maxPendingBytesPerClient,
+      'maxPendingBytesPerClient',
+    ),
     maxBufferedBytes: orElse(readCount, 1024 * 1024)(given.maxBufferedBytes, 'maxBufferedBytes'),
     maxConnections: orElse(readCount, 10_000)(given.maxConnections, 'maxConnections'),
     maxConnectionsPerClient: orElse(readCount, undefined)(

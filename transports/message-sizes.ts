@@ -4,6 +4,13 @@ import { buildError, isRequest, type Message } from '../protocol/jsonrpc.js'
 import { textOf } from './encoded.js'
 
 const MiB = 1024 * 1024
+/** Answers that are not worth counting: there are only so many requests. */
+const uncounted = 16 * 1024
+
+/** Who knows whether there is room for so many bytes; answers why not. */
+export interface ByteRoom {
+  add(bytes: number): Error | undefined
+}
 
 /** Bytes a message may have unless an option says otherwise: 16 MiB, and less where the heap of this process is small (`--max-old-space-size`). */
 export function usualMessageBytes(): number {
@@ -22,12 +29,18 @@ export function isWithin(text: string, maxBytes: number): boolean {
 
 /**
  * The text of a message, as far as it has at most so many bytes. In place of an answer that has more there is an error, for that request alone; undefined for a
- * request or a notification, which is not sent.
+ * request or a notification, which is not sent. `bytes` says whether there is room for one that is not short.
  */
-export function textWithin(message: Message, maxBytes: number): string | undefined {
+export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom): string | undefined {
   const text = textOf(message)
-  if (isWithin(text, maxBytes)) return text
+  const isShort = isWithin(text, maxBytes)
+  const refused = isShort && text.length > uncounted ? bytes?.add(text.length) : undefined
+  if (isShort && refused === undefined) return text
   if (isRequest(message) || !('id' in message)) return undefined
+  if (refused !== undefined) {
+    const data = { retryable: true }
+    return textOf(buildError(message.id, { code: errorCodes.internalError, message: refused.message, data }))
+  }
   const problem = `the answer has ${Buffer.byteLength(text)} bytes, a message may have ${maxBytes} (maxMessageBytes)`
   return textOf(buildError(message.id, { code: errorCodes.internalError, message: problem }))
 }

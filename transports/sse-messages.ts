@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { textOf } from './encoded.js'
-import { readMessageText } from './http-body.js'
+import { type BodyLimits, readMessageText } from './http-body.js'
 import { answerEarly } from './http-linger.js'
 import { HttpRefusal } from './http-refusal.js'
 
@@ -14,9 +14,9 @@ export function answer(request: IncomingMessage, response: ServerResponse, refus
 }
 
 /** The text of a POST, which is a message, or a batch. Rejects with HttpRefusal: 413, 415 or 400. */
-export async function readPost(request: IncomingMessage, maxBytes: number): Promise<string> {
+export async function readPost(request: IncomingMessage, limits: BodyLimits): Promise<string> {
   checkContent(request)
-  return readMessageText(request, maxBytes)
+  return readMessageText(request, limits)
 }
 
 function checkContent({ headers }: IncomingMessage): void {

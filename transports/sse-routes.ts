@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ByteBudget } from './byte-budget.js'
 import { bindConnections, type Connections } from './connections.js'
 import type { LinkScope, Peer } from './contract.js'
+import { TransportError } from './errors.js'
 import { isKeptOut } from './events.js'
 import { whenClosed } from './http-close.js'
 import { corsHeaders, isPreflight, preflightHeaders } from './http-cors.js'
@@ -9,7 +11,7 @@ import { type ListenServer, listenOn } from './listen-server.js'
 import { isSamePrincipal } from './principal.js'
 import { SseConnection } from './sse-connection.js'
 import type { SseServeSettings } from './sse-listener.js'
-import { HttpRefusal } from './http-refusal.js'
+import { bytesRefusal, HttpRefusal } from './http-refusal.js'
 import { answer, readPost } from './sse-messages.js'
 import { pathOf } from './request-path.js'
 
@@ -17,6 +19,7 @@ interface Surroundings {
   readonly settings: SseServeSettings
   readonly port: ListenServer
   readonly connections: Connections
+  readonly budget: ByteBudget
   /** By the id that the endpoint carries, which is the secret that ties posts to their stream. */
   readonly streams: Map<string, SseConnection>
   readonly bind: (fn: () => void) => () => void
@@ -35,6 +38,7 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
     },
   })
   const { maxConnections, openTimeout, drainDelay, commentInterval } = settings
+  const budget = new ByteBudget(settings)
   const connections = bindConnections(scope, {
     url: port.url('http', settings.path),
     port: port.port,
@@ -43,9 +47,10 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
     openTimeout,
     drainDelay,
     handshakeOnly: true,
+    describe: () => budget.describe(),
   })
   const bind = (fn: () => void): (() => void) => scope.bind(fn)
-  const around: Surroundings = { settings, port, connections, streams: new Map(), bind }
+  const around: Surroundings = { settings, port, connections, budget, streams: new Map(), bind }
   beat(around.streams, commentInterval, scope)
   return connections
 }
@@ -58,7 +63,9 @@ async function route(
 ): Promise<void> {
   try {
     await pick(request, response, around)(request, response, around)
-  } catch (error) {
+  } catch (cause) {
+    const isFull = cause instanceof TransportError && cause.code === 'BYTES_LIMIT'
+    const error = isFull ? bytesRefusal(cause) : cause
     if (!(error instanceof HttpRefusal)) return void response.destroy()
     if (isKeptOut(error.status) && !(error instanceof Denied)) around.port.noteRefused(request, error.status)
     answer(request, response, error)
@@ -120,7 +127,7 @@ async function openStream(
 async function takeMessage(
   request: IncomingMessage,
   response: ServerResponse,
-  { port, settings, streams }: Surroundings,
+  { port, settings, streams, budget }: Surroundings,
 ): Promise<void> {
   const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
   if (id === null) throw new HttpRefusal(400, 'sessionId: expected the one of the endpoint event')
@@ -129,7 +136,9 @@ async function takeMessage(
   // a session is for who opened its stream; all others are told nothing of it
   if (!isSamePrincipal(streams.get(id)?.peer.principal, peer.principal) || !streams.has(id))
     throw new HttpRefusal(404, 'Session not found')
-  const text = await readPost(request, settings.maxMessageBytes)
+  const bytes = budget.account(peer)
+  response.once('close', () => bytes.release())
+  const text = await readPost(request, { maxMessageBytes: settings.maxMessageBytes, bytes })
   const stream = streams.get(id)
   if (stream?.accepted === undefined) throw new HttpRefusal(404, 'Session not found')
   stream.principal = peer.principal

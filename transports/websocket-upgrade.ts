@@ -1,6 +1,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
+import { type ByteAccount, ByteBudget } from './byte-budget.js'
 import { bindConnections, type Connections } from './connections.js'
 import type { LinkScope } from './contract.js'
 import { isKeptOut } from './events.js'
@@ -28,7 +29,9 @@ export async function bindWebSockets(
   // released after the connections have been told to close
   scope.own(() => Promise.all([...sockets].map((socket) => socket.closed)).then(() => {}))
   const { maxConnections, openTimeout, drainDelay, maxMessageBytes } = settings
+  const budget = new ByteBudget(settings)
   const connections = bindConnections(scope, {
+    describe: () => budget.describe(),
     url: port.url('ws', settings.path),
     port: port.port,
     stopListening: port.stopListening,
@@ -61,6 +64,7 @@ export async function bindWebSockets(
       const connection = new WebSocketConnection(upgraded, peer, settings, scope)
       sockets.add(connection)
       upgraded.once('close', () => sockets.delete(connection))
+      countUnread(socket, upgraded, budget.account(peer))
       connection.tell(connections.accept(connection))
     })
   }
@@ -77,6 +81,21 @@ function tellingSocket(maxMessageBytes: number): typeof WebSocket {
       super.close(code, data ?? (code === 1009 ? reason : undefined))
     }
   }
+}
+
+/** Counts what has come of a message that is not whole: ws keeps it until it is. */
+function countUnread(socket: Duplex, upgraded: WebSocket, bytes: ByteAccount): void {
+  let isWhole = false
+  upgraded.on('message', () => {
+    isWhole = true
+  })
+  // after ws, which has taken what it could of the chunk by then
+  socket.on('data', (chunk: Buffer) => {
+    if (isWhole) bytes.release()
+    else if (bytes.add(chunk.length) !== undefined) upgraded.close(1013, 'too many bytes are pending')
+    isWhole = false
+  })
+  upgraded.once('close', () => bytes.release())
 }
 
 /** The status that an upgrade is answered with; 101 lets it in. */

@@ -11,6 +11,7 @@ import { startActor } from '../../runtime/root.js'
 import type { Binding, Response, ServerPort } from '../../transports/contract.js'
 import { serveHttp } from '../../transports/http-listener.js'
 import { AnswerQueue } from '../../transports/http-answer-queue.js'
+import { ByteBudget } from '../../transports/byte-budget.js'
 import { Exchange } from '../../transports/http-response.js'
 import { type Answer, RawClient } from '../server/_client.js'
 import { suite, type TestContext } from '../support/suite.js'
@@ -105,6 +106,11 @@ test('a throw in a callback of the body fails its exchange only', async (t) => {
     const exchange = new Exchange(request, response, processOf(home).tree, {
       maxBufferedBytes: 1_000,
       maxMessageBytes: 1_000,
+      budget: new ByteBudget({
+        maxMessageBytes: 1_000,
+        maxPendingBytes: 1_000,
+        maxPendingBytesPerClient: undefined,
+      }),
       answers: new AnswerQueue(),
       noteStream: () => {},
       closing: false,
