@@ -1,13 +1,14 @@
 import { inspect as shown } from 'node:util'
 import type { JsonObject } from '../protocol/json.js'
-import type {
-  Method,
-  NotificationMethod,
-  NotificationParams,
-  NotificationTo,
-  Params,
-  RequestTo,
-  Result,
+import {
+  isNotificationMethod,
+  type Method,
+  type NotificationMethod,
+  type NotificationParams,
+  type NotificationTo,
+  type Params,
+  type RequestTo,
+  type Result,
 } from '../protocol/methods.js'
 import type { LoggingLevel } from '../protocol/types/notifications.js'
 import type { Root } from '../protocol/types/roots.js'
@@ -24,7 +25,7 @@ import type { Holdings, Undo } from './holdings.js'
 import { listenedTo } from './listening.js'
 import { clientActorName } from './names.js'
 import type { ClientSettings } from './options.js'
-import { readFunction, readText } from './read-options.js'
+import { bad, readFunction, readText } from './read-options.js'
 import { Requests } from './requests.js'
 import { type FeatureSource, ServerFeatures } from './server-features.js'
 import type { ClientCounts, ClientState, ServerFacts } from './state.js'
@@ -206,6 +207,8 @@ export class Client extends ServerFeatures implements AsyncDisposable {
   ): Undo
   onNotification(method: string, fn: (params: never) => void): Undo {
     readText(method, 'method')
+    if (isNotificationMethod(`notifications/${method}`))
+      throw bad('method', `the whole name, notifications/${method}`, method)
     readFunction(fn, 'fn')
     const undo = this.#parts.holdings.handle(method, fn as (params: JsonObject) => void)
     if (!listenedTo.has(method)) return undo

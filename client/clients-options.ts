@@ -1,5 +1,6 @@
 import { fieldOf } from '../runtime/errors.js'
 import type { LogOptions } from '../runtime/log.js'
+import { among } from '../runtime/near.js'
 import type { TreeOptions } from '../runtime/tree.js'
 import type { ClientTransport } from '../transports/contract.js'
 import { type ClientOptions, type ClientSettings, readClientOptions, readStartOptions } from './options.js'
@@ -32,6 +33,11 @@ export interface StartClientsOptions extends TreeOptions, LogOptions {
 /** The servers of a configuration by name: the object under `mcpServers`. */
 export type ServerEntries = Readonly<Record<string, ServerEntry>>
 
+/** The configuration of a host as a whole: its servers are below `mcpServers`, or below `servers`; what else it has is ignored. */
+export type HostConfiguration =
+  | { readonly mcpServers: ServerEntries }
+  | { readonly servers: ServerEntries; readonly inputs?: readonly unknown[] }
+
 /** One client that is to be started. */
 export interface ClientPlan {
   readonly options: ClientOptions & { readonly name: string }
@@ -53,7 +59,10 @@ const fields = ['name', 'required', 'readyTimeout', 'client', 'variables', 'onSt
 const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
 
 /** Reads the arguments of `startClients`. Throws BAD_OPTION, naming the field. */
-export function readClientsOptions(servers: ServerEntries, options: StartClientsOptions): ClientsSettings {
+export function readClientsOptions(
+  servers: ServerEntries | HostConfiguration,
+  options: StartClientsOptions,
+): ClientsSettings {
   const given = readFields(options, 'options', [...fields, ...treeFields])
   const shared = readShared(given.client)
   const variables = given.variables === undefined ? undefined : readObject(given.variables, 'variables')
@@ -67,7 +76,7 @@ export function readClientsOptions(servers: ServerEntries, options: StartClients
     const own = { ...shared(name), name, transport }
     return { options: own, settings: readClientOptions(own) }
   }
-  const plans = Object.entries(readObject(servers, 'mcpServers'))
+  const plans = Object.entries(entriesIn(servers))
     .map(([name, entry]) => plan(readText(name, 'mcpServers'), entry))
     .filter((one) => one !== undefined)
   return Object.freeze({
@@ -78,6 +87,19 @@ export function readClientsOptions(servers: ServerEntries, options: StartClients
     tree: readTreeOptions(options),
     plan,
   })
+}
+
+/** The servers, also where a whole file of a host is given: below `mcpServers`, or below `servers` as editors have it. */
+function entriesIn(given: unknown): Record<string, unknown> {
+  if (typeof given === 'string')
+    throw bad('mcpServers', 'an object of servers by name: read the file, and parse it, first', given)
+  const servers = readObject(given, 'mcpServers')
+  for (const field of ['mcpServers', 'servers']) {
+    const inner = servers[field] as Record<string, unknown> | null | undefined
+    const isEntry = ['command', 'url', 'transport', 'type'].some((word) => inner?.[word] !== undefined)
+    if (typeof inner === 'object' && inner !== null && !isEntry) return readObject(inner, field)
+  }
+  return servers
 }
 
 /** Takes the options of a tree from among others. Throws BAD_OPTION, naming the field. */
@@ -133,6 +155,6 @@ function readRequired(value: unknown, plans: readonly ClientPlan[]): readonly st
   if (!Array.isArray(value)) throw bad('required', "names of servers, or 'all'", value)
   for (const [index, name] of value.entries())
     if (!names.includes(name))
-      throw bad(`required[${index}]`, `the name of a server that is not disabled (${names.join(', ')})`, name)
+      throw bad(`required[${index}]`, among('the name of a server that is not disabled', names, name), name)
   return [...value]
 }

@@ -1,6 +1,6 @@
 import { outside } from '../runtime/containment.js'
 import type { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
-import { messageOf } from '../runtime/errors.js'
+import { messageOf, show } from '../runtime/errors.js'
 import { among } from '../runtime/near.js'
 import { inspect, type TreeNode } from '../runtime/inspect.js'
 import { handled, lastTurns } from '../runtime/promise.js'
@@ -66,9 +66,17 @@ export class Clients implements AsyncDisposable {
     return [...this].map(([name]) => name)
   }
 
-  /** The client of a server; undefined when there is none of that name. */
-  get(name: string): Client | undefined {
-    return this.#places.get(name)?.client
+  /** The client of a server. Throws NOT_FOUND, with the names that there are, when there is none of that name. */
+  get(name: string): Client {
+    const client = this.#places.get(name)?.client
+    if (client !== undefined) return client
+    const message = `${this.name}: expected ${among('the name of a server', this.names, String(name))}, got ${show(name)}`
+    throw callError('NOT_FOUND', message, { sent: false, retryable: false })
+  }
+
+  /** Whether there is a client of that name. */
+  has(name: string): boolean {
+    return this.#places.get(name)?.client !== undefined
   }
 
   /** Names and clients, in the order they were given. */
@@ -137,7 +145,7 @@ export class Clients implements AsyncDisposable {
     const limits = readReadyOptions(rest, 30_000)
     if (!Array.isArray(names)) throw bad('names', 'names of servers', names)
     const wait = async (name: string): Promise<void> => {
-      const client = this.get(name)
+      const client = this.#places.get(name)?.client
       if (client === undefined) throw bad('names', among('names', this.names, name), name)
       await client.ready(limits as ReadyOptions).catch((error: unknown) => {
         throw named(error, name)

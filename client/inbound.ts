@@ -18,12 +18,25 @@ import {
 import { readNotificationParams } from '../protocol/params.js'
 import type { JsonObject } from '../protocol/json.js'
 import { greeted, greetedBadly } from './greeting.js'
+import { TransportError } from '../transports/errors.js'
 import type { Incarnation } from './incarnation.js'
 import { listenedTo } from './listening.js'
 
 /** Takes one text of the server: an answer, a question, news, or a batch of them. What is none of these is counted and dropped. */
 export function receive(state: Incarnation, text: string): void {
-  for (const message of read(text)) take(state, message)
+  for (const message of read(text)) {
+    if (message instanceof ProtocolError && state.connection.phase === 'initializing') babbled(state, text)
+    take(state, message)
+  }
+}
+
+/** Most likely a line of a log: whoever waits for the handshake is told the first one. */
+function babbled(state: Incarnation, text: string): void {
+  if (state.babble !== undefined) return
+  state.babble = JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}...` : text)
+  const hint = state.settings.transport.spawns ? ' (logs belong on its standard error)' : ''
+  const message = `the server has not answered yet, and wrote what is no message of MCP: ${state.babble}${hint}`
+  state.connection.send({ type: 'babbled', reason: new TransportError('BAD_RESPONSE', message) })
 }
 
 function take(state: Incarnation, message: Message | ProtocolError): void {

@@ -50,6 +50,8 @@ export class Incarnation {
   greeting: Greeting | undefined
   /** What had come before this connection that was no message. */
   junkBefore = 0
+  /** The first of them that is no message at all, in quotes. */
+  babble: string | undefined
   /** Those who wait for the connection to end. */
   closing: Deferred<void>[] = []
 
@@ -70,7 +72,8 @@ export class Incarnation {
     const timedOut = (what: string): Error => {
       const asked = this.greeting?.step === 'discover' ? what.replace('initialize', 'server/discover') : what
       const junk = holdings.counts.junk - this.junkBefore
-      const instead = junk === 0 ? '' : `, ${junk} texts did that are no messages of MCP`
+      const first = this.babble === undefined ? '' : `: ${this.babble}`
+      const instead = junk === 0 ? '' : `, ${junk} texts did that are no messages of MCP${first}`
       const message = `${asked} did not come within ${settings.handshakeTimeout} ms${instead}`
       return new ClientError('CONNECT_FAILED', message, { retryable: true })
     }
@@ -113,6 +116,7 @@ function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
   return {
     open() {
       state.junkBefore = holdings.counts.junk
+      state.babble = undefined
       if (state.link.held) probe(state)
       else state.link.open()
     },

@@ -21,7 +21,12 @@ export type { CallOptions } from './call-options.js'
 export { Client, type ClientInspection, type RequestArgs, type RequestMethod } from './client.js'
 export { clientSpec, findClient, startClient } from './client-supervisor.js'
 export { Clients, type ClientsReadyOptions } from './clients.js'
-export type { ServerEntries, SharedClientOptions, StartClientsOptions } from './clients-options.js'
+export type {
+  HostConfiguration,
+  ServerEntries,
+  SharedClientOptions,
+  StartClientsOptions,
+} from './clients-options.js'
 export { type CallErrorData, ClientError, type ClientErrorCode } from './errors.js'
 export {
   type CallEvent,

@@ -239,7 +239,13 @@ export function readTransport(value: unknown, field = 'transport'): ClientTransp
   const transport = value as Partial<ClientTransport> | null | undefined
   if (typeof transport?.connect === 'function' && typeof transport.name === 'string')
     return transport as ClientTransport
-  throw bad(field, 'what stdio() or http() returns, or { name, connect }', value)
+  const hint =
+    typeof value === 'string'
+      ? ', such as http(address) for a text'
+      : typeof (value as { bind?: unknown } | null | undefined)?.bind === 'function'
+        ? ', and not what a server listens with'
+        : ''
+  throw bad(field, `what stdio() or http() returns, or { name, connect }${hint}`, value)
 }
 
 function readName(value: unknown): string {

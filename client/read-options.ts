@@ -15,6 +15,13 @@ export function readText(value: unknown, field: string): string {
   throw bad(field, 'a non-empty string', value)
 }
 
+/** A text that a method takes first, and not within an object as other libraries want it. Throws BAD_OPTION that shows the form. */
+export function readArgument(value: unknown, field: string, form: string): string {
+  if (typeof value === 'object' && value !== null && field in value)
+    throw bad(field, `a non-empty string, as in ${form}`, value)
+  return readText(value, field)
+}
+
 /** A function. Throws BAD_OPTION. */
 export function readFunction(value: unknown, field: string): void {
   if (typeof value !== 'function') throw bad(field, 'a function', value)

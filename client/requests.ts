@@ -1,12 +1,13 @@
 import { elicitationModes } from '../protocol/capabilities.js'
 import { errorCodes, McpError, ProtocolError } from '../protocol/errors.js'
 import type { JsonObject } from '../protocol/json.js'
-import { isMethod, type Method } from '../protocol/methods.js'
+import { isMethod, type Method, methods } from '../protocol/methods.js'
 import { readResult } from '../protocol/params.js'
 import type { CallToolResult, ListToolsResult, Tool } from '../protocol/types/tools.js'
 import { urlElicitations } from '../protocol/url-demand.js'
 import { dialectOf } from '../protocol/versions.js'
 import type { Clock } from '../runtime/clock.js'
+import { didYouMean } from '../runtime/near.js'
 import { type CallOptions, readCallOptions } from './call-options.js'
 import type { Caller, CallInput, CallOutcome } from './caller.js'
 import { callError, sentBefore } from './errors.js'
@@ -15,7 +16,7 @@ import type { Holdings } from './holdings.js'
 import type { ClientSettings } from './options.js'
 import { checkOutput } from './output-check.js'
 import { allPages, type PageParams } from './pages.js'
-import { bad, readObject, readText } from './read-options.js'
+import { bad, readArgument, readObject } from './read-options.js'
 import { type ToolResult, toolResult } from './results.js'
 import { visitPages } from './url-visits.js'
 
@@ -51,7 +52,9 @@ export class Requests {
     try {
       outcome = await (given?.cursor === undefined ? caller.call(call) : this.#turnPage(call))
     } catch (error) {
-      if (rest === undefined || !(error instanceof McpError)) throw error
+      if (!(error instanceof McpError)) throw error
+      if (error.code === errorCodes.methodNotFound) throw suggesting(error, method, Object.keys(methods))
+      if (rest === undefined) throw error
       outcome = await again(() => this.#afterVisit(error, call, rest))
     }
     if (isForeign(outcome, options)) return outcome.result
@@ -73,7 +76,7 @@ export class Requests {
     options?: CallOptions,
   ): Promise<ToolResult> {
     const { caller, settings, holdings } = this.#parts
-    readText(name, 'name')
+    readArgument(name, 'name', "callTool('a_tool', { a: 1 })")
     if (options?.resultTypes !== undefined)
       throw bad('resultTypes', 'none: request() takes such results', options.resultTypes)
     const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
@@ -85,7 +88,9 @@ export class Requests {
     try {
       outcome = await caller.call(call)
     } catch (error) {
-      if (rest === undefined || !(error instanceof McpError)) throw error
+      if (!(error instanceof McpError)) throw error
+      if (error.code === errorCodes.invalidParams) throw suggesting(error, name, holdings.tools.names())
+      if (rest === undefined) throw error
       const mismatch = error.code === errorCodes.headerMismatch
       outcome = await again(async () => {
         if (!mismatch || settings.transport.modern !== 'http') return this.#afterVisit(error, call, rest)
@@ -186,6 +191,19 @@ export class Requests {
     const began = this.#parts.clock().now()
     return () => ({ ...options, timeout: Math.max(1, timeout - (this.#parts.clock().now() - began)) })
   }
+}
+
+/** The same refusal with the name that was probably meant, where the server knows none like the one that was given. */
+function suggesting(error: McpError, name: string, known: Iterable<string>): McpError {
+  const names = [...known]
+  const hint = names.includes(name) || error.message.includes('did you mean') ? '' : didYouMean(name, names)
+  if (hint === '') return error
+  const { code, message, data, retryable, cause } = error
+  return new McpError(code, `${message}${hint}`, {
+    data,
+    retryable,
+    ...(cause === undefined ? {} : { cause }),
+  })
 }
 
 /** Makes a call that has been made before. */

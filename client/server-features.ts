@@ -14,7 +14,7 @@ import { dialectOf, modernDialectOf } from '../protocol/versions.js'
 import { handled } from '../runtime/promise.js'
 import type { CallOptions } from './call-options.js'
 import { allPages, type PageOptions, type PagesOptions, readPageOptions } from './pages.js'
-import { readObject, readText } from './read-options.js'
+import { readArgument, readObject } from './read-options.js'
 import {
   type PromptResult,
   promptResult,
@@ -148,7 +148,13 @@ export abstract class ServerFeatures {
   }
 
   async #readResource(uri: string, options?: CallOptions): Promise<ResourceResult> {
-    return resourceResult(await this.source.request('resources/read', { uri: readText(uri, 'uri') }, options))
+    return resourceResult(
+      await this.source.request(
+        'resources/read',
+        { uri: readArgument(uri, 'uri', "readResource('file:///a')") },
+        options,
+      ),
+    )
   }
 
   async #getPrompt(
@@ -156,7 +162,7 @@ export abstract class ServerFeatures {
     args: Record<string, string> | undefined,
     options?: CallOptions,
   ): Promise<PromptResult> {
-    readText(name, 'name')
+    readArgument(name, 'name', "getPrompt('a_prompt', { a: 'b' })")
     const params =
       args === undefined ? { name } : { name, arguments: readObject(args, 'args') as Record<string, string> }
     return promptResult(await this.source.request('prompts/get', params, options))

@@ -4,22 +4,29 @@ import { Registry } from '../runtime/registry.js'
 import { Clients } from './clients.js'
 import {
   type ClientsSettings,
+  type HostConfiguration,
   readClientsOptions,
   type ServerEntries,
   type StartClientsOptions,
 } from './clients-options.js'
 
 /**
- * Starts a client for every server of a configuration as desktop hosts have it (the object under `mcpServers`), all in one supervised
+ * Starts a client for every server of a configuration as desktop hosts have it (the object under `mcpServers`, or the whole configuration), all in one supervised
  * tree, and resolves while they still connect; with `required`, once those are ready. Rejects with BAD_OPTION, naming the field
  * (`mcpServers.files.args[0]`), before anything is started; and as `client.ready()` does, with `data.client`, when a required one is not
  * ready in time or never will be: then everything has been closed again.
  */
-export function startClients(servers: ServerEntries, options: StartClientsOptions = {}): Promise<Clients> {
+export function startClients(
+  servers: ServerEntries | HostConfiguration,
+  options: StartClientsOptions = {},
+): Promise<Clients> {
   return handled(start(servers, options))
 }
 
-async function start(servers: ServerEntries, options: StartClientsOptions): Promise<Clients> {
+async function start(
+  servers: ServerEntries | HostConfiguration,
+  options: StartClientsOptions,
+): Promise<Clients> {
   const settings = readClientsOptions(servers, options)
   const clients = await plant(settings)
   try {

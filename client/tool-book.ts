@@ -28,6 +28,11 @@ export class ToolBook {
     return this.#tools.size
   }
 
+  /** Their names. */
+  names(): Iterable<string> {
+    return this.#tools.keys()
+  }
+
   /** Remembers a tool. Throws BAD_SCHEMA for one whose `x-mcp-header` breaks the rules: it must not be used over HTTP. */
   learn(tool: Tool): void {
     this.#tools.delete(tool.name)

@@ -60,8 +60,9 @@ function failure(reason: Error | undefined): Error {
 }
 
 function notReady({ name, state }: Holdings, timeout: number): ClientError {
-  const { phase, reason } = state
-  const why = reason === undefined ? phase : `${phase}: ${messageOf(reason)}`
+  const { phase, reason, attempt } = state
+  const tries = attempt < 2 ? '' : ` after ${attempt} attempts`
+  const why = reason === undefined ? `${phase}${tries}` : `${phase}${tries}: ${messageOf(reason)}`
   return callError('NOT_READY', `client ${name} was not ready within ${timeout} ms (${why})`, {
     sent: false,
     cause: reason,

@@ -2,9 +2,10 @@ import { hasCapability } from '../protocol/capabilities.js'
 import type { SubscriptionFilter } from '../protocol/types/subscriptions.js'
 import type { LoggingLevel } from '../protocol/types/notifications.js'
 import type { Root } from '../protocol/types/roots.js'
-import { isLoggingLevel } from '../protocol/logging.js'
+import { isLoggingLevel, loggingLevels } from '../protocol/logging.js'
 import { isModernRevision } from '../protocol/versions.js'
 import { messageOf, RuntimeError } from '../runtime/errors.js'
+import { among } from '../runtime/near.js'
 import type { Registry } from '../runtime/registry.js'
 import { readRoots } from './answers.js'
 import { type CallOptions, readCallOptions } from './call-options.js'
@@ -42,7 +43,8 @@ export class Wishing {
   }
 
   async setLevel(level: LoggingLevel, options?: CallOptions): Promise<void> {
-    if (!isLoggingLevel(level)) throw bad('level', 'a level such as info', level)
+    if (!isLoggingLevel(level))
+      throw bad('level', among('a level', loggingLevels, String(level), { warn: 'warning' }), level)
     const { holdings, requests } = this.#parts
     const wisher = this.#wisher
     if (await this.#hasEnvelopes(options)) {

@@ -42,6 +42,7 @@ export interface TokenRequest extends AuthRequest {
 /** Checks the option `auth`. Throws BAD_OPTION, and never shows what it was given. */
 export const readAuth: Read<ClientAuth> = (value, field) => {
   if (typeof value === 'string') {
+    if (/^Bearer\s/i.test(value)) throw badOption(field, 'the token alone: Bearer is put before it', 'both')
     if (!isToken(value)) throw badOption(field, 'a token of visible ASCII characters', 'something else')
     const headers = bearer(value)
     return { authorize: () => headers }

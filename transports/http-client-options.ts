@@ -118,13 +118,19 @@ export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSe
   })
 }
 
+/** What people most often give instead. */
+function schemeHint({ protocol, pathname, hostname }: URL): string {
+  if (protocol === 'ws:' || protocol === 'wss:') return ', and of websocket() this one'
+  return hostname === '' && /^\d+(?:\/|$)/.test(pathname) ? ` such as http://${protocol}${pathname}` : ''
+}
+
 const readUrl: Read<URL> = (value, field) => {
   const text = value instanceof URL ? value.href : value
   if (typeof text !== 'string' || !URL.canParse(text))
-    throw badOption(field, 'an http or https address', value)
+    throw badOption(field, 'an http or https address such as http://localhost:3000/mcp', value)
   const url = new URL(text)
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw badOption(field, 'an http or https address', url.protocol)
+    throw badOption(field, `an http or https address${schemeHint(url)}`, url.protocol)
   // The address is shown in trees and errors, where no secret may be.
   if (url.username !== '' || url.password !== '')
     throw badOption(field, 'no user and password (use headers)', 'both or one')

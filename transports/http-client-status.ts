@@ -47,8 +47,10 @@ export function refusedError(
 ): TransportError {
   const error = readError(body)?.error
   const why = error === undefined ? '' : `: ${error.message}`
+  const hint =
+    status === 404 && !/\/mcp\/?$/.test(url.pathname) ? ' (most servers have their endpoint at /mcp)' : ''
   const who = origin === url.origin ? shownUrl(url) : `${origin}, where ${shownUrl(url)} redirects to,`
-  return new TransportError('HTTP_STATUS', `${who} answered with status ${status}${why}`, {
+  return new TransportError('HTTP_STATUS', `${who} answered with status ${status}${why}${hint}`, {
     retryable: isPassing(status),
     data: { status, error, retryAfter: headers['retry-after'] },
   })

@@ -14,7 +14,7 @@ import {
   signalGroup,
   spawnServer,
 } from './stdio-spawn.js'
-import { createStderrRing, type StderrRing } from './stdio-stderr.js'
+import { createStderrRing, type StderrRing, tellingLine } from './stdio-stderr.js'
 
 /**
  * A server as a child process, one for each connection, that speaks over its standard input and output (specification: transports,
@@ -223,8 +223,8 @@ class StdioLink implements Link {
     if (this.#error !== undefined) return this.#error
     const { code, signal } = this.#exit ?? { code: null, signal: null }
     const how = signal === null ? `exited with code ${code}` : `was ended by ${signal}`
-    const last = this.#stderr.lines().at(-1)
-    const message = `${this.#settings.command} ${how}${last === undefined ? '' : `; it said last: ${last}`}`
+    const said = tellingLine(this.#stderr.lines())
+    const message = `${this.#settings.command} ${how}${said === undefined ? '' : `; it said: ${said}`}`
     return new TransportError('PROCESS_EXITED', message, { retryable: true, data: this.#facts() })
   }
 

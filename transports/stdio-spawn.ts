@@ -125,8 +125,12 @@ export function explainSpawnError(
   // ENOTDIR: a part of the path is a file
   if (cause.code === 'ENOENT' || cause.code === 'ENOTDIR') {
     const hint = hintFor(command, folder)
-    const message = `command not found: ${command}${hint} (PATH: ${env.PATH ?? 'not set'}, cwd: ${folder})`
-    return { error: new TransportError('COMMAND_NOT_FOUND', message, { cause, data }), fatal: true }
+    const place = command.includes('/') ? '' : 'not in PATH, '
+    const message = `command not found: ${command}${hint} (${place}cwd: ${folder})`
+    // a long text, which whoever passes this error on need not say again
+    const where = new Error(`${cause.message} (PATH: ${env.PATH ?? 'not set'})`, { cause })
+    const details = { cause: where, data: { command, cwd: folder } }
+    return { error: new TransportError('COMMAND_NOT_FOUND', message, details), fatal: true }
   }
   // Too many open files or processes pass; anything else (no permission, no program format) does not.
   const passing = ['EAGAIN', 'EMFILE', 'ENFILE', 'ENOMEM'].includes(cause.code ?? '')

@@ -72,7 +72,11 @@ const readUrl: Read<URL> = (value, field) => {
   if (typeof text !== 'string' || !URL.canParse(text)) throw badOption(field, 'a ws or wss address', value)
   const url = new URL(text)
   if (url.protocol !== 'ws:' && url.protocol !== 'wss:')
-    throw badOption(field, 'a ws or wss address', url.protocol)
+    throw badOption(
+      field,
+      `a ws or wss address${/^https?:$/.test(url.protocol) ? ', and of http() this one' : ''}`,
+      url.protocol,
+    )
   // The address is shown in trees and errors, where no secret may be.
   if (url.username !== '' || url.password !== '')
     throw badOption(field, 'no user and password (use headers)', 'both or one')

@@ -32,7 +32,7 @@ const ways: Readonly<Record<string, () => Promise<void>>> = {
       gone: { command: '/no/such/command' },
     }
     await using clients = await startClients(servers, { required: ['one', 'web'], logger: false })
-    pids.push((await clients.get('one')?.callTool('pid'))?.text ?? '')
+    pids.push((await clients.get('one').callTool('pid'))?.text ?? '')
   },
   async startClientPool() {
     const transport = (member: number) => (member === 3 ? http(url) : raw())

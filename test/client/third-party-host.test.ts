@@ -71,7 +71,7 @@ test('the era of each is found, old addresses included, and the end of one is no
   await Promise.all(Object.values(peers).map((peer) => peer.start()))
   const { code } = await call
   assert.ok(['CONNECTION_LOST', 'SESSION_NOT_FOUND'].includes(String(code)), String(code))
-  for (const name of Object.keys(peers)) await clients.get(name)?.listTools() // sessions are asked for with the next request
+  for (const name of Object.keys(peers)) await clients.get(name).listTools() // sessions are asked for with the next request
   await askAll(clients)
   const touched = new Set(states.all)
   assert.equal(
@@ -123,7 +123,7 @@ async function startAll(t: TestContext): Promise<{ clients: Clients; peers: Reco
 async function askAll(clients: Clients, names: readonly string[] = clients.names): Promise<void> {
   const answers = names.map(async (name) => {
     const [tool, args, expected] = questions[name.split(' ')[0] ?? ''] ?? ['', {}, '']
-    const result = await clients.get(name)?.callTool(tool, args)
+    const result = await clients.get(name).callTool(tool, args)
     return [name, result?.text === expected]
   })
   assert.equal(

@@ -58,7 +58,7 @@ test('messages go out and come in, one a line, in the folder and environment tha
   assert.is(await answer(link), 'a\nb\r\u2028c')
 })
 
-test('a command that is not found is fatal and names the command, PATH and cwd', async (t) => {
+test('a command that is not found is fatal and names the command and cwd, and PATH once', async (t) => {
   const link = await startLink(
     t,
     stdio({ command: 'no-such-server', env: { PATH: '/nowhere' }, cwd: tmpdir() }),
@@ -67,8 +67,9 @@ test('a command that is not found is fatal and names the command, PATH and cwd',
   const { error, fatal } = await link.closed()
   assert.is(fatal, true)
   assert.is(error?.code, 'COMMAND_NOT_FOUND')
-  assert.equal(error?.data, { command: 'no-such-server', path: '/nowhere', cwd: tmpdir() })
-  assert.match(error?.message ?? '', /no-such-server.*\/nowhere/)
+  assert.equal(error?.data, { command: 'no-such-server', cwd: tmpdir() })
+  assert.match(error?.message ?? '', `no-such-server (not in PATH, cwd: ${tmpdir()})`)
+  assert.match(String(error?.cause), 'PATH: /nowhere')
 })
 
 test('a folder that is not there is fatal, and is not taken for a missing command', async (t) => {
@@ -99,7 +100,7 @@ test('a server that exits tells its code and what it said last', async (t) => {
   assert.is(exitCode, 3)
   assert.is(signal, null)
   assert.equal(stderr, ['hello', 'got tools/call die', 'out of luck'])
-  assert.match(error?.message ?? '', 'exited with code 3; it said last: out of luck')
+  assert.match(error?.message ?? '', 'exited with code 3; it said: out of luck')
 })
 
 test('a server that is killed from outside tells the signal', async (t) => {

@@ -66,7 +66,7 @@ test('fault 32: a server that exits before initialize is started again and again
   for (let i = 0; i < 3; i++) {
     const { reason } = await states.next(({ phase }) => phase === 'disconnected')
     assert.ok(reason instanceof TransportError && reason.code === 'PROCESS_EXITED', String(reason))
-    assert.match(reason.message, 'exited with code 7; it said last: ')
+    assert.match(reason.message, 'exited with code 7; it said: ')
     assert.equal((reason.data as { stderr: string[] }).stderr[0], 'no database')
   }
 })
@@ -156,17 +156,17 @@ test('fault 33: a command that is a folder, a line, a script of nobody, or lies 
     [
       { command: 'node server.js' },
       'COMMAND_NOT_FOUND',
-      'command not found: node server.js, arguments belong in args (PATH: ',
+      'command not found: node server.js, arguments belong in args (not in PATH, cwd: ',
     ],
     [
       { command: script },
       'COMMAND_NOT_FOUND',
-      `command not found: ${script}, the file is there, but not the program that its first line (#!) names (PATH: `,
+      `command not found: ${script}, the file is there, but not the program that its first line (#!) names (cwd: `,
     ],
     [
       { command: join(file, 'server') },
       'COMMAND_NOT_FOUND',
-      `command not found: ${join(file, 'server')} (PATH: `,
+      `command not found: ${join(file, 'server')} (cwd: `,
     ],
     [{ command: 'node', cwd: file }, 'SPAWN_FAILED', `cwd: the folder ${file} is a file`],
     [

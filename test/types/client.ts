@@ -156,7 +156,7 @@ export async function manyClientsAreTyped(transport: ClientTransport): Promise<v
   }
   await using clients = await startClients(mcpServers, { required: ['a'], variables: process.env })
   const a = clients.get('a')
-  isTrue<Equal<typeof a, Client | undefined>>()
+  isTrue<Equal<typeof a, Client>>()
   for (const [name, client] of clients) isTrue<Equal<[typeof name, typeof client], [string, Client]>>()
   // @ts-expect-error neither a command nor a url nor a transport
   await clients.add('d', { args: [] })
