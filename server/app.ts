@@ -33,13 +33,17 @@ export interface AppTypes {
   readonly user?: unknown
   /** What a session keeps, by its keys: those of `ctx.get` and `ctx.update`. */
   readonly session?: object
-  /** Of `ctx.assigns`: what middleware says of a request. */
+  /** Of `ctx.assigns` and `ctx.assign`: what middleware says of a request, and what a session was given. */
   readonly assigns?: object
 }
 
 /** A context that goes by an author's own types. Nothing checks at run time that they hold: they say what the author's middleware and tools put there. */
-export type Typed<Context, Types extends AppTypes> = Omit<Context, 'user' | 'assigns' | 'get' | 'update'> &
+export type Typed<Context, Types extends AppTypes> = Omit<
+  Context,
+  'user' | 'assign' | 'assigns' | 'get' | 'update'
+> &
   ('user' extends keyof Context ? CallerOf<Types> : unknown) &
+  AssignsOf<Types> &
   (Types extends { readonly session: infer Session extends object }
     ? SessionStateOf<Session>
     : Pick<ToolContext, 'get' | 'update'>)
@@ -50,9 +54,18 @@ export type AppContext<Types extends AppTypes> = Typed<ToolContext, Types>
 interface CallerOf<Types extends AppTypes> {
   /** Undefined where nobody in particular calls. */
   readonly user: Types['user'] | undefined
+}
+
+interface AssignsOf<Types extends AppTypes> {
   readonly assigns: Types extends { readonly assigns: infer Assigns extends object }
     ? Readonly<Partial<Assigns>>
     : Readonly<Record<string, unknown>>
+  /** Gives the session live values; see `ToolContext`. */
+  assign(
+    values: Types extends { readonly assigns: infer Assigns extends object }
+      ? Readonly<Partial<Assigns>>
+      : Readonly<Record<string, unknown>>,
+  ): void
 }
 
 interface SessionStateOf<Session extends object> {

@@ -5,8 +5,8 @@ import { show } from '../runtime/errors.js'
 import { describe } from '../runtime/inspect.js'
 import type { RefOf } from '../runtime/ref.js'
 import type { TimerRef } from '../runtime/timers.js'
-import type { Component } from './catalog.js'
-import { ServerError } from './errors.js'
+import type { Component, ListKind } from './catalog.js'
+import { optionError, ServerError } from './errors.js'
 import type { Holdings } from './holdings-actor.js'
 import { type Listen, type ListenCall, Listens } from './listens.js'
 import type { sessionActor } from './session-actor.js'
@@ -84,6 +84,15 @@ export const baseActor = defineActor({
       const removed = base.holdings.catalog.remove(kind, key)
       if (removed) announce(base, ctx)
       return removed
+    },
+    listChanged(base, list: ListKind, ctx) {
+      const { catalog } = base.holdings
+      if (!catalog.touch(list)) {
+        const problem = `listChanged: expected a list that the server declares, got ${show(list)}`
+        return refuse(optionError('list', problem))
+      }
+      announce(base, ctx)
+      return undefined
     },
     resourceUpdated(base, uri: string, ctx) {
       base.listens.noteUpdated(uri)

@@ -160,6 +160,14 @@ export class Catalog {
     return this.#note(kind, this.#shelf(kind).remove(key))
   }
 
+  /** Notes that a list is another one, for reasons of its author; false when the server does not declare it. */
+  touch(list: ListKind): boolean {
+    if (!this.#definition.declared[list]) return false
+    this.#version += 1
+    this.#changedAt[list] = this.#version
+    return true
+  }
+
   #note(kind: Component['kind'], changed: boolean): boolean {
     if (!changed) return false
     this.#version += 1

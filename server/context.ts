@@ -1,3 +1,4 @@
+import { isObject } from '../protocol/json.js'
 import type { RequestId } from '../protocol/jsonrpc.js'
 import type { NotificationParams, NotificationTo } from '../protocol/methods.js'
 import type { Implementation, ProgressToken } from '../protocol/types/base.js'
@@ -14,7 +15,12 @@ import { DeferredAnswer } from './deferred-answer.js'
 import { checkAllowed } from './authorization.js'
 import { ServerError, optionError } from './errors.js'
 import { PeerFacts, type RequestFacts, type TransportFacts } from './request-facts.js'
+import type { ListKind } from './catalog.js'
+import type { Changes } from './changes.js'
+import { mergedAssigns } from './session-frame.js'
 import type { ToolReturn } from './results.js'
+import { toBeAwaited } from './to-be-awaited.js'
+import { checkKey, copy } from './state-values.js'
 import type { StateValue } from './session-state.js'
 import type { Once } from './steps.js'
 
@@ -41,6 +47,11 @@ export interface RequestScope {
   readonly progressToken: ProgressToken | undefined
   readonly peer: Peer
   readonly signal: AbortSignal
+  /** What was assigned to the session; undefined where there is none. */
+  readonly assigned: Readonly<Record<string, unknown>> | undefined
+  /** Throws NO_SESSION. */
+  assign(values: object): void
+  readonly changes: Changes
   /** Sends a notification that belongs to this request; false when nobody takes it, or the revision does not have it. */
   tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean
   /** Whether the client wants logs of this level. Throws BAD_OPTION for what is no level. */
@@ -98,9 +109,35 @@ export class ToolContext {
     return this.#scope.peer
   }
 
-  /** What the middleware of a host program says of this very request (`mount`); never kept, and empty where nothing was said. */
+  /**
+   * What was assigned to the session (`assign`), and, counting more, what the middleware of a host program says of this very request (`mount`), which is never kept.
+   * Empty where nothing was said.
+   */
   get assigns(): Readonly<Record<string, unknown>> {
-    return this.#scope.peer.assigns ?? nothing
+    return mergedAssigns(this.#scope.assigned, this.#scope.peer.assigns)
+  }
+
+  /**
+   * Gives the session values of any kind, such as a connection: later requests of this session, and no other, find them in `assigns`, as long as the session runs in
+   * this program. They are not stored: a session that is brought back gets them from `init` again. Throws NO_SESSION where the revision has no sessions
+   * (2026-07-28), and BAD_OPTION for what is no object. Unlike `update`, it waits for nobody, and the last one counts.
+   */
+  assign(values: Readonly<Record<string, unknown>>): void {
+    if (!isObject(values)) throw optionError('values', `assign: expected an object, got ${show(values)}`)
+    this.#scope.assign(values)
+  }
+
+  /** Tells all sessions and streams that listen to this very uri that its resource has changed. Rejects with BAD_OPTION for what is no uri. */
+  async resourceUpdated(uri: string): Promise<void> {
+    await this.#scope.changes.resourceUpdated(uri)
+  }
+
+  /**
+   * Tells all sessions and streams that a list has changed, where the author answers it (`handleRequest`): what is added by `server.addTool` and the like is told anyway.
+   * Rejects with BAD_OPTION for what is no list, or one that the server does not declare.
+   */
+  async listChanged(list: ListKind): Promise<void> {
+    await this.#scope.changes.listChanged(list)
   }
 
   /** Who uses this, in the author's own words: `user` of the assigns, or else the claims of the principal. `createApp` gives it a type. */
@@ -253,45 +290,7 @@ export class ToolContext {
   }
 }
 
-/** A promise says so where it is taken for its value: as text, and as JSON. */
-function toBeAwaited<Value>(name: keyof typeof unawaited, promise: Promise<Value>): Promise<Value> {
-  return Object.defineProperties(promise, unawaited[name])
-}
-
-const unawaited = Object.freeze({
-  get: missingAwait('get'),
-  update: missingAwait('update'),
-  elicit: missingAwait('elicit'),
-  sample: missingAwait('sample'),
-  once: missingAwait('once'),
-})
-
-function missingAwait(name: string): PropertyDescriptorMap {
-  function value(this: Promise<unknown>): never {
-    this.catch(() => undefined) // this says what was wrong
-    throw new ServerError('BAD_RESULT', `ctx.${name}(...) is a promise, and was used as a value: await it`)
-  }
-  return { [Symbol.toPrimitive]: { value }, toJSON: { value } }
-}
-
-const nothing: Readonly<Record<string, unknown>> = Object.freeze({})
-
 /** The caller's mistake is told to the caller, also when no client listens. */
 function checkType(field: string, type: 'number' | 'string', value: unknown): void {
   if (typeof value !== type) throw optionError(field, `${field}: expected a ${type}, got ${show(value)}`)
-}
-
-function checkKey(key: unknown): string {
-  if (typeof key === 'string' && key !== '') return key
-  throw new ServerError('BAD_STATE', `key: expected a non-empty string, got ${show(key)}`)
-}
-
-function copy(key: string, value: unknown): unknown {
-  if (typeof value !== 'object' && typeof value !== 'function' && typeof value !== 'symbol') return value
-  try {
-    return structuredClone(value)
-  } catch (cause) {
-    const problem = `${show(key)}: session state takes values that can be copied (structuredClone), got ${show(value)}`
-    throw new ServerError('BAD_STATE', problem, { cause, data: { key } })
-  }
 }

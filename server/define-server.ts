@@ -29,7 +29,7 @@ import type { Immutable } from './schema-arguments.js'
 export interface ServerDefinitionOptions<
   Context = ToolContext,
   Notice = NoticeContext,
-  Beginning = SessionContext,
+  Beginning extends { readonly assigns: unknown } = SessionContext,
 > extends LowLevelOptions<Context, Notice> {
   /** What the server calls itself, and what its tree is named after. */
   readonly name: string

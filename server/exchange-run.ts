@@ -1,3 +1,4 @@
+import type { Changes } from './changes.js'
 import type { Dialect } from '../protocol/dialect.js'
 import { errorCodes } from '../protocol/errors.js'
 import { buildError, type JsonRpcRequest } from '../protocol/jsonrpc.js'
@@ -26,6 +27,7 @@ export interface RunHost {
   readonly origin: RequestOrigin
   readonly exposeErrors: boolean
   readonly undeclared: UndeclaredNeeds
+  readonly changes: Changes
 }
 
 /** How the code of a run talks with its client across requests: a question is the answer to one, and its answer comes with another. */

@@ -14,6 +14,7 @@ import { AskError, type ServerError, optionError } from './errors.js'
 import { emitServer } from './events.js'
 import type { Dialogue, ExchangeRun } from './exchange-run.js'
 import { factsOf, type RequestFacts } from './request-facts.js'
+import type { Changes } from './changes.js'
 import { Steps } from './steps.js'
 
 /** Whoever does not say. */
@@ -89,6 +90,17 @@ export class ExchangeScope implements RequestScope {
   async once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
     this.#checkAlive()
     return this.#run.dialogue.once(key, fn)
+  }
+
+  readonly assigned = undefined
+
+  assign(): never {
+    throw this.#noSession()
+  }
+
+  get changes(): Changes {
+    this.#checkAlive()
+    return this.#run.host.changes
   }
 
   async read(): Promise<never> {

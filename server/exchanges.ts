@@ -1,3 +1,4 @@
+import { changesOf } from './changes.js'
 import type { Dialect } from '../protocol/dialect.js'
 import { unsupported } from '../protocol/era.js'
 import { errorCodes, McpError, toJsonRpcError } from '../protocol/errors.js'
@@ -79,6 +80,7 @@ export class Exchanges implements ExchangeOwner {
       origin: Object.freeze({ server: name, tree: processOf(tasks).tree.id }),
       exposeErrors,
       undeclared: new UndeclaredNeeds(name),
+      changes: changesOf(ctx.registry, names.base),
     })
     this.#parts = makeParts(this.#host)
   }

@@ -7,6 +7,7 @@ import { startTaskSupervisor, type TaskSupervisor } from '../runtime/task-superv
 import { type OpenSessionFacts, ToolContext } from './context.js'
 import type { sessionActor } from './session-actor.js'
 import type { SessionContext, SessionHooks } from './session-hooks.js'
+import type { SessionFrame } from './session-frame.js'
 import { SessionScope } from './session-scope.js'
 
 type SessionRef = RefOf<typeof sessionActor>
@@ -22,10 +23,15 @@ interface Hooks {
   readonly hooks: SessionHooks
   readonly tasks: TaskSupervisor
   /** Sessions whose `init` was well. */
-  readonly begun: Map<ProcessRef, OpenSessionFacts>
+  readonly begun: Map<ProcessRef, Begun>
   /** What is still being cleaned up, by the id of its session. */
   readonly ending: Map<string, Promise<void>>
   [describe](): string
+}
+
+interface Begun {
+  readonly facts: OpenSessionFacts
+  readonly frame: SessionFrame
 }
 
 /** What there is of a session that begins. */
@@ -47,7 +53,7 @@ export const hooksActor = defineActor({
   trapExit: true,
   stray: 'report',
   async init(hooks: SessionHooks, ctx: ActorContext): Promise<Hooks> {
-    const begun = new Map<ProcessRef, OpenSessionFacts>()
+    const begun = new Map<ProcessRef, Begun>()
     const tasks = await startTaskSupervisor(ctx, { name: 'hooks' })
     const ending = new Map<string, Promise<void>>()
     return { hooks, tasks, begun, ending, [describe]: () => `${begun.size} sessions, ${ending.size} ending` }
@@ -56,8 +62,8 @@ export const hooksActor = defineActor({
     /** Answers once `init` is done; rejects with what it threw. */
     begin(state, beginning: Beginning, ctx): Deferred<undefined> {
       const reply = ctx.defer<undefined>()
-      const watch = (): void => {
-        state.begun.set(beginning.session, beginning.facts)
+      const watch = (frame: SessionFrame): void => {
+        state.begun.set(beginning.session, { facts: beginning.facts, frame })
         ctx.monitor(beginning.session)
         reply.resolve(undefined)
       }
@@ -75,24 +81,32 @@ export const hooksActor = defineActor({
   },
 })
 
-async function runInit({ hooks, tasks }: Hooks, { session, facts, restored }: Beginning): Promise<void> {
+async function runInit(
+  { hooks, tasks }: Hooks,
+  { session, facts, restored }: Beginning,
+): Promise<SessionFrame> {
   const { init, timeout = usual } = hooks
-  if (init === undefined) return
+  const frame = await session.call('frame')
+  if (init === undefined) return frame
   const run = async (task: TaskContext): Promise<void> => {
-    const ctx = new ToolContext(new SessionScope({ ...beginning, session: facts, self: session, task }))
+    const ctx = new ToolContext(
+      new SessionScope({ ...beginning, session: facts, self: session, task, frame }),
+    )
     await init.call(hooks, ctx as SessionContext, { restored })
   }
   await tasks.start(run, { name: 'session init', link: session, timeout }).result
+  return frame
 }
 
 function runTerminate({ hooks, tasks, begun, ending }: Hooks, { process, reason }: Down): void {
-  const session = begun.get(process)
+  const known = begun.get(process)
   begun.delete(process)
   const { terminate, timeout = usual } = hooks
-  if (session === undefined || terminate === undefined) return
+  if (known === undefined || terminate === undefined) return
+  const { facts: session, frame } = known
   const limit = reason.type === 'normal' ? timeout : Math.min(timeout, hurried)
   const run = async ({ signal }: TaskContext): Promise<void> => {
-    await terminate.call(hooks, { session, signal }, reason)
+    await terminate.call(hooks, { session, signal, assigns: frame.assigns }, reason)
   }
   const over: Promise<void> = tasks
     .start(run, { name: 'session terminate', timeout: limit })

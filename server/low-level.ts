@@ -9,7 +9,7 @@ import type { RequestFacts } from './request-facts.js'
 /** What a handler of notifications may do: nobody waits for it, and there is nobody to ask. */
 export type NoticeContext = Pick<
   ToolContext,
-  'session' | 'signal' | 'get' | 'update' | 'transport' | 'assigns' | 'principal' | 'user'
+  'session' | 'signal' | 'get' | 'update' | 'transport' | 'assign' | 'assigns' | 'principal' | 'user'
 >
 
 /** Hears of one notification, as a task of its own; what it throws is reported. */

@@ -7,7 +7,8 @@ import { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
 import { type Supervisor, supervisorAt } from '../runtime/supervise.js'
 import { show } from '../runtime/errors.js'
 import type { baseActor } from './base-actor.js'
-import type { Component } from './catalog.js'
+import type { Component, ListKind } from './catalog.js'
+import { type Changes, changesOf } from './changes.js'
 import { isPrompt, type PromptDefinition } from './define-prompt.js'
 import {
   isResource,
@@ -16,7 +17,7 @@ import {
   type ResourceTemplateDefinition,
 } from './define-resource.js'
 import { isTool, type ToolDefinition } from './define-tool.js'
-import { ServerError, optionError } from './errors.js'
+import { ServerError } from './errors.js'
 import type { Place } from './holdings-actor.js'
 import type { ServerNames } from './names.js'
 import type { SessionInfo, sessionActor } from './session-actor.js'
@@ -105,11 +106,14 @@ export class Server {
     return this.#base().call('remove', { kind: 'prompt', key: name })
   }
 
-  /** Tells the sessions and streams that listen to this very uri that its resource has changed. */
-  async resourceUpdated(uri: string): Promise<void> {
-    if (typeof uri !== 'string' || uri === '')
-      throw optionError('uri', `resourceUpdated: expected a uri, got ${show(uri)}`)
-    await this.#base().call('resourceUpdated', uri)
+  /** Tells the sessions and streams that listen to this very uri that its resource has changed; `ctx.resourceUpdated` does the same. Rejects with BAD_OPTION. */
+  resourceUpdated(uri: string): Promise<void> {
+    return this.#changes.resourceUpdated(uri)
+  }
+
+  /** Tells the sessions and streams that a list has changed, where the author answers it (`handleRequest`), like `ctx.listChanged`. Rejects with BAD_OPTION. */
+  listChanged(list: ListKind): Promise<void> {
+    return this.#changes.listChanged(list)
   }
 
   /** The sessions that run now; one that has not been used since a restart of the group is not among them. */
@@ -159,6 +163,10 @@ export class Server {
   async #add(component: Component, known: boolean, expected: string): Promise<void> {
     if (!known) throw new ServerError('BAD_DEFINITION', `${expected}, got ${show(component)}`)
     await this.#base().call('add', component)
+  }
+
+  get #changes(): Changes {
+    return changesOf(this.registry, this.#parts.names.base)
   }
 
   #base() {

@@ -81,6 +81,7 @@ export const sessionActor = defineActor({
     swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>
       session.state.swap(key, version, value),
     record: (session) => recordSession(session),
+    frame: (session) => session.frame,
     ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord) => adopt(session, record),
     attach: (session, { outlet, peer }: Reading) => attach(session, outlet, peer),

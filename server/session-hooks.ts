@@ -4,19 +4,22 @@ import { badDefinition, checkFields, checkFunction, checkTimeout } from './defin
 import { isObject } from '../protocol/json.js'
 
 /** What `init` may do: good until it has ended. */
-export interface SessionContext extends Pick<ToolContext, 'signal' | 'get' | 'update'> {
+export interface SessionContext
+  extends Pick<ToolContext, 'signal' | 'get' | 'update' | 'assign' | 'assigns'> {
   readonly session: OpenSessionFacts
 }
 
 /** What is left of a session that has ended. */
-export interface EndedSession {
+export interface EndedSession<Assigns = Readonly<Record<string, unknown>>> {
   readonly session: OpenSessionFacts
   /** Aborted when the time of the hook is over. */
   readonly signal: AbortSignal
+  /** What `ctx.assign` has given the session, to be closed. */
+  readonly assigns: Assigns
 }
 
 /** What an author does at both ends of a session, for what lives outside its state: connections, files, subscriptions. */
-export interface SessionHooks<Context = SessionContext> {
+export interface SessionHooks<Context extends { readonly assigns: unknown } = SessionContext> {
   /**
    * Runs before the session takes its first message: after `initialize`, and with `restored` each time it is brought back. A throw refuses
    * the session: `McpError` is told to the client, anything else is -32603 without its message. Then `terminate` does not run.
@@ -26,7 +29,7 @@ export interface SessionHooks<Context = SessionContext> {
    * Runs once for every `init` that was well: after DELETE or too long without use (`normal`), a crash (`crash`, `killed`), a restart of the
    * group or the end of the server (`shutdown`, `killed`). What it throws is reported, and changes nothing.
    */
-  terminate?(ctx: EndedSession, reason: ExitReason): unknown
+  terminate?(ctx: EndedSession<Context['assigns']>, reason: ExitReason): unknown
   /** Milliseconds that each has. Default 5000; after any other end than `normal`, `terminate` has 1000 of them at most. */
   readonly timeout?: number
 }

@@ -41,7 +41,7 @@ export class UndeclaredNeeds {
 
   /** The error for the code; whoever runs the server is warned once of each request. */
   found(what: string, revision: string): ServerError {
-    const problem = `${what}: ctx.get and ctx.update need a session, which revision ${revision} does not have: define it with session: true, so that clients connect in an older revision, or keep the value yourself under a key that comes with the arguments (for the rounds of one call: ctx.once)`
+    const problem = `${what}: ctx.get, ctx.update and ctx.assign need a session, which revision ${revision} does not have: define it with session: true, so that clients connect in an older revision, or keep the value yourself under a key that comes with the arguments (for the rounds of one call: ctx.once)`
     if (!this.#told.has(what) && this.#told.size < maxTold) {
       this.#told.add(what)
       process.emitWarning(`server ${this.#server}: ${problem}`, { code: 'CADUCEUS_NO_SESSION' })

@@ -1,3 +1,4 @@
+import type { SessionFrame } from './session-frame.js'
 import type { JsonRpcNotification } from '../protocol/jsonrpc.js'
 import type { RefOf } from '../runtime/ref.js'
 import type { TaskContext } from '../runtime/task.js'
@@ -12,6 +13,7 @@ import type { SessionStore } from './session-store.js'
 
 /** What the handlers of a session's notifications run with. */
 export interface NoticeHost {
+  readonly frame: SessionFrame
   readonly facts: OpenSessionFacts
   readonly self: RefOf<typeof sessionActor>
   readonly store: SessionStore
@@ -47,14 +49,14 @@ export class SessionNotices {
 }
 
 async function handle(
-  { facts, self, store, tasks }: NoticeHost,
+  { facts, self, store, tasks, frame }: NoticeHost,
   handler: NotificationHandler,
   { method, params = {} }: JsonRpcNotification,
   { ctx, peer }: { readonly ctx: TaskContext; readonly peer: Peer },
 ): Promise<void> {
   const request = Object.freeze({ id: method, method, params })
   const silent = `${method}: a notification has nobody to ask`
-  const scope = new SessionScope({ session: facts, self, task: ctx, peer, request, silent })
+  const scope = new SessionScope({ session: facts, self, task: ctx, peer, request, silent, frame })
   await handler(params, new ToolContext(scope))
   if (scope.changed) await saveInTime({ store, tasks }, await self.call('record'))
 }

@@ -23,6 +23,8 @@ import { readQuestion } from './session-questions.js'
 import type { StateValue } from './session-state.js'
 import { saveInTime } from './session-saving.js'
 import type { SessionStore } from './session-store.js'
+import type { SessionFrame } from './session-frame.js'
+import type { Changes } from './changes.js'
 import { Steps } from './steps.js'
 import type { SessionWishes } from './session-wishes.js'
 
@@ -49,6 +51,7 @@ export interface SessionLink {
   readonly origin: SessionOrigin
   readonly wishes: SessionWishes
   readonly askTimeout: number
+  readonly frame: SessionFrame
   /** Whether the server has declared that it logs. */
   canLog(): boolean
 }
@@ -118,6 +121,20 @@ class TaskScope implements RequestScope {
 
   get signal(): AbortSignal {
     return this.#task.signal
+  }
+
+  get assigned(): Readonly<Record<string, unknown>> {
+    return this.#link.frame.assigns
+  }
+
+  assign(values: object): void {
+    this.#checkOpen()
+    this.#link.frame.assign(values)
+  }
+
+  get changes(): Changes {
+    this.#checkOpen()
+    return this.#link.frame.changes
   }
 
   tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean {

@@ -6,6 +6,8 @@ import type { OpenSessionFacts, RequestScope } from './context.js'
 import { AskError } from './errors.js'
 import type { RequestFacts } from './request-facts.js'
 import type { sessionActor } from './session-actor.js'
+import type { SessionFrame } from './session-frame.js'
+import type { Changes } from './changes.js'
 import { Steps } from './steps.js'
 
 /** What code of a session that works for no request may go by. */
@@ -17,6 +19,7 @@ export interface SessionScopeOptions {
   readonly request: RequestFacts
   /** Why nobody can be asked. */
   readonly silent: string
+  readonly frame: SessionFrame
 }
 
 /** A context without a request: there is nobody to tell or to ask. */
@@ -45,6 +48,18 @@ export class SessionScope implements RequestScope {
 
   get signal(): AbortSignal {
     return this.#options.task.signal
+  }
+
+  get assigned(): Readonly<Record<string, unknown>> {
+    return this.#options.frame.assigns
+  }
+
+  assign(values: object): void {
+    this.#options.frame.assign(values)
+  }
+
+  get changes(): Changes {
+    return this.#options.frame.changes
   }
 
   tell(): boolean {

@@ -1,3 +1,5 @@
+import { changesOf } from './changes.js'
+import { SessionFrame } from './session-frame.js'
 import type { Dialect } from '../protocol/dialect.js'
 import type { RequestId } from '../protocol/jsonrpc.js'
 import type { ActorContext } from '../runtime/context.js'
@@ -63,6 +65,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
   const noteSent = (method: string) => noteNotification(origin, 'sent', method)
   const session: Session = {
     ...input,
+    frame: new SessionFrame(changesOf(ctx.registry, holdings.settings.names.base)),
     facts: Object.freeze({ id, client, revision, capabilities }),
     self,
     store: holdings.store,
