@@ -1,6 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
+import { systemClock } from './clock.js'
 import { stackOf } from './errors.js'
 import { type EndingTree, endProgram, print } from './program-end.js'
+import { throttle } from './throttle.js'
 
 /** How a stray error reached the process: a rejection nobody handled, or a throw nobody caught. */
 export type StrayKind = 'rejection' | 'throw'
@@ -98,13 +100,22 @@ export function tell(fn: () => void): void {
   process_.scope.run(subscribers, fn)
 }
 
-const subscribers = new OwnerToken('a subscriber', { fail: warn }, null)
+const subscribers = new OwnerToken(
+  'a subscriber',
+  // not an event: the subscriber that cannot hear it would throw again, for ever
+  { fail: warnings('CADUCEUS_SUBSCRIBER', 'a subscriber of runtime events failed') },
+  null,
+)
 
-/** Not an event: the subscriber that cannot hear it would throw again, for ever. */
-function warn(error: unknown): void {
-  process.emitWarning(`a subscriber of runtime events failed: ${stackOf(error)}`, {
-    code: 'CADUCEUS_SUBSCRIBER',
-  })
+/** Makes warnings of Node of errors; of a flood of them only some, and how many there were. */
+function warnings(code: string, what: string): (error: unknown) => void {
+  const mayWarn = throttle(systemClock.now)
+  return (error) => {
+    const heldBack = mayWarn()
+    if (heldBack === undefined) return
+    const others = heldBack > 0 ? ` (and ${heldBack} before it)` : ''
+    process.emitWarning(`${what}${others}: ${stackOf(error)}`, { code })
+  }
 }
 
 /**
@@ -179,6 +190,7 @@ function existing(): ProcessWide | undefined {
 function create(): ProcessWide {
   const scope = new AsyncLocalStorage<OwnerToken | undefined>()
   const trees = new Set<ContainedTree>()
+  const warn = warnings('CADUCEUS_STRAY', 'an error that belongs to nobody')
   let isEnding = false
   const uninstall = (): void => {
     process.off('uncaughtException', onThrow)
@@ -195,8 +207,7 @@ function create(): ProcessWide {
       process.exitCode = 1
     } else if (exits) endProgram(error, all, uninstall)
     // without us Node would have said it and ended: silence is nobody's wish
-    else if (!isHeard && !isHosts)
-      process.emitWarning(`an error that belongs to nobody: ${stackOf(error)}`, { code: 'CADUCEUS_STRAY' })
+    else if (!isHeard && !isHosts) warn(error)
   }
   const stray = (error: unknown, kind: StrayKind, circumstances: () => Circumstances): void => {
     const token = scope.getStore()

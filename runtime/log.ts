@@ -3,6 +3,8 @@ import { show, optionError } from './errors.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from './exit.js'
 import { lazy } from './load.js'
+import { systemClock } from './clock.js'
+import { throttle } from './throttle.js'
 import { badOption } from './options.js'
 import { plainLogger } from './plain-logger.js'
 
@@ -52,6 +54,7 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
   const writeLine = logger === undefined ? pinoOnDemand() : writeTo(logger)
   // Pino is not loaded, and nothing is formatted, for what is not to be written.
   const usual = logger === undefined ? 'info' : 'debug'
+  const mayReport = throttle(systemClock.now)
   const undo: (() => void)[] = []
   const of = <Name extends keyof RuntimeEvents>(
     category: Name,
@@ -76,7 +79,11 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
   })
   of('stray', ({ error, ...facts }, write) => {
     // what ends the program stands on standard error in any case
-    if (facts.outcome !== 'exited' || logger !== undefined) write({ ...facts, err: error }, 'stray error')
+    if (facts.outcome === 'exited' && logger === undefined) return
+    // what fails is as bounded as the tasks and actors that are; whatever else comes may come from a timer, without end
+    const heldBack = facts.outcome === 'failed' ? 0 : mayReport()
+    if (heldBack !== undefined)
+      write({ ...facts, ...(heldBack > 0 && { heldBack }), err: error }, 'stray error')
   })
   of('notice', ({ name, ...facts }, write) =>
     write({ actor: name, ...facts }, `${name}: ${facts.notice.replace('_', ' ')}`),

@@ -111,6 +111,48 @@ test("a host's own handlers hear of errors as well, also of those with an owner"
   assert.is(end.code, 0)
 })
 
+for (const [what, logger, expected] of [
+  ['as lines of the log', '', /stray error/],
+  ['as warnings of Node', 'logger: false,', /an error that belongs to nobody/],
+] as const)
+  test(
+    `a flood of errors of nobody is told in part, ${what}`,
+    async (t) => {
+      const program = `
+      import { startSupervisor } from ${JSON.stringify(runtimeUrl)}
+      const tree = await startSupervisor({ strategy: 'one_for_one', ${logger} })
+      let left = 2_000
+      const again = () => {
+        left -= 1
+        if (left > 0) setImmediate(again)
+        else setTimeout(() => process.exit(0), 100)
+        throw new Error('again')
+      }
+      setImmediate(again)
+    `
+      const { code, stderr } = await runProgram(t, program)
+      const told = lines(stderr).filter((line) => expected.test(line))
+      assert.is(code, 0)
+      assert.ok(told.length > 10 && told.length < 1_000, `${told.length} of 2,000`)
+    },
+    patient,
+  )
+
+test(
+  'a flood of errors of subscribers is told in part',
+  async (t) => {
+    const program = `${opening}
+    told(throws('subscriber'))
+    for (let i = 0; i < 2_000; i++) tasks.start(() => void setImmediate(throws('stray'))).result.catch(() => {})
+    setTimeout(() => process.exit(0), 500)
+  `
+    const { stderr } = await runProgram(t, program)
+    const found = lines(stderr).filter((line) => /a subscriber of runtime events failed/.test(line))
+    assert.ok(found.length > 0 && found.length < 1_000, `${found.length} of 2,000`)
+  },
+  patient,
+)
+
 test('a host whose handler ends the process has its way', async (t) => {
   const program = `${opening}
     process.on('uncaughtException', () => process.exit(3))
