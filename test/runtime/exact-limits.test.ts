@@ -1,0 +1,86 @@
+import * as assert from 'uvu/assert'
+import { asyncStream } from '../../runtime/async-stream.js'
+import { defineActor } from '../../runtime/behaviour.js'
+import { Deadline, Deadlines } from '../../runtime/deadlines.js'
+import { RuntimeError } from '../../runtime/errors.js'
+import { createFakeClock } from '../../runtime/fake-clock.js'
+import { lazy } from '../../runtime/load.js'
+import { nearest } from '../../runtime/near.js'
+import { startActor } from '../../runtime/root.js'
+import { heapInUse } from '../support/collected.js'
+import { openDescriptors } from '../support/counted.js'
+import { suite } from '../support/suite.js'
+import { hear, rejection, start } from './_actors.js'
+import { place } from './_tasks.js'
+
+const test = suite('runtime: to the letter', { timeout: 20_000 })
+
+test('the tasks at once of a stream are a whole number above 0', async (t) => {
+  const { tasks } = await place(t)
+  for (const maxConcurrency of [0, -1, 0.5, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '2' as never])
+    assert.throws(
+      () => asyncStream(tasks, [1], () => 1, { maxConcurrency }),
+      /maxConcurrency: expected/,
+      String(maxConcurrency),
+    )
+})
+
+test('a word is looked for among the first 2,000, the last of them included', () => {
+  const words = (count: number) => Array.from({ length: count }, () => 'xxxxxxxxxx')
+  assert.is(nearest('timeouts', [...words(1_999), 'timeout']), 'timeout')
+  assert.is(nearest('timeouts', [...words(2_000), 'timeout']), undefined)
+  assert.is(nearest('t'.repeat(64), ['t'.repeat(63)]), 't'.repeat(63))
+  assert.is(nearest('t'.repeat(65), ['t'.repeat(64)]), undefined)
+})
+
+test('a module that is loaded when it is needed leaves no descriptor open', async () => {
+  await lazy('nanoid', () => import('nanoid'))()
+  const before = openDescriptors()
+  for (let round = 0; round < 20; round++) await lazy('nanoid', () => import('nanoid'))()
+  assert.is(openDescriptors(), before)
+})
+
+class Forgotten extends Deadline {
+  expire(): void {}
+}
+
+test('deadlines of ever new lengths leave nothing behind once they are over', async () => {
+  const clock = Object.assign(Object.create(createFakeClock()) as ReturnType<typeof createFakeClock>, {
+    grain: 16,
+  })
+  const deadlines = new Deadlines(clock)
+  const round = async (first: number): Promise<void> => {
+    for (let ms = first; ms < first + 500; ms++) deadlines.arm(new Forgotten(), ms / 1_000)
+    await clock.advance(64)
+  }
+  await round(0)
+  const before = await heapInUse()
+  for (let count = 1; count <= 60; count++) await round(count * 500)
+  const more = (await heapInUse()) - before
+  assert.ok(more < 1_000_000, `${more} bytes more`)
+  assert.is(clock.pending, 0)
+  assert.ok(deadlines)
+})
+
+test('an actor whose init fails with the error of another start is reported as crashed, as for any other error', async (t) => {
+  const crashes = hear(t, 'crash')
+  const inner = new RuntimeError('START_FAILED', 'another one could not be started')
+  const failing = defineActor({
+    name: 'failing',
+    init() {
+      throw inner
+    },
+  })
+  await startActor(failing, undefined, { logger: false }).then(
+    () => assert.unreachable(),
+    () => {},
+  )
+  assert.equal(
+    crashes.map(({ name }) => name),
+    ['failing'],
+  )
+  const never = defineActor({ name: 'never', init: () => new Promise(() => {}) })
+  await rejection(start(t, never, undefined, { startTimeout: 1 } as never), 'START_TIMEOUT')
+})
+
+test.run()
