@@ -13,6 +13,7 @@ import type { ListToolsResult, Tool } from '../protocol/types/tools.js'
 import { dialectOf, modernDialectOf } from '../protocol/versions.js'
 import { handled } from '../runtime/promise.js'
 import type { CallOptions } from './call-options.js'
+import { callError } from './errors.js'
 import { allPages, type PageOptions, type PagesOptions, readPageOptions } from './pages.js'
 import { readArgument, readObject } from './read-options.js'
 import {
@@ -128,6 +129,21 @@ export abstract class ServerFeatures {
     const dialect = dialectOf(server.revision) ?? modernDialectOf(server.revision)
     if (dialect === undefined || !acceptsRequest(dialect, 'server', what)) return false
     return missingCapability(what, server.capabilities, dialect) === undefined
+  }
+
+  /**
+   * Throws NOT_SUPPORTED, with what the server offers, unless `supports(what)`; before the first session NOT_READY, since nothing is known then.
+   */
+  require(what: string): void {
+    const { server } = this.source
+    const details = { sent: false, retryable: false }
+    if (server === undefined)
+      throw callError('NOT_READY', `require: ${what}: no server was met yet, await ready() first`, details)
+    if (this.supports(what)) return
+    const { info, capabilities, revision } = server
+    const offered = Object.keys(capabilities).join(', ') || 'nothing'
+    const message = `require: ${info.name} does not support ${what} (it offers ${offered}, in revision ${revision})`
+    throw callError('NOT_SUPPORTED', message, details)
   }
 
   #listPage<M extends ListMethod>(

@@ -115,4 +115,20 @@ test('a handle of any kind can be inspected', async (t) => {
   assert.match(thrownBy(() => formatTree(pair.server as never)).message, 'expected what inspect() answers')
 })
 
+test('what a server does not offer is told before it is asked for', async (t) => {
+  const server = scriptedServer({ 'tools/list': () => ({ tools: [] }) })
+  const client = startClient({ transport: server.transport, logger: false })
+  t.after(() => client.close())
+  assert.is(thrownBy(() => client.require('tools/list')).code, 'NOT_READY')
+  await client.ready()
+  client.require('tools/list')
+  client.require('tools')
+  for (const what of ['resources/subscribe', 'prompts', 'resources.subscribe', 'no/such']) {
+    assert.is(client.supports(what), false)
+    const error = thrownBy(() => client.require(what))
+    assert.is(error.code, 'NOT_SUPPORTED')
+    assert.match(error.message, `does not support ${what} (it offers tools, in revision `)
+  }
+})
+
 test.run()
