@@ -91,13 +91,16 @@ function readAnswer(value: JsonObject): Message {
   return value as unknown as JsonRpcErrorResponse
 }
 
-/** Whether `value` can be an id. Integers beyond 2^53 are not: they would come back changed. */
+/** Characters an id may have: it is written into every answer. */
+const longestId = 1_024
+
+/** Whether `value` can be an id. Integers beyond 2^53 are not: they would come back changed; nor are texts of more than 1,024 characters. */
 export function isRequestId(value: unknown): value is RequestId {
-  return typeof value === 'string' || Number.isSafeInteger(value)
+  return typeof value === 'string' ? value.length <= longestId : Number.isSafeInteger(value)
 }
 
 function expectedId(id: unknown): string {
-  return `id: expected a string or an integer within 2^53, got ${kindOf(id)}`
+  return `id: expected a string or an integer within 2^53, got ${typeof id === 'string' ? `${id.length} characters` : kindOf(id)}`
 }
 
 function invalid(value: unknown, problem: string): ProtocolError {

@@ -67,8 +67,23 @@ export function guardedHeaders(request: IncomingMessage, proxies: number): Guard
     if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
     else if (name.length === 6 && name.toLowerCase() === 'origin') origins += 1
   }
-  const host = hosts === 1 && origins <= 1 ? headers.host : undefined
+  const host = hosts === 1 && origins <= 1 ? (hostOfTarget(request.url) ?? headers.host) : undefined
   return { host: host && (forwarded(request, 'x-forwarded-host', proxies) ?? host), origin: headers.origin }
+}
+
+/** The host that a target in absolute form names: it stands for the header then (RFC 9112, section 3.2.2). */
+function hostOfTarget(url: string | undefined): string | undefined {
+  return url === undefined || url.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
+}
+
+/** Why a request cannot be read as HTTP/1.1, with the status for that (RFC 9112, sections 2.3 and 6.1); undefined where it can. */
+export function framingProblem(request: IncomingMessage): { status: number; problem: string } | undefined {
+  // a real one of HTTP/2 comes from a web server around us
+  if (Number.parseInt(request.httpVersion, 10) > 1 && !('stream' in request))
+    return { status: 505, problem: 'expected HTTP/1.1' }
+  const coding = request.headers['transfer-encoding']
+  if (coding === undefined || coding.trim().toLowerCase() === 'chunked') return undefined
+  return { status: 501, problem: 'Transfer-Encoding: expected chunked, and nothing else' }
 }
 
 /** Throws TransportError BAD_OPTION for a listener that other machines reach, unless it knows which hosts are its own. */

@@ -20,7 +20,7 @@ import type { EventLog } from './event-log.js'
 import { isKeptOut, type ListenerOrigin, noteRefused } from './events.js'
 import { isBatch, readMessageBody } from './http-body.js'
 import { corsHeaders, isPreflight, preflightHeaders } from './http-cors.js'
-import { createGuard, type Guard, guardedHeaders } from './http-guard.js'
+import { createGuard, framingProblem, type Guard, guardedHeaders } from './http-guard.js'
 import type { ExchangeLimits } from './http-limits.js'
 import type { HttpSettings } from './http-listener.js'
 import { type AssignedRequest, headersKey, principalKey, withoutToken } from './http-peer.js'
@@ -83,6 +83,8 @@ export function createRoute(
 
 function pick(exchange: Exchange, { settings, guard, clients, server }: Surroundings) {
   const { request, peer } = exchange
+  const framing = framingProblem(request)
+  if (framing !== undefined) throw new HttpRefusal(framing.status, framing.problem, { connection: 'close' })
   const seen = guardedHeaders(request, settings.trustProxy)
   const problem = guard(seen)
   if (problem !== undefined) throw new HttpRefusal(403, problem)

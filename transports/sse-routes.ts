@@ -11,6 +11,7 @@ import { type ListenServer, listenOn } from './listen-server.js'
 import { isSamePrincipal } from './principal.js'
 import { SseConnection } from './sse-connection.js'
 import type { SseServeSettings } from './sse-listener.js'
+import { framingProblem } from './http-guard.js'
 import { bytesRefusal, HttpRefusal } from './http-refusal.js'
 import { answer, readPost } from './sse-messages.js'
 import { pathOf } from './request-path.js'
@@ -75,6 +76,8 @@ async function route(
 /** Whoever is kept out learns nothing else. */
 function pick(request: IncomingMessage, response: ServerResponse, { port, settings }: Surroundings) {
   const { method, headers, url } = request
+  const framing = framingProblem(request)
+  if (framing !== undefined) throw new HttpRefusal(framing.status, framing.problem)
   const problem = port.check(request)
   if (problem !== undefined) throw new HttpRefusal(403, problem)
   if (settings.cors && headers.origin !== undefined)

@@ -5,6 +5,7 @@ import { type ByteAccount, ByteBudget } from './byte-budget.js'
 import { bindConnections, type Connections } from './connections.js'
 import type { LinkScope } from './contract.js'
 import { isKeptOut } from './events.js'
+import { framingProblem } from './http-guard.js'
 import { type ListenServer, listenOn } from './listen-server.js'
 import { socketLimits, WebSocketConnection } from './websocket-connection.js'
 import type { WebSocketServeSettings } from './websocket-listener.js'
@@ -100,6 +101,8 @@ function countUnread(socket: Duplex, upgraded: WebSocket, bytes: ByteAccount): v
 
 /** The status that an upgrade is answered with; 101 lets it in. */
 function judge(request: IncomingMessage, port: ListenServer, { path }: WebSocketServeSettings): number {
+  const framing = framingProblem(request)
+  if (framing !== undefined) return framing.status
   if (port.check(request) !== undefined) return 403
   if (!port.isListening) return 503
   if (pathOf(request.url) !== path) return 404

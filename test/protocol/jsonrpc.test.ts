@@ -154,4 +154,16 @@ function refusalOf(value: unknown): ProtocolError {
   throw new Error('it was read')
 }
 
+test('an id has 1,024 characters at most, and a longer one is not echoed', () => {
+  const request = (length: number) => ({ jsonrpc: '2.0', id: 'i'.repeat(length), method: 'ping' })
+  assert.is((readMessage(request(1_024)) as { id: string }).id.length, 1_024)
+  try {
+    readMessage(request(1_025))
+  } catch (error) {
+    assert.ok(error instanceof ProtocolError && error.code === 'INVALID_MESSAGE', String(error))
+    return assert.is('id' in (answerInvalid(error) ?? {}), false)
+  }
+  assert.unreachable('it was taken')
+})
+
 test.run()
