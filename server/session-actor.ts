@@ -23,6 +23,7 @@ import { expireIfIdle } from './session-idle.js'
 import { nextPhase, type SessionPhase } from './session-machine.js'
 import type { Asking } from './session-questions.js'
 import { peerProblem } from './session-owner.js'
+import { learnConfirmation, shareConfirmation } from './session-sharing.js'
 import type { SessionRecord } from './session-store.js'
 import { cancelWork, endWork, type RequestDelivery, startWork, taskEnded } from './session-work.js'
 
@@ -73,7 +74,7 @@ export const sessionActor = defineActor({
       if (problem !== undefined) return refuse(problem)
       session.lastActive = session.now()
       if (isRequest(message)) return takeRequest(session, { message, outlet, peer }, ctx)
-      if (isNotification(message)) return takeNotification(session, message, peer)
+      if (isNotification(message)) return takeNotification(session, { message, peer }, ctx)
       session.questions.answer(message)
       return undefined
     },
@@ -104,9 +105,13 @@ export const sessionActor = defineActor({
       session.lastActive = session.now()
       session.readers.detach(outlet)
     },
-    changed: (session) => tellChanges(session),
+    changed: (session) => {
+      learnConfirmation(session)
+      tellChanges(session)
+    },
     updated: (session, uri: string) => {
       if (session.wishes.isSubscribed(uri)) session.readers.noteUpdated(uri)
+      learnConfirmation(session)
       tellChanges(session)
     },
   },
@@ -156,19 +161,24 @@ function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<obje
 }
 
 /** What a client tells; whatever does not fit is ignored, since a notification is never answered. */
-function takeNotification(session: Session, notification: JsonRpcNotification, peer: Peer): undefined {
+function takeNotification(
+  session: Session,
+  { message: notification, peer }: { readonly message: JsonRpcNotification; readonly peer: Peer },
+  ctx: ActorContext,
+): Deferred<undefined> | undefined {
   const { method, params } = notification
   noteNotification(session.origin, 'received', method)
   const own = session.holdings.catalog.lowLevel.notifications.get(method)
   if (own !== undefined) session.notices.take(session, own, notification, peer)
   if (!acceptsNotification(session.dialect, 'server', method)) return undefined
   if (method === 'notifications/cancelled') cancelWork(session, params?.requestId)
-  return method === 'notifications/initialized' ? confirm(session) : undefined
+  return method === 'notifications/initialized' ? confirm(session, ctx) : undefined
 }
 
-function confirm(session: Session): undefined {
+function confirm(session: Session, ctx: ActorContext): Deferred<undefined> | undefined {
   session.phase = nextPhase(session.phase, 'initialized')
   tellChanges(session)
+  return shareConfirmation(session, ctx)
 }
 
 function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refusal | undefined {
@@ -197,10 +207,15 @@ function close(session: Session): void {
 
 /** What another program has made of the session since; what it has not changed may be known better here. */
 function adopt(session: Session, record: SessionRecord): void {
-  if (record.version <= session.version) return
-  session.version = record.version
-  session.state.adopt(record.state)
-  session.wishes.adopt(record)
+  const confirmed = record.initialized === true && session.phase === 'initializing'
+  if (confirmed) session.phase = nextPhase(session.phase, 'initialized')
+  session.isConfirmed ||= record.initialized === true
+  if (record.version > session.version) {
+    session.version = record.version
+    session.state.adopt(record.state)
+    session.wishes.adopt(record)
+  }
+  if (confirmed) tellChanges(session)
 }
 
 function refusal(id: RequestId, code: number, message: string): Response {

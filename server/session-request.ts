@@ -15,14 +15,14 @@ import type { Outlet, Peer, Response } from '../transports/contract.js'
 import { answer, type InProgress } from './answer.js'
 import { type OpenSessionFacts, type RequestScope, ToolContext } from './context.js'
 import type { AskMethod, AskOptions } from './ask.js'
-import { optionError } from './errors.js'
+import { AskError, optionError } from './errors.js'
 import { factsOf, type RequestFacts } from './request-facts.js'
 import { emitServer, type SessionOrigin } from './events.js'
 import type { sessionActor } from './session-actor.js'
 import { readQuestion } from './session-questions.js'
 import type { StateValue } from './session-state.js'
 import { saveInTime } from './session-saving.js'
-import type { SessionStore } from './session-store.js'
+import type { SessionRecord, SessionStore } from './session-store.js'
 import type { SessionFrame } from './session-frame.js'
 import type { Changes } from './changes.js'
 import { Steps } from './steps.js'
@@ -52,6 +52,8 @@ export interface SessionLink {
   readonly wishes: SessionWishes
   readonly askTimeout: number
   readonly frame: SessionFrame
+  /** What is known elsewhere of a session that its client has not confirmed here. */
+  confirmedElsewhere(): Promise<SessionRecord | undefined>
   /** Whether the server has declared that it logs. */
   canLog(): boolean
 }
@@ -169,7 +171,12 @@ class TaskScope implements RequestScope {
     const { dialect, facts } = this.#link
     const question = readQuestion(method, params, { dialect, capabilities: facts.capabilities })
     const asking = { of: this.requestId, method, params: question, timeout }
-    return (await this.#link.self.call('ask', asking, forever)) as Result<M>
+    try {
+      return (await this.#link.self.call('ask', asking, forever)) as Result<M>
+    } catch (error) {
+      if (!(await this.#isConfirmedElsewhere(error))) throw error
+      return (await this.#link.self.call('ask', asking, forever)) as Result<M>
+    }
   }
 
   once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
@@ -187,6 +194,15 @@ class TaskScope implements RequestScope {
     const other = await this.#link.self.call('swap', { key, version, value })
     if (other === undefined) this.#request.unsaved = true
     return other
+  }
+
+  /** The client may have told another program that it is ready. */
+  async #isConfirmedElsewhere(error: unknown): Promise<boolean> {
+    if (!(error instanceof AskError && error.code === 'NOT_INITIALIZED')) return false
+    const record = await this.#link.confirmedElsewhere()
+    if (record?.initialized !== true) return false
+    await this.#link.self.call('adopt', record)
+    return true
   }
 
   /** The task is not known yet while the first step of the work runs. */

@@ -17,6 +17,8 @@ export interface SessionRecord extends WishesRecord {
   readonly capabilities: ClientCapabilities
   /** Whom it belongs to, as a digest; absent when it belongs to whoever has the id. It is kept as it is, like all of a record. */
   readonly principal?: string
+  /** Whether the client has said `notifications/initialized`, be it to another program. */
+  readonly initialized?: true
   /** What the client was told of the server's lists, as a number that changes with them. */
   readonly catalog: number
   /** What tools keep with `ctx.update`; the values are never changed in place. */
@@ -92,11 +94,12 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): SessionStor
 export function isSessionRecord(value: unknown): value is SessionRecord {
   if (!isObject(value)) return false
   const { id, version, revision, principal = '', client, capabilities, catalog, state } = value
-  const { logLevel, subscriptions = [] } = value
+  const { logLevel, subscriptions = [], initialized = true } = value
   return (
     [id, revision, principal].every((text) => typeof text === 'string') &&
     [version, catalog].every(Number.isFinite) &&
     [client, capabilities, state].every(isObject) &&
+    initialized === true &&
     (logLevel === undefined || isLoggingLevel(logLevel)) &&
     Array.isArray(subscriptions) &&
     subscriptions.every((uri) => typeof uri === 'string')

@@ -16,6 +16,7 @@ import { SessionNotices } from './session-notices.js'
 import { SessionQuestions } from './session-questions.js'
 import { SessionReaders } from './session-readers.js'
 import type { SessionLink, SessionRequest } from './session-request.js'
+import { confirmationElsewhere } from './session-confirmation.js'
 import { SessionState } from './session-state.js'
 import type { SessionRecord } from './session-store.js'
 import { SessionWishes } from './session-wishes.js'
@@ -45,6 +46,8 @@ export interface Session extends SessionInput, SessionLink {
   /** When its lifetime is over. */
   readonly endsAt: number
   phase: SessionPhase
+  /** Whether what is kept says that the client has confirmed the session. */
+  isConfirmed: boolean
   version: number
   lastActive: number
   lastSaved: number
@@ -72,6 +75,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     dialect,
     origin,
     wishes: new SessionWishes(record),
+    confirmedElsewhere: () => confirmationElsewhere(session),
     canLog: () => holdings.catalog.capabilities.logging !== undefined,
     askTimeout: holdings.settings.askTimeout,
     state: new SessionState(record.state),
@@ -84,6 +88,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),
     endsAt: clock.now() + input.lifetime,
     phase: restored ? 'ready' : 'initializing',
+    isConfirmed: record.initialized === true,
     version: record.version,
     lastActive: clock.now(),
     lastSaved: clock.now(),
@@ -104,6 +109,7 @@ export function recordSession(session: Session): SessionRecord {
     ...facts,
     ...(principal !== undefined && { principal }),
     version: session.version,
+    ...(session.phase === 'ready' && { initialized: true as const }),
     catalog: readers.told,
     state: Object.freeze(state.toRecord()),
     ...wishes.toRecord(),

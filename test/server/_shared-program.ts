@@ -1,0 +1,23 @@
+import { defineServer } from '../../server/define-server.js'
+import { defineTool } from '../../server/define-tool.js'
+import { createFileStore } from '../../server/file-store.js'
+import { startServer } from '../../server/server-supervisor.js'
+import { serveHttp } from '../../transports/http-listener.js'
+
+// One of several programs behind one address: node _shared-program.js FOLDER. It says where it serves.
+const [folder = ''] = process.argv.slice(2)
+const ask = defineTool({
+  name: 'ask',
+  async run(_args, ctx) {
+    const { action } = await ctx.elicit('name', {
+      message: 'Who?',
+      requestedSchema: { type: 'object', properties: { name: { type: 'string' } } },
+    })
+    return `${action} at ${process.pid}`
+  },
+})
+const server = await startServer(defineServer({ name: 'shared', version: '1', tools: [ask] }), {
+  transport: serveHttp(),
+  store: createFileStore({ folder, shared: true }),
+})
+console.log(server.url)
