@@ -175,11 +175,8 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
   if (start !== undefined && !isStart(start)) throw bad('start', 'true, false or a function', start)
   if (typeof exposeErrors !== 'boolean') throw bad('exposeErrors', 'true or false', exposeErrors)
   const { maxSessionsPerClient } = options
-  if (
-    maxSessionsPerClient !== undefined &&
-    !(typeof maxSessionsPerClient === 'number' && maxSessionsPerClient > 0)
-  )
-    throw bad('maxSessionsPerClient', 'a number above 0', maxSessionsPerClient)
+  if (maxSessionsPerClient !== undefined && !(isCount(maxSessionsPerClient) && maxSessionsPerClient > 0))
+    throw bad('maxSessionsPerClient', 'a whole number above 0', maxSessionsPerClient)
   const { requestStateKeys: keys } = options
   const requestStates = keys === undefined ? undefined : sealRequestStates(keys)
   const parking = readParking(options.parking)
@@ -213,12 +210,19 @@ function readNumbers(options: ServerOptions): typeof numbers {
   for (const field of Object.keys(numbers)) {
     const value: unknown = options[field as keyof typeof numbers]
     if (value === undefined) continue
+    const isTime = field.endsWith('Timeout')
     const least = field === 'drainTimeout' ? 0 : Number.MIN_VALUE
     if (!(typeof value === 'number' && value >= least))
       throw bad(field, `a number ${least === 0 ? 'of 0 or more' : 'above 0'}`, value)
+    if (!isTime && !isCount(value)) throw bad(field, 'a whole number above 0', value)
     read[field] = value
   }
   return read as unknown as typeof numbers
+}
+
+/** Infinity stands for any number. */
+function isCount(value: unknown): value is number {
+  return Number.isInteger(value) || value === Number.POSITIVE_INFINITY
 }
 
 /** Takes what belongs to the tree apart from what belongs to the server. */

@@ -181,6 +181,23 @@ test('without sessions they wait, too; whoever goes away waits no more, and one 
   assert.ok(texts.length >= 4 && !texts.includes('gone'))
 })
 
+test('limits that are not whole are refused where they are written', async () => {
+  const definition = defineServer({ name: 'x', version: '1', tools: [] })
+  for (const field of [
+    'pageSize',
+    'maxRequests',
+    'maxWaiting',
+    'maxExchanges',
+    'maxSessions',
+    'maxSessionsPerClient',
+  ]) {
+    const failed = await startServer(definition, { transport: serveHttp(), [field]: 0.5 }).catch(
+      (error) => error,
+    )
+    assert.equal([failed.code, failed.data.field], ['BAD_OPTION', field])
+  }
+})
+
 test('a line keeps the order of each client, takes clients by turns, and bounds requests and bytes', () => {
   const all = { bytes: 0 }
   const line = new WaitingLine<string>(3, all)
