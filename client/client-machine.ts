@@ -41,6 +41,8 @@ export interface ConnectionEffects {
   fail(reason: Error): void
   /** The state has changed. */
   tell(state: ClientState): void
+  /** An event that this state does not know: a bug of ours, or of a transport; nothing else comes of it. */
+  unexpected(event: ConnectionEvent['type'], phase: Phase): void
   /** A bug in the machine or in an effect. */
   crash(error: unknown): void
 }
@@ -93,6 +95,11 @@ const lost = [
 
 const unreachable = { target: 'disconnected', actions: 'setBack' } as const
 
+/** Events that may come late, or more than once, and change nothing here; any other that a state does not name is a mistake. */
+const nothing = {} as const
+/** A call, or a transport that was started again, may be late wherever there is a connection, or one on its way. */
+const late = { attached: nothing, awaited: nothing, reconnect: nothing, babbled: nothing } as const
+
 const machine = setup({
   types: {} as { context: Context; events: ConnectionEvent; input: Input },
   actions: {
@@ -100,6 +107,8 @@ const machine = setup({
     greet: ({ context }) => context.effects.greet(),
     flush: ({ context }) => context.effects.flush(),
     hangUp: ({ context }) => context.effects.hangUp(),
+    unexpected: ({ context, event, self }) =>
+      context.effects.unexpected(event.type, phaseOf(self.getSnapshot().value as Phase | 'idle')),
     fail: ({ context }) => context.effects.fail(context.reason ?? context.facts.timedOut('the connection')),
     noteReason: assign(noteReason),
     noteBeginning: assign(({ context }) => ({ began: context.now() })),
@@ -136,12 +145,16 @@ const machine = setup({
     fresh: true,
   }),
   initial: 'idle',
-  on: { close: '.closed' },
+  on: { close: '.closed', '*': { actions: 'unexpected' } },
   states: {
-    idle: { on: { attached: 'connecting' } },
+    idle: { on: { ...late, attached: 'connecting' } },
     disconnected: {
       on: {
-        lost: [{ guard: 'isFatal', target: 'failed', actions: 'noteReason' }],
+        lost: [{ guard: 'isFatal', target: 'failed', actions: 'noteReason' }, nothing],
+        // each call that was in flight finds it out
+        unreachable: nothing,
+        attached: nothing,
+        babbled: nothing,
         reconnect: 'connecting',
         // reenter: the timer starts anew
         awaited: { target: 'disconnected', actions: 'comeSooner', reenter: true },
@@ -151,21 +164,21 @@ const machine = setup({
     },
     connecting: {
       entry: ['noteBeginning', 'open'],
-      on: { opened: 'initializing', resumed: 'ready', unreachable, lost },
+      on: { ...late, opened: 'initializing', resumed: 'ready', unreachable, lost },
       after: { handshake: { target: 'disconnected', actions: ['openTookTooLong', 'hangUp'] } },
     },
     initializing: {
       entry: 'greet',
-      on: { initialized: 'ready', lost, babbled: { actions: 'noteReason' } },
+      on: { ...late, initialized: 'ready', lost, babbled: { actions: 'noteReason' } },
       after: { handshake: { target: 'disconnected', actions: ['greetingTookTooLong', 'hangUp'] } },
     },
     ready: {
       entry: ['noteEnd', 'forgetReason', 'flush'],
-      on: { unreachable, lost },
+      on: { ...late, unreachable, lost },
       after: { stable: { actions: 'forgetFailures' } },
     },
-    failed: { entry: 'fail', on: { reconnect: { target: 'connecting', actions: 'startOver' } } },
-    closed: {},
+    failed: { entry: 'fail', on: { ...late, reconnect: { target: 'connecting', actions: 'startOver' } } },
+    closed: { on: { '*': nothing } },
   },
 })
 
@@ -199,7 +212,7 @@ export function startConnection(
   actor.start()
   return {
     get phase() {
-      return phaseOf(actor.getSnapshot())
+      return phaseOf(actor.getSnapshot().value)
     },
     get state() {
       return stateOf(actor.getSnapshot())
@@ -254,13 +267,13 @@ function tookTooLong(what: string): (change: Change) => Partial<Context> {
 
 type MachineSnapshot = SnapshotFrom<typeof machine>
 
-function phaseOf({ value }: MachineSnapshot): Phase {
+function phaseOf(value: Phase | 'idle'): Phase {
   return value === 'idle' ? 'disconnected' : value
 }
 
 function stateOf(snapshot: MachineSnapshot): ClientState {
   const { reason, failures, since, due } = snapshot.context
-  const phase = phaseOf(snapshot)
+  const phase = phaseOf(snapshot.value)
   const waits = snapshot.value === 'disconnected'
   return Object.freeze({
     phase,

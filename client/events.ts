@@ -9,9 +9,10 @@ export interface WarningEvent {
   readonly tree: number
   /**
    * `bad_tool`: a tool was left out of a list, since the rules for its headers are broken. `bad_schema`: an output schema cannot be used, and
-   * results are not checked against it. `too_many_questions`: the server asked more than the client answers at once.
+   * results are not checked against it. `too_many_questions`: the server asked more than the client answers at once. `unexpected_event`: something happened to
+   * the connection that cannot happen in its state, which is a bug of this library or of a transport of yours; nothing came of it.
    */
-  readonly type: 'bad_tool' | 'bad_schema' | 'too_many_questions'
+  readonly type: 'bad_tool' | 'bad_schema' | 'too_many_questions' | 'unexpected_event'
   /** The name of the tool, at most 100 characters. */
   readonly tool?: string
   /** What is wrong with it, in a sentence. */

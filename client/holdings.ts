@@ -36,7 +36,15 @@ export class Holdings {
   readonly name: string
   state: ClientState = firstState
   server: ServerFacts | undefined
-  readonly counts: ClientCounts = { sessions: 0, late: 0, unknown: 0, junk: 0, repeated: 0, troubles: 0 }
+  readonly counts: ClientCounts = {
+    sessions: 0,
+    late: 0,
+    unknown: 0,
+    junk: 0,
+    repeated: 0,
+    troubles: 0,
+    unexpected: 0,
+  }
   /** What goes over its connections. */
   readonly gauge = new LinkGauge()
   /** What is known of the server's era. */

@@ -42,6 +42,8 @@ export interface ClientCounts {
   repeated: number
   /** Things a transport reported that ended nothing. */
   troubles: number
+  /** Things that happened to a connection in a state that does not know them: bugs of this library, or of a transport of yours. */
+  unexpected: number
 }
 
 /** The state of a client that has not begun. */

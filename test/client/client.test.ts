@@ -179,7 +179,7 @@ test('answers that come twice, to nobody, or are junk cost nothing but a count',
   await client.callTool('tell', { method: 'notifications/progress', params: { progress: 'much' } })
   await client.ping()
   const { counts } = client.inspect()
-  assert.equal(counts, { sessions: 1, late: 1, unknown: 2, junk: 4, repeated: 0, troubles: 1 })
+  assert.equal(counts, { sessions: 1, late: 1, unknown: 2, junk: 4, repeated: 0, troubles: 1, unexpected: 0 })
 })
 
 test('calls beyond the limit are refused, and the others go on', async (t) => {

@@ -156,7 +156,7 @@ test('S075: a handle and its inspection look exactly like this', async (t) => {
     },
     waiting: 0,
     inFlight: 1,
-    counts: { sessions: 1, late: 0, unknown: 0, junk: 0, repeated: 0, troubles: 0 },
+    counts: { sessions: 1, late: 0, unknown: 0, junk: 0, repeated: 0, troubles: 0, unexpected: 0 },
   })
   assert.equal([link.sent, link.received, link.troubles, link.queuedBytes], [4, 2, 0, 0])
   assert.equal(

@@ -1,3 +1,4 @@
+import { subscribe } from 'node:diagnostics_channel'
 import { performance } from 'node:perf_hooks'
 import { setImmediate } from 'node:timers'
 import { inspect } from 'node:util'
@@ -45,6 +46,12 @@ const file = {
 rememberBaseline()
 process.on('warning', ({ name, message }) => {
   if (name === 'MaxListenersExceededWarning') file.warnings.push(message)
+})
+// An event that the connection machine of a client does not expect is a bug, whatever else the test is about.
+subscribe('caduceus.client.warning', (message) => {
+  const { client, type, reason } = message as { client: string; type: string; reason: string }
+  if (type === 'unexpected_event' && client !== 'expects the unexpected')
+    file.warnings.push(`${client}: ${reason}`)
 })
 process.on('exit', () => {
   if (file.ended || file.tests > 0) return
