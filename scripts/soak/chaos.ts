@@ -59,6 +59,7 @@ async function runFault(
   try {
     await fault.run({
       cut: () => ledger.mark(clients, now()),
+      back: () => ledger.back(clients, now()),
       between,
       wait: (ms) => sleep(ms),
     })

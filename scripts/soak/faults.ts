@@ -5,6 +5,8 @@ import type { FaultyProxy } from './proxy.js'
 export interface FaultScope {
   /** From here on calls in flight of whoever is concerned may be lost. */
   cut(): void
+  /** The server, which nobody could reach, is back. */
+  back(): void
   between(low: number, high: number): number
   wait(ms: number): Promise<void>
 }
@@ -29,13 +31,17 @@ const longestPause = 3_000
 
 /** How a server that listens breaks; only one of ours can be told to. */
 export function hostFaults(host: Host, ours: boolean): readonly Fault[] {
-  const restart = async ({ cut, wait, between }: FaultScope, end: () => Promise<void>): Promise<void> => {
+  const restart = async (
+    { cut, back, wait, between }: FaultScope,
+    end: () => Promise<void>,
+  ): Promise<void> => {
     cut()
     await end()
     cut()
     await wait(between(0, 1_500))
     await host.start()
     cut()
+    back()
   }
   const told: readonly Fault[] = [
     { kind: 'stop', run: (scope) => restart(scope, () => host.stop()) },

@@ -24,10 +24,15 @@ const calm = 2_000
 /** When nothing breaks any more: everyone is ready, every call is settled, one more succeeds, and every subscription is alive. */
 export async function finish(parts: FinishParts): Promise<void> {
   const { members, caller, ledger, recovery, violations, now, readyWithin } = parts
+  const until = waiter(now)
   // Somebody who was ready may find out only now that its server is another one.
   const allReady = (): boolean => members.every(({ client }) => client.state.phase === 'ready')
-  for (let looks = 0; looks < 3 && (looks === 0 || !allReady()); looks++)
-    await Promise.all(members.map(({ client }) => client.ready({ timeout: readyWithin }).catch(() => {})))
+  const over = new AbortController()
+  const { signal } = over
+  for (const { client } of members)
+    client.ready({ timeout: Number.POSITIVE_INFINITY, signal }).catch(() => {})
+  for (let looks = 0; looks < 3 && (looks === 0 || !allReady()); looks++) await until(allReady, readyWithin)
+  over.abort()
   recovery.check(now())
   for (const { name, client } of members)
     if (client.state.phase !== 'ready')
@@ -42,17 +47,25 @@ export async function finish(parts: FinishParts): Promise<void> {
     }),
   )
   const subscribed = members.filter(({ style }) => style !== 'everything')
-  await Promise.all(subscribed.map((member) => hearsChange(member, caller, violations)))
+  await Promise.all(subscribed.map((member) => hearsChange(member, { caller, violations, until })))
 }
 
-async function hearsChange(member: Member, caller: Caller, violations: Violations): Promise<void> {
+type Until = (holds: () => boolean, most: number) => Promise<void>
+
+async function hearsChange(
+  member: Member,
+  { caller, violations, until }: Pick<FinishParts, 'caller' | 'violations'> & { readonly until: Until },
+): Promise<void> {
   const before = member.updates
   await caller.make(member, 'touch')
   await until(() => member.updates > before, changeWithin)
   if (member.updates === before) violations.add('subscription dead', member.name)
 }
 
-async function until(holds: () => boolean, most: number): Promise<void> {
-  const end = performance.now() + most
-  while (!holds() && performance.now() < end) await sleep(20)
+/** Waits until something holds, for so many ms at most. */
+function waiter(now: () => number): Until {
+  return async (holds, most) => {
+    const end = now() + most
+    while (!holds() && now() < end) await sleep(20)
+  }
 }

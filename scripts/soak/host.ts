@@ -17,8 +17,8 @@ export interface Host {
   stop(): Promise<void>
 }
 
-/** Milliseconds that a server may take to start, or to end. */
-const patience = 30_000
+/** Milliseconds that a server may take to start, or to end, on a machine with a lot to do. */
+const patience = 180_000
 
 /** Starts one of our servers; `program` takes the file for its log, and its ports. */
 export async function startOwnHost(program: string, log: string): Promise<Host> {

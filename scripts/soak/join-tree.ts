@@ -16,7 +16,6 @@ export async function joinTree(
     era,
     timeout: callTimeout,
     handshakeTimeout: 10_000,
-    backoff: { base: 100, cap: 1_000, stable: 5_000 },
     // Nothing stands still for as long as it takes to lose patience.
     ...(health && { health: { every: 5_000, misses: 3 } }),
     ...(way.style === 'own' && {

@@ -38,21 +38,38 @@ const expectedEnds: Partial<Record<CallKind, string>> = { abort: 'CANCELLED', ti
 /** Cuts of one client that are remembered: the last ones explain what is lost now. */
 const marksKept = 16
 
+/** What is in time, in ms. */
+export interface Limits {
+  /** From a cut, or from the return of a server that knows nothing of the call, to the loss that it explains. */
+  readonly tellWithin: number
+  /** From the return of a server to the first answer to a call that waited for it. */
+  readonly servedWithin: number
+  /** From the return of a server to a client that is ready: until then, a call may run out of time. */
+  readonly readyWithin: number
+  /** Since when nothing stands in the way of a client; Infinity while something does. */
+  free(client: string): number
+}
+
 /** The books of all calls: every one has exactly one outcome, in time, and a loss belongs to a cut. Knows no clock: times are given. */
 export class Ledger {
   readonly codes = new Map<string, number>()
   /** Milliseconds from a cut to the loss that it explains. */
   readonly told: number[] = []
+  /** Milliseconds from the moment that a way was free again to the first answer to a call that waited for it. */
+  readonly served: number[] = []
   calls = 0
   readonly #violations: Violations
-  readonly #tellWithin: number
+  readonly #limits: Limits
   readonly #open = new Map<number, Entry>()
+  /** Those that had no outcome in time: one that comes after all is their first. */
+  readonly #overdue = new Set<number>()
+  /** Clients whose way is free again, since when, until the first that waited is served. */
+  readonly #back = new Map<string, number>()
   readonly #marks = new Map<string, number[]>()
 
-  /** A loss is told within `tellWithin` ms after the cut, or after the server has come back and knows nothing of the call. */
-  constructor(violations: Violations, tellWithin: number) {
+  constructor(violations: Violations, limits: Limits) {
     this.#violations = violations
-    this.#tellWithin = tellWithin
+    this.#limits = limits
   }
 
   /** Calls that have no outcome yet. */
@@ -76,15 +93,22 @@ export class Ledger {
     }
   }
 
+  /** A server that these clients could not reach is back. */
+  back(clients: Iterable<string>, at: number): void {
+    for (const client of clients) this.#back.set(client, at)
+  }
+
   /** A call has an outcome. */
   settle(id: number, outcome: Outcome, at: number): void {
     const entry = this.#open.get(id)
     if (entry === undefined) {
+      if (this.#overdue.delete(id)) return
       this.#violations.add('double outcome', `call ${id} was settled before, and again with ${outcome.code}`)
       return
     }
     this.#open.delete(id)
     this.codes.set(outcome.code, (this.codes.get(outcome.code) ?? 0) + 1)
+    if (outcome.code === 'ok') this.#noteServed(entry, at)
     const wrong = this.#judge(entry, outcome, at)
     if (wrong !== undefined) this.#violations.add(wrong, `${describe(entry, at)}: ${showOutcome(outcome)}`)
     else if (at > entry.deadline)
@@ -96,8 +120,23 @@ export class Ledger {
     for (const entry of this.#open.values()) {
       if (at <= entry.deadline) continue
       this.#open.delete(entry.id)
+      this.#overdue.add(entry.id)
       this.#violations.add('no outcome', describe(entry, at))
     }
+  }
+
+  #noteServed({ client, kind, at: begun }: Entry, at: number): void {
+    const back = this.#back.get(client)
+    if (back === undefined) return
+    this.#back.delete(client)
+    if (begun >= back) return
+    const took = at - back
+    this.served.push(took)
+    if (took > this.#limits.servedWithin)
+      this.#violations.add(
+        'served late',
+        `${client}, ${kind}: ${Math.round(took)} ms after its server was back`,
+      )
   }
 
   #judge(entry: Entry, { code, answer }: Outcome, at: number): string | undefined {
@@ -106,11 +145,13 @@ export class Ledger {
       return answer === entry.expected ? undefined : 'wrong answer'
     }
     if (code === expectedEnds[entry.kind]) return undefined
+    if (code === 'TIMEOUT' && at - this.#limits.free(entry.client) < this.#limits.readyWithin)
+      return undefined
     if (!losses.has(code)) return `unexpected ${code}`
     const since = this.#sinceMark(entry.client, at)
     if (since === undefined) return 'loss without a cut'
     this.told.push(since)
-    return since > this.#tellWithin ? 'loss told late' : undefined
+    return since > this.#limits.tellWithin ? 'loss told late' : undefined
   }
 
   /** Milliseconds since the last cut that this client had. */

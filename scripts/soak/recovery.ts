@@ -24,6 +24,12 @@ export class Recovery {
     this.#readyWithin = readyWithin
   }
 
+  /** Since when nothing stands in the way of a client; Infinity while something does. */
+  freeSince(client: string): number {
+    const { blocks, free } = this.#standings.get(client) ?? { blocks: 0, free: 0 }
+    return blocks > 0 ? Number.POSITIVE_INFINITY : free
+  }
+
   /** How many clients are ready. */
   get ready(): number {
     return [...this.#standings.values()].filter(({ phase }) => phase === 'ready').length
@@ -31,7 +37,12 @@ export class Recovery {
 
   /** From now on this client counts: it is ready. */
   watch(client: string): void {
-    this.#standings.set(client, { phase: 'ready', since: undefined, blocks: 0, free: 0 })
+    this.#standings.set(client, {
+      phase: 'ready',
+      since: undefined,
+      blocks: 0,
+      free: Number.NEGATIVE_INFINITY,
+    })
   }
 
   /** The state of a client has changed. */

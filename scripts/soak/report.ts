@@ -12,6 +12,10 @@ export interface SoakReport {
   readonly recoveries: Spread
   /** Milliseconds from a cut to the loss that it explains. */
   readonly lossesTold: Spread
+  /** Milliseconds from the moment that a server is back to the first answer to a call that waited for it. */
+  readonly servedAgain: Spread
+  /** What programs like ours got of the machine, 1 being all they want: the times above are without what it had not for us. */
+  readonly pace: { readonly mean: number; readonly least: number }
   /** Milliseconds by which the event loop of the clients was late: how far the figures above are the machine's. */
   readonly eventLoopDelay: Spread
   readonly memory: { readonly start: Memory; readonly end: Memory; readonly heapSlopePerMinute: number }
@@ -52,6 +56,8 @@ export function formatReport(report: SoakReport): string {
     cuts,
     recoveries,
     lossesTold,
+    servedAgain,
+    pace,
     eventLoopDelay,
     memory,
     violations,
@@ -68,6 +74,8 @@ export function formatReport(report: SoakReport): string {
     `faults      ${counts(cuts)}`,
     `recoveries  ${spread(recoveries)}`,
     `losses told ${spread(lossesTold)} after the cut`,
+    `served      ${spread(servedAgain)} after the server was back`,
+    `pace        ${pace.mean.toFixed(2)} of the machine, at least ${pace.least.toFixed(2)}`,
     `event loop  late by p50 ${eventLoopDelay.p50} ms, p99 ${eventLoopDelay.p99} ms, at most ${eventLoopDelay.most} ms`,
     `heap        ${memory.start.heap} MiB, in the end ${memory.end.heap} MiB; ${memory.heapSlopePerMinute} MiB a minute`,
     `rss         ${memory.start.rss} MiB, in the end ${memory.end.rss} MiB`,

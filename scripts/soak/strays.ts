@@ -1,3 +1,4 @@
+import { subscribeClient } from '../../client/events.js'
 import { subscribe } from '../../runtime/events.js'
 import type { Violations } from './violations.js'
 
@@ -12,6 +13,7 @@ export function watchStrays(violations: Violations): { stop(): void } {
   process.on('unhandledRejection', onRejection)
   process.on('warning', onWarning)
   const undo = [
+    subscribeClient('warning', ({ client, type, reason }) => violations.add(type, `${client}: ${reason}`)),
     subscribe('stray', ({ owner, error }) => violations.add('stray', `${owner ?? 'nobody'}: ${text(error)}`)),
     subscribe('crash', ({ name, during, reason }) => {
       const cause = 'error' in reason ? text(reason.error) : reason.type

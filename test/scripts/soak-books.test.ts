@@ -14,11 +14,17 @@ const test = suite('books of the soak')
 
 function books() {
   const violations = new Violations()
-  const ledger = new Ledger(violations, 100)
+  let since = Number.NEGATIVE_INFINITY
+  const free = (): number => since
+  const limits = { tellWithin: 100, servedWithin: 1_500, readyWithin: 10_000, free }
+  const ledger = new Ledger(violations, limits)
+  const freed = (at: number): void => {
+    since = at
+  }
   const begin = (id: number, kind: CallKind = 'echo', client = 'a'): void =>
     ledger.begin({ id, client, kind, expected: `token ${id}`, at: 0, deadline: 1_000 })
   const kinds = (): string[] => [...violations.byKind.keys()]
-  return { ledger, begin, kinds, violations }
+  return { ledger, begin, kinds, violations, freed }
 }
 
 test('a call that is answered with what it asked for, in time, is right', () => {
@@ -229,6 +235,52 @@ test('a slope and a spread are what they are', () => {
   assert.is(slope([[0, 1]]), 0)
   assert.equal(spreadOf([3, 1, 2]), { count: 3, p50: 2, p99: 3, most: 3 })
   assert.equal(spreadOf([]), { count: 0, p50: 0, p99: 0, most: 0 })
+})
+
+test('a call that was overdue and is settled after all has one outcome, not two', () => {
+  const { ledger, begin, kinds } = books()
+  begin(1)
+  ledger.overdue(1_001)
+  ledger.settle(1, { code: 'ok', answer: 'token 1' }, 1_100)
+  assert.equal(kinds(), ['no outcome'])
+  ledger.settle(1, { code: 'ok', answer: 'token 1' }, 1_200)
+  assert.equal(kinds(), ['no outcome', 'double outcome'])
+})
+
+test('a call may run out of time while its server is away, or has only just come back, and at no other time', () => {
+  const { ledger, begin, kinds, freed } = books()
+  begin(1)
+  freed(Number.POSITIVE_INFINITY)
+  ledger.settle(1, { code: 'TIMEOUT' }, 900)
+  begin(2)
+  freed(500)
+  ledger.settle(2, { code: 'TIMEOUT' }, 900)
+  assert.equal(kinds(), [])
+  begin(3)
+  freed(-20_000)
+  ledger.settle(3, { code: 'TIMEOUT' }, 900)
+  assert.equal(kinds(), ['unexpected TIMEOUT'])
+})
+
+test('the first answer to a call that waited for its server is measured from the return, and told when it is late', () => {
+  const { ledger, begin, kinds } = books()
+  const settle = (id: number, at: number): void =>
+    ledger.settle(id, { code: 'ok', answer: `token ${id}` }, at)
+  for (const id of [1, 2, 3]) begin(id)
+  ledger.back(['a'], 100)
+  settle(1, 700)
+  settle(2, 900)
+  assert.equal([ledger.served, kinds()], [[600], []])
+  ledger.back(['a'], 150)
+  settle(3, 1_651)
+  // too late for itself as well
+  assert.equal(
+    [ledger.served, kinds()],
+    [
+      [600, 1_501],
+      ['served late', 'late'],
+    ],
+  )
 })
 
 test.run()
