@@ -98,7 +98,7 @@ const unreachable = { target: 'disconnected', actions: 'setBack' } as const
 /** Events that may come late, or more than once, and change nothing here; any other that a state does not name is a mistake. */
 const nothing = {} as const
 /** A call, or a transport that was started again, may be late wherever there is a connection, or one on its way. */
-const late = { attached: nothing, awaited: nothing, reconnect: nothing, babbled: nothing } as const
+const late = { attached: nothing, awaited: nothing, reconnect: nothing } as const
 
 const machine = setup({
   types: {} as { context: Context; events: ConnectionEvent; input: Input },
@@ -154,7 +154,6 @@ const machine = setup({
         // each call that was in flight finds it out
         unreachable: nothing,
         attached: nothing,
-        babbled: nothing,
         reconnect: 'connecting',
         // reenter: the timer starts anew
         awaited: { target: 'disconnected', actions: 'comeSooner', reenter: true },
