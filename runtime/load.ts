@@ -20,8 +20,9 @@ export function lazy<Module extends object>(name: string, importing: Importing<M
 
 const here = import.meta.url
 
-/** In a bundle names mean nothing, and there is no file to read either. */
-const require = here?.endsWith('/runtime/load.js') ? createRequire(here) : undefined
+/** In the bundle of a program names mean nothing, or something else. In ours, packages have theirs, and what is not found is imported. */
+const isOurs = /\/runtime\/load\.js$|\/node_modules\/caduceus\/dist\/.*\.js$/.test(here ?? '')
+const require = isOurs ? createRequire(here) : undefined
 
 function requireOr<Module extends object>(
   name: string,
