@@ -8,6 +8,7 @@ import type { PromptArgument } from '../protocol/types/prompts.js'
 import type { ObjectSchema } from '../protocol/types/tools.js'
 import type { TemplateValue } from '../protocol/uri-template-parts.js'
 import { offered } from '../protocol/versions.js'
+import { Cursors } from './cursors.js'
 import type { PromptDefinition } from './define-prompt.js'
 import type { ResourceDefinition, ResourceTemplateDefinition } from './define-resource.js'
 import type { ServerDefinition } from './define-server.js'
@@ -26,7 +27,8 @@ export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDe
 export type ListKind = 'tools' | 'resources' | 'prompts'
 
 /** How what a server offers is shown. */
-export type CatalogSettings = Pick<ServerSettings, 'pageSize' | 'revisions'>
+export type CatalogSettings = Pick<ServerSettings, 'pageSize' | 'revisions'> &
+  Partial<Pick<ServerSettings, 'cursorKeys'>>
 
 /** Where a uri leads: a resource, or one of a family. */
 export type Found =
@@ -63,9 +65,15 @@ export class Catalog {
   readonly #changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
   #capabilities: ServerCapabilities
 
-  constructor(definition: ServerDefinition, { pageSize, revisions }: CatalogSettings) {
+  constructor(definition: ServerDefinition, { pageSize, revisions, cursorKeys }: CatalogSettings) {
     const { tools, resources, resourceTemplates, prompts } = definition
-    const how = { pageSize, finish: this.finish.bind(this), privately: () => this.privately(undefined) }
+    const cursors = new Cursors(definition.info.name, cursorKeys)
+    const how = {
+      pageSize,
+      cursors,
+      finish: this.finish.bind(this),
+      privately: () => this.privately(undefined),
+    }
     this.#definition = definition
     this.#offered = offered(revisions)
     this.tools = new Shelf(toolPlan, tools, how)

@@ -112,6 +112,8 @@ export interface ServerSettings
   readonly maxSessionsPerClient: number | undefined
   /** Undefined: a random key. */
   readonly requestStates: Sealing | undefined
+  /** Undefined: a random one. */
+  readonly cursorKeys: Secrets | undefined
   readonly parking: ParkingLimits
 }
 
@@ -180,7 +182,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
   const { requestStateKeys: keys } = options
   const requestStates = keys === undefined ? undefined : sealRequestStates(keys)
   const parking = readParking(options.parking)
-  const limits = { ...readNumbers(options), maxSessionsPerClient, requestStates, parking }
+  const limits = { ...readNumbers(options), maxSessionsPerClient, requestStates, cursorKeys: keys, parking }
   const own = {
     definition,
     transport,

@@ -1,9 +1,9 @@
 import type { Dialect } from '../protocol/dialect.js'
 import type { Method, Result } from '../protocol/methods.js'
-import { paginate } from '../protocol/page.js'
 import type { CacheHints } from '../protocol/types/base.js'
 import type { Peer } from '../transports/contract.js'
 import { type Guarded, isAllowed } from './authorization.js'
+import type { Cursors } from './cursors.js'
 import { isUsable, type MayNeedSession } from './session-needs.js'
 
 /** The requests for a page of a list. */
@@ -35,6 +35,7 @@ export type Finish = <M extends Method>(
 /** What shelves of one server share. */
 export interface ShelfSettings {
   readonly pageSize: number
+  readonly cursors: Cursors
   readonly finish: Finish
   /** The cache hints of a list that is not the same for everybody. */
   privately(): CacheHints
@@ -49,7 +50,7 @@ export interface Viewer {
 /** What those see who have the same scopes, as far as the shelf asks for them. */
 interface View<Component, M extends ListMethod> {
   readonly components: readonly Component[]
-  readonly pages: Map<Dialect, Map<string | undefined, PreparedPage<M>>>
+  readonly pages: Map<Dialect, Map<number, PreparedPage<M>>>
 }
 
 /** Views that are kept: one for each set of scopes that is in use, as far as clients have so many. */
@@ -63,6 +64,9 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
   readonly #plan: ShelfPlan<Component, M>
   readonly #settings: ShelfSettings
   #components: ReadonlyMap<string, Component>
+  /** Where each was put, counted from 1 and never given out twice: what comes and goes moves nobody. */
+  readonly #places = new Map<string, number>()
+  #lastPlace = 0
   /** Components by the scopes that they take, each set of scopes once; none takes any where this is empty. */
   #guards: readonly Guarded[] = []
   /** The one that was used last comes last. */
@@ -72,6 +76,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     this.#plan = plan
     this.#settings = settings
     this.#components = new Map(components.map((component) => [plan.key(component), component]))
+    for (const key of this.#components.keys()) this.#place(key)
     this.#guards = guardsOf(components)
   }
 
@@ -92,11 +97,12 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
   /** A page of what this viewer may know of. Throws McpError -32602 for a cursor that is not of this list. */
   page(cursor: string | undefined, { dialect, peer }: Viewer): PreparedPage<M> {
     const view = this.#viewOf(peer)
-    const pages = view.pages.get(dialect) ?? new Map<string | undefined, PreparedPage<M>>()
-    const known = pages.get(cursor)
+    const pages = view.pages.get(dialect) ?? new Map<number, PreparedPage<M>>()
+    const after = cursor === undefined ? 0 : this.#find(cursor)
+    const known = pages.get(after)
     if (known !== undefined) return known
-    const page = this.#write(cursor, dialect, view)
-    view.pages.set(dialect, pages.set(cursor, page))
+    const page = this.#write(after, dialect, view)
+    view.pages.set(dialect, pages.set(after, page))
     return page
   }
 
@@ -104,6 +110,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
   add(component: Component): boolean {
     const key = this.#plan.key(component)
     if (this.#components.has(key)) return false
+    this.#place(key)
     this.#change(new Map([...this.#components, [key, component]]))
     return true
   }
@@ -111,6 +118,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
   /** False when there is no such component. */
   remove(key: string): boolean {
     if (!this.#components.has(key)) return false
+    this.#places.delete(key)
     this.#change(new Map([...this.#components].filter(([other]) => other !== key)))
     return true
   }
@@ -132,10 +140,30 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     return [...this.#components.values()].filter((component) => isAllowed(peer, component))
   }
 
-  #write(cursor: string | undefined, dialect: Dialect, { components }: View<Component, M>): PreparedPage<M> {
-    const { pageSize, finish, privately } = this.#settings
-    const shown = components.filter((component) => isUsable(dialect, component))
-    const { items, nextCursor } = paginate(shown, cursor, pageSize)
+  #place(key: string): void {
+    this.#lastPlace += 1
+    this.#places.set(key, this.#lastPlace)
+  }
+
+  /** The place after which a list goes on: that of its program, or, in another one, that of the component of this key. */
+  #find(cursor: string): number {
+    const { place, key, isOurs } = this.#settings.cursors.read(this.#plan.method, cursor)
+    return isOurs ? place : (this.#places.get(key) ?? place)
+  }
+
+  #placeOf(component: Component): number {
+    return this.#places.get(this.#plan.key(component)) ?? 0
+  }
+
+  #write(after: number, dialect: Dialect, { components }: View<Component, M>): PreparedPage<M> {
+    const { pageSize, finish, privately, cursors } = this.#settings
+    const rest = components.filter(
+      (component) => this.#placeOf(component) > after && isUsable(dialect, component),
+    )
+    const items = rest.slice(0, pageSize)
+    const last = rest.length > items.length ? items.at(-1) : undefined
+    const nextCursor =
+      last && cursors.write(this.#plan.method, { place: this.#placeOf(last), key: this.#plan.key(last) })
     const listed = this.#plan.list(items)
     const whole: Result<M> = nextCursor === undefined ? listed : { ...listed, nextCursor }
     const cache = this.isGuarded ? privately() : undefined
