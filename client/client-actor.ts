@@ -3,7 +3,7 @@ import { buildNotification } from '../protocol/jsonrpc.js'
 import type { SubscriptionFilter } from '../protocol/types/subscriptions.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
-import { lazy } from '../runtime/load.js'
+import { lazy, patiently } from '../runtime/load.js'
 import { processOf } from '../runtime/ref.js'
 import { TransportError } from '../transports/errors.js'
 import type { LinkNews } from '../transports/link-actor.js'
@@ -29,7 +29,8 @@ export const clientActor = defineActor({
     holdings.handlerOwner.tree = processOf(ctx.self).tree.id
     holdings.group = processOf(ctx.self).parent?.ref
     if (!holdings.closing) holdings.tell(firstState)
-    const { startConnection } = await loadMachine(ctx)
+    // a program without clients never loads the machine
+    const { startConnection } = await patiently(importMachine, ctx)
     const state = new Incarnation(input, ctx, startConnection)
     holdings.load = () => ({ waiting: state.calls.waiting, inFlight: state.calls.inFlight })
     const { signal } = ctx
@@ -132,18 +133,6 @@ export const clientActor = defineActor({
     },
   },
 })
-
-/** A program without clients never loads the machine; what cannot be loaded now, as without file descriptors, can be later: an outage like others. */
-async function loadMachine({ clock, signal }: ActorContext): Promise<typeof import('./client-machine.js')> {
-  while (true) {
-    try {
-      return await importMachine()
-    } catch (error) {
-      if (signal.aborted) throw error
-      await new Promise((resolve) => clock.setTimeout(() => resolve(undefined), 250))
-    }
-  }
-}
 
 function refusalOf(state: Incarnation, job: Job): ClientError | undefined {
   const { calls, connection, settings } = state

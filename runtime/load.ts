@@ -1,6 +1,7 @@
 import { closeSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
+import type { Clock } from './clock.js'
 import { outside } from './containment.js'
 
 /** A module that is only loaded when it is needed, as `import()` would give it to the file that asks. */
@@ -15,6 +16,24 @@ export function lazy<Module extends object>(name: string, importing: Importing<M
   return async () => {
     loaded ??= await outside(() => requireOr(name, importing))
     return loaded
+  }
+}
+
+/** Milliseconds until what could not be loaded is asked for again. */
+const pause = 250
+
+/** What cannot be loaded now, as without file descriptors, can be later: an outage like others, waited for by whoever cannot go on without. */
+export async function patiently<Module>(
+  load: Importing<Module>,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<Module> {
+  while (true) {
+    try {
+      return await load()
+    } catch (error) {
+      if (signal.aborted) throw error
+      await new Promise((resolve) => clock.setTimeout(() => resolve(undefined), pause))
+    }
   }
 }
 

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { defineActor } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
 import { describe } from '../runtime/inspect.js'
+import { lazy } from '../runtime/load.js'
 import type { ActorRef } from '../runtime/ref.js'
 import type { Binding } from '../transports/contract.js'
 import { emitTransport, originHere } from '../transports/events.js'
@@ -43,6 +44,9 @@ export interface Place {
   supervisor: ActorRef | undefined
 }
 
+/** The machine of sessions, by which each of them goes from phase to phase. */
+export const loadSessionMachine = lazy('../server/session-machine.js', () => import('./session-machine.js'))
+
 /** Owns what must outlive the group: the port, the sessions' store, the tools added at run time. It does nothing else. */
 export const holdingsActor = defineActor({
   name: 'holdings',
@@ -54,7 +58,7 @@ export const holdingsActor = defineActor({
     const { definition, transport, maxSessions, idleTimeout } = settings
     if (transport.name === 'stdio') warnOfScopes(definition)
     // whoever can be reached from outside may want for file descriptors later
-    else await prepareSchemas(definition)
+    else await prepare(definition)
     const binding = await bind(settings, place, ctx)
     place.binding = binding
     const { url, port } = binding
@@ -83,8 +87,9 @@ export const holdingsActor = defineActor({
   },
 })
 
-/** Loads what checking values takes, before the first value comes. */
-async function prepareSchemas({ tools, lowLevel }: ServerDefinition): Promise<void> {
+/** Loads what sessions and the checking of values take, before the first one comes. */
+async function prepare({ tools, lowLevel }: ServerDefinition): Promise<void> {
+  await loadSessionMachine()
   const params = [...lowLevel.methods.values()].map((method) => method.params)
   const schemas = [...tools.flatMap(({ schema, output }) => [schema, output]), ...params]
   for (const schema of schemas) await schema?.prepare?.()

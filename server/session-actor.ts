@@ -11,16 +11,18 @@ import {
 } from '../protocol/jsonrpc.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
+import { patiently } from '../runtime/load.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import type { Outlet, Peer, Response } from '../transports/contract.js'
 import { encodedResult } from './answer.js'
 import type { OpenSessionFacts } from './context.js'
 import { AskError } from './errors.js'
+import { loadSessionMachine } from './holdings-actor.js'
 import { route } from './router.js'
 import { openSession, recordSession, type Session, type SessionInput } from './session.js'
 import { answered, noteNotification, noteRequest, noteSession } from './session-events.js'
 import { expireIfIdle } from './session-idle.js'
-import { nextPhase, type SessionPhase } from './session-machine.js'
+import type { SessionPhase } from './session-machine.js'
 import type { Asking } from './session-questions.js'
 import { peerProblem } from './session-owner.js'
 import { learnConfirmation, shareConfirmation } from './session-sharing.js'
@@ -84,7 +86,7 @@ export const sessionActor = defineActor({
     record: (session) => recordSession(session),
     frame: (session) => session.frame,
     ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
-    adopt: (session, record: SessionRecord) => adopt(session, record),
+    adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
     attach: (session, { outlet, peer }: Reading) => attach(session, outlet, peer),
     /** The session's revision, for a peer that does not speak of another. */
     revision: ({ record }, peer: Peer | undefined) => {
@@ -165,7 +167,7 @@ function takeNotification(
   session: Session,
   { message: notification, peer }: { readonly message: JsonRpcNotification; readonly peer: Peer },
   ctx: ActorContext,
-): Deferred<undefined> | undefined {
+): Promise<Deferred<undefined> | undefined> | undefined {
   const { method, params } = notification
   noteNotification(session.origin, 'received', method)
   const own = session.holdings.catalog.lowLevel.notifications.get(method)
@@ -175,10 +177,17 @@ function takeNotification(
   return method === 'notifications/initialized' ? confirm(session, ctx) : undefined
 }
 
-function confirm(session: Session, ctx: ActorContext): Deferred<undefined> | undefined {
+/** What follows waits: a server on pipes fetches the machine with the first confirmation, since it has to answer `initialize` before it needs one. */
+async function confirm(session: Session, ctx: ActorContext): Promise<Deferred<undefined> | undefined> {
+  const shared = shareConfirmation(session, ctx)
+  await becomeReady(session, ctx)
+  return shared
+}
+
+async function becomeReady(session: Session, ctx: ActorContext): Promise<void> {
+  const { nextPhase } = await patiently(loadSessionMachine, ctx)
   session.phase = nextPhase(session.phase, 'initialized')
   tellChanges(session)
-  return shareConfirmation(session, ctx)
 }
 
 function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refusal | undefined {
@@ -206,16 +215,14 @@ function close(session: Session): void {
 }
 
 /** What another program has made of the session since; what it has not changed may be known better here. */
-function adopt(session: Session, record: SessionRecord): void {
-  const confirmed = record.initialized === true && session.phase === 'initializing'
-  if (confirmed) session.phase = nextPhase(session.phase, 'initialized')
+async function adopt(session: Session, record: SessionRecord, ctx: ActorContext): Promise<void> {
   session.isConfirmed ||= record.initialized === true
   if (record.version > session.version) {
     session.version = record.version
     session.state.adopt(record.state)
     session.wishes.adopt(record)
   }
-  if (confirmed) tellChanges(session)
+  if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
 }
 
 function refusal(id: RequestId, code: number, message: string): Response {
