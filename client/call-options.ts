@@ -2,7 +2,8 @@ import { fieldOf } from '../runtime/errors.js'
 import { TransportError } from '../transports/errors.js'
 import { readHeaders } from '../transports/http-client-options.js'
 import { optionError } from './errors.js'
-import { bad, readFlag, readMs, readOptions, readSignal, readWord } from './read-options.js'
+import { readRetry, type RetryOption } from './retry.js'
+import { bad, readFlag, readMs, readOptions, readSignal } from './read-options.js'
 
 /** What one call may be given besides its params. */
 export interface CallOptions {
@@ -22,9 +23,9 @@ export interface CallOptions {
   }) => void
   /**
    * `safe`: the call may be made twice, and is made again, once, when its answer was lost on the way. By default that is done only for what changes nothing:
-   * lists, reads, tools listed with `readOnlyHint` or `idempotentHint`. `never`: it leaves once, whatever becomes of it.
+   * lists, reads, tools listed with `readOnlyHint` or `idempotentHint`. `never`: it leaves once, whatever becomes of it. An object: it is made again as that says.
    */
-  readonly retry?: 'safe' | 'never'
+  readonly retry?: RetryOption
   /** Asks the server also where an answer is kept that still holds. Default false. */
   readonly fresh?: boolean
   /** Whether it waits while there is no connection; if not, it rejects with NOT_READY at once, and was not sent. Default true. */
@@ -84,7 +85,7 @@ export function readCallOptions(options: CallOptions | undefined, usual: number)
     resetOnProgress: readFlag(given.resetOnProgress, 'resetOnProgress', false),
     signal: readSignal(given.signal),
     onProgress: onProgress as CallOptions['onProgress'],
-    retry: retry === undefined ? undefined : readWord<'safe' | 'never'>(retry, 'retry', ['safe', 'never']),
+    retry: readRetry(retry),
     fresh: readFlag(given.fresh, 'fresh', false),
     wait: readFlag(given.wait, 'wait', true),
     headers: given.headers === undefined ? undefined : readOwnHeaders(given.headers),

@@ -5,7 +5,6 @@ import type { InputResponses } from '../protocol/types/base.js'
 import type { InputRequiredResult } from '../protocol/types/mrtr.js'
 import type { Clock } from '../runtime/clock.js'
 import { messageOf, RuntimeError } from '../runtime/errors.js'
-import { isNormal } from '../runtime/exit.js'
 import type { ActorRef, RefOf } from '../runtime/ref.js'
 import type { Registry } from '../runtime/registry.js'
 import type { clientActor } from './client-actor.js'
@@ -15,6 +14,8 @@ import type { Holdings } from './holdings.js'
 import { createJob, isSent, type Job, nextJob, takeBack } from './job.js'
 import { clientActorName } from './names.js'
 import type { ClientSettings } from './options.js'
+import { goneError } from './gone.js'
+import { retryDelay } from './retry.js'
 import { isRepeatable } from './repeatable.js'
 import { pause } from './pause.js'
 import { SharedSignals } from './shared-signals.js'
@@ -97,7 +98,7 @@ export class Caller {
         result = await (signal === undefined ? this.#issue(job) : this.#issueUntil(job, signal))
       } catch (error) {
         const gone = this.#judge(job, error)
-        if (gone !== undefined) throw gone
+        if (gone !== undefined && !(await this.#waitsToRetry(job, gone, signal))) throw gone
         takeBack(job)
         continue
       }
@@ -109,6 +110,20 @@ export class Caller {
       job = nextJob(job, retryParams(job.params ?? {}, answers, asked.requestState))
       round += 1
     }
+  }
+
+  /** Waits for the next attempt where the policy of the call has one. */
+  async #waitsToRetry(job: Job, error: unknown, signal: AbortSignal | undefined): Promise<boolean> {
+    if (typeof job.retry !== 'object') return false
+    const { tools, counts, budget } = this.#holdings
+    const clock = this.#clock()
+    const { backoff } = this.#settings
+    const wait = retryDelay(job, error, { tools, budget, backoff, now: clock.now() })
+    if (wait === undefined) return false
+    job.tries += 1
+    counts.repeated += 1
+    if (wait > 0) await pause(wait, clock, signal ?? neverAborted())
+    return true
   }
 
   /** For whoever measures calls. */
@@ -149,7 +164,7 @@ export class Caller {
     const { onProgress, resetOnProgress } = call
     const wantsProgress = onProgress !== undefined || resetOnProgress
     return createJob({
-      call,
+      call: call.retry === undefined ? { ...call, retry: this.#settings.retry } : call,
       method,
       params,
       wantsAnswer,
@@ -264,27 +279,6 @@ export class Caller {
       cause: error,
     })
   }
-}
-
-/** Whether a client that no supervisor will bring back was closed, or ended with the tree it was embedded in, and did not give up. */
-export function isClosed(holdings: Holdings, registry: Registry): boolean {
-  const { name, closing, started, gaveUp, over, state } = holdings
-  if (over) return state.phase === 'closed'
-  const known = registry.state(clientActorName(name))
-  return closing || (started && !gaveUp && known.state === 'ended' && isNormal(known.reason))
-}
-
-/** The error for a client that no supervisor will bring back: CLOSED when it was ended, GAVE_UP when it crashed too often. */
-export function goneError(
-  what: string,
-  holdings: Holdings,
-  registry: Registry,
-  { sent, cause }: { readonly sent: boolean; readonly cause: unknown },
-): ClientError {
-  const details = { sent, retryable: false, cause }
-  if (isClosed(holdings, registry)) return callError('CLOSED', `${what} is closed`, details)
-  const why = holdings.gaveUp ? 'it crashed too often' : messageOf(cause)
-  return callError('GAVE_UP', `${what} has ended for good: ${why}`, details)
 }
 
 function shutOut(method: string, { data }: ClientError, cause: ClientError): ClientError {

@@ -10,6 +10,7 @@ import { HandlerOwner } from './handler-owner.js'
 import type { ClientSettings } from './options.js'
 import type { KnownEra } from './probe.js'
 import { type ClientCounts, type ClientState, firstState, type ServerFacts } from './state.js'
+import { RetryBudget } from './retry-budget.js'
 import { ToolBook } from './tool-book.js'
 import { noWishes, type Wishes } from './wishes.js'
 
@@ -24,6 +25,9 @@ interface Watcher<Value> {
   readonly fn: (value: Value) => void
   readonly owner: OwnerToken
 }
+
+type HoldingsInput = Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'> &
+  Partial<Pick<ClientSettings, 'retryBudget'>>
 
 /** Stops what was begun by the call that answered it. */
 export type Undo = () => void
@@ -54,6 +58,8 @@ export class Holdings {
   readonly cache: Cache
   /** Who waits for it to be ready, besides the calls that its actor has. */
   readonly demand: Demand
+  /** How often calls may still be made again for a busy server; undefined: there is no limit but theirs. */
+  readonly budget: RetryBudget | undefined
   /** Set by the actor that runs now. */
   load: () => Load = noLoad
   /** Whether `close()` was called: an actor that starts after that does not connect. */
@@ -78,12 +84,10 @@ export class Holdings {
   #settleClosed: (error?: Error) => void = () => {}
   #lastToken = 0
 
-  constructor(
-    { name, cacheSize, cacheBytes }: Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'>,
-    demand = new Demand(),
-  ) {
+  constructor({ name, cacheSize, cacheBytes, retryBudget }: HoldingsInput, demand = new Demand()) {
     this.name = name
     this.demand = demand
+    this.budget = retryBudget && new RetryBudget(retryBudget)
     this.cache = new Cache({ cacheSize, cacheBytes })
     this.handlerOwner = new HandlerOwner(name)
     this.closed = handled(

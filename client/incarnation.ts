@@ -21,7 +21,6 @@ import type { ClientSettings } from './options.js'
 import { type OwnOutcome, OwnRequests } from './own-requests.js'
 import { PendingCalls } from './pending.js'
 import { Questions } from './questions.js'
-import { RetryBudget } from './retry-budget.js'
 import { plainSpeech, type Speech } from './speech.js'
 import { sayWishes } from './wishes.js'
 
@@ -91,13 +90,12 @@ export class Incarnation {
 }
 
 function portOf(state: Incarnation): CallPort {
-  const { holdings, settings, link, clock } = state
-  const budget = settings.retryBudget && new RetryBudget(settings.retryBudget, clock)
+  const { holdings, link } = state
   return {
     link,
     counts: holdings.counts,
     tools: holdings.tools,
-    budget,
+    budget: holdings.budget,
     get speech() {
       return state.speech
     },

@@ -18,6 +18,7 @@ export type {
 export { OAuth, oauth } from './auth-provider.js'
 export { type AuthStorage, memoryAuthStorage } from './auth-storage.js'
 export type { CallOptions } from './call-options.js'
+export type { RetryOption, RetryPolicy } from './retry.js'
 export { Client, type ClientInspection, type RequestArgs, type RequestMethod } from './client.js'
 export { clientSpec, findClient, startClient } from './client-supervisor.js'
 export { Clients, type ClientsReadyOptions } from './clients.js'

@@ -36,6 +36,10 @@ export interface Job {
   dialect: Dialect | undefined
   /** Whether it was made again already, which happens once. */
   repeated: boolean
+  /** How often it was made, as far as its policy counts. */
+  tries: number
+  /** Whether it is known to change nothing, or nothing more. */
+  harmless: boolean
   /** How often servers refused it because they did not know the session. */
   refusals: number
   /** Whether the caller does not wait any more. */
@@ -78,6 +82,8 @@ export function createJob(input: JobInput): Job {
     attempts: 0,
     dialect: undefined,
     repeated: false,
+    tries: 1,
+    harmless: false,
     refusals: 0,
     abandoned: false,
   }

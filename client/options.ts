@@ -19,7 +19,8 @@ import {
   readText,
   readWord,
 } from './read-options.js'
-import type { RetryBudgetOptions } from './retry-budget.js'
+import { readRetry, type RetryOption } from './retry.js'
+import { readBudget, type RetryBudgetOptions } from './retry-budget.js'
 
 /** How a client waits before it connects again: full jitter below a ceiling that doubles with every failure, and stays low while somebody waits. */
 export interface BackoffOptions {
@@ -71,6 +72,8 @@ export interface ClientOptions extends AnswerOptions {
   readonly health?: HealthOptions
   /** Makes calls again that a busy server turned away (429, 503) if it says when; without it, they fail at once. */
   readonly retryBudget?: RetryBudgetOptions
+  /** Whether and how calls are made again that say nothing of it themselves: as `retry` of a call. Default: once, where an answer got lost and the call changes nothing. */
+  readonly retry?: RetryOption
   /** Whether structured content is checked against the output schema that the tool was listed with. Default true. */
   readonly checkOutput?: boolean
   /**
@@ -106,6 +109,7 @@ export interface ClientSettings {
   readonly questionTimeout: number
   readonly health: Required<HealthOptions> | undefined
   readonly retryBudget: RetryBudgetOptions | undefined
+  readonly retry: RetryOption | undefined
   readonly checkOutput: boolean
   readonly cacheSize: number
   readonly cacheBytes: number
@@ -132,6 +136,7 @@ const fields = [
   'questionTimeout',
   'health',
   'retryBudget',
+  'retry',
   'checkOutput',
   'extensions',
   'cacheSize',
@@ -161,6 +166,7 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
     probeTimeout: readMs(given.probeTimeout, 'probeTimeout', 5_000),
     questionTimeout: readMs(given.questionTimeout, 'questionTimeout', 300_000),
     health: given.health === undefined ? undefined : readHealth(given.health),
+    retry: readRetry(given.retry),
     retryBudget: given.retryBudget === undefined ? undefined : readBudget(given.retryBudget),
     checkOutput: readFlag(given.checkOutput, 'checkOutput', true),
     cacheSize: given.cacheSize === 0 ? 0 : readCount(given.cacheSize, 'cacheSize', 500),
@@ -205,12 +211,6 @@ function readHealth(value: unknown): Required<HealthOptions> {
     every: readMs(every, 'health.every', 0),
     misses: readCount(misses, 'health.misses', 3),
   })
-}
-
-function readBudget(value: unknown): RetryBudgetOptions {
-  const { perMinute } = readFields(value, 'retryBudget', ['perMinute'])
-  if (perMinute === undefined) throw bad('retryBudget.perMinute', 'a whole number above 0', perMinute)
-  return Object.freeze({ perMinute: readCount(perMinute, 'retryBudget.perMinute', 1) })
 }
 
 function readClock(value: unknown): Clock {

@@ -66,7 +66,7 @@ export class PendingCalls {
     if (job.attempts === 1) deadlines.arm(pending, job.timeout)
     else deadlines.armRest(pending, Math.max(0, job.deadline - this.#clock.now()))
     if (ready) this.#send(pending)
-    else if (job.wait) this.#table.waiting.add(pending)
+    else if (job.wait || isSent(job)) this.#table.waiting.add(pending)
     else this.#turnAway(pending, this.#port.state.reason)
   }
 
@@ -243,7 +243,8 @@ export class PendingCalls {
   /** A server that is too busy says when it may be asked again; how often that is done is bounded. */
   #retriesLater(pending: Pending, error: TransportError): boolean {
     const { job } = pending
-    const wait = job.retry === 'never' ? undefined : this.#port.budget?.waitFor(error, job.deadline)
+    const isOurs = job.retry === undefined || job.retry === 'safe'
+    const wait = isOurs ? this.#port.budget?.waitFor(error, job.deadline, this.#clock.now()) : undefined
     if (wait === undefined) return false
     this.#table.takeBack(pending)
     this.#port.counts.repeated += 1

@@ -24,9 +24,15 @@ const maxRefusals = 3
  * Whether a call whose answer got lost is made again by itself, which happens once: if it changes nothing, if the tool is listed as read-only or idempotent, or
  * if its caller said that it may be made twice.
  */
-export function isRepeatable({ method, params, repeated, retry }: Job, tools: ToolBook): boolean {
-  if (repeated || retry === 'never') return false
-  if (retry === 'safe') return true
+export function isRepeatable(job: Job, tools: ToolBook): boolean {
+  const { repeated, retry } = job
+  // a policy is its caller's to follow
+  if (repeated || retry === 'never' || typeof retry === 'object') return false
+  return retry === 'safe' || isHarmless(job, tools)
+}
+
+/** Whether a call changes nothing, or nothing more when it comes a second time, as far as the server says. */
+export function isHarmless({ method, params }: Pick<Job, 'method' | 'params'>, tools: ToolBook): boolean {
   if (method !== 'tools/call') return harmless.has(method)
   return typeof params?.name === 'string' && tools.isIdempotent(params.name)
 }

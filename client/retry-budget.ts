@@ -1,6 +1,6 @@
 import { isObject } from '../protocol/json.js'
-import type { Clock } from '../runtime/clock.js'
 import { TransportError } from '../transports/errors.js'
+import { bad, readCount, readFields } from './read-options.js'
 import { readRetryAfter } from '../transports/http-retry-after.js'
 
 /** How often calls that a busy server turned away (429, 503) are made again when it says after how long (`Retry-After`). */
@@ -13,27 +13,24 @@ const minute = 60_000
 
 /** A bucket of repetitions that fills up again over a minute: clients of a server in trouble must not multiply its load. */
 export class RetryBudget {
-  readonly #clock: Clock
   readonly #perMinute: number
   #left: number
-  #filledAt: number
+  #filledAt = 0
 
-  constructor({ perMinute }: RetryBudgetOptions, clock: Clock) {
-    this.#clock = clock
+  constructor({ perMinute }: RetryBudgetOptions) {
     this.#perMinute = perMinute
     this.#left = perMinute
-    this.#filledAt = clock.now()
   }
 
   /** How long to wait before the call is made again; undefined: it is not, for want of an invitation, of time before `deadline`, or of budget. */
-  waitFor(error: TransportError, deadline: number): number | undefined {
-    const now = this.#clock.now()
+  waitFor(error: TransportError, deadline: number, now: number): number | undefined {
     const wait = invitationIn(error, Date.now())
-    if (wait === undefined || now + wait >= deadline || !this.#take(now)) return undefined
+    if (wait === undefined || now + wait >= deadline || !this.take(now)) return undefined
     return wait
   }
 
-  #take(now: number): boolean {
+  /** Whether one more repetition may be made now; it counts. */
+  take(now: number): boolean {
     this.#left = Math.min(this.#perMinute, this.#left + ((now - this.#filledAt) / minute) * this.#perMinute)
     this.#filledAt = now
     if (this.#left < 1) return false
@@ -49,4 +46,11 @@ export function invitationIn(error: unknown, wallNow: number): number | undefine
   if (!isObject(data)) return undefined
   const { status, retryAfter } = data
   return status === 429 || status === 503 ? readRetryAfter(retryAfter, wallNow) : undefined
+}
+
+/** Reads the option. Throws BAD_OPTION, naming the field. */
+export function readBudget(value: unknown): RetryBudgetOptions {
+  const { perMinute } = readFields(value, 'retryBudget', ['perMinute'])
+  if (perMinute === undefined) throw bad('retryBudget.perMinute', 'a whole number above 0', perMinute)
+  return Object.freeze({ perMinute: readCount(perMinute, 'retryBudget.perMinute', 1) })
 }
