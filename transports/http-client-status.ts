@@ -46,7 +46,8 @@ export function refusedError(
   body: string,
 ): TransportError {
   const error = readError(body)?.error
-  const why = error === undefined ? '' : `: ${error.message}`
+  const words = error?.message ?? plainWords(body)
+  const why = words === '' ? '' : `: ${words}`
   const hint =
     status === 404 && !/\/mcp\/?$/.test(url.pathname) ? ' (most servers have their endpoint at /mcp)' : ''
   const who = origin === url.origin ? shownUrl(url) : `${origin}, where ${shownUrl(url)} redirects to,`
@@ -75,6 +76,14 @@ export function isPassing(status: number): boolean {
   return status >= 500 || impatient.has(status)
 }
 
+/** The first line of a body that is a line of text, and no page. */
+function plainWords(body: string): string {
+  const [line = ''] = body.trim().split(/\p{Cc}/u, 1)
+  return line.startsWith('<') ? '' : line.slice(0, maxWords)
+}
+
+/** Characters of a text that are told. */
+const maxWords = 200
 const impatient: ReadonlySet<number> = new Set([408, 425, 429])
 
 function readError(body: string): JsonRpcErrorResponse | undefined {

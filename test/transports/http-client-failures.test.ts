@@ -102,6 +102,19 @@ test('the JSON-RPC error in the body of a refusal is the answer, if it names the
   assert.match(error.message, 'status 400: no such tool')
 })
 
+test('a refusal in plain words is told with the first of its lines, and a page is not', async (t) => {
+  const bodies = ['PayloadTooLargeError: too large\nat raw-body', '<html>oops</html>', 'x'.repeat(5_000), '']
+  const { link } = await connect(t, ({ message, response }) => {
+    response.writeHead(422, { 'content-type': 'text/plain' }).end(bodies[Number(message.id)])
+  })
+  const words = [': PayloadTooLargeError: too large', '', `: ${'x'.repeat(200)}`, '']
+  for (const [id, told] of words.entries()) {
+    link.send(1, buildRequest(id, 'initialize'))
+    const { message } = await lost(link, id)
+    assert.is(message.slice(message.indexOf('status')), `status 422${told}`)
+  }
+})
+
 test('401 is fatal', async (t) => {
   const { link } = await connect(t, (seen) => status(seen, 401, { 'www-authenticate': 'Bearer' }))
   link.send(1, buildRequest(1, 'initialize'))

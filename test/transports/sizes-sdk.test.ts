@@ -1,0 +1,166 @@
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { startClient } from '../../client/client-supervisor.js'
+import { ClientError } from '../../client/errors.js'
+import type { McpError } from '../../protocol/errors.js'
+import { startServer } from '../../server/server-supervisor.js'
+import type { ClientTransport } from '../../transports/contract.js'
+import { http } from '../../transports/http-client.js'
+import { serveHttp } from '../../transports/http-listener.js'
+import { sse } from '../../transports/sse-client.js'
+import { serveSse } from '../../transports/sse-listener.js'
+import { stdio } from '../../transports/stdio-client.js'
+import { serveWebSocket } from '../../transports/websocket-listener.js'
+import { type Caller, connectCaller, type Make, type Place, type Way } from '../server/_callers.js'
+import { suite, type TestContext } from '../support/suite.js'
+import { sizes } from './_sizes.js'
+import { serveOfficialHttp, serveOfficialSse } from './_sizes-sdk.js'
+
+const test = suite('sizes: the official SDKs', { timeout: 60_000 })
+const fiveMiB = 5 * 1024 * 1024
+const limit = 100_000
+const long = { text: 'x'.repeat(2 * limit) }
+const ours = fileURLToPath(new URL('./_sizes-program.js', import.meta.url))
+const theirs = fileURLToPath(new URL('./_sizes-sdk-program.js', import.meta.url))
+const listeners = { http: serveHttp, sse: serveSse, websocket: serveWebSocket }
+
+/** Our server, for the time of the test. */
+async function placeOf(t: TestContext, way: Way, maxMessageBytes?: number): Promise<Place> {
+  if (way === 'stdio') return { args: [ours, String(maxMessageBytes ?? 0)] }
+  const transport = listeners[way](maxMessageBytes === undefined ? {} : { maxMessageBytes })
+  const server = await startServer(sizes, { transport, logger: false, signals: false })
+  t.after(() => server.stop())
+  return { url: String(server.url) }
+}
+
+async function theirClient(t: TestContext, make: Make, way: Way, maxMessageBytes?: number): Promise<Caller> {
+  return connectCaller(t, make, { way, place: await placeOf(t, way, maxMessageBytes) })
+}
+
+for (const make of ['sdk1', 'sdk2'] as const) {
+  for (const way of ['stdio', 'http', 'sse', 'websocket'] as const) {
+    test(`the client of ${make} over ${way}: requests and answers of 5 MiB arrive, several at once`, async (t) => {
+      const client = await theirClient(t, make, way)
+      const text = 'x'.repeat(fiveMiB)
+      const measured = await Promise.all([1, 2, 3].map(() => client.call('measure', { text })))
+      assert.equal(
+        measured,
+        [1, 2, 3].map(() => String(fiveMiB)),
+      )
+      const made = await Promise.all([1, 2, 3].map(() => client.call('make', { length: fiveMiB })))
+      for (const answer of made) assert.ok(answer === 'é'.repeat(fiveMiB / 2))
+    })
+
+    test(`the client of ${make} over ${way}: an answer that our server does not send fails its call alone`, async (t) => {
+      const client = await theirClient(t, make, way, limit)
+      const waiting = client.call('later')
+      const error = await failureOf(client.call('make', { length: 2 * limit }))
+      assert.match(error.message, `a message may have ${limit} (maxMessageBytes)`)
+      assert.is(await waiting, 'late')
+      assert.is(await client.call('measure', { text: 'abc' }), '3')
+    })
+
+    // a socket is closed with 1009, and their client has no other
+    if (way === 'websocket') continue
+    test(`the client of ${make} over ${way}: a request that our server does not take fails alone, and says why`, async (t) => {
+      const client = await theirClient(t, make, way, limit)
+      const waiting = client.call('later')
+      const error = await failureOf(client.call('measure', long))
+      assert.match(error.message, 'maxMessageBytes')
+      if (way === 'sse') assert.match(error.message, '413')
+      if (way === 'http') assert.is(statusOf(error), 413)
+      assert.is(await waiting, 'late')
+      assert.is(await client.call('measure', { text: 'abc' }), '3')
+    })
+  }
+}
+
+/** A way to a server of theirs that takes 5 MiB, and what it says of a request that is beyond the limit that it has by default. */
+const servers: readonly {
+  readonly name: string
+  start(t: TestContext, big: boolean): Promise<(options: { maxMessageBytes?: number }) => ClientTransport>
+  readonly refusal?: RegExp
+}[] = [
+  ...([1, 2] as const).flatMap((sdk) => [
+    {
+      name: `sdk${sdk} over stdio`,
+      start: async () => (options: object) =>
+        stdio({ command: process.execPath, args: [theirs, String(sdk)], ...options }),
+    },
+    {
+      name: `sdk${sdk} over http`,
+      refusal: /413.*4194304/,
+      async start(t: TestContext, big: boolean) {
+        const url = await serveOfficialHttp(t, sdk, big ? 2 * fiveMiB : undefined)
+        return (options: object) => http(url, options)
+      },
+    },
+  ]),
+  {
+    name: 'sdk1 over sse',
+    // it refuses 4 MiB by a reset of the connection, more often than not
+    async start(t: TestContext) {
+      const url = await serveOfficialSse(t)
+      return (options: object) => sse(url, options)
+    },
+  },
+]
+
+async function reach(t: TestContext, transport: ClientTransport) {
+  const client = startClient({ transport, logger: false })
+  t.after(() => client.close())
+  await client.ready()
+  return client
+}
+
+for (const { name, start, refusal } of servers) {
+  test(`a server of ${name}: requests and answers of 5 MiB arrive, several at once`, async (t) => {
+    const client = await reach(t, (await start(t, true))({}))
+    const text = 'x'.repeat(fiveMiB)
+    const measured = await Promise.all([1, 2, 3].map(() => client.callTool('measure', { text })))
+    assert.equal(
+      measured.map((result) => result.text),
+      [1, 2, 3].map(() => String(fiveMiB)),
+    )
+    const made = await Promise.all([1, 2, 3].map(() => client.callTool('make', { length: fiveMiB })))
+    for (const result of made) assert.ok(result.text === 'é'.repeat(fiveMiB / 2))
+  })
+
+  test(`a server of ${name}: an answer that our client does not take fails its call alone, for good`, async (t) => {
+    const client = await reach(t, (await start(t, true))({ maxMessageBytes: limit }))
+    const waiting = client.callTool('later')
+    const error = await failureOf(client.callTool('make', { length: 2 * limit }, { retry: 'safe' }))
+    assert.ok(error instanceof ClientError, String(error))
+    assert.equal([error.retryable, (error.data as { sent: boolean }).sent], [false, true], String(error))
+    assert.match(error.message, `${limit} bytes (maxMessageBytes)`)
+    assert.is((await waiting).text, 'late')
+    assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
+  })
+
+  if (refusal !== undefined)
+    test(`a server of ${name}: a request that it does not take fails alone, for good, with its words`, async (t) => {
+      const client = await reach(t, (await start(t, false))({}))
+      const waiting = client.callTool('later')
+      const text = 'x'.repeat(fiveMiB)
+      const error = await failureOf(client.callTool('measure', { text }, { retry: 'safe' }))
+      assert.is((error as ClientError | McpError).retryable, false, String(error))
+      assert.match(error.message, refusal)
+      assert.is((await waiting).text, 'late')
+      assert.is((await client.callTool('measure', { text: 'abc' })).text, '3')
+    })
+}
+
+function failureOf(call: Promise<unknown>): Promise<Error> {
+  return call.then(
+    () => assert.unreachable('it was answered') as never,
+    (error: Error) => error,
+  )
+}
+
+/** SDK 1 has it as the code of the error, SDK 2 by name. */
+function statusOf(error: Error): unknown {
+  const { code, status } = error as Error & { code?: unknown; status?: unknown }
+  return status ?? code
+}
+
+test.run()
