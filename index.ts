@@ -39,8 +39,15 @@ export { formatTree, type Inspectable, inspect, type TreeNode } from './runtime/
 export { Registry } from './runtime/registry.js'
 export { startSupervisor, type Supervisor, supervisorSpec } from './runtime/supervise.js'
 export type { SupervisorOptions } from './runtime/supervisor-options.js'
-export { type AppContext, type AppTypes, createApp } from './server/app.js'
-export { promptResult, resourceResult, toolResult } from './server/builders.js'
+export { type App, type AppContext, type AppTypes, createApp } from './server/app.js'
+export {
+  type PromptResultBuilder,
+  promptResult,
+  type ResourceResultBuilder,
+  resourceResult,
+  type ToolResultBuilder,
+  toolResult,
+} from './server/builders.js'
 export type { ToolContext } from './server/context.js'
 export { defineMethod, type MethodDefinition, type MethodOptions } from './server/define-method.js'
 export { definePrompt, type PromptDefinition, type PromptOptions } from './server/define-prompt.js'

@@ -72,33 +72,38 @@ export class ProtocolError extends FamilyError<ProtocolErrorCode> {}
 export class McpError extends FamilyError<number> {
   /** -32602: the params are wrong, or name something that is not there. */
   static invalidParams(message: string, data?: unknown): McpError {
-    return new McpError(errorCodes.invalidParams, message, { data })
+    return answerOf(errorCodes.invalidParams, message, data)
   }
 
   /** -32600: the request may not be made, or not now. */
   static invalidRequest(message: string, data?: unknown): McpError {
-    return new McpError(errorCodes.invalidRequest, message, { data })
+    return answerOf(errorCodes.invalidRequest, message, data)
   }
 
   /** -32601: there is no such method. */
   static methodNotFound(message: string, data?: unknown): McpError {
-    return new McpError(errorCodes.methodNotFound, message, { data })
+    return answerOf(errorCodes.methodNotFound, message, data)
   }
 
   /** -32603: a fault of this side, in words that the far side may read. */
   static internal(message: string, data?: unknown): McpError {
-    return new McpError(errorCodes.internalError, message, { data })
+    return answerOf(errorCodes.internalError, message, data)
   }
 
   /** -32002, and -32602 to a client of 2026-07-28: there is no such resource; `data` has its `uri`. */
   static notFound(message: string, data?: { readonly uri: string }): McpError {
-    return new McpError(errorCodes.resourceNotFound, message, { data })
+    return answerOf(errorCodes.resourceNotFound, message, data)
   }
 
   /** -1: the user said no. */
   static rejected(message: string, data?: unknown): McpError {
-    return new McpError(errorCodes.userRejected, message, { data })
+    return answerOf(errorCodes.userRejected, message, data)
   }
+}
+
+/** Outside of the class: one that names itself in its own body gets another name where it is bundled. */
+function answerOf(code: number, message: string, data: unknown): McpError {
+  return new McpError(code, message, { data })
 }
 
 /** The error object of a JSON-RPC error response. */
