@@ -178,6 +178,7 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   'server.request': true,
   'server.notification': true,
   'client.warning': true,
+  'client.log': true,
   'client.state': true,
   'client.request': true,
 })

@@ -9,6 +9,7 @@ import { codeOf, emitClient } from './events.js'
 import { HandlerOwner } from './handler-owner.js'
 import type { ClientSettings } from './options.js'
 import type { KnownEra } from './probe.js'
+import { Reports } from './reports.js'
 import { type ClientCounts, type ClientState, firstState, type ServerFacts } from './state.js'
 import { RetryBudget } from './retry-budget.js'
 import { ToolBook } from './tool-book.js'
@@ -55,6 +56,7 @@ export class Holdings {
   era: KnownEra | undefined
   readonly wishes: Wishes = noWishes()
   readonly tools = new ToolBook()
+  readonly reports = new Reports(this)
   readonly cache: Cache
   /** Who waits for it to be ready, besides the calls that its actor has. */
   readonly demand: Demand
@@ -111,6 +113,7 @@ export class Holdings {
   /** Takes a new state over and tells whoever watches. Nothing follows the end. */
   tell(state: ClientState): void {
     if (this.over) return
+    this.reports.look(this.state, state)
     this.state = state
     emitClient('state', () => {
       const { phase, attempt, delay, reason } = state

@@ -85,7 +85,10 @@ function takeNews(state: Incarnation, { method, params }: JsonRpcNotification): 
     holdings.counts.junk += 1
     return
   }
-  if (act(state, method, checked)) holdings.notify(method, checked as Record<string, unknown>)
+  if (!act(state, method, checked)) return
+  if (method === 'notifications/message' && !holdings.hears(method))
+    holdings.reports.log(checked as NotificationParams<'notifications/message'>)
+  else holdings.notify(method, checked as Record<string, unknown>)
 }
 
 /** What news means for the client itself; false when nobody else is to hear of it. */

@@ -9,7 +9,6 @@ import type { CallPort } from './call-port.js'
 import { ClientLink } from './client-link.js'
 import type { Connection, ConnectionEffects, startConnection } from './client-machine.js'
 import { ClientError, failedError } from './errors.js'
-import { emitClient } from './events.js'
 import { askAnew, type Greeting, greet } from './greeting.js'
 import { Health } from './health.js'
 import type { Holdings } from './holdings.js'
@@ -144,12 +143,7 @@ function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
     unexpected(event, phase) {
       holdings.counts.unexpected += 1
       const reason = `the event ${event} is none that a client expects while it is ${phase}`
-      emitClient('warning', () => ({
-        client: holdings.name,
-        tree: holdings.tree,
-        type: 'unexpected_event',
-        reason,
-      }))
+      holdings.reports.warn('unexpected_event', reason)
     },
     crash: (error) => ctx.exit(ctx.self, crash(error)),
   }

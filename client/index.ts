@@ -32,6 +32,7 @@ export { type CallErrorData, ClientError, type ClientErrorCode } from './errors.
 export {
   type CallEvent,
   type ClientEvents,
+  type LogEvent,
   type StateEvent,
   subscribeClient,
   type WarningEvent,

@@ -1,7 +1,6 @@
 import { ProtocolError } from '../protocol/errors.js'
 import type { CallToolResult } from '../protocol/types/tools.js'
 import { ClientError } from './errors.js'
-import { emitClient } from './events.js'
 import type { Holdings } from './holdings.js'
 
 /** Issues that an error names at most. */
@@ -24,13 +23,7 @@ export async function checkOutput(name: string, result: CallToolResult, holdings
     throw badOutput(name, issues)
   } catch (error) {
     if (!(error instanceof ProtocolError)) throw error
-    emitClient('warning', () => ({
-      client: holdings.name,
-      tree: holdings.tree,
-      type: 'bad_schema',
-      tool: name.slice(0, 100),
-      reason: error.message,
-    }))
+    holdings.reports.warn('bad_schema', error.message, name)
   }
 }
 

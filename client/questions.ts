@@ -7,7 +7,6 @@ import type { Params } from '../protocol/methods.js'
 import { readParams } from '../protocol/params.js'
 import { answerQuestion } from './answering.js'
 import { ClientError } from './errors.js'
-import { emitClient } from './events.js'
 import type { Incarnation } from './incarnation.js'
 
 /** Questions of one server that are answered at once; more are refused: each may be a person who has to be asked. */
@@ -85,14 +84,9 @@ export class Questions {
   }
 
   #tooMany(): McpError {
-    const { settings, holdings } = this.#state
+    const { holdings } = this.#state
     const reason = `${maxOpen} questions of the server are open already`
-    emitClient('warning', () => ({
-      client: settings.name,
-      tree: holdings.tree,
-      type: 'too_many_questions',
-      reason,
-    }))
+    holdings.reports.warn('too_many_questions', reason)
     return new McpError(errorCodes.internalError, reason)
   }
 }

@@ -11,7 +11,6 @@ import { didYouMean } from '../runtime/near.js'
 import { type CallOptions, readCallOptions } from './call-options.js'
 import type { Caller, CallInput, CallOutcome } from './caller.js'
 import { callError, sentBefore } from './errors.js'
-import { emitClient } from './events.js'
 import type { Holdings } from './holdings.js'
 import type { ClientSettings } from './options.js'
 import { checkOutput } from './output-check.js'
@@ -165,9 +164,7 @@ export class Requests {
       return true
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      const { name: client, tree } = holdings
-      const { message: reason } = error
-      emitClient('warning', () => ({ client, tree, type: 'bad_tool', tool: tool.name.slice(0, 100), reason }))
+      holdings.reports.warn('bad_tool', error.message, tool.name)
       return false
     }
   }

@@ -21,10 +21,11 @@ export interface LogOptions {
   /** Your own logger, or false for none. Default: pino on standard error, loaded when there is something to write. */
   logger?: Logger | false | undefined
   /**
-   * From which level on each category is written. `crash` and `stray` are errors, `supervisor` and `notice` warnings, `progress` is for debugging;
-   * default `debug` for a logger of your own, and otherwise `info`. What floors above tell is written when it has a level here, under the name of its
-   * events: `server.session`, `server.request`, `server.notification`, `transport.listener`, `transport.connection`, `transport.stream`; with
-   * `info` only errors and refusals, with `debug` everything. Each line has its `category`.
+   * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice` and `client.warning` warnings, `progress` is for
+   * debugging, and `client.log`, what the servers of clients log, has levels of its own; default `debug` for a logger of your own, and otherwise `info`.
+   * What floors above tell besides is written when it has a level here, under the name of its events: `server.session`, `server.request`,
+   * `server.notification`, `transport.listener`, `transport.connection`, `transport.stream`, `client.state`, `client.request`; with `info` only errors and
+   * refusals, with `debug` everything. Each line has its `category`.
    */
   logLevels?: LogLevels | undefined
 }
@@ -45,6 +46,8 @@ const runtimeLevels: { readonly [Name in keyof RuntimeEvents]: Level } = {
   notice: 'warn',
   progress: 'debug',
 }
+/** Floors above are known here by the names of their events alone: the highest level of those that are written without being asked for. */
+const highest: { readonly [category: string]: Level } = { 'client.warning': 'warn', 'client.log': 'error' }
 type Write = (level: Level, facts: object, message: string) => void
 
 /** Writes the reports of one tree to a logger until the returned function is called. Throws BAD_OPTION. */
@@ -91,24 +94,30 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
   of('progress', (facts, write) =>
     write(facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`),
   )
-  for (const [category, level] of Object.entries(levels))
-    if (!Object.hasOwn(runtimeLevels, category) && ranks[level] <= ranks.info)
+  const unasked = Object.fromEntries(Object.keys(highest).map((category) => [category, usual] as const))
+  for (const [category, level] of Object.entries({ ...unasked, ...levels }))
+    if (!Object.hasOwn(runtimeLevels, category) && ranks[level] <= ranks[highest[category] ?? 'info'])
       undo.push(logChannel(category, { level, tree, write: writeLine }))
   return () => {
     for (const each of undo) each()
   }
 }
 
-/** Floors above publish events with the number of their tree and a type; they are known here by name alone. */
+/** Floors above publish events with the number of their tree, a type, and maybe a level. */
 function logChannel(
   category: string,
   { level, tree, write }: { readonly level: LogLevel; readonly tree: number; readonly write: Write },
 ): () => void {
   const source = channel(`caduceus.${category}`)
   const listener = (event: unknown): void => {
-    const { tree: from, type, ...facts } = event as { tree?: unknown; type?: unknown }
+    const {
+      tree: from,
+      type,
+      level: own,
+      ...facts
+    } = event as { tree?: unknown; type?: unknown; level?: Level }
     if (from !== tree) return
-    const at = type === 'error' || type === 'refused' ? 'info' : 'debug'
+    const at = own ?? (type === 'error' || type === 'refused' ? 'info' : 'debug')
     if (ranks[at] >= ranks[level])
       write(at, { category, tree, type, ...shorten(facts) }, `${category} ${type}`)
   }
@@ -121,7 +130,7 @@ function shorten(facts: object): object {
   return Object.fromEntries(
     Object.entries(facts).map(([key, value]) => [
       key,
-      typeof value === 'string' ? value.slice(0, 200) : value,
+      typeof value === 'string' ? value.slice(0, 500) : value,
     ]),
   )
 }

@@ -13,7 +13,10 @@ export function watchStrays(violations: Violations): { stop(): void } {
   process.on('unhandledRejection', onRejection)
   process.on('warning', onWarning)
   const undo = [
-    subscribeClient('warning', ({ client, type, reason }) => violations.add(type, `${client}: ${reason}`)),
+    subscribeClient('warning', ({ client, type, reason }) => {
+      // servers that are away are what it is about
+      if (type !== 'connect_failed') violations.add(type, `${client}: ${reason}`)
+    }),
     subscribe('stray', ({ owner, error }) => violations.add('stray', `${owner ?? 'nobody'}: ${text(error)}`)),
     subscribe('crash', ({ name, during, reason }) => {
       const cause = 'error' in reason ? text(reason.error) : reason.type

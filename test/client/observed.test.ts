@@ -6,20 +6,11 @@ import { type CallEvent, type StateEvent, subscribeClient } from '../../client/e
 import { CaduceusError } from '../../runtime/errors.js'
 import { McpError } from '../../protocol/errors.js'
 import { heard } from '../support/heard.js'
+import { lines } from '../support/lines.js'
 import { suite } from '../support/suite.js'
 import { raw, rejection, watch } from './_raw.js'
 
 const test = suite('what can be seen of a client')
-
-type Line = { readonly level: string; readonly facts: Record<string, unknown>; readonly message: string }
-
-/** A logger that remembers. */
-function lines() {
-  const all: Line[] = []
-  const at = (level: string) => (facts: object, message: string) =>
-    void all.push({ level, facts: facts as Record<string, unknown>, message })
-  return { all, logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
-}
 
 test('S066, S067: each change of the state is a line of the log with its facts, on the way in and on the ways out', async (t) => {
   const { all, logger } = lines()
