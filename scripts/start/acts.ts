@@ -25,12 +25,12 @@ export interface Outcome extends Observed {
 /** Everything the demonstration promises to survive. */
 export const acts: readonly Act[] = [
   {
-    title: 'SIGKILL to a third-party server in the middle of a call',
+    title: 'SIGKILL to a third-party server in the middle of a call that may be made twice',
     async run({ everything }) {
       const begun = signal()
       const call = everything.callTool(
         'trigger-long-running-operation',
-        { duration: 30, steps: 300 },
+        { duration: 1, steps: 10 },
         { timeout: 60_000, onProgress: begun.fire },
       )
       await Promise.race([begun.fired, call])

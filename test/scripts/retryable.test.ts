@@ -106,6 +106,7 @@ const table: Readonly<Record<string, readonly [Verdict, string]>> = {
     'as its cause',
     'a broken line may be whole next time; another protocol stays one',
   ],
+  'TransportError BYTES_LIMIT': ['yes', 'what is read and worked on gets done'],
   'TransportError CLIENT_LIMIT': ['yes', 'some of them end'],
   'TransportError COMMAND_NOT_FOUND': ['no', 'nobody installs it meanwhile'],
   'TransportError CONNECTION_LOST': [

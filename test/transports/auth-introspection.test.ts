@@ -123,7 +123,7 @@ test('options without a place to ask, or who asks, are refused, and secrets are 
   refused({ client: 'canary' }, /introspection\.client: expected/)
   refused({ client: { id: 'x', secret: ['canary'] } }, /introspection\.client\.secret: expected a string/)
   refused({ cacheTime: -1 }, /introspection\.cacheTime: expected/)
-  refused({ token: 'x' }, /token: expected a field among/)
+  refused({ token: 'x' }, /token: expected an option among/)
 })
 
 test.run()

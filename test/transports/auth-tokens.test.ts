@@ -193,7 +193,7 @@ test('options that protect nothing are refused at once', () => {
   refused({ scopesSupported: ['offline_access'] }, /offline_access/)
   refused({ impliedScopes: { a: 'b' } }, /auth\.impliedScopes\.a: expected/)
   refused({ metadata: { resource: 'x' } }, /auth\.metadata: expected/)
-  refused({ realm: 'x' }, /realm: expected a field among/)
+  refused({ realm: 'x' }, /realm: expected an option among/)
   assert.throws(
     () => serveHttp({ auth: good, authenticate: () => undefined }),
     /authenticate: expected nothing/,
