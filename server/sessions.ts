@@ -109,9 +109,15 @@ export class Sessions implements ServerPort {
     return this.#open.get(sessionId)?.alive === true
   }
 
-  /** Finds out whether a session may be given messages of this peer. Rejects with TransportError SESSION_NOT_FOUND and REVISION_MISMATCH. */
-  async admit(sessionId: string, peer: Peer): Promise<void> {
-    await this.#ask(sessionId, peer, (session) => session.call('revision', peer))
+  /**
+   * Finds out whether a session may be given messages of this peer; one that does not run is not brought back for that. Rejects with TransportError
+   * SESSION_NOT_FOUND and REVISION_MISMATCH, and with what the store throws.
+   */
+  async admit(sessionId: string, peer?: Peer): Promise<void> {
+    const session = this.#find(sessionId)
+    if (session?.alive && !this.#records.areShared && (await isAccepted(session, peer))) return
+    const problem = peerProblem((await this.#current(sessionId, session)).record, peer)
+    if (problem !== undefined) throw problem
   }
 
   async deliverBatch(
@@ -137,10 +143,8 @@ export class Sessions implements ServerPort {
   }
 
   async close(sessionId: string, peer?: Peer): Promise<void> {
+    await this.admit(sessionId, peer)
     const session = this.#find(sessionId)
-    const isKnown = session?.alive && !this.#records.areShared && (await isAccepted(session, peer))
-    const problem = isKnown ? undefined : peerProblem((await this.#current(sessionId, session)).record, peer)
-    if (problem !== undefined) throw problem
     if (session?.alive) await session.stop(normal)
     await this.#end(sessionId)
   }

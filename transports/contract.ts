@@ -174,7 +174,10 @@ export interface ServerPort {
   attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void>
   /** Whether a session with this id is at work here; one that is not may still be brought back. Absent: nobody knows. */
   knows?(sessionId: string): boolean
-  /** Finds out whether a session may be given messages of this peer, as `deliver` does, and rejects like it; absent: only `deliver` does. */
+  /**
+   * Finds out whether a session may be given messages of this peer, without bringing it back. Rejects with TransportError SESSION_NOT_FOUND and
+   * REVISION_MISMATCH; what else it rejects with says nothing of the session. Absent: only `deliver` finds out.
+   */
   admit?(sessionId: string, peer: Peer): Promise<void>
   /** Ends a session for good. Rejects with TransportError SESSION_NOT_FOUND. */
   close(sessionId: string, peer?: Peer): Promise<void>

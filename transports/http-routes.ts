@@ -155,7 +155,12 @@ async function checkSession({ request, peer }: Exchange, server: ServerPort): Pr
   if (typeof revision === 'string' && isModernRevision(revision)) return
   const isShort = Number(request.headers['content-length']) <= shortBody
   if (isShort && server.knows?.(sessionId) !== false) return
-  await server.admit?.(sessionId, peer)
+  try {
+    await server.admit?.(sessionId, peer)
+  } catch (error) {
+    // anything but a refusal `deliver` meets again, and tells under the id of the request
+    if (error instanceof TransportError) throw error
+  }
 }
 
 /** Of requests in revisions with sessions only: the others are served whatever they accept (specification: transports). */

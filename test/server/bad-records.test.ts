@@ -92,4 +92,23 @@ test('a sealed id whose stored record is damaged goes on as if nothing had been 
   assert.is(await client.text('count'), '2')
 })
 
+test('a store that cannot load costs requests of that session, each under its id, until it can', async (t) => {
+  const { store } = looseStore()
+  let isAway = false
+  const load = (id: string) => {
+    if (isAway) throw new Error('the store is away')
+    return store.load(id)
+  }
+  const server = await startTestServer(t, [count], { store: { ...store, load } })
+  const client = await new RawClient(t, server.url).open()
+  for (const { ref } of await server.sessions()) ref.kill()
+  isAway = true
+  for (const filler of ['', 'x'.repeat(100_000)]) {
+    const { error } = await client.ask('tools/call', { name: 'count', _meta: { 'example.com/x': filler } })
+    assert.is(error?.code, -32603)
+  }
+  isAway = false
+  assert.is(await client.text('count'), '1')
+})
+
 test.run()

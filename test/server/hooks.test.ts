@@ -165,19 +165,25 @@ test('an init that never ends is stopped at its time and refuses the session', a
   assert.equal(await server.sessions(), [])
 })
 
-test('an init that fails when a session is brought back fails that request, and the next one tries again', async (t) => {
-  let failures = 1
-  const server = await start(t, {
-    init(_ctx, { restored }) {
-      if (restored && failures-- > 0) throw new McpError(-32042, 'the database is away')
-    },
+// of a long body the session is looked at first
+for (const [body, filler] of [
+  ['short', ''],
+  ['long', 'x'.repeat(100_000)],
+] as const)
+  test(`an init that fails when a session is brought back fails that request, and the next one tries again (${body} body)`, async (t) => {
+    let failures = 1
+    const server = await start(t, {
+      init(_ctx, { restored }) {
+        if (restored && failures-- > 0) throw new McpError(-32042, 'the database is away')
+      },
+    })
+    const client = await new RawClient(t, server.url).open()
+    await client.text('count')
+    server.registry.whereis(`test/session ${client.sessionId}`)?.kill()
+    const ask = () => client.ask('tools/call', { name: 'count', _meta: { 'example.com/x': filler } })
+    assert.is((await ask()).error?.code, -32042)
+    assert.is((await ask()).result?.content?.[0]?.text, '2')
   })
-  const client = await new RawClient(t, server.url).open()
-  await client.text('count')
-  server.registry.whereis(`test/session ${client.sessionId}`)?.kill()
-  assert.is((await client.call('count')).error?.code, -32042)
-  assert.is(await client.text('count'), '2')
-})
 
 test('messages that come while a session is brought back wait for its init', async (t) => {
   let enter = (): void => {}
