@@ -4,7 +4,7 @@ import { errorCodes, ProtocolError } from '../protocol/errors.js'
 import { answerInvalid, buildError, type Message } from '../protocol/jsonrpc.js'
 import { describeLong, keptOfLong } from '../protocol/long-message.js'
 import type { ByteAccount } from './byte-budget.js'
-import { type TransportError, optionError } from './errors.js'
+import { optionError, TransportError } from './errors.js'
 import { HttpRefusal } from './http-refusal.js'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -75,8 +75,10 @@ function readBody(
       if (size <= maxBytes)
         resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks))
     })
-    // nothing but the end of the connection: anybody may break off
-    request.on('error', () => reject(new HttpRefusal(400, 'the body was cut off')))
+    // anybody may break off; what the web server around us has done is told as its own
+    request.on('error', (error) =>
+      reject(error instanceof TransportError ? error : new HttpRefusal(400, 'the body was cut off')),
+    )
     request.on('close', () => {
       if (!request.complete) reject(new HttpRefusal(400, 'the body was cut off'))
     })

@@ -11,7 +11,7 @@ const bodiless: ReadonlySet<number> = new Set([101, 204, 205, 304])
 export function exchangeOf(request: Request): { incoming: IncomingMessage; outgoing: FetchResponse } {
   const incoming = new FetchedRequest(request)
   const outgoing = new FetchResponse(incoming)
-  const gone = (): void => void outgoing.destroy()
+  const gone = (): void => outgoing.clientGone()
   request.signal.addEventListener('abort', gone, { once: true })
   outgoing.once('close', () => {
     request.signal.removeEventListener('abort', gone)
@@ -72,7 +72,7 @@ class FetchedRequest extends IncomingMessage {
 
 /** Turns what is written to a response of `node:http` into a `Response`. */
 export class FetchResponse extends ServerResponse {
-  /** Resolves once the head is written; a response that is destroyed before that is one with status 500. */
+  /** Resolves once the head is written; a response that is destroyed before that is one with status 500, or 400 where the client has gone. */
   readonly result: Promise<Response>
   // Assigned by the executor in the constructor, which runs at once.
   #resolve: (response: Response) => void = () => {}
@@ -118,9 +118,18 @@ export class FetchResponse extends ServerResponse {
   }
 
   override destroy(): this {
+    return this.#cutOff(500)
+  }
+
+  /** The same, where the client has gone away by itself: that is no error of the server. */
+  clientGone(): void {
+    this.#cutOff(400)
+  }
+
+  #cutOff(status: number): this {
     if (this.#isOver) return this
     this.destroyed = true
-    if (this.#stream === null) this.#resolve(new Response(null, { status: 500 }))
+    if (this.#stream === null) this.#resolve(new Response(null, { status }))
     else this.#stream.error(new Error('the response was cut off'))
     return this.#over()
   }

@@ -71,7 +71,9 @@ test('a body that middleware has paused, or given an encoding, is read', async (
   assert.is(encoded, 200)
 })
 
-test('fetch answers a request whose body is used, locked, aborted or broken', async (t) => {
+test('fetch answers 500 and tells why where the body was used or locked, and 400 where the client aborts or breaks off', async (t) => {
+  const problems: string[] = []
+  t.after(subscribe('stray', ({ error }) => void problems.push(String(error))))
   const mcp = await mounted(t)
   const used = requestOf()
   await used.text()
@@ -79,11 +81,17 @@ test('fetch answers a request whose body is used, locked, aborted or broken', as
   const locked = requestOf()
   locked.body?.getReader()
   assert.is((await mcp.fetch(locked)).status, 500)
-  assert.is((await mcp.fetch(requestOf({ signal: AbortSignal.abort() }))).status, 500)
+  assert.is(problems.filter((problem) => problem.includes('the body of a mounted request')).length, 2)
+  assert.is((await mcp.fetch(requestOf({ signal: AbortSignal.abort() }))).status, 400)
+  const leaving = new AbortController()
+  const unfinished = new ReadableStream({ pull: () => leaving.abort() }, { highWaterMark: 0 })
+  const left = mcp.fetch(requestOf({ body: unfinished, duplex: 'half', signal: leaving.signal }))
+  assert.is((await left).status, 400)
   const broken = new ReadableStream({
     start: (controller) => controller.error(new Error('broken')),
   })
   assert.is((await mcp.fetch(requestOf({ body: broken, duplex: 'half' }))).status, 400)
+  assert.is(problems.length, 2)
   assert.is((await mcp.fetch(requestOf())).status, 200)
 })
 
