@@ -178,16 +178,18 @@ test('the message of a crash is told only with exposeErrors', async (t) => {
   assert.match(String((await call('crash')).error?.message), /^Internal error: secret \(report /)
 })
 
-test('beyond maxExchanges nothing is started, lists are answered, and a place that gets free is used', async (t) => {
+test('beyond maxExchanges as many wait as may, no more are taken, lists are answered, and a free place is used', async (t) => {
   const { hold, held } = holding()
-  const { send, call, ask } = await startPort(t, { tools: [hold, echo] }, { maxExchanges: 2 })
+  const limits = { maxExchanges: 2, maxWaiting: 1 }
+  const { send, call, ask } = await startPort(t, { tools: [hold, echo] }, limits)
   const first = send('tools/call', { name: 'hold' })
   const second = send('tools/call', { name: 'hold' })
   await held()
   await held()
+  const waiting = call('echo', { text: 'a' })
   const events = heard<RequestEvent>()
   t.after(subscribeServer('request', events.add))
-  const problem = await call('echo', { text: 'a' }).catch((error: unknown) => error)
+  const problem = await call('echo', { text: 'b' }).catch((error: unknown) => error)
   assert.equal(
     events.all.map(({ type, code }) => [type, code]),
     [
@@ -200,7 +202,8 @@ test('beyond maxExchanges nothing is started, lists are answered, and a place th
   assert.ok((await ask('tools/list')).result)
   first.abort()
   assert.is(await first.wire, undefined)
-  assert.is((await call('echo', { text: 'a' })).result?.content?.[0]?.text, 'a')
+  assert.is((await waiting).result?.content?.[0]?.text, 'a')
+  assert.is((await call('echo', { text: 'c' })).result?.content?.[0]?.text, 'c')
   second.abort()
   await second.answer
 })

@@ -110,20 +110,26 @@ test('a client that hangs up aborts the call', async (t) => {
   await aborted
 })
 
-test('what is beyond maxExchanges gets 503 and when to come again', async (t) => {
+test('what is beyond maxExchanges waits, and what is beyond maxWaiting gets 503 and when to come again', async (t) => {
   const started = heard<() => void>()
   const hold = defineTool({
     name: 'hold',
     run: () => new Promise<string>((resolve) => started.add(() => resolve('done'))),
   })
-  const { send } = await startStateless(t, { tools: [hold, echo], resources }, { maxExchanges: 1 })
+  const limits = { maxExchanges: 1, maxWaiting: 1 }
+  const { send } = await startStateless(t, { tools: [hold, echo], resources }, limits)
   const held = send(posted('tools/call', { name: 'hold' }))
   const release = await started.next()
-  const refused = await send(posted('tools/call', { name: 'echo', arguments: { text: 'a' } }))
+  // which of the two comes first is not said: one waits, and the other is refused at once
+  const asked = ['a', 'b'].map((text) => send(posted('tools/call', { name: 'echo', arguments: { text } })))
+  const refused = await Promise.race(asked)
   assert.equal([refused.status, refused.headers['retry-after']], [503, '1'])
   assert.equal(refused.messages[0]?.error?.data, { retryable: true })
   release()
   assert.is((await held).messages[0]?.result?.content?.[0]?.text, 'done')
+  const answers = await Promise.all(asked)
+  const [served] = answers.filter((answer) => answer !== refused)
+  assert.match(String(served?.messages[0]?.result?.content?.[0]?.text), /^[ab]$/)
 })
 
 test('a stop lets a call in flight come to its end, and then frees the port', async (t) => {
