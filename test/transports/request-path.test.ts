@@ -36,13 +36,14 @@ async function statusOf(t: TestContext, port: number | undefined, text: string):
   return /^HTTP\/1\.1 (\d+)/.exec(String(chunk))?.[1]
 }
 
-test('a target in absolute form is taken by every listener, and a foreign host is not', async (t) => {
+test('a target in absolute form is taken by every listener, by the host in it and not by the header', async (t) => {
   const [http, sse, websocket] = await Promise.all(
     [serveHttp({ health: true }), serveSse(), serveWebSocket()].map((each) => startSuiteServer(each)),
   )
   for (const server of [http, sse, websocket]) t.after(() => server?.stop())
-  const asked = (verb: string, path: string, rest = '', host = '127.0.0.1'): string =>
-    `${verb} http://127.0.0.1${path} HTTP/1.1\r\nhost: ${host}\r\naccept: application/json, text/event-stream\r\n${rest}\r\n`
+  const [own, foreign] = ['127.0.0.1', 'evil.example']
+  const asked = (verb: string, path: string, rest = '', { target = own, host = own } = {}): string =>
+    `${verb} http://${target}${path} HTTP/1.1\r\nhost: ${host}\r\naccept: application/json, text/event-stream\r\n${rest}\r\n`
   const body = JSON.stringify(initialize())
   const json = `content-type: application/json\r\ncontent-length: ${body.length}\r\n`
   const upgrade =
@@ -51,9 +52,19 @@ test('a target in absolute form is taken by every listener, and a foreign host i
   assert.is(await statusOf(t, http?.port, post), '200')
   assert.is(await statusOf(t, http?.port, asked('GET', '/healthz')), '200')
   assert.is(await statusOf(t, http?.port, asked('GET', '/other')), '404')
-  assert.is(await statusOf(t, http?.port, asked('POST', '/mcp', json, 'evil.example') + body), '403')
   assert.is(await statusOf(t, sse?.port, asked('GET', '/sse')), '200')
   assert.is(await statusOf(t, websocket?.port, asked('GET', '/mcp', upgrade)), '101')
+  for (const [server, verb, path, rest, taken] of [
+    [http, 'POST', '/mcp', json, '200'],
+    [sse, 'GET', '/sse', '', '200'],
+    [websocket, 'GET', '/mcp', upgrade, '101'],
+  ] as const) {
+    const status = (hosts: object): Promise<string | undefined> =>
+      statusOf(t, server?.port, asked(verb, path, rest, hosts) + (verb === 'POST' ? body : ''))
+    assert.is(await status({ target: foreign }), '403')
+    // RFC 9112, section 3.2.2: such a header is ignored
+    assert.is(await status({ host: foreign }), taken)
+  }
 })
 
 test.run()

@@ -83,7 +83,7 @@ async function bind(highWaterMark = 16 * 1024) {
     own: (resource) => resource,
     bind: (fn) => fn,
   }
-  const settings = { input, output, maxMessageBytes: 1_000, endTimeout: 100, exit: false }
+  const settings = { input, output, maxMessageBytes: 4 * 1024 * 1024, endTimeout: 100, exit: false }
   const pipes = await bindStdioPipes(settings, scope)
   const written = (): number[][] =>
     chunks.map((chunk) =>
