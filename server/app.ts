@@ -35,6 +35,8 @@ export interface AppTypes {
   readonly session?: object
   /** Of `ctx.assigns` and `ctx.assign`: what middleware says of a request, and what a session was given. */
   readonly assigns?: object
+  /** Of the `initArg` that `session.init` is given; nothing checks that the server is started with one. */
+  readonly initArg?: unknown
 }
 
 /** A context that goes by an author's own types. Nothing checks at run time that they hold: they say what the author's middleware and tools put there. */
@@ -111,7 +113,8 @@ export interface App<Types extends AppTypes> {
     options: ServerDefinitionOptions<
       AppContext<Types>,
       Typed<NoticeContext, Types>,
-      Typed<SessionContext, Types>
+      Typed<SessionContext, Types>,
+      Types['initArg']
     >,
   ): ServerDefinition
 }

@@ -30,6 +30,7 @@ export interface ServerDefinitionOptions<
   Context = ToolContext,
   Notice = NoticeContext,
   Beginning extends { readonly assigns: unknown } = SessionContext,
+  InitArg = unknown,
 > extends LowLevelOptions<Context, Notice> {
   /** What the server calls itself, and what its tree is named after. */
   readonly name: string
@@ -60,7 +61,7 @@ export interface ServerDefinitionOptions<
    */
   readonly cache?: CacheOptions
   /** What is done at both ends of each session. */
-  readonly session?: SessionHooks<Beginning>
+  readonly session?: SessionHooks<Beginning, InitArg>
 }
 
 /** A checked and frozen server: data, not a process; start it as often as you like. */

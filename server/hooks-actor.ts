@@ -19,8 +19,13 @@ export interface Beginning {
   readonly restored: boolean
 }
 
-interface Hooks {
+/** The hooks of an author, and what whoever starts the server has to say to them. */
+export interface HooksInput {
   readonly hooks: SessionHooks
+  readonly initArg: unknown
+}
+
+interface Hooks extends HooksInput {
   readonly tasks: TaskSupervisor
   /** Sessions whose `init` was well. */
   readonly begun: Map<ProcessRef, Begun>
@@ -52,11 +57,17 @@ export const hooksActor = defineActor({
   name: 'hooks',
   trapExit: true,
   stray: 'report',
-  async init(hooks: SessionHooks, ctx: ActorContext): Promise<Hooks> {
+  async init(input: HooksInput, ctx: ActorContext): Promise<Hooks> {
     const begun = new Map<ProcessRef, Begun>()
     const tasks = await startTaskSupervisor(ctx, { name: 'hooks' })
     const ending = new Map<string, Promise<void>>()
-    return { hooks, tasks, begun, ending, [describe]: () => `${begun.size} sessions, ${ending.size} ending` }
+    return {
+      ...input,
+      tasks,
+      begun,
+      ending,
+      [describe]: () => `${begun.size} sessions, ${ending.size} ending`,
+    }
   },
   call: {
     /** Answers once `init` is done; rejects with what it threw. */
@@ -82,7 +93,7 @@ export const hooksActor = defineActor({
 })
 
 async function runInit(
-  { hooks, tasks }: Hooks,
+  { hooks, initArg, tasks }: Hooks,
   { session, facts, restored }: Beginning,
 ): Promise<SessionFrame> {
   const { init, timeout = usual } = hooks
@@ -92,7 +103,7 @@ async function runInit(
     const ctx = new ToolContext(
       new SessionScope({ ...beginning, session: facts, self: session, task, frame }),
     )
-    await init.call(hooks, ctx as SessionContext, { restored })
+    await init.call(hooks, ctx as SessionContext, { restored, initArg })
   }
   await tasks.start(run, { name: 'session init', link: session, timeout }).result
   return frame

@@ -83,7 +83,7 @@ export type { Secrets } from './sealing.js'
 export { Server } from './server.js'
 export { serverSpec, startServer } from './server-supervisor.js'
 export type { SessionInfo } from './session-actor.js'
-export type { EndedSession, SessionContext, SessionHooks } from './session-hooks.js'
+export type { EndedSession, SessionContext, SessionHooks, SessionStart } from './session-hooks.js'
 export {
   createMemoryStore,
   type MemoryStoreOptions,

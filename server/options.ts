@@ -22,6 +22,8 @@ export interface ServerOptions {
   readonly transport: ServerTransport
   /** What its processes are named after. Default: the name of the definition. */
   readonly name?: string
+  /** Any value for `session.init` of the definition, as it is: what differs from one start to another, such as a database. */
+  readonly initArg?: unknown
   /**
    * The revisions of MCP that are spoken. In all others it is refused as the specification has it, so that a client that has more than one falls back. Default: all, or,
    * where something is defined with `session: true`, those with sessions: 2024-11-05 to 2025-11-25.
@@ -96,6 +98,7 @@ export interface ServerSettings
       | 'sessionIds'
       | 'start'
       | 'name'
+      | 'initArg'
       | 'maxSessionsPerClient'
       | 'requestStateKeys'
       | 'parking'
@@ -103,6 +106,7 @@ export interface ServerSettings
   > {
   readonly definition: ServerDefinition
   readonly name: string
+  readonly initArg: unknown
   /** Newest first. */
   readonly revisions: readonly Revision[]
   readonly names: ServerNames
@@ -142,6 +146,7 @@ const numbers = Object.freeze({
 const others = [
   'transport',
   'name',
+  'initArg',
   'revisions',
   'store',
   'sessionIds',
@@ -170,6 +175,9 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
   if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
   if (store !== undefined && !storeMethods.every((method) => typeof store?.[method] === 'function'))
     throw bad('store', 'an object with load, save and delete', store)
+  const { initArg } = options
+  if (initArg !== undefined && definition.session?.init === undefined)
+    throw bad('initArg', 'nothing, as the definition has no session.init to be given it', initArg)
   const revisions = readRevisions(definition, options.revisions)
   const { sessionIds, start } = options
   if (sessionIds !== undefined && !(sessionIds instanceof SealedIds))
@@ -187,6 +195,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     definition,
     transport,
     name,
+    initArg,
     revisions,
     names: namesOf(name),
     store,

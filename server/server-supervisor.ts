@@ -108,9 +108,9 @@ function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOpt
 }
 
 /** Only where an author has hooks. */
-function hooksSpecs({ definition, names }: ServerSettings): ChildSpec[] {
-  const { session } = definition
-  return session === undefined ? [] : [childSpec(hooksActor, session, { name: names.hooks })]
+function hooksSpecs({ definition, names, initArg }: ServerSettings): ChildSpec[] {
+  const { session: hooks } = definition
+  return hooks === undefined ? [] : [childSpec(hooksActor, { hooks, initArg }, { name: names.hooks })]
 }
 
 function groupSpec(settings: ServerSettings): ChildSpec {

@@ -18,13 +18,24 @@ export interface EndedSession<Assigns = Readonly<Record<string, unknown>>> {
   readonly assigns: Assigns
 }
 
+/** Why and with what a session begins. */
+export interface SessionStart<InitArg = unknown> {
+  /** Whether it was there before and is brought back. */
+  readonly restored: boolean
+  /** The `initArg` that the server was started with. */
+  readonly initArg: InitArg
+}
+
 /** What an author does at both ends of a session, for what lives outside its state: connections, files, subscriptions. */
-export interface SessionHooks<Context extends { readonly assigns: unknown } = SessionContext> {
+export interface SessionHooks<
+  Context extends { readonly assigns: unknown } = SessionContext,
+  InitArg = unknown,
+> {
   /**
    * Runs before the session takes its first message: after `initialize`, and with `restored` each time it is brought back. A throw refuses
    * the session: `McpError` is told to the client, anything else is -32603 without its message. Then `terminate` does not run.
    */
-  init?(ctx: Context, how: { readonly restored: boolean }): unknown
+  init?(ctx: Context, how: SessionStart<InitArg>): unknown
   /**
    * Runs once for every `init` that was well: after DELETE or too long without use (`normal`), a crash (`crash`, `killed`), a restart of the
    * group or the end of the server (`shutdown`, `killed`). What it throws is reported, and changes nothing.

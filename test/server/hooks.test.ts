@@ -5,9 +5,11 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { McpError } from '../../protocol/errors.js'
 import { defineServer, type ServerDefinitionOptions } from '../../server/define-server.js'
+import { ServerError } from '../../server/errors.js'
 import type { ServerOptions } from '../../server/options.js'
 import { startServer } from '../../server/server-supervisor.js'
 import type { SessionHooks } from '../../server/session-hooks.js'
+import { http } from '../../transports/http-client.js'
 import { serveHttp } from '../../transports/http-listener.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { initialize, RawClient } from './_client.js'
@@ -57,6 +59,38 @@ test('init runs once before a session is opened, terminate once after DELETE', a
   assert.is(await next(), 'terminate a normal')
   await server.stop()
   assert.equal(heard, [])
+})
+
+test('init is given what the server was started with, as it is, also when a session is brought back', async (t) => {
+  const database = { open: () => true }
+  const heard: [restored: boolean, same: boolean][] = []
+  const init: SessionHooks['init'] = (_, { restored, initArg }) =>
+    heard.push([restored, initArg === database])
+  const server = await start(t, { init }, { initArg: database })
+  const client = await new RawClient(t, server.url).open()
+  server.registry.whereis(`test/session ${client.sessionId}`)?.kill()
+  assert.is(await client.text('count'), '1')
+  assert.equal(heard, [
+    [false, true],
+    [true, true],
+  ])
+})
+
+test('what nobody would be given, and no transport, are told at the start', async () => {
+  const definition = defineServer({ name: 'test', version: '1.0.0', session: { terminate() {} } })
+  for (const [options, field, text] of [
+    [{ transport: serveHttp(), initArg: 1 }, 'initArg', /^initArg: .*no session\.init/],
+    [{}, 'transport', /^transport: expected what serveHttp\(\) or serveStdio\(\) returns, got undefined$/],
+    [{ transport: undefined }, 'transport', /^transport: /],
+    [{ transport: http('http://127.0.0.1/mcp') }, 'transport', /^transport: .*serveHttp\(\)/],
+  ] as const) {
+    const error = await startServer(definition, options as ServerOptions).catch(
+      (thrown: ServerError) => thrown,
+    )
+    assert.instance(error, ServerError)
+    assert.equal([(error as ServerError).code, (error as ServerError).data], ['BAD_OPTION', { field }])
+    assert.match((error as ServerError).message, text)
+  }
 })
 
 test('what init keeps is there for the first call, and comes back with the session', async (t) => {

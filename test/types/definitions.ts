@@ -143,6 +143,7 @@ const app = createApp<{
   user: User
   session: { count: number; names: string[] }
   assigns: { tenant: string }
+  initArg: { url: string }
 }>()
 const counter = app.defineTool({
   name: 'counter',
@@ -175,7 +176,8 @@ app.defineServer({
   version: '1',
   tools: [counter],
   session: {
-    async init(ctx) {
+    async init(ctx, { initArg }) {
+      holds<Same<typeof initArg, { url: string }>>()
       await ctx.update('names', () => [])
       // @ts-expect-error not a key of the session
       await ctx.get('other')
