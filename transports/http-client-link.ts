@@ -127,6 +127,7 @@ export class HttpLink implements Link {
     const call = request === undefined ? undefined : this.#calls.begin(request, controller)
     try {
       const response = await this.#post(body, call, controller)
+      if (response.status < 300) this.#absence.over()
       if (call === undefined) await this.#taken(response)
       else {
         this.#calls.answered(call)
@@ -245,6 +246,7 @@ export class HttpLink implements Link {
         })
       },
       refused: (response: HttpResponse) => this.#session.ends(response),
+      presence: () => this.#absence.end,
       trouble: (error: TransportError) => this.#events.trouble(error),
       ...this.#told,
     }

@@ -5,6 +5,7 @@ import { lazy } from '../runtime/load.js'
 import { messageOf } from '../runtime/errors.js'
 import type { LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
+import { isNobodyThere } from './http-client-errors.js'
 import { discard, type HttpResponse } from './http-dispatcher.js'
 import { eventIdHeader } from './http-event-id.js'
 import { createReconnect, pause, type StreamEnd } from './http-reconnect.js'
@@ -61,6 +62,8 @@ export interface StreamPort {
   open(signal: AbortSignal, lastEventId: string | undefined): Promise<HttpResponse>
   /** The server refuses us or our session; true when the connection is over by that. */
   refused(response: HttpResponse): Promise<boolean>
+  /** Aborted the next time that the server answers a request. */
+  presence(): AbortSignal
   message(text: string): void
   skipped(error: ProtocolError): void
   room(): Promise<void> | undefined
@@ -74,10 +77,12 @@ export interface StreamTimes {
 }
 
 /** How one connection of the stream went. */
-type Outcome = Pick<StreamEnd, 'orderly' | 'away'> & { readonly brought: boolean }
+type Outcome = Omit<StreamEnd, 'good'> & { readonly brought: boolean }
 
 /** A stream that lived this long was a good one: the next delay is short again. */
 export const goodLife = 10_000
+/** A pause, in ms, that nothing needs to shorten. */
+const shortPause = 2_000
 /** Statuses of a server that has no such stream. */
 const absent: ReadonlySet<number> = new Set([405, 501])
 /** Statuses of a server that does not go on from there. */
@@ -102,8 +107,19 @@ export async function followStream(
     const outcome = await follow()
     if (outcome === 'stop' || signal.aborted) return
     const good = outcome.brought || clock.now() - began >= goodLife
-    const { orderly, away } = outcome
-    await pause(reconnect.delayAfter({ good, orderly, away }), scope, signal)
+    await rest({ ...outcome, good })
+  }
+
+  /** A server that answers requests is back, so the stream is, too, before long; only the pause that the server itself asked for is kept. */
+  async function rest(end: StreamEnd): Promise<void> {
+    const began = clock.now()
+    const delay = reconnect.delayAfter(end)
+    if (end.good || delay <= shortPause || end.away !== undefined) return pause(delay, scope, signal)
+    const presence = port.presence()
+    await pause(delay, scope, signal, presence)
+    if (!presence.aborted) return
+    const gone = clock.now() - began
+    await pause(Math.min(delay, reconnect.soonAfter()) - gone, scope, signal)
   }
 
   async function follow(): Promise<'stop' | Outcome> {
@@ -135,7 +151,7 @@ export async function followStream(
       return { brought, orderly: true }
     } catch (cause) {
       if (!controller.signal.aborted) port.trouble(broken(cause))
-      return { brought, orderly: false }
+      return { brought, orderly: false, nobody: isNobodyThere(cause) }
     } finally {
       idle.stop()
       controller.abort()

@@ -15,6 +15,8 @@ export interface StreamEnd {
   readonly orderly: boolean
   /** Milliseconds that a busy server does not want to be asked again for (`Retry-After`), this once. */
   readonly away?: number | undefined
+  /** Nobody listened there: so it says nothing about the stream. */
+  readonly nobody?: boolean | undefined
 }
 
 /** When a stream is opened again. */
@@ -27,6 +29,11 @@ export interface Reconnect {
   asked(ms: number): void
   /** Milliseconds from this end to the next attempt. */
   delayAfter(end: StreamEnd): number
+  /**
+   * Milliseconds from the last end to the next attempt when the server has answered something else meanwhile: about one second after an outage,
+   * twice that after each attempt that came so soon in vain.
+   */
+  soonAfter(): number
 }
 
 /**
@@ -37,6 +44,8 @@ export interface Reconnect {
 export function createReconnect(random: () => number = Math.random): Reconnect {
   let wish: number | undefined
   let failures = 0
+  /** Attempts in a row that came sooner, and were of no use. */
+  let hurried = 0
   return {
     get failures() {
       return failures
@@ -47,14 +56,20 @@ export function createReconnect(random: () => number = Math.random): Reconnect {
     asked(ms) {
       wish = Math.min(longestWish, Math.max(shortestDelay, ms))
     },
-    delayAfter({ good, orderly, away = 0 }) {
+    delayAfter({ good, orderly, away = 0, nobody = false }) {
       failures = good ? 0 : failures + 1
+      if (good || nobody) hurried = 0
       if (good && orderly && wish !== undefined) return wish
       const ceiling = Math.min(longestDelay, firstDelay * 2 ** failures)
       const jitter = (firstDelay / 2) * (1 + random())
       if (good) return (wish ?? 0) + jitter
       const asked = away === 0 ? 0 : Math.min(longestWish, away) + jitter
       return Math.max(wish ?? 0, asked, (ceiling / 2) * (1 + random()))
+    },
+    soonAfter() {
+      const ceiling = Math.min(longestDelay, firstDelay * 2 ** hurried)
+      hurried += 1
+      return Math.max(wish ?? 0, (ceiling / 2) * (1 + random()))
     },
   }
 }

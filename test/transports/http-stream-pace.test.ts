@@ -93,6 +93,41 @@ for (const code of [405, 501]) {
   })
 }
 
+test('after an outage the stream is asked for again about a second after a request was answered', async (t) => {
+  const { gets, pause, asked, link, clock, ping } = await start(t, ({ response }) =>
+    response.socket?.destroy(),
+  )
+  for (let i = 1; i <= 6; i++) {
+    await gets(i)
+    if (i < 6) await pause()
+  }
+  await ping()
+  assert.is(asked(), 6)
+  const ms = await pause()
+  assert.ok(ms <= 1_000 + step, `${ms} ms, ${link.news.all.length} ${clock.now()}`)
+})
+
+test('a server that answers requests and never gives the stream is not asked for it with every request', async (t) => {
+  const { gets, asked, clock, ping } = await start(t, (seen) => status(seen, 500))
+  await gets(1)
+  for (let second = 0; second < 120; second++) {
+    await ping()
+    await clock.advance(1_000)
+    for (let i = 0; i < 20; i++) await turn()
+  }
+  assert.ok(asked() <= 14, `asked ${asked()} times in two minutes`)
+})
+
+test('Retry-After on the stream holds, whatever is answered meanwhile', async (t) => {
+  const { gets, asked, clock, ping } = await start(t, (seen) => status(seen, 503, { 'retry-after': '60' }))
+  await gets(1)
+  for (let second = 0; second < 59; second++) {
+    await ping()
+    await clock.advance(1_000)
+  }
+  assert.is(asked(), 1)
+})
+
 /** Milliseconds of a look at what the clock still waits for. */
 const step = 50
 
@@ -105,6 +140,7 @@ async function start(t: Parameters<typeof startLink>[0], answer: (seen: Seen) =>
   })
   const link = await startLink(t, http(server.url, { streamIdleTimeout: Number.POSITIVE_INFINITY }), clock)
   const asked = (): number => server.seen.all.filter(({ method }) => method === 'GET').length
+  let pings = 0
   link.open(1)
   await greetings({ server, link })
   // it waits until the stream is there, or is not: from here on, pauses are all that is waited for
@@ -114,6 +150,14 @@ async function start(t: Parameters<typeof startLink>[0], answer: (seen: Seen) =>
     asked,
     link,
     clock,
+    /** A request, and its answer. */
+    async ping(): Promise<void> {
+      pings += 1
+      const id = `ping-${pings}`
+      link.send(1, { jsonrpc: '2.0', id, method: 'ping' })
+      await link.news.next((news) => news.type === 'message' && news.text.includes(`"${id}"`))
+      for (let i = 0; i < 20; i++) await turn()
+    },
     /** Resolves when the stream has been asked for so many times. */
     async gets(count: number): Promise<void> {
       while (asked() < count) await turn()
