@@ -108,6 +108,6 @@ function checkMaxChildren(maxChildren: unknown): void {
 }
 
 /** Whether it is a whole number of 0 or more, or Infinity. */
-export function isCount(value: unknown): boolean {
+export function isCount(value: unknown): value is number {
   return value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 0)
 }

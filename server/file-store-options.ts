@@ -3,6 +3,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { isObject } from '../protocol/json.js'
 import { show } from '../runtime/errors.js'
+import { isCount } from '../runtime/supervisor-options.js'
 import { type ServerError, optionError } from './errors.js'
 
 /** Where a file store is, and how it is bounded. */
@@ -49,8 +50,9 @@ export function readFileStoreOptions(options: FileStoreOptions): Required<FileSt
 
 function readNumber(options: FileStoreOptions, field: keyof typeof numbers): number {
   const { [field]: value = numbers[field] } = options
-  if (typeof value === 'number' && value > 0) return value
-  throw bad(field, 'a number above 0', value)
+  if (!(typeof value === 'number' && value > 0)) throw bad(field, 'a number above 0', value)
+  if (field !== 'idleTimeout' && !isCount(value)) throw bad(field, 'a whole number above 0', value)
+  return value
 }
 
 /** At once, so that a wrong folder ends the start of the program and not its first session. */

@@ -4,6 +4,7 @@ import { allRevisions, handshakeRevisions } from '../protocol/versions.js'
 import { fieldOf, RuntimeError, show } from '../runtime/errors.js'
 import { among } from '../runtime/near.js'
 import type { RootOptions } from '../runtime/root.js'
+import { isCount } from '../runtime/supervisor-options.js'
 import type { ServerTransport } from '../transports/contract.js'
 import { isServer, type ServerDefinition } from './define-server.js'
 import { ServerError, optionError } from './errors.js'
@@ -229,11 +230,6 @@ function readNumbers(options: ServerOptions): typeof numbers {
     read[field] = value
   }
   return read as unknown as typeof numbers
-}
-
-/** Infinity stands for any number. */
-function isCount(value: unknown): value is number {
-  return Number.isInteger(value) || value === Number.POSITIVE_INFINITY
 }
 
 /** Takes what belongs to the tree apart from what belongs to the server. */

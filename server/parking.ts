@@ -2,6 +2,7 @@ import { among } from '../runtime/near.js'
 import { isObject } from '../protocol/json.js'
 import type { Clock } from '../runtime/clock.js'
 import { show } from '../runtime/errors.js'
+import { isCount } from '../runtime/supervisor-options.js'
 import { type ServerError, optionError } from './errors.js'
 
 /** How calls are kept that wait for their client's answer. */
@@ -44,6 +45,7 @@ export function readParking(option: unknown): ParkingLimits {
       throw bad(`parking.${field}`, among('an option', Object.keys(defaults), field), field)
     if (value === undefined) continue
     if (!(typeof value === 'number' && value > 0)) throw bad(`parking.${field}`, 'a number above 0', value)
+    if (field !== 'time' && !isCount(value)) throw bad(`parking.${field}`, 'a whole number above 0', value)
     limits[field] = value
   }
   return Object.freeze(limits) as unknown as ParkingLimits

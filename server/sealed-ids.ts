@@ -61,6 +61,7 @@ export class SealedIds {
     }: SealedIdsOptions = options
     for (const [field, value] of Object.entries({ maxAge, maxRevoked }))
       if (!(Number.isFinite(value) && value > 0)) throw bad(field, 'a number above 0', show(value))
+    if (!Number.isInteger(maxRevoked)) throw bad('maxRevoked', 'a whole number above 0', show(maxRevoked))
     if (typeof now !== 'function') throw bad('now', 'a function', show(now))
     this.#sealing = new Sealing(keys, {
       purpose: 'caduceus sealed session ids',

@@ -4,6 +4,7 @@ import { isLoggingLevel } from '../protocol/logging.js'
 import type { Implementation } from '../protocol/types/base.js'
 import type { ClientCapabilities } from '../protocol/types/capabilities.js'
 import { show } from '../runtime/errors.js'
+import { isCount } from '../runtime/supervisor-options.js'
 import { type ServerError, optionError } from './errors.js'
 import type { WishesRecord } from './session-wishes.js'
 
@@ -124,6 +125,7 @@ function readMemoryStoreOptions(options: MemoryStoreOptions): Required<MemorySto
   }: MemoryStoreOptions = options
   for (const [field, value] of Object.entries({ maxSessions, idleTimeout }))
     if (!(typeof value === 'number' && value > 0)) throw bad(field, 'a number above 0', value)
+  if (!isCount(maxSessions)) throw bad('maxSessions', 'a whole number above 0', maxSessions)
   if (typeof now !== 'function') throw bad('now', 'a function', now)
   return { maxSessions, idleTimeout, now }
 }

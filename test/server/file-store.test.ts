@@ -203,6 +203,8 @@ test('wrong options are refused by name', (t) => {
     [{ folder: file }, 'folder'],
     [{ folder: join(file, 'below') }, 'folder'],
     [{ folder, maxSessions: 0 }, 'maxSessions'],
+    [{ folder, maxSessions: 0.5 }, 'maxSessions'],
+    [{ folder, maxBytes: 1024.5 }, 'maxBytes'],
     [{ folder, idleTimeout: '1' }, 'idleTimeout'],
     [{ folder, maxBytes: Number.NaN }, 'maxBytes'],
     [{ folder, durable: 1 }, 'durable'],

@@ -159,6 +159,7 @@ test('wrong options are refused by name, and secrets are not shown', () => {
     [{ keys: [first], maxAge: 0 }, 'maxAge'],
     [{ keys: [first], maxAge: Number.POSITIVE_INFINITY }, 'maxAge'],
     [{ keys: [first], maxRevoked: 'many' }, 'maxRevoked'],
+    [{ keys: [first], maxRevoked: 1.5 }, 'maxRevoked'],
     [{ keys: [first], now: 1 }, 'now'],
     [{ keys: [first], key: first }, 'key'],
   ]

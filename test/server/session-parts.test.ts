@@ -67,6 +67,7 @@ test('options of a memory store that are none are refused by name, when it is ma
     ['maxSessions', { maxSessions: Number.NaN }],
     ['maxSessions', { maxSessions: 0 }],
     ['maxSessions', { maxSessions: '10' }],
+    ['maxSessions', { maxSessions: 2.5 }],
     ['idleTimeout', { idleTimeout: Number.NaN }],
     ['idleTimeout', { idleTimeout: -1 }],
     ['now', { now: 5 }],
@@ -79,6 +80,7 @@ test('options of a memory store that are none are refused by name, when it is ma
         error.code === 'BAD_OPTION' && error.message.startsWith(`memory store: ${field}: expected`),
       field,
     )
+  createMemoryStore({ idleTimeout: 0.5 })
   createMemoryStore({ maxSessions: Number.POSITIVE_INFINITY, idleTimeout: Number.POSITIVE_INFINITY })
 })
 
