@@ -120,7 +120,6 @@ export {
   mirroredHeaders,
   paramHeaders,
 } from './mirrored-headers.js'
-export { decodeCursor, encodeCursor, type Page, paginate } from './page.js'
 export { readNotificationParams, readParams, readResult } from './params.js'
 export { judgeProbe, type Probe, type ProbeOutcome, type ProbeVerdict } from './probe.js'
 export {
