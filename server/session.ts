@@ -109,7 +109,7 @@ export function recordSession(session: Session): SessionRecord {
     ...facts,
     ...(principal !== undefined && { principal }),
     version: session.version,
-    ...(session.phase === 'ready' && { initialized: true as const }),
+    ...((session.isConfirmed || session.phase === 'ready') && { initialized: true as const }),
     catalog: readers.told,
     state: Object.freeze(state.toRecord()),
     ...wishes.toRecord(),

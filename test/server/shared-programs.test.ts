@@ -73,6 +73,17 @@ test('an unmodified client behind a round robin is asked by the program that did
   assert.equal([...askers].sort(), programs.map(({ pid }) => `accept at ${pid}`).sort())
 })
 
+test('the store knows that the client is ready once it was heard', async (t) => {
+  const store = { ...createMemoryStore(), shared: true }
+  const client = new RawClient(t, (await startTestServer(t, [echo], { store })).url)
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'c', version: '1' } }
+  const opened = await client.post({ jsonrpc: '2.0', id: 1, method: 'initialize', params })
+  client.sessionId = String(opened.headers['mcp-session-id'])
+  assert.is((await store.load(client.sessionId))?.initialized, undefined)
+  assert.is((await client.tell('notifications/initialized')).status, 202)
+  assert.is((await store.load(client.sessionId))?.initialized, true)
+})
+
 test('a stream at the program that opened the session hears of changes, although another one heard that the client is ready', async (t) => {
   const store = { ...createMemoryStore(), shared: true }
   const start = () => startTestServer(t, [echo], { store })
