@@ -84,17 +84,25 @@ function tellingSocket(maxMessageBytes: number): typeof WebSocket {
   }
 }
 
-/** Counts what has come of a message that is not whole: ws keeps it until it is. */
+/** Bytes of a control frame of a client besides what it carries (RFC 6455, section 5.2). */
+const controlHeader = 6
+
+/** Counts what has come of a message that is not whole: ws keeps it until it is. Pings and pongs may come in between, and for ever. */
 function countUnread(socket: Duplex, upgraded: WebSocket, bytes: ByteAccount): void {
   let isWhole = false
+  let unread = 0
   upgraded.on('message', () => {
     isWhole = true
   })
+  const forget = ({ length }: Buffer): void => {
+    unread -= controlHeader + length
+  }
+  upgraded.on('ping', forget).on('pong', forget)
   // after ws, which has taken what it could of the chunk by then
   socket.on('data', (chunk: Buffer) => {
-    if (isWhole) bytes.release()
-    else if (bytes.add(chunk.length) !== undefined) upgraded.close(1013, 'too many bytes are pending')
+    unread = isWhole ? 0 : Math.max(0, unread + chunk.length)
     isWhole = false
+    if (bytes.set(unread) !== undefined) upgraded.close(1013, 'too many bytes are pending')
   })
   upgraded.once('close', () => bytes.release())
 }

@@ -1,6 +1,8 @@
+import { once } from 'node:events'
 import * as assert from 'uvu/assert'
 import { WebSocket } from 'ws'
 import { createFakeClock } from '../../runtime/fake-clock.js'
+import { formatTree, inspect } from '../../runtime/inspect.js'
 import { websocket } from '../../transports/websocket-client.js'
 import { serveWebSocket } from '../../transports/websocket-listener.js'
 import { initialize, type Wire } from '../server/_client.js'
@@ -43,6 +45,17 @@ test('subprotocol mcp is echoed, and compression is not taken up', async (t) => 
   const { socket } = await open(t, server, { perMessageDeflate: true })
   assert.is(socket.protocol, 'mcp')
   assert.is(socket.extensions, '')
+})
+
+test('pings and pongs are not held as parts of a message, however many come', async (t) => {
+  const server = await listen(t)
+  const { socket } = await open(t, server)
+  socket.send('{"jsonrpc"', { fin: false })
+  for (let i = 0; i < 2_000; i++) socket.pong(Buffer.alloc(125))
+  const answered = once(socket, 'pong')
+  socket.ping(Buffer.alloc(125))
+  await answered
+  assert.match(formatTree(inspect(server)), / 0\.0 of \d+ MiB pending/)
 })
 
 test('what is no message is answered with an error, and the connection goes on', async (t) => {
