@@ -97,8 +97,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
   /** Answers the JSON-RPC request, as the last event of the stream or as JSON; with a stream it is kept for a client that is gone. */
   answer(answer: Response, headers: Headers = none): void {
     if (this.#stream === null && this.#over) return
-    // an answer that is too long has an error in its place
-    const text = textWithin(answer, this.#limits.maxMessageBytes, this.bytes) ?? ''
+    // nobody would give back the bytes of a client that has gone; the log has bounds of its own
+    const text = textWithin(answer, this.#limits.maxMessageBytes, this.#over ? undefined : this.bytes) ?? ''
     if (this.#stream !== null) return this.#stream.finish(text)
     if (!this.#streaming) return this.#json(200, text, headers)
     this.#over = true

@@ -1,5 +1,6 @@
 import * as assert from 'uvu/assert'
 import { buildNotification } from '../../protocol/jsonrpc.js'
+import { formatTree, inspect } from '../../runtime/inspect.js'
 import { TransportError } from '../../transports/errors.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
@@ -22,6 +23,29 @@ test('an author can end a stream early: the client comes back for the answer', a
   answer({ done: true })
   const again = await resume(t, url, id)
   assert.equal(JSON.parse((await again.next()).data).result, { done: true })
+})
+
+test('the bytes of an answer for a client that was sent away, or has gone, are not held', async (t) => {
+  const { url, requests, listener } = await start(t)
+  const until = async (isSo: () => boolean) => {
+    while (!isSo()) await new Promise((resolve) => setImmediate(resolve))
+  }
+  for (const how of ['sent away', 'gone']) {
+    const sent = exchange(t, url, { body: call })
+    const { outlet, answer } = await requests.next()
+    if (how === 'sent away') outlet.release?.()
+    else outlet.send(news('one'))
+    const reading = await sent
+    const { id } = await reading.next()
+    if (how === 'gone') reading.cut()
+    await until(() => / 0 open exchanges/.test(formatTree(inspect(listener()))))
+    answer({ text: 'x'.repeat(500_000) })
+    const again = await resume(t, url, id)
+    await again.ended
+    assert.match(JSON.stringify(again.items.all), /x{500000}/)
+    await until(() => / 0 open exchanges/.test(formatTree(inspect(listener()))))
+    assert.match(formatTree(inspect(listener())), /, 0\.0 of \d+ MiB pending/)
+  }
 })
 
 test('a stream is not ended early for a client that would not come back', async (t) => {
@@ -110,8 +134,8 @@ test('a reader that does not read is cut off at the limit, and comes back for th
 
 async function start(t: TestContext, options = {}) {
   const held = holding()
-  const { url } = await startListener(t, held.port, options)
-  return { ...held, url }
+  const { url, listener } = await startListener(t, held.port, options)
+  return { ...held, url, listener }
 }
 
 function resume(t: TestContext, url: string, id: string | undefined): Promise<Reading> {
