@@ -1,8 +1,10 @@
 import * as assert from 'uvu/assert'
 import { defineServer } from '../../server/define-server.js'
 import { defineTool } from '../../server/define-tool.js'
+import type { holdingsActor } from '../../server/holdings-actor.js'
 import type { ServerOptions } from '../../server/options.js'
 import { startServer } from '../../server/server-supervisor.js'
+import { namesOf } from '../../server/names.js'
 import { WaitingLine } from '../../server/waiting-line.js'
 import { crash } from '../../testing.js'
 import { serveHttp } from '../../transports/http-listener.js'
@@ -124,6 +126,24 @@ test('those that wait are told to try again when their session, or the whole gro
     // of a group that goes down, a response may be without a body
     for (const error of await Promise.all(answers)) if (error !== undefined) assert.is(error.code, -32603)
     assert.equal(begun.all.length, 2)
+  }
+})
+
+test('a group that goes down gives back the room of all that wait in it', async (t) => {
+  const { server, client, call, begun } = await start(t)
+  const holdings = server.registry.named<typeof holdingsActor>(namesOf('slow').holdings)
+  const { waiting } = await holdings.call('share')
+  const agentless = (as: string) => {
+    const { body, headers } = posted('tools/call', { name: 'work', arguments: { as } })
+    return client.post(body, { ...headers, 'mcp-session-id': '' })
+  }
+  for (const part of ['transport', 'tasks'] as const) {
+    const answers = ['a', 'b', 'c'].flatMap((as) => [call(`${part} ${as}`), agentless(`${part} ${as}`)])
+    for (let i = 0; i < 4; i++) await begun.next()
+    while (waiting.bytes < 2 * 1_024) await new Promise((resolve) => setImmediate(resolve))
+    await crash(server, { part })
+    await Promise.allSettled(answers)
+    assert.is(waiting.bytes, 0, part)
   }
 })
 
