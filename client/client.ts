@@ -13,6 +13,7 @@ import {
 import type { LoggingLevel } from '../protocol/types/notifications.js'
 import type { Root } from '../protocol/types/roots.js'
 import type { Clock } from '../runtime/clock.js'
+import { bindMethods, methodNames } from '../runtime/detached.js'
 import { inspect, type TreeNode } from '../runtime/inspect.js'
 import { handled } from '../runtime/promise.js'
 import type { ProcessRef } from '../runtime/ref.js'
@@ -69,7 +70,7 @@ export type RequestArgs<P> =
 /**
  * A handle to a client. It holds a name, not a process: it goes on working when the server, the connection or an actor dies and comes
  * back. Every call settles within its timeout; a rejection that nobody awaits is never fatal. Calls reject with ClientError (with
- * `data.sent` and `retryable`), or with McpError when that is the server's answer.
+ * `data.sent` and `retryable`), or with McpError when that is the server's answer. Its methods work on their own, too: `const { callTool } = client`.
  */
 export class Client extends ServerFeatures implements AsyncDisposable {
   protected readonly source: FeatureSource
@@ -81,6 +82,7 @@ export class Client extends ServerFeatures implements AsyncDisposable {
 
   constructor(parts: ClientParts) {
     super()
+    bindMethods(this, methods)
     const { registry, settings, holdings, gate } = parts
     const clock = (): Clock => registry.clockOf(clientActorName(settings.name))
     this.#parts = parts
@@ -225,7 +227,8 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     method: N extends NotificationMethod ? never : N,
   ): AsyncIterableIterator<JsonObject>
   notifications(method: string): AsyncIterableIterator<never> {
-    const listen = (fn: (params: never) => void): Undo => this.#listen(method, fn)
+    const listen = (fn: (params: never) => void): Undo =>
+      this.onNotification<string>(method, fn as (params: JsonObject) => void)
     return newsStream(listen, this.#parts.holdings)
   }
 
@@ -268,10 +271,6 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return handleTo({ ...this.#parts, gate })
   }
 
-  #listen(method: string, fn: (params: never) => void): Undo {
-    return this.onNotification<string>(method, fn as (params: JsonObject) => void)
-  }
-
   async #reconnect(options: ReadyOptions | undefined): Promise<void> {
     const { registry, settings } = this.#parts
     const { timeout } = readReadyOptions(options, settings.timeout)
@@ -296,3 +295,5 @@ export class Client extends ServerFeatures implements AsyncDisposable {
 function handleTo(parts: ClientParts): Client {
   return new Client(parts)
 }
+
+const methods = methodNames(Client)

@@ -1,3 +1,4 @@
+import { bindMethods, methodNames } from '../runtime/detached.js'
 import { outside } from '../runtime/containment.js'
 import type { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
 import { messageOf, show } from '../runtime/errors.js'
@@ -42,6 +43,7 @@ export class Clients implements AsyncDisposable {
   #closing: Promise<void> | undefined
 
   constructor(parts: ClientsParts) {
+    bindMethods(this, methods)
     this.#parts = parts
     this.#watchers = new Watchers(parts.settings.name)
     this.#watchers.reportIn(parts.supervisor.ref)
@@ -196,6 +198,8 @@ export class Clients implements AsyncDisposable {
     return callError('CLOSED', message, { sent: false, retryable: false })
   }
 }
+
+const methods = methodNames(Clients)
 
 /** The same error, with the name of the client it is about. */
 function named(error: unknown, client: string): unknown {

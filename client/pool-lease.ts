@@ -1,3 +1,4 @@
+import { bindMethods, methodNames } from '../runtime/detached.js'
 import type { Client } from './client.js'
 import { callError } from './errors.js'
 import type { PoolDesk } from './pool-desk.js'
@@ -24,6 +25,7 @@ export class Lease implements Disposable {
   #released = false
 
   constructor({ desk, member, client, exclusive, maxLease }: LeaseParts) {
+    bindMethods(this, methods)
     this.#desk = desk
     this.#member = member
     this.exclusive = exclusive
@@ -72,6 +74,8 @@ export class Lease implements Disposable {
     this.release()
   }
 }
+
+const methods = methodNames(Lease)
 
 /** Calls `fn` after `ms`, unless the returned function is called before, or the pool ends: then nobody is given the member any more. */
 function runClock(desk: PoolDesk, ms: number, fn: () => void): () => void {

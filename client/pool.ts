@@ -1,3 +1,4 @@
+import { bindMethods, methodNames } from '../runtime/detached.js'
 import type { JsonObject } from '../protocol/json.js'
 import type { Method, Params, Result } from '../protocol/methods.js'
 import type { ListToolsResult } from '../protocol/types/tools.js'
@@ -59,6 +60,7 @@ export class ClientPool implements AsyncDisposable {
   #closing: Promise<void> | undefined
 
   constructor(parts: PoolParts) {
+    bindMethods(this, methods)
     this.#parts = parts
   }
 
@@ -232,6 +234,8 @@ export class ClientPool implements AsyncDisposable {
     await lastTurns()
   }
 }
+
+const methods = methodNames(ClientPool)
 
 function closedError(what: string, name: string): ClientError {
   return callError('CLOSED', `${what}: pool ${name} is closed`, { sent: false, retryable: false })

@@ -1,3 +1,4 @@
+import { bindMethods, methodNames } from '../runtime/detached.js'
 import type { ExitReason } from '../runtime/exit.js'
 import { inspect, type TreeNode } from '../runtime/inspect.js'
 import { lastTurns } from '../runtime/promise.js'
@@ -36,6 +37,7 @@ export class Server {
   readonly #parts: ServerParts
 
   constructor(parts: ServerParts) {
+    bindMethods(this, methods)
     this.#parts = parts
   }
 
@@ -173,6 +175,8 @@ export class Server {
     return this.registry.named<typeof baseActor>(this.#parts.names.base)
   }
 }
+
+const methods = methodNames(Server)
 
 /** What is added at run time has no key to be called by. */
 function isNamed({ name }: { readonly name: string | undefined }): boolean {

@@ -1,3 +1,4 @@
+import { mock } from 'node:test'
 import * as assert from 'uvu/assert'
 import { startClient } from '../../client/client-supervisor.js'
 import { startClients } from '../../client/start-clients.js'
@@ -6,6 +7,7 @@ import { createFakeClock } from '../../runtime/fake-clock.js'
 import { formatTree, inspect } from '../../runtime/inspect.js'
 import { startSupervisor } from '../../runtime/supervise.js'
 import { defineServer } from '../../server/define-server.js'
+import { defineTool } from '../../server/define-tool.js'
 import { connect, scriptedServer } from '../../testing.js'
 import { suite } from '../support/suite.js'
 import { rejection } from './_raw.js'
@@ -22,6 +24,49 @@ function thrownBy(fn: () => unknown): Error & { readonly code: string } {
 
 const test = suite('client: the form of handles')
 const definition = defineServer({ name: 'empty', version: '1' })
+
+test('methods of clients, leases, pools and servers work on their own', async (t) => {
+  const tools = { greet: defineTool({ input: {}, run: () => 'hello' }) }
+  const { client, server, transport, close } = await connect(
+    defineServer({ name: 'own', version: '1', tools }),
+  )
+  t.after(close)
+  const { callTool, listTools, request, ready, inspect: look, onState } = client
+  await ready()
+  onState(() => {})()
+  assert.is((await callTool('greet')).text, 'hello')
+  assert.equal(
+    (await listTools()).tools.map(({ name }) => name),
+    ['greet'],
+  )
+  assert.equal(await request('ping'), {})
+  assert.is(look().name, client.name)
+  assert.is(client.callTool, client.callTool)
+  const pool = await startClientPool({ transport, size: 1, logger: false })
+  t.after(() => pool.close())
+  const { callTool: callAny, checkout, members } = pool
+  assert.is((await callAny('greet')).text, 'hello')
+  for (const maxLease of [1_000, Number.POSITIVE_INFINITY]) {
+    const { client: leased, release } = await checkout({ maxLease })
+    const { callTool: call } = leased
+    assert.is((await call('greet')).text, 'hello')
+    assert.is(members()[0]?.status, 'checked_out')
+    release()
+    assert.is(members()[0]?.status, 'ready')
+  }
+  const { sessions, stop } = server
+  assert.is((await sessions()).length, 2)
+  await stop()
+})
+
+test('a method of a handle may be replaced, as by node:test, and is none of its fields', async (t) => {
+  const { client, close } = await connect(definition)
+  t.after(close)
+  mock.method(client, 'callTool', async () => 'replaced')
+  assert.is((await client.callTool('any')) as unknown, 'replaced')
+  mock.restoreAll()
+  assert.not(Object.keys(client).includes('callTool'))
+})
 
 test('a page of a list takes its cursor and the options of its call in one object', async (t) => {
   const clock = createFakeClock()
