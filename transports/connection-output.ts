@@ -29,8 +29,8 @@ export class ConnectionOutput {
 
   /** False where there is nothing to write, or it is too long and nothing can stand for it. */
   write(message: Message | undefined): boolean {
-    const { maxMessageBytes = Number.POSITIVE_INFINITY } = this.#connection
-    const text = message && textWithin(message, maxMessageBytes)
+    const { maxMessageBytes = Number.POSITIVE_INFINITY, room } = this.#connection
+    const text = message && textWithin(message, maxMessageBytes, room)
     if (text === undefined) return false
     this.send(text)
     return true

@@ -24,6 +24,8 @@ export interface Connection {
   send(text: string): void
   /** Whether the client reads too slowly: then notifications are dropped. A transport ends what is beyond hope. */
   readonly isStalled: boolean
+  /** Takes room for an answer of many bytes that is sent next; answers why there is none: that is told in its place. Default: there always is. */
+  readonly room?: { add(bytes: number): Error | undefined }
   /** Bytes a message to the client may have; in place of a longer answer there is an error. Default Infinity. */
   readonly maxMessageBytes?: number
   /** Too many messages wait to be taken: reads no more until `resume`. */

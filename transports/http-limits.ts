@@ -27,6 +27,8 @@ export interface ExchangeLimits {
   readonly proxies?: number
   /** Where event streams are kept for clients that come back; without it they cannot. */
   readonly log?: EventLog | undefined
+  /** Milliseconds in which something of a finished answer has to be read. Default 15,000. */
+  readonly readTimeout?: number
   /** Milliseconds after which a client is to come back. */
   readonly retryInterval?: number | undefined
 }

@@ -1,4 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { nodeMs } from './node-ms.js'
 
 /** Bytes of an unwanted body that are thrown away, and milliseconds, so that the client gets to read the answer; then it is cut off. */
 const patienceBytes = 16 * 1024 * 1024
@@ -41,4 +42,9 @@ export function answerEarly(request: IncomingMessage, response: ServerResponse, 
   request.once('end', () => response.end())
   response.once('close', () => clearTimeout(timer))
   request.resume()
+}
+
+/** Calls `cut` when nothing of a finished answer is taken for so long, 15 s by default. The timer is Node's, which alone knows of parts of one write. */
+export function expectReader(response: ServerResponse, timeout = 15_000, cut: () => void): void {
+  if (response.listenerCount('timeout') === 0) response.setTimeout(nodeMs(timeout), cut)
 }

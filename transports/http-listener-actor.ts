@@ -54,6 +54,7 @@ export const httpListener = defineActor({
       maxBufferedBytes,
       maxMessageBytes,
       budget: socket.budget,
+      readTimeout: commentInterval,
       retryInterval,
       proxies: settings.trustProxy,
       log,

@@ -17,7 +17,7 @@ import {
 import { whenClosed } from './http-close.js'
 import { type Headers, noContent, none, streamHeaders } from './http-headers.js'
 import type { Beats, ExchangeHome, ExchangeLimits } from './http-limits.js'
-import { writeAnswer } from './http-linger.js'
+import { expectReader, writeAnswer } from './http-linger.js'
 import { HttpPeer } from './http-peer.js'
 import { type HttpRefusal, internalError, unavailable } from './http-refusal.js'
 
@@ -54,8 +54,6 @@ export class Exchange implements Owner, Outlet, StreamReader {
   #streaming = false
   #over = false
   #written = false
-  /** Bytes of a finished answer that were left at the last look. */
-  #left = Number.POSITIVE_INFINITY
   #onOver: (() => void) | null = null
 
   constructor(
@@ -221,8 +219,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
   keepAlive(): void {
     const left = this.#response.writableLength
     if (this.#over) {
-      if (left >= this.#left) this.#cut()
-      this.#left = left
+      if (left > 0) expectReader(this.#response, this.#limits.readTimeout, () => this.#cut())
     } else if (this.#streaming) {
       if (left > this.#allowed) this.#stalled()
       else if (!this.#written) this.#response.write(comment())

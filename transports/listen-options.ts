@@ -55,7 +55,10 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
    * Default 16 MiB, and less where the heap of the process is small.
    */
   readonly maxMessageBytes?: number
-  /** Bytes that may wait for a slow reader before notifications are dropped; at eight times as much it is cut off. Default 1 MiB. */
+  /**
+   * Bytes that may wait for a slow reader before notifications are dropped and, on a connection that has both directions, nothing is taken from it until it has
+   * read all. One that reads nothing is cut off. Default 1 MiB.
+   */
   readonly maxBufferedBytes?: number
   /** Connections at once; one more is turned away. Default 10,000. */
   readonly maxConnections?: number

@@ -1,18 +1,20 @@
 import type { Socket } from 'node:net'
 import type { Connection, ConnectionSizes } from './connections.js'
 import type { Peer } from './contract.js'
+import { Unread } from './unread.js'
 
 /** Milliseconds that a program may take to end its side of a connection. */
 const closeTimeout = 1_000
-/** Eight times of what may wait for a reader is beyond hope. */
-const patience = 8
+/** Milliseconds in which a program that is slow to read has to read something. */
+const readTimeout = 30_000
 
 /** The socket of one program that uses a shared client. */
 export class SharedConnection implements Connection {
   readonly peer: Peer
   readonly maxMessageBytes: number
   readonly #socket: Socket
-  readonly #maxBufferedBytes: number
+  readonly #unread: Unread
+  #isPaused = false
 
   constructor(socket: Socket, client: string, { maxBufferedBytes, maxMessageBytes }: ConnectionSizes) {
     this.maxMessageBytes = maxMessageBytes
@@ -24,25 +26,35 @@ export class SharedConnection implements Connection {
       trusted: true,
     })
     this.#socket = socket
-    this.#maxBufferedBytes = maxBufferedBytes
+    const limits = { maxBufferedBytes, timeout: readTimeout }
+    this.#unread = new Unread(socket, limits, {
+      slow: () => socket.pause(),
+      caughtUp: () => {
+        if (!this.#isPaused) socket.resume()
+      },
+      stuck: () => socket.destroy(),
+    })
   }
 
   get isStalled(): boolean {
-    return this.#socket.writableLength > this.#maxBufferedBytes
+    return this.#unread.isStalled
   }
 
   send(text: string): void {
     const socket = this.#socket
-    if (socket.writableLength > patience * this.#maxBufferedBytes) socket.destroy()
-    else if (socket.writable) socket.write(`${text}\n`)
+    if (!socket.writable) return
+    socket.write(`${text}\n`)
+    this.#unread.wrote()
   }
 
   pause(): void {
+    this.#isPaused = true
     this.#socket.pause()
   }
 
   resume(): void {
-    this.#socket.resume()
+    this.#isPaused = false
+    if (!this.#unread.isSlow) this.#socket.resume()
   }
 
   close(): void {

@@ -1,11 +1,16 @@
 import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
 import { comment, encodeEvent } from '../protocol/sse-events.js'
-import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from './connections.js'
+import type { Accepted, Connection, ConnectionEnd } from './connections.js'
 import type { Peer } from './contract.js'
 import { hasExpired, type Principal } from './principal.js'
+import { Unread, type UnreadLimits } from './unread.js'
 
-/** Eight times of what may wait for a reader is beyond hope. */
-const patience = 8
+/** What one client may cost. */
+export interface SseLimits extends UnreadLimits {
+  /** Bytes a message may have. */
+  readonly maxMessageBytes: number
+}
 
 /** One event stream and its client. */
 export class SseConnection implements Connection {
@@ -17,20 +22,19 @@ export class SseConnection implements Connection {
   isPaused = false
   /** Who has posted last: the stream is for as long as that is true. */
   principal: Principal | undefined
+  readonly room: Unread
   readonly #response: ServerResponse
-  readonly #maxBufferedBytes: number
-  #left = 0
 
-  constructor(response: ServerResponse, peer: Peer, { maxBufferedBytes, maxMessageBytes }: ConnectionSizes) {
-    this.maxMessageBytes = maxMessageBytes
+  constructor(response: ServerResponse, socket: Socket, peer: Peer, limits: SseLimits) {
+    this.maxMessageBytes = limits.maxMessageBytes
     this.#response = response
     this.peer = peer
     this.principal = peer.principal
-    this.#maxBufferedBytes = maxBufferedBytes
+    this.room = new Unread(socket, limits, { stuck: () => void response.destroy() })
   }
 
   get isStalled(): boolean {
-    return this.#response.writableLength > this.#maxBufferedBytes
+    return this.room.isStalled
   }
 
   /** The first event says where to post (specification 2024-11-05: transports). */
@@ -44,8 +48,8 @@ export class SseConnection implements Connection {
   }
 
   send(text: string): void {
-    if (this.#response.writableLength > patience * this.#maxBufferedBytes) this.#response.destroy()
-    else this.#write(encodeEvent({ event: 'message', data: text }))
+    this.#write(encodeEvent({ event: 'message', data: text }))
+    this.room.wrote()
   }
 
   pause(): void {
@@ -62,14 +66,10 @@ export class SseConnection implements Connection {
     else this.#response.end()
   }
 
-  /** Called now and then: keeps a quiet stream from being taken for dead, and cuts off a reader who has fetched nothing since. */
+  /** Called now and then: keeps a quiet stream from being taken for dead. */
   keepAlive(): void {
     if (hasExpired(this.principal)) return void this.#response.end()
-    const left = this.#response.writableLength
-    if (left > this.#maxBufferedBytes && left >= this.#left && this.#left > 0)
-      return void this.#response.destroy()
-    this.#left = left
-    if (left === 0) this.#write(comment())
+    if (this.#response.writableLength === 0) this.#write(comment())
   }
 
   #write(text: string): void {

@@ -112,7 +112,10 @@ async function openStream(
   if (!port.isListening || connections.size >= settings.maxConnections)
     throw new HttpRefusal(503, 'no more streams are taken at the moment', { 'retry-after': '10' })
   const id = randomUUID()
-  const stream = new SseConnection(response, peer, settings)
+  const { maxBufferedBytes, maxMessageBytes, commentInterval } = settings
+  const account = around.budget.account(peer)
+  const limits = { maxBufferedBytes, maxMessageBytes, timeout: commentInterval, account }
+  const stream = new SseConnection(response, request.socket, peer, limits)
   if (!port.enter(peer, stream)) {
     port.leave(stream)
     throw new HttpRefusal(429, 'this client has too many streams already', { 'retry-after': '10' })
@@ -139,6 +142,9 @@ async function takeMessage(
   // a session is for who opened its stream; all others are told nothing of it
   if (!isSamePrincipal(streams.get(id)?.peer.principal, peer.principal) || !streams.has(id))
     throw new HttpRefusal(404, 'Session not found')
+  // who does not read what we say is not listened to meanwhile
+  await streams.get(id)?.room.caughtUp()
+  if (request.destroyed) return
   const bytes = budget.account(peer)
   response.once('close', () => bytes.release())
   const text = await readPost(request, { maxMessageBytes: settings.maxMessageBytes, bytes })

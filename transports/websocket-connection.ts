@@ -1,7 +1,9 @@
+import type { Socket } from 'node:net'
 import type { ServerOptions, WebSocket } from 'ws'
-import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from './connections.js'
+import type { Accepted, Connection, ConnectionEnd } from './connections.js'
 import type { LinkScope, Peer } from './contract.js'
 import { hasExpired } from './principal.js'
+import { Unread, type UnreadLimits } from './unread.js'
 
 /** How a socket that the server ends is closed (RFC 6455, section 7.4.1). */
 const closeCodes: { readonly [End in ConnectionEnd]: number } = {
@@ -12,8 +14,6 @@ const closeCodes: { readonly [End in ConnectionEnd]: number } = {
 }
 /** Milliseconds that the far side may take to answer a close frame. */
 export const closeTimeout = 1_000
-/** Eight times of what may wait for a reader is beyond hope. */
-const patience = 8
 
 /** What one socket may cost: no compression, which takes fifteen times the memory, and bounds on what is unfinished. */
 export function socketLimits(maxMessageBytes: number) {
@@ -28,35 +28,42 @@ export function socketLimits(maxMessageBytes: number) {
   } satisfies ServerOptions & { maxPendingAutoPongs: number; closeTimeout: number }
 }
 
+/** What one client may cost. */
+export interface WebSocketLimits extends UnreadLimits {
+  /** Bytes a message may have. */
+  readonly maxMessageBytes: number
+}
+
 /** A socket of one client, open already. */
 export class WebSocketConnection implements Connection {
   readonly peer: Peer
   readonly maxMessageBytes: number
   /** Resolves when the socket is closed; at most a second after `close`. */
   readonly closed: Promise<void>
+  readonly room: Unread
   readonly #socket: WebSocket
-  readonly #maxBufferedBytes: number
   readonly #scope: LinkScope
   #alive = true
+  #isPaused = false
 
-  constructor(
-    socket: WebSocket,
-    peer: Peer,
-    { maxBufferedBytes, maxMessageBytes }: ConnectionSizes,
-    scope: LinkScope,
-  ) {
+  /** `raw` is the socket below. */
+  constructor(socket: WebSocket, raw: Socket, peer: Peer, limits: WebSocketLimits, scope: LinkScope) {
     this.peer = peer
-    this.maxMessageBytes = maxMessageBytes
+    this.maxMessageBytes = limits.maxMessageBytes
     this.#socket = socket
-    this.#maxBufferedBytes = maxBufferedBytes
     this.#scope = scope
+    this.room = new Unread(raw, limits, {
+      slow: scope.bind(() => socket.pause()),
+      caughtUp: scope.bind(() => this.#caughtUp()),
+      stuck: scope.bind(() => this.#end(1013, 'the client does not read')),
+    })
     this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
     // ws closes with 1002, 1007, 1008 or 1009 by itself; without a listener it would be an uncaught error
     socket.on('error', () => {})
   }
 
   get isStalled(): boolean {
-    return this.#socket.bufferedAmount > this.#maxBufferedBytes
+    return this.room.isStalled
   }
 
   /** Whom to tell what comes in. */
@@ -83,18 +90,19 @@ export class WebSocketConnection implements Connection {
 
   send(text: string): void {
     if (this.#socket.readyState !== this.#socket.OPEN) return
-    if (this.#socket.bufferedAmount > patience * this.#maxBufferedBytes)
-      return this.#end(1013, 'the client does not read')
     // a failure is told by the close that follows it
     this.#socket.send(text, () => {})
+    this.room.wrote()
   }
 
   pause(): void {
+    this.#isPaused = true
     this.#socket.pause()
   }
 
   resume(): void {
-    this.#socket.resume()
+    this.#isPaused = false
+    if (!this.room.isSlow) this.#socket.resume()
   }
 
   close(why: ConnectionEnd): void {
@@ -103,10 +111,17 @@ export class WebSocketConnection implements Connection {
 
   /** Called now and then: asks for a sign of life, and gives up when there has been none since the last time, or who it is has expired. */
   beat(): void {
-    if (!this.#alive) return this.#socket.terminate()
     if (hasExpired(this.peer.principal)) return this.#end(1008, 'the authorization has expired')
+    // the ping would come behind all that it has not read
+    if (this.room.isSlow) return
+    if (!this.#alive) return this.#socket.terminate()
     this.#alive = this.#socket.isPaused
     if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
+  }
+
+  #caughtUp(): void {
+    this.#alive = true
+    if (!this.#isPaused) this.#socket.resume()
   }
 
   #end(code: number, reason: string): void {

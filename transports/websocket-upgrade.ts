@@ -1,4 +1,5 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { WebSocket, WebSocketServer } from 'ws'
 import { type ByteAccount, ByteBudget } from './byte-budget.js'
@@ -31,6 +32,8 @@ export async function bindWebSockets(
   scope.own(() => Promise.all([...sockets].map((socket) => socket.closed)).then(() => {}))
   const { maxConnections, openTimeout, drainDelay, maxMessageBytes } = settings
   const budget = new ByteBudget(settings)
+  const { maxBufferedBytes, pingInterval } = settings
+  const sizes = { maxBufferedBytes, maxMessageBytes, timeout: pingInterval }
   const connections = bindConnections(scope, {
     describe: () => budget.describe(),
     url: port.url('ws', settings.path),
@@ -62,7 +65,8 @@ export async function bindWebSockets(
     socket.once('close', () => port.leave(socket))
     if (!port.enter(peer, socket)) return refuse(429, { 'retry-after': '10' })
     upgrades.handleUpgrade(request, socket, head, (upgraded) => {
-      const connection = new WebSocketConnection(upgraded, peer, settings, scope)
+      const limits = { ...sizes, account: budget.account(peer) }
+      const connection = new WebSocketConnection(upgraded, socket as Socket, peer, limits, scope)
       sockets.add(connection)
       upgraded.once('close', () => sockets.delete(connection))
       countUnread(socket, upgraded, budget.account(peer))
@@ -70,7 +74,7 @@ export async function bindWebSockets(
     })
   }
 
-  beat(sockets, settings.pingInterval, scope)
+  beat(sockets, pingInterval, scope)
   return connections
 }
 

@@ -159,7 +159,7 @@ test('streams beyond the limit are answered 503', async (t) => {
 })
 
 test('a reader that stops reading is cut off, and other sessions go on', async (t) => {
-  const server = await listen(t, { maxBufferedBytes: 16 * 1024 })
+  const server = await listen(t, { maxBufferedBytes: 16 * 1024, commentInterval: 1_000 })
   const client = await connected(t, { connect: () => sse(String(server.url)) })
   const lazy = await openStream(t, server)
   await post(lazy.endpoint, initialize())

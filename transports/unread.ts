@@ -1,0 +1,90 @@
+import type { Socket } from 'node:net'
+import type { ByteAccount } from './byte-budget.js'
+import { nodeMs } from './node-ms.js'
+
+/** How slow a reader may be. */
+export interface UnreadLimits {
+  /** Bytes that may wait for it before it counts as slow. */
+  readonly maxBufferedBytes: number
+  /** Milliseconds in which a slow one has to take something, be it a part of a message. */
+  readonly timeout: number
+  /** Where the bytes of a slow one are counted. Default nowhere. */
+  readonly account?: ByteAccount
+}
+
+/** What becomes of a slow reader. */
+export interface UnreadEvents {
+  /** It has become slow: nothing more should be taken from it. */
+  slow?(): void
+  /** It has taken all. */
+  caughtUp?(): void
+  /** It has taken nothing for too long. */
+  stuck(): void
+}
+
+/**
+ * What has been written to one socket and its reader has not taken. One that is slow keeps its connection as long as it reads: its bytes count in the budget of
+ * its listener, where answers find no room any more, and nothing is taken from it until all is read.
+ */
+export class Unread {
+  readonly #socket: Socket
+  readonly #limits: UnreadLimits
+  readonly #events: UnreadEvents
+  #isSlow = false
+  /** The limit that the socket had before. */
+  #timeout = 0
+  #waiting: (() => void)[] = []
+
+  constructor(socket: Socket, limits: UnreadLimits, events: UnreadEvents) {
+    this.#socket = socket
+    this.#limits = limits
+    this.#events = events
+    socket.once('close', () => this.#caughtUp())
+  }
+
+  /** Whether more waits than may: what may be dropped is. */
+  get isStalled(): boolean {
+    return this.#socket.writableLength > this.#limits.maxBufferedBytes
+  }
+
+  /** Whether it has been slow, and not caught up yet. */
+  get isSlow(): boolean {
+    return this.#isSlow
+  }
+
+  /** Takes room for a text that is to be written; answers why there is none. */
+  add(bytes: number): Error | undefined {
+    return this.#limits.account?.set(this.#socket.writableLength + bytes)
+  }
+
+  /** To be called after each write. */
+  wrote(): void {
+    const { account, maxBufferedBytes, timeout } = this.#limits
+    const left = this.#socket.writableLength
+    if (left <= maxBufferedBytes) return this.#isSlow ? undefined : account?.release()
+    account?.set(left)
+    if (this.#isSlow || this.#socket.destroyed) return
+    this.#isSlow = true
+    this.#timeout = this.#socket.timeout ?? 0
+    // of Node, as it alone knows that a part of a long message has been taken
+    this.#socket.setTimeout(nodeMs(timeout)).once('timeout', this.#events.stuck)
+    this.#socket.once('drain', this.#caughtUp)
+    this.#events.slow?.()
+  }
+
+  /** Undefined, or resolves when all is read, or the socket is closed. */
+  caughtUp(): Promise<void> | undefined {
+    return this.#isSlow ? new Promise((resolve) => this.#waiting.push(resolve)) : undefined
+  }
+
+  readonly #caughtUp = (): void => {
+    this.#limits.account?.release()
+    if (!this.#isSlow) return
+    this.#isSlow = false
+    this.#socket.setTimeout(this.#timeout).off('timeout', this.#events.stuck).off('drain', this.#caughtUp)
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const go of waiting) go()
+    if (!this.#socket.destroyed) this.#events.caughtUp?.()
+  }
+}
