@@ -2,6 +2,7 @@ import { errorCodes } from '../protocol/errors.js'
 import { buildError, type RequestId } from '../protocol/jsonrpc.js'
 import type { Response } from './contract.js'
 import type { TransportError } from './errors.js'
+import { isLoopback } from './http-guard.js'
 
 /** Why a request is answered with a status other than 200: thrown by the routes, written by the exchange. */
 export class HttpRefusal extends Error {
@@ -16,6 +17,12 @@ export class HttpRefusal extends Error {
     this.headers = headers
     this.body = typeof problem === 'string' ? invalidRequest(problem) : problem
   }
+}
+
+/** The refusal of a path that is none of ours. On a port of this machine alone it says which one is: to forget it is the most common mistake. */
+export function nothingHere({ host, path }: { readonly host: string; readonly path: string }): HttpRefusal {
+  const where = isLoopback(host) ? `; MCP is served at ${path}` : ''
+  return new HttpRefusal(404, `nothing is served at this path${where}`)
 }
 
 /** The refusal of a request that an error of ours has cost. */

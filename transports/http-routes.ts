@@ -25,7 +25,7 @@ import type { ExchangeLimits } from './http-limits.js'
 import type { HttpSettings } from './http-listener.js'
 import { type AssignedRequest, headersKey, principalKey, withoutToken } from './http-peer.js'
 import { readEra, serveModern } from './http-modern-routes.js'
-import { bytesRefusal, HttpRefusal } from './http-refusal.js'
+import { bytesRefusal, HttpRefusal, nothingHere } from './http-refusal.js'
 import { keyOfPrincipal } from './principal.js'
 import type { Exchange } from './http-response.js'
 import { listen, listenOrResume } from './http-streams.js'
@@ -91,8 +91,7 @@ function pick(exchange: Exchange, { settings, guard, clients, server }: Surround
   if (settings.cors && seen.origin !== undefined) exchange.addHeaders(corsHeaders(seen.origin))
   if (!exchange.over && !clients.enterFrom(peer.remoteAddress, exchange)) throw tooMany('address', clients)
   const { url, method = '' } = request
-  if (url !== settings.path && pathOf(url) !== settings.path)
-    throw new HttpRefusal(404, 'nothing is served at this path')
+  if (url !== settings.path && pathOf(url) !== settings.path) throw nothingHere(settings)
   const route = Object.hasOwn(routes, method) ? routes[method] : undefined
   if (route !== undefined && method !== 'POST') checkSessionMethod(request, server)
   if (route !== undefined) return route

@@ -12,7 +12,7 @@ import { isSamePrincipal } from './principal.js'
 import { SseConnection } from './sse-connection.js'
 import type { SseServeSettings } from './sse-listener.js'
 import { framingProblem } from './http-guard.js'
-import { bytesRefusal, HttpRefusal } from './http-refusal.js'
+import { bytesRefusal, HttpRefusal, nothingHere } from './http-refusal.js'
 import { answer, readPost } from './sse-messages.js'
 import { pathOf } from './request-path.js'
 
@@ -83,8 +83,7 @@ function pick(request: IncomingMessage, response: ServerResponse, { port, settin
   if (settings.cors && headers.origin !== undefined)
     for (const [name, value] of Object.entries(corsHeaders(headers.origin))) response.setHeader(name, value)
   const path = pathOf(url)
-  if (path !== settings.path && path !== settings.messagesPath)
-    throw new HttpRefusal(404, 'nothing is served at this path')
+  if (path !== settings.path && path !== settings.messagesPath) throw nothingHere(settings)
   if (settings.cors && isPreflight(request)) return answerPreflight
   if (path === settings.path) return method === 'GET' ? openStream : () => refuseMethod('GET')
   return method === 'POST' ? takeMessage : () => refuseMethod('POST')

@@ -1,8 +1,12 @@
 import { inspect as render } from 'node:util'
 import * as assert from 'uvu/assert'
+import { defineServer } from '../../server/define-server.js'
+import { startServer } from '../../server/server-supervisor.js'
 import type { ClientTransport } from '../../transports/contract.js'
 import { http } from '../../transports/http-client.js'
+import { serveHttp } from '../../transports/http-listener.js'
 import { sse } from '../../transports/sse-client.js'
+import { serveSse } from '../../transports/sse-listener.js'
 import { websocket } from '../../transports/websocket-client.js'
 import { suite } from '../support/suite.js'
 import { listen, polite, type Seen, status } from '../transports/_http.js'
@@ -41,6 +45,21 @@ for (const [name, connect] of [
     assert.not.match(render(error, { depth: 9 }), secret)
   })
 }
+
+test('our own server says where MCP is to whoever forgot the path, and to nobody from elsewhere', async (t) => {
+  const definition = defineServer({ name: 'somewhere', version: '1' })
+  for (const [serve, said] of [
+    [serveHttp({ path: '/here' }), 'MCP is served at /here'],
+    [serveSse({ path: '/there' }), 'MCP is served at /there'],
+    [serveHttp({ host: '0.0.0.0', allowedHosts: ['*'] }), 'nothing is served at this path'],
+  ] as const) {
+    const server = await startServer(definition, { transport: serve, logger: false, signals: false })
+    t.after(() => server.stop())
+    const url = `http://127.0.0.1:${server.port}/`
+    assert.match((await failureOf(t, http(url))).message, said)
+    assert.is((await (await fetch(url)).text()).includes('MCP is served'), said.startsWith('MCP'))
+  }
+})
 
 test('nor is it in what people look at while the connection stands', async (t) => {
   const { url } = await listen(t, polite())
