@@ -254,7 +254,8 @@ function create(): ProcessWide {
 /** Whether a listener of the host has a rejection; one for throws alone is given it, as Node does where nobody listens for rejections. */
 function hostTakes(error: unknown, onThrow: unknown, onRejection: unknown): boolean {
   if (process.listeners('unhandledRejection').some((listener) => listener !== onRejection)) return true
-  const others = process.listeners('uncaughtException').filter((listener) => listener !== onThrow)
+  // as they were registered: one that is called once takes itself off
+  const others = process.rawListeners('uncaughtException').filter((listener) => listener !== onThrow)
   if (others.length === 0 || !endsByRejection()) return false
   for (const listener of others) listener.call(process, error as Error, 'unhandledRejection')
   return true

@@ -85,6 +85,20 @@ test('a main module that fails when its last tree has just ended ends Node', asy
   assert.match(end.stderr, 'of main')
 })
 
+test('a listener of the host that is there for one error is told one rejection', async (t) => {
+  const program = `${opening}
+    told(({ error }) => console.log('told', error.message))
+    process.once('uncaughtException', (error) => console.log('host', error.message))
+    for (const message of ['one', 'two']) {
+      Promise.reject(new Error(message))
+      await turn()
+    }
+    await tree.stop()
+  `
+  const end = await runProgram(t, program)
+  assert.equal(lines(end.stdout).sort(), ['host one', 'told one', 'told two'])
+})
+
 test("a host's own handlers hear of errors as well, also of those with an owner", async (t) => {
   const program = `${opening}
     process.on('uncaughtException', (error) => console.log('host, thrown:', error.message))
