@@ -22,16 +22,21 @@ export function lazy<Module extends object>(name: string, importing: Importing<M
 /** Milliseconds until what could not be loaded is asked for again. */
 const pause = 250
 
-/** What cannot be loaded now, as without file descriptors, can be later: an outage like others, waited for by whoever cannot go on without. */
+/**
+ * What cannot be loaded now, as without file descriptors, can be later: an outage like others, waited for by whoever cannot go on without. A module that is not
+ * there, or is broken, is told at once; and so is an error that comes a second time: Node has kept it, where a bundle has to import.
+ */
 export async function patiently<Module>(
   load: Importing<Module>,
   { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
 ): Promise<Module> {
+  let before: unknown
   while (true) {
     try {
       return await load()
     } catch (error) {
-      if (signal.aborted) throw error
+      if (signal.aborted || !isOfSystem(error) || error === before) throw error
+      before = error
       await new Promise((resolve) => clock.setTimeout(() => resolve(undefined), pause))
     }
   }
