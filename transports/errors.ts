@@ -4,7 +4,7 @@ import { CaduceusError } from '../runtime/errors.js'
 export type TransportErrorCode =
   /** An option of a transport is not what it should be (`data.field`). */
   | 'BAD_OPTION'
-  /** The command of a stdio server does not exist (`data.command`, `data.path`): trying again is of no use. */
+  /** The command of a stdio server does not exist (`data.command`, `data.cwd`; the cause has PATH): trying again is of no use. */
   | 'COMMAND_NOT_FOUND'
   /** The process of a stdio server could not be started. */
   | 'SPAWN_FAILED'
