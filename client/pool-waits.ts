@@ -2,6 +2,7 @@ import { callError, type ClientError, givenUpError } from './errors.js'
 import type { PoolDesk } from './pool-desk.js'
 import type { PoolMember } from './pool-member.js'
 import { readCount, readMs } from './read-options.js'
+import { onAbortOf } from './shared-signals.js'
 
 /** How many members have to be ready, and until when. */
 export interface ReadyWait {
@@ -58,11 +59,11 @@ function until(
     const timer = Number.isFinite(timeout) ? desk.clock.setTimeout(late, timeout) : undefined
     const finish = (settle: () => void): true => {
       if (timer !== undefined) desk.clock.clearTimeout(timer)
-      signal?.removeEventListener('abort', giveUp)
+      unlisten?.()
       settle()
       return true
     }
-    signal?.addEventListener('abort', giveUp, { once: true })
+    const unlisten = signal === undefined ? undefined : onAbortOf(signal, giveUp)
     unlook = desk.lookUntil(() => {
       try {
         if (look()) return finish(() => resolve(true))

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import type { Undo } from './holdings.js'
 
 /** What one signal of a caller has to be told to. */
@@ -30,7 +31,14 @@ export class SharedSignals {
     }
     const listening = { all, onAbort }
     this.#known.set(signal, listening)
-    signal.addEventListener('abort', onAbort, { once: true })
+    onAbortOf(signal, onAbort)
     return listening
   }
+}
+
+/** Calls `fn` when a caller's signal aborts, unless the returned function was called before. Many clients may share a signal: that is no leak to warn of. */
+export function onAbortOf(signal: AbortSignal, fn: () => void): Undo {
+  setMaxListeners(0, signal)
+  signal.addEventListener('abort', fn, { once: true })
+  return () => signal.removeEventListener('abort', fn)
 }

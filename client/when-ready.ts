@@ -3,6 +3,7 @@ import { messageOf } from '../runtime/errors.js'
 import { callError, ClientError, failedError, givenUpError } from './errors.js'
 import type { Holdings, Undo } from './holdings.js'
 import { readMs, readOptions, readSignal } from './read-options.js'
+import { onAbortOf } from './shared-signals.js'
 import type { ClientState } from './state.js'
 
 /** How long is waited until a client, or several, can be called. */
@@ -33,7 +34,6 @@ export function whenReady(holdings: Holdings, clock: Clock, readLimits: () => Re
     const undo: Undo[] = []
     const finish = (error?: Error): void => {
       if (timer !== undefined) clock.clearTimeout(timer)
-      signal?.removeEventListener('abort', giveUp)
       for (const each of undo) each()
       if (error === undefined) resolve()
       else reject(error)
@@ -49,7 +49,7 @@ export function whenReady(holdings: Holdings, clock: Clock, readLimits: () => Re
     }
     if (look(holdings.state)) return
     if (signal?.aborted) return giveUp()
-    signal?.addEventListener('abort', giveUp, { once: true })
+    if (signal !== undefined) undo.push(onAbortOf(signal, giveUp))
     undo.push(holdings.watch(look), holdings.demand.begin())
     if (Number.isFinite(timeout)) timer = clock.setTimeout(() => finish(notReady(holdings, timeout)), timeout)
   })

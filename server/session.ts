@@ -40,6 +40,8 @@ export interface Session extends SessionInput, SessionLink {
   readonly byTask: TurnoverMap<ProcessRef, SessionRequest>
   /** Those that wait until fewer are at work. */
   readonly waiting: WaitingLine<SessionRequest>
+  /** What was cancelled and is not here, and when: over HTTP a notification may overtake its request. */
+  readonly cancelledEarly: Map<RequestId, number>
   readonly readers: SessionReaders
   readonly questions: SessionQuestions
   readonly notices: SessionNotices
@@ -83,6 +85,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     requests: new TurnoverMap(),
     byTask: new TurnoverMap(),
     waiting: new WaitingLine(holdings.settings.maxWaiting, holdings.waiting),
+    cancelledEarly: new Map(),
     readers: new SessionReaders(record.catalog, noteSent),
     notices: new SessionNotices(),
     questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),

@@ -45,6 +45,21 @@ test('a thousand that wait for a member of a pool listen once', async (t) => {
   lease.release()
 })
 
+test('many clients that share a signal are no leak to warn of', async (t) => {
+  const { signal, count } = counted()
+  const warned: Error[] = []
+  const note = (warning: Error) => warned.push(warning)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const clients = Array.from({ length: 20 }, () => watch(t).client)
+  const ready = clients.map((client) => client.ready({ signal }))
+  assert.is(count(), 20)
+  await Promise.all(ready)
+  assert.is(count(), 0)
+  await new Promise(setImmediate) // Node warns in a later turn
+  assert.equal(warned, [])
+})
+
 test('who leaves is not called, who listens again is', () => {
   const signals = new SharedSignals()
   const { controller, signal, count } = counted()

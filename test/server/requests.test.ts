@@ -80,6 +80,18 @@ test('a cancelled call is aborted and not answered', async (t) => {
   assert.is(await client.text('count'), '1')
 })
 
+test('a call whose cancellation has overtaken it is not begun, and the next one is', async (t) => {
+  let begun = 0
+  const counted = defineTool({ name: 'counted', run: () => String(++begun) })
+  const server = await startTestServer(t, [counted])
+  const client = await new RawClient(t, server.url).open()
+  await client.tell('notifications/cancelled', { requestId: 'late' })
+  const late = { jsonrpc: '2.0', id: 'late', method: 'tools/call', params: { name: 'counted' } }
+  const { status, body } = await client.post(late)
+  assert.equal({ status, body, begun }, { status: 202, body: '', begun: 0 })
+  assert.is((await client.call('counted', {}, 'late')).result?.content?.[0]?.text, '1')
+})
+
 test('an id in flight is not taken twice, and 1 is not "1"', async (t) => {
   const { tool, entered, leave } = makeGate()
   const server = await startTestServer(t, [tool, count])
