@@ -21,6 +21,7 @@ const programs = {
     '{"uri":"notes://2024/may/first","mimeType":"text/plain","text":"may/first of 2024"}',
   ],
   app: ['nobody: tea', 'nobody: tea, milk'],
+  run: ['hello'],
   'low-level': ['{ finished: true }', 'a chair', 'made up'],
 }
 
