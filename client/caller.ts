@@ -122,8 +122,18 @@ export class Caller {
     if (wait === undefined) return false
     job.tries += 1
     counts.repeated += 1
-    if (wait > 0) await pause(wait, clock, signal ?? neverAborted())
+    if (wait > 0) await this.#rest(wait, clock, signal)
     return true
+  }
+
+  /** A client that has ended meanwhile says so at once. */
+  async #rest(ms: number, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
+    const ended = new AbortController()
+    const unwatch = this.#holdings.watch(({ phase }) => {
+      if (phase === 'closed' || phase === 'failed') ended.abort()
+    })
+    await pause(ms, clock, signal, ended.signal)
+    unwatch()
   }
 
   /** For whoever measures calls. */
@@ -182,7 +192,7 @@ export class Caller {
   ): Promise<InputResponses | undefined> {
     const clock = this.#clock()
     const settings = this.#settings
-    const signal = given ?? neverAborted()
+    const signal = given ?? new AbortController().signal
     const left = deadline - clock.now()
     const timeout = Math.min(settings.questionTimeout, left)
     const desk = { settings, holdings: this.#holdings, clock, dialect, signal, timeout }
@@ -284,8 +294,4 @@ export class Caller {
 function shutOut(method: string, { data }: ClientError, cause: ClientError): ClientError {
   const { sent } = data as { readonly sent: boolean }
   return callError(cause.code, `${method}: ${cause.message}`, { sent, retryable: false, cause })
-}
-
-function neverAborted(): AbortSignal {
-  return new AbortController().signal
 }

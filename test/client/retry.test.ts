@@ -99,6 +99,23 @@ test('retries of all calls take from one budget, and a call that waits for its r
   assert.equal([error.code, error.data], ['CANCELLED', { sent: true }])
 })
 
+test('a call that waits for its retry is told at once that its client was closed', async (t) => {
+  const { transport } = await refusing(t, 1)
+  const { client } = watch(t, { transport })
+  let isAsked = (): void => {}
+  const asked = new Promise<void>((resolve) => {
+    isAsked = resolve
+  })
+  const backoff = (): number => {
+    isAsked()
+    return 20_000
+  }
+  const failed = rejection(client.readResource('a:b', { retry: { attempts: 2, backoff } }))
+  await asked
+  await client.close()
+  assert.is((await failed).code, 'CLOSED')
+})
+
 test('a wrong policy is told in the caller, before anything is sent', async (t) => {
   const { transport } = await refusing(t, 0)
   const { client } = watch(t, { transport })
