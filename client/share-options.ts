@@ -26,7 +26,7 @@ export interface ShareLimits {
   readonly maxCalls?: number
   /** Bytes a message may have, theirs or one to them; a longer one fails the call that it is of. Default 16 MiB, and less where the heap of the process is small. */
   readonly maxMessageBytes?: number
-  /** Bytes that may wait to be read by one of them before notifications are dropped; at eight times as many its connection ends. Default 4 MiB. */
+  /** Bytes that may wait to be read by one of them before notifications are dropped and nothing more is taken from it; one that reads nothing for 30 s is cut off. Default 4 MiB. */
   readonly maxBufferedBytes?: number
   /** Milliseconds that they wait for a client that is not ready when they come; then they come again. Default 20,000. */
   readonly readyTimeout?: number

@@ -25,9 +25,15 @@ export class PipeRequests {
   /** Those that are begun, and how long they are. */
   readonly #begun = new TurnoverMap<RequestId, Begun>()
   readonly #held = new Map<RequestId, Held>()
+  readonly #isRead: () => boolean
   #begunSize = 0
   #heldSize = 0
   #max = Number.POSITIVE_INFINITY
+
+  /** While `isRead` says that the client does not read its answers, what is held back stays so. */
+  constructor(isRead: () => boolean = () => true) {
+    this.#isRead = isRead
+  }
 
   /** All that are not answered. */
   get size(): number {
@@ -68,7 +74,7 @@ export class PipeRequests {
     if (begun === undefined) return false
     this.#begun.delete(id)
     this.#begunSize -= begun.size
-    if (this.#held.size > 0) this.#beginHeld()
+    if (this.#held.size > 0) this.beginHeld()
     return true
   }
 
@@ -81,7 +87,8 @@ export class PipeRequests {
     return all
   }
 
-  #beginHeld(): void {
+  /** Begins what may be by now. */
+  beginHeld(): void {
     for (const held of this.#held.values()) {
       if (!this.#hasRoomFor(held.size)) return
       this.#held.delete(held.id)
@@ -98,6 +105,6 @@ export class PipeRequests {
 
   #hasRoomFor(size: number): boolean {
     if (this.#begun.size === 0) return true
-    return this.#begun.size < this.#max && this.#begunSize + size <= maxSize
+    return this.#begun.size < this.#max && this.#begunSize + size <= maxSize && this.#isRead()
   }
 }

@@ -50,7 +50,7 @@ export class StdioPipes implements Binding {
   /** Messages of the client that were too long, and skipped. */
   skipped = 0
   /** Requests of the client that are not answered yet. */
-  readonly unanswered = new PipeRequests()
+  readonly unanswered = new PipeRequests(() => !this.isStalled)
   readonly #decoder
   readonly #output: { write(text: string): boolean; restore(): void }
   #onNews: (() => void) | null = null
@@ -88,7 +88,10 @@ export class StdioPipes implements Binding {
     this.#listen(
       output,
       'drain',
-      scope.bind(() => this.#flow()),
+      scope.bind(() => {
+        this.unanswered.beginHeld()
+        this.#flow()
+      }),
     )
     // stays after the end: a last line that cannot be written any more must not end the program
     output.on('error', () => this.#end())
@@ -216,6 +219,7 @@ export class StdioPipes implements Binding {
     if (text === '' || !this.#isWritable) return
     const isTaken = this.#output.write(text)
     if (!isTaken && this.isStalled) this.settings.input.pause()
+    if (isTaken) this.unanswered.beginHeld()
     // no drain follows a write that was taken, and the input may have stayed paused for what was pending
     if (isTaken && this.#backlog.length === 0) this.#flow()
   }

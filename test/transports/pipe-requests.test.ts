@@ -50,4 +50,22 @@ test('bytes count as well, but for one alone; and far too much is a reason to re
   assert.ok(requests.isFull)
 })
 
+test('while the client does not read, one is begun at a time; when it does, the rest', () => {
+  let isRead = true
+  const begun: number[] = []
+  const requests = new PipeRequests(() => isRead)
+  const enter = (id: number) => requests.enter(id, 1, 9, () => void begun.push(id))
+  for (const id of [1, 2]) enter(id)
+  isRead = false
+  for (const id of [3, 4, 5, 6]) enter(id)
+  assert.equal(begun, [1, 2])
+  requests.leave(1)
+  assert.equal(begun, [1, 2])
+  requests.leave(2)
+  assert.equal(begun, [1, 2, 3])
+  isRead = true
+  requests.beginHeld()
+  assert.equal(begun, [1, 2, 3, 4, 5, 6])
+})
+
 test.run()
