@@ -1,7 +1,7 @@
 import type { Revision } from '../protocol/dialect.js'
 import { isObject } from '../protocol/json.js'
 import { allRevisions, handshakeRevisions } from '../protocol/versions.js'
-import { fieldOf, RuntimeError, show } from '../runtime/errors.js'
+import { show } from '../runtime/errors.js'
 import { among } from '../runtime/near.js'
 import type { RootOptions } from '../runtime/root.js'
 import { isCount } from '../runtime/supervisor-options.js'
@@ -257,12 +257,6 @@ export function splitServerOptions(options: ServerOptions & TreeWideOptions): {
   if (registry !== undefined) treeWide.registry = registry
   if (unowned !== undefined) treeWide.unowned = unowned
   return { own, treeWide, signals }
-}
-
-/** The error of a floor below about an option, as one of this floor; anything else as it is. */
-export function asServerError(error: unknown): unknown {
-  const isOption = error instanceof RuntimeError && error.code === 'BAD_OPTION'
-  return isOption ? optionError(fieldOf(error), error.message, error) : error
 }
 
 function bad(field: string, expected: string, got: unknown): ServerError {
