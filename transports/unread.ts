@@ -54,16 +54,18 @@ export class Unread {
 
   /** Takes room for a text that is to be written; answers why there is none. */
   add(bytes: number): Error | undefined {
-    return this.#limits.account?.set(this.#socket.writableLength + bytes)
+    // nobody would give back what is taken after the close
+    return this.#socket.destroyed ? undefined : this.#limits.account?.set(this.#socket.writableLength + bytes)
   }
 
   /** To be called after each write. */
   wrote(): void {
+    if (this.#socket.destroyed) return
     const { account, maxBufferedBytes, timeout } = this.#limits
     const left = this.#socket.writableLength
     if (left <= maxBufferedBytes) return this.#isSlow ? undefined : account?.release()
     account?.set(left)
-    if (this.#isSlow || this.#socket.destroyed) return
+    if (this.#isSlow) return
     this.#isSlow = true
     this.#timeout = this.#socket.timeout ?? 0
     // of Node, as it alone knows that a part of a long message has been taken

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { WebSocket } from 'ws'
@@ -8,6 +9,7 @@ import { startClient } from '../../client/client-supervisor.js'
 import { ByteBudget } from '../../transports/byte-budget.js'
 import type { Peer } from '../../transports/contract.js'
 import { http } from '../../transports/http-client.js'
+import { Unread } from '../../transports/unread.js'
 import { suite, type TestContext } from '../support/suite.js'
 
 const test = suite('pending bytes', { timeout: 50_000 })
@@ -62,6 +64,21 @@ test('addresses of this machine share all there is, unless a share is chosen', (
   assert.is(budgetOf(200_000).account(peerAt('127.0.0.1')).add(200_000), undefined)
   assert.is(budgetOf(200_000, 50_000).account(peerAt('127.0.0.1')).add(50_001)?.code, 'BYTES_LIMIT')
   assert.is(budgetOf(10, undefined, 50_000).account(peerAt('192.0.2.1')).add(50_000), undefined)
+})
+
+test('a socket that is closed holds no bytes, whatever is to be written to it', async () => {
+  const budget = budgetOf(100_000)
+  const socket = new Socket()
+  const limits = { maxBufferedBytes: 10, timeout: 1_000, account: budget.account(peerAt('127.0.0.1')) }
+  const unread = new Unread(socket, limits, { stuck: () => {} })
+  assert.is(unread.add(20_000), undefined)
+  assert.is(budget.used, 20_000)
+  const closed = once(socket, 'close')
+  socket.destroy()
+  await closed
+  assert.is(budget.used, 0)
+  assert.is(unread.add(50_000), undefined)
+  assert.is(budget.used, 0)
 })
 
 type Small = { readonly urls: readonly URL[]; readonly child: ChildProcess; rss(): number }
