@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { systemClock } from './clock.js'
 import { stackOf } from './errors.js'
-import { type EndingTree, endProgram, print } from './program-end.js'
+import { type EndingTree, endProgram, hostListeners, print, showInRepl } from './program-end.js'
 import { throttle } from './throttle.js'
 
 /** How a stray error reached the process: a rejection nobody handled, or a throw nobody caught. */
@@ -198,7 +198,8 @@ function create(): ProcessWide {
   }
   const unowned = (error: unknown, kind: StrayKind, { isMain, isHosts }: Circumstances = usual): void => {
     const all = [...trees]
-    const mayExit = !isHosts && !isEnding && (isMain || kind === 'throw' || endsByRejection())
+    const isShown = !isHosts && !isEnding && showInRepl(error)
+    const mayExit = !isHosts && !isEnding && !isShown && (isMain || kind === 'throw' || endsByRejection())
     const exits = mayExit && !all.some((tree) => tree.keepsProgram(isMain))
     isEnding ||= exits
     const isHeard = all.map((tree) => tree.unowned(error, kind, exits)).includes(true)
@@ -207,7 +208,7 @@ function create(): ProcessWide {
       process.exitCode = 1
     } else if (exits) endProgram(error, all, uninstall)
     // without us Node would have said it and ended: silence is nobody's wish
-    else if (!isHeard && !isHosts) warn(error)
+    else if (!isHeard && !isHosts && !isShown) warn(error)
   }
   const stray = (error: unknown, kind: StrayKind, circumstances: () => Circumstances): void => {
     const token = scope.getStore()
@@ -217,7 +218,7 @@ function create(): ProcessWide {
   let announced: { readonly error: unknown } | undefined
   // With --unhandled-rejections=strict Node announces a rejection here as well, right before it comes as one. That of the main module comes here alone.
   const onThrow = (error: unknown, origin: string): void => {
-    const isHosts = process.listeners('uncaughtException').some((listener) => listener !== onThrow)
+    const isHosts = hostListeners('uncaughtException', onThrow).length > 0
     if (origin !== 'unhandledRejection') {
       // a CommonJS main module that throws is never loaded
       const isMain = process.mainModule?.loaded === false
@@ -253,9 +254,8 @@ function create(): ProcessWide {
 
 /** Whether a listener of the host has a rejection; one for throws alone is given it, as Node does where nobody listens for rejections. */
 function hostTakes(error: unknown, onThrow: unknown, onRejection: unknown): boolean {
-  if (process.listeners('unhandledRejection').some((listener) => listener !== onRejection)) return true
-  // as they were registered: one that is called once takes itself off
-  const others = process.rawListeners('uncaughtException').filter((listener) => listener !== onThrow)
+  if (hostListeners('unhandledRejection', onRejection).length > 0) return true
+  const others = hostListeners('uncaughtException', onThrow)
   if (others.length === 0 || !endsByRejection()) return false
   for (const listener of others) listener.call(process, error as Error, 'unhandledRejection')
   return true

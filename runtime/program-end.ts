@@ -39,3 +39,29 @@ export function print(error: unknown): void {
     // whoever closed our standard error does not want to read there
   }
 }
+
+/** The listeners of the host for what nobody caught. That of `node:domain` is none: it stands there in every program that has loaded that module. */
+export function hostListeners(
+  event: 'uncaughtException' | 'unhandledRejection',
+  ours: unknown,
+): readonly ((...args: unknown[]) => unknown)[] {
+  // as they were registered: one that is called once takes itself off
+  const all = process.rawListeners(event) as readonly ((...args: unknown[]) => unknown)[]
+  return all.filter((listener) => listener !== ours && listener.name !== 'domainUncaughtExceptionClear')
+}
+
+interface Repl {
+  readonly output: NodeJS.WritableStream
+  displayPrompt(): void
+}
+
+/** Shows an error as the prompt of `node` does, which leaves it to whoever listens; false where the program is not at that prompt. */
+export function showInRepl(error: unknown): boolean {
+  // a program of a file is no prompt, and has not loaded the module for it
+  if (process.argv[1] !== undefined) return false
+  const { repl } = process.getBuiltinModule('node:repl') as { readonly repl?: Repl }
+  if (repl === undefined) return false
+  repl.output.write(`Uncaught ${inspect(error)}\n`)
+  repl.displayPrompt()
+  return true
+}

@@ -202,6 +202,16 @@ const cases: Readonly<Record<string, Case>> = {
     code: 1,
     told: /Error: boom/,
   },
+  'a throw of nobody, with a client and node:domain': {
+    program: `import 'node:domain'; ${client()} ${later(boom)}`,
+    code: 1,
+    told: stack,
+  },
+  'a rejection of nobody, with a client and node:domain': {
+    program: `import 'node:domain'; ${client()} ${later(rejection)}`,
+    code: 1,
+    told: stack,
+  },
   'a worker that fails, with a client': {
     program: `
       import { Worker } from 'node:worker_threads'
