@@ -46,7 +46,7 @@ export function hostListeners(
   ours: unknown,
 ): readonly ((...args: unknown[]) => unknown)[] {
   // as they were registered: one that is called once takes itself off
-  const all = process.rawListeners(event) as readonly ((...args: unknown[]) => unknown)[]
+  const all = process.rawListeners(event) as unknown as readonly ((...args: unknown[]) => unknown)[]
   return all.filter((listener) => listener !== ours && listener.name !== 'domainUncaughtExceptionClear')
 }
 
