@@ -125,7 +125,7 @@ test('what is no program of ours is answered and sent away, and costs nobody any
   assert.is((await peer.client.callTool('echo', { text: 'fine' })).text, 'fine')
 })
 
-test('a program that does not read is cut off, and the others are served meanwhile', async (t) => {
+test('a program that does not read for a while has its answers when it reads on, and the others are served meanwhile', async (t) => {
   const { path } = await own(t, { maxBufferedBytes: 65_536 })
   const peer = usePeer(t, path)
   const lazy = bare(t, path)
@@ -139,8 +139,8 @@ test('a program that does not read is cut off, and the others are served meanwhi
   for (let n = 0; n < 60; n++)
     assert.is((await peer.client.callTool('long', { length: 1_000 })).text.length, 1_000)
   lazy.socket.resume()
-  await lazy.closed
-  assert.ok(lazy.lines.all.length < 62)
+  const answered = new Set<unknown>()
+  while (answered.size < 60) answered.add((await lazy.lines.next(({ id }) => Number(id) > 1)).id)
 })
 
 test('whatever crashes in the tree, programs come back and clients do not notice', async (t) => {
