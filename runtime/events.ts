@@ -61,6 +61,7 @@ export interface NoticeEvent extends ProcessFacts {
     | 'unexpected_message'
     | 'cleanup_failed'
     | 'cleanup_timeout'
+    | 'owner_missing'
   readonly detail: unknown
 }
 

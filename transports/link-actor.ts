@@ -1,6 +1,7 @@
 import type { Message, RequestId } from '../protocol/jsonrpc.js'
 import { defineActor } from '../runtime/behaviour.js'
 import type { ActorContext } from '../runtime/context.js'
+import { emit } from '../runtime/events.js'
 import { describe } from '../runtime/inspect.js'
 import { NamedRef } from '../runtime/named-ref.js'
 import { processOf } from '../runtime/ref.js'
@@ -55,6 +56,8 @@ export type LinkOwnerCasts = {
 const crowd = 1_000
 /** Milliseconds until news is told again that found no room. */
 const retryTime = 10
+/** Milliseconds in which whoever a transport is for should have come. */
+const ownerTime = 5_000
 
 class LinkState {
   readonly input: LinkInput
@@ -107,7 +110,7 @@ export const linkActor = defineActor({
   init(input: LinkInput, ctx) {
     const state = new LinkState(input, ctx)
     ctx.own(() => state.host?.destroy())
-    state.owner.cast('attached')
+    if (!state.owner.cast('attached')) ctx.sendAfter(ownerTime)
     return state
   },
   cast: {
@@ -137,6 +140,14 @@ export const linkActor = defineActor({
     /** Ends a connection in an orderly way; its `closed` is told when it is over. */
     close(state: LinkState, { link }: { readonly link: number }) {
       state.linkOf(link)?.close()
+    },
+  },
+  info: {
+    /** It goes on waiting; a tree that was put together without the client would otherwise do nothing, and say nothing. */
+    timer({ owner, input }: LinkState, _payload: unknown, ctx: ActorContext) {
+      if (owner.current !== undefined) return
+      const detail = `nobody is called "${input.owner}" in this registry: the supervisor of transportSpec needs clientActorSpec of the same options as another child`
+      emit('notice', () => ({ ...processOf(ctx.self).facts(), notice: 'owner_missing', detail }))
     },
   },
   terminate(state: LinkState, _reason, ctx) {

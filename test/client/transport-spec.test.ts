@@ -5,10 +5,12 @@ import { clientActorName, transportName } from '../../client/names.js'
 import type { ClientOptions } from '../../client/options.js'
 import type { ClientState } from '../../client/state.js'
 import { clientActorSpec, transportSpec } from '../../client/transport-spec.js'
+import { createFakeClock } from '../../runtime/fake-clock.js'
 import type { ActorRef } from '../../runtime/ref.js'
 import { Registry } from '../../runtime/registry.js'
 import { startSupervisor } from '../../runtime/supervise.js'
 import type { SupervisorOptions } from '../../runtime/supervisor-options.js'
+import { hear } from '../runtime/_actors.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { raw, rejection } from './_raw.js'
@@ -126,5 +128,24 @@ for (const make of [clientActorSpec, transportSpec]) {
     )
   })
 }
+
+test('a transport whose client never comes says so, and what it needs', async (t) => {
+  const clock = createFakeClock()
+  const notices = hear(t, 'notice')
+  const made: ClientOptions = { name: 'lonely', transport: raw([]) }
+  const tree = await startSupervisor({
+    strategy: 'one_for_one',
+    children: [transportSpec(made)],
+    clock,
+    logger: false,
+  })
+  t.after(() => tree[Symbol.asyncDispose]())
+  await clock.advance(4_999)
+  assert.equal(notices, [])
+  await clock.advance(1)
+  const [{ notice, detail } = { notice: undefined, detail: undefined }] = notices
+  assert.is(notice, 'owner_missing')
+  assert.match(String(detail), /nobody is called ".*lonely.*transportSpec needs clientActorSpec/)
+})
 
 test.run()
