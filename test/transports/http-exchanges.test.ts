@@ -230,7 +230,7 @@ test('mounted in a server with Fetch: a body that is cancelled cancels the reque
   const one = await calls.next()
   abort.abort()
   await one.aborted
-  assert.is((await first).status, 500)
+  assert.is((await first).status, 400)
   const second = mcp.fetch(new Request('http://localhost/mcp', init))
   const two = await calls.next()
   two.call.outlet.send(progress)
