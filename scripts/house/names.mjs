@@ -1,8 +1,7 @@
-// The rules that need no parser: names of files and folders, length, words, paths of a machine.
+// The rules that need no parser: names of files and folders, words, paths of a machine.
 import { posix } from 'node:path'
 import { isLibrary } from './sources.mjs'
 
-const maxLines = 300
 const junkNames = /^_?(?:utils?|helpers?|common|core|constants?|misc)$/
 const kebab = /^_?[a-z0-9]+(?:-[a-z0-9]+)*(?:\.[a-z0-9]+)*$/
 const machinePath =
@@ -17,7 +16,6 @@ export function checkText(path, text) {
   const lines = text.split('\n')
   const findings = []
   const add = (line, message) => findings.push({ line, text: message })
-  if (isSource(path)) checkLength(lines, add)
   lines.forEach((line, index) => {
     const found = machinePath.exec(line)
     if (found) add(index + 1, `path of one machine: ${found[0]}`)
@@ -34,11 +32,6 @@ export function checkName(path) {
   const findings = junk.map((part) => ({ line: 1, text: `${part} is no room: name what the file is about` }))
   if (!kebab.test(posix.basename(path))) findings.push({ line: 1, text: 'file names are kebab-case' })
   return findings
-}
-
-function checkLength(lines, add) {
-  const count = lines.at(-1) === '' ? lines.length - 1 : lines.length
-  if (count > maxLines) add(maxLines + 1, `${count} lines, at most ${maxLines}`)
 }
 
 function checkWords(path, line, add) {
