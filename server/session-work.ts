@@ -44,7 +44,7 @@ export function startWork(
     cancelled: false,
     response: undefined,
   }
-  if (wasCancelled(session, message.id)) {
+  if (session.cancelledEarly.take(message.id, session.now())) {
     settle(session, request, undefined)
     return request.reply
   }
@@ -112,28 +112,10 @@ export function taskEnded(session: Session, { from, reason }: Exit): void {
 /** Only what is in flight can be cancelled, and only under the id as it was given: `1` and `"1"` are two. */
 export function cancelWork(session: Session, id: unknown): void {
   const request = session.requests.get(id as RequestId)
-  if (request === undefined) return rememberCancelled(session, id as RequestId)
+  if (request === undefined) return session.cancelledEarly.add(id, session.now())
   request.cancelled = true
   if (session.waiting.delete(request)) settle(session, request, undefined)
   else request.task?.cancel()
-}
-
-/** Milliseconds by which a notification may overtake its request, and how many of them are remembered. */
-const overtaken = 5_000
-const maxRemembered = 100
-
-function rememberCancelled({ cancelledEarly, now }: Session, id: RequestId): void {
-  if (typeof id !== 'string' && typeof id !== 'number') return
-  cancelledEarly.delete(id)
-  cancelledEarly.set(id, now())
-  const [oldest] = cancelledEarly.keys()
-  if (cancelledEarly.size > maxRemembered && oldest !== undefined) cancelledEarly.delete(oldest)
-}
-
-function wasCancelled({ cancelledEarly, now }: Session, id: RequestId): boolean {
-  if (cancelledEarly.size === 0) return false
-  const at = cancelledEarly.get(id)
-  return cancelledEarly.delete(id) && at !== undefined && now() - at <= overtaken
 }
 
 /** The session ends, and with it all that it works on and that waits. */

@@ -8,6 +8,7 @@ import { describe } from '../runtime/inspect.js'
 import type { ProcessRef, RefOf } from '../runtime/ref.js'
 import { TaskSupervisor } from '../runtime/task-supervisor.js'
 import { TurnoverMap } from '../runtime/turnover.js'
+import { EarlyCancellations } from './early-cancellations.js'
 import type { Holdings } from './holdings-actor.js'
 import type { sessionActor } from './session-actor.js'
 import { noteNotification, noteSession, originOf } from './session-events.js'
@@ -40,8 +41,7 @@ export interface Session extends SessionInput, SessionLink {
   readonly byTask: TurnoverMap<ProcessRef, SessionRequest>
   /** Those that wait until fewer are at work. */
   readonly waiting: WaitingLine<SessionRequest>
-  /** What was cancelled and is not here, and when: over HTTP a notification may overtake its request. */
-  readonly cancelledEarly: Map<RequestId, number>
+  readonly cancelledEarly: EarlyCancellations
   readonly readers: SessionReaders
   readonly questions: SessionQuestions
   readonly notices: SessionNotices
@@ -85,7 +85,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     requests: new TurnoverMap(),
     byTask: new TurnoverMap(),
     waiting: new WaitingLine(holdings.settings.maxWaiting, holdings.waiting),
-    cancelledEarly: new Map(),
+    cancelledEarly: new EarlyCancellations(),
     readers: new SessionReaders(record.catalog, noteSent),
     notices: new SessionNotices(),
     questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),

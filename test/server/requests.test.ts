@@ -92,6 +92,27 @@ test('a call whose cancellation has overtaken it is not begun, and the next one 
   assert.is((await client.call('counted', {}, 'late')).result?.content?.[0]?.text, '1')
 })
 
+test('a cancellation that comes after the answer costs the next request with this id nothing', async (t) => {
+  const { tool, entered, aborted } = makeGate()
+  const server = await startTestServer(t, [tool, count])
+  const client = await new RawClient(t, server.url).open()
+  const cancel = (requestId: unknown) => client.tell('notifications/cancelled', { requestId })
+  await client.call('count', {}, 'used')
+  await cancel('used')
+  assert.is((await client.call('count', {}, 'used')).result?.content?.[0]?.text, '2')
+  // what was answered at once, and what was cancelled in time, is over as well
+  await client.post({ jsonrpc: '2.0', id: 'ping', method: 'ping' })
+  await cancel('ping')
+  assert.is((await client.call('count', {}, 'ping')).result?.content?.[0]?.text, '3')
+  const gone = client.post({ jsonrpc: '2.0', id: 'gone', method: 'tools/call', params: { name: 'gate' } })
+  await entered
+  await cancel('gone')
+  await aborted
+  await gone
+  await cancel('gone')
+  assert.is((await client.call('count', {}, 'gone')).result?.content?.[0]?.text, '4')
+})
+
 test('an id in flight is not taken twice, and 1 is not "1"', async (t) => {
   const { tool, entered, leave } = makeGate()
   const server = await startTestServer(t, [tool, count])
