@@ -10,6 +10,8 @@ export interface CallPort {
   readonly counts: ClientCounts
   readonly tools: ToolBook
   readonly budget: RetryBudget | undefined
+  /** Calls that may be in flight at once; Infinity: all. */
+  readonly maxInFlight: number
   /** How requests are put now. */
   readonly speech: Speech
   /** Whether calls can be sent now. */

@@ -85,17 +85,23 @@ export function callError(code: ClientErrorCode, message: string, details: CallE
   return new ClientError(code, message, { data, retryable, ...(cause === undefined ? {} : { cause }) })
 }
 
+/** What stood in the way of a call: how far the client was, what went wrong last, and how many calls were in flight already, when that was it. */
+export interface Obstacle extends Pick<ClientState, 'phase' | 'reason'> {
+  readonly busy?: number
+}
+
 /**
  * The error of a call whose time was over before it could be sent, or sent again (`sent`), with what stood in the way: what went wrong last, or else how far the
  * client was.
  */
 export function unsentError(
   { method, timeout }: { readonly method: string; readonly timeout: number },
-  { phase, reason }: Pick<ClientState, 'phase' | 'reason'>,
+  { phase, reason, busy }: Obstacle,
   sent: boolean,
 ): ClientError {
   const stage = phase === 'initializing' ? 'initializing: the server has not answered yet' : phase
-  const why = reason === undefined ? stage : messageOf(reason)
+  const queue = busy === undefined ? undefined : `${busy} in flight already, as many as maxInFlight allows`
+  const why = queue ?? (reason === undefined ? stage : messageOf(reason))
   const what = sent ? 'its answer got lost, and it was not sent again' : 'not sent'
   return callError('TIMEOUT', `${method}: ${what} within ${timeout} ms (${why})`, { sent, cause: reason })
 }

@@ -89,9 +89,10 @@ export class Incarnation {
 }
 
 function portOf(state: Incarnation): CallPort {
-  const { holdings, link } = state
+  const { holdings, link, settings } = state
   return {
     link,
+    maxInFlight: settings.maxInFlight,
     counts: holdings.counts,
     tools: holdings.tools,
     budget: holdings.budget,

@@ -27,6 +27,7 @@ export function refused(state: Incarnation, reason: Error, fatal: boolean, again
 export function unreachable(state: Incarnation, reason: Error): void {
   state.own.clear()
   state.listening.clear()
+  state.calls.interrupted(reason)
   state.connection.send({ type: 'unreachable', reason })
 }
 

@@ -53,6 +53,11 @@ export interface ClientOptions extends AnswerOptions {
   readonly handshakeTimeout?: number
   /** Calls that may wait or be in flight at once; more are refused with QUEUE_FULL. Default 10,000. */
   readonly maxCalls?: number
+  /**
+   * Calls that may be in flight at once; those beyond wait here, in order, and are sent as answers come. For a server that can do only so much at a time. Pings and
+   * notifications never wait for it. Default: no such bound.
+   */
+  readonly maxInFlight?: number
   readonly backoff?: BackoffOptions
   /**
    * Milliseconds after which a client is tried again for which trying again was of no use, since such things are mended, too: at some time between half of it
@@ -102,6 +107,7 @@ export interface ClientSettings {
   readonly timeout: number
   readonly handshakeTimeout: number
   readonly maxCalls: number
+  readonly maxInFlight: number
   readonly backoff: Required<BackoffOptions>
   readonly retryFailed: number | undefined
   readonly era: EraOption
@@ -129,6 +135,7 @@ const fields = [
   'timeout',
   'handshakeTimeout',
   'maxCalls',
+  'maxInFlight',
   'backoff',
   'retryFailed',
   'era',
@@ -160,6 +167,7 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
     timeout: readMs(given.timeout, 'timeout', 60_000),
     handshakeTimeout: readMs(given.handshakeTimeout, 'handshakeTimeout', 30_000),
     maxCalls: readCount(given.maxCalls, 'maxCalls', 10_000),
+    maxInFlight: readCount(given.maxInFlight, 'maxInFlight', Number.POSITIVE_INFINITY),
     backoff: readBackoff(given.backoff),
     retryFailed: given.retryFailed === undefined ? undefined : readMs(given.retryFailed, 'retryFailed', 0),
     era: given.era === undefined ? 'handshake' : readWord(given.era, 'era', ['auto', 'modern', 'handshake']),

@@ -11,8 +11,15 @@ import type { Deferred } from '../runtime/behaviour.js'
 import type { Clock } from '../runtime/clock.js'
 import type { TransportError } from '../transports/errors.js'
 import type { CallPort } from './call-port.js'
-import { CallTable } from './call-table.js'
-import { callError, type ClientError, type ClientErrorCode, notReadyError, unsentError } from './errors.js'
+import { CallTable, takesPlace } from './call-table.js'
+import {
+  callError,
+  type ClientError,
+  type ClientErrorCode,
+  notReadyError,
+  type Obstacle,
+  unsentError,
+} from './errors.js'
 import { isSent, type Job } from './job.js'
 import {
   hasLeft,
@@ -26,7 +33,7 @@ import {
 } from './pending-call.js'
 import { isRenewable, isRepeatable } from './repeatable.js'
 
-/** The calls of a client: those that wait for a connection, in order, and those that wait for their answer. */
+/** The calls of a client: those that wait for a connection, or for a place on it, in order, and those that wait for their answer. */
 export class PendingCalls {
   readonly #port: CallPort
   readonly #clock: Clock
@@ -58,21 +65,24 @@ export class PendingCalls {
     return this.#lastId
   }
 
-  /** Takes a call, and sends it if there is a connection. */
+  /** Takes a call, and sends it if there is a connection, and a place on it. */
   admit(job: Job, reply: Deferred<JsonObject>, ready: boolean): void {
     const pending = new Pending(job, reply, (expired) => this.#expire(expired))
     this.#table.all.set(job, pending)
     const { deadlines } = this.#table
     if (job.attempts === 1) deadlines.arm(pending, job.timeout)
     else deadlines.armRest(pending, Math.max(0, job.deadline - this.#clock.now()))
-    if (ready) this.#send(pending)
-    else if (job.wait || isSent(job)) this.#table.waiting.add(pending)
+    if (ready && this.#mayLeave(job)) this.#send(pending)
+    else if (ready || job.wait || isSent(job)) this.#table.waiting.add(pending)
     else this.#turnAway(pending, this.#port.state.reason)
   }
 
-  /** There is a connection: sends what waits. */
+  /** There is a connection: sends what waits, as far as there are places. */
   flush(): void {
-    for (const pending of this.#table.takeWaiting()) this.#send(pending)
+    for (const pending of this.#table.takeWaiting()) {
+      if (this.#mayLeave(pending.job)) this.#send(pending)
+      else this.#table.waiting.add(pending)
+    }
   }
 
   /** An answer has come; one that nobody waits for is dropped and counted. */
@@ -85,11 +95,12 @@ export class PendingCalls {
       return
     }
     if ('error' in message && message.error.code === errorCodes.unsupportedProtocolVersion) {
-      if (this.#misfits(pending, message)) return
+      if (this.#misfits(pending, message)) return this.#sendNext()
     }
     this.#table.settle(pending)
     if ('result' in message) pending.reply.resolve(message.result)
     else pending.reply.reject(serverError(message.error))
+    this.#sendNext()
   }
 
   /** What should have been an answer is none: no other will come. False when nobody waits for that id. */
@@ -98,6 +109,7 @@ export class PendingCalls {
     if (pending === undefined) return false
     const message = `${pending.job.method}: ${cause.message}`
     this.#reject(pending, callError('INVALID_RESPONSE', message, { sent: true, retryable: false, cause }))
+    this.#sendNext()
     return true
   }
 
@@ -117,6 +129,13 @@ export class PendingCalls {
   lost(id: RequestId, error: TransportError): boolean {
     const pending = this.#table.inFlight.get(id)
     if (pending === undefined) return false
+    const away = this.#lose(pending, error)
+    // otherwise this connection ends, or is not to be used for now
+    if (!away && error.code !== 'NOT_OPEN' && error.code !== 'SESSION_NOT_FOUND') this.#sendNext()
+    return away
+  }
+
+  #lose(pending: Pending, error: TransportError): boolean {
     // the transport had it, and knows now what became of it
     if (!hasLeft(error)) pending.job.ticket.sent = false
     // NOT_OPEN: this connection is about to end, and the next one takes it
@@ -147,6 +166,11 @@ export class PendingCalls {
     return gone
   }
 
+  /** The server cannot be reached now: what waits for a place waits for a better moment. */
+  interrupted(reason: Error): void {
+    this.#putBack([], reason)
+  }
+
   /** The connection is over: what never left waits for the next one, and whoever waits for an answer is told at once. */
   linkEnded(error: Error, { sessionGone, fatal }: LinkLoss): void {
     const back: Pending[] = []
@@ -170,8 +194,9 @@ export class PendingCalls {
   /** The caller gave a call up. */
   cancel(job: Job, reason: string): void {
     const pending = this.#table.all.get(job)
-    if (pending !== undefined)
-      this.#abandon(pending, callError('CANCELLED', reason, { sent: isSent(job), retryable: false }), reason)
+    if (pending === undefined) return
+    this.#abandon(pending, callError('CANCELLED', reason, { sent: isSent(job), retryable: false }), reason)
+    this.#sendNext()
   }
 
   /** Fails every call that waits for a connection. */
@@ -182,6 +207,21 @@ export class PendingCalls {
   /** Fails every call. */
   failAll(error: (job: Job) => ClientError): void {
     for (const pending of [...this.#table.all.values()]) this.#reject(pending, error(pending.job))
+  }
+
+  /** Whether a call can be sent on a connection that is ready, now. */
+  #mayLeave(job: Job): boolean {
+    return this.#table.places < this.#port.maxInFlight || !takesPlace(job)
+  }
+
+  /** A place is free, maybe, and what waits for one is sent. */
+  #sendNext(): void {
+    const { waiting } = this.#table
+    const { maxInFlight } = this.#port
+    while (waiting.size > 0 && this.#table.places < maxInFlight && this.#port.speaks) {
+      const next = this.#table.takeFirst()
+      if (next !== undefined) this.#send(next)
+    }
   }
 
   #send(pending: Pending): void {
@@ -250,8 +290,8 @@ export class PendingCalls {
     this.#port.counts.repeated += 1
     this.#clock.setTimeout(() => {
       if (!this.#table.all.has(job) || pending.id !== undefined || this.#table.waiting.has(pending)) return
-      if (this.#port.speaks) this.#send(pending)
-      else this.#table.waiting.add(pending)
+      this.#table.waiting.add(pending)
+      this.#sendNext()
     }, wait)
     return true
   }
@@ -274,8 +314,15 @@ export class PendingCalls {
     const { method, timeout, ticket } = pending.job
     const error = ticket.sent
       ? callError('TIMEOUT', `${method}: no answer within ${timeout} ms`, { sent: true })
-      : unsentError(pending.job, this.#port.state, isSent(pending.job))
+      : unsentError(pending.job, this.#obstacle(pending), isSent(pending.job))
     this.#abandon(pending, error, `no answer within ${timeout} ms`)
+    this.#sendNext()
+  }
+
+  /** What a call waits for. */
+  #obstacle(pending: Pending): Obstacle {
+    const { speaks, state } = this.#port
+    return speaks && this.#table.waiting.has(pending) ? { ...state, busy: this.#table.places } : state
   }
 
   /** Nobody waits for this call any more: what did not leave stays here, and of the rest the server is told. */

@@ -35,6 +35,9 @@ for (const [field, options] of [
   ['timeout', { timeout: '5' }],
   ['handshakeTimeout', { handshakeTimeout: Number.NaN }],
   ['maxCalls', { maxCalls: 1.5 }],
+  ['maxInFlight', { maxInFlight: 0 }],
+  ['maxInFlight', { maxInFlight: 2.5 }],
+  ['maxInFlight', { maxInFlight: Number.POSITIVE_INFINITY }],
   ['backoff', { backoff: 500 }],
   ['backoff.base', { backoff: { base: -1 } }],
   ['backoff.random', { backoff: { random: 1 } }],
@@ -193,6 +196,7 @@ test('defaults are filled in, and the version we tell is that of the package', (
   const { version } = JSON.parse(readFileSync(inRoot('package.json'), 'utf8'))
   assert.equal(settings.clientInfo, { name: 'caduceus', version })
   assert.equal([settings.timeout, settings.handshakeTimeout, settings.maxCalls], [60_000, 30_000, 10_000])
+  assert.is(settings.maxInFlight, Number.POSITIVE_INFINITY)
   assert.equal([settings.intensity, settings.periodMs], [3, 5_000])
   const { base, cap, stable } = settings.backoff
   assert.equal([base, cap, stable], [500, 30_000, 10_000])
