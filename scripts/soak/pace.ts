@@ -21,7 +21,7 @@ const slowest = 0.1
 export async function startPace(program: string): Promise<Pace> {
   const witness = fork(program, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
   const meter = new PaceMeter(performance.now())
-  witness.on('message', (speed: number) => meter.witnessed(speed))
+  witness.on('message', (speed: number) => meter.witnessed(speed, performance.now(), tickMs))
   await once(witness, 'message')
   const timer = setInterval(() => meter.tick(performance.now(), tickMs), tickMs)
   return {
@@ -49,8 +49,9 @@ export class PaceMeter {
     this.#last = now
   }
 
-  /** What the witness got of the time it wanted, from 0 to 1. */
-  witnessed(speed: number): void {
+  /** What the witness got of the time it wanted, from 0 to 1; what has passed until now is not measured anew: time never goes back. */
+  witnessed(speed: number, now: number, due: number): void {
+    this.tick(now, due)
     this.#speed = Math.max(slowest, speed)
     this.#count += 1
     this.#sum += speed

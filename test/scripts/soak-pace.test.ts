@@ -22,13 +22,25 @@ test('time passes as fast as the machine has it for us: not while the loop is la
   assert.is(meter.at(50, 50), 50)
   meter.tick(1_000, 50)
   assert.is(meter.at(1_000, 50), 100)
-  meter.witnessed(0.25)
+  meter.witnessed(0.25, 1_000, 50)
   meter.tick(1_050, 50)
   assert.is(meter.at(1_090, 50), 122.5)
   assert.equal(meter.speeds(), { mean: 0.25, least: 0.25 })
-  meter.witnessed(0.01)
-  meter.tick(1_100, 50)
-  assert.is(meter.at(1_100, 50), 117.5)
+  meter.witnessed(0.01, 1_090, 50)
+  meter.tick(1_130, 50)
+  assert.is(meter.at(1_130, 50), 126.5)
+})
+
+test('time never goes back, whatever the witness says and whenever it says it', () => {
+  const meter = new PaceMeter(0)
+  let last = 0
+  for (let now = 1; now < 2_000; now += 7) {
+    if (now % 3 === 0) meter.witnessed((now % 11) / 10, now, 50)
+    if (now % 5 === 0) meter.tick(now, 50)
+    const at = meter.at(now, 50)
+    assert.ok(at >= last, `${at} after ${last}, at ${now}`)
+    last = at
+  }
 })
 
 test.run()
