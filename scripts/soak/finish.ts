@@ -39,7 +39,7 @@ export async function finish(parts: FinishParts): Promise<void> {
       violations.add('not ready in the end', `${name}: ${client.state.phase}`)
   await until(() => ledger.open === 0, callTimeout)
   ledger.overdue(Number.POSITIVE_INFINITY)
-  await sleep(calm)
+  await until(() => false, calm)
   await Promise.all(
     members.map(async (member) => {
       const outcome = await caller.make(member, 'echo')

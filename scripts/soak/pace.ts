@@ -1,38 +1,78 @@
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 
 /** Time as this run has it. */
 export interface Pace {
   /**
-   * Milliseconds since the run began, without those that the machine had no time for us: a loop that is late, and work that takes longer because
-   * others work, too, let it pass more slowly. On a machine that is ours alone it is the time of day.
+   * Milliseconds since the run began, without those that the machine had no time for us: a loop that is late, and programs of the run that wait for a
+   * processor, let it pass more slowly. On a machine that is ours alone it is the time of day.
    */
   now(): number
-  /** The share of the time that programs like ours got: all of it, its least and its average. */
+  /** The share of the time that programs of the run had a processor when they wanted one: its least and its average. */
   speeds(): { readonly mean: number; readonly least: number }
-  stop(): Promise<void>
+  stop(): void
 }
 
 const tickMs = 50
+const measureMs = 250
 /** Time passes at least this fast: what takes ten times as long as it should is no fault of the machine any more. */
 const slowest = 0.1
 
-/** Measures the pace by this process's own loop, and by a witness that works in a process of its own. */
-export async function startPace(program: string): Promise<Pace> {
-  const witness = fork(program, { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+/** Nanoseconds that a program had a processor, and that it waited for one. */
+interface Shares {
+  readonly ran: number
+  readonly waited: number
+}
+
+/** Measures the pace by this process's own loop, and by how long its programs wait for a processor, where the system tells (Linux). */
+export function startPace(programs: () => Iterable<number>): Pace {
   const meter = new PaceMeter(performance.now())
-  witness.on('message', (speed: number) => meter.witnessed(speed, performance.now(), tickMs))
-  await once(witness, 'message')
-  const timer = setInterval(() => meter.tick(performance.now(), tickMs), tickMs)
+  let before = sharesOf(programs())
+  const ticks = setInterval(() => meter.tick(performance.now(), tickMs), tickMs)
+  const measures = setInterval(() => {
+    const after = sharesOf(programs())
+    meter.measured(speedOf(before, after), performance.now(), tickMs)
+    before = after
+  }, measureMs)
   return {
     now: () => meter.at(performance.now(), tickMs),
     speeds: () => meter.speeds(),
-    async stop() {
-      clearInterval(timer)
-      const ended = once(witness, 'exit')
-      witness.disconnect()
-      await ended
+    stop() {
+      clearInterval(ticks)
+      clearInterval(measures)
     },
+  }
+}
+
+/** The share of the time they wanted that these programs had; whoever is new, or has gone, is not counted. */
+export function speedOf(before: ReadonlyMap<number, Shares>, after: ReadonlyMap<number, Shares>): number {
+  let ran = 0
+  let waited = 0
+  for (const [pid, shares] of after) {
+    const last = before.get(pid)
+    if (last === undefined) continue
+    ran += shares.ran - last.ran
+    waited += shares.waited - last.waited
+  }
+  return ran + waited === 0 ? 1 : ran / (ran + waited)
+}
+
+function sharesOf(programs: Iterable<number>): Map<number, Shares> {
+  const shares = new Map<number, Shares>()
+  for (const pid of programs) {
+    const [ran, waited] = readShares(pid)
+    if (ran !== undefined && waited !== undefined) shares.set(pid, { ran, waited })
+  }
+  return shares
+}
+
+/** Of its main thread; nothing where the system does not tell, or the program has ended. */
+function readShares(pid: number): number[] {
+  try {
+    return readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ').map(Number)
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ESRCH') return []
+    throw error
   }
 }
 
@@ -49,8 +89,8 @@ export class PaceMeter {
     this.#last = now
   }
 
-  /** What the witness got of the time it wanted, from 0 to 1; what has passed until now is not measured anew: time never goes back. */
-  witnessed(speed: number, now: number, due: number): void {
+  /** What programs of the run got of the time they wanted, from 0 to 1. What has passed by now stays: time never goes back. */
+  measured(speed: number, now: number, due: number): void {
     this.tick(now, due)
     this.#speed = Math.max(slowest, speed)
     this.#count += 1

@@ -2,7 +2,6 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { audit, countLines, type Told } from './audit.js'
 import { Caller } from './calls.js'
 import { makeChaos } from './chaos.js'
@@ -41,6 +40,8 @@ const readyWithin = 10_000
 const servedWithin = 2_000
 /** Milliseconds between two calls of one client, on the average. */
 const callEvery = 1_000
+/** Milliseconds between two looks at whose turn it is. */
+const lookEvery = 20
 /** Milliseconds that handles may take to close. */
 const closeWithin = 10_000
 /** MiB that caches, compiled code and the like may have taken for good. */
@@ -53,7 +54,8 @@ const measuredMinutes = 3
 export async function soak(options: SoakOptions, { say, signal }: Surroundings): Promise<SoakReport> {
   const { minutes, clients, seed } = options
   const measure = createMemoryMeter()
-  const pace = await startPace(fileURLToPath(new URL('./witness.js', import.meta.url)))
+  const children = watchChildren()
+  const pace = startPace(programs)
   const now = (): number => pace.now()
   const violations = new Violations()
   const recovery = new Recovery(violations, readyWithin)
@@ -63,7 +65,6 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
   const folder = await mkdtemp(join(tmpdir(), 'caduceus-soak-'))
   // Both are made when they are first looked at, and count as handles then.
   void [process.stdout, process.stderr]
-  const children = watchChildren()
   await warmUp(folder)
   await settle(() => children.alive.size === 0)
   await sleep(100)
@@ -112,8 +113,14 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
   } finally {
     strays.stop()
     children.stop()
-    await pace.stop()
+    pace.stop()
     await rm(folder, { recursive: true, force: true })
+  }
+
+  /** Whoever takes part. */
+  function* programs(): Generator<number> {
+    yield process.pid
+    for (const { pid } of children.alive) if (pid !== undefined) yield pid
   }
 
   function seconds(): number {
@@ -172,9 +179,20 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
   /** Makes calls at a steady rate, looks for what is overdue, measures and tells. */
   function tick(members: readonly Member[], caller: Caller): { stop(): void } {
     const random = createRandom(seed ^ 2)
-    const calls = members.map((member) =>
-      setInterval(() => caller.any(member), random.between(callEvery * 0.7, callEvery * 1.3)),
-    )
+    const turns = members.map((member) => ({
+      member,
+      every: random.between(callEvery * 0.7, callEvery * 1.3),
+      last: now(),
+    }))
+    // By the pace of the machine: on one that has little time for us, calls of the day's rate would only pile up.
+    const calls = setInterval(() => {
+      const at = now()
+      for (const turn of turns) {
+        if (at - turn.last < turn.every) continue
+        turn.last = at
+        caller.any(turn.member)
+      }
+    }, lookEvery)
     const checks = setInterval(() => {
       ledger.overdue(now())
       recovery.check(now())
@@ -193,7 +211,7 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
       const wrong = [...violations.byKind].map(([kind, count]) => `${count} ${kind}`)
       say(`${seconds()} s: ${facts.join(', ')}, ${violations.count} violations ${wrong.join(', ')}`)
     }, every)
-    return { stop: () => [...calls, checks, reports].forEach(clearInterval) }
+    return { stop: () => [calls, checks, reports].forEach(clearInterval) }
   }
 
   async function audited(told: Iterable<Told> | Promise<Iterable<Told>>): Promise<void> {

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { PaceMeter } from '../../scripts/soak/pace.js'
+import { PaceMeter, speedOf, startPace } from '../../scripts/soak/pace.js'
 import { Violations } from '../../scripts/soak/violations.js'
 import { suite } from '../support/suite.js'
 
@@ -22,25 +22,46 @@ test('time passes as fast as the machine has it for us: not while the loop is la
   assert.is(meter.at(50, 50), 50)
   meter.tick(1_000, 50)
   assert.is(meter.at(1_000, 50), 100)
-  meter.witnessed(0.25, 1_000, 50)
+  meter.measured(0.25, 1_000, 50)
   meter.tick(1_050, 50)
   assert.is(meter.at(1_090, 50), 122.5)
   assert.equal(meter.speeds(), { mean: 0.25, least: 0.25 })
-  meter.witnessed(0.01, 1_090, 50)
+  meter.measured(0.01, 1_090, 50)
   meter.tick(1_130, 50)
   assert.is(meter.at(1_130, 50), 126.5)
 })
 
-test('time never goes back, whatever the witness says and whenever it says it', () => {
+test('time never goes back, whatever is measured, and whenever', () => {
   const meter = new PaceMeter(0)
   let last = 0
   for (let now = 1; now < 2_000; now += 7) {
-    if (now % 3 === 0) meter.witnessed((now % 11) / 10, now, 50)
+    if (now % 3 === 0) meter.measured((now % 11) / 10, now, 50)
     if (now % 5 === 0) meter.tick(now, 50)
     const at = meter.at(now, 50)
     assert.ok(at >= last, `${at} after ${last}, at ${now}`)
     last = at
   }
+})
+
+test('programs that wait for a processor slow it down; whoever is new or has gone does not count', () => {
+  const before = new Map([
+    [1, { ran: 100, waited: 0 }],
+    [2, { ran: 50, waited: 20 }],
+  ])
+  const after = new Map([
+    [1, { ran: 130, waited: 60 }],
+    [3, { ran: 5_000, waited: 9_000 }],
+  ])
+  assert.is(speedOf(before, after), 1 / 3)
+  assert.is(speedOf(before, before), 1)
+})
+
+test('a program that is no more is passed over', async () => {
+  const pace = startPace(() => [process.pid, 2 ** 30])
+  const first = pace.now()
+  while (pace.now() - first < 300) await new Promise((resolve) => setTimeout(resolve, 20))
+  pace.stop()
+  assert.ok(pace.speeds().least > 0)
 })
 
 test.run()
