@@ -113,6 +113,8 @@ function compile(
 /** A copy that counts steps at every subschema: references alone can make the work exponential. */
 function withSteps(schema: JsonObject): JsonObject {
   const counted: JsonObject = structuredClone(schema)
+  // beside the ids of parts, ajv does not find a whole without one
+  if (counted.$id === undefined) Reflect.set(counted, '$id', 'https://caduceus.invalid/schema')
   for (const part of subschemasOf(counted)) {
     Reflect.deleteProperty(part.schema, '$async') // an extension of ajv that would make the check a promise
     if (Object.keys(part.schema).length > 0) Reflect.set(part.schema, stepKeyword, planSteps(part.schema))

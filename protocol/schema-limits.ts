@@ -18,6 +18,8 @@ export type SchemaDialect = '2020-12' | '2019-09' | 'draft-07'
 export interface Subschema {
   readonly schema: JsonObject
   readonly pointer: string
+  /** What its references start from: the nearest schema around it that has an `$id` of its own, or the whole. */
+  readonly base: JsonObject
 }
 
 const dialects: { readonly [uri: string]: SchemaDialect } = {
@@ -52,7 +54,7 @@ export function admitSchema(input: unknown): JsonObject {
     throw refusal('', `expected at most ${schemaLimits.maxSubschemas} subschemas, got ${parts.length}`)
   }
   for (const part of parts) checkPatterns(part)
-  checkReferences(schema, parts)
+  checkReferences(parts)
   return schema
 }
 
@@ -78,16 +80,22 @@ export function dialectOfSchema({ $schema }: JsonObject): SchemaDialect {
 
 /** The schema and all its parts that are schemas, each object once; boolean schemas are left out. */
 export function subschemasOf(root: JsonObject): readonly Subschema[] {
-  const parts: Subschema[] = [{ schema: root, pointer: '' }]
-  for (const { schema, pointer } of parts) {
+  const parts: Subschema[] = [{ schema: root, pointer: '', base: root }]
+  for (const { schema, pointer, base } of parts) {
     for (const [keyword, held] of Object.entries(schema)) {
-      for (const part of partsIn(keyword, held, `${pointer}/${keyword}`)) parts.push(part)
+      for (const part of partsIn(keyword, held, `${pointer}/${keyword}`))
+        parts.push({ ...part, base: isBase(part.schema) ? part.schema : base })
     }
   }
   return parts
 }
 
-function partsIn(keyword: string, held: unknown, pointer: string): Subschema[] {
+/** Whether references within start from this very schema; until draft-07 an `$id` may be an anchor instead. */
+export function isBase({ $id }: JsonObject): boolean {
+  return typeof $id === 'string' && !$id.startsWith('#')
+}
+
+function partsIn(keyword: string, held: unknown, pointer: string): Omit<Subschema, 'base'>[] {
   const holder = holders.get(keyword)
   if (holder === undefined || typeof held !== 'object' || held === null) return []
   if (holder === 'schema' && isObject(held)) return [{ schema: held, pointer }]
@@ -125,19 +133,22 @@ function checkPattern(pattern: string, pointer: string): void {
   if (typeof compiled === 'string') throw refusal(pointer, `the pattern ${compiled}`)
 }
 
-function checkReferences(root: JsonObject, parts: readonly Subschema[]): void {
+function checkReferences(parts: readonly Subschema[]): void {
   const anchors = anchorsOf(parts)
-  const hasOtherBases = parts.some(({ schema }) => schema !== root && typeof schema.$id === 'string')
   const ways = new Map<unknown, readonly JsonObject[]>()
-  for (const { schema, pointer } of parts) {
+  for (const { schema, pointer, base } of parts) {
     const targets = references.flatMap((keyword) => {
       const reference = schema[keyword]
       if (typeof reference !== 'string') return []
       if (!reference.startsWith('#'))
         throw refusal(`${pointer}/${keyword}`, 'expected a reference within the schema')
-      const target = resolve(root, anchors, reference.slice(1))
-      if (target !== undefined || hasOtherBases) return isObject(target) ? [target] : []
-      throw refusal(`${pointer}/${keyword}`, `there is no ${JSON.stringify(reference.slice(0, 80))}`)
+      const fragment = reference.slice(1)
+      const isPointer = fragment === '' || fragment.startsWith('/')
+      const target = isPointer ? resolve(base, fragment) : anchors.get(base)?.get(fragment)
+      if (target !== undefined) return isObject(target) ? [target] : []
+      const within =
+        base === parts[0]?.schema ? '' : ` within the $id ${JSON.stringify(String(base.$id).slice(0, 80))}`
+      throw refusal(`${pointer}/${keyword}`, `there is no ${JSON.stringify(reference.slice(0, 80))}${within}`)
     })
     const inner = Object.entries(schema).filter(([keyword]) => inPlace.has(keyword))
     const applied = inner.flatMap(([keyword, held]) => partsIn(keyword, held, '').map((part) => part.schema))
@@ -146,28 +157,36 @@ function checkReferences(root: JsonObject, parts: readonly Subschema[]): void {
   if (hasCircle(ways)) throw refusal('', 'it refers to itself without going into the value, which never ends')
 }
 
-function anchorsOf(parts: readonly Subschema[]): ReadonlyMap<string, JsonObject> {
-  const anchors = new Map<string, JsonObject>()
-  for (const { schema } of parts) {
-    for (const anchor of [schema.$anchor, schema.$dynamicAnchor]) {
-      if (typeof anchor === 'string') anchors.set(anchor, schema)
+/** By the schemas that they are relative to. */
+function anchorsOf(parts: readonly Subschema[]): ReadonlyMap<JsonObject, ReadonlyMap<string, JsonObject>> {
+  const anchors = new Map<JsonObject, Map<string, JsonObject>>()
+  for (const { schema, pointer, base } of parts) {
+    const { $anchor, $dynamicAnchor, $id } = schema
+    const draft07 = typeof $id === 'string' && $id.startsWith('#') ? $id.slice(1) : undefined
+    for (const anchor of [$anchor, $dynamicAnchor, draft07]) {
+      if (typeof anchor !== 'string') continue
+      const known = anchors.get(base) ?? new Map<string, JsonObject>()
+      if (known.has(anchor))
+        throw refusal(pointer, `the anchor ${JSON.stringify(anchor)} stands for another schema as well`)
+      anchors.set(base, known.set(anchor, schema))
     }
-    if (typeof schema.$id === 'string' && schema.$id.startsWith('#')) anchors.set(schema.$id.slice(1), schema) // draft-07
   }
   return anchors
 }
 
-function resolve(root: JsonObject, anchors: ReadonlyMap<string, JsonObject>, fragment: string): unknown {
-  if (fragment !== '' && !fragment.startsWith('/')) return anchors.get(fragment)
-  let target: unknown = root
+/** Only what a keyword holds is a schema: elsewhere a pointer may lead to anything, which nobody has looked at. */
+function resolve(base: JsonObject, fragment: string): unknown {
+  let target: unknown = base
+  let isMany = false // a map or a list of schemas
   for (const key of fragment.split('/').slice(1)) {
     const name = unescapePointer(key)
-    target =
-      typeof target === 'object' && target !== null && Object.hasOwn(target, name)
-        ? Reflect.get(target, name)
-        : undefined
+    if (typeof target !== 'object' || target === null || !Object.hasOwn(target, name)) return undefined
+    const holder: 'schema' | 'map' | 'one' | undefined = isMany ? 'one' : holders.get(name)
+    if (holder === undefined) return undefined
+    target = Reflect.get(target, name)
+    isMany = holder === 'map' || (holder === 'schema' && Array.isArray(target))
   }
-  return target
+  return !isMany && (isObject(target) || typeof target === 'boolean') ? target : undefined
 }
 
 /** Takes away what nothing leads to until nothing is left, or only circles and what they lead to. */

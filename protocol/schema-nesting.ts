@@ -1,5 +1,5 @@
 import type { JsonObject } from './json.js'
-import { subschemasOf } from './schema-limits.js'
+import { isBase, type Subschema, subschemasOf } from './schema-limits.js'
 
 const usualDialect = 'https://json-schema.org/draft/2020-12/schema'
 
@@ -10,12 +10,10 @@ const usualDialect = 'https://json-schema.org/draft/2020-12/schema'
 export function nested(schema: JsonObject, pointer: string): JsonObject {
   const { $schema, ...rest } = schema
   const inner = $schema === usualDialect ? rest : schema
-  if (!subschemasOf(inner).some((part) => isLocal(part.schema.$ref))) return inner
+  if (!subschemasOf(inner).some(isMoved)) return inner
   const moved: JsonObject = structuredClone(inner)
-  for (const part of subschemasOf(moved)) {
-    const { $ref } = part.schema
-    if (isLocal($ref)) Reflect.set(part.schema, '$ref', `#${pointer}${$ref.slice(1)}`)
-  }
+  for (const part of subschemasOf(moved).filter(isMoved))
+    Reflect.set(part.schema, '$ref', `#${pointer}${String(part.schema.$ref).slice(1)}`)
   return moved
 }
 
@@ -24,7 +22,7 @@ export function pointerTo(name: string): string {
   return `/properties/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`
 }
 
-/** Anchors are names in the whole document. */
-function isLocal(ref: unknown): ref is string {
-  return typeof ref === 'string' && (ref === '#' || ref.startsWith('#/'))
+/** Anchors are names in the whole document, and what starts from an `$id` still does. */
+function isMoved({ schema: { $ref }, base }: Subschema): boolean {
+  return typeof $ref === 'string' && ($ref === '#' || $ref.startsWith('#/')) && !isBase(base)
 }

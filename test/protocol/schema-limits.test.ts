@@ -29,6 +29,51 @@ const refused: readonly [what: string, schema: object, message: RegExp][] = [
   ],
   ['a reference to what every object has', { $ref: '#/constructor' }, /there is no/],
   ['a reference to an anchor that is not there', { $ref: '#none' }, /there is no "#none"/],
+  [
+    'a reference that leads nowhere from the id around it',
+    {
+      $defs: { a: { type: 'number' } },
+      properties: {
+        x: { $id: 'item', properties: { y: { $ref: '#/$defs/a' } } },
+      },
+    },
+    /at \/properties\/x\/properties\/y\/\$ref: there is no "#\/\$defs\/a" within the \$id "item"/,
+  ],
+  [
+    'an anchor of another id',
+    {
+      $defs: { a: { $anchor: 'n', type: 'number' } },
+      not: { $id: 'item', $ref: '#n' },
+    },
+    /at \/not\/\$ref: there is no "#n" within the \$id "item"/,
+  ],
+  ...['#/components/a', '#/$defs', '#/enum/0', '#/title', '#/allOf'].map(
+    (reference): (typeof refused)[number] => [
+      `a reference to ${reference}, where no schema is`,
+      {
+        title: 'x',
+        $defs: {},
+        enum: [{}],
+        allOf: [{}],
+        components: { a: {} },
+        properties: { b: { $ref: reference } },
+      },
+      /at \/properties\/b\/\$ref: there is no "/,
+    ],
+  ),
+  [
+    'an anchor for two schemas',
+    { $defs: { a: { $anchor: 'n' }, b: { $dynamicAnchor: 'n' } } },
+    /at \/\$defs\/b: the anchor "n" stands for another schema as well/,
+  ],
+  [
+    'a circle within an id',
+    {
+      $defs: { a: {} },
+      not: { $id: 'item', $defs: { a: { $ref: '#' } }, $ref: '#/$defs/a' },
+    },
+    /refers to itself/,
+  ],
   ['a reference to itself', { $ref: '#' }, /never ends/],
   [
     'a circle that never goes into the value',
@@ -98,6 +143,73 @@ const admitted: readonly [what: string, schema: object, good: unknown, bad: unkn
     { $id: 'https://x.example/s', $defs: { a: { type: 'number' } }, $ref: '#/$defs/a' },
     1,
     'x',
+  ],
+  [
+    'references that start from the id around them',
+    {
+      $defs: {
+        a: { type: 'string' },
+        s: {
+          $id: 'deep',
+          allOf: [{ $ref: '#/$defs/a' }],
+          $defs: { a: { minLength: 2 } },
+        },
+      },
+      properties: {
+        x: { $id: 'item', $ref: '#/$defs/a', $defs: { a: { type: 'number' } } },
+        y: { $ref: '#/$defs/s' },
+      },
+    },
+    { x: 1, y: 'xx' },
+    { x: 1, y: 'x' },
+  ],
+  [
+    'a reference to an item of a list, and to a schema that is no object',
+    {
+      allOf: [{ properties: { x: { type: 'number' } } }],
+      $defs: { any: true },
+      properties: { y: { $ref: '#/allOf/0' }, z: { $ref: '#/$defs/any' } },
+    },
+    { y: { x: 1 }, z: 1 },
+    { y: { x: 'x' } },
+  ],
+  [
+    'the whole, beside an id, and beside an anchor',
+    {
+      type: 'object',
+      properties: { x: { $ref: '#' }, y: { $id: 'item' }, z: { $anchor: 'n' } },
+    },
+    { x: { x: {} } },
+    { x: { x: 1 } },
+  ],
+  [
+    'the same anchor within different ids',
+    {
+      properties: {
+        x: {
+          $id: 'x',
+          $ref: '#n',
+          $defs: { n: { $anchor: 'n', type: 'number' } },
+        },
+        y: {
+          $id: 'y',
+          $ref: '#n',
+          $defs: { n: { $anchor: 'n', type: 'string' } },
+        },
+      },
+    },
+    { x: 1, y: 'y' },
+    { x: 'x', y: 'y' },
+  ],
+  [
+    'an anchor as draft-07 has it',
+    {
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      definitions: { a: { $id: '#n', type: 'number' } },
+      properties: { x: { $ref: '#n' } },
+    },
+    { x: 1 },
+    { x: 'x' },
   ],
   [
     'a field called $ref',

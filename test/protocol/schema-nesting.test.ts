@@ -66,4 +66,14 @@ test('what only looks like a reference stays as it is, and the schema is left al
   assert.ok(isObject(properties))
 })
 
+test('what starts from an id still does', () => {
+  const whole = { $id: 'item', $defs: { a: {} }, $ref: '#/$defs/a' }
+  assert.is(nested(whole, '/items'), whole)
+  const around = { $ref: '#/$defs/b', $defs: { b: whole } }
+  assert.equal(nested(around, '/items'), {
+    $ref: '#/items/$defs/b',
+    $defs: { b: whole },
+  })
+})
+
 test.run()

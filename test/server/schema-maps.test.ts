@@ -93,6 +93,15 @@ const wrong: readonly (readonly [input: object, field: string, message: RegExp])
   ],
   [{ a: { type: 'strin' } }, 'input.a', /^tool "x": input\.a: JSON Schema at \/type: expected one of/],
   [
+    {
+      type: 'object',
+      $defs: { word: { type: 'string' } },
+      properties: { a: { $id: 'a', properties: { b: { $ref: '#/$defs/word' } } } },
+    },
+    'input',
+    /^tool "x": input: JSON Schema at \/properties\/a\/properties\/b\/\$ref: there is no "#\/\$defs\/word" within the \$id "a"$/,
+  ],
+  [
     { a: 'string' },
     'input.a',
     /^tool "x": input\.a: expected a field.*, got "string": write field\.string\(\)$/,
