@@ -4,11 +4,13 @@ import { buildNotification, type RequestId } from '../protocol/jsonrpc.js'
 import type { ServerCapabilities } from '../protocol/types/capabilities.js'
 import type { SubscriptionFilter } from '../protocol/types/subscriptions.js'
 import type { Deferred } from '../runtime/behaviour.js'
+import { pauseAfter } from './backoff.js'
 import { callError } from './errors.js'
 import type { Holdings } from './holdings.js'
 import type { Incarnation } from './incarnation.js'
 import type { OwnOutcome } from './own-requests.js'
 import { serverError } from './pending-call.js'
+import { invitationIn } from './retry-budget.js'
 import { subscriptionOf } from './speech.js'
 import { wishedUris } from './wishes.js'
 
@@ -33,8 +35,8 @@ export const listenedTo: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The one stream of changes of a connection in 2026-07-28, as the wishes of the client have it: opened anew when it ends, with a growing delay, and
- * replaced, the new one first, when the wishes change. Whatever may have been missed meanwhile, the caches do not hold any more.
+ * The one stream of changes of a connection in 2026-07-28, as the wishes of the client have it: opened anew when it ends, with a delay that grows to that of a connection
+ * somebody waits for, and replaced, the new one first, when the wishes change. Whatever may have been missed meanwhile, the caches do not hold any more.
  */
 export class Listening {
   readonly #state: Incarnation
@@ -153,11 +155,13 @@ export class Listening {
     for (const reply of stream.waiting) reply.reject(error ?? lostError())
     // A server whose parts were just started anew says so with an error, too, and is to be asked again.
     if (error !== undefined && !begun && !error.retryable) return
-    const { base, cap, random } = settings.backoff
-    const ceiling = Math.min(cap, base * 2 ** this.#failures)
+    const { backoff } = settings
+    const invited = outcome?.type === 'lost' ? invitationIn(outcome.error, Date.now()) : undefined
+    // whoever listens waits for it
+    const pause = pauseAfter({ failures: this.#failures, awaited: true, busy: 0 }, backoff)
     this.#failures += 1
     clock.clearTimeout(this.#timer)
-    this.#timer = clock.setTimeout(() => this.sync(), random() * ceiling)
+    this.#timer = clock.setTimeout(() => this.sync(), Math.min(backoff.cap, invited ?? 0) + pause)
   }
 
   #closeCurrent(): void {

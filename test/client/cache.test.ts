@@ -20,6 +20,20 @@ test('the oldest go when there are too many bytes, and no more than that', () =>
   assert.ok(read(cache, 'a:2') && read(cache, 'a:3'))
 })
 
+test('as many bytes as there may be are kept, and not one more', () => {
+  const text = 'x'.repeat(300)
+  const bytes = JSON.stringify(page(text)).length + 'resources/read [["uri","a:1"]]'.length
+  for (const [cacheBytes, first] of [
+    [3 * bytes, true],
+    [3 * bytes - 1, false],
+  ] as const) {
+    const cache = new Cache({ cacheSize: 100, cacheBytes })
+    for (const uri of ['a:1', 'a:2', 'a:3']) keep(cache, uri, text)
+    assert.is(read(cache, 'a:1') !== undefined, first)
+    assert.ok(read(cache, 'a:2') && read(cache, 'a:3'))
+  }
+})
+
 test('bytes count, not characters', () => {
   const cache = new Cache({ cacheSize: 100, cacheBytes: 1_000 })
   keep(cache, 'a:1', '€'.repeat(400))

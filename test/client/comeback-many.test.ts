@@ -4,6 +4,7 @@ import { startClientPool } from '../../client/start-pool.js'
 import { createFakeClock, type FakeClock } from '../../runtime/fake-clock.js'
 import type { ClientTransport } from '../../transports/contract.js'
 import { TransportError } from '../../transports/errors.js'
+import { Setbacks } from '../../client/setbacks.js'
 import { suite } from '../support/suite.js'
 import { outage } from './_outage.js'
 
@@ -124,6 +125,19 @@ test('a client of many that gave up is started again sooner when somebody waits'
   await clock.advance(atMost)
   await call
   assert.is(client?.state.phase, 'ready')
+})
+
+test('earlier failures are forgotten once it has run for the stable time, and not before', () => {
+  const backoff = { base: 100, cap: 10_000, awaitedCap: 10_000, stable: 1_000, random: () => 1 }
+  const setbacks = new Setbacks(backoff)
+  const pauses: number[] = []
+  let now = 0
+  for (const ran of [0, 0, 999, 1_000, 0]) {
+    setbacks.began(now)
+    now += ran
+    pauses.push(setbacks.next(now, false))
+  }
+  assert.equal(pauses, [100, 200, 400, 100, 200])
 })
 
 test.run()

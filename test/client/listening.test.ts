@@ -1,10 +1,11 @@
 import * as assert from 'uvu/assert'
 import { metaKeys } from '../../protocol/envelope.js'
 import { isObject } from '../../protocol/json.js'
+import { createFakeClock } from '../../runtime/fake-clock.js'
 import { http } from '../../transports/http-client.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { json, listen, result } from '../transports/_http.js'
+import { json, listen, result, status } from '../transports/_http.js'
 import { complete, discover, listening, refuse, stateless, tool } from './_modern.js'
 import { rejection, watch } from './_raw.js'
 
@@ -15,7 +16,7 @@ const updated = 'notifications/resources/updated'
 type Stream = ReturnType<typeof listening>
 
 /** A server whose streams are in the hands of the test; each acknowledges at once, unless `acks` is false. */
-async function server(t: TestContext, acks = true) {
+async function server(t: TestContext, acks = true, options: Parameters<typeof watch>[1] = {}) {
   const streams = heard<Stream>()
   const { url, seen } = await listen(
     t,
@@ -26,7 +27,8 @@ async function server(t: TestContext, acks = true) {
       streams.add(stream)
     }),
   )
-  const { client } = watch(t, { transport: http(url), era: 'modern', backoff: { base: 10, cap: 10 } })
+  const backoff = { base: 10, cap: 10 }
+  const { client } = watch(t, { transport: http(url), era: 'modern', backoff, ...options })
   return { client, streams, seen }
 }
 
@@ -76,6 +78,8 @@ test('a subscription resolves once the server agrees; another one replaces the s
   await client.unsubscribe('a:2')
   await last
   assert.not.ok(seen.all.some(({ message }) => String(message.method).startsWith('resources/')))
+  // over HTTP a stream is given up by closing it, without a word
+  assert.not.ok(seen.all.some(({ message }) => message.method === 'notifications/cancelled'))
 })
 
 test('a change told on another stream, or before the server agreed, is not told', async (t) => {
@@ -120,6 +124,42 @@ test('a server that cannot begin a stream now, and says that it may be asked aga
   second.fail({ retryable: true })
   const third = await streams.next()
   assert.equal(third.filter, second.filter)
+})
+
+test('a server that comes back after long is listened to within about a second', async (t) => {
+  const clock = createFakeClock()
+  const { client, streams } = await server(t, false, { clock, backoff: { random: () => 1 } })
+  await client.ready()
+  const news = heard<object>()
+  client.onNotification(toolsChanged, news.add)
+  for (let failures = 1; failures <= 8; failures++) {
+    const stream = await streams.next()
+    stream.fail({ retryable: true })
+    while (client.inspect().counts.troubles < failures) await new Promise(setImmediate)
+    await clock.advance(1_000)
+  }
+  const last = await streams.next()
+  last.acknowledge()
+  last.tell(toolsChanged)
+  await news.next()
+})
+
+test('a busy server is listened to no sooner than it says', async (t) => {
+  const clock = createFakeClock()
+  const asked = heard<number>()
+  const { url } = await listen(
+    t,
+    stateless((one) => {
+      asked.add(clock.now())
+      status(one, 503, { 'retry-after': '5' })
+    }),
+  )
+  const { client } = watch(t, { transport: http(url), era: 'modern', clock, backoff: { random: () => 0.5 } })
+  await client.ready()
+  client.onNotification(toolsChanged, () => {})
+  await asked.next()
+  while (asked.all.length < 2) await clock.advance(100)
+  assert.ok((asked.all[1] as number) >= 5_000)
 })
 
 test('subscriptions made side by side are all agreed to', async (t) => {
