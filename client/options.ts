@@ -49,7 +49,10 @@ export interface ClientOptions extends AnswerOptions {
   readonly clientInfo?: Implementation
   /** Milliseconds a call may take in all, waiting for the connection included. Default 60,000. */
   readonly timeout?: number
-  /** Milliseconds a connection may take to open, and `initialize` to be answered. Default 30,000 for each. */
+  /**
+   * Milliseconds a connection may take to open, and `initialize` to be answered; a server that accepts and says nothing costs that much before the next attempt.
+   * Default 30,000 for each.
+   */
   readonly handshakeTimeout?: number
   /** Calls that may wait or be in flight at once; more are refused with QUEUE_FULL. Default 10,000. */
   readonly maxCalls?: number

@@ -1,5 +1,7 @@
 import * as assert from 'uvu/assert'
+import { isRequest } from '../../protocol/jsonrpc.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
+import type { ClientTransport } from '../../transports/contract.js'
 import { http } from '../../transports/http-client.js'
 import { sse } from '../../transports/sse-client.js'
 import { heard } from '../support/heard.js'
@@ -179,6 +181,49 @@ test('a post over HTTP+SSE that finds nobody was not sent', async (t) => {
   server.close()
   const error = await rejection(client.callTool('pay', {}, { timeout: 300 }))
   assert.equal([error.code, (error.data as { sent: boolean }).sent], ['TIMEOUT', false])
+})
+
+test('a call that is given up at any moment on its way out never leaves once its caller was told that it did not', async (t) => {
+  const serverInfo = { name: 'near', version: '1' }
+  const greeting = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo }
+  const seen = new Set<string>()
+  const transport: ClientTransport = {
+    name: 'near',
+    connect(events) {
+      events.opened()
+      return {
+        send(_, message) {
+          if (!isRequest(message)) return
+          const { id, method } = message
+          seen.add(method)
+          const answer = method === 'initialize' ? greeting : {}
+          if (!method.startsWith('x/')) events.message(JSON.stringify({ jsonrpc: '2.0', id, result: answer }))
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+  const { client } = watch(t, { transport })
+  await client.ready()
+  let unsent = 0
+  for (let moment = 0; moment < 4; moment++) {
+    // more than one turn of the event loop takes: some are on their way to the transport when it ends
+    const methods = Array.from({ length: 1_000 }, (_, call) => `x/${moment}/${call}`)
+    const controller = new AbortController()
+    const { signal } = controller
+    const calls = methods.map((method) => rejection(client.request(method, {}, { signal })))
+    for (let turn = 0; turn < moment; turn++) await undefined
+    controller.abort()
+    const errors = await Promise.all(calls)
+    await client.ping() // whatever was on its way has left by now
+    for (const [index, { data }] of errors.entries()) {
+      const { sent } = data as { sent: boolean }
+      if (sent) continue
+      unsent += 1
+      assert.not.ok(seen.has(methods[index] as string), `after ${moment} turns`)
+    }
+  }
+  assert.ok(unsent > 0)
 })
 
 test.run()
