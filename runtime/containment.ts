@@ -1,7 +1,14 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { systemClock } from './clock.js'
 import { stackOf } from './errors.js'
-import { type EndingTree, endProgram, hostListeners, print, showInRepl } from './program-end.js'
+import {
+  type EndingTree,
+  endProgram,
+  hostListeners,
+  outsideDomain,
+  print,
+  showInRepl,
+} from './program-end.js'
 import { throttle } from './throttle.js'
 
 /** How a stray error reached the process: a rejection nobody handled, or a throw nobody caught. */
@@ -198,7 +205,7 @@ function create(): ProcessWide {
   }
   const unowned = (error: unknown, kind: StrayKind, { isMain, isHosts }: Circumstances = usual): void => {
     const all = [...trees]
-    const isShown = !isHosts && !isEnding && showInRepl(error)
+    const isShown = !isHosts && !isEnding && showInRepl(error, kind)
     const mayExit = !isHosts && !isEnding && !isShown && (isMain || kind === 'throw' || endsByRejection())
     const exits = mayExit && !all.some((tree) => tree.keepsProgram(isMain))
     isEnding ||= exits
@@ -243,7 +250,7 @@ function create(): ProcessWide {
     unowned,
     install() {
       // before listeners of the host, which may be there for one error only
-      process.prependListener('uncaughtException', onThrow)
+      outsideDomain(() => process.prependListener('uncaughtException', onThrow))
       process.prependListener('unhandledRejection', onRejection)
     },
     uninstall,

@@ -50,18 +50,32 @@ export function hostListeners(
   return all.filter((listener) => listener !== ours && listener.name !== 'domainUncaughtExceptionClear')
 }
 
+/** Code of a prompt that the host has made with `node:repl`, which runs in a domain, may not add a listener for throws. */
+export function outsideDomain(fn: () => void): void {
+  const { domain } = process as { domain?: unknown }
+  if (domain === undefined || domain === null) return fn()
+  Object.assign(process, { domain: undefined })
+  try {
+    fn()
+  } finally {
+    Object.assign(process, { domain })
+  }
+}
+
 interface Repl {
   readonly output: NodeJS.WritableStream
+  writer(value: unknown): string
   displayPrompt(): void
 }
 
 /** Shows an error as the prompt of `node` does, which leaves it to whoever listens; false where the program is not at that prompt. */
-export function showInRepl(error: unknown): boolean {
+export function showInRepl(error: unknown, kind: 'rejection' | 'throw'): boolean {
   // a program of a file is no prompt, and has not loaded the module for it
   if (process.argv[1] !== undefined) return false
   const { repl } = process.getBuiltinModule('node:repl') as { readonly repl?: Repl }
   if (repl === undefined) return false
-  repl.output.write(`Uncaught ${inspect(error)}\n`)
-  repl.displayPrompt()
+  const shown = repl.writer(error).replace(/^\[(.*)\]$/, '$1') // an error of a line has no stack
+  repl.output.write(`Uncaught ${shown}\n`)
+  if (kind === 'rejection') repl.displayPrompt() // after a throw it comes by itself
   return true
 }

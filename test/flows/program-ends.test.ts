@@ -1,27 +1,13 @@
 // time limit: 300 s
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
 import { inRoot } from '../support/root.js'
-import { suite, type TestContext } from '../support/suite.js'
-import { runs } from '../client/_servers.js'
+import { suite } from '../support/suite.js'
+import { boom, childrenGone, client, door, later, runNode, stack, writeFiles } from './_programs.js'
 
 const test = suite('the end of a program', { timeout: 40_000 })
-const door = pathToFileURL(inRoot('.t', 'index.js')).href
 const runtime = pathToFileURL(inRoot('.t', 'runtime', 'index.js')).href
-const server = inRoot('.t', 'test', 'flows', '_scarce-server.js')
 
-/** A client of a server that is a child process, with its id said on standard output. */
-const client = (options = ''): string => `
-  const { startClient, stdio } = await import(${JSON.stringify(door)})
-  const client = startClient({ transport: stdio({ command: process.execPath, args: [${JSON.stringify(server)}, 'stdio'] }), logger: false, ${options} })
-  console.log('child', (await client.callTool('pid')).text)
-`
 const serving = (options = ''): string => `
   const { defineServer, serveHttp, startServer } = await import(${JSON.stringify(door)})
   const server = await startServer(defineServer({ name: 's', version: '1', tools: [] }), { transport: serveHttp(), logger: false, ${options} })
@@ -30,8 +16,6 @@ const bare = (options = ''): string => `
   const { startSupervisor } = await import(${JSON.stringify(runtime)})
   const tree = await startSupervisor({ strategy: 'one_for_one', logger: false, ${options} })
 `
-const boom = `throw new Error('boom')`
-const later = (what: string): string => `setTimeout(() => { ${what} }, 1)\n`
 const goesOn = later(`setTimeout(() => { console.log('goes on'); process.exit() }, 50)`)
 const rejection = `Promise.reject(new Error('boom'))`
 
@@ -47,7 +31,6 @@ interface Case {
   readonly commonJs?: true
 }
 
-const stack = /^\n?Error: boom\n {4}at [\s\S]*\nNode\.js v/
 const cases: Readonly<Record<string, Case>> = {
   'a main module that fails, with a client': { program: client() + boom, code: 1, told: stack },
   'a main module that fails, with a server': { program: serving() + boom, code: 1, told: stack },
@@ -225,38 +208,14 @@ const cases: Readonly<Record<string, Case>> = {
 
 for (const [name, { program, code, told, silent, out, flags = [], commonJs }] of Object.entries(cases)) {
   test(`${name}: exit code ${code}`, async (t) => {
-    const end = await run(t, program, flags, commonJs === true ? 'cjs' : 'mjs')
+    const file = commonJs === true ? 'main.cjs' : 'main.mjs'
+    const end = await runNode(t, [...flags, writeFiles(t, { [file]: program })[file] ?? ''])
     assert.is(end.code, code, `${end.stdout}\n${end.stderr}`)
     if (told !== undefined) assert.match(end.stderr, told)
     if (silent) assert.is(end.stderr, '')
     if (out !== undefined) assert.match(end.stdout, out)
-    const children = [...end.stdout.matchAll(/^child (\d+)$/gm)].map(([, pid]) => Number(pid))
-    while (children.some(runs)) await setTimeout(20, undefined, { signal: t.signal })
+    await childrenGone(t, end)
   })
-}
-
-interface End {
-  readonly code: number | null
-  readonly stdout: string
-  readonly stderr: string
-}
-
-async function run(t: TestContext, program: string, flags: readonly string[], ending: string): Promise<End> {
-  const folder = mkdtempSync(join(tmpdir(), 'program-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  const file = join(folder, `main.${ending}`)
-  writeFileSync(file, program)
-  const child = spawn(process.execPath, [...flags, file], {
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  t.after(() => child.kill('SIGKILL'))
-  const said = { stdout: '', stderr: '' }
-  for (const name of ['stdout', 'stderr'] as const)
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text
-    })
-  const [code] = (await once(child, 'close', { signal: t.signal })) as [number | null]
-  return { code, ...said }
 }
 
 test.run()
