@@ -180,7 +180,7 @@ test('whatever ends meanwhile, each of many calls has one outcome: its own answe
   const outcomes: string[] = []
   for (const [round, end] of ends.entries()) {
     const calls = Array.from({ length: 60 }, (_, n) =>
-      peers[n % 3]?.client.callTool('late', { after: n % 5 }, { timeout: 10_000 }).then(
+      peers[n % 3]?.client.callTool('late', { after: n % 5 }, { timeout: 60_000 }).then(
         ({ text }) => assert.is(text, 'too late'),
         (error: Error & { code: unknown; retryable: boolean }) => {
           assert.ok(error.retryable, `${error.code} ${error.message}`)

@@ -21,7 +21,7 @@ export type Mistake = readonly [
   make: (desk: Desk) => unknown,
 ]
 
-const quick = { logger: false, timeout: 3_000, backoff: { base: 20, cap: 50 } } as const
+const quick = { logger: false, timeout: 8_000, backoff: { base: 20, cap: 50 } } as const
 const node = process.execPath
 const at = (url: string, path: string): string => new URL(path, url).href
 /** One task with a server that cannot be reached in this way. */
@@ -46,7 +46,7 @@ export const mistakesOfTransports: readonly Mistake[] = [
     'a server that is not there',
     'NOT_READY',
     [
-      'client client was not ready within 3000 ms',
+      'client client was not ready within 8000 ms',
       'attempts',
       'http://127.0.0.1:9/mcp cannot be reached',
       'ECONNREFUSED',

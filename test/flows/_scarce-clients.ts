@@ -19,7 +19,7 @@ const transports = {
 const clients = Object.entries(transports).map(([name, transport]) =>
   startClient({ name, transport, logger: false }),
 )
-const calls = clients.map((client) => client.callTool('echo', { text: 'hello' }, { timeout: 20_000 }))
+const calls = clients.map((client) => client.callTool('echo', { text: 'hello' }, { timeout: 60_000 }))
 await new Promise((resolve) => setTimeout(resolve, 1_500))
 const early = clients.filter((client) => client.state.phase === 'failed' || client.state.phase === 'closed')
 descriptors.giveBack()

@@ -143,7 +143,7 @@ async function own(t: TestContext, url: string): Promise<Caller> {
   const transport = http(url, { headers: { authorization: 'Bearer own' } })
   const client = startClient({ transport, clientInfo, backoff, logger: false })
   t.after(() => client.close())
-  await client.ready({ timeout: 10_000 })
+  await client.ready({ timeout: 60_000 })
   return { name: 'own', statuses: [], call: async () => (await client.callTool('count')).text }
 }
 

@@ -31,12 +31,13 @@ function reportOf(stdout: string): SoakReport {
 test('a few clients under a few faults lose nothing that is not told, and leave nothing', async (t) => {
   const { code, stdout, stderr } = await run(
     t,
-    ...['--minutes', '0.05', '--clients', '14', '--seed', '3', '--json'],
+    ...['--minutes', '0.2', '--clients', '14', '--seed', '3', '--json'],
   ).ended
   const report = reportOf(stdout)
   assert.equal(report.violationList, [], stderr)
   assert.equal([code, report.violations, report.clients, report.seed], [0, 0, 14, 3])
-  assert.ok(report.calls >= 2 * 14, `${report.calls} calls`)
+  // more than the last calls, when nothing breaks any more
+  assert.ok(report.calls > 2 * 14, `${report.calls} calls`)
   assert.ok((report.outcomes.ok ?? 0) >= 14)
   assert.ok(Object.values(report.cuts).reduce((sum, count) => sum + count, 0) > 0, 'nothing was broken')
 })

@@ -224,7 +224,7 @@ export async function connected(
   name = 'client',
 ): Promise<Client> {
   const backoff = { base: 20, cap: 200 }
-  const client = startClient({ transport: carrier.connect(), name, backoff, timeout: 10_000, logger: false })
+  const client = startClient({ transport: carrier.connect(), name, backoff, timeout: 60_000, logger: false })
   t.after(() => client.close())
   await client.ready()
   return client

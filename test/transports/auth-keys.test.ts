@@ -13,7 +13,7 @@ const [cooldown, maxAge] = [30, 600]
 async function start(t: TestContext) {
   const issuer = await startAuthorizationServer(t)
   const time = { now: 0 }
-  const load = () => fetchJson(`${issuer.issuer}/jwks`, { timeout: 5_000 })
+  const load = () => fetchJson(`${issuer.issuer}/jwks`, { timeout: 30_000 })
   const keys = new IssuerKeys({ load, cooldown, maxAge, now: () => time.now })
   const find = async (kid = String(issuer.publicKey().kid)) => {
     try {

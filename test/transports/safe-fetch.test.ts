@@ -21,7 +21,7 @@ async function serve(t: TestContext, handle: RequestListener): Promise<{ port: n
 
 function ask(address: string, more: Partial<SafeRequest> = {}) {
   const { signal } = new AbortController()
-  return safeFetch(address, { signal, timeout: 2_000, privateNetwork: false, ...more })
+  return safeFetch(address, { signal, timeout: 10_000, privateNetwork: false, ...more })
 }
 
 async function refusal(

@@ -22,7 +22,7 @@ const rawServer = inRoot('test', 'support', 'raw-server.mjs')
 function start(t: TestContext, args: readonly string[] = [], env: Record<string, string> = {}) {
   const transport = stdio({ command: process.execPath, args: [rawServer, ...args], env, stopTimeout: 100 })
   const backoff = { base: 1, cap: 1 }
-  const client = startClient({ transport, backoff, timeout: 15_000, logger: false })
+  const client = startClient({ transport, backoff, timeout: 60_000, logger: false })
   t.after(() => client.close())
   const states = heard<ClientState>()
   client.onState(states.add)

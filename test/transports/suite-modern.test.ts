@@ -133,7 +133,7 @@ for (const [name, start] of Object.entries(carriers)) {
 async function connected(t: TestContext, carrier: Pick<Carrier, 'connect'>): Promise<Client> {
   const backoff = { base: 20, cap: 200 }
   const transport = carrier.connect()
-  const client = startClient({ transport, era: 'modern', backoff, timeout: 10_000, logger: false })
+  const client = startClient({ transport, era: 'modern', backoff, timeout: 60_000, logger: false })
   t.after(() => client.close())
   await client.ready()
   return client
