@@ -39,6 +39,8 @@ export interface SessionRequest extends InProgress {
   task: TaskRef<void> | undefined
   /** Whether the session has to be saved before the answer. */
   unsaved: boolean
+  /** Whether it is time to save the session without a change, so that a store can tell what is in use. */
+  readonly renews: boolean
 }
 
 /** What the requests of a session share. */
@@ -72,7 +74,7 @@ export function startRequest(request: SessionRequest, link: SessionLink, tasks: 
 /** What the session keeps is saved before the answer goes out, so that nothing is lost that a client knows of. */
 function perform(request: SessionRequest, link: SessionLink, task: TaskContext): void | Promise<void> {
   const response = answer(request, link.dialect, new ToolContext(new TaskScope(request, link, task)))
-  if (request.unsaved || isPromise(response)) return conclude(request, link, response)
+  if (request.unsaved || request.renews || isPromise(response)) return conclude(request, link, response)
   request.response = response
 }
 
@@ -82,7 +84,10 @@ async function conclude(
   answering: Response | Promise<Response>,
 ): Promise<void> {
   const response = await answering
-  if (request.unsaved) await saveInTime(link, await link.self.call('record'))
+  if (request.unsaved || request.renews) {
+    const saved = saveInTime(link, await link.self.call('record'))
+    await (request.unsaved ? saved : saved.catch(() => {})) // without a change nothing is lost: the next time is soon enough
+  }
   request.response = response
 }
 

@@ -39,8 +39,8 @@ export function startWork(
     deadline: Number.POSITIVE_INFINITY,
     arrivedAt: session.lastActive,
     task: undefined,
-    // saved now and then also without a change, so that a store can tell what is in use
-    unsaved: work.change !== undefined || session.lastActive - session.lastSaved > idleTimeout / 10,
+    unsaved: work.change !== undefined,
+    renews: session.lastActive - session.lastSaved > idleTimeout / 10,
     cancelled: false,
     response: undefined,
   }
