@@ -165,6 +165,15 @@ const cases: Readonly<Record<string, Case>> = {
     code: 1,
     told: /^\n?Error: boom/,
   },
+  'a throw of nobody, with a tree that takes its time to stop': {
+    program: `
+      const { childSpec, defineActor } = await import(${JSON.stringify(runtime)})
+      const slow = defineActor({ name: 'slow', trapExit: true, init: () => 0, terminate: () => new Promise((resolve) => setTimeout(resolve, 50)).then(() => console.log('stopped')) })
+      ${bare(`unowned: 'exit', children: [childSpec(slow)]`)} ${later(boom)}`,
+    code: 1,
+    told: stack,
+    out: /^stopped\n$/,
+  },
   'a stop that hangs': {
     program: `
       const { childSpec, defineActor } = await import(${JSON.stringify(runtime)})

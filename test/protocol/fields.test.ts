@@ -217,4 +217,10 @@ test('an embedded schema that cannot be compiled costs no stray rejection', () =
   assert.ok(isField(field.list({ type: 'string', pattern: '^x$' })))
 })
 
+test('text may be empty, long and of any form unless it is told otherwise', () => {
+  for (const text of ['', 'x'.repeat(10_000)]) assert.equal(read(field.string(), text), { value: text })
+  assert.equal(read(field.string({ format: 'email' }), 'no address'), { value: 'no address' })
+  assert.equal(issuesOf(read(field.string({ format: 'email', enforce: true }), 'no address')).length, 1)
+})
+
 test.run()

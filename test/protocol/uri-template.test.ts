@@ -222,4 +222,33 @@ test('64 KiB of hostile text are told from each of the known traps in a few mill
   }
 })
 
+test('fields that are undefined or null are left out', () => {
+  const value = { x: undefined, y: null, z: 1, e: '' } as never
+  assert.is(expandUriTemplate('x:{?a*}', { a: value }), 'x:?z=1&e=')
+  assert.is(expandUriTemplate('x:{?a}', { a: { x: undefined } as never }), 'x:')
+})
+
+test('what is no template, and what it cannot take, is refused with BAD_TEMPLATE', () => {
+  const isBad = (error: unknown): boolean => error instanceof ProtocolError && error.code === 'BAD_TEMPLATE'
+  for (const template of [
+    'x:{a',
+    'x:a}',
+    'x:{a}}',
+    'x:{{a}}',
+    'x:{}',
+    'x:{a,}',
+    'x:{a b}',
+    'x:{=a}',
+    'x:{__proto__}',
+    'x:{a:0}',
+    'x:{a:10000}',
+    'x:{a:3*}',
+    'x:{a:x}',
+    `x:{a}${'a'.repeat(1_996)}`,
+  ])
+    assert.throws(() => parseUriTemplate(template), isBad, template)
+  assert.is(parseUriTemplate(`x:{a}${'a'.repeat(1_995)}`).expand({}).length, 1_997)
+  assert.throws(() => expandUriTemplate('x:{a}', { a: Number.NaN }), isBad)
+})
+
 test.run()

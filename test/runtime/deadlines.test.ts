@@ -58,6 +58,20 @@ test('on a clock with a grain a deadline fires once, never early and at most tha
   }
 })
 
+test('on a clock with a grain the timer goes on while something waits, and at the end of the tree only then', async () => {
+  const clock = coarseClock()
+  const { deadlines, fired, arm } = probes(clock)
+  const [first, second] = [arm('first', 100), arm('second', 200)]
+  deadlines.disarm(first)
+  deadlines.end()
+  assert.is(clock.pending, 1)
+  deadlines.disarm(second)
+  deadlines.end()
+  assert.is(clock.pending, 0)
+  await clock.advance(1_000)
+  assert.equal(fired, [])
+})
+
 test('on an exact clock a deadline has fired once its time has come, and not before', async () => {
   const clock = createFakeClock()
   const { fired, arm } = probes(clock)

@@ -6,6 +6,7 @@ import { RuntimeError } from '../../runtime/errors.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import { lazy } from '../../runtime/load.js'
 import { nearest } from '../../runtime/near.js'
+import { lastTurns } from '../../runtime/promise.js'
 import { startActor } from '../../runtime/root.js'
 import { heapInUse } from '../support/collected.js'
 import { openDescriptors } from '../support/counted.js'
@@ -38,6 +39,18 @@ test('a module that is loaded when it is needed leaves no descriptor open', asyn
   const before = openDescriptors()
   for (let round = 0; round < 20; round++) await lazy('nanoid', () => import('nanoid'))()
   assert.is(openDescriptors(), before)
+})
+
+test('the last turns are two of the event loop', async () => {
+  const order: string[] = []
+  const turn = (name: string, next = (): void => {}): void =>
+    void setImmediate(() => {
+      order.push(name)
+      next()
+    })
+  turn('first', () => turn('second', () => turn('third')))
+  await lastTurns()
+  assert.equal(order, ['first', 'second'])
 })
 
 class Forgotten extends Deadline {

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { defineActor } from '../../runtime/behaviour.js'
 import { crash, kill, killed, noproc, normal, shutdown } from '../../runtime/exit.js'
+import { processOf } from '../../runtime/ref.js'
 import { suite } from '../support/suite.js'
 import { ended, Notes, startHost, thrown, turn } from './_actors.js'
 
@@ -33,6 +34,17 @@ test('OTP-82 a link is idempotent: linked twice, one exit arrives, and one unlin
   apart.ref.kill()
   await turn()
   assert.is(watcher.exits.seen.length, 1)
+})
+
+test('OTP-82 whoever outlives a link keeps nothing of the one who has ended', async (t) => {
+  const watcher = await startHost(t, { trapExit: true })
+  for (let round = 0; round < 3; round++) {
+    const other = await startHost(t)
+    watcher.ctx.link(other.ref)
+    assert.is(processOf(watcher.ref).links?.size, 1)
+    other.ref.kill()
+  }
+  assert.is(processOf(watcher.ref).links?.size ?? 0, 0)
 })
 
 test('OTP-82 after unlink no exit comes through that link, either way', async (t) => {

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../runtime/fake-clock.js'
-import { patiently } from '../../runtime/load.js'
+import { lazy, patiently } from '../../runtime/load.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('modules that are loaded when they are needed')
@@ -11,10 +11,10 @@ const shortage = () => Object.assign(new Error('too many open files'), { code: '
 async function load(errors: readonly Error[]) {
   const clock = createFakeClock()
   const left = [...errors]
-  let loads = 0
+  const loads: number[] = []
   let outcome: unknown
   const loading = async () => {
-    loads += 1
+    loads.push(clock.now())
     const error = left.shift()
     if (error !== undefined) throw error
     return 'loaded'
@@ -33,7 +33,25 @@ async function load(errors: readonly Error[]) {
 }
 
 test('want of file descriptors is waited for', async () => {
-  assert.equal(await load([shortage(), shortage(), shortage()]), { outcome: 'loaded', loads: 4, pending: 0 })
+  const unread = Object.assign(new Error('Invalid package config'), { code: 'ERR_INVALID_PACKAGE_CONFIG' })
+  assert.equal(await load([shortage(), unread, shortage()]), {
+    outcome: 'loaded',
+    loads: [0, 250, 500, 750],
+    pending: 0,
+  })
+})
+
+test('what could not be imported is imported again when it is asked for again, and then never more', async () => {
+  let imports = 0
+  const module = lazy('no-such-package', async () => {
+    imports += 1
+    if (imports === 1) throw shortage()
+    return { name: 'a module' }
+  })
+  assert.is(await module().catch(({ code }) => code), 'EMFILE')
+  assert.equal(await module(), { name: 'a module' })
+  assert.equal(await module(), { name: 'a module' })
+  assert.is(imports, 2)
 })
 
 test('a module that is not there, or is broken, is told at once', async () => {
@@ -41,12 +59,12 @@ test('a module that is not there, or is broken, is told at once', async () => {
     Object.assign(new Error('Cannot find module'), { code: 'ERR_MODULE_NOT_FOUND' }),
     new SyntaxError('Unexpected token'),
   ])
-    assert.equal(await load([error]), { outcome: error, loads: 1, pending: 0 })
+    assert.equal(await load([error]), { outcome: error, loads: [0], pending: 0 })
 })
 
 test('an error that Node has kept is not waited for', async () => {
   const kept = shortage()
-  assert.equal(await load([kept, kept]), { outcome: kept, loads: 2, pending: 0 })
+  assert.equal(await load([kept, kept]), { outcome: kept, loads: [0, 250], pending: 0 })
 })
 
 test.run()

@@ -284,7 +284,10 @@ test('wrong behaviours and options are refused, naming the field, what was expec
     'name: expected a non-empty string, got 7',
     'options: expected an object, got null',
   ])
-  await rejection(startActor(good, undefined, { clock: {} as never, logger: false }), 'BAD_OPTION')
+  const clock = { now: () => 0, setTimeout: () => 0, clearTimeout: () => {} }
+  for (const key of ['now', 'setTimeout', 'clearTimeout'])
+    for (const wrong of [{ ...clock, [key]: undefined }, { [key]: clock.now }, null])
+      await rejection(startActor(good, undefined, { clock: wrong as never, logger: false }), 'BAD_OPTION')
   await rejection(startActor(good, undefined, { registry: {} as never, logger: false }), 'BAD_OPTION')
   assert.is(host.ref.alive, true)
 })

@@ -292,4 +292,29 @@ test('a supervisor that is killed while a child starts takes the half-started ch
   assert.is((await failure(starting)).code, 'START_FAILED')
 })
 
+test('OTP-12 when a child cannot start, those before it stop one after the other, the last one first, before that is told', async (t) => {
+  const log = new Recorder()
+  const [stopA, stopB] = [gate(), gate()]
+  const slow = (id: string, { opened }: { readonly opened: Promise<void> }): ChildSpec =>
+    worker(log, id, {
+      trapExit: true,
+      terminate: () => {
+        log.note(`stop ${id}`)
+        return opened
+      },
+    })
+  const children = [slow('a', stopA), slow('b', stopB), worker(log, 'c', { init: fails })]
+  const failing = failure(startTree(t, { strategy: 'one_for_one', children })).then(() => log.note('told'))
+  assert.equal(await log.next(3), ['start a', 'start b', 'stop b'])
+  await turn()
+  assert.equal(log.rest(), [])
+  stopB.open()
+  assert.equal(await log.next(2), ['end b', 'stop a'])
+  await turn()
+  assert.equal(log.rest(), [])
+  stopA.open()
+  await failing
+  assert.equal(log.rest(), ['end a', 'told'])
+})
+
 test.run()

@@ -255,4 +255,17 @@ test('a supervisor is stopped by `await using`, with its children', async () => 
   assert.equal(log.rest(), ['start a', 'end a'])
 })
 
+test('a supervisor that is disposed of has ended, and its children before it', async (t) => {
+  const log = new Recorder()
+  const stopped = gate()
+  const child = worker(log, 'a', { trapExit: true, terminate: () => stopped.opened })
+  const tree = await startTree(t, { strategy: 'one_for_one', children: [child] })
+  const disposed = tree[Symbol.asyncDispose]().then(() => log.note('disposed of'))
+  await turn()
+  stopped.open()
+  await disposed
+  assert.equal(log.rest(), ['start a', 'end a', 'disposed of'])
+  await tree[Symbol.asyncDispose]()
+})
+
 test.run()

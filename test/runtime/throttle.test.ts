@@ -14,4 +14,15 @@ test('so many pass within the interval, and the next one says how many did not',
   assert.equal([pass(), pass(), pass()], [3, 0, undefined])
 })
 
+test('100 in 10,000 ms pass unless told otherwise', () => {
+  let time = 0
+  const pass = throttle(() => time)
+  const passed = () => Array.from({ length: 101 }, pass).filter((held) => held !== undefined).length
+  assert.is(passed(), 100)
+  time = 9_999
+  assert.is(passed(), 0)
+  time = 10_000
+  assert.is(passed(), 100)
+})
+
 test.run()

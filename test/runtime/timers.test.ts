@@ -99,4 +99,23 @@ test('sendAfter refuses what is no time', async (t) => {
   }
 })
 
+test('a timer of ctx.clock that has fired is not cleared when its actor ends, one that has not is', async (t) => {
+  const clock = createFakeClock()
+  const cleared: unknown[] = []
+  const watched = Object.assign(Object.create(clock) as typeof clock, {
+    clearTimeout: (timer: unknown) => {
+      cleared.push(timer)
+      clock.clearTimeout(timer)
+    },
+  })
+  const host = await startHost(t, { clock: watched })
+  host.ctx.clock.setTimeout(() => {}, 10)
+  host.ctx.clock.setTimeout(() => {}, 20)
+  await clock.advance(10)
+  cleared.length = 0
+  host.ref.kill()
+  assert.is(cleared.length, 1)
+  assert.is(clock.pending, 0)
+})
+
 test.run()
