@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import * as assert from 'uvu/assert'
-import { parseDate, parseNaive, parseTime, parseZoned } from '../../protocol/calendar.js'
+import { ClockTime, parseDate, parseNaive, parseTime, parseZoned } from '../../protocol/calendar.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol/calendar')
@@ -67,6 +67,11 @@ test('no value depends on the zone of the machine', () => {
     return run.stdout.toString()
   })
   for (const text of written) assert.is(text, '2024-03-10 2024-03-10T02:30:00.000Z')
+})
+
+test('a time of day of hour and minute is a full minute', () => {
+  const { hour, minute, second, nanosecond } = new ClockTime(14, 30)
+  assert.equal([hour, minute, second, nanosecond], [14, 30, 0, 0])
 })
 
 test.run()

@@ -7,9 +7,11 @@ import { dialect20251125 } from '../../protocol/dialects/2025-11-25.js'
 import { dialect20260728 } from '../../protocol/dialects/2026-07-28.js'
 import { ProtocolError } from '../../protocol/errors.js'
 import { fitError, fitNotification, fitParams, fitResult } from '../../protocol/fit.js'
+import { fitElicitation } from '../../protocol/fit-questions.js'
+import type { Lacks } from '../../protocol/lacks.js'
 import type { Method, NotificationMethod, Params, Result } from '../../protocol/methods.js'
 import type { ContentBlock } from '../../protocol/types/content.js'
-import type { ElicitFormParams, FormField } from '../../protocol/types/elicitation.js'
+import type { ElicitFormParams, ElicitParams, FormField } from '../../protocol/types/elicitation.js'
 import type { CreateMessageParams, SamplingContent } from '../../protocol/types/sampling.js'
 import { suite } from '../support/suite.js'
 import { elicitForm, elicitUrl, samples } from './_samples.js'
@@ -288,5 +290,14 @@ function text(text: string): SamplingContent {
 function answer(content: SamplingContent | SamplingContent[]): Result<'sampling/createMessage'> {
   return { role: 'assistant', content, model: 'm' }
 }
+
+test('a question that names no mode is a form', () => {
+  const params = { message: 'm', requestedSchema: { type: 'object', properties: {} } }
+  assert.throws(
+    () => fitElicitation(dialect20250326.lacks as Lacks, params as ElicitParams),
+    (error: unknown) =>
+      error instanceof ProtocolError && error.code === 'NOT_IN_REVISION' && /mode form/.test(error.message),
+  )
+})
 
 test.run()

@@ -3,17 +3,17 @@ import * as assert from 'uvu/assert'
 import { ProtocolError } from '../../protocol/errors.js'
 import type { JsonObject } from '../../protocol/json.js'
 import { toDefinedSchema } from '../../protocol/schema-defined.js'
-import { type FieldOptions, field } from '../../protocol/schema-fields.js'
+import { field } from '../../protocol/schema-fields.js'
 import { type SchemaInput, toSchema } from '../../protocol/schema.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol/schema-defined')
 
-/** What is wrong with a schema of a definition; undefined when nothing is. */
-function problem(input: unknown): string | undefined {
+/** What is wrong with a schema of a definition; empty when nothing is. */
+function problem(input: unknown): string {
   try {
     toDefinedSchema(input as SchemaInput)
-    return undefined
+    return ''
   } catch (error) {
     assert.instance(error, ProtocolError)
     assert.is((error as ProtocolError).code, 'BAD_SCHEMA')
@@ -49,12 +49,12 @@ test('schemas of libraries that show no JSON Schema are refused with their name'
     type = 'string'
   }
   assert.match(problem({ _def: {}, safeParse: method }), /zod 4\.2/)
-  assert.is(problem({ type: 'object', _def: {} }), undefined)
+  assert.is(problem({ type: 'object', _def: {} }), '')
   assert.match(problem({ kind: 'schema', '~run': method }), /valibot: version 1/)
   assert.match(problem({ kind: 'schema', _run: method }), /valibot: version 1/)
   assert.match(problem({ kind: 'schema' }), /got an object with keys \[kind\]/)
   assert.match(problem(new Decoder()), /got an object with decode: its library has to follow/)
-  assert.is(problem(new Plain()), undefined)
+  assert.is(problem(new Plain()), '')
   assert.match(
     problem({ type: 'object', properties: { a: field.string() } }),
     /at \/properties\/a: a schema of caduceus/,
@@ -134,21 +134,17 @@ const keywords: Readonly<Record<string, readonly [good: readonly unknown[], bad:
 test('each keyword has a value which it can have, or is refused with its place and what was expected', () => {
   for (const [keyword, [good, bad]] of Object.entries(keywords)) {
     for (const value of good)
-      assert.is(
-        problem({ description: 'all', [keyword]: value }),
-        undefined,
-        `${keyword}: ${JSON.stringify(value)}`,
-      )
+      assert.is(problem({ description: 'all', [keyword]: value }), '', `${keyword}: ${JSON.stringify(value)}`)
     for (const value of bad)
       assert.ok(
-        problem({ type: 'object', [keyword]: value })?.startsWith(`JSON Schema at /${keyword}: expected `),
+        problem({ type: 'object', [keyword]: value }).startsWith(`JSON Schema at /${keyword}: expected `),
         `${keyword}: ${JSON.stringify(value)}`,
       )
   }
   const draft = 'http://json-schema.org/draft-07/schema#'
-  assert.is(problem({ $schema: draft, items: [{}, true] }), undefined)
-  assert.match(String(problem({ $schema: draft, items: [] })), /at \/items: expected a schema/)
-  assert.match(String(problem({ $schema: draft, items: [1] })), /at \/items: expected a schema/)
+  assert.is(problem({ $schema: draft, items: [{}, true] }), '')
+  assert.match(problem({ $schema: draft, items: [] }), /at \/items: expected a schema/)
+  assert.match(problem({ $schema: draft, items: [1] }), /at \/items: expected a schema/)
 })
 
 test('what a keyword got is shown where it is short', () => {
@@ -165,27 +161,23 @@ test('what a keyword got is shown where it is short', () => {
     [{ uniqueItems: null }, 'got null'],
   ] as const)
     assert.ok(
-      problem({ description: '', ...schema })?.endsWith(got),
+      problem({ description: '', ...schema }).endsWith(got),
       `${JSON.stringify(schema)}: ${problem({ description: '', ...schema })}`,
     )
 })
 
 test('keywords that only hold together are looked at together', () => {
-  assert.match(String(problem({ nullable: true })), /at \/nullable: expected a type beside it/)
-  assert.is(problem({ nullable: true, type: 'string' }), undefined)
+  assert.match(problem({ nullable: true }), /at \/nullable: expected a type beside it/)
+  assert.is(problem({ nullable: true, type: 'string' }), '')
   assert.match(
-    String(problem({ type: 'object', properties: { a: { b: { type: 'string' } } } })),
+    problem({ type: 'object', properties: { a: { b: { type: 'string' } } } }),
     /at \/properties\/a: expected a schema, got fields by their names \(b\)/,
   )
-  assert.is(
-    problem({ type: 'object', properties: { a: {}, b: { 'x-mine': {} }, c: { not: {} } } }),
-    undefined,
-  )
+  assert.is(problem({ type: 'object', properties: { a: {}, b: { 'x-mine': {} }, c: { not: {} } } }), '')
 })
 
 test('wrong notes of a field are told with their names, all at once', () => {
-  const problems = (notes: JsonObject) =>
-    field.string(notes as FieldOptions).problems.map(({ message }) => message)
+  const problems = (notes: JsonObject) => field.string(notes).problems.map(({ message }) => message)
   assert.equal(problems({ title: 1, description: null, header: {} }), [
     'title: expected a string',
     'description: expected a string',
@@ -212,7 +204,7 @@ test('the notes of a field are in its JSON Schema, and no others', () => {
 
 test('two limits are limits each, and the lower one comes first', () => {
   const problems = (range: unknown) =>
-    field.integer({ range } as FieldOptions).problems.map(({ message }) => message)
+    field.integer({ range } as object).problems.map(({ message }) => message)
   assert.equal(problems([1, 1]), [])
   assert.equal(problems(['1', 2]).length, 1)
   assert.equal(problems([1, '2']).length, 1)
@@ -226,6 +218,24 @@ test('what is prepared has loaded what the first value needs', async () => {
   assert.not(isLoaded())
   await schema.prepare?.()
   assert.ok(isLoaded())
+})
+
+test('a schema of a library shows the side that a definition takes, unless told otherwise', () => {
+  const seen: string[] = []
+  const standard = {
+    '~standard': {
+      version: 1,
+      vendor: 'testlib',
+      validate: () => ({ value: 1 }),
+      jsonSchema: {
+        input: () => ({ title: seen.push('input') === 1 ? 'first' : 'second' }),
+        output: () => ({ title: `${seen.push('output')}` }),
+      },
+    },
+  } as unknown as SchemaInput
+  toDefinedSchema(standard)
+  toDefinedSchema(standard, 'output')
+  assert.equal(seen, ['input', 'output'])
 })
 
 test.run()

@@ -234,7 +234,13 @@ test('a Standard Schema may wait, and may be a function', async () => {
 
 test('a Standard Schema that cannot show itself is refused with what to do', () => {
   const old = { '~standard': { version: 1, vendor: 'oldlib', validate: () => ({ value: 1 }) } }
-  assert.throws(() => toSchema(old), /~standard.jsonSchema, got nothing from oldlib/)
+  assert.throws(
+    () => toSchema(old),
+    (error: unknown) =>
+      error instanceof ProtocolError &&
+      error.code === 'BAD_SCHEMA' &&
+      /~standard.jsonSchema, got nothing from oldlib/.test(error.message),
+  )
   const failing = trimmed()
   const broken = {
     '~standard': {

@@ -146,4 +146,9 @@ test('values are shown short and safely, whatever they are', () => {
   ])
 })
 
+test('what a definition leaves out is as documented', () => {
+  const { trapExit, mailboxLimit, stray, terminateTimeout } = defineActor({ name: 'x', init: () => ({}) })
+  assert.equal([trapExit, mailboxLimit, stray, terminateTimeout], [false, 100_000, 'crash', 5_000])
+})
+
 test.run()

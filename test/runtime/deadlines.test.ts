@@ -198,4 +198,19 @@ test('an infinite deadline never fires and needs no timer', async () => {
   assert.equal([fired, clock.pending], [[], 0])
 })
 
+test('a clock that says nothing of a grain is exact', async () => {
+  const exact = createFakeClock()
+  const clock = { now: exact.now, setTimeout: exact.setTimeout, clearTimeout: exact.clearTimeout }
+  const deadlines = new Deadlines(clock)
+  const fired: number[] = []
+  const probe = new Probe(() => fired.push(exact.now()))
+  deadlines.arm(probe, 100)
+  deadlines.armRest(new Probe(() => fired.push(exact.now())), 150)
+  await exact.advance(1_000)
+  assert.equal(fired, [100, 150])
+  deadlines.arm(probe, 100)
+  deadlines.disarm(probe)
+  assert.is(exact.pending, 0)
+})
+
 test.run()

@@ -59,6 +59,7 @@ const waits: Readonly<Record<string, (at: Scene) => Promise<unknown>>> = {
   awaitTask: ({ tasks }) => awaitTask(tasks.start(never)),
   yieldTask: ({ tasks }) => yieldTask(tasks.start(never)),
   asyncStream: ({ tasks }) => asyncStream(tasks, [1], never).next(),
+  stop: ({ ref }) => ref.stop(),
   'next of a recording': ({ clock }) => new Recording<string>('a test').next(() => true, { clock }),
 }
 

@@ -4,7 +4,7 @@ import { shutdown } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import type { ProcessRef } from '../../runtime/ref.js'
 import { suite } from '../support/suite.js'
-import { ending, failure, Recorder, startTree, thrown, turn, worker, workerOf } from './_family.js'
+import { ending, failure, gate, Recorder, startTree, thrown, turn, worker, workerOf } from './_family.js'
 import { add, breakable, startPool } from './_pool.js'
 
 const test = suite('dynamic supervisor')
@@ -151,6 +151,18 @@ test('a thousand children are started, listed and stopped', async (t) => {
   assert.is((await pool.count()).active, 1_000)
   await pool.stop()
   assert.is(log.rest().length, 2_000)
+})
+
+test('OTP-76 terminateChild resolves when the child has ended, and what it owned is released', async (t) => {
+  const log = new Recorder()
+  const pool = await startPool(t)
+  const left = gate()
+  const child = await add(pool, worker(log, 'a', { trapExit: true, terminate: () => left.opened }))
+  const ending = pool.terminateChild(child).then(() => log.note('told'))
+  await turn()
+  left.open()
+  await ending
+  assert.equal(log.rest(), ['start a', 'end a', 'told'])
 })
 
 test.run()

@@ -1,8 +1,10 @@
+import { channel } from 'node:diagnostics_channel'
 import * as assert from 'uvu/assert'
 import { crash } from '../../runtime/exit.js'
 import type { Logger } from '../../runtime/log.js'
 import { startActor } from '../../runtime/root.js'
 import { defineActor } from '../../runtime/behaviour.js'
+import { processOf } from '../../runtime/ref.js'
 import { startSupervisor } from '../../runtime/supervise.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { ending, failure, gather, Recorder, startTree, turn, worker, workerOf } from './_family.js'
@@ -62,6 +64,31 @@ test('a category is written from the level on that was chosen for it', async (t)
       ['debug', 'a: restarted', 'progress'],
     ],
   )
+})
+
+test('events of the floors above are written at their own level, from the one on that was chosen', async (t) => {
+  const { lines, logger } = memoryLogger()
+  const logLevels = { 'server.request': 'info', 'client.log': 'silent' } as const
+  const tree = await startTree(t, { strategy, logger, logLevels })
+  const { id } = processOf(tree.ref).tree
+  const tell = (category: string, facts: object): void =>
+    channel(`caduceus.${category}`).publish({ tree: id, ...facts })
+  tell('server.request', { type: 'started' })
+  tell('server.request', { type: 'error', id: 'x'.repeat(600), count: 1 })
+  tell('server.request', { type: 'refused' })
+  tell('server.request', { type: 'started', level: 'warn' })
+  tell('server.request', { type: 'error', tree: id + 1 })
+  tell('server.session', { type: 'error' })
+  tell('client.log', { type: 'said', level: 'error' })
+  tell('client.warning', { type: 'odd', level: 'warn' })
+  await tree.stop()
+  const category = 'server.request'
+  assert.equal(lines, [
+    ['info', 'server.request error', { category, tree: id, type: 'error', id: 'x'.repeat(500), count: 1 }],
+    ['info', 'server.request refused', { category, tree: id, type: 'refused' }],
+    ['warn', 'server.request started', { category, tree: id, type: 'started' }],
+    ['warn', 'client.warning odd', { category: 'client.warning', tree: id, type: 'odd' }],
+  ])
 })
 
 test('logger: false writes nothing, and another tree’s logger hears nothing of this one', async (t) => {

@@ -140,4 +140,19 @@ test('messages of the runtime are never refused: timers, exits, a stop', async (
   assert.equal(await stopping, { type: 'normal' })
 })
 
+test('a mailbox takes 100,000 messages unless told otherwise', async (t) => {
+  const gate = deferred()
+  const behaviour = defineActor({
+    name: 'usual',
+    init: () => ({}),
+    cast: { wait: () => gate.promise, add: () => {} },
+  })
+  const ref = await start(t, behaviour)
+  ref.cast('wait')
+  await turn()
+  for (let n = 1; n < 100_000; n++) ref.cast('add')
+  assert.equal([ref.cast('add'), ref.cast('add')], [true, false])
+  gate.resolve()
+})
+
 test.run()

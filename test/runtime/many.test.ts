@@ -217,4 +217,13 @@ test('OTP-108 a lock lets one in at a time, and is given back on a throw and on 
   assert.is((await topics.lock('l', b, () => 1).catch((error) => error)).code, 'NOPROC')
 })
 
+test('OTP-77 a partition supervisor has four children unless told otherwise', async (t) => {
+  const registry = new Registry()
+  const spec = partitionSupervisorSpec({ name: 'four', child: (i, name) => childSpec(counter, i, { name }) })
+  const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false, children: [spec] })
+  t.after(() => tree.stop())
+  assert.ok(registry.whereis('four/3'))
+  assert.is(registry.whereis('four/4'), undefined)
+})
+
 test.run()

@@ -317,4 +317,20 @@ test('OTP-12 when a child cannot start, those before it stop one after the other
   assert.equal(log.rest(), ['end a', 'told'])
 })
 
+test('OTP-13 what a supervisor starts after a child was ignored is not taken for that child', async (t) => {
+  const held: ActorContext[] = []
+  const registry = new Registry()
+  const child = startedBy('a', (ctx) => {
+    held.push(ctx)
+    return ignore
+  })
+  const tree = await startTree(t, { strategy: 'one_for_one', children: [child], registry })
+  const behaviour = defineActor({ name: 'late', init: () => ({}) })
+  const ref = await held[0]?.start(behaviour, undefined, { name: 'late' })
+  ref?.kill()
+  await turn()
+  assert.is(registry.state('late').state, 'ended')
+  assert.equal(await statuses(tree), { a: 'stopped' })
+})
+
 test.run()

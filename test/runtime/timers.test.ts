@@ -118,4 +118,15 @@ test('a timer of ctx.clock that has fired is not cleared when its actor ends, on
   assert.is(clock.pending, 0)
 })
 
+test('ctx.clock has the grain of the clock of its tree, and none where that says nothing', async (t) => {
+  const { now, setTimeout, clearTimeout } = createFakeClock()
+  for (const [grain, expected] of [
+    [16, 16],
+    [undefined, 0],
+  ] as const) {
+    const clock = { now, setTimeout, clearTimeout, ...(grain !== undefined && { grain }) }
+    assert.is((await startHost(t, { clock })).ctx.clock.grain, expected)
+  }
+})
+
 test.run()
