@@ -136,7 +136,7 @@ function checkShared(value: unknown): SharedClientOptions {
 
 /** The same error about an option within another one. */
 function below(where: string, error: unknown): unknown {
-  if (!(error instanceof ClientError) || error.code !== 'BAD_OPTION') return error
+  if (!(error instanceof ClientError)) return error
   return optionError(`${where}.${fieldOf(error)}`, `${where}.${error.message}`, error)
 }
 

@@ -149,7 +149,7 @@ export class Clients implements AsyncDisposable {
     const wait = async (name: string): Promise<void> => {
       const client = this.#places.get(name)?.client
       if (client === undefined) throw bad('names', among('names', this.names, name), name)
-      await client.ready(limits as ReadyOptions).catch((error: unknown) => {
+      await client.ready(limits as ReadyOptions).catch((error: ClientError) => {
         throw named(error, name)
       })
     }
@@ -202,8 +202,7 @@ export class Clients implements AsyncDisposable {
 const methods = methodNames(Clients)
 
 /** The same error, with the name of the client it is about. */
-function named(error: unknown, client: string): unknown {
-  if (!(error instanceof ClientError)) return error
+function named(error: ClientError, client: string): ClientError {
   const { code, retryable, data, cause } = error
   return new ClientError(code, `${client}: ${messageOf(error)}`, {
     retryable,

@@ -16,9 +16,8 @@ export async function completeForm(
   const whole = { ...defaultsOf(requestedSchema), ...defined(content) }
   const parsed = await schema.parse(whole)
   if ('value' in parsed) return { ...rest, action, content: whole }
-  const [issue] = parsed.issues
-  const problem = `elicitation: the answer does not fit the form: ${issue?.path ?? ''} ${issue?.message ?? ''}`
-  throw new ClientError('BAD_ANSWER', problem.trim())
+  const [problem] = parsed.issues.map(({ path, message }) => `${path} ${message}`.trim())
+  throw new ClientError('BAD_ANSWER', `elicitation: the answer does not fit the form: ${problem}`)
 }
 
 function readForm(requested: FormSchema): Schema {

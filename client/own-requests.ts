@@ -1,5 +1,4 @@
 import type { ProtocolError } from '../protocol/errors.js'
-import type { JsonObject } from '../protocol/json.js'
 import {
   buildNotification,
   type JsonRpcErrorResponse,
@@ -96,9 +95,4 @@ export class OwnRequests {
     waiting.request.done(outcome)
     return true
   }
-}
-
-/** The result of an answer, or undefined for anything else. */
-export function resultOf(outcome: OwnOutcome): JsonObject | undefined {
-  return outcome.type === 'answer' && 'result' in outcome.message ? outcome.message.result : undefined
 }

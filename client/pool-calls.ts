@@ -29,7 +29,7 @@ export async function callOnMember<T>(
       if (client !== undefined)
         return await make(client, { ...options, timeout: Math.max(1, left), wait: false })
     } catch (error) {
-      if (attempts <= 0 || !isUnsent(error)) throw error
+      if (attempts <= 1 || !isUnsent(error)) throw error
     } finally {
       desk.giveBack(member, false)
     }

@@ -193,6 +193,30 @@ for (const [what, redirect] of Object.entries(redirects))
     assert.is(issuer.of('/token').length, 0)
   })
 
+test('a sign-in is closed when it is over, however it ends', async (t) => {
+  const { server } = await setup(t)
+  let closed = 0
+  let fails = true
+  const begin = async () => {
+    const session = await quickSignIn().begin(undefined)
+    return {
+      ...session,
+      authorize: (url: URL, signal: AbortSignal) =>
+        fails ? Promise.reject(new Error('no screen')) : session.authorize(url, signal),
+      close: async () => {
+        closed += 1
+      },
+    }
+  }
+  const failing = connect(t, server, { signIn: { begin } })
+  assert.match((await rejection(failing.client.callTool('x'))).message, 'no screen')
+  assert.is(closed, 1)
+  fails = false
+  const { client } = connect(t, server, { signIn: { begin } })
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.is(closed, 2)
+})
+
 test('a sign-in that never ends fails after its time', async (t) => {
   const { server } = await setup(t)
   const begin = async () => ({

@@ -145,4 +145,15 @@ function pick(headers: Seen['headers']): Record<string, unknown> {
   )
 }
 
+test('what a getter of the caller throws is passed on as it is', async (t) => {
+  const { client } = watch(t)
+  const own = new Error('mine')
+  const headers = {
+    get 'x-own'(): string {
+      throw own
+    },
+  }
+  assert.is(await rejection(client.ping({ headers })), own)
+})
+
 test.run()

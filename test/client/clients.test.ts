@@ -290,4 +290,14 @@ test('no value of env, headers or variables is shown in an error', async () => {
   assert.not.match(error.message, 'hush')
 })
 
+test('what a getter of the caller throws is passed on as it is', async () => {
+  const own = new Error('mine')
+  const client = {
+    get timeout(): number {
+      throw own
+    },
+  }
+  assert.is(await rejection(startClients({}, { client })), own)
+})
+
 test.run()

@@ -1,9 +1,12 @@
+import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
 import { findClient } from '../../client/client-supervisor.js'
 import type { ClientPool } from '../../client/pool.js'
 import { startClientPool } from '../../client/start-pool.js'
+import { isRequest } from '../../protocol/jsonrpc.js'
 import { Registry } from '../../runtime/registry.js'
 import type { ClientTransport } from '../../transports/contract.js'
+import { TransportError } from '../../transports/errors.js'
 import { http } from '../../transports/http-client.js'
 import { stdio } from '../../transports/stdio-client.js'
 import { heard } from '../support/heard.js'
@@ -209,6 +212,41 @@ test('a call does not stay with a member whose server cannot be reached: another
   await pool.callTool('x')
   await pool.callTool('x')
   assert.is(served()['pool-1'], before)
+})
+
+test('a call that leaves from no member is made as often as there are members, and once more', async (t) => {
+  const made: string[] = []
+  const serverInfo = { name: 'shy', version: '1' }
+  const greeting = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo }
+  const transport: ClientTransport = {
+    name: 'shy',
+    connect(events) {
+      events.opened()
+      return {
+        send(_, message) {
+          if (!isRequest(message)) return
+          const { id, method } = message
+          if (method === 'initialize')
+            return events.message(JSON.stringify({ jsonrpc: '2.0', id, result: greeting }))
+          made.push(method)
+          // the connection goes on, so that the member stays in the rotation
+          events.lost(id, new TransportError('NOT_OPEN', 'not now'))
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+  const { pool } = await startPool(t, { transport, size: 3 })
+  const error = await rejection(pool.request('x/any'))
+  assert.equal([error.code, error.data, made.length], ['NOT_READY', { sent: false }, 4])
+})
+
+test('ready() of a pool leaves no listener on the signal of its caller', async (t) => {
+  const { pool } = await startPool(t)
+  const { signal } = new AbortController()
+  await pool.ready({ signal })
+  await rejection(pool.ready({ signal, count: 9, timeout: 1 }))
+  assert.equal(getEventListeners(signal, 'abort'), [])
 })
 
 test('a call whose client is closed under it, before it left, is made on another member', async (t) => {

@@ -2,6 +2,8 @@ import * as assert from 'uvu/assert'
 import type { Client } from '../../client/client.js'
 import type { StartClientOptions } from '../../client/options.js'
 import { McpError } from '../../protocol/errors.js'
+import { isRequest, type Message } from '../../protocol/jsonrpc.js'
+import type { ElicitResult } from '../../protocol/types/elicitation.js'
 import { startClient } from '../../client/client-supervisor.js'
 import { defineActor } from '../../runtime/behaviour.js'
 import { currentOwner } from '../../runtime/containment.js'
@@ -9,6 +11,7 @@ import { subscribe } from '../../runtime/events.js'
 import { Registry } from '../../runtime/registry.js'
 import { startActor } from '../../runtime/root.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
+import type { ClientTransport } from '../../transports/contract.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { raw, rejection, watch } from './_raw.js'
@@ -228,6 +231,45 @@ test('a question that the server takes back ends its handler, and is not answere
   await asking.next()
   await client.callTool('takeBack')
   assert.match(String(await aborted.next()), 'nobody waits')
+})
+
+test('an answer that comes after its question was taken back is not sent, also when the id was used again', async (t) => {
+  const serverInfo = { name: 'asks', version: '1' }
+  const capabilities = {}
+  const greeting = { protocolVersion: '2025-11-25', capabilities, serverInfo }
+  const [sent, asking] = [heard<Message>(), heard<(answer: ElicitResult) => void>()]
+  let tell = (_message: object): void => {}
+  const transport: ClientTransport = {
+    name: 'asks',
+    connect(events) {
+      tell = (message) => events.message(JSON.stringify({ jsonrpc: '2.0', ...message }))
+      events.opened()
+      return {
+        send(_, message) {
+          sent.add(message)
+          if (isRequest(message)) tell({ id: message.id, result: message.method === 'ping' ? {} : greeting })
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+  // it does not look at its signal
+  const onElicit = () => new Promise<ElicitResult>((resolve) => asking.add(resolve))
+  const { client } = watch(t, { transport, onElicit })
+  await client.ready()
+  const ask = { id: 'q', method: 'elicitation/create', params: form }
+  tell(ask)
+  const first = await asking.next()
+  tell({ method: 'notifications/cancelled', params: { requestId: 'q' } })
+  tell(ask)
+  const second = await asking.next()
+  first({ action: 'decline' })
+  await client.ping()
+  second({ action: 'cancel' })
+  await sent.next((message) => 'id' in message && message.id === 'q')
+  await client.ping()
+  const answers = sent.all.filter((message) => 'id' in message && message.id === 'q')
+  assert.equal(answers, [{ jsonrpc: '2.0', id: 'q', result: { action: 'cancel' } }])
 })
 
 test('a question that is open when the connection is lost ends its handler', async (t) => {

@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { StartClientOptions } from '../../client/options.js'
 import { McpError } from '../../protocol/errors.js'
+import { createFakeClock } from '../../runtime/fake-clock.js'
 import { http } from '../../transports/http-client.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
@@ -84,6 +85,18 @@ test('a server that only wants its state back gets it without a question', async
   const params = calls()[1]?.message.params
   assert.is(params?.requestState, 'again')
   assert.not.ok(params !== undefined && 'inputResponses' in params)
+})
+
+test('a server that asked something hears the answers at once, one that did not gets its state back after a pause', async (t) => {
+  const clock = createFakeClock()
+  const rounds = [{ inputRequests: { a: form } }, { requestState: 'again' }]
+  const { client, calls } = await asking(t, rounds, { ...everything, clock })
+  const call = client.callTool('any')
+  // the clock stands still
+  while (calls().length < 2) await new Promise(setImmediate)
+  while (calls().length < 3) await clock.advance(10)
+  assert.ok(clock.now() >= 250)
+  assert.is((await call).text, 'done')
 })
 
 test('resources and prompts may ask, too', async (t) => {
