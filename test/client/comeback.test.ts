@@ -2,13 +2,14 @@ import * as assert from 'uvu/assert'
 import type { Client } from '../../client/client.js'
 import { startClient } from '../../client/client-supervisor.js'
 import type { BackoffOptions } from '../../client/options.js'
+import { isRequest } from '../../protocol/jsonrpc.js'
 import { createFakeClock, type FakeClock } from '../../runtime/fake-clock.js'
 import type { ClientTransport } from '../../transports/contract.js'
 import { TransportError } from '../../transports/errors.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { closeWith } from './_flaky.js'
 import { outage, quantile, seeded } from './_outage.js'
-import { rejection } from './_raw.js'
+import { rejection, watch } from './_raw.js'
 
 const test = suite('a client whose server is back', { timeout: 60_000 })
 /** Milliseconds, by the clock. */
@@ -105,6 +106,41 @@ test('goes back to long pauses once nobody waits any more', async (t) => {
   assert.is((await gaveUp).code, 'TIMEOUT')
   await clock.advance(2_000)
   assert.is(client.state.delay, 30_000)
+})
+
+test('is left alone again for long after a call that waited for a client that had crashed', async (t) => {
+  const clock = createFakeClock()
+  const server = { isDown: false, cut: (): void => {} }
+  const serverInfo = { name: 'weak', version: '1' }
+  const greeting = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo }
+  const transport: ClientTransport = {
+    name: 'weak',
+    connect(events) {
+      const error = new TransportError('CONNECT_FAILED', 'down', { retryable: true })
+      server.cut = () => events.closed({ error })
+      if (server.isDown) server.cut()
+      else events.opened()
+      return {
+        send(_, message) {
+          if (!isRequest(message)) return
+          const { id, method } = message
+          const result = method === 'initialize' ? greeting : {}
+          events.message(JSON.stringify({ jsonrpc: '2.0', id, result }))
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+  const { client, kill, states } = watch(t, { transport, clock, backoff: { random: () => 1 } })
+  await client.ready()
+  kill('client')
+  await client.ping()
+  server.isDown = true
+  server.cut()
+  await states.next(({ phase }) => phase === 'disconnected')
+  await clock.advance(20_000)
+  const delays = states.all.flatMap(({ delay }) => (delay === undefined ? [] : [delay]))
+  assert.ok(delays.includes(4_000), String(delays))
 })
 
 test('is not asked before the time that it named (Retry-After), however many calls wait', async (t) => {

@@ -1,12 +1,14 @@
 import * as assert from 'uvu/assert'
 import { metaKeys } from '../../protocol/envelope.js'
 import { isObject } from '../../protocol/json.js'
+import { isRequest } from '../../protocol/jsonrpc.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
+import type { ClientTransport } from '../../transports/contract.js'
 import { http } from '../../transports/http-client.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { json, listen, result, status } from '../transports/_http.js'
-import { complete, discover, listening, refuse, stateless, tool } from './_modern.js'
+import { complete, discover, listening, modern, refuse, stateless, tool } from './_modern.js'
 import { rejection, watch } from './_raw.js'
 
 const test = suite('changes in the newer era')
@@ -142,6 +144,47 @@ test('a server that comes back after long is listened to within about a second',
   last.acknowledge()
   last.tell(toolsChanged)
   await news.next()
+})
+
+test('a stream on a pipe is given up once, when another takes its place, and no time of its own is left', async (t) => {
+  const clock = createFakeClock()
+  const opened = heard<{ id: string | number; filter: object }>()
+  const cancelled: unknown[] = []
+  let tell = (_message: object): void => {}
+  const transport: ClientTransport = {
+    name: 'pipe',
+    connect(events) {
+      tell = (message) => events.message(JSON.stringify({ jsonrpc: '2.0', ...message }))
+      events.opened()
+      return {
+        send(_, message) {
+          const { method, params } = message as { method: string; params?: Record<string, unknown> }
+          if (method === 'notifications/cancelled') cancelled.push(params?.requestId)
+          if (!isRequest(message)) return
+          const { id } = message
+          if (method === 'subscriptions/listen')
+            return opened.add({ id, filter: params?.notifications as object })
+          const _meta = { [metaKeys.serverInfo]: { name: 'piped', version: '1' } }
+          const offered = { resources: { subscribe: true } }
+          const result = { supportedVersions: [modern], capabilities: offered, ...complete, _meta }
+          tell({ id, result })
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+  const { client } = watch(t, { transport, era: 'modern', clock })
+  await client.ready()
+  const first = client.subscribe('a:1')
+  const dropped = await opened.next()
+  const second = client.subscribe('a:2')
+  const { id, filter } = await opened.next()
+  const params = { notifications: filter, _meta: { [metaKeys.subscriptionId]: id } }
+  tell({ method: 'notifications/subscriptions/acknowledged', params })
+  await Promise.all([first, second])
+  await clock.advance(31_000)
+  await client.ping()
+  assert.equal(cancelled, [dropped.id])
 })
 
 test('a busy server is listened to no sooner than it says', async (t) => {

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
 import { suite } from '../support/suite.js'
 import { startPool } from './_pool.js'
@@ -172,6 +173,16 @@ test('a call that does not want to wait is told at once that no member is free',
   assert.is(pool.inspect().waiting, 0)
   lease.release()
   assert.is((await pool.callTool('count', {}, { wait: false })).text, '1')
+})
+
+test('a checkout that waited leaves no listener on the signal of its caller', async (t) => {
+  const { pool } = await startPool(t, { size: 1 })
+  const { signal } = new AbortController()
+  const first = await pool.checkout()
+  const second = pool.checkout({ signal })
+  first.release()
+  ;(await second).release()
+  assert.equal(getEventListeners(signal, 'abort'), [])
 })
 
 test.run()

@@ -9,6 +9,7 @@ import type { ClientTransport } from '../../transports/contract.js'
 import { TransportError } from '../../transports/errors.js'
 import { http } from '../../transports/http-client.js'
 import { stdio } from '../../transports/stdio-client.js'
+import { stillThere } from '../support/collected.js'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { end, json, listen, polite, result, type Seen } from '../transports/_http.js'
@@ -247,6 +248,20 @@ test('ready() of a pool leaves no listener on the signal of its caller', async (
   await pool.ready({ signal })
   await rejection(pool.ready({ signal, count: 9, timeout: 1 }))
   assert.equal(getEventListeners(signal, 'abort'), [])
+})
+
+test('a wait for a pool that was given up, or took too long, is forgotten by the pool', async (t) => {
+  const { pool } = await startPool(t)
+  const wait = async (): Promise<Record<string, WeakRef<object>>> => {
+    const controller = new AbortController()
+    const given = rejection(pool.ready({ count: 9, signal: controller.signal }))
+    controller.abort()
+    assert.is((await given).code, 'CANCELLED')
+    const { signal } = new AbortController()
+    assert.is((await rejection(pool.ready({ count: 9, signal, timeout: 1 }))).code, 'NOT_READY')
+    return { givenUp: new WeakRef(controller.signal), late: new WeakRef(signal) }
+  }
+  assert.equal(await stillThere(await wait()), [])
 })
 
 test('a call whose client is closed under it, before it left, is made on another member', async (t) => {

@@ -11,7 +11,7 @@ import { rejection, watch } from './_raw.js'
 
 const test = suite('a server that refuses the handshake')
 
-for (const code of [-32600, -32601, -32602, -32700, -32022, -32050, 403])
+for (const code of [-32600, -32601, -32602, -32700, -32022, -32050, 403, 499, 600])
   test(`an error ${code} to initialize fails the client at once, in the words of the server`, async (t) => {
     const server = scriptedServer({ initialize: new McpError(code, 'not you', { data: { why: 'list' } }) })
     const { client } = watch(t, { transport: server.transport })
@@ -32,6 +32,7 @@ for (const [code, data] of [
   [-32000, undefined],
   [-32001, undefined],
   [429, undefined],
+  [500, undefined],
   [503, undefined],
   [-32050, { retryable: true }],
 ] as const)

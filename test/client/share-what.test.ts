@@ -67,6 +67,13 @@ test('a program that has as many calls under way as it may is refused one more, 
   await hanging
 })
 
+test('what is shared has given up once its tree has ended without a word', async (t) => {
+  const { share } = await own(t)
+  share.ref.kill()
+  const error = await rejection(share.closed)
+  assert.equal([error.code, error.data, error.retryable], ['GAVE_UP', { sent: false }, false])
+})
+
 test('one program more than there may be waits until there is room', async (t) => {
   const { path, share } = await own(t, { maxPeers: 1 })
   const first = usePeer(t, path, { clientInfo: { name: 'first', version: '1' } })
