@@ -10,7 +10,8 @@ export interface BearerChallenge {
  * none. Names and schemes in any case; what cannot be read ends the header there.
  */
 export function readBearer(header: string | undefined): BearerChallenge | undefined {
-  const bearers = readChallenges(header ?? '').filter(({ scheme }) => scheme === 'bearer')
+  if (header === undefined) return undefined
+  const bearers = readChallenges(header).filter(({ scheme }) => scheme === 'bearer')
   const best = bearers.find(({ params }) => params.size > 0) ?? bearers[0]
   if (best === undefined) return undefined
   const { params } = best

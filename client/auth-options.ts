@@ -164,7 +164,7 @@ function readSecret(value: unknown, field: string): void {
 
 function readDocument(value: unknown): string {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
-  if (url?.protocol === 'https:' && url.pathname !== '/' && isSecureUrl(url.href)) return value as string
+  if (url?.protocol === 'https:' && url.pathname !== '/') return value as string
   throw bad('clientMetadataUrl', 'an https address with a path', value)
 }
 

@@ -146,7 +146,9 @@ test('options that cannot work are refused before anything is asked, and secrets
       { clientMetadataUrl: 'http://a.example/client' },
       /clientMetadataUrl: expected an https address with a path/,
     ],
-    [{ clientMetadataUrl: 'https://a.example' }, /clientMetadataUrl/],
+    [{ clientMetadataUrl: 'https://a.example' }, /clientMetadataUrl: expected an https address with a path/],
+    [{ clientMetadataUrl: 'nonsense' }, /clientMetadataUrl: expected an https address with a path/],
+    [{ clientMetadataUrl: new URL('https://a.example/client') }, /clientMetadataUrl: expected/],
     [
       { enterprise: { idToken: 'canary', tokenEndpoint: 'http://a.example', clientId: 'x' } },
       /enterprise\.tokenEndpoint/,

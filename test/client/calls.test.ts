@@ -1,9 +1,11 @@
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../runtime/fake-clock.js'
+import type { TransportError } from '../../transports/errors.js'
 import { http } from '../../transports/http-client.js'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { greet, json, listen, polite, result, type Seen, status, stream } from '../transports/_http.js'
+import { near } from './_near.js'
 import { rejection, watch } from './_raw.js'
 
 const test = suite('calls of a client')
@@ -196,6 +198,34 @@ test('a server that does not give a sign of life is given up, and started again;
   assert.is(message, `tools/call: ${reason?.message}`)
   await phase('ready')
   assert.is.not(Number((await client.callTool('pid')).text), pid)
+})
+
+test('questions of the client that were answered are not taken back when their time is over', async (t) => {
+  const clock = createFakeClock()
+  const { transport, said, cut } = near(undefined, { logging: {} })
+  const options = { transport, clock, timeout: 5_000, health: { every: 1_000, misses: 1 } }
+  const { client, phase } = watch(t, options)
+  await client.setLevel('warning')
+  const away = phase('disconnected')
+  cut()
+  await away
+  await clock.advance(20_000)
+  await client.ping()
+  assert.is(said.filter((method) => method === 'logging/setLevel').length, 2)
+  assert.ok(said.filter((method) => method === 'ping').length > 10)
+  assert.not.ok(said.includes('notifications/cancelled'))
+})
+
+test('a transport that ends a connection without a reason has lost it', async (t) => {
+  const { transport, cut } = near(({ method }) => (method === 'ping' ? { result: {} } : undefined))
+  const { client } = watch(t, { transport })
+  await client.ready()
+  const call = rejection(client.request('x/hang'))
+  await client.ping()
+  cut()
+  const { code, cause } = await call
+  assert.equal([code, (cause as TransportError).code], ['CONNECTION_LOST', 'CONNECTION_LOST'])
+  assert.is((cause as Error).message, 'the connection ended')
 })
 
 test('a server that gives signs of life stays', async (t) => {

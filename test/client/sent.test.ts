@@ -1,13 +1,12 @@
 import * as assert from 'uvu/assert'
-import { isRequest } from '../../protocol/jsonrpc.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
-import type { ClientTransport } from '../../transports/contract.js'
 import { http } from '../../transports/http-client.js'
 import { sse } from '../../transports/sse-client.js'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { end, greet, json, listen, polite, result, type Seen, status } from '../transports/_http.js'
 import { refuse, stateless } from './_modern.js'
+import { near } from './_near.js'
 import { rejection, watch } from './_raw.js'
 
 const test = suite('whether a call was sent')
@@ -184,25 +183,7 @@ test('a post over HTTP+SSE that finds nobody was not sent', async (t) => {
 })
 
 test('a call that is given up at any moment on its way out never leaves once its caller was told that it did not', async (t) => {
-  const serverInfo = { name: 'near', version: '1' }
-  const greeting = { protocolVersion: '2025-11-25', capabilities: {}, serverInfo }
-  const seen = new Set<string>()
-  const transport: ClientTransport = {
-    name: 'near',
-    connect(events) {
-      events.opened()
-      return {
-        send(_, message) {
-          if (!isRequest(message)) return
-          const { id, method } = message
-          seen.add(method)
-          const answer = method === 'initialize' ? greeting : {}
-          if (!method.startsWith('x/')) events.message(JSON.stringify({ jsonrpc: '2.0', id, result: answer }))
-        },
-        close: () => events.closed({}),
-      }
-    },
-  }
+  const { transport, said } = near(({ method }) => (method === 'ping' ? { result: {} } : undefined))
   const { client } = watch(t, { transport })
   await client.ready()
   let unsent = 0
@@ -216,6 +197,7 @@ test('a call that is given up at any moment on its way out never leaves once its
     controller.abort()
     const errors = await Promise.all(calls)
     await client.ping() // whatever was on its way has left by now
+    const seen = new Set(said)
     for (const [index, { data }] of errors.entries()) {
       const { sent } = data as { sent: boolean }
       if (sent) continue

@@ -3,8 +3,10 @@ import type { Client } from '../../client/client.js'
 import { McpError } from '../../protocol/errors.js'
 import type { ElicitResult, ElicitUrlParams } from '../../protocol/types/elicitation.js'
 import { urlElicitations } from '../../protocol/url-demand.js'
+import { TransportError } from '../../transports/errors.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
+import { near } from './_near.js'
 import { rejection, watch } from './_raw.js'
 
 const test = suite('a server that wants a page to be visited first (-32042)')
@@ -78,6 +80,25 @@ test('a server that says so while the user is still asked is heard, and a raw re
   const result = await client.request('tools/call', { name: 'visit', arguments: one })
   assert.equal(result.content, [{ type: 'text', text: 'visited 2' }])
 })
+
+for (const end of ['is closed', 'fails for good'] as const)
+  test(`a client that ${end} waits for no page: the caller hears at once what was to be visited`, async (t) => {
+    const { transport, cut } = near(() => ({ error: { code: -32042, message: 'visit', data: one } }))
+    const shown = heard<void>()
+    const url = (): Said => {
+      shown.add()
+      return { action: 'accept' }
+    }
+    const { client } = watch(t, { transport, onElicit: { url }, timeout: 3_600_000 })
+    await client.ready()
+    const call = rejection(client.callTool('visit'))
+    await shown.next()
+    // the user has agreed, and the answer is on its way to where the visit is waited for
+    await new Promise(setImmediate)
+    if (end === 'is closed') await client.close()
+    else cut({ error: new TransportError('CONNECT_FAILED', 'gone'), fatal: true })
+    assert.is((await call).code, -32042)
+  })
 
 test('it is made again once: a server that asks a second time is told to the caller', async (t) => {
   const { client, shown } = await ready(t, async (_, own) => {
