@@ -17,6 +17,9 @@ const test = suite('the end of an authorization', { timeout: 15_000 })
 /** Milliseconds that are enough to shake hands, also on a busy machine. */
 const life = Math.ceil(200 * slowness())
 
+/** Milliseconds from one sign of life to the next, which have to be enough for the far side to answer. */
+const beat = Math.ceil(100 * slowness())
+
 /** What is known is true for that long from each request on, or for ever. */
 const authenticate: Authenticate = ({ headers }) => ({
   issuer: 'test',
@@ -33,7 +36,7 @@ async function start(t: TestContext, transport: ServerTransport) {
 }
 
 test('HTTP: the stream of a session ends, and the session goes on', async (t) => {
-  const server = await start(t, serveHttp({ authenticate, commentInterval: 20 }))
+  const server = await start(t, serveHttp({ authenticate, commentInterval: beat }))
   const client = new RawClient(t, server.url)
   client.own = long
   await client.open()
@@ -57,7 +60,7 @@ test('HTTP: a subscription of 2026-07-28 ends with its result', async (t) => {
 })
 
 test('WebSocket: the socket is closed with 1008', async (t) => {
-  const server = await start(t, serveWebSocket({ authenticate, pingInterval: 20 }))
+  const server = await start(t, serveWebSocket({ authenticate, pingInterval: beat }))
   const stays = await open(t, server, { headers: long })
   const ends = await open(t, server, { headers: short })
   await Promise.all([greet(stays), greet(ends)])
@@ -67,7 +70,7 @@ test('WebSocket: the socket is closed with 1008', async (t) => {
 })
 
 test('HTTP+SSE: the stream ends, unless its client goes on with a token that is good', async (t) => {
-  const server = await start(t, serveSse({ authenticate, commentInterval: 20 }))
+  const server = await start(t, serveSse({ authenticate, commentInterval: beat }))
   const openStream = () => fetch(String(server.url), { headers: short, signal: t.signal })
   const ends = await openStream()
   assert.match(await ends.text(), /^event: endpoint/)
