@@ -4,6 +4,7 @@ import { errorCodes } from '../../protocol/errors.js'
 import { toIssues } from '../../protocol/schema-issues.js'
 import { checkFormat } from '../../protocol/schema-field-formats.js'
 import { field } from '../../protocol/schema-fields.js'
+import { toDefinedSchema } from '../../protocol/schema-defined.js'
 import { compilePattern } from '../../protocol/schema-pattern.js'
 import { toSchema } from '../../protocol/schema.js'
 import { expandUriTemplate, parseUriTemplate } from '../../protocol/uri-template.js'
@@ -168,6 +169,30 @@ test('a reference with a broken escape is refused as one that leads nowhere', ()
   const schema = toSchema({ $defs: { '50%': { type: 'string' }, '%ff': {} }, $ref: '#/$defs/50%25' })
   assert.ok(schema)
   toSchema({ $defs: { '%ff': { type: 'string' } }, $ref: '#/$defs/%ff' })
+})
+
+test('a pattern has 10,000 steps and 16 lookarounds at most', () => {
+  const compiles = (source: string): boolean => typeof compilePattern(source, () => {}) !== 'string'
+  assert.ok(compiles('(?=a)(?!b)'.repeat(8)))
+  assert.not(compiles(`${'(?=a)(?!b)'.repeat(8)}(?=a)`))
+  const most = Array.from({ length: 10_010 }, (_, n) => n)
+    .filter((n) => n > 9_900 && compiles('a'.repeat(n)))
+    .at(-1)
+  assert.is(most, 10_000)
+})
+
+test('a pointer to what is wrong is shown up to 200 characters', () => {
+  const refusal = (name: string): string => {
+    try {
+      toDefinedSchema({ type: 'object', properties: { [name]: { type: 'text' } } } as never)
+    } catch (error) {
+      return (error as Error).message
+    }
+    return ''
+  }
+  const rest = '/properties//type'.length
+  assert.ok(refusal('x'.repeat(200 - rest)).includes('x/type: '))
+  assert.ok(refusal('x'.repeat(201 - rest)).includes('x/typ...: '))
 })
 
 test.run()

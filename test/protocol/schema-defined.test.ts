@@ -3,6 +3,7 @@ import * as assert from 'uvu/assert'
 import { ProtocolError } from '../../protocol/errors.js'
 import type { JsonObject } from '../../protocol/json.js'
 import { toDefinedSchema } from '../../protocol/schema-defined.js'
+import { describedAs } from '../../protocol/schema-keywords.js'
 import { field } from '../../protocol/schema-fields.js'
 import { type SchemaInput, toSchema } from '../../protocol/schema.js'
 import { suite } from '../support/suite.js'
@@ -236,6 +237,26 @@ test('a schema of a library shows the side that a definition takes, unless told 
   toDefinedSchema(standard)
   toDefinedSchema(standard, 'output')
   assert.equal(seen, ['input', 'output'])
+})
+
+test('an object is told to be fields by their names, one JSON Schema, or either', () => {
+  class Plain {
+    a = { type: 'string' }
+  }
+  for (const [input, expected] of [
+    [{}, 'schema'],
+    [new Plain(), 'schema'],
+    [{ a: { type: 'string' } }, 'fields'],
+    [{ type: { type: 'string' } }, 'fields'],
+    [{ not: { type: 'string' } }, 'either'],
+    [{ not: { type: 'string' }, a: {} }, 'fields'],
+    [{ type: 'object', properties: {} }, 'schema'],
+    [{ type: 'object', a: 1 }, 'schema'],
+    [{ type: 'text' }, 'schema'],
+    [{ type: 'text', a: 1 }, 'fields'],
+    [{ a: 1 }, 'fields'],
+  ] as const)
+    assert.is(describedAs(input as JsonObject), expected, JSON.stringify(input))
 })
 
 test.run()

@@ -251,4 +251,9 @@ test('what is no template, and what it cannot take, is refused with BAD_TEMPLATE
   assert.throws(() => expandUriTemplate('x:{a}', { a: Number.NaN }), isBad)
 })
 
+test('a parameter of the query may have an empty name', () => {
+  assert.equal(parseUriTemplate('x:{?a*}').match('x:?=v'), { a: { '': 'v' } })
+  assert.equal(parseUriTemplate('x:{?a*}').match('x:?v'), { a: { v: '' } })
+})
+
 test.run()

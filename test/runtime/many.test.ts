@@ -68,6 +68,7 @@ test('OTP-77 a partition supervisor runs equal children and a key always finds t
   const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false, children: [spec] })
   t.after(() => tree.stop())
   assert.is(partitionsOf(registry, 'counters', 3).size, 3)
+  assert.equal([...partitionsOf(registry, 'counters', 2).keys()], [0, 1])
   assert.is(partitionFor(registry, 'counters', 4, 3), registry.whereis('counters/1'))
   assert.is(
     partitionFor(registry, 'counters', 'user-17', 3),

@@ -183,4 +183,10 @@ test('a task supervisor that has ended refuses tasks in the caller', async () =>
   )
 })
 
+test('OTP-79 shutdown takes any time from 0 on', async (t) => {
+  const { tasks } = await startTasks(t)
+  assert.is(await shutdownTask(tasks.start(never), 0), undefined)
+  assert.is((await shutdownTask(tasks.start(never), -1).catch((error) => error)).code, 'BAD_OPTION')
+})
+
 test.run()

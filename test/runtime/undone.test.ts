@@ -4,10 +4,14 @@ import type { ActorContext } from '../../runtime/context.js'
 import { shutdown } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import { Recording } from '../../runtime/recording.js'
+import { type ProcessRef, processOf } from '../../runtime/ref.js'
 import { Registry } from '../../runtime/registry.js'
 import { startActor } from '../../runtime/root.js'
+import { getState } from '../../runtime/sys.js'
+import { TopicRegistry } from '../../runtime/topic-registry.js'
 import { countedClock, countedSignal } from '../support/counted.js'
 import { suite } from '../support/suite.js'
+import { startHost } from './_actors.js'
 import { ending, failure, gate, gather, Recorder, startTree, turn, worker, workerOf } from './_family.js'
 import { gated } from './_names.js'
 import { place } from './_tasks.js'
@@ -152,6 +156,58 @@ test('a wait ends with the reason of its signal, and takes its listener back wha
   assert.is(await cut, 'enough')
   assert.is(listeners(), 0)
   assert.is(clock.pending, 0)
+})
+
+test('whoever has waited for an actor, or watched it, is kept by nobody afterwards', async (t) => {
+  const clock = createFakeClock()
+  const busy = gate()
+  const behaviour = defineActor({
+    name: 'busy',
+    trapExit: true,
+    terminateTimeout: Number.POSITIVE_INFINITY,
+    init: () => ({}),
+    cast: { wait: () => busy.opened },
+    terminate: () => new Promise(() => {}),
+  })
+  const ref = await startActor(behaviour, undefined, { clock, logger: false })
+  const stopping = await startActor(behaviour, undefined, { clock, logger: false })
+  t.after(() => ref.kill())
+  t.after(() => stopping.kill())
+  const watchers = (of: ProcessRef = ref): number => processOf(of).monitors?.size ?? 0
+  const before = watchers()
+  await getState(ref)
+  assert.is(watchers(), before)
+  ref.cast('wait')
+  await turn()
+  const late = [failure(getState(ref, (state) => state, 10)), failure(stopping.stop(shutdown, 10))]
+  const inTime = getState(ref)
+  assert.equal([watchers(), watchers(stopping)], [before + 2, before + 1])
+  await clock.advance(10)
+  for (const error of await Promise.all(late)) assert.is(error.code, 'TIMEOUT')
+  assert.equal([watchers(), watchers(stopping)], [before + 1, before])
+  busy.open()
+  await inTime
+  assert.is(watchers(), before)
+  const topics = new TopicRegistry<number>()
+  const undo = [topics.register('a', ref, 1), topics.register('b', ref, 2)]
+  assert.is(watchers(), before + 1)
+  for (const each of undo) each()
+  assert.is(watchers(), before)
+})
+
+test('a watcher keeps nothing of whom it has watched', async (t) => {
+  const watcher = await startHost(t)
+  const watched = await startHost(t)
+  const watching = (): number => processOf(watcher.ref).belongings?.watching.size ?? 0
+  const before = watching()
+  const monitor = watcher.ctx.monitor(watched.ref)
+  watcher.ctx.monitor(watched.ref)
+  assert.is(watching(), before + 2)
+  watcher.ctx.demonitor(monitor)
+  assert.is(watching(), before + 1)
+  watched.ref.kill()
+  await watcher.downs.next(1)
+  assert.is(watching(), before)
 })
 
 test.run()
