@@ -194,7 +194,7 @@ for (const [what, redirect] of Object.entries(redirects))
   })
 
 test('a sign-in is closed when it is over, however it ends', async (t) => {
-  const { server } = await setup(t)
+  const { issuer, server } = await setup(t)
   let closed = 0
   let fails = true
   const begin = async () => {
@@ -205,6 +205,7 @@ test('a sign-in is closed when it is over, however it ends', async (t) => {
         fails ? Promise.reject(new Error('no screen')) : session.authorize(url, signal),
       close: async () => {
         closed += 1
+        assert.is(issuer.of('/token').length, fails ? 0 : 1)
       },
     }
   }

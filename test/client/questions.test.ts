@@ -272,6 +272,21 @@ test('an answer that comes after its question was taken back is not sent, also w
   assert.equal(answers, [{ jsonrpc: '2.0', id: 'q', result: { action: 'cancel' } }])
 })
 
+test('a hundred questions are put at once, and one more is refused', async (t) => {
+  const asking = heard<void>()
+  const onElicit = () => {
+    asking.add()
+    return new Promise<ElicitResult>(() => {})
+  }
+  const { client } = await ready(t, { onElicit })
+  for (let question = 0; question < 100; question++)
+    await client.callTool('askLater', { method: 'elicitation/create', params: form })
+  while (asking.all.length < 100) await asking.next()
+  const { error } = await asked(client, 'elicitation/create', form)
+  assert.is(error?.code, -32603)
+  assert.match(error?.message ?? '', '100 questions of the server are open already')
+})
+
 test('a question that is open when the connection is lost ends its handler', async (t) => {
   const [asking, aborted] = [heard<void>(), heard<unknown>()]
   const { client, kill } = await ready(t, {

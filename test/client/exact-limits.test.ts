@@ -1,0 +1,120 @@
+import * as assert from 'uvu/assert'
+import { pauseLeft } from '../../client/backoff.js'
+import { Cache } from '../../client/cache.js'
+import { readCallOptions } from '../../client/call-options.js'
+import { callError } from '../../client/errors.js'
+import { isExpiring } from '../../client/auth-tokens.js'
+import { createJob } from '../../client/job.js'
+import { beginsWithProbe } from '../../client/probe.js'
+import { type RetryPort, retryDelay } from '../../client/retry.js'
+import { RetryBudget } from '../../client/retry-budget.js'
+import { ToolBook } from '../../client/tool-book.js'
+import { TransportError } from '../../transports/errors.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('limits of a client, to the last one')
+
+/** Milliseconds before its end that a token is got anew. */
+const margin = 30_000
+/** Tools that are remembered. */
+const maxTools = 10_000
+const backoff = { base: 500, cap: 30_000, awaitedCap: 1_000, stable: 10_000, random: () => 1 }
+
+test('a pause that is no longer than it may be while somebody waits goes on', () => {
+  assert.is(pauseLeft(1_000, 0, backoff), 1_000)
+  assert.is(pauseLeft(1_001, 0, backoff), 500)
+  assert.is(pauseLeft(3_000, 300, backoff), 3_000)
+})
+
+test('a verdict for the older era holds for an hour', () => {
+  const hour = 3_600_000
+  const older = { era: 'handshake', at: 5, proven: true } as const
+  assert.equal(
+    [hour + 4, hour + 5].map((now) => beginsWithProbe('auto', older, now)),
+    [false, true],
+  )
+  assert.is(beginsWithProbe('auto', { ...older, era: 'modern' }, 6), true)
+  assert.is(beginsWithProbe('auto', undefined, 6), true)
+  assert.equal(
+    [beginsWithProbe('modern', older, 6), beginsWithProbe('handshake', undefined, 6)],
+    [true, false],
+  )
+})
+
+test('a budget of two in a minute has another one every half of it, and never more than two', () => {
+  const budget = new RetryBudget({ perMinute: 2 })
+  const taken = [0, 0, 0, 29_999, 30_000, 30_000, 600_000, 600_000, 600_000].map((now) => budget.take(now))
+  assert.equal(taken, [true, true, false, false, true, false, true, true, false])
+})
+
+function busy(status: number, retryAfter: string): TransportError {
+  return new TransportError('HTTP_STATUS', 'busy', { data: { status, retryAfter }, retryable: true })
+}
+
+test('a call that a busy server invites is made again when that is before its deadline', () => {
+  for (const status of [429, 503]) {
+    const budget = new RetryBudget({ perMinute: 9 })
+    assert.is(budget.waitFor(busy(status, '2'), 2_000, 0), undefined)
+    assert.is(budget.waitFor(busy(status, '2'), 2_001, 0), 2_000)
+  }
+  assert.is(new RetryBudget({ perMinute: 9 }).waitFor(busy(500, '2'), 9_000, 0), undefined)
+})
+
+test('a call is made again by its policy as often as it says, before its deadline', () => {
+  const error = callError('REQUEST_FAILED', 'lost', { sent: true })
+  const delay = (pause: number, tries: number, port: Partial<RetryPort> = {}): number | undefined => {
+    const retry = { attempts: 3, safe: true, backoff: () => pause }
+    const call = readCallOptions({ timeout: 1_000, retry }, 1_000)
+    const parts = { params: undefined, onProgress: undefined, progressToken: undefined }
+    const job = createJob({ method: 'tools/call', wantsAnswer: true, call, now: 0, ...parts })
+    job.tries = tries
+    return retryDelay(job, error, { tools: new ToolBook(), budget: undefined, backoff, now: 0, ...port })
+  }
+  assert.equal([delay(0, 1), delay(999, 2), delay(1_000, 2), delay(0, 3)], [0, 999, undefined, undefined])
+  assert.equal([delay(0, 1, { now: 999 }), delay(0, 1, { now: 1_000 })], [0, undefined])
+  assert.throws(() => delay(-1, 1), /retry.backoff/)
+})
+
+test('an answer holds until its time is over', () => {
+  const cache = new Cache({ cacheSize: 2, cacheBytes: 10_000 })
+  const keep = (uri: string): void =>
+    cache.keep('resources/read', { uri }, { contents: [], ttlMs: 1_000, cacheScope: 'private' }, 0)
+  const holds = (uri: string, now: number): boolean =>
+    cache.find('resources/read', { uri }, now) !== undefined
+  keep('a:1')
+  assert.equal([holds('a:1', 999), holds('a:1', 1_000)], [true, false])
+  keep('a:2')
+  assert.equal([holds('a:1', 0), holds('a:2', 0)], [true, true])
+  keep('a:3')
+  assert.equal([holds('a:1', 0), holds('a:2', 0), holds('a:3', 0)], [false, true, true])
+})
+
+test('a token is got anew once less than its margin is left', () => {
+  const token = {
+    accessToken: 'x',
+    refreshToken: undefined,
+    expiresAt: 100_000,
+    scope: undefined,
+    issuer: 'i',
+  }
+  assert.equal(
+    [100_000 - margin, 100_001 - margin].map((now) => isExpiring(token, now)),
+    [false, true],
+  )
+  assert.is(isExpiring({ ...token, expiresAt: undefined }, 1e15), false)
+})
+
+test('as many tools are remembered as there is room for, the latest', () => {
+  const tools = new ToolBook()
+  const learn = (name: string): void =>
+    tools.learnPlainly({ name, inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } })
+  for (let tool = 0; tool < maxTools; tool++) learn(`t${tool}`)
+  assert.equal([tools.isIdempotent('t0'), tools.isIdempotent(`t${maxTools - 1}`)], [true, true])
+  learn('more')
+  assert.equal(
+    [tools.isIdempotent('t0'), tools.isIdempotent('t1'), tools.isIdempotent('more')],
+    [false, true, true],
+  )
+})
+
+test.run()
