@@ -29,14 +29,14 @@ export type Answer = (response: Message | undefined) => void
 export function takeEach(
   batch: Batch,
   take: (message: Message, settle: Answer) => void,
-  send: (text: string) => void,
+  send: (answers: readonly Message[]) => void,
 ): void {
   const answers: Message[] = []
   let waiting = batch.length
   const settle = (response: Message | undefined): void => {
     if (response !== undefined) answers.push(response)
     waiting -= 1
-    if (waiting === 0 && answers.length > 0) send(encodeBatch(answers))
+    if (waiting === 0 && answers.length > 0) send(answers)
   }
   for (const element of batch) {
     if (element instanceof ProtocolError) settle(answerInvalid(element))

@@ -162,7 +162,7 @@ export class Channel implements Accepted {
     takeEach(
       batch,
       (message, settle) => this.#takeMessage(message, peer, settle),
-      (text) => this.#output.send(text),
+      (answers) => this.#output.writeAll(answers),
     )
   }
 

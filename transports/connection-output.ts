@@ -1,6 +1,6 @@
 import type { Message } from '../protocol/jsonrpc.js'
 import type { Connection } from './connections.js'
-import { textWithin } from './message-sizes.js'
+import { textWithin, uncounted } from './message-sizes.js'
 
 /** What goes out on one connection, until it is over. */
 export class ConnectionOutput {
@@ -32,11 +32,22 @@ export class ConnectionOutput {
     const { maxMessageBytes = Number.POSITIVE_INFINITY, room } = this.#connection
     const text = message && textWithin(message, maxMessageBytes, room)
     if (text === undefined) return false
-    this.send(text)
+    this.#send(text)
     return true
   }
 
-  send(text: string): void {
+  /** Writes the answers to a batch together. Where there is no room for all, each that is not short is an error. */
+  writeAll(answers: readonly Message[]): void {
+    const { maxMessageBytes = Number.POSITIVE_INFINITY, room } = this.#connection
+    const texts = answers.map((answer) => textWithin(answer, maxMessageBytes) ?? '')
+    const text = `[${texts.join(',')}]`
+    const refused = text.length > uncounted ? room?.add(Buffer.byteLength(text)) : undefined
+    if (refused === undefined) return this.#send(text)
+    const full = { add: () => refused }
+    this.#send(`[${answers.map((answer) => textWithin(answer, maxMessageBytes, full) ?? '').join(',')}]`)
+  }
+
+  #send(text: string): void {
     if (this.isOver) return
     try {
       this.#connection.send(text)

@@ -35,8 +35,8 @@ export function encodeMark(id: string, retry: number | undefined): string {
 
 /** The connection that reads a stream at the moment. */
 export interface StreamReader {
-  /** Whether it may be given more. One that is over, or cuts itself off for being too slow, leaves the stream first. */
-  ready(): boolean
+  /** Whether it may be given this, too. One that is over, or cuts itself off for being too slow, leaves the stream first. */
+  ready(text: string): boolean
   write(event: LoggedEvent): void
   /** Ends the connection, after this event if there is one. */
   conclude(event?: LoggedEvent): void
@@ -141,11 +141,17 @@ export class LoggedStream {
   /** Takes one more event; false when it is dropped, for a reader who is too slow, or nobody who could come back. */
   send(data: string): boolean {
     if (this.ended) return false
-    if (this.#reader?.ready() === false && this.isRead) return false
+    if (this.#reader?.ready(data) === false && this.isRead) return false
     if (this.#reader === null && !this.#mayWait(data)) return false
+    this.add(data)
+    return true
+  }
+
+  /** Takes one more event that is not to be dropped: it is lost only where nobody can have it. */
+  add(data: string): void {
+    if (this.ended || (this.#reader === null && !this.canResume)) return
     const event = this.#append(data)
     this.#reader?.write(event)
-    return true
   }
 
   /** Takes the last event, if there is one; from then on there is nothing to wait for. */

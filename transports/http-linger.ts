@@ -12,7 +12,7 @@ const early: ReadonlySet<number> = new Set([413, 429, 503])
 interface Answer {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
-  readonly text: string
+  readonly text: string | Buffer
 }
 
 /** Writes an answer, unless the client has gone; one that is too much to be read to its end is answered early. */

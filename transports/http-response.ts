@@ -6,7 +6,7 @@ import { emit } from '../runtime/events.js'
 import type { ByteAccount } from './byte-budget.js'
 import type { Outlet, Peer, Response } from './contract.js'
 import { textOf } from './encoded.js'
-import { textWithin } from './message-sizes.js'
+import type { TransportError } from './errors.js'
 import {
   encodeLogged,
   encodeMark,
@@ -20,6 +20,7 @@ import type { Beats, ExchangeHome, ExchangeLimits } from './http-limits.js'
 import { expectReader, writeAnswer } from './http-linger.js'
 import { HttpPeer } from './http-peer.js'
 import { type HttpRefusal, internalError, unavailable } from './http-refusal.js'
+import { bytesOf, textWithin, uncounted } from './message-sizes.js'
 
 /**
  * One HTTP request and its response. It is the owner of all code that runs for it: an error that strays from there costs this
@@ -50,6 +51,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
   #begunWith: LoggedEvent | undefined
   /** Bytes that may wait for the reader. */
   #allowed: number
+  /** Where those of an event stream are counted, once they are many. */
+  #unread: ByteAccount | undefined
   #beats = 0
   #streaming = false
   #over = false
@@ -96,18 +99,18 @@ export class Exchange implements Owner, Outlet, StreamReader {
   answer(answer: Response, headers: Headers = none): void {
     if (this.#stream === null && this.#over) return
     // nobody would give back the bytes of a client that has gone; the log has bounds of its own
-    const text = textWithin(answer, this.#limits.maxMessageBytes, this.#over ? undefined : this.bytes) ?? ''
+    const text = this.#textOf(answer)
     if (this.#stream !== null) return this.#stream.finish(text)
     if (!this.#streaming) return this.#json(200, text, headers)
     this.#over = true
-    this.#response.end(encodeEvent({ event: 'message', data: text }))
+    this.#response.end(bytesOf(encodeEvent({ event: 'message', data: text })))
   }
 
   /** Answers a batch: as an array, as the last events of the stream, or without a body where nothing is to be said. */
   answerAll(answers: readonly Response[]): void {
     if (this.#over || answers.length === 0) return this.finish(202)
-    if (!this.#streaming) return this.#json(200, `[${answers.map(textOf).join(',')}]`, none)
-    for (const answer of answers) this.send(answer)
+    if (!this.#streaming) return this.#json(200, `[${answers.map((answer) => this.#textOf(answer)).join(',')}]`, none)
+    for (const answer of answers) this.#answerOne(this.#textOf(answer))
     this.finish(200)
   }
 
@@ -143,8 +146,12 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (this.#stream === null || !this.#begin(this.#stream)) this.#response.flushHeaders()
   }
 
-  /** Becomes the connection of a stream: a new one, or one that goes on after the event with this number. */
+  /** Becomes the connection of a stream: a new one, or one that goes on after the event with this number. Throws TransportError BYTES_LIMIT. */
   follow(stream: LoggedStream, after: number | null): void {
+    let missed = 0
+    if (after !== null) for (const { data } of stream.after(after)) missed += data.length
+    const refused = this.#takeRoom(missed)
+    if (refused !== undefined) throw refused
     this.sessionId = stream.sessionId
     this.#stream = stream
     this.#after = after
@@ -163,9 +170,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
       this.openStream()
     }
     if (this.#stream !== null) return this.#stream.send(text)
-    if (!this.ready()) return false
-    this.#written = true
-    this.#response.write(encodeEvent({ event: 'message', data: text }))
+    if (!this.ready(text)) return false
+    this.#put(encodeEvent({ event: 'message', data: text }))
     return true
   }
 
@@ -181,9 +187,11 @@ export class Exchange implements Owner, Outlet, StreamReader {
     return true
   }
 
-  ready(): boolean {
-    if (!this.#over && !this.#response.destroyed)
-      return this.#response.writableLength <= this.#allowed || this.#stalled()
+  ready(text: string): boolean {
+    if (!this.#over && !this.#response.destroyed) {
+      const mayWait = this.#response.writableLength <= this.#allowed
+      return (mayWait && this.#takeRoom(text.length) === undefined) || this.#stalled()
+    }
     this.#stream?.leave(this)
     return false
   }
@@ -191,15 +199,17 @@ export class Exchange implements Owner, Outlet, StreamReader {
   write(event: LoggedEvent): void {
     this.openStream()
     if (this.#over || event === this.#begunWith) return
-    this.#written = true
-    this.#response.write(encodeLogged(event))
+    this.#put(encodeLogged(event))
   }
 
   conclude(event?: LoggedEvent): void {
     this.openStream()
     if (this.#over) return
+    // what this one began had its answer counted when it was made; anybody else can come again for it
+    if (event !== undefined && this.requestId === undefined && this.#takeRoom(event.data.length) !== undefined)
+      return this.#cut()
     this.#over = true
-    this.#response.end(event === undefined || event === this.#begunWith ? '' : encodeLogged(event))
+    this.#response.end(event === undefined || event === this.#begunWith ? '' : bytesOf(encodeLogged(event)))
   }
 
   /** The session behind a GET stream has ended: so does the stream. */
@@ -221,6 +231,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (this.#over) {
       if (left > 0) expectReader(this.#response, this.#limits.readTimeout, () => this.#cut())
     } else if (this.#streaming) {
+      this.#count()
       if (left > this.#allowed) this.#stalled()
       else if (!this.#written) this.#response.write(comment())
       this.#written = false
@@ -255,19 +266,53 @@ export class Exchange implements Owner, Outlet, StreamReader {
       this.#response.write(
         encodeMark(stream.mark(this.#after === null ? 0 : undefined), this.#limits.retryInterval),
       )
-    for (const event of missed) this.#response.write(encodeLogged(event))
+    for (const event of missed) this.#put(encodeLogged(event))
     this.#written = isMarked || missed.length > 0
     this.#begunWith = missed.at(-1)
     this.#allowed += this.#response.writableLength
     return this.#written
   }
 
+  /** The text of an answer, or of the error that stands for it; nobody would give back the bytes of a client that has gone, and the log has bounds of its own. */
+  #textOf(answer: Response): string {
+    return textWithin(answer, this.#limits.maxMessageBytes, this.#over ? undefined : this.bytes) ?? ''
+  }
+
+  /** One answer of several on an event stream, which is due however slow the reader is. */
+  #answerOne(text: string): void {
+    if (this.#stream === null) this.#put(encodeEvent({ event: 'message', data: text }))
+    else this.#stream.add(text)
+  }
+
+  /** Writes a part of an event stream. */
+  #put(text: string): void {
+    this.#written = true
+    this.#response.write(bytesOf(text))
+    this.#count()
+  }
+
+  /** Takes room for a part of an event stream, and for what waits already; answers why there is none. */
+  #takeRoom(bytes: number): TransportError | undefined {
+    const all = this.#response.writableLength + bytes
+    if (this.#unread === undefined) {
+      if (all <= uncounted) return undefined
+      this.#unread = this.#limits.budget.account(this.peer)
+      this.#response.on('drain', () => this.#count())
+    }
+    return this.#unread.set(all)
+  }
+
+  #count(): void {
+    if (this.#onOver !== null) this.#unread?.set(this.#response.writableLength)
+  }
+
   #json(status: number, text: string, headers: Headers): void {
     this.#over = true
-    const length = String(Buffer.byteLength(text))
+    const body = bytesOf(text)
+    const length = String(Buffer.byteLength(body))
     const all = { 'content-type': 'application/json', 'content-length': length, ...headers }
     this.#limits.answers.add(this.token, () => {
-      writeAnswer(this.request, this.#response, { status, headers: this.#headers(all), text })
+      writeAnswer(this.request, this.#response, { status, headers: this.#headers(all), text: body })
     })
   }
 
@@ -287,6 +332,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#over = true
     this.#onOver = null
     this.bytes.release()
+    this.#unread?.release()
     if (this.#streaming) this.#limits.noteStream(this, 'closed')
     this.#stream?.leave(this)
     this.detach?.()

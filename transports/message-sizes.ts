@@ -5,7 +5,7 @@ import { textOf } from './encoded.js'
 
 const MiB = 1024 * 1024
 /** Answers that are not worth counting: there are only so many requests. */
-const uncounted = 16 * 1024
+export const uncounted = 16 * 1024
 
 /** Who knows whether there is room for so many bytes; answers why not. */
 export interface ByteRoom {
@@ -27,6 +27,11 @@ export function isWithin(text: string, maxBytes: number): boolean {
   return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes
 }
 
+/** What is written for a text. Node sets aside three times the length of a long string, and keeps the string as well. */
+export function bytesOf(text: string): string | Buffer {
+  return text.length > uncounted ? Buffer.from(text) : text
+}
+
 /**
  * The text of a message, as far as it has at most so many bytes. In place of an answer that has more there is an error, for that request alone; undefined for a
  * request or a notification, which is not sent. `bytes` says whether there is room for one that is not short.
@@ -34,7 +39,7 @@ export function isWithin(text: string, maxBytes: number): boolean {
 export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom): string | undefined {
   const text = textOf(message)
   const isShort = isWithin(text, maxBytes)
-  const refused = isShort && text.length > uncounted ? bytes?.add(text.length) : undefined
+  const refused = isShort && text.length > uncounted ? bytes?.add(Buffer.byteLength(text)) : undefined
   if (isShort && refused === undefined) return text
   if (isRequest(message) || !('id' in message)) return undefined
   if (refused !== undefined) {

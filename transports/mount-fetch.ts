@@ -103,13 +103,13 @@ export class FetchResponse extends ServerResponse {
   override write(chunk: unknown): boolean {
     this.#begin()
     if (this.#isOver) return false
-    this.#stream?.enqueue(Buffer.from(String(chunk)))
+    this.#stream?.enqueue(Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk)))
     return this.#waiting < highWaterMark
   }
 
   override end(chunk?: unknown): this {
     if (this.#isOver) return this
-    if (this.#stream === null) this.#answer(chunk === undefined ? null : String(chunk))
+    if (this.#stream === null) this.#answer(chunk === undefined || Buffer.isBuffer(chunk) ? (chunk ?? null) : String(chunk))
     else {
       if (chunk !== undefined && chunk !== '') this.write(chunk)
       this.#stream.close()
@@ -157,12 +157,12 @@ export class FetchResponse extends ServerResponse {
     this.#respond(body)
   }
 
-  #answer(text: string | null): void {
+  #answer(body: string | Buffer | null): void {
     const { status = 200 } = this.#head ?? {}
-    this.#respond(bodiless.has(status) ? null : text)
+    this.#respond(bodiless.has(status) ? null : body)
   }
 
-  #respond(body: ReadableStream<Uint8Array> | string | null): void {
+  #respond(body: ReadableStream<Uint8Array> | string | Buffer | null): void {
     const { status = 200, headers = new Headers() } = this.#head ?? {}
     this.#resolve(new Response(body, { status, headers }))
   }

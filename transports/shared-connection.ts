@@ -1,6 +1,8 @@
 import type { Socket } from 'node:net'
+import type { ByteBudget } from './byte-budget.js'
 import type { Connection, ConnectionSizes } from './connections.js'
 import type { Peer } from './contract.js'
+import { bytesOf } from './message-sizes.js'
 import { Unread } from './unread.js'
 
 /** Milliseconds that a program may take to end its side of a connection. */
@@ -13,10 +15,10 @@ export class SharedConnection implements Connection {
   readonly peer: Peer
   readonly maxMessageBytes: number
   readonly #socket: Socket
-  readonly #unread: Unread
+  readonly room: Unread
   #isPaused = false
 
-  constructor(socket: Socket, client: string, { maxBufferedBytes, maxMessageBytes }: ConnectionSizes) {
+  constructor(socket: Socket, client: string, { maxBufferedBytes, maxMessageBytes }: ConnectionSizes, budget: ByteBudget) {
     this.maxMessageBytes = maxMessageBytes
     this.peer = Object.freeze({
       transport: 'shared',
@@ -26,8 +28,8 @@ export class SharedConnection implements Connection {
       trusted: true,
     })
     this.#socket = socket
-    const limits = { maxBufferedBytes, timeout: readTimeout }
-    this.#unread = new Unread(socket, limits, {
+    const limits = { maxBufferedBytes, timeout: readTimeout, account: budget.account(this.peer) }
+    this.room = new Unread(socket, limits, {
       slow: () => socket.pause(),
       caughtUp: () => {
         if (!this.#isPaused) socket.resume()
@@ -37,14 +39,14 @@ export class SharedConnection implements Connection {
   }
 
   get isStalled(): boolean {
-    return this.#unread.isStalled
+    return this.room.isStalled
   }
 
   send(text: string): void {
     const socket = this.#socket
     if (!socket.writable) return
-    socket.write(`${text}\n`)
-    this.#unread.wrote()
+    socket.write(bytesOf(`${text}\n`))
+    this.room.wrote()
   }
 
   pause(): void {
@@ -54,7 +56,7 @@ export class SharedConnection implements Connection {
 
   resume(): void {
     this.#isPaused = false
-    if (!this.#unread.isSlow) this.#socket.resume()
+    if (!this.room.isSlow) this.#socket.resume()
   }
 
   close(): void {

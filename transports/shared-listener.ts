@@ -3,6 +3,7 @@ import { createLineDecoder, type LineDecoder } from '../protocol/lines.js'
 import { encode } from '../protocol/codec.js'
 import type { ProtocolError } from '../protocol/errors.js'
 import { answerInvalid, standIn } from '../protocol/jsonrpc.js'
+import { ByteBudget, usualPendingBytes } from './byte-budget.js'
 import { type Accepted, bindConnections, type Connections } from './connections.js'
 import type { LinkScope } from './contract.js'
 import { listenAtPath } from './local-listener.js'
@@ -56,14 +57,16 @@ export async function bindShared(
     return Promise.all([...sockets].map(endSoon)).then(() => {})
   })
   await listenAtPath(server, path, scope)
+  const budget = new ByteBudget({ ...place, maxPendingBytes: usualPendingBytes(), maxPendingBytesPerClient: undefined })
   const connections = bindConnections(scope, {
     url: path,
     maxConnections: maxPeers,
     openTimeout,
     handshakeOnly: true,
     stopListening,
+    describe: () => budget.describe(),
   })
-  const desk: Desk = { place, scope, directory, connections }
+  const desk: Desk = { place, scope, directory, connections, budget }
   server.on(
     'connection',
     scope.bind((socket: Socket) => {
@@ -82,6 +85,8 @@ interface Desk {
   readonly scope: LinkScope
   readonly directory: ShareDirectory
   readonly connections: Connections
+  /** Bytes that wait to be read by all programs together. */
+  readonly budget: ByteBudget
 }
 
 /** One program: its first line says what it wants, all others are MCP. */
@@ -138,7 +143,7 @@ function skip(socket: Socket, error: ProtocolError, accepted: Accepted | undefin
 
 /** Answers what a program wants; undefined when that is all that it gets. */
 function welcome(socket: Socket, want: Want | undefined, desk: Desk): Accepted | undefined {
-  const { place, connections } = desk
+  const { place, connections, budget } = desk
   if (want?.type === 'list') {
     void showClients(socket, desk)
     return nobody
@@ -146,7 +151,7 @@ function welcome(socket: Socket, want: Want | undefined, desk: Desk): Accepted |
   const refusal = refusalOf(want, desk)
   say(socket, refusal ?? { type: 'opened' })
   if (want === undefined || refusal !== undefined) return undefined
-  return connections.accept(new SharedConnection(socket, want.client, place))
+  return connections.accept(new SharedConnection(socket, want.client, place, budget))
 }
 
 /** Takes nothing more: all has been said. */

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net'
 import { comment, encodeEvent } from '../protocol/sse-events.js'
 import type { Accepted, Connection, ConnectionEnd } from './connections.js'
 import type { Peer } from './contract.js'
+import { bytesOf } from './message-sizes.js'
 import { hasExpired, type Principal } from './principal.js'
 import { Unread, type UnreadLimits } from './unread.js'
 
@@ -73,6 +74,6 @@ export class SseConnection implements Connection {
   }
 
   #write(text: string): void {
-    if (!this.#response.destroyed && !this.#response.writableEnded) this.#response.write(text)
+    if (!this.#response.destroyed && !this.#response.writableEnded) this.#response.write(bytesOf(text))
   }
 }

@@ -19,11 +19,11 @@ import { emit } from '../runtime/events.js'
 import { describe } from '../runtime/inspect.js'
 import { processOf } from '../runtime/ref.js'
 import { answerEarly, interrupted, isBatch, refusedAs, speaksBatches } from './connection-answers.js'
-import type { ListenScope, Outlet, Peer, ServerPort } from './contract.js'
+import type { ListenScope, Outlet, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
 import { PipeExchanges } from './pipe-exchanges.js'
 import { spokenBy } from './spoken-revisions.js'
-import type { PipeItem, StdioPipes } from './stdio-server-pipes.js'
+import { type PipeItem, stdioPeer as peer, type StdioPipes } from './stdio-server-pipes.js'
 
 /** What a listener on standard input is started with. */
 export interface StdioServerInput {
@@ -45,12 +45,6 @@ interface StdioServer extends StdioServerInput {
   [describe](): string
 }
 
-const peer: Peer = Object.freeze({
-  transport: 'stdio',
-  headers: Object.freeze({}),
-  remoteAddress: undefined,
-  trusted: true,
-})
 /** News for the mailbox: something has arrived; the session's actor has ended. */
 const arrived = Symbol('arrived')
 const detached = Symbol('detached')
@@ -64,11 +58,7 @@ export const stdioServer = defineActor({
   stray: 'report',
   init({ pipes, server, scope }: StdioServerInput, ctx: ActorContext): StdioServer {
     const self = ctx.self
-    const send = (message: Message): boolean => {
-      if (pipes.isStalled) return false
-      pipes.write(message)
-      return true
-    }
+    const send = (message: Message): boolean => !pipes.isStalled && pipes.write(message)
     const reader = { send, end: () => void self.send(detached) }
     const report = (error: unknown) => reportStray(processOf(self).tree.id, error)
     const exchanges = new PipeExchanges(send, (error, id) => failed(report, error, id))
@@ -78,7 +68,7 @@ export const stdioServer = defineActor({
     })
     if (pipes.sessionId !== undefined) self.send(detached)
     ctx.own(pipes.attach(() => void self.send(arrived)))
-    const about = () => `${pipes.unanswered.size} unanswered`
+    const about = () => pipes.describe()
     const outlet = { send }
     return { pipes, server, scope, outlet, reader, exchanges, ending: false, report, [describe]: about }
   },

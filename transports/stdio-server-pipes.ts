@@ -6,9 +6,10 @@ import { createLineDecoder, type LineItem } from '../protocol/lines.js'
 import type { Clock } from '../runtime/clock.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
-import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
+import { type ByteAccount, ByteBudget } from './byte-budget.js'
+import type { Binding, LinkScope, ListenScope, Peer, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
-import { textWithin } from './message-sizes.js'
+import { bytesOf, textWithin } from './message-sizes.js'
 import { PipeRequests } from './pipe-requests.js'
 import { stdioServer } from './stdio-server-actor.js'
 import type { StdioSettings } from './stdio-server.js'
@@ -18,9 +19,20 @@ export type PipeItem = LineItem | { readonly type: 'end' }
 
 /** Bytes that may wait for the client before reading from it pauses and notifications are dropped. */
 const maxBufferedBytes = 1024 * 1024
-/** Lines that may wait before reading pauses. */
+/** Characters of one turn that are written together. */
+const maxPending = 16 * 1024 * 1024
+/** Lines, and characters of them, that may wait before reading pauses. */
 const maxBacklog = 1_000
+const maxBacklogSize = 4 * 1024 * 1024
 const exitDelay = 2_000
+
+/** The one client of standard input. */
+export const stdioPeer: Peer = Object.freeze({
+  transport: 'stdio',
+  headers: Object.freeze({}),
+  remoteAddress: undefined,
+  trusted: true,
+})
 
 /** Takes the two pipes, and gives them back with the scope. Rejects with TransportError LISTEN_FAILED when the input has ended. */
 export async function bindStdioPipes(settings: StdioSettings, scope: LinkScope): Promise<StdioPipes> {
@@ -52,9 +64,15 @@ export class StdioPipes implements Binding {
   /** Requests of the client that are not answered yet. */
   readonly unanswered = new PipeRequests(() => !this.isStalled)
   readonly #decoder
-  readonly #output: { write(text: string): boolean; restore(): void }
+  readonly #output: { write(text: string | Buffer): boolean; restore(): void }
+  readonly #budget: ByteBudget
+  readonly #bytes: ByteAccount
+  /** Where a long answer finds room, or none. */
+  readonly #room = { add: (bytes: number) => this.#bytes.set(this.#waiting + bytes) }
   #onNews: (() => void) | null = null
   readonly #backlog: PipeItem[] = []
+  /** Characters of it. */
+  #backlogSize = 0
   #onAnswered: (() => void) | null = null
   #ended = false
   #closed = false
@@ -64,6 +82,8 @@ export class StdioPipes implements Binding {
 
   constructor(settings: StdioSettings, scope: LinkScope) {
     const { input, output, maxMessageBytes } = settings
+    this.#budget = new ByteBudget({ ...settings, maxPendingBytesPerClient: undefined })
+    this.#bytes = this.#budget.account(stdioPeer)
     this.settings = settings
     this.#decoder = createLineDecoder({ maxMessageBytes })
     this.#output = output === process.stdout ? guardStandardOutput() : plainOutput(output)
@@ -89,6 +109,7 @@ export class StdioPipes implements Binding {
       output,
       'drain',
       scope.bind(() => {
+        this.#count()
         this.unanswered.beginHeld()
         this.#flow()
       }),
@@ -126,23 +147,33 @@ export class StdioPipes implements Binding {
   /** The next thing that has arrived, if any. */
   next(): PipeItem | undefined {
     const item = this.#backlog.shift()
+    this.#backlogSize -= sizeOf(item)
     if (this.#backlog.length === 0) this.#flow()
     return item
   }
 
   /** Whether notifications are dropped for now, because the client does not read. */
   get isStalled(): boolean {
-    return this.settings.output.writableLength + this.#pending.length > maxBufferedBytes
+    return this.#waiting > maxBufferedBytes
   }
 
-  /** Writes a line at the end of this turn, together with the others of the turn. */
-  write(message: Message): void {
-    if (!this.#isWritable) return
-    const text = textWithin(message, this.settings.maxMessageBytes)
-    if (text === undefined) return
+  /** For people who look: what waits. */
+  describe(): string {
+    return `${this.unanswered.size} unanswered, ${this.#budget.describe()}`
+  }
+
+  /**
+   * Writes a line at the end of this turn, together with the others of the turn. An answer that finds no room is an error in a few words; false for anything else
+   * that is not written.
+   */
+  write(message: Message): boolean {
+    if (!this.#isWritable) return false
+    const text = textWithin(message, this.settings.maxMessageBytes, this.#room)
+    if (text === undefined) return false
     if (this.#pending === '') process.nextTick(() => this.#flush())
     this.#pending += `${text}\n`
-    if (this.#closed) this.#flush()
+    if (this.#closed || this.#pending.length > maxPending) this.#flush()
+    return true
   }
 
   /** Answers a request that still waits: once at most, and not at all when there is nothing to say because it was cancelled. */
@@ -198,7 +229,8 @@ export class StdioPipes implements Binding {
   #arrive(items: readonly PipeItem[]): void {
     if (items.length === 0) return
     this.#backlog.push(...items)
-    if (this.#backlog.length > maxBacklog) this.settings.input.pause()
+    for (const item of items) this.#backlogSize += sizeOf(item)
+    if (this.#backlog.length > maxBacklog || this.#backlogSize > maxBacklogSize) this.settings.input.pause()
     this.#onNews?.()
   }
 
@@ -206,6 +238,15 @@ export class StdioPipes implements Binding {
     if (this.#ended || this.#closed) return
     this.#ended = true
     this.#arrive([...this.#decoder.end(), { type: 'end' }])
+  }
+
+  /** What waits for the client, as far as that is known: characters of this turn, and bytes. */
+  get #waiting(): number {
+    return this.settings.output.writableLength + this.#pending.length
+  }
+
+  #count(): void {
+    this.#bytes.set(this.#waiting)
   }
 
   get #isWritable(): boolean {
@@ -217,7 +258,8 @@ export class StdioPipes implements Binding {
     const text = this.#pending
     this.#pending = ''
     if (text === '' || !this.#isWritable) return
-    const isTaken = this.#output.write(text)
+    const isTaken = this.#output.write(bytesOf(text))
+    this.#count()
     if (!isTaken && this.isStalled) this.settings.input.pause()
     if (isTaken) this.unanswered.beginHeld()
     // no drain follows a write that was taken, and the input may have stayed paused for what was pending
@@ -229,8 +271,12 @@ export class StdioPipes implements Binding {
   }
 }
 
+function sizeOf(item: PipeItem | undefined): number {
+  return item?.type === 'line' ? item.text.length : 0
+}
+
 function plainOutput(output: Writable) {
-  return { write: (text: string) => output.write(text), restore: () => {} }
+  return { write: (text: string | Buffer) => output.write(text), restore: () => {} }
 }
 
 /** Only the protocol is written to standard output: `console.log` and the like go to standard error meanwhile. */
@@ -241,7 +287,7 @@ function guardStandardOutput() {
     stderr.write(...args)) as typeof stdout.write
   stdout.write = redirected
   return {
-    write: (text: string) => original.call(stdout, text),
+    write: (text: string | Buffer) => original.call(stdout, text),
     restore: () => {
       if (stdout.write === redirected) stdout.write = original
     },

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { usualPendingBytes } from './byte-budget.js'
 import { badOption, orElse, type Read, readCount, readFields, readFlag } from './client-options.js'
 import type { Binding, LinkScope, ServerTransport } from './contract.js'
 import { emitTransport, originHere } from './events.js'
@@ -17,6 +18,11 @@ export interface StdioServeOptions {
    * where the heap of the process is small.
    */
   readonly maxMessageBytes?: number
+  /**
+   * Bytes of answers that may wait for the client to read them; one that finds no room there becomes an error that may be retried. At least `maxMessageBytes`.
+   * Default an eighth of the heap that the process may have (512 MiB of 4 GiB).
+   */
+  readonly maxPendingBytes?: number
   /** Milliseconds that requests in flight are given after the end of the input. Default 2,000. */
   readonly endTimeout?: number
   /**
@@ -29,7 +35,7 @@ export interface StdioServeOptions {
 /** Checked options with every default filled in. */
 export type StdioSettings = Readonly<Required<StdioServeOptions>>
 
-const fields = ['input', 'output', 'maxMessageBytes', 'endTimeout', 'exit']
+const fields = ['input', 'output', 'maxMessageBytes', 'maxPendingBytes', 'endTimeout', 'exit']
 
 /**
  * Serves one client over standard input and output, one message a line (specification: transports, stdio). Its end of input stops
@@ -41,6 +47,7 @@ export function serveStdio(options: StdioServeOptions = {}): ServerTransport {
     input: orElse(readInput, undefined)(given.input, 'input'),
     output: orElse(readOutput, undefined)(given.output, 'output'),
     maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    maxPendingBytes: orElse(readCount, usualPendingBytes())(given.maxPendingBytes, 'maxPendingBytes'),
     endTimeout: orElse(readDelay, 2_000)(given.endTimeout, 'endTimeout'),
     exit: orElse(readFlag, undefined)(given.exit, 'exit'),
   }

@@ -31,6 +31,10 @@ export class Unread {
   readonly #limits: UnreadLimits
   readonly #events: UnreadEvents
   #isSlow = false
+  /** Whether a drain will come. */
+  #isBehind = false
+  /** Whether there was no room for what waits. */
+  #isFull = false
   /** The limit that the socket had before. */
   #timeout = 0
   #waiting: (() => void)[] = []
@@ -44,7 +48,7 @@ export class Unread {
 
   /** Whether more waits than may: what may be dropped is. */
   get isStalled(): boolean {
-    return this.#socket.writableLength > this.#limits.maxBufferedBytes
+    return this.#isFull || this.#socket.writableLength > this.#limits.maxBufferedBytes
   }
 
   /** Whether it has been slow, and not caught up yet. */
@@ -63,14 +67,18 @@ export class Unread {
     if (this.#socket.destroyed) return
     const { account, maxBufferedBytes, timeout } = this.#limits
     const left = this.#socket.writableLength
-    if (left <= maxBufferedBytes) return this.#isSlow ? undefined : account?.release()
-    account?.set(left)
-    if (this.#isSlow) return
+    if (!this.#isBehind) {
+      // no drain comes after less
+      if (left < this.#socket.writableHighWaterMark) return account?.release()
+      this.#isBehind = true
+      this.#socket.once('drain', this.#caughtUp)
+    }
+    this.#isFull = account?.set(left) !== undefined
+    if (this.#isSlow || left <= maxBufferedBytes) return
     this.#isSlow = true
     this.#timeout = this.#socket.timeout ?? 0
     // of Node, as it alone knows that a part of a long message has been taken
     this.#socket.setTimeout(nodeMs(timeout)).once('timeout', this.#events.stuck)
-    this.#socket.once('drain', this.#caughtUp)
     this.#events.slow?.()
   }
 
@@ -81,9 +89,11 @@ export class Unread {
 
   readonly #caughtUp = (): void => {
     this.#limits.account?.release()
+    this.#isBehind = this.#isFull = false
+    this.#socket.off('drain', this.#caughtUp)
     if (!this.#isSlow) return
     this.#isSlow = false
-    this.#socket.setTimeout(this.#timeout).off('timeout', this.#events.stuck).off('drain', this.#caughtUp)
+    this.#socket.setTimeout(this.#timeout).off('timeout', this.#events.stuck)
     const waiting = this.#waiting
     this.#waiting = []
     for (const go of waiting) go()

@@ -83,7 +83,9 @@ async function bind(highWaterMark = 16 * 1024) {
     own: (resource) => resource,
     bind: (fn) => fn,
   }
-  const settings = { input, output, maxMessageBytes: 4 * 1024 * 1024, endTimeout: 100, exit: false }
+  const maxMessageBytes = 4 * 1024 * 1024
+  const times = { endTimeout: 100, exit: false }
+  const settings = { input, output, maxMessageBytes, maxPendingBytes: 2 * maxMessageBytes, ...times }
   const pipes = await bindStdioPipes(settings, scope)
   const written = (): number[][] =>
     chunks.map((chunk) =>
