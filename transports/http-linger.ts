@@ -1,4 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { queuedBelowTls } from './below-tls.js'
 import { nodeMs } from './node-ms.js'
 
 /** Bytes of an unwanted body that are thrown away, and milliseconds, so that the client gets to read the answer; then it is cut off. */
@@ -46,5 +47,12 @@ export function answerEarly(request: IncomingMessage, response: ServerResponse, 
 
 /** Calls `cut` when nothing of a finished answer is taken for so long, 15 s by default. The timer is Node's, which alone knows of parts of one write. */
 export function expectReader(response: ServerResponse, timeout = 15_000, cut: () => void): void {
-  if (response.listenerCount('timeout') === 0) response.setTimeout(nodeMs(timeout), cut)
+  if (response.listenerCount('timeout') > 0) return
+  let before = queuedBelowTls(response.socket)
+  response.setTimeout(nodeMs(timeout), () => {
+    const left = queuedBelowTls(response.socket)
+    if (left === before) return cut()
+    before = left
+    response.setTimeout(nodeMs(timeout))
+  })
 }

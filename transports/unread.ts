@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ByteAccount } from './byte-budget.js'
+import { queuedBelowTls } from './below-tls.js'
 import { nodeMs } from './node-ms.js'
 
 /** How slow a reader may be. */
@@ -37,6 +38,8 @@ export class Unread {
   #isFull = false
   /** The limit that the socket had before. */
   #timeout = 0
+  /** What waited below TLS when that was last looked at. */
+  #belowTls: number | undefined
   #waiting: (() => void)[] = []
 
   constructor(socket: Socket, limits: UnreadLimits, events: UnreadEvents) {
@@ -78,7 +81,8 @@ export class Unread {
     this.#isSlow = true
     this.#timeout = this.#socket.timeout ?? 0
     // of Node, as it alone knows that a part of a long message has been taken
-    this.#socket.setTimeout(nodeMs(timeout)).once('timeout', this.#events.stuck)
+    this.#belowTls = queuedBelowTls(this.#socket)
+    this.#socket.setTimeout(nodeMs(timeout)).on('timeout', this.#onTimeout)
     this.#events.slow?.()
   }
 
@@ -87,13 +91,20 @@ export class Unread {
     return this.#isSlow ? new Promise((resolve) => this.#waiting.push(resolve)) : undefined
   }
 
+  readonly #onTimeout = (): void => {
+    const left = queuedBelowTls(this.#socket)
+    if (left === this.#belowTls) return this.#events.stuck()
+    this.#belowTls = left
+    this.#socket.setTimeout(nodeMs(this.#limits.timeout))
+  }
+
   readonly #caughtUp = (): void => {
     this.#limits.account?.release()
     this.#isBehind = this.#isFull = false
     this.#socket.off('drain', this.#caughtUp)
     if (!this.#isSlow) return
     this.#isSlow = false
-    this.#socket.setTimeout(this.#timeout).off('timeout', this.#events.stuck)
+    this.#socket.setTimeout(this.#timeout).off('timeout', this.#onTimeout)
     const waiting = this.#waiting
     this.#waiting = []
     for (const go of waiting) go()
