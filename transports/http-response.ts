@@ -109,7 +109,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
   /** Answers a batch: as an array, as the last events of the stream, or without a body where nothing is to be said. */
   answerAll(answers: readonly Response[]): void {
     if (this.#over || answers.length === 0) return this.finish(202)
-    if (!this.#streaming) return this.#json(200, `[${answers.map((answer) => this.#textOf(answer)).join(',')}]`, none)
+    if (!this.#streaming)
+      return this.#json(200, `[${answers.map((answer) => this.#textOf(answer)).join(',')}]`, none)
     for (const answer of answers) this.#answerOne(this.#textOf(answer))
     this.finish(200)
   }
@@ -206,7 +207,11 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.openStream()
     if (this.#over) return
     // what this one began had its answer counted when it was made; anybody else can come again for it
-    if (event !== undefined && this.requestId === undefined && this.#takeRoom(event.data.length) !== undefined)
+    if (
+      event !== undefined &&
+      this.requestId === undefined &&
+      this.#takeRoom(event.data.length) !== undefined
+    )
       return this.#cut()
     this.#over = true
     this.#response.end(event === undefined || event === this.#begunWith ? '' : bytesOf(encodeLogged(event)))

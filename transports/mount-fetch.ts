@@ -109,7 +109,8 @@ export class FetchResponse extends ServerResponse {
 
   override end(chunk?: unknown): this {
     if (this.#isOver) return this
-    if (this.#stream === null) this.#answer(chunk === undefined || Buffer.isBuffer(chunk) ? (chunk ?? null) : String(chunk))
+    if (this.#stream === null)
+      this.#answer(chunk === undefined || Buffer.isBuffer(chunk) ? (chunk ?? null) : String(chunk))
     else {
       if (chunk !== undefined && chunk !== '') this.write(chunk)
       this.#stream.close()

@@ -18,7 +18,12 @@ export class SharedConnection implements Connection {
   readonly room: Unread
   #isPaused = false
 
-  constructor(socket: Socket, client: string, { maxBufferedBytes, maxMessageBytes }: ConnectionSizes, budget: ByteBudget) {
+  constructor(
+    socket: Socket,
+    client: string,
+    { maxBufferedBytes, maxMessageBytes }: ConnectionSizes,
+    budget: ByteBudget,
+  ) {
     this.maxMessageBytes = maxMessageBytes
     this.peer = Object.freeze({
       transport: 'shared',

@@ -57,7 +57,11 @@ export async function bindShared(
     return Promise.all([...sockets].map(endSoon)).then(() => {})
   })
   await listenAtPath(server, path, scope)
-  const budget = new ByteBudget({ ...place, maxPendingBytes: usualPendingBytes(), maxPendingBytesPerClient: undefined })
+  const budget = new ByteBudget({
+    ...place,
+    maxPendingBytes: usualPendingBytes(),
+    maxPendingBytesPerClient: undefined,
+  })
   const connections = bindConnections(scope, {
     url: path,
     maxConnections: maxPeers,

@@ -2,11 +2,19 @@ import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import * as assert from 'uvu/assert'
 import { buildNotification } from '../../protocol/jsonrpc.js'
-import { type HttpServeOptions } from '../../transports/http-listener.js'
+import type { HttpServeOptions } from '../../transports/http-listener.js'
 import type { HttpSocket } from '../../transports/http-socket.js'
 import { selfSigned } from '../support/certificate.js'
 import { suite, type TestContext } from '../support/suite.js'
-import { exchange, goodHeaders, type Held, holding, type Listening, startListener } from './_listener.js'
+import {
+  type Event,
+  exchange,
+  goodHeaders,
+  type Held,
+  holding,
+  type Listening,
+  startListener,
+} from './_listener.js'
 
 const test = suite('unread answers', { timeout: 60_000 })
 const MiB = 1024 * 1024
@@ -31,11 +39,14 @@ function ask(
   const socket = protocol === 'https:' ? connectTls({ ...to, rejectUnauthorized: false }) : connect(to)
   t.after(() => socket.destroy())
   socket.on('error', () => {})
-  const body = id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id, method: 'ping', params: { padding } })
+  const body =
+    id === undefined ? '' : JSON.stringify({ jsonrpc: '2.0', id, method: 'ping', params: { padding } })
   const all = { ...goodHeaders, host, 'content-length': String(body.length), connection: 'close', ...headers }
   const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}`)
   socket.pause()
-  socket.write(`${id === undefined ? 'GET' : 'POST'} ${pathname} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`)
+  socket.write(
+    `${id === undefined ? 'GET' : 'POST'} ${pathname} HTTP/1.1\r\n${lines.join('\r\n')}\r\n\r\n${body}`,
+  )
   return socket
 }
 
@@ -127,5 +138,86 @@ for (const [whose, limits, status] of [
     for (const one of working) one.answer()
     await until(() => used() < 100)
   })
+
+/** Sends what may be dropped until it is; answers how many were taken. */
+function fill(send: () => boolean): number {
+  let taken = 0
+  while (send()) taken += 1
+  return taken
+}
+
+const note = buildNotification('notifications/message', { level: 'info', data: 'y'.repeat(100_000) })
+
+test('what waits on an event stream counts as far as it is unread, is dropped beyond the limit, and goes on once it is read', async (t) => {
+  const limits = { maxMessageBytes: MiB, maxPendingBytes: 2 * MiB, maxBufferedBytes: 8 * MiB }
+  const { listening, requests, used } = await serve(t, { ...limits, resume: false, commentInterval: 60_000 })
+  const sockets = [ask(t, listening, 1), ask(t, listening, 2)] as const
+  const [first, second] = [await requests.next(), await requests.next()]
+  assert.ok(fill(() => first.outlet.send(note)) > 10)
+  const after = used()
+  assert.ok(after > 2 * MiB - 200_000 && after <= 2 * MiB, String(after))
+  // its kernel takes some, and then there is no room
+  fill(() => second.outlet.send(note))
+  assert.ok(used() <= 2 * MiB, String(used()))
+  const texts = sockets.map(readAll)
+  await until(() => used() < 100_000)
+  assert.ok(first.outlet.send(note))
+  for (const one of [first, second]) one.answer()
+  for (const one of await Promise.all(texts)) assert.match(one, /"result":\{\}/)
+  await until(() => used() === 0)
+})
+
+test('a stream of a session that finds no room is closed, and nothing of it is lost', async (t) => {
+  const limits = { maxMessageBytes: MiB, maxPendingBytes: 2 * MiB, maxBufferedBytes: 8 * MiB }
+  const resume = { maxBytes: 8 * MiB }
+  const { listening, requests, readers, used } = await serve(t, {
+    ...limits,
+    resume,
+    commentInterval: 60_000,
+  })
+  const listen = (headers = {}) => exchange(t, listening.url, { method: 'GET', headers })
+  const lazy = await listen()
+  const { outlet } = await readers.next()
+  const number = (value: number) =>
+    buildNotification('notifications/n', { value, padding: 'y'.repeat(100_000) })
+  outlet.send(number(0))
+  let { id, data } = await lazy.next()
+  while (data === '') ({ id, data } = await lazy.next())
+  ask(t, listening, 1, { padding: 'x'.repeat(900_000) })
+  const busy = await requests.next()
+  // all of one turn: what is written goes out at its end
+  for (let value = 1; value <= 15; value++) outlet.send(number(value))
+  await lazy.ended
+  busy.answer()
+  await until(() => used() === 0)
+  const rest = await listen({ 'last-event-id': id })
+  assert.is(rest.status, 200)
+  for (let value = 1; value <= 15; value++)
+    assert.is(JSON.parse((await rest.next()).data).params.value, value)
+})
+
+test('the rest of a stream is refused until there is room for it, and is not lost', async (t) => {
+  const { listening, requests, used } = await serve(t, { maxMessageBytes: MiB, maxPendingBytes: 3 * MiB })
+  const asked = exchange(t, listening.url)
+  const first = await requests.next()
+  first.outlet.send(buildNotification('notifications/message', { level: 'info', data: 'z' }))
+  const { id } = await (await asked).items
+    .next((item) => item.type === 'event' && item.data !== '')
+    .then((item) => item as Event)
+  ;(await asked).cut()
+  await until(() => used() === 0)
+  first.answer(text(900_000))
+  const sockets = [6, 7, 8].map((number) => ask(t, listening, number, { padding: 'x'.repeat(900_000) }))
+  const working: Held[] = []
+  for (const _ of sockets) working.push(await requests.next())
+  const resume = () => exchange(t, listening.url, { method: 'GET', headers: { 'last-event-id': id } })
+  const refused = await resume()
+  assert.equal([refused.status, refused.headers['retry-after']], [503, '1'])
+  for (const one of working) one.answer()
+  await until(() => used() < 100)
+  const rest = await resume()
+  assert.is(rest.status, 200)
+  assert.is(JSON.parse((await rest.next()).data).result.text.length, 900_000)
+})
 
 test.run()
