@@ -1,4 +1,4 @@
-import { type Batch, encodeBatch } from '../protocol/codec.js'
+import type { Batch } from '../protocol/codec.js'
 import { errorCodes, type JsonRpcError, ProtocolError } from '../protocol/errors.js'
 import {
   answerInvalid,
