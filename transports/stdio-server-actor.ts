@@ -23,7 +23,8 @@ import type { ListenScope, Outlet, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
 import { PipeExchanges } from './pipe-exchanges.js'
 import { spokenBy } from './spoken-revisions.js'
-import { type PipeItem, stdioPeer as peer, type StdioPipes } from './stdio-server-pipes.js'
+import { stdioPeer as peer } from './stdio-peer.js'
+import type { PipeItem, StdioPipes } from './stdio-server-pipes.js'
 
 /** What a listener on standard input is started with. */
 export interface StdioServerInput {

@@ -7,10 +7,11 @@ import type { Clock } from '../runtime/clock.js'
 import type { ActorContext } from '../runtime/context.js'
 import type { ProcessRef } from '../runtime/ref.js'
 import { type ByteAccount, ByteBudget } from './byte-budget.js'
-import type { Binding, LinkScope, ListenScope, Peer, ServerPort } from './contract.js'
+import type { Binding, LinkScope, ListenScope, ServerPort } from './contract.js'
 import { TransportError } from './errors.js'
 import { bytesOf, textWithin } from './message-sizes.js'
 import { PipeRequests } from './pipe-requests.js'
+import { stdioPeer } from './stdio-peer.js'
 import { stdioServer } from './stdio-server-actor.js'
 import type { StdioSettings } from './stdio-server.js'
 
@@ -25,14 +26,6 @@ const maxPending = 16 * 1024 * 1024
 const maxBacklog = 1_000
 const maxBacklogSize = 4 * 1024 * 1024
 const exitDelay = 2_000
-
-/** The one client of standard input. */
-export const stdioPeer: Peer = Object.freeze({
-  transport: 'stdio',
-  headers: Object.freeze({}),
-  remoteAddress: undefined,
-  trusted: true,
-})
 
 /** Takes the two pipes, and gives them back with the scope. Rejects with TransportError LISTEN_FAILED when the input has ended. */
 export async function bindStdioPipes(settings: StdioSettings, scope: LinkScope): Promise<StdioPipes> {

@@ -54,6 +54,21 @@ function connect(connections: Connections, send: (text: string) => void = () => 
   return { accepted: connections.accept(connection), did, sent }
 }
 
+/** A connection that has room, or has not; what is sent to it is noted. */
+function connectWith(connections: Connections, room: NonNullable<Connection['room']>) {
+  const texts: string[] = []
+  const connection: Connection = {
+    peer: { transport: 'test', headers: {}, remoteAddress: undefined },
+    isStalled: false,
+    room,
+    send: (text) => void texts.push(text),
+    pause: () => {},
+    resume: () => {},
+    close: () => {},
+  }
+  return { accepted: connections.accept(connection), texts }
+}
+
 /** A server that opens sessions at once, and answers when it is told to. */
 function makeServer() {
   const waiting: (() => void)[] = []
@@ -123,6 +138,64 @@ test('messages behind initialize wait until the session is open', async () => {
   await turn()
   assert.is(server.delivered.length, 1)
   assert.is(sent.length, 1)
+})
+
+test('a session that could not be attached to is attached to with the next message', async () => {
+  const { connections } = bind()
+  const server = makeServer()
+  const attempts: string[] = []
+  server.serving.server.attach = async (sessionId) => {
+    attempts.push(sessionId)
+    if (attempts.length === 1) throw new Error('not now')
+    return () => {}
+  }
+  connections.serve(server.serving)
+  const { accepted, did } = connect(connections)
+  await open(accepted, server)
+  assert.equal([attempts.length, server.reports.length], [1, 1])
+  accepted.message(call(1))
+  await turn()
+  assert.is(attempts.length, 2)
+  accepted.message(call(2))
+  await turn()
+  assert.equal([attempts.length, did], [2, []])
+})
+
+test('a batch that finds no room is answered, its long answers by errors', async () => {
+  for (const [refusal, expected] of [
+    [undefined, ['result', 'result']],
+    [new Error('no room'), ['no room', 'result']],
+  ] as const) {
+    const { connections } = bind()
+    const server = makeServer()
+    const asked: number[] = []
+    const add = (bytes: number): Error | undefined => {
+      asked.push(bytes)
+      return refusal
+    }
+    connections.serve(server.serving)
+    const { accepted, texts } = connectWith(connections, { add })
+    server.serving.server.open = async ({ id }) => ({
+      sessionId: 's',
+      response: buildResult(id, { protocolVersion: '2025-03-26' }),
+    })
+    server.serving.server.deliver = async (_session, message) => {
+      const { id = 0 } = message as { id?: number }
+      return buildResult(id, { text: 'x'.repeat(id === 1 ? 20_000 : 10) })
+    }
+    accepted.message(initialize)
+    await turn()
+    accepted.message(`[${call(1)},${call(2)}]`)
+    await turn()
+    const [, batch = ''] = texts
+    const answers = JSON.parse(batch) as { id: number; error?: { message: string } }[]
+    assert.equal(
+      answers.map(({ error }) => error?.message ?? 'result'),
+      expected,
+    )
+    assert.is(asked.length, 1)
+    assert.ok((asked[0] ?? 0) > 20_000)
+  }
 })
 
 test('when the listener goes, requests in flight are answered once, with an error, and the session stays', async () => {

@@ -1,4 +1,4 @@
-import { createServer, type RequestListener } from 'node:http'
+import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import type { LookupAll } from '../../transports/private-address.js'
@@ -8,7 +8,10 @@ import { end } from './_http.js'
 
 const test = suite('requests to addresses that others name')
 
-async function serve(t: TestContext, handle: RequestListener): Promise<{ port: number; asked: string[] }> {
+async function serve(
+  t: TestContext,
+  handle: RequestListener,
+): Promise<{ port: number; asked: string[]; server: Server }> {
   const asked: string[] = []
   const server = createServer((request, response) => {
     asked.push(`${request.method} ${request.url}`)
@@ -16,12 +19,18 @@ async function serve(t: TestContext, handle: RequestListener): Promise<{ port: n
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.after(() => end(server))
-  return { port: (server.address() as AddressInfo).port, asked }
+  return { port: (server.address() as AddressInfo).port, asked, server }
 }
 
 function ask(address: string, more: Partial<SafeRequest> = {}) {
   const { signal } = new AbortController()
-  return safeFetch(address, { signal, timeout: 10_000, privateNetwork: false, ...more })
+  return safeFetch(address, { signal, timeout: 2_000, privateNetwork: false, ...more })
+}
+
+/** Resolves once nobody is connected any more. */
+async function whenLeft(server: Server): Promise<void> {
+  const count = () => new Promise<number>((resolve) => server.getConnections((_, now) => resolve(now)))
+  while ((await count()) > 0) await new Promise((resolve) => setTimeout(resolve, 5))
 }
 
 async function refusal(
@@ -96,6 +105,13 @@ test('redirects are followed three times at most, each checked, and a POST never
   asked.length = 0
   assert.is((await ask(`${url}/1`, { privateNetwork, method: 'POST', body: 'secret' })).status, 302)
   assert.equal(asked, ['POST /1'])
+})
+
+test('no connection is left behind, though the server would keep it', async (t) => {
+  const { port, server } = await serve(t, (_request, response) => response.end('{}'))
+  server.keepAliveTimeout = 600_000
+  assert.is((await ask(`http://127.0.0.1:${port}/`, { privateNetwork: true })).text, '{}')
+  await whenLeft(server)
 })
 
 test('an answer that is too long, or never comes, is given up', async (t) => {

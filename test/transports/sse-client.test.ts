@@ -130,4 +130,27 @@ test('options are checked', () => {
   }
 })
 
+test('a stream that says something in time is not given up, and one that falls silent is', async (t) => {
+  const clock = createFakeClock()
+  const streams = heard<ReturnType<typeof stream>>()
+  const server = await listenRaw(t, (seen) => {
+    const open = stream(seen)
+    open.write('event: endpoint\ndata: /post\n\n')
+    streams.add(open)
+  })
+  const link = await startLink(t, sse(server.url, { streamIdleTimeout: 1_000 }), clock)
+  link.open(1)
+  const open = await streams.next()
+  await link.news.next(({ type }) => type === 'opened')
+  for (let count = 0; count < 3; count++) {
+    await clock.advance(600)
+    open.write('data: {"jsonrpc":"2.0","method":"a"}\n\n')
+    assert.is((await link.message()).method, 'a')
+  }
+  await clock.advance(999)
+  assert.not.ok(link.news.all.some(({ type }) => type === 'closed'))
+  await clock.advance(1)
+  assert.match((await link.closed()).error?.message ?? '', 'nothing came for 1000 ms')
+})
+
 test.run()

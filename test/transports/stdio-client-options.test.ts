@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { TransportError } from '../../transports/errors.js'
 import { stdio } from '../../transports/stdio-client.js'
 import type { StdioOptions } from '../../transports/stdio-client-options.js'
-import { serverEnvironment } from '../../transports/stdio-environment.js'
+import { inheritedNames, serverEnvironment } from '../../transports/stdio-environment.js'
 import { createStderrRing } from '../../transports/stdio-stderr.js'
 import { suite } from '../support/suite.js'
 
@@ -63,6 +63,14 @@ test('only harmless variables are inherited, the given ones go over them, and ex
     PATH: '/mine',
     TOKEN: 't',
   })
+})
+
+test('what is inherited is written down, for each kind of system', () => {
+  const windows =
+    'APPDATA COMSPEC HOMEDRIVE HOMEPATH LOCALAPPDATA PATH PATHEXT PROCESSOR_ARCHITECTURE SYSTEMDRIVE SYSTEMROOT TEMP TMP USERNAME USERPROFILE'
+  assert.is(inheritedNames('win32').join(' '), windows)
+  const posix = 'HOME LANG LC_ALL LOGNAME PATH SHELL TERM TMPDIR TZ USER'
+  for (const platform of ['linux', 'darwin'] as const) assert.is(inheritedNames(platform).join(' '), posix)
 })
 
 test('the ring keeps the last 20 lines and no more than 8 KiB, also of an endless line', () => {

@@ -1,0 +1,112 @@
+import { getEventListeners } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { PassThrough, Readable } from 'node:stream'
+import * as assert from 'uvu/assert'
+import { buildResult } from '../../protocol/jsonrpc.js'
+import { createFakeClock } from '../../runtime/fake-clock.js'
+import type { LinkScope } from '../../transports/contract.js'
+import type { HttpResponse, UndiciDispatcher } from '../../transports/http-dispatcher.js'
+import { followStream, type StreamPort } from '../../transports/http-event-stream.js'
+import { discard, exchange } from '../../transports/http-exchange.js'
+import { textWithin } from '../../transports/message-sizes.js'
+import { SseConnection } from '../../transports/sse-connection.js'
+import { suite } from '../support/suite.js'
+
+const test = suite('what is left of transports')
+
+const plain = (body: Readable): HttpResponse => ({
+  status: 200,
+  headers: { 'content-type': 'text/event-stream' },
+  body,
+  complete: false,
+  origin: 'http://x',
+  text: async () => '',
+})
+
+test('a stream that is opened again and again keeps one listener of its connection, and no timer', async () => {
+  const clock = createFakeClock()
+  const controller = new AbortController()
+  const { signal } = controller
+  const scope: LinkScope = { signal, clock, own: (resource) => resource, bind: (fn) => fn }
+  const counts: number[] = []
+  const port: StreamPort = {
+    open: async () => {
+      counts.push(getEventListeners(signal, 'abort').length)
+      return plain(Readable.from([Buffer.from(': \n\n')]))
+    },
+    refused: async () => false,
+    presence: () => new AbortController().signal,
+    message: () => {},
+    skipped: () => {},
+    room: () => undefined,
+    trouble: () => {},
+  }
+  const following = followStream(port, scope, { idleTimeout: 1_000, maxBytes: 1_000 })
+  while (counts.length < 4) {
+    await new Promise((resolve) => setImmediate(resolve))
+    if (clock.pending > 0) await clock.advance(500)
+  }
+  assert.equal(counts.slice(0, 4), [1, 1, 1, 1])
+  controller.abort()
+  await following
+  assert.equal([clock.pending, getEventListeners(signal, 'abort').length], [0, 0])
+})
+
+test('of a body that nobody wants 128 KiB are read, and not a byte more', async () => {
+  for (const [bytes, isCut] of [
+    [128 * 1024, false],
+    [128 * 1024 + 1, true],
+  ] as const) {
+    const body = new PassThrough()
+    discard(plain(body))
+    body.write(Buffer.alloc(bytes))
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.is(body.destroyed, isCut, String(bytes))
+    body.destroy()
+  }
+})
+
+test('a request that was given up before it is sent is refused with the reason', async () => {
+  const reason = new Error('given up')
+  const dispatcher = { dispatch: () => true } as unknown as UndiciDispatcher
+  const options = { origin: 'http://x', path: '/', method: 'GET' } as const
+  const failed = exchange(dispatcher, options, { signal: AbortSignal.abort(reason) }).catch((error) => error)
+  assert.is(await failed, reason)
+})
+
+test('an answer of 16 KiB needs no room, and one with a byte more all that it has', () => {
+  const asked: number[] = []
+  const room = {
+    add: (bytes: number) => {
+      asked.push(bytes)
+      return undefined
+    },
+  }
+  const answer = (text: string) => buildResult(1, { text })
+  const around = String(textWithin(answer(''), 1_000_000)).length
+  const longest = 16 * 1024 - around
+  textWithin(answer('x'.repeat(longest)), 1_000_000, room)
+  assert.equal(asked, [])
+  textWithin(answer(`${'x'.repeat(longest)}é`), 1_000_000, room)
+  assert.equal(asked, [16 * 1024 + 2])
+})
+
+test('a stream whose reader is behind is cut when it is closed, and any other is ended', () => {
+  for (const [left, done] of [
+    [0, 'ended'],
+    [2_000, 'cut'],
+  ] as const) {
+    const socket = new Socket()
+    Object.defineProperty(socket, 'writableLength', { value: left })
+    const seen: string[] = []
+    const response = { end: () => seen.push('ended'), destroy: () => seen.push('cut') }
+    const limits = { maxMessageBytes: 1_000, maxBufferedBytes: 1_000, timeout: 1_000 }
+    const peer = { transport: 'sse', headers: {}, remoteAddress: undefined }
+    new SseConnection(response as unknown as ServerResponse, socket, peer, limits).close('session_ended')
+    assert.equal(seen, [done])
+    socket.destroy()
+  }
+})
+
+test.run()
