@@ -101,7 +101,29 @@ test('an older record than another program has saved is not written', async (t) 
   await there.save(makeRecord('one', 7))
   await here.save(makeRecord('one', 2))
   assert.is((await there.load('one'))?.version, 7)
-  assert.ok(here.shared)
+  assert.equal([here.shared, createFileStore({ folder }).shared], [true, false])
+})
+
+test('a session that is saved again is not the next to be forgotten', async (t) => {
+  const store = createFileStore({ folder: makeFolder(t), maxSessions: 2 })
+  for (const [id, version] of [
+    ['a', 1],
+    ['b', 1],
+    ['a', 2],
+    ['c', 1],
+  ] as const)
+    await store.save(makeRecord(id, version))
+  const found = await Promise.all(['a', 'b', 'c'].map((id) => store.load(id)))
+  assert.equal(
+    found.map((record) => record?.version),
+    [2, undefined, 1],
+  )
+})
+
+test('the same version again takes the place of the first', async (t) => {
+  const store = createFileStore({ folder: makeFolder(t) })
+  for (const n of [1, 2]) await store.save(makeRecord('a', 1, { n }))
+  assert.equal((await store.load('a'))?.state, { n: 2 })
 })
 
 test('beyond its bound the session saved longest ago is forgotten, those of earlier programs first', async (t) => {

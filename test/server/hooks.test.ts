@@ -5,7 +5,8 @@ import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
 import { McpError } from '../../protocol/errors.js'
 import { defineServer, type ServerDefinitionOptions } from '../../server/define-server.js'
-import { ServerError } from '../../server/errors.js'
+import type { ToolContext } from '../../server/context.js'
+import { AskError, ServerError } from '../../server/errors.js'
 import type { ServerOptions } from '../../server/options.js'
 import { startServer } from '../../server/server-supervisor.js'
 import type { SessionHooks } from '../../server/session-hooks.js'
@@ -13,6 +14,7 @@ import { http } from '../../transports/http-client.js'
 import { serveHttp } from '../../transports/http-listener.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { initialize, RawClient } from './_client.js'
+import { ask } from './_rounds-definition.js'
 import { count } from './_servers.js'
 
 const test = suite('session hooks')
@@ -180,6 +182,31 @@ test('an init that throws refuses the session: McpError is told, anything else i
   await new RawClient(t, server.url).open('fine')
   await server.stop()
   assert.equal(heard, ['init', 'terminate fine shutdown'])
+})
+
+test('an init that refuses a session which is brought back leaves no process of it', async (t) => {
+  const server = await start(t, {
+    init(_, { restored }) {
+      if (restored) throw new McpError(-32042, 'not again')
+    },
+  })
+  const client = await new RawClient(t, server.url).open()
+  const [session] = await server.sessions()
+  session?.ref.kill()
+  assert.is((await client.ask('ping')).error?.code, -32042)
+  assert.equal(await server.sessions(), [])
+})
+
+test('hooks have nobody to ask', async (t) => {
+  let refused: unknown
+  const server = await start(t, {
+    async init(ctx) {
+      const { elicit } = ctx as unknown as ToolContext
+      refused = await elicit.call(ctx as never, 'name', ask('name')).catch((error: unknown) => error)
+    },
+  })
+  await new RawClient(t, server.url).open()
+  assert.is(refused instanceof AskError && refused.code, 'NOT_INITIALIZED')
 })
 
 test('an init that never ends is stopped at its time and refuses the session', async (t) => {

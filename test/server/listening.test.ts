@@ -55,6 +55,22 @@ test('what a server does not have is left out of the acknowledgement', async (t)
   })
 })
 
+test('a stream whose client has gone leaves no timer of what is known of it', async (t) => {
+  const { listen, clock } = await start(t, { fake: true })
+  const principal = {
+    issuer: 'https://a.example',
+    subject: 'me',
+    scopes: [],
+    expiresAt: Date.now() + 600_000,
+  }
+  const before = clock.pending
+  const stream = await listen({ toolsListChanged: true }, { from: { ...peer, principal } })
+  assert.is(clock.pending, before + 1)
+  stream.leave()
+  await stream.answer
+  assert.is(clock.pending, before)
+})
+
 test('changes that come together are told together', async (t) => {
   const { server, listen, clock } = await start(t, { fake: true })
   const stream = await listen({ toolsListChanged: true })
@@ -208,6 +224,7 @@ const idle = defineActor({ name: 'idle', init: () => ({}) })
 interface HowToOpen {
   readonly id?: RequestId
   readonly gone?: boolean
+  readonly from?: Peer
 }
 
 /** A client's end of a stream. */
@@ -219,9 +236,9 @@ class Stream implements Outlet {
   /** Whether its reader has stopped. */
   isStalled = false
 
-  constructor(port: ServerPort, filter: object, { id = 1, gone = false }: HowToOpen) {
+  constructor(port: ServerPort, filter: object, { id = 1, gone = false, from = peer }: HowToOpen) {
     if (gone) this.#controller.abort()
-    this.answer = exchange(port, { id, filter, outlet: this, signal: this.#controller.signal })
+    this.answer = exchange(port, { id, filter, peer: from, outlet: this, signal: this.#controller.signal })
     this.answer.catch(() => {}) // for who asks
   }
 
@@ -253,10 +270,10 @@ const peer: Peer = { transport: 'fake', headers: {}, remoteAddress: undefined }
 
 function exchange(
   port: ServerPort,
-  { id, filter, ...rest }: { id: RequestId; filter: object; outlet: Outlet; signal: AbortSignal },
+  { id, filter, ...rest }: { id: RequestId; filter: object; peer: Peer; outlet: Outlet; signal: AbortSignal },
 ): Promise<ExchangeAnswer> {
   const request = buildRequest(id, 'subscriptions/listen', { notifications: filter })
-  const call = { request, envelope, peer, mirrored: false, ...rest }
+  const call = { request, envelope, mirrored: false, ...rest }
   if (port.exchange === undefined) throw new Error('the server has no exchanges')
   return port.exchange(call)
 }

@@ -157,6 +157,14 @@ test('a stream that was closed is told nothing any more, and does not end', () =
   assert.equal([reader.news(), reader.ends, listens.size], [[], [], 0])
 })
 
+test('nobody comes back to a reader that has left while it was behind', () => {
+  const { listens, open } = start()
+  const reader = open({ toolsListChanged: true }, { stalled: true })
+  assert.ok(listens.hasBehind)
+  reader.close()
+  assert.not(listens.hasBehind)
+})
+
 test('many streams are told a slice at a time', () => {
   const { listens, open } = start()
   const readers = Array.from({ length: 40 }, () => open({ toolsListChanged: true }))

@@ -81,6 +81,27 @@ test('a parked handler ends when its time is up, and the retry runs another', as
   assert.is(contexts.all.length, 2)
 })
 
+test('a question that has waited for a step leaves no timer behind', async (t) => {
+  const clock = createFakeClock()
+  const gate = heard<() => void>()
+  const run = async (ctx: ToolContext) => {
+    const slow = ctx.once('slow', () => new Promise<string>((resolve) => gate.add(() => resolve('done'))))
+    await who(ctx)
+    return slow
+  }
+  const { call, retry } = await startAsker(t, run, { clock })
+  const before = clock.pending
+  const first = call()
+  const open = await gate.next()
+  await settle()
+  assert.is(clock.pending, before + 2, 'the time of the call, and that of the step')
+  open()
+  const asked = await wireOf(first)
+  assert.is(clock.pending, before + 1, 'only the client is waited for')
+  assert.is(textOf(await wireOf(retry(asked))), '"done"')
+  assert.is(clock.pending, before)
+})
+
 test('the time of a call does not run while its client is asked, and begins anew with the retry', async (t) => {
   const clock = createFakeClock()
   const gate = heard<() => void>()

@@ -48,6 +48,16 @@ test('a memory store keeps the newest record of each session, up to its bound', 
   assert.is(store.load('a'), undefined)
 })
 
+test('a memory store takes the same version again, which counts as saved then', () => {
+  let now = 0
+  const store = createMemoryStore({ idleTimeout: 100, now: () => now })
+  store.save(record('a', 1))
+  now = 60
+  store.save({ ...record('a', 1), state: { n: 2 } })
+  now = 120
+  assert.equal((store.load('a') as SessionRecord).state, { n: 2 })
+})
+
 test('a memory store forgets what was not saved for its idle time', () => {
   let now = 0
   const store = createMemoryStore({ idleTimeout: 100, now: () => now })

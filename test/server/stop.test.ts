@@ -30,6 +30,16 @@ test('stop lets calls in flight finish, ends the streams, and frees the port', a
   await listenOnce(server.port)
 })
 
+test('with a drainTimeout of 0 nothing is waited for', async (t) => {
+  const { tool, entered } = makeGate()
+  const server = await startTestServer(t, [tool], { drainTimeout: 0 })
+  const client = await new RawClient(t, server.url).open()
+  const call = client.post({ jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'gate' } })
+  await entered
+  await server.stop()
+  assert.is((await call).messages[0]?.error?.code, -32603)
+})
+
 test('stop does not wait longer than drainTimeout: what is left gets an error', async (t) => {
   const { tool, entered } = makeGate()
   const server = await startTestServer(t, [tool], { drainTimeout: 30 })

@@ -238,7 +238,7 @@ test('a line keeps the order of each client, takes clients by turns, and bounds 
   assert.not.ok(line.add('of a third', request(30 * mib), 'c'))
   all.bytes -= 190 * mib
   line.clear()
-  assert.equal([line.size, all.bytes], [0, 0])
+  assert.equal([line.size, all.bytes, line.take()], [0, 0, undefined])
 })
 
 test.run()
