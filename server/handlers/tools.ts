@@ -77,11 +77,13 @@ function runParsed(
 }
 
 async function awaitTool(tool: ToolDefinition, returned: PromiseLike<unknown>): Promise<CallToolResult> {
+  let value: unknown
   try {
-    return await toResult(tool, await returned)
+    value = await returned
   } catch (error) {
     return toFailure(error)
   }
+  return toResult(tool, value)
 }
 
 function toResult(tool: ToolDefinition, returned: unknown): CallToolResult | Promise<CallToolResult> {

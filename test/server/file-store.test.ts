@@ -120,6 +120,14 @@ test('a session that is saved again is not the next to be forgotten', async (t) 
   )
 })
 
+test('of what was deleted nothing is known: a session of this id begins anew', async (t) => {
+  const store = createFileStore({ folder: makeFolder(t) })
+  await store.save(makeRecord('a', 5))
+  await store.delete('a')
+  await store.save(makeRecord('a', 1))
+  assert.is((await store.load('a'))?.version, 1)
+})
+
 test('the same version again takes the place of the first', async (t) => {
   const store = createFileStore({ folder: makeFolder(t) })
   for (const n of [1, 2]) await store.save(makeRecord('a', 1, { n }))

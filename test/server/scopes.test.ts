@@ -1,6 +1,7 @@
 import * as assert from 'uvu/assert'
 import { dialect20251125 } from '../../protocol/dialects/2025-11-25.js'
 import { allRevisions } from '../../protocol/versions.js'
+import { allowedOf } from '../../server/authorization.js'
 import { Catalog } from '../../server/catalog.js'
 import { defineServer } from '../../server/define-server.js'
 import { defineTool } from '../../server/define-tool.js'
@@ -225,6 +226,20 @@ test('a subscription does not tell of resources that its reader may not know of'
   for (const uri of uris) await server.resourceUpdated(uri)
   assert.is((await stream.next()).params?.uri, 'x://open')
   stream.close()
+})
+
+test('a filter is read where only resources take scopes, and where only families do', () => {
+  const peer: Peer = { transport: 'http', headers: {}, remoteAddress: undefined }
+  const { resources = [], resourceTemplates = [] } = parts
+  const filter = { resourceSubscriptions: ['x://kept', 'kept://a'] }
+  const allowed = (more: Partial<typeof parts>) => {
+    const definition = defineServer({ name: 'test', version: '1', ...more })
+    const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions })
+    return allowedOf(filter, peer, catalog).resourceSubscriptions
+  }
+  assert.equal(allowed({ resources }), ['kept://a'])
+  assert.equal(allowed({ resourceTemplates }), ['x://kept'])
+  assert.equal(allowed({ resources, resourceTemplates }), [])
 })
 
 test('a tool may ask for scopes that depend on its arguments', async (t) => {

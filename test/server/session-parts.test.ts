@@ -12,6 +12,7 @@ import { nextPhase } from '../../server/session-machine.js'
 import { SessionReaders } from '../../server/session-readers.js'
 import { SessionState } from '../../server/session-state.js'
 import { createMemoryStore, type SessionRecord } from '../../server/session-store.js'
+import { SessionWishes } from '../../server/session-wishes.js'
 import { suite } from '../support/suite.js'
 
 const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
@@ -30,6 +31,16 @@ test('a session is initializing, ready and closed, in that order only', () => {
       ['closed', 'closed'],
     ],
   )
+})
+
+test('a session subscribes to a thousand resources, each once', () => {
+  const wishes = new SessionWishes({ subscriptions: Array.from({ length: 999 }, (_, n) => `x:${n}`) })
+  wishes.subscribe('x:last')
+  wishes.subscribe('x:last')
+  assert.throws(() => wishes.subscribe('x:more'), 'a session may have 1000 subscriptions')
+  wishes.unsubscribe('x:0')
+  wishes.subscribe('x:more')
+  assert.equal([wishes.isSubscribed('x:0'), wishes.isSubscribed('x:more')], [false, true])
 })
 
 test('a memory store keeps the newest record of each session, up to its bound', () => {
