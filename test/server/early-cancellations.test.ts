@@ -24,6 +24,14 @@ test('a hundred are kept, the newest ones, and nothing that can be no id', () =>
   assert.not(early.take(long, 0))
 })
 
+test('what is cancelled again counts as new', () => {
+  const early = new EarlyCancellations()
+  for (let id = 0; id < 100; id++) early.add(id, 0)
+  early.add(0, 0)
+  early.add('one more', 0)
+  assert.equal([early.take(0, 0), early.take(1, 0)], [true, false])
+})
+
 test('what was answered among the last hundred is not cancelled later', () => {
   const early = new EarlyCancellations()
   for (let id = 0; id <= 100; id++) early.noteAnswered(id)

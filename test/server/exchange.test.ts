@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { buildError, buildRequest } from '../../protocol/jsonrpc.js'
-import { dialectOf } from '../../protocol/versions.js'
+import { dialect20260728 } from '../../protocol/dialects/2026-07-28.js'
 import { Exchange } from '../../server/exchange.js'
 import type { ExchangeCall, Response } from '../../transports/contract.js'
 import { suite } from '../support/suite.js'
@@ -25,7 +25,7 @@ function begin() {
   }
   const settled: (Response | undefined)[] = []
   const owner = { settled: (_: Exchange, told: Response | undefined) => void settled.push(told) }
-  return { exchange: new Exchange(call, dialectOf('2026-07-28'), 0, owner), settled, controller }
+  return { exchange: new Exchange(call, dialect20260728, 0, owner), settled, controller }
 }
 
 test('one that cannot be worked on is over, for its owner and for whoever waits', async () => {

@@ -238,6 +238,15 @@ test('a line keeps the order of each client, takes clients by turns, and bounds 
   assert.not.ok(line.add('of a third', request(30 * mib), 'c'))
   all.bytes -= 190 * mib
   line.clear()
+  const taken = 1024 + '{"text":""}'.length
+  assert.ok(line.add('half', request(32 * mib - taken)))
+  assert.not.ok(line.add('more than the other half', request(32 * mib - taken + 1)))
+  assert.ok(line.add('the other half', request(32 * mib - taken)))
+  all.bytes += 191 * mib
+  assert.not.ok(line.add('more than the rest', request(mib - taken + 1), 'b'))
+  assert.ok(line.add('the rest', request(mib - taken), 'b'))
+  all.bytes -= 191 * mib
+  line.clear()
   assert.equal([line.size, all.bytes, line.take()], [0, 0, undefined])
 })
 
