@@ -1,6 +1,8 @@
 import * as assert from 'uvu/assert'
 import type { ToolContext } from '../../server/context.js'
 import { AskError } from '../../server/errors.js'
+import type { RefOf } from '../../runtime/ref.js'
+import type { sessionActor } from '../../server/session-actor.js'
 import { suite } from '../support/suite.js'
 import { form, startAsking } from './_asking.js'
 
@@ -45,6 +47,16 @@ for (const [what, revision, capabilities, capability] of gates) {
     assert.equal(JSON.parse(await client.text('ask')), ['MISSING_CAPABILITY', { capability }])
   })
 }
+
+test('a question of a request that has ended is not asked', async (t) => {
+  const { server } = await startAsking(t, () => 'done')
+  const [session] = await server.sessions()
+  const ref = session?.ref as RefOf<typeof sessionActor>
+  const asking = { of: 'ended', method: 'elicitation/create', params: form, timeout: 1_000 } as const
+  const error = await ref.call('ask', asking).catch((reason: unknown) => reason)
+  assert.is(error instanceof AskError && error.code, 'CLIENT_GONE')
+  assert.match(String(error), /elicitation\/create: the request has ended/)
+})
 
 const noQuestions: [string, (ctx: ToolContext) => unknown][] = [
   ['no text', (ctx) => ctx.elicit('q', { message: 1 as never, requestedSchema: form.requestedSchema })],

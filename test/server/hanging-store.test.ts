@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../runtime/fake-clock.js'
-import type { SessionStore } from '../../server/session-store.js'
+import type { SessionRecord, SessionStore } from '../../server/session-store.js'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
 import { RawClient } from './_client.js'
@@ -32,5 +32,26 @@ test('a call that has to be saved is answered with an error after 5 s, and the s
   gone.is = false
   assert.is(await client.text('count'), '2')
 })
+
+for (const shared of [true, false])
+  test(`a store that is ${shared ? '' : 'not '}shared is told ${shared ? 'at once, and once,' : 'with the next save'} that a client is ready`, async (t) => {
+    const saved: (true | undefined)[] = []
+    const store: SessionStore = {
+      shared,
+      load: (id) => kept.get(id),
+      save(record) {
+        kept.set(record.id, record)
+        saved.push(record.initialized)
+      },
+      delete: (id) => void kept.delete(id),
+    }
+    const kept = new Map<string, SessionRecord>()
+    const server = await startTestServer(t, [count], { store })
+    const client = await new RawClient(t, server.url).open()
+    await client.tell('notifications/initialized')
+    assert.equal(saved, shared ? [undefined, true] : [undefined])
+    assert.is(await client.text('count'), '1')
+    assert.is(saved.at(-1), true)
+  })
 
 test.run()

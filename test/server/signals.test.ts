@@ -8,6 +8,7 @@ import { startClient } from '../../client/client-supervisor.js'
 import { defineServer } from '../../server/define-server.js'
 import { ServerError } from '../../server/errors.js'
 import { startServer } from '../../server/server-supervisor.js'
+import { stopOnSignals } from '../../server/signals.js'
 import { http } from '../../transports/http-client.js'
 import { memory } from '../../transports/memory.js'
 import { inRoot } from '../support/root.js'
@@ -49,6 +50,24 @@ test('what a tool has left running does not spoil the end: exit code 0', async (
   child.kill('SIGTERM')
   const { code, signal } = await ended
   assert.equal([code, signal], [0, null])
+})
+
+test('each stop is called once, also one that fails, and then nobody listens', async (t) => {
+  const own = () => {}
+  process.on('SIGTERM', own) // the signal is its own affair: the program goes on
+  t.after(() => process.off('SIGTERM', own))
+  let stops = 0
+  const undo = [false, true].map((fails) =>
+    stopOnSignals(async () => {
+      stops += 1
+      if (fails) throw new Error('failed')
+    }),
+  )
+  assert.equal([process.listenerCount('SIGTERM'), process.listenerCount('SIGINT')], [2, 1])
+  process.emit('SIGTERM', 'SIGTERM')
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal([stops, process.listenerCount('SIGTERM'), process.listenerCount('SIGINT')], [2, 1, 0])
+  for (const one of undo) one()
 })
 
 test('a second signal ends the program at once', async (t) => {
