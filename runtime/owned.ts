@@ -1,6 +1,6 @@
 import { runIn } from './containment.js'
 import { emit } from './events.js'
-import type { Process } from './process.js'
+import type { Process, Release } from './process.js'
 import { isPromise } from './promise.js'
 
 /** What a process can own: released when it ends, last taken first. */
@@ -10,34 +10,28 @@ export type Owned = Disposable | AsyncDisposable | (() => void | Promise<void>)
 const patience = 5_000
 
 /** Releases what a dead process owned, newest first. Answers null when nothing had to be waited for. */
-export function disposeAll(process: Process, owned: Owned[]): Promise<void> | null {
+export function disposeAll(process: Process, owned: Release[]): Promise<void> | null {
   while (owned.length > 0) {
-    const pending = disposeOne(process, owned.pop() as Owned)
+    const pending = disposeOne(process, owned.pop() as Release)
     if (pending !== undefined) return withPatience(process, finish(process, pending, owned))
   }
   return null
 }
 
-async function finish(process: Process, first: Promise<void>, rest: Owned[]): Promise<void> {
+async function finish(process: Process, first: Promise<void>, rest: Release[]): Promise<void> {
   await first.catch((error) => failed(process, error))
   while (rest.length > 0)
-    await disposeOne(process, rest.pop() as Owned)?.catch((error) => failed(process, error))
+    await disposeOne(process, rest.pop() as Release)?.catch((error) => failed(process, error))
 }
 
-function disposeOne(process: Process, owned: Owned): Promise<void> | undefined {
+function disposeOne(process: Process, release: Release): Promise<void> | undefined {
   try {
-    const result = runIn(process.token, dispose, owned, null)
+    const result = runIn(process.token, release, null, null)
     return isPromise(result) ? Promise.resolve(result).then(() => {}) : undefined
   } catch (error) {
     failed(process, error)
     return undefined
   }
-}
-
-function dispose(owned: Owned): void | PromiseLike<void> {
-  if (typeof owned === 'function') return owned()
-  if (Symbol.asyncDispose in owned) return owned[Symbol.asyncDispose]()
-  return owned[Symbol.dispose]()
 }
 
 /** Resolves when all of `releasing` are done, or have been waited for long enough; they never reject. */

@@ -168,4 +168,25 @@ test('a process that has ended is shown with its reason, and starting ones as su
   assert.is(formatTree(inspect(tree.ref)), 'supervisor  one_for_one, 2 restarts left, ended, shutdown')
 })
 
+test('the indentation of a tree grows for 100 levels', () => {
+  const blank = {
+    id: 'a',
+    name: 'a',
+    process: 1,
+    kind: 'actor',
+    status: 'running',
+    names: [],
+    mailbox: 0,
+    uptime: 0,
+    restarts: 0,
+  } as const
+  let tree: TreeNode = { ...blank, children: [] }
+  for (let level = 0; level < 103; level++) tree = { ...blank, children: [tree] }
+  const indents = formatTree(tree)
+    .split('\n')
+    .map((line) => line.search(/[^ ]/))
+  assert.equal(indents.slice(0, 3), [0, 0, 3])
+  assert.equal(indents.slice(-4), [297, 300, 300, 300])
+})
+
 test.run()

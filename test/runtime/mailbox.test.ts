@@ -155,4 +155,28 @@ test('a mailbox takes 100,000 messages unless told otherwise', async (t) => {
   gate.resolve()
 })
 
+test('a jam is over once half of the room is free', async (t) => {
+  const notices = hear(t, 'notice')
+  const gates = [deferred(), deferred(), deferred()]
+  let at = 0
+  const behaviour = defineActor({
+    name: 'slow',
+    mailboxLimit: 4,
+    init: () => ({}),
+    cast: { step: () => gates[at++]?.promise },
+  })
+  const ref = await start(t, behaviour)
+  const cast = (count: number): boolean[] => Array.from({ length: count }, () => ref.cast('step'))
+  cast(1)
+  await turn()
+  assert.equal(cast(5), [true, true, true, true, false])
+  assert.is(notices.length, 1)
+  gates[0]?.resolve()
+  gates[1]?.resolve()
+  await turn()
+  assert.equal(cast(3), [true, true, false])
+  assert.is(notices.length, 2)
+  ref.kill()
+})
+
 test.run()

@@ -210,4 +210,14 @@ test('a watcher keeps nothing of whom it has watched', async (t) => {
   assert.is(watching(), before)
 })
 
+test('a wait for something recorded that was too long takes nothing from the next', async () => {
+  const clock = createFakeClock()
+  const recording = new Recording<string>('a test')
+  const late = failure(recording.next(() => true, { clock, timeout: 10 }))
+  await clock.advance(10)
+  assert.is((await late).code, 'TIMEOUT')
+  recording.add('first')
+  assert.is(await recording.next(() => true, { clock }), 'first')
+})
+
 test.run()
