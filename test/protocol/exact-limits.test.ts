@@ -195,4 +195,13 @@ test('a pointer to what is wrong is shown up to 200 characters', () => {
   assert.ok(refusal('x'.repeat(201 - rest)).includes('x/typ...: '))
 })
 
+test('of the values that may be chosen 20 are listed, and how many others there are', async () => {
+  const message = async (count: number): Promise<string> => {
+    const parsed = await toSchema({ enum: Array.from({ length: count }, (_, n) => n) }).parse('x')
+    return 'issues' in parsed ? (parsed.issues[0]?.message ?? '') : ''
+  }
+  assert.not.match(await message(20), /more/)
+  assert.match(await message(21), /, or 1 more/)
+})
+
 test.run()
