@@ -204,4 +204,12 @@ test('of the values that may be chosen 20 are listed, and how many others there 
   assert.match(await message(21), /, or 1 more/)
 })
 
+test('a character is one or two code units, by its number', () => {
+  const pattern = compilePattern('^.a$', () => {})
+  if (typeof pattern === 'string') throw new Error(pattern)
+  for (const text of ['\uffffa', '\u{10000}a', '\u{10ffff}a'])
+    assert.ok(pattern.test(text), JSON.stringify(text))
+  assert.not(pattern.test('\uffff\uffffa'))
+})
+
 test.run()

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { type Behaviour, defineActor, ignore } from '../../runtime/behaviour.js'
 import { childSpec } from '../../runtime/child-spec.js'
 import type { ActorContext } from '../../runtime/context.js'
+import { RuntimeError } from '../../runtime/errors.js'
 import { kill, normal, shutdownWith } from '../../runtime/exit.js'
 import { createFakeClock } from '../../runtime/fake-clock.js'
 import type { ActorRef } from '../../runtime/ref.js'
@@ -290,6 +291,21 @@ test('wrong behaviours and options are refused, naming the field, what was expec
       await rejection(startActor(good, undefined, { clock: wrong as never, logger: false }), 'BAD_OPTION')
   await rejection(startActor(good, undefined, { registry: {} as never, logger: false }), 'BAD_OPTION')
   assert.is(host.ref.alive, true)
+})
+
+test('an actor whose init fails as the start of another one does is reported itself', async (t) => {
+  const crashes = hear(t, 'crash')
+  const behaviour = defineActor({
+    name: 'starter',
+    init(): object {
+      throw new RuntimeError('START_FAILED', 'another one')
+    },
+  })
+  await startActor(behaviour, undefined, { logger: false }).catch(() => {})
+  assert.equal(
+    crashes.map(({ name, during }) => [name, during]),
+    [['starter', 'init']],
+  )
 })
 
 test.run()
