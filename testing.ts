@@ -42,7 +42,10 @@ export {
 
 /** How a connected pair is run: what belongs to both trees is said once. `logger` is false unless told. */
 export interface ConnectOptions extends TreeWideOptions {
-  /** As for `startServer`, without the transport; `exposeErrors` and `start` are true unless told: a test sees what crashed, and its server always starts. */
+  /**
+   * As for `startServer`, without the transport; `exposeErrors` and `start` are true unless told: a test sees
+   * what crashed, and its server always starts.
+   */
   readonly server?: Omit<ServerOptions, 'transport'>
   /** As for `startClient`, without the transport. */
   readonly client?: Omit<ClientOptions, 'transport'>
@@ -54,7 +57,10 @@ export interface Connected extends AsyncDisposable {
   readonly client: Client
   /** For more clients of this server, scripted ones too. */
   readonly transport: ClientTransport
-  /** Closes the client and stops the server; a fake clock is moved on while something waits for time. May be called again. */
+  /**
+   * Closes the client and stops the server; a fake clock is moved on while something waits for time. May be
+   * called again.
+   */
   close(): Promise<void>
 }
 
@@ -65,20 +71,27 @@ export type TestingEvents = RuntimeEvents & {
   [Name in keyof ClientEvents as `client.${Name}`]: ClientEvents[Name]
 }
 
-/** What can be made to crash: a process, what has one (a session of `server.sessions()`), a client, a server. */
+/**
+ * What can be made to crash: a process, what has one (a session of `server.sessions()`), a client, a server.
+ */
 export type Crashable = ProcessRef | { readonly ref: ProcessRef } | Client | Server
 
 /** How something is made to crash. */
 export interface CrashOptions extends WaitOptions {
-  /** Which process: of a server `base` (the default), `transport`, `tasks`, `sessions`, `group`, `hooks` or `holdings`; of a client `client` (the default) or `transport`. */
+  /**
+   * Which process: of a server `base` (the default), `transport`, `tasks`, `sessions`, `group`, `hooks` or
+   * `holdings`; of a client `client` (the default) or `transport`.
+   */
   readonly part?: Exclude<keyof ServerNames, 'session'> | 'client'
   /** What is thrown. Default: an Error that says that it was asked for. */
   readonly error?: unknown
 }
 
 /**
- * Starts a server of this definition and a client of it, connected in memory, and resolves once calls can be made: no port, no process,
- * and JSON between them as on a wire. A call of a tool that crashes rejects with its message, and with the error as `cause`. Rejects as `startServer` and `client.ready` do, and with BAD_OPTION.
+ * Starts a server of this definition and a client of it, connected in memory, and resolves once calls can be
+ * made: no port, no process, and JSON between them as on a wire. A call of a tool that crashes rejects with
+ * its message, and with the error as `cause`. Rejects as `startServer` and `client.ready` do, and with
+ * BAD_OPTION.
  */
 export async function connect(
   definition: ServerDefinition,
@@ -109,9 +122,9 @@ export async function connect(
 }
 
 /**
- * Has a process crash as by a bug of its own: its next message, after those that wait, throws. Resolves with the reason once it has
- * ended; whatever comes back for it is then under way, and calls by a handle or a name find it. Rejects with RuntimeError NOPROC when
- * there is nobody, TIMEOUT, or BAD_OPTION.
+ * Has a process crash as by a bug of its own: its next message, after those that wait, throws. Resolves with
+ * the reason once it has ended; whatever comes back for it is then under way, and calls by a handle or a name
+ * find it. Rejects with RuntimeError NOPROC when there is nobody, TIMEOUT, or BAD_OPTION.
  */
 export async function crash(what: Crashable, options: CrashOptions = {}): Promise<ExitReason> {
   checkFields(options, ['part', 'error', 'timeout', 'signal', 'clock'])
@@ -120,8 +133,9 @@ export async function crash(what: Crashable, options: CrashOptions = {}): Promis
 }
 
 /**
- * Records every event of one name from now on, of all trees in this process of Node, until it is stopped (`using`, `stop()`). Its
- * `next(fits)` waits without asking again and again. Throws BAD_OPTION for a name that no event has.
+ * Records every event of one name from now on, of all trees in this process of Node, until it is stopped
+ * (`using`, `stop()`). Its `next(fits)` waits without asking again and again. Throws BAD_OPTION for a name
+ * that no event has.
  */
 export function record<Name extends keyof TestingEvents>(name: Name): Recording<TestingEvents[Name]> {
   checkEvent(name)
@@ -130,8 +144,8 @@ export function record<Name extends keyof TestingEvents>(name: Name): Recording<
 }
 
 /**
- * The next event of that name that fits: call it before what leads to the event, await it afterwards. Rejects with RuntimeError TIMEOUT
- * after `timeout` ms (default 5000), whose `data.seen` is what came instead.
+ * The next event of that name that fits: call it before what leads to the event, await it afterwards. Rejects
+ * with RuntimeError TIMEOUT after `timeout` ms (default 5000), whose `data.seen` is what came instead.
  */
 export function until<Name extends keyof TestingEvents>(
   event: Name,
@@ -145,8 +159,9 @@ export function until(
   options?: WaitOptions,
 ): Promise<ClientState>
 /**
- * Resolves once `holds` is true: it is looked at now, and after each event of this library, as long as that leads to anything within two
- * turns of the loop. What changes without an event is not seen. Rejects with what it throws.
+ * Resolves once `holds` is true: it is looked at now, and after each event of this library, as long as that
+ * leads to anything within two turns of the loop. What changes without an event is not seen. Rejects with
+ * what it throws.
  */
 export function until(holds: () => boolean | Promise<boolean>, options?: WaitOptions): Promise<void>
 export function until(

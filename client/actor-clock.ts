@@ -22,8 +22,9 @@ export class DueTimer {
 }
 
 /**
- * A clock whose timers are messages to the actor: they never run in the middle of something else, a throw in one is the actor's
- * crash, and they are gone with it. The actor's `info.timer` has to call `run` on what it gets.
+ * A clock whose timers are messages to the actor: they never run in the middle of something else, a throw in
+ * one is the actor's crash, and they are gone with it. The actor's `info.timer` has to call `run` on what it
+ * gets.
  */
 export function actorClock(ctx: ActorContext): Clock {
   const { clock } = ctx

@@ -32,8 +32,9 @@ export interface Desk {
 }
 
 /**
- * Answers a question with the handler for it, which runs in the scope of whoever gave it, and never in that of an actor. Rejects with McpError for what
- * was not declared and what the handler refuses; with TIMEOUT, with CANCELLED, and with whatever else the handler throws.
+ * Answers a question with the handler for it, which runs in the scope of whoever gave it, and never in that
+ * of an actor. Rejects with McpError for what was not declared and what the handler refuses; with TIMEOUT,
+ * with CANCELLED, and with whatever else the handler throws.
  */
 export async function answerQuestion(asked: Asked, desk: Desk): Promise<JsonObject> {
   const { settings, dialect } = desk
@@ -132,7 +133,10 @@ function ownerOf({ owner }: Answers, holdings: Holdings): OwnerToken | undefined
   return owner.fenced ? undefined : owner
 }
 
-/** A mode or a part that was not declared is a wrong parameter, a question that was not is no method at all (specification: elicitation, roots). */
+/**
+ * A mode or a part that was not declared is a wrong parameter, a question that was not is no method at all
+ * (specification: elicitation, roots).
+ */
 function undeclared(method: string, missing: string | undefined): McpError {
   if (missing?.includes('.') === true)
     return new McpError(errorCodes.invalidParams, `${method}: this client did not declare ${missing}`)

@@ -8,7 +8,10 @@ import { bad, readFields, readText } from './read-options.js'
 
 /** What is known of a question besides its params. */
 export interface QuestionContext {
-  /** Aborts when nobody waits for the answer any more: the server took it back, the connection is lost, the call is over, or time is up. */
+  /**
+   * Aborts when nobody waits for the answer any more: the server took it back, the connection is lost, the
+   * call is over, or time is up.
+   */
   readonly signal: AbortSignal
   /** The name of the client, which may share its handlers with others. */
   readonly client: string
@@ -20,20 +23,32 @@ type Awaitable<T> = T | Promise<T>
 /** Shows a form to the user; fields that the answer leaves out get the defaults of the form. */
 export type ElicitForm = (params: ElicitFormParams, ctx: QuestionContext) => Awaitable<ElicitResult>
 
-/** Shows the user an address, in full, and opens it only with consent; `accept` means consent, not that it is done. */
+/**
+ * Shows the user an address, in full, and opens it only with consent; `accept` means consent, not that it is
+ * done.
+ */
 export type ElicitUrl = (
   params: ElicitUrlParams,
   ctx: QuestionContext,
 ) => Awaitable<Pick<ElicitResult, 'action'>>
 
-/** Has a model go on with a conversation. To say that the user does not want it, throw an McpError (-1 by custom). */
+/**
+ * Has a model go on with a conversation. To say that the user does not want it, throw an McpError (-1 by
+ * custom).
+ */
 export type Sample = (params: CreateMessageParams, ctx: QuestionContext) => Awaitable<CreateMessageResult>
 
-/** How a client answers what a server asks; what is absent is not declared, and refused when it is asked all the same. */
+/**
+ * How a client answers what a server asks; what is absent is not declared, and refused when it is asked all
+ * the same.
+ */
 export interface AnswerOptions {
   /** How the user is asked; a function alone is for forms. */
   readonly onElicit?: ElicitForm | { readonly form?: ElicitForm; readonly url?: ElicitUrl }
-  /** How a model is asked; `tools` and `context` say that it takes tools, and other contexts than none. Default neither. */
+  /**
+   * How a model is asked; `tools` and `context` say that it takes tools, and other contexts than none.
+   * Default neither.
+   */
   readonly onSample?: Sample | { readonly run: Sample; readonly tools?: boolean; readonly context?: boolean }
   /** The places that the server may work in, or what tells them; `setRoots` changes them. */
   readonly roots?: readonly Root[] | (() => Awaitable<readonly Root[]>)

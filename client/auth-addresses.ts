@@ -1,11 +1,17 @@
-/** Where the metadata of a protected resource may be, in order (RFC 9728, section 3.1): with the path of the resource, then at the root. */
+/**
+ * Where the metadata of a protected resource may be, in order (RFC 9728, section 3.1): with the path of the
+ * resource, then at the root.
+ */
 export function resourceMetadataUrls(server: URL): readonly URL[] {
   const wellKnown = '/.well-known/oauth-protected-resource'
   const path = server.pathname === '/' ? '' : server.pathname.replace(/\/$/, '')
   return unique([wellKnown + path, wellKnown]).map((place) => new URL(place, server.origin))
 }
 
-/** Where the metadata of an issuer may be, in order (specification: authorization, discovery): RFC 8414, then OpenID Connect. */
+/**
+ * Where the metadata of an issuer may be, in order (specification: authorization, discovery): RFC 8414, then
+ * OpenID Connect.
+ */
 export function serverMetadataUrls(issuer: URL): readonly URL[] {
   const path = issuer.pathname.replace(/\/$/, '')
   const [oauth, openid] = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']

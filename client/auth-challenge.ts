@@ -6,8 +6,9 @@ export interface BearerChallenge {
 }
 
 /**
- * The Bearer challenge of a `WWW-Authenticate` header, which may have challenges of several schemes (RFC 9110, section 11.6.1); undefined when there is
- * none. Names and schemes in any case; what cannot be read ends the header there.
+ * The Bearer challenge of a `WWW-Authenticate` header, which may have challenges of several schemes (RFC
+ * 9110, section 11.6.1); undefined when there is none. Names and schemes in any case; what cannot be read
+ * ends the header there.
  */
 export function readBearer(header: string | undefined): BearerChallenge | undefined {
   if (header === undefined) return undefined

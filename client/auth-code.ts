@@ -16,8 +16,9 @@ export interface CodeWish {
 }
 
 /**
- * Has a person sign in, and trades the code for tokens (OAuth 2.1, section 4.1): PKCE with S256 or not at all, `state`, `resource`. Rejects with
- * SIGN_IN_NEEDED when there is nobody to ask, and with AUTHORIZATION_FAILED.
+ * Has a person sign in, and trades the code for tokens (OAuth 2.1, section 4.1): PKCE with S256 or not at
+ * all, `state`, `resource`. Rejects with SIGN_IN_NEEDED when there is nobody to ask, and with
+ * AUTHORIZATION_FAILED.
  */
 export async function signInWithCode(wish: CodeWish): Promise<TokenAnswer> {
   const { registration, library, resource, signal } = wish

@@ -26,9 +26,10 @@ export interface Discovered {
 }
 
 /**
- * Finds out who gives tokens for a server (specification: authorization, discovery): its metadata where the challenge says, or at the well-known places; those
- * of its authorization server, whose `issuer` has to be the one asked for, character by character. Without either, as in 2025-03-26, the server itself
- * is asked. Rejects with AUTHORIZATION_FAILED, retryable where a server was out of order.
+ * Finds out who gives tokens for a server (specification: authorization, discovery): its metadata where the
+ * challenge says, or at the well-known places; those of its authorization server, whose `issuer` has to be
+ * the one asked for, character by character. Without either, as in 2025-03-26, the server itself is asked.
+ * Rejects with AUTHORIZATION_FAILED, retryable where a server was out of order.
  */
 export async function discover(ask: Asker, server: URL, hint: string | undefined): Promise<Discovered> {
   const found = await findResource(ask, server, hint)
@@ -57,7 +58,10 @@ async function findResource(ask: Asker, server: URL, hint: string | undefined) {
   return undefined
 }
 
-/** The specification of 2025-03-26: the server's own origin, and endpoints in fixed places where it has no metadata. */
+/**
+ * The specification of 2025-03-26: the server's own origin, and endpoints in fixed places where it has no
+ * metadata.
+ */
 async function discoverOld(ask: Asker, { origin }: URL): Promise<Discovered> {
   const metadata = (await findServer(ask, origin)) ?? {
     issuer: origin,

@@ -6,7 +6,10 @@ export function authFailed(message: string, data: Readonly<Record<string, unknow
   return new ClientError('AUTHORIZATION_FAILED', message, { data: { ...data, sent: false } })
 }
 
-/** Whatever went wrong, as the error that everybody who waits for the authorization gets; retryable where it may pass. */
+/**
+ * Whatever went wrong, as the error that everybody who waits for the authorization gets; retryable where it
+ * may pass.
+ */
 export function asAuthFailure(cause: unknown): ClientError {
   if (cause instanceof ClientError) return cause
   const retryable = cause instanceof CaduceusError && cause.retryable

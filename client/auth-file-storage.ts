@@ -14,9 +14,10 @@ const beatEvery = 5_000
 const deadAfter = 30_000
 
 /**
- * A storage in files of one folder, which all programs of one user may share: mode 0600 below 0700, each replaced in one step, so that whoever reads
- * finds the old value or the new one. A lock of a process that died is taken over after 30 s. Throws BAD_OPTION. The folder is made when it is
- * first written to; on Windows its own rights are what protects it.
+ * A storage in files of one folder, which all programs of one user may share: mode 0600 below 0700, each
+ * replaced in one step, so that whoever reads finds the old value or the new one. A lock of a process that
+ * died is taken over after 30 s. Throws BAD_OPTION. The folder is made when it is first written to; on
+ * Windows its own rights are what protects it.
  */
 export function fileAuthStorage(folder: string): AuthStorage {
   readText(folder, 'folder')
@@ -103,7 +104,10 @@ async function tryLock(path: string, mine: string): Promise<boolean> {
   }
 }
 
-/** Moved away before it is removed: of two who find it dead, one may have a new lock by then, which is put back. */
+/**
+ * Moved away before it is removed: of two who find it dead, one may have a new lock by then, which is put
+ * back.
+ */
 async function buryIfDead(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
   if (found === undefined || Date.now() - found.mtimeMs < deadAfter) return

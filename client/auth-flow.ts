@@ -51,7 +51,10 @@ export class AuthFlow {
     if (place !== undefined) await this.#shelf.dropTokens(place.issuer)
   }
 
-  /** Tokens that are better than those refused: others have got them meanwhile, or by a refresh, or by a sign-in. */
+  /**
+   * Tokens that are better than those refused: others have got them meanwhile, or by a refresh, or by a
+   * sign-in.
+   */
   async renew(renewal: Renewal, signal: AbortSignal): Promise<TokenSet> {
     const { storage, privateNetwork, requestTimeout: timeout, lookup } = this.#settings
     const server = this.#server
@@ -82,7 +85,10 @@ export class AuthFlow {
     return this.#keep({ ...tokensOf(answer, { scope, issuer }), scope }, found)
   }
 
-  /** A client registered beforehand is for one issuer: where the server names another, its secret stays with the first (SEP-2352). */
+  /**
+   * A client registered beforehand is for one issuer: where the server names another, its secret stays with
+   * the first (SEP-2352).
+   */
   #checkBinding(issuer: string, before: string | undefined): void {
     const { client } = this.#settings
     if (client === undefined || client.issuer !== undefined || before === undefined || before === issuer)

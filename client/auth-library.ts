@@ -36,7 +36,10 @@ export interface CodeRequest {
 /** The part of OAuth that is a library's: proofs, checks of answers, requests to token endpoints. */
 export interface OAuthLibrary {
   beginCode(): Promise<CodeRequest>
-  /** Checks `iss` (RFC 9207) and `state` before anything else is looked at, and trades the code. Rejects with AUTHORIZATION_FAILED. */
+  /**
+   * Checks `iss` (RFC 9207) and `state` before anything else is looked at, and trades the code. Rejects with
+   * AUTHORIZATION_FAILED.
+   */
   finishCode(
     party: Party,
     code: CodeRequest,
@@ -46,7 +49,10 @@ export interface OAuthLibrary {
       readonly resource?: string | undefined
     },
   ): Promise<TokenAnswer>
-  /** Any other grant. Rejects with AUTHORIZATION_FAILED: `data.error` is what the authorization server says, retryable where it was out of order. */
+  /**
+   * Any other grant. Rejects with AUTHORIZATION_FAILED: `data.error` is what the authorization server says,
+   * retryable where it was out of order.
+   */
   grant(party: Party, type: string, parameters: TokenParameters): Promise<TokenAnswer>
 }
 
@@ -160,7 +166,10 @@ function bearerOf(answer: TokenEndpointResponse): TokenAnswer {
   throw authFailed('the authorization server gave a token that is no bearer token')
 }
 
-/** As forms are encoded (RFC 6749, section 2.3.1), and no more than that: not every server decodes what it need not. */
+/**
+ * As forms are encoded (RFC 6749, section 2.3.1), and no more than that: not every server decodes what it
+ * need not.
+ */
 function basicAuth(secret: string): ClientAuth {
   const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
   return (_server, { client_id: id }, _body, headers) => {

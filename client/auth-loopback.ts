@@ -8,7 +8,10 @@ import { ClientError } from './errors.js'
 
 /** How a program on somebody's machine has them sign in. */
 export interface LoopbackOptions {
-  /** Where the redirect is waited for, on 127.0.0.1. Default 0: the port that is registered already, or any free one. */
+  /**
+   * Where the redirect is waited for, on 127.0.0.1. Default 0: the port that is registered already, or any
+   * free one.
+   */
   readonly port?: number
   /** Default `/callback`. */
   readonly path?: string
@@ -17,8 +20,8 @@ export interface LoopbackOptions {
 }
 
 /**
- * Signs a person in with their browser: opens the address there, and receives the redirect at a port of this machine (RFC 8252, section 7.3).
- * Throws BAD_OPTION.
+ * Signs a person in with their browser: opens the address there, and receives the redirect at a port of this
+ * machine (RFC 8252, section 7.3). Throws BAD_OPTION.
  */
 export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
   const given = readFields(options, 'options', ['port', 'path', 'open']) as LoopbackOptions

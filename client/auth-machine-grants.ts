@@ -18,8 +18,9 @@ export function clientCredentials({ library, found, client, scope }: MachineWish
 }
 
 /**
- * A token for whoever signed in at the company's identity provider (extension enterprise-managed-authorization): its ID token is exchanged there for an
- * assertion (RFC 8693) that the authorization server of the MCP server takes (RFC 7523).
+ * A token for whoever signed in at the company's identity provider (extension
+ * enterprise-managed-authorization): its ID token is exchanged there for an assertion (RFC 8693) that the
+ * authorization server of the MCP server takes (RFC 7523).
  */
 export async function enterpriseToken(
   wish: MachineWish,

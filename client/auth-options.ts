@@ -13,14 +13,20 @@ export interface RegisteredClient {
   readonly algorithm?: KeyAlgorithm
   /** Names the key, where the authorization server knows several. */
   readonly keyId?: string
-  /** Who has registered it; it is used nowhere else. Default: whoever the server names first, and nobody else after that. */
+  /**
+   * Who has registered it; it is used nowhere else. Default: whoever the server names first, and nobody else
+   * after that.
+   */
   readonly issuer?: string
 }
 
 /** Algorithms of client keys. */
 export type KeyAlgorithm = 'ES256' | 'ES384' | 'RS256' | 'PS256' | 'EdDSA'
 
-/** Enterprise-managed authorization: a sign-in at the identity provider of a company is exchanged for the token. */
+/**
+ * Enterprise-managed authorization: a sign-in at the identity provider of a company is exchanged for the
+ * token.
+ */
 export interface EnterpriseOptions {
   /** An ID token of whoever uses the client, asked for whenever a token is needed. */
   readonly idToken: string | (() => string | Promise<string>)
@@ -50,21 +56,33 @@ export interface SignIn {
 export interface OAuthOptions {
   /** How a person signs in. Default: nobody can, and a sign-in fails with SIGN_IN_NEEDED. */
   readonly signIn?: SignIn
-  /** A client registered beforehand. Default: by `clientMetadataUrl` where that is supported, or else registered when it is needed. */
+  /**
+   * A client registered beforehand. Default: by `clientMetadataUrl` where that is supported, or else
+   * registered when it is needed.
+   */
   readonly client?: RegisteredClient
-  /** The https address of a document that describes this client, which is its id then (Client ID Metadata Documents). */
+  /**
+   * The https address of a document that describes this client, which is its id then (Client ID Metadata
+   * Documents).
+   */
   readonly clientMetadataUrl?: string
   /** The name a client is registered under, which people see. Default `Caduceus`. */
   readonly clientName?: string
   /** Scopes, space-separated, where the server does not say which it wants. Default: all it has. */
   readonly scope?: string
-  /** `client_credentials`: the client is who it is, and nobody signs in; wants `client`. Default `authorization_code`. */
+  /**
+   * `client_credentials`: the client is who it is, and nobody signs in; wants `client`. Default
+   * `authorization_code`.
+   */
   readonly grant?: 'authorization_code' | 'client_credentials'
   /** Tokens come by way of a company's identity provider; wants `client`. */
   readonly enterprise?: EnterpriseOptions
   /** Default: memory, so that the next program signs in again. */
   readonly storage?: AuthStorage
-  /** Whether the authorization may be at addresses of this machine or network. Default: where the server itself is. */
+  /**
+   * Whether the authorization may be at addresses of this machine or network. Default: where the server
+   * itself is.
+   */
   readonly privateNetwork?: boolean
   /** Milliseconds for one request to an authorization server. Default 10,000. */
   readonly requestTimeout?: number

@@ -24,14 +24,18 @@ interface Place {
 }
 
 /**
- * Tokens by OAuth for the option `auth` of any number of clients and transports, which share them: discovery, registration, sign-in, refresh and more
- * scopes as the servers ask for them (specification: authorization). One actor owns the tokens of each server. Throws BAD_OPTION, naming the field.
+ * Tokens by OAuth for the option `auth` of any number of clients and transports, which share them: discovery,
+ * registration, sign-in, refresh and more scopes as the servers ask for them (specification: authorization).
+ * One actor owns the tokens of each server. Throws BAD_OPTION, naming the field.
  */
 export function oauth(options: OAuthOptions = {}): OAuth {
   return new OAuth(readOAuthOptions(options))
 }
 
-/** A provider of tokens, as `oauth()` makes it. It starts nothing before it is first asked, and loads the library with the first sign-in. */
+/**
+ * A provider of tokens, as `oauth()` makes it. It starts nothing before it is first asked, and loads the
+ * library with the first sign-in.
+ */
 export class OAuth implements ClientAuth, AsyncDisposable {
   readonly #settings: OAuthSettings
   readonly #registry = new Registry()
@@ -43,7 +47,10 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     this.#settings = settings
   }
 
-  /** The header with the token for a server; none before a sign-in, which only a refusal leads to. Rejects with AUTHORIZATION_FAILED. */
+  /**
+   * The header with the token for a server; none before a sign-in, which only a refusal leads to. Rejects
+   * with AUTHORIZATION_FAILED.
+   */
   authorize({
     url,
     signal,
@@ -53,7 +60,10 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     return this.#ask(url, signal, (actor) => actor.call('current', undefined, forEver)).then(headersOf)
   }
 
-  /** Gets better tokens than those refused; rejects with AUTHORIZATION_FAILED or SIGN_IN_NEEDED when there are none to be had. */
+  /**
+   * Gets better tokens than those refused; rejects with AUTHORIZATION_FAILED or SIGN_IN_NEEDED when there are
+   * none to be had.
+   */
   async refused({ url, status, challenge, sent, signal }: AuthRefusal): Promise<void> {
     const refused = sent.authorization?.slice('Bearer '.length)
     const renewal = { refused, challenge: readBearer(challenge), stepUp: status === 403 }
@@ -65,7 +75,10 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     await this.#ask(new URL(server), new AbortController().signal, (actor) => actor.call('forget'))
   }
 
-  /** Ends what was started for it; requests that wait for tokens are refused. Never rejects, and may be called again. */
+  /**
+   * Ends what was started for it; requests that wait for tokens are refused. Never rejects, and may be called
+   * again.
+   */
   async close(): Promise<void> {
     this.#closed = true
     const tree = await this.#tree?.catch(() => undefined)

@@ -14,8 +14,9 @@ export interface Registration {
 }
 
 /**
- * The client to be at an authorization server (specification: authorization, client registration): the one registered beforehand, or the document that
- * describes it where that is supported, or one registered there earlier, or now (RFC 7591). Rejects with AUTHORIZATION_FAILED where there is no way.
+ * The client to be at an authorization server (specification: authorization, client registration): the one
+ * registered beforehand, or the document that describes it where that is supported, or one registered there
+ * earlier, or now (RFC 7591). Rejects with AUTHORIZATION_FAILED where there is no way.
  */
 export async function clientAt(registration: Registration, redirectUri: string): Promise<KnownClient> {
   const { metadata, settings } = registration
@@ -41,7 +42,10 @@ export function presetClient(client: RegisteredClient, metadata: ServerMetadata)
   return { id, secret, method: secret === undefined ? 'none' : secretMethod(metadata) }
 }
 
-/** The client registered at this issuer by us, as long as it may still be used; for any redirect address where none is given. */
+/**
+ * The client registered at this issuer by us, as long as it may still be used; for any redirect address where
+ * none is given.
+ */
 export async function registered(
   { metadata, settings }: Pick<Registration, 'metadata' | 'settings'>,
   redirectUri?: string,

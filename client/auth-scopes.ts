@@ -13,8 +13,9 @@ export interface ScopeFacts {
 }
 
 /**
- * The scopes to ask for (specification: authorization, scope selection): what the challenge says, or else what the user wants, or else all that the
- * resource has; with those asked for before. Undefined: none is named at all.
+ * The scopes to ask for (specification: authorization, scope selection): what the challenge says, or else
+ * what the user wants, or else all that the resource has; with those asked for before. Undefined: none is
+ * named at all.
  */
 export function chooseScope({
   challenged,

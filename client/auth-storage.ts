@@ -1,8 +1,9 @@
 import type { JsonObject } from '../protocol/json.js'
 
 /**
- * Where an OAuth client keeps what it may not lose: registered clients by issuer, tokens by issuer and resource. What you write for a place of
- * your own; values are JSON and secret, keys are not. Whoever shares a storage, be it another process, shares the tokens.
+ * Where an OAuth client keeps what it may not lose: registered clients by issuer, tokens by issuer and
+ * resource. What you write for a place of your own; values are JSON and secret, keys are not. Whoever shares
+ * a storage, be it another process, shares the tokens.
  */
 export interface AuthStorage {
   /** What was written last under the key; undefined when there is nothing. */
@@ -10,8 +11,9 @@ export interface AuthStorage {
   /** Puts a value in the place of the old one, whole or not at all; undefined removes it. */
   write(key: string, value: JsonObject | undefined): Promise<void>
   /**
-   * Runs `work` while nobody else who shares the storage runs any for that key: two that use the same refresh token at once would lose it, since
-   * authorization servers take a second use for a theft. Gives up waiting, with a rejection, once the signal aborts.
+   * Runs `work` while nobody else who shares the storage runs any for that key: two that use the same refresh
+   * token at once would lose it, since authorization servers take a second use for a theft. Gives up waiting,
+   * with a rejection, once the signal aborts.
    */
   exclusive<T>(key: string, work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }

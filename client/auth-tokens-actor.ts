@@ -49,8 +49,8 @@ const failureHolds = { lasting: 5_000, passing: 1_000 } as const
 const maxRenewals = 2
 
 /**
- * Owns the tokens of one server: however many calls are refused at once, there is one refresh or one sign-in, and a failure fails all that wait once.
- * Its handlers never wait; a renewal comes back as a message.
+ * Owns the tokens of one server: however many calls are refused at once, there is one refresh or one sign-in,
+ * and a failure fails all that wait once. Its handlers never wait; a renewal comes back as a message.
  */
 export const tokensActor = defineActor({
   name: 'tokens',
@@ -61,7 +61,9 @@ export const tokensActor = defineActor({
     return state
   },
   call: {
-    /** The tokens to use now, from the storage or got anew where they end soon; undefined when there are none. */
+    /**
+     * The tokens to use now, from the storage or got anew where they end soon; undefined when there are none.
+     */
     current(
       state: State,
       _: undefined,

@@ -37,12 +37,18 @@ export function tokensOf(
   }
 }
 
-/** Whether a token should be got anew before it is used again; one that lives shorter than the margin is used all the same. */
+/**
+ * Whether a token should be got anew before it is used again; one that lives shorter than the margin is used
+ * all the same.
+ */
 export function isExpiring({ expiresAt }: TokenSet, now: number): boolean {
   return expiresAt !== undefined && now > expiresAt - margin
 }
 
-/** The values of one server in a storage, each under its issuer: what one issuer gave is never sent to another (2026-07-28, SEP-2352). */
+/**
+ * The values of one server in a storage, each under its issuer: what one issuer gave is never sent to another
+ * (2026-07-28, SEP-2352).
+ */
 export function createShelf(storage: AuthStorage, server: string) {
   const tokensKey = (issuer: string): string => `tokens ${issuer} ${server}`
   return {

@@ -14,8 +14,9 @@ export interface Setback {
 const rest = 10
 
 /**
- * Milliseconds until the next attempt: full jitter below a ceiling that doubles, so that clients of one server do not come back together. While
- * somebody waits the ceiling stays low, so that a server that is back is found soon.
+ * Milliseconds until the next attempt: full jitter below a ceiling that doubles, so that clients of one
+ * server do not come back together. While somebody waits the ceiling stays low, so that a server that is back
+ * is found soon.
  */
 export function pauseAfter({ failures, awaited, busy }: Setback, backoff: Required<BackoffOptions>): number {
   const { base, cap, random } = backoff
@@ -23,7 +24,10 @@ export function pauseAfter({ failures, awaited, busy }: Setback, backoff: Requir
   return random() * Math.min(cap, highest, base * 2 ** failures)
 }
 
-/** Milliseconds that are left of a pause once somebody begins to wait: a long one goes on as after a first failure. */
+/**
+ * Milliseconds that are left of a pause once somebody begins to wait: a long one goes on as after a first
+ * failure.
+ */
 export function pauseLeft(left: number, busy: number, backoff: Required<BackoffOptions>): number {
   if (left <= awaitedCeiling(busy, backoff)) return left
   return pauseAfter({ failures: 0, awaited: true, busy }, backoff)

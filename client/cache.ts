@@ -24,9 +24,10 @@ const staleBy: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own; the oldest go when there are too many
- * of them, or too many bytes, and one that has more bytes than all may have is not kept. A change that the server tells makes them stale at once, and so does
- * whatever may have hidden one. Everything in it belongs to one client, and so to one authorization.
+ * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own;
+ * the oldest go when there are too many of them, or too many bytes, and one that has more bytes than all may
+ * have is not kept. A change that the server tells makes them stale at once, and so does whatever may have
+ * hidden one. Everything in it belongs to one client, and so to one authorization.
  */
 export class Cache {
   readonly #limits: CacheLimits

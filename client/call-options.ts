@@ -7,7 +7,10 @@ import { bad, readFlag, readMs, readOptions, readSignal } from './read-options.j
 
 /** What one call may be given besides its params. */
 export interface CallOptions {
-  /** Milliseconds the call may take, the wait for the connection and all of its rounds included. Default: the client's `timeout`. */
+  /**
+   * Milliseconds the call may take, the wait for the connection and all of its rounds included. Default: the
+   * client's `timeout`.
+   */
   readonly timeout?: number
   /** Whether progress of the server starts that time anew. Default false. */
   readonly resetOnProgress?: boolean
@@ -22,22 +25,28 @@ export interface CallOptions {
     readonly message?: string
   }) => void
   /**
-   * `safe`: the call may be made twice, and is made again, once, when its answer was lost on the way. By default that is done only for what changes nothing:
-   * lists, reads, tools listed with `readOnlyHint` or `idempotentHint`. `never`: it leaves once, whatever becomes of it. An object: it is made again as that says.
+   * `safe`: the call may be made twice, and is made again, once, when its answer was lost on the way. By
+   * default that is done only for what changes nothing: lists, reads, tools listed with `readOnlyHint` or
+   * `idempotentHint`. `never`: it leaves once, whatever becomes of it. An object: it is made again as that
+   * says.
    */
   readonly retry?: RetryOption
   /** Asks the server also where an answer is kept that still holds. Default false. */
   readonly fresh?: boolean
-  /** Whether it waits while there is no connection; if not, it rejects with NOT_READY at once, and was not sent. Default true. */
+  /**
+   * Whether it waits while there is no connection; if not, it rejects with NOT_READY at once, and was not
+   * sent. Default true.
+   */
   readonly wait?: boolean
   /**
-   * Headers of this request alone, over those that the transport was given, where there are any: over HTTP and HTTP+SSE. `auth` goes over them; no answer to
-   * such a call is kept for others.
+   * Headers of this request alone, over those that the transport was given, where there are any: over HTTP
+   * and HTTP+SSE. `auth` goes over them; no answer to such a call is kept for others.
    */
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * For `request`: values of `resultType` that an extension defines, which a server of 2026-07-28 may answer with; such a result comes as it is, unchecked, and
-   * is not kept. Any other that is not known rejects with INVALID_RESPONSE, as the specification wants it. Default none.
+   * For `request`: values of `resultType` that an extension defines, which a server of 2026-07-28 may answer
+   * with; such a result comes as it is, unchecked, and is not kept. Any other that is not known rejects with
+   * INVALID_RESPONSE, as the specification wants it. Default none.
    */
   readonly resultTypes?: readonly string[]
 }

@@ -5,7 +5,10 @@ import { TurnoverMap } from '../runtime/turnover.js'
 import { isSent, type Job, takeBack } from './job.js'
 import type { Pending } from './pending-call.js'
 
-/** Every call that is not settled, by whatever it is looked for: its job, its id, its progress token, its place in the queue. */
+/**
+ * Every call that is not settled, by whatever it is looked for: its job, its id, its progress token, its
+ * place in the queue.
+ */
 export class CallTable {
   readonly all = new TurnoverMap<Job, Pending>()
   readonly inFlight = new TurnoverMap<RequestId, Pending>()
@@ -38,7 +41,8 @@ export class CallTable {
 
   /** Takes the first out of the queue. */
   takeFirst(): Pending | undefined {
-    // a fresh iterator would look at all that was deleted before the first; one that came to the end stays there
+    // a fresh iterator would look at all that was deleted before the first; one that came to the end stays
+    // there
     let { value: first } = this.#queue.next()
     if (first === undefined) {
       this.#queue = this.#waiting.values()
@@ -57,7 +61,10 @@ export class CallTable {
     if (job.progressToken !== undefined) this.byToken.set(job.progressToken, pending)
   }
 
-  /** Puts calls back into the queue, before those that have never been tried; answers all whose callers do not want to wait for a connection. */
+  /**
+   * Puts calls back into the queue, before those that have never been tried; answers all whose callers do not
+   * want to wait for a connection.
+   */
   putBack(calls: readonly Pending[]): Pending[] {
     // One that the server may have seen is made again here, or not at all.
     const waits = ({ job }: Pending): boolean => job.wait || isSent(job)

@@ -44,8 +44,9 @@ export interface CallOutcome {
 }
 
 /**
- * Makes calls to whoever is the client now: a call that never left when an actor died is handed to the next one, under the same
- * deadline. Every promise it answers settles; whoever asks waits for it at once, so that none is left to nobody.
+ * Makes calls to whoever is the client now: a call that never left when an actor died is handed to the next
+ * one, under the same deadline. Every promise it answers settles; whoever asks waits for it at once, so that
+ * none is left to nobody.
  */
 export class Caller {
   readonly #name: string
@@ -85,8 +86,8 @@ export class Caller {
   }
 
   /**
-   * Makes a call: hands it to one actor after the other, until one has dealt with it, and again with answers as long as the server asks for them
-   * (2026-07-28, MRTR).
+   * Makes a call: hands it to one actor after the other, until one has dealt with it, and again with answers
+   * as long as the server asks for them (2026-07-28, MRTR).
    */
   async #call(input: CallInput): Promise<CallOutcome> {
     let job = this.#begin(input)

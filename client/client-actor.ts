@@ -19,7 +19,10 @@ import { firstState } from './state.js'
 
 const importMachine = lazy('../client/client-machine.js', () => import('./client-machine.js'))
 
-/** One client: its connection machine, and the calls that wait. Its handlers are short and never wait for anybody. */
+/**
+ * One client: its connection machine, and the calls that wait. Its handlers are short and never wait for
+ * anybody.
+ */
 export const clientActor = defineActor({
   name: 'client',
   stray: 'report',
@@ -63,7 +66,9 @@ export const clientActor = defineActor({
       state.link.close()
       return reply
     },
-    /** Makes the next attempt now if there is no connection, and none on its way; answers once it has begun. */
+    /**
+     * Makes the next attempt now if there is no connection, and none on its way; answers once it has begun.
+     */
     reconnect({ connection }: Incarnation, _: undefined) {
       connection.send({ type: 'reconnect' })
     },
@@ -81,7 +86,10 @@ export const clientActor = defineActor({
     wished(state: Incarnation) {
       state.listening.sync()
     },
-    /** Other roots: a server that holds a session asks for them when it is told; any other asks anew whenever it needs them. */
+    /**
+     * Other roots: a server that holds a session asks for them when it is told; any other asks anew whenever
+     * it needs them.
+     */
     rootsChanged({ connection, speech, link }: Incarnation) {
       if (connection.phase === 'ready' && speech.dialect.handshake)
         link.tell(buildNotification('notifications/roots/list_changed'))

@@ -19,7 +19,9 @@ export class ClientLink {
   readonly #numbers: { lastLink: number }
   #current: number | undefined
 
-  /** `numbers` outlives the client: its transport may still have a connection that an earlier one asked for. */
+  /**
+   * `numbers` outlives the client: its transport may still have a connection that an earlier one asked for.
+   */
   constructor(registry: Registry, transport: string, numbers: { lastLink: number }) {
     this.#ref = registry.named<typeof linkActor>(transport)
     this.#numbers = numbers

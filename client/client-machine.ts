@@ -19,7 +19,10 @@ export type ConnectionEvent =
   | { readonly type: 'resumed' }
   /** The server cannot be reached, though the session may still be good. */
   | { readonly type: 'unreachable'; readonly reason: Error }
-  /** The connection, or the attempt to make one, has ended; `fatal`: for good; `fresh`: try again at once, with a new session. */
+  /**
+   * The connection, or the attempt to make one, has ended; `fatal`: for good; `fresh`: try again at once,
+   * with a new session.
+   */
   | { readonly type: 'lost'; readonly reason: Error; readonly fatal: boolean; readonly fresh: boolean }
   /** Somebody begins to wait for it. */
   | { readonly type: 'awaited' }
@@ -82,7 +85,9 @@ interface Context extends Input {
   due: number
   /** What a busy server asked for: before that nobody asks it again. */
   notBefore: number
-  /** Whether a lost session may be answered with a new one at once; earned by a stable connection, or a pause. */
+  /**
+   * Whether a lost session may be answered with a new one at once; earned by a stable connection, or a pause.
+   */
   fresh: boolean
 }
 
@@ -95,9 +100,15 @@ const lost = [
 
 const unreachable = { target: 'disconnected', actions: 'setBack' } as const
 
-/** Events that may come late, or more than once, and change nothing here; any other that a state does not name is a mistake. */
+/**
+ * Events that may come late, or more than once, and change nothing here; any other that a state does not name
+ * is a mistake.
+ */
 const nothing = {} as const
-/** A call, or a transport that was started again, may be late wherever there is a connection, or one on its way. */
+/**
+ * A call, or a transport that was started again, may be late wherever there is a connection, or one on its
+ * way.
+ */
 const late = { attached: nothing, awaited: nothing, reconnect: nothing } as const
 
 const machine = setup({
@@ -234,7 +245,10 @@ function startAfresh(change: Change): Partial<Context> {
   return { ...noteReason(change), fresh: false }
 }
 
-/** One more failure: a pause, on top of what a busy server asked for, up to the highest ceiling, since anybody can write a header. */
+/**
+ * One more failure: a pause, on top of what a busy server asked for, up to the highest ceiling, since anybody
+ * can write a header.
+ */
 function setBack(change: Change): Partial<Context> {
   const { context } = change
   const { settings, facts, failures } = context

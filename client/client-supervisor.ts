@@ -25,8 +25,9 @@ import {
 import { bad, readMs, readOptions, readText } from './read-options.js'
 
 /**
- * Starts a client in a supervised tree of its own and answers its handle at once, while it still connects; calls may be made right
- * away. Throws BAD_OPTION, naming the field; whatever else goes wrong is told by `ready()`, the calls, and `closed`.
+ * Starts a client in a supervised tree of its own and answers its handle at once, while it still connects;
+ * calls may be made right away. Throws BAD_OPTION, naming the field; whatever else goes wrong is told by
+ * `ready()`, the calls, and `closed`.
  */
 export function startClient(options: StartClientOptions): Client {
   const { client: settings, tree } = readStartOptions(options)
@@ -49,14 +50,18 @@ export function startClient(options: StartClientOptions): Client {
 }
 
 /**
- * The child spec of a client for a tree of yours; its start hands out the handle as `extra`, and `findClient` finds it by name. Under
- * `permanent` (the default) a client that gave up counts as one restart of its parent. Throws BAD_OPTION, naming the field.
+ * The child spec of a client for a tree of yours; its start hands out the handle as `extra`, and `findClient`
+ * finds it by name. Under `permanent` (the default) a client that gave up counts as one restart of its
+ * parent. Throws BAD_OPTION, naming the field.
  */
 export function clientSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
   return specOf(readClientOptions(options), overrides)
 }
 
-/** For those who bring clients back: the same of checked options; `demand` is whoever waits, also while there is no client. */
+/**
+ * For those who bring clients back: the same of checked options; `demand` is whoever waits, also while there
+ * is no client.
+ */
 export function specOf(settings: ClientSettings, overrides: ChildOverrides = {}, demand?: Demand): ChildSpec {
   // One spec may be started in several trees; started again in the same one, it is the same client.
   const places = new WeakMap<Registry, Holdings>()
@@ -77,9 +82,9 @@ export function specOf(settings: ClientSettings, overrides: ChildOverrides = {},
 }
 
 /**
- * A handle to a running client of any tree, by its name. Rejects with BAD_OPTION, naming the field, NOT_FOUND (nobody is a client of
- * that name), GAVE_UP (it has ended for good), TIMEOUT (it was not started within `timeout` ms, default 5000) or NOT_READY (it crashed
- * while it was asked, or has no room).
+ * A handle to a running client of any tree, by its name. Rejects with BAD_OPTION, naming the field, NOT_FOUND
+ * (nobody is a client of that name), GAVE_UP (it has ended for good), TIMEOUT (it was not started within
+ * `timeout` ms, default 5000) or NOT_READY (it crashed while it was asked, or has no room).
  */
 export function findClient(
   registry: Registry,
@@ -124,7 +129,10 @@ const findCodes: ReadonlyMap<string, ClientErrorCode> = new Map([
   ['MAILBOX_FULL', 'NOT_READY'],
 ])
 
-/** The client and its transport live and die together: a new client must not inherit a connection it knows nothing of. */
+/**
+ * The client and its transport live and die together: a new client must not inherit a connection it knows
+ * nothing of.
+ */
 function group(settings: ClientSettings, holdings: Holdings): SupervisorOptions {
   const { name, transport, intensity, periodMs } = settings
   const owner = clientActorName(name)
@@ -154,14 +162,18 @@ function checkName(registry: Registry, { name }: ClientSettings): void {
     throw bad('name', 'one that no client in this registry has', name)
 }
 
-/** Waits until no supervisor brings the client back any more, and tells the last state then: also when it could not be started. */
+/**
+ * Waits until no supervisor brings the client back any more, and tells the last state then: also when it
+ * could not be started.
+ */
 export async function followName(
   holdings: Holdings,
   registry: Registry,
   starting: Promise<unknown>,
 ): Promise<void> {
   const name = clientActorName(holdings.name)
-  // A supervisor that gives up stops its other children, and then itself, with `shutdown`, as in an orderly end: exits do not tell.
+  // A supervisor that gives up stops its other children, and then itself, with `shutdown`, as in an orderly
+  // end: exits do not tell.
   const unsubscribe = subscribe('supervisor', ({ tree, supervisor, reason }) => {
     if (reason === 'reached_max_restart_intensity' && tree === holdings.tree)
       holdings.gaveUp ||= supervisor === holdings.group?.name

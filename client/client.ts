@@ -68,9 +68,10 @@ export type RequestArgs<P> =
   Record<never, never> extends P ? [params?: P, options?: CallOptions] : [params: P, options?: CallOptions]
 
 /**
- * A handle to a client. It holds a name, not a process: it goes on working when the server, the connection or an actor dies and comes
- * back. Every call settles within its timeout; a rejection that nobody awaits is never fatal. Calls reject with ClientError (with
- * `data.sent` and `retryable`), or with McpError when that is the server's answer. Its methods work on their own, too: `const { callTool } = client`.
+ * A handle to a client. It holds a name, not a process: it goes on working when the server, the connection or
+ * an actor dies and comes back. Every call settles within its timeout; a rejection that nobody awaits is
+ * never fatal. Calls reject with ClientError (with `data.sent` and `retryable`), or with McpError when that
+ * is the server's answer. Its methods work on their own, too: `const { callTool } = client`.
  */
 export class Client extends ServerFeatures implements AsyncDisposable {
   protected readonly source: FeatureSource
@@ -129,8 +130,9 @@ export class Client extends ServerFeatures implements AsyncDisposable {
   }
 
   /**
-   * Resolves once calls can be sent. Rejects at once when trying again is of no use (CONNECT_FAILED with the cause,
-   * NO_COMMON_REVISION), with GAVE_UP or CLOSED, with NOT_READY after `timeout` ms (default: the client's `timeout`), and with CANCELLED or BAD_OPTION.
+   * Resolves once calls can be sent. Rejects at once when trying again is of no use (CONNECT_FAILED with the
+   * cause, NO_COMMON_REVISION), with GAVE_UP or CLOSED, with NOT_READY after `timeout` ms (default: the
+   * client's `timeout`), and with CANCELLED or BAD_OPTION.
    */
   ready(options?: ReadyOptions): Promise<void> {
     const { holdings, registry, settings } = this.#parts
@@ -139,8 +141,9 @@ export class Client extends ServerFeatures implements AsyncDisposable {
   }
 
   /**
-   * Tries again now, instead of after the next pause, or at all where trying again was of no use (a missing command that was installed since, a 401 that was
-   * mended). A connection that there is, or that is on its way, stays. Settles as `ready(options)` does.
+   * Tries again now, instead of after the next pause, or at all where trying again was of no use (a missing
+   * command that was installed since, a 401 that was mended). A connection that there is, or that is on its
+   * way, stays. Settles as `ready(options)` does.
    */
   reconnect(options?: ReadyOptions): Promise<void> {
     return handled(this.#reconnect(options))
@@ -152,8 +155,8 @@ export class Client extends ServerFeatures implements AsyncDisposable {
   }
 
   /**
-   * Wants to hear of changes of a resource (`notifications/resources/updated`), in this session and in those that follow. Rejects with NOT_SUPPORTED, or
-   * with McpError, where the server does not tell them.
+   * Wants to hear of changes of a resource (`notifications/resources/updated`), in this session and in those
+   * that follow. Rejects with NOT_SUPPORTED, or with McpError, where the server does not tell them.
    */
   subscribe(uri: string, options?: CallOptions): Promise<void> {
     return handled(this.#wishing.subscribe(uri, options))
@@ -164,12 +167,18 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return handled(this.#wishing.unsubscribe(uri, options))
   }
 
-  /** Other places that the server may work in; it is told that they changed. Throws BAD_OPTION, also for a client without the option `roots`. */
+  /**
+   * Other places that the server may work in; it is told that they changed. Throws BAD_OPTION, also for a
+   * client without the option `roots`.
+   */
   setRoots(roots: readonly Root[]): void {
     this.#wishing.setRoots(roots)
   }
 
-  /** Makes any request; params and result of the methods of the protocol are inferred, and the result is checked. */
+  /**
+   * Makes any request; params and result of the methods of the protocol are inferred, and the result is
+   * checked.
+   */
   request<M extends RequestMethod>(method: M, ...args: RequestArgs<Params<M>>): Promise<Result<M>>
   request<M extends string>(
     method: M extends Method ? never : M,
@@ -187,7 +196,10 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return handled(this.#caller.call({ method, params, wantsAnswer: false }).then(() => {}))
   }
 
-  /** Calls `fn` at every change of the state until the returned function is called. What it throws stops nobody. */
+  /**
+   * Calls `fn` at every change of the state until the returned function is called. What it throws stops
+   * nobody.
+   */
   onState(fn: (state: ClientState) => void): Undo {
     readFunction(fn, 'fn')
     return this.#parts.holdings.watch(fn)
@@ -198,7 +210,10 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return stateStream(this.#parts.holdings)
   }
 
-  /** Calls `fn` for every notification of that method; any number of handlers may be there, and one that throws stops none. */
+  /**
+   * Calls `fn` for every notification of that method; any number of handlers may be there, and one that
+   * throws stops none.
+   */
   onNotification<N extends NotificationTo<'client'>>(
     method: N,
     fn: (params: NotificationParams<N>) => void,
@@ -221,7 +236,10 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     }
   }
 
-  /** The notifications of that method from now on, until the loop is left or the client has ended; of those that wait, the newest 1,000. */
+  /**
+   * The notifications of that method from now on, until the loop is left or the client has ended; of those
+   * that wait, the newest 1,000.
+   */
   notifications<N extends NotificationTo<'client'>>(method: N): AsyncIterableIterator<NotificationParams<N>>
   notifications<N extends string>(
     method: N extends NotificationMethod ? never : N,
@@ -254,8 +272,9 @@ export class Client extends ServerFeatures implements AsyncDisposable {
   }
 
   /**
-   * Ends the connection in an orderly way, and with it whatever was started for this client; calls that wait reject with CLOSED. Never
-   * rejects, and may be called again. A client that was embedded in another tree stays there, closed, until its parent ends it.
+   * Ends the connection in an orderly way, and with it whatever was started for this client; calls that wait
+   * reject with CLOSED. Never rejects, and may be called again. A client that was embedded in another tree
+   * stays there, closed, until its parent ends it.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -266,7 +285,10 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return this.close()
   }
 
-  /** For pools: another handle to this client, whose calls are refused, and given up, with the reason of `gate` once that aborts. */
+  /**
+   * For pools: another handle to this client, whose calls are refused, and given up, with the reason of
+   * `gate` once that aborts.
+   */
   lend(gate: AbortSignal): Client {
     return handleTo({ ...this.#parts, gate })
   }

@@ -15,15 +15,19 @@ export type SharedClientOptions = Omit<ClientOptions, 'name' | 'transport'>
 export interface StartClientsOptions extends TreeOptions, LogOptions {
   /** Shown in trees and errors. Default `clients`. */
   readonly name?: string
-  /** The servers that must be ready before the start resolves: some names, or `all`. Default none: the start waits for no server. */
+  /**
+   * The servers that must be ready before the start resolves: some names, or `all`. Default none: the start
+   * waits for no server.
+   */
   readonly required?: readonly string[] | 'all'
   /** Milliseconds that the required ones may take. Default 30,000. */
   readonly readyTimeout?: number
   /** What every client is given, or a function that answers it for the server of that name. */
   readonly client?: SharedClientOptions | ((name: string) => SharedClientOptions)
   /**
-   * What `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for in command, args, env, cwd, url and headers: `process.env`, or less. A variable
-   * that is not set and has no default is BAD_OPTION. Without this option nothing is replaced.
+   * What `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for in command, args, env, cwd, url and
+   * headers: `process.env`, or less. A variable that is not set and has no default is BAD_OPTION. Without
+   * this option nothing is replaced.
    */
   readonly variables?: Readonly<Record<string, string | undefined>>
   /** Hears what servers that are child processes write on standard error, line by line. */
@@ -33,7 +37,10 @@ export interface StartClientsOptions extends TreeOptions, LogOptions {
 /** The servers of a configuration by name: the object under `mcpServers`. */
 export type ServerEntries = Readonly<Record<string, ServerEntry>>
 
-/** The configuration of a host as a whole: its servers are below `mcpServers`, or below `servers`; what else it has is ignored. */
+/**
+ * The configuration of a host as a whole: its servers are below `mcpServers`, or below `servers`; what else
+ * it has is ignored.
+ */
 export type HostConfiguration =
   | { readonly mcpServers: ServerEntries }
   | { readonly servers: ServerEntries; readonly inputs?: readonly unknown[] }
@@ -89,7 +96,10 @@ export function readClientsOptions(
   })
 }
 
-/** The servers, also where a whole file of a host is given: below `mcpServers`, or below `servers` as editors have it. */
+/**
+ * The servers, also where a whole file of a host is given: below `mcpServers`, or below `servers` as editors
+ * have it.
+ */
 function entriesIn(given: unknown): Record<string, unknown> {
   if (typeof given === 'string')
     throw bad('mcpServers', 'an object of servers by name: read the file, and parse it, first', given)

@@ -33,8 +33,8 @@ export interface ClientsReadyOptions extends ReadyOptions {
 }
 
 /**
- * The clients of many servers in one supervised tree, each by the name of its server; what happens to one of them, a crash that comes
- * again and again included, costs no other.
+ * The clients of many servers in one supervised tree, each by the name of its server; what happens to one of
+ * them, a crash that comes again and again included, costs no other.
  */
 export class Clients implements AsyncDisposable {
   readonly #parts: ClientsParts
@@ -68,7 +68,9 @@ export class Clients implements AsyncDisposable {
     return [...this].map(([name]) => name)
   }
 
-  /** The client of a server. Throws NOT_FOUND, with the names that there are, when there is none of that name. */
+  /**
+   * The client of a server. Throws NOT_FOUND, with the names that there are, when there is none of that name.
+   */
   get(name: string): Client {
     const client = this.#places.get(name)?.client
     if (client !== undefined) return client
@@ -91,29 +93,36 @@ export class Clients implements AsyncDisposable {
     return new Map([...this].map(([name, { state }]) => [name, state]))
   }
 
-  /** Calls `fn` at every change of the state of a client, also of those added later, until the returned function is called. */
+  /**
+   * Calls `fn` at every change of the state of a client, also of those added later, until the returned
+   * function is called.
+   */
   onState(fn: (name: string, state: ClientState) => void): Undo {
     readFunction(fn, 'fn')
     return this.#watchers.add(fn)
   }
 
   /**
-   * Resolves once the clients of `names` (default all there are) are ready. Rejects like `client.ready()`, as soon as one of them
-   * cannot become ready, or has not within `timeout` ms (default 30,000 in all); `data.client` has its name.
+   * Resolves once the clients of `names` (default all there are) are ready. Rejects like `client.ready()`, as
+   * soon as one of them cannot become ready, or has not within `timeout` ms (default 30,000 in all);
+   * `data.client` has its name.
    */
   ready(options: ClientsReadyOptions = {}): Promise<void> {
     return handled(this.#ready(options))
   }
 
   /**
-   * Starts the client of one more server, and resolves with its handle while it still connects. Rejects with BAD_OPTION, naming the
-   * field, also when the name is taken or the entry is disabled, and with CLOSED.
+   * Starts the client of one more server, and resolves with its handle while it still connects. Rejects with
+   * BAD_OPTION, naming the field, also when the name is taken or the entry is disabled, and with CLOSED.
    */
   add(name: string, entry: ServerEntry): Promise<Client> {
     return handled(this.#add(name, entry))
   }
 
-  /** Closes a client in an orderly way, and takes it out of the tree. Resolves with false when there is none of that name. */
+  /**
+   * Closes a client in an orderly way, and takes it out of the tree. Resolves with false when there is none
+   * of that name.
+   */
   async remove(name: string): Promise<boolean> {
     const place = this.#places.get(name)
     if (place === undefined) return false
@@ -131,7 +140,10 @@ export class Clients implements AsyncDisposable {
     return inspect(this.#parts.supervisor.ref)
   }
 
-  /** Closes all clients at once, each in an orderly way, and ends the tree. Never rejects, and may be called again. */
+  /**
+   * Closes all clients at once, each in an orderly way, and ends the tree. Never rejects, and may be called
+   * again.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing

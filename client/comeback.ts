@@ -21,8 +21,9 @@ export interface Place {
 }
 
 /**
- * A client that comes back also when its own supervisor has given it up, with a growing pause in between, a short one while somebody waits. The
- * pause is waited for by a supervisor that has no other child, so it delays nobody else; names wait with it, so calls do, too, and the handle stays the same.
+ * A client that comes back also when its own supervisor has given it up, with a growing pause in between, a
+ * short one while somebody waits. The pause is waited for by a supervisor that has no other child, so it
+ * delays nobody else; names wait with it, so calls do, too, and the handle stays the same.
  */
 export function comebackPlace({ settings }: ClientPlan): Place {
   const leaving = new AbortController()

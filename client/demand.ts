@@ -1,6 +1,9 @@
 import type { Undo } from './holdings.js'
 
-/** Knows whether anybody waits for a client to come back, and tells whoever looks after it when the first one begins to. */
+/**
+ * Knows whether anybody waits for a client to come back, and tells whoever looks after it when the first one
+ * begins to.
+ */
 export class Demand {
   readonly #fns = new Set<() => void>()
   #waiting = 0

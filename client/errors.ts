@@ -5,7 +5,10 @@ import type { ClientState } from './state.js'
 export type ClientErrorCode =
   /** An option or argument is not what it should be (`data.field`). */
   | 'BAD_OPTION'
-  /** The client, or so many of a pool, were not ready in time (`ready`); it had no room or crashed while it was looked for (`findClient`); or the call did not want to wait (`wait: false`). */
+  /**
+   * The client, or so many of a pool, were not ready in time (`ready`); it had no room or crashed while it
+   * was looked for (`findClient`); or the call did not want to wait (`wait: false`).
+   */
   | 'NOT_READY'
   /** Nobody in the registry is a client of that name. */
   | 'NOT_FOUND'
@@ -17,13 +20,22 @@ export type ClientErrorCode =
   | 'SESSION_NOT_FOUND'
   /** This one request could not be sent or answered; the connection goes on. */
   | 'REQUEST_FAILED'
-  /** The call was not answered, or not sent (`data.sent`), within its `timeout`; or no member of a pool was free in time. */
+  /**
+   * The call was not answered, or not sent (`data.sent`), within its `timeout`; or no member of a pool was
+   * free in time.
+   */
   | 'TIMEOUT'
   /** The `signal` of the call was aborted. */
   | 'CANCELLED'
-  /** As many calls wait or are in flight as there may be (`maxCalls`), or wait for a member of a pool (`maxWaiting`). */
+  /**
+   * As many calls wait or are in flight as there may be (`maxCalls`), or wait for a member of a pool
+   * (`maxWaiting`).
+   */
   | 'QUEUE_FULL'
-  /** A member of a pool was checked out for longer than it may be (`maxLease`): calls through that lease are refused, and those in flight given up. */
+  /**
+   * A member of a pool was checked out for longer than it may be (`maxLease`): calls through that lease are
+   * refused, and those in flight given up.
+   */
   | 'LEASE_EXPIRED'
   /** The client crashed too often and was not started again. */
   | 'GAVE_UP'
@@ -37,26 +49,36 @@ export type ClientErrorCode =
   | 'TOO_MANY_PAGES'
   /** The server asked again and again instead of answering (2026-07-28, MRTR). */
   | 'TOO_MANY_ROUNDS'
-  /** What the server asked while it worked on the call could not be answered, or a handler of yours refused. */
+  /**
+   * What the server asked while it worked on the call could not be answered, or a handler of yours refused.
+   */
   | 'UNANSWERED'
   /** A handler of yours answered a question of the server with something that does not fit it. */
   | 'BAD_ANSWER'
-  /** The structured content of a result does not fit the output schema of its tool; `data.issues` says where. */
+  /**
+   * The structured content of a result does not fit the output schema of its tool; `data.issues` says where.
+   */
   | 'BAD_OUTPUT'
   /** The server does not offer what was asked for. */
   | 'NOT_SUPPORTED'
-  /** The authorization server, or the person who signs in, refused; or the authorization is not set up as it should be. */
+  /**
+   * The authorization server, or the person who signs in, refused; or the authorization is not set up as it
+   * should be.
+   */
   | 'AUTHORIZATION_FAILED'
   /** Somebody has to sign in, and there is no way to ask: the message says what to do. */
   | 'SIGN_IN_NEEDED'
 
 /**
- * The error class of `caduceus/client`. The error of a call has `data.sent`: whether the request left this process, so that the
- * server may have acted on it. What the far side answers is an McpError instead.
+ * The error class of `caduceus/client`. The error of a call has `data.sent`: whether the request left this
+ * process, so that the server may have acted on it. What the far side answers is an McpError instead.
  */
 export class ClientError extends CaduceusError<ClientErrorCode> {}
 
-/** The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made here, so that `data.field` is never forgotten. */
+/**
+ * The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made
+ * here, so that `data.field` is never forgotten.
+ */
 export function optionError(field: string, problem: string, cause?: unknown): ClientError {
   return new ClientError('BAD_OPTION', problem, {
     ...(cause !== undefined && { cause }),
@@ -77,7 +99,10 @@ export interface CallErrorDetails {
   readonly cause?: unknown
 }
 
-/** The error of one call; facts of the cause (exit code, status, last lines of standard error) are its own, too. */
+/**
+ * The error of one call; facts of the cause (exit code, status, last lines of standard error) are its own,
+ * too.
+ */
 export function callError(code: ClientErrorCode, message: string, details: CallErrorDetails): ClientError {
   const { sent, retryable = true, cause } = details
   const facts = cause instanceof CaduceusError && isFacts(cause.data) ? cause.data : {}
@@ -85,14 +110,17 @@ export function callError(code: ClientErrorCode, message: string, details: CallE
   return new ClientError(code, message, { data, retryable, ...(cause === undefined ? {} : { cause }) })
 }
 
-/** What stood in the way of a call: how far the client was, what went wrong last, and how many calls were in flight already, when that was it. */
+/**
+ * What stood in the way of a call: how far the client was, what went wrong last, and how many calls were in
+ * flight already, when that was it.
+ */
 export interface Obstacle extends Pick<ClientState, 'phase' | 'reason'> {
   readonly busy?: number
 }
 
 /**
- * The error of a call whose time was over before it could be sent, or sent again (`sent`), with what stood in the way: what went wrong last, or else how far the
- * client was.
+ * The error of a call whose time was over before it could be sent, or sent again (`sent`), with what stood in
+ * the way: what went wrong last, or else how far the client was.
  */
 export function unsentError(
   { method, timeout }: { readonly method: string; readonly timeout: number },

@@ -9,10 +9,12 @@ export interface WarningEvent {
   readonly client: string
   readonly tree: number
   /**
-   * `bad_tool`: a tool was left out of a list, since the rules for its headers are broken. `bad_schema`: an output schema cannot be used, and
-   * results are not checked against it. `too_many_questions`: the server asked more than the client answers at once. `unexpected_event`: something happened to
-   * the connection that cannot happen in its state, which is a bug of this library or of a transport of yours; nothing came of it. `connect_failed`: the server is
-   * not there; told of the first attempt since the client was ready, of the 10th, the 100th and so on, and where trying again is of no use.
+   * `bad_tool`: a tool was left out of a list, since the rules for its headers are broken. `bad_schema`: an
+   * output schema cannot be used, and results are not checked against it. `too_many_questions`: the server
+   * asked more than the client answers at once. `unexpected_event`: something happened to the connection that
+   * cannot happen in its state, which is a bug of this library or of a transport of yours; nothing came of
+   * it. `connect_failed`: the server is not there; told of the first attempt since the client was ready, of
+   * the 10th, the 100th and so on, and where trying again is of no use.
    */
   readonly type: 'bad_tool' | 'bad_schema' | 'too_many_questions' | 'unexpected_event' | 'connect_failed'
   /** Of its line in the log. */
@@ -25,7 +27,10 @@ export interface WarningEvent {
   readonly heldBack?: number
 }
 
-/** A log message of the server that no handler of `notifications/message` hears: of each level at most 100 for each client in 10 s. */
+/**
+ * A log message of the server that no handler of `notifications/message` hears: of each level at most 100 for
+ * each client in 10 s.
+ */
 export interface LogEvent {
   /** The name of the client. */
   readonly client: string
@@ -58,8 +63,8 @@ export interface StateEvent {
 }
 
 /**
- * A call of a user began, or ended with a result (`stop`) or an error. `start` is told in the asynchronous context of the caller, so that a span
- * that is begun then finds its parent.
+ * A call of a user began, or ended with a result (`stop`) or an error. `start` is told in the asynchronous
+ * context of the caller, so that a span that is begun then finds its parent.
  */
 export interface CallEvent {
   /** The name of the client. */
@@ -76,7 +81,10 @@ export interface CallEvent {
   readonly code?: string | number
 }
 
-/** What clients tell: published on `node:diagnostics_channel` as `caduceus.client.NAME`. No event but `log` has params, results or headers in it. */
+/**
+ * What clients tell: published on `node:diagnostics_channel` as `caduceus.client.NAME`. No event but `log`
+ * has params, results or headers in it.
+ */
 export interface ClientEvents {
   warning: WarningEvent
   log: LogEvent
@@ -102,7 +110,10 @@ export function codeOf(error: unknown): { readonly code?: string | number } {
   return typeof code === 'string' || typeof code === 'number' ? { code } : {}
 }
 
-/** Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is nobody's crash. */
+/**
+ * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
+ * nobody's crash.
+ */
 export function emitClient<Name extends keyof ClientEvents>(
   name: Name,
   payload: () => ClientEvents[Name],
@@ -111,7 +122,10 @@ export function emitClient<Name extends keyof ClientEvents>(
   if (target.hasSubscribers) tell(() => target.publish(payload()))
 }
 
-/** Hears every event of that name, of all clients in this process of Node, until the returned function is called. */
+/**
+ * Hears every event of that name, of all clients in this process of Node, until the returned function is
+ * called.
+ */
 export function subscribeClient<Name extends keyof ClientEvents>(
   name: Name,
   fn: (event: ClientEvents[Name]) => void,

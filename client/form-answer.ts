@@ -4,8 +4,9 @@ import type { ElicitFormParams, ElicitResult, FormField, FormSchema } from '../p
 import { ClientError } from './errors.js'
 
 /**
- * The answer to a form: fields that were left out get their defaults (SEP-1034), and what is accepted has to fit the form. Rejects with McpError
- * -32602 for a form that is no schema or is beyond the limits, and with BAD_ANSWER for an answer that does not fit: the handler's mistake.
+ * The answer to a form: fields that were left out get their defaults (SEP-1034), and what is accepted has to
+ * fit the form. Rejects with McpError -32602 for a form that is no schema or is beyond the limits, and with
+ * BAD_ANSWER for an answer that does not fit: the handler's mistake.
  */
 export async function completeForm(
   { requestedSchema }: ElicitFormParams,

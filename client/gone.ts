@@ -5,7 +5,10 @@ import { callError, type ClientError } from './errors.js'
 import type { Holdings } from './holdings.js'
 import { clientActorName } from './names.js'
 
-/** Whether a client that no supervisor will bring back was closed, or ended with the tree it was embedded in, and did not give up. */
+/**
+ * Whether a client that no supervisor will bring back was closed, or ended with the tree it was embedded in,
+ * and did not give up.
+ */
 export function isClosed(holdings: Holdings, registry: Registry): boolean {
   const { name, closing, started, gaveUp, over, state } = holdings
   if (over) return state.phase === 'closed'
@@ -13,7 +16,10 @@ export function isClosed(holdings: Holdings, registry: Registry): boolean {
   return closing || (started && !gaveUp && known.state === 'ended' && isNormal(known.reason))
 }
 
-/** The error for a client that no supervisor will bring back: CLOSED when it was ended, GAVE_UP when it crashed too often. */
+/**
+ * The error for a client that no supervisor will bring back: CLOSED when it was ended, GAVE_UP when it
+ * crashed too often.
+ */
 export function goneError(
   what: string,
   holdings: Holdings,

@@ -27,11 +27,17 @@ export interface Greeting {
   readonly id: number | undefined
   /** Whether it is the probe that was sent again. */
   readonly isSecond: boolean
-  /** Whether `initialize` was refused on this connection by a server of the newer era, which is then probed: once. */
+  /**
+   * Whether `initialize` was refused on this connection by a server of the newer era, which is then probed:
+   * once.
+   */
   readonly turned: boolean
 }
 
-/** Begins a connection: with `server/discover` where the server may be of the newer era, else with `initialize`. */
+/**
+ * Begins a connection: with `server/discover` where the server may be of the newer era, else with
+ * `initialize`.
+ */
 export function greet(state: Incarnation): void {
   const { holdings, settings, clock } = state
   const { modern = 'pipe' } = settings.transport
@@ -60,7 +66,10 @@ export function greetedBadly(state: Incarnation, error: ProtocolError): void {
   misgreeted(state, unreadableGreeting(error), false)
 }
 
-/** The connection ended while the server was asked for its era; true when the next one is to begin at once, with `initialize`. */
+/**
+ * The connection ended while the server was asked for its era; true when the next one is to begin at once,
+ * with `initialize`.
+ */
 export function diedOfProbe(state: Incarnation, fatal: boolean): boolean {
   const { greeting, settings, holdings } = state
   if (greeting === undefined) return false
@@ -92,7 +101,10 @@ export function askAnew(state: Incarnation, cause: Error): void {
 
 type How = Pick<Greeting, 'isSecond' | 'turned'>
 
-/** A server that refuses `initialize` for its revision, and names one of the newer era, may have started too slowly for the probe, or been updated since. */
+/**
+ * A server that refuses `initialize` for its revision, and names one of the newer era, may have started too
+ * slowly for the probe, or been updated since.
+ */
 function turnsModern(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): boolean {
   const { greeting, settings, holdings } = state
   const [newest] = modernDialects
@@ -160,7 +172,10 @@ function meet(state: Incarnation, result: DiscoverResult, dialect: Dialect): voi
   begin(state, factsOf(result, dialect))
 }
 
-/** A client that wants nothing but the newer era is not told that a server is too old which is only out of order. */
+/**
+ * A client that wants nothing but the newer era is not told that a server is too old which is only out of
+ * order.
+ */
 function refuseOlder(state: Incarnation, outcome: OwnOutcome): void {
   const refusal = outcome.type === 'answer' && 'error' in outcome.message ? outcome.message.error : undefined
   if (refusal === undefined || !mayPass(refusal)) return refused(state, notModern(refusal), true)

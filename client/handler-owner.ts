@@ -1,7 +1,10 @@
 import { type Owner, OwnerToken, type StrayKind } from '../runtime/containment.js'
 import { emit } from '../runtime/events.js'
 
-/** Answers for functions that were given by code without an owner: tells of their errors. Has no way back to the client, which contexts of theirs may outlive. */
+/**
+ * Answers for functions that were given by code without an owner: tells of their errors. Has no way back to
+ * the client, which contexts of theirs may outlive.
+ */
 export class HandlerOwner implements Owner {
   /** The tree that the client lives in. */
   tree = 0

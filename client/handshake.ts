@@ -27,7 +27,10 @@ export type Greeting =
   | { readonly ok: true; readonly server: ServerFacts }
   | { readonly ok: false; readonly reason: Error; readonly fatal: boolean }
 
-/** The first request of a connection: our latest revision, who we are, what we offer (specification: lifecycle). */
+/**
+ * The first request of a connection: our latest revision, who we are, what we offer (specification:
+ * lifecycle).
+ */
 export function initializeRequest(
   id: number,
   clientInfo: Implementation,
@@ -43,7 +46,10 @@ export function initializeRequest(
 /** What a client has to say before anything else once it accepted the answer. */
 export const initializedNotification = Object.freeze(buildNotification('notifications/initialized'))
 
-/** Reads the answer to `initialize`. A server without a revision of ours is a fatal matter: it will not learn one. */
+/**
+ * Reads the answer to `initialize`. A server without a revision of ours is a fatal matter: it will not learn
+ * one.
+ */
 export function readGreeting(answer: JsonRpcResult | JsonRpcErrorResponse): Greeting {
   if ('error' in answer) return refusal(answer)
   try {
@@ -89,12 +95,16 @@ function refusal({ error: { code, message, data } }: JsonRpcErrorResponse): Gree
 }
 
 /**
- * Whether the refusal of a handshake may be another one next time: something went wrong in the server, or in what stands before it (proxies answer -32000 and -32001
- * while the server behind them is away), or it is busy, or says so in `data.retryable`. Any other one is meant: the same request will be refused again.
+ * Whether the refusal of a handshake may be another one next time: something went wrong in the server, or in
+ * what stands before it (proxies answer -32000 and -32001 while the server behind them is away), or it is
+ * busy, or says so in `data.retryable`. Any other one is meant: the same request will be refused again.
  */
 export function mayPass({ code, data }: Pick<JsonRpcErrorResponse['error'], 'code' | 'data'>): boolean {
   return passing.has(code) || (code >= 500 && code < 600) || (isObject(data) && data.retryable === true)
 }
 
-/** Besides -32603, these are codes that the SDKs give to a connection that ended and to a request that took too long, and HTTP statuses. */
+/**
+ * Besides -32603, these are codes that the SDKs give to a connection that ended and to a request that took
+ * too long, and HTTP statuses.
+ */
 const passing: ReadonlySet<number> = new Set([errorCodes.internalError, -32000, -32001, 408, 425, 429])

@@ -3,7 +3,10 @@ import type { Incarnation } from './incarnation.js'
 import { refused, unreachable } from './link-end.js'
 import type { OwnOutcome } from './own-requests.js'
 
-/** How a client finds out that a server has died without a word, such as one that was stopped or whose machine is gone. */
+/**
+ * How a client finds out that a server has died without a word, such as one that was stopped or whose machine
+ * is gone.
+ */
 export interface HealthOptions {
   /** Milliseconds from one question to the next, and until it counts as unanswered. */
   readonly every: number
@@ -11,7 +14,10 @@ export interface HealthOptions {
   readonly misses?: number
 }
 
-/** Asks for a sign of life while the connection is ready, one question at a time. Any answer is one, also an error. */
+/**
+ * Asks for a sign of life while the connection is ready, one question at a time. Any answer is one, also an
+ * error.
+ */
 export class Health {
   readonly #state: Incarnation
   #timer: unknown

@@ -34,8 +34,9 @@ type HoldingsInput = Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'> &
 export type Undo = () => void
 
 /**
- * What outlives the actors of a client: the last known state, who watches it, and counters. Handlers of users run in a microtask of
- * their own, in the scope of whoever registered them, so that one that throws or hangs stops no other and no actor.
+ * What outlives the actors of a client: the last known state, who watches it, and counters. Handlers of users
+ * run in a microtask of their own, in the scope of whoever registered them, so that one that throws or hangs
+ * stops no other and no actor.
  */
 export class Holdings {
   readonly name: string
@@ -183,7 +184,10 @@ export class Holdings {
     }
   }
 
-  /** Carries the scope of whoever asks into a function that is called later, at once but not in the middle of anything. */
+  /**
+   * Carries the scope of whoever asks into a function that is called later, at once but not in the middle of
+   * anything.
+   */
   outside<Value>(fn: (value: Value) => void): (value: Value) => void {
     const watcher = this.#watcher(fn)
     return (value) => this.#run(watcher, value, undefined)

@@ -22,7 +22,10 @@ import { TransportError } from '../transports/errors.js'
 import type { Incarnation } from './incarnation.js'
 import { listenedTo } from './listening.js'
 
-/** Takes one text of the server: an answer, a question, news, or a batch of them. What is none of these is counted and dropped. */
+/**
+ * Takes one text of the server: an answer, a question, news, or a batch of them. What is none of these is
+ * counted and dropped.
+ */
 export function receive(state: Incarnation, text: string): void {
   for (const message of read(text)) {
     if (message instanceof ProtocolError && state.connection.phase === 'initializing') babbled(state, text)
@@ -46,7 +49,10 @@ function take(state: Incarnation, message: Message | ProtocolError): void {
   else takeNews(state, message)
 }
 
-/** Batches are taken in every revision: one that has none sends none. What is no message is the error that says why. */
+/**
+ * Batches are taken in every revision: one that has none sends none. What is no message is the error that
+ * says why.
+ */
 function read(text: string): readonly (Message | ProtocolError)[] {
   try {
     const decoded = decode(text)

@@ -26,9 +26,15 @@ export interface Job {
   readonly headers: CallOptions['headers']
   readonly progressToken: number | undefined
   readonly onProgress: CallOptions['onProgress']
-  /** Of this attempt: replaced when the job is put back into the queue, so that the old one cannot be sent any more. */
+  /**
+   * Of this attempt: replaced when the job is put back into the queue, so that the old one cannot be sent any
+   * more.
+   */
   ticket: Ticket
-  /** Whether an earlier attempt, or round, has left: the server may have acted on it, whatever becomes of the next. */
+  /**
+   * Whether an earlier attempt, or round, has left: the server may have acted on it, whatever becomes of the
+   * next.
+   */
   left: boolean
   /** How often it was handed to an actor. */
   attempts: number
@@ -57,7 +63,9 @@ export interface JobInput {
   readonly progressToken: number | undefined
 }
 
-/** Makes a job; the params are encoded at once, in the caller. Throws BAD_OPTION when JSON cannot hold them. */
+/**
+ * Makes a job; the params are encoded at once, in the caller. Throws BAD_OPTION when JSON cannot hold them.
+ */
 export function createJob(input: JobInput): Job {
   const { method, wantsAnswer, call, now, onProgress, progressToken } = input
   const { timeout, totalTimeout, resetOnProgress, retry, wait, headers } = call
@@ -89,7 +97,10 @@ export function createJob(input: JobInput): Job {
   }
 }
 
-/** The same call with other params, within what is left of its time: another round of it, which may get lost once, too. */
+/**
+ * The same call with other params, within what is left of its time: another round of it, which may get lost
+ * once, too.
+ */
 export function nextJob(job: Job, params: JsonObject): Job {
   return {
     ...job,
@@ -108,7 +119,10 @@ export function isSent({ left, ticket }: Job): boolean {
   return left || ticket.sent
 }
 
-/** The job goes back into the queue: what is still on its way to the transport stays here, and what left has left. */
+/**
+ * The job goes back into the queue: what is still on its way to the transport stays here, and what left has
+ * left.
+ */
 export function takeBack(job: Job): void {
   job.left = isSent(job)
   job.ticket.revoked = true

@@ -1,7 +1,9 @@
 import { TransportError } from '../transports/errors.js'
 import type { Incarnation } from './incarnation.js'
 
-/** The connection is over: whoever waits for an answer on it is told, and the machine decides how it goes on. */
+/**
+ * The connection is over: whoever waits for an answer on it is told, and the machine decides how it goes on.
+ */
 export function ended(state: Incarnation, reason: Error, { fatal, again }: LinkEnding): void {
   const sessionGone = reason instanceof TransportError && reason.code === 'SESSION_NOT_FOUND'
   state.link.forget()

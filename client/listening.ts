@@ -35,8 +35,9 @@ export const listenedTo: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The one stream of changes of a connection in 2026-07-28, as the wishes of the client have it: opened anew when it ends, with a delay that grows to that of a connection
- * somebody waits for, and replaced, the new one first, when the wishes change. Whatever may have been missed meanwhile, the caches do not hold any more.
+ * The one stream of changes of a connection in 2026-07-28, as the wishes of the client have it: opened anew
+ * when it ends, with a delay that grows to that of a connection somebody waits for, and replaced, the new one
+ * first, when the wishes change. Whatever may have been missed meanwhile, the caches do not hold any more.
  */
 export class Listening {
   readonly #state: Incarnation
@@ -88,12 +89,18 @@ export class Listening {
     for (const reply of next.waiting) reply.resolve(params.notifications)
   }
 
-  /** Whether a change is to be told: one of another stream than the current one was told there, or is not wanted any more. */
+  /**
+   * Whether a change is to be told: one of another stream than the current one was told there, or is not
+   * wanted any more.
+   */
   tells(params: JsonObject): boolean {
     return this.#current !== undefined && subscriptionOf(params) === this.#current.id
   }
 
-  /** The server has ended a stream with a notification: on pipes it may do so beside, or instead of, the result. */
+  /**
+   * The server has ended a stream with a notification: on pipes it may do so beside, or instead of, the
+   * result.
+   */
   cancelled(id: RequestId | undefined): void {
     const stream = [this.#current, this.#next].find((known) => known?.id === id)
     if (stream === undefined) return
@@ -136,7 +143,9 @@ export class Listening {
     this.#over(stream, { type: 'timeout' })
   }
 
-  /** A stream has ended. A server that refuses to begin it, for good, is not asked again on this connection. */
+  /**
+   * A stream has ended. A server that refuses to begin it, for good, is not asked again on this connection.
+   */
   #over(stream: Stream, outcome: OwnOutcome | undefined): void {
     const { clock, holdings, settings } = this.#state
     const begun = stream === this.#current

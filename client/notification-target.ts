@@ -16,8 +16,9 @@ interface Hearing {
 }
 
 /**
- * The notifications of a client as events of the web platform: the type is the method, and a `CustomEvent` has the params as `detail`. Listens only to what
- * somebody listens to here, until the last listener is removed (`removeEventListener`, `once`, `signal`), and to nothing any more once it is disposed of.
+ * The notifications of a client as events of the web platform: the type is the method, and a `CustomEvent`
+ * has the params as `detail`. Listens only to what somebody listens to here, until the last listener is
+ * removed (`removeEventListener`, `once`, `signal`), and to nothing any more once it is disposed of.
  */
 export class NotificationTarget extends EventTarget implements Disposable {
   readonly #source: Source

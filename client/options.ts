@@ -22,15 +22,21 @@ import {
 import { readRetry, type RetryOption } from './retry.js'
 import { readBudget, type RetryBudgetOptions } from './retry-budget.js'
 
-/** How a client waits before it connects again: full jitter below a ceiling that doubles with every failure, and stays low while somebody waits. */
+/**
+ * How a client waits before it connects again: full jitter below a ceiling that doubles with every failure,
+ * and stays low while somebody waits.
+ */
 export interface BackoffOptions {
   /** The ceiling of the first wait, in ms. Default 500. */
   readonly base?: number
-  /** The highest ceiling, in ms, and the longest time that is added because a busy server (429, 503) asked for it with `Retry-After`. Default 30,000. */
+  /**
+   * The highest ceiling, in ms, and the longest time that is added because a busy server (429, 503) asked for
+   * it with `Retry-After`. Default 30,000.
+   */
   readonly cap?: number
   /**
-   * The highest ceiling while somebody waits for the client, in ms: a call, or `ready()`. A server that is a child process may be started again a tenth of the
-   * time at most. Default 1,000.
+   * The highest ceiling while somebody waits for the client, in ms: a call, or `ready()`. A server that is a
+   * child process may be started again a tenth of the time at most. Default 1,000.
    */
   readonly awaitedCap?: number
   /** How long a connection must be ready until earlier failures are forgotten, in ms. Default 10,000. */
@@ -50,46 +56,63 @@ export interface ClientOptions extends AnswerOptions {
   /** Milliseconds a call may take in all, waiting for the connection included. Default 60,000. */
   readonly timeout?: number
   /**
-   * Milliseconds a connection may take to open, and `initialize` to be answered; a server that accepts and says nothing costs that much before the next attempt.
-   * Default 30,000 for each.
+   * Milliseconds a connection may take to open, and `initialize` to be answered; a server that accepts and
+   * says nothing costs that much before the next attempt. Default 30,000 for each.
    */
   readonly handshakeTimeout?: number
   /** Calls that may wait or be in flight at once; more are refused with QUEUE_FULL. Default 10,000. */
   readonly maxCalls?: number
   /**
-   * Calls that may be in flight at once; those beyond wait here, in order, and are sent as answers come. For a server that can do only so much at a time. Pings and
-   * notifications never wait for it. Default: no such bound.
+   * Calls that may be in flight at once; those beyond wait here, in order, and are sent as answers come. For
+   * a server that can do only so much at a time. Pings and notifications never wait for it. Default: no such
+   * bound.
    */
   readonly maxInFlight?: number
   readonly backoff?: BackoffOptions
   /**
-   * Milliseconds after which a client is tried again for which trying again was of no use, since such things are mended, too: at some time between half of it
-   * and all. Calls made meanwhile fail at once, as without it. Default: never, until `reconnect()`.
+   * Milliseconds after which a client is tried again for which trying again was of no use, since such things
+   * are mended, too: at some time between half of it and all. Calls made meanwhile fail at once, as without
+   * it. Default: never, until `reconnect()`.
    */
   readonly retryFailed?: number
   /**
-   * Whether the server is asked for its era (`auto`: 2026-07-28 where it speaks it, a handshake otherwise), or taken for one that has sessions
-   * (`handshake`, the default), or for one of 2026-07-28 (`modern`).
+   * Whether the server is asked for its era (`auto`: 2026-07-28 where it speaks it, a handshake otherwise),
+   * or taken for one that has sessions (`handshake`, the default), or for one of 2026-07-28 (`modern`).
    */
   readonly era?: EraOption
-  /** Milliseconds after which a server on a pipe that does not answer `server/discover` counts as one with a handshake. Default 5000. */
+  /**
+   * Milliseconds after which a server on a pipe that does not answer `server/discover` counts as one with a
+   * handshake. Default 5000.
+   */
   readonly probeTimeout?: number
   /** Milliseconds that a handler of yours may take to answer a question of the server. Default 300,000. */
   readonly questionTimeout?: number
   /** Asks a silent server for a sign of life; without it, only its end is noticed. */
   readonly health?: HealthOptions
-  /** Makes calls again that a busy server turned away (429, 503) if it says when; without it, they fail at once. */
+  /**
+   * Makes calls again that a busy server turned away (429, 503) if it says when; without it, they fail at
+   * once.
+   */
   readonly retryBudget?: RetryBudgetOptions
-  /** Whether and how calls are made again that say nothing of it themselves: as `retry` of a call. Default: once, where an answer got lost and the call changes nothing. */
+  /**
+   * Whether and how calls are made again that say nothing of it themselves: as `retry` of a call. Default:
+   * once, where an answer got lost and the call changes nothing.
+   */
   readonly retry?: RetryOption
-  /** Whether structured content is checked against the output schema that the tool was listed with. Default true. */
+  /**
+   * Whether structured content is checked against the output schema that the tool was listed with. Default
+   * true.
+   */
   readonly checkOutput?: boolean
   /**
-   * Extensions that servers are told this client speaks, by their ids (`io.modelcontextprotocol/tasks`), with their settings; `resultTypes` of a call takes what
-   * they answer. Default none.
+   * Extensions that servers are told this client speaks, by their ids (`io.modelcontextprotocol/tasks`), with
+   * their settings; `resultTypes` of a call takes what they answer. Default none.
    */
   readonly extensions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
-  /** Answers of lists and of `resources/read` that are kept as long as the server allows (2026-07-28); 0 for none. Default 500. */
+  /**
+   * Answers of lists and of `resources/read` that are kept as long as the server allows (2026-07-28); 0 for
+   * none. Default 500.
+   */
   readonly cacheSize?: number
   /** Bytes that these answers may have in all, as JSON text; the oldest go first. Default 8 MiB. */
   readonly cacheBytes?: number
@@ -195,7 +218,10 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
   })
 }
 
-/** Takes the options of `startClient` apart: those of the client, and those of its tree. Throws BAD_OPTION, naming the field. */
+/**
+ * Takes the options of `startClient` apart: those of the client, and those of its tree. Throws BAD_OPTION,
+ * naming the field.
+ */
 export function readStartOptions(options: StartClientOptions): {
   client: ClientSettings
   tree: TreeOptions & LogOptions

@@ -7,8 +7,9 @@ import type { Holdings } from './holdings.js'
 const maxIssues = 10
 
 /**
- * Checks structured content against the schema that the tool was listed with; a tool that failed has promised nothing. Rejects with BAD_OUTPUT. A schema
- * that cannot be used (beyond the limits, references to the outside, an unknown dialect) is told as a warning, and nothing is checked.
+ * Checks structured content against the schema that the tool was listed with; a tool that failed has promised
+ * nothing. Rejects with BAD_OUTPUT. A schema that cannot be used (beyond the limits, references to the
+ * outside, an unknown dialect) is told as a warning, and nothing is checked.
  */
 export async function checkOutput(name: string, result: CallToolResult, holdings: Holdings): Promise<void> {
   if (result.isError === true) return

@@ -33,7 +33,10 @@ interface Waiting {
   readonly timer: unknown
 }
 
-/** The requests of a client that no user made: for a sign of life, for what it wishes of a session, for a stream of changes. */
+/**
+ * The requests of a client that no user made: for a sign of life, for what it wishes of a session, for a
+ * stream of changes.
+ */
 export class OwnRequests {
   readonly #link: ClientLink
   readonly #clock: Clock

@@ -15,7 +15,10 @@ interface AnyPage {
 
 /** What a request for one page of a list may be given. */
 export interface PageOptions extends CallOptions {
-  /** `nextCursor` of the page before; without it, the first page is asked for. The empty text is a cursor, too. */
+  /**
+   * `nextCursor` of the page before; without it, the first page is asked for. The empty text is a cursor,
+   * too.
+   */
   readonly cursor?: string
 }
 

@@ -9,7 +9,10 @@ import type { TransportError, TransportErrorCode } from '../transports/errors.js
 import { isSent, type Job } from './job.js'
 import { toldCause } from './told-cause.js'
 
-/** How a connection ended: whether the server has forgotten the session, and whether trying again is of no use. */
+/**
+ * How a connection ended: whether the server has forgotten the session, and whether trying again is of no
+ * use.
+ */
 export interface LinkLoss {
   readonly sessionGone: boolean
   readonly fatal: boolean

@@ -33,7 +33,10 @@ import {
 } from './pending-call.js'
 import { isRenewable, isRepeatable } from './repeatable.js'
 
-/** The calls of a client: those that wait for a connection, or for a place on it, in order, and those that wait for their answer. */
+/**
+ * The calls of a client: those that wait for a connection, or for a place on it, in order, and those that
+ * wait for their answer.
+ */
 export class PendingCalls {
   readonly #port: CallPort
   readonly #clock: Clock
@@ -123,8 +126,9 @@ export class PendingCalls {
   }
 
   /**
-   * This request will get no answer. True when the server cannot be reached: what never left waits for a better moment, and so does what was lost with a
-   * server that is gone, and with it the session, most likely, if it may be made again then.
+   * This request will get no answer. True when the server cannot be reached: what never left waits for a
+   * better moment, and so does what was lost with a server that is gone, and with it the session, most
+   * likely, if it may be made again then.
    */
   lost(id: RequestId, error: TransportError): boolean {
     const pending = this.#table.inFlight.get(id)
@@ -171,7 +175,10 @@ export class PendingCalls {
     this.#putBack([], reason)
   }
 
-  /** The connection is over: what never left waits for the next one, and whoever waits for an answer is told at once. */
+  /**
+   * The connection is over: what never left waits for the next one, and whoever waits for an answer is told
+   * at once.
+   */
   linkEnded(error: Error, { sessionGone, fatal }: LinkLoss): void {
     const back: Pending[] = []
     for (const pending of [...this.#table.inFlight.values()]) {
@@ -267,7 +274,10 @@ export class PendingCalls {
     this.#port.counts.repeated += 1
   }
 
-  /** The server refuses our revision: a call that may still fit is made again, once; otherwise the server has to be asked anew. */
+  /**
+   * The server refuses our revision: a call that may still fit is made again, once; otherwise the server has
+   * to be asked anew.
+   */
   #misfits(pending: Pending, { error }: JsonRpcErrorResponse): boolean {
     if (this.#port.speech.dialect.handshake) return false
     if (modernRevisionIn(error) && !pending.job.repeated) {
@@ -325,7 +335,9 @@ export class PendingCalls {
     return speaks && this.#table.waiting.has(pending) ? { ...state, busy: this.#table.places } : state
   }
 
-  /** Nobody waits for this call any more: what did not leave stays here, and of the rest the server is told. */
+  /**
+   * Nobody waits for this call any more: what did not leave stays here, and of the rest the server is told.
+   */
   #abandon(pending: Pending, error: ClientError, reason: string): void {
     const { id } = pending
     const { ticket } = pending.job

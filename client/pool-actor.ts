@@ -49,7 +49,10 @@ type PoolNews =
   | { readonly type: 'ask' }
   | ({ readonly type: 'sign' } & Sign)
 
-/** Looks after the members of a pool: starts them, again if they end, and asks them for signs of life. Calls do not pass through it. */
+/**
+ * Looks after the members of a pool: starts them, again if they end, and asks them for signs of life. Calls
+ * do not pass through it.
+ */
 export const poolActor = defineActor({
   name: 'pool',
   stray: 'report',
@@ -103,7 +106,10 @@ function take(state: PoolState, news: PoolNews, ctx: ActorContext): void {
   }
 }
 
-/** Starts the client of a member; whether it came about is a message, so that one that is slow delays no other. */
+/**
+ * Starts the client of a member; whether it came about is a message, so that one that is slow delays no
+ * other.
+ */
 function launch({ desk, clients, pauses }: PoolState, member: PoolMember, ctx: ActorContext): void {
   pauses.get(member)?.timer.cancel()
   pauses.delete(member)
@@ -221,7 +227,9 @@ function tellSelf(self: ActorContext['self'], news: PoolNews): void {
   self.send(news)
 }
 
-/** Why a client will never be ready, though it goes on; one that gave up has ended, which is heard of anyway. */
+/**
+ * Why a client will never be ready, though it goes on; one that gave up has ended, which is heard of anyway.
+ */
 function uselessness({ name }: PoolMember, { phase, reason }: ClientState): Error | undefined {
   if (phase === 'closed')
     return callError('CLOSED', `client ${name} was closed`, { sent: false, retryable: false })

@@ -7,8 +7,9 @@ import type { PoolDesk } from './pool-desk.js'
 export type MakeCall<T> = (client: Client, options: CallOptions) => Promise<T>
 
 /**
- * Makes a call on the member whose turn it is, under one deadline, the wait for a member included; a call that never left because its
- * member went away is made on another. Rejects with BAD_OPTION, naming the field, before anything is done.
+ * Makes a call on the member whose turn it is, under one deadline, the wait for a member included; a call
+ * that never left because its member went away is made on another. Rejects with BAD_OPTION, naming the field,
+ * before anything is done.
  */
 export async function callOnMember<T>(
   desk: PoolDesk,

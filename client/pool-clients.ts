@@ -18,7 +18,10 @@ interface ClientsOfPool {
   readonly demand: Demand
 }
 
-/** Starts the tree of a member's client below the dynamic supervisor of that name. Rejects when that is not there, or the start fails. */
+/**
+ * Starts the tree of a member's client below the dynamic supervisor of that name. Rejects when that is not
+ * there, or the start fails.
+ */
 export async function startClientOf(
   member: PoolMember,
   at: ClientsOfPool,
@@ -37,7 +40,10 @@ export function endClient(registry: Registry, clients: string, ref: ProcessRef):
     .catch(() => {})
 }
 
-/** A temporary child: that it is started again is a matter of the pool, so that one which keeps ending costs no other. */
+/**
+ * A temporary child: that it is started again is a matter of the pool, so that one which keeps ending costs
+ * no other.
+ */
 function memberSpec(member: PoolMember, demand: Demand): ChildSpec {
   // Not as a supervisor: the runtime warns of those that stay away when they end.
   const overrides = { restart: 'temporary', type: 'worker', shutdown: 'infinity' } as const

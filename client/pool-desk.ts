@@ -10,8 +10,8 @@ import { Rotation } from './pool-rotation.js'
 import { Watchers } from './watchers.js'
 
 /**
- * Gives members to those who want one. It outlives the actor that looks after the members, and does nothing by itself: all of it
- * happens at once, in whoever calls.
+ * Gives members to those who want one. It outlives the actor that looks after the members, and does nothing
+ * by itself: all of it happens at once, in whoever calls.
  */
 export class PoolDesk {
   readonly settings: PoolSettings
@@ -66,7 +66,10 @@ export class PoolDesk {
     this.update(member)
   }
 
-  /** A member, at once or as soon as there is one; it has to be given back. Rejects, or throws, with TIMEOUT, NOT_READY, QUEUE_FULL, CANCELLED, CLOSED or GAVE_UP. */
+  /**
+   * A member, at once or as soon as there is one; it has to be given back. Rejects, or throws, with TIMEOUT,
+   * NOT_READY, QUEUE_FULL, CANCELLED, CLOSED or GAVE_UP.
+   */
   take(want: Want): PoolMember | Promise<PoolMember> {
     if (this.over !== undefined) throw this.over(want.what)
     if (want.signal?.aborted === true) throw cancelled(want)
@@ -104,7 +107,9 @@ export class PoolDesk {
     this.events.tell(Object.freeze({ type, member: member.name, reason }))
   }
 
-  /** Calls `look` after every change, and once now, until it answers true or the returned function is called. */
+  /**
+   * Calls `look` after every change, and once now, until it answers true or the returned function is called.
+   */
   lookUntil(look: () => boolean): () => void {
     const again = (): void => {
       if (look()) this.#looks.delete(again)

@@ -1,7 +1,8 @@
 /**
- * What can happen to a member: it can be given calls (`ready`), has lost its connection (`lost`), leaves questions for a sign of life
- * unanswered (`unhealthy`) or answers again (`healthy`), will never be ready as it is (`failed`), has ended (`down`) and waits to be
- * started again (`restarted`), came (`added`) or went (`removed`), or was taken back from whoever had checked it out for too long (`expired`).
+ * What can happen to a member: it can be given calls (`ready`), has lost its connection (`lost`), leaves
+ * questions for a sign of life unanswered (`unhealthy`) or answers again (`healthy`), will never be ready as
+ * it is (`failed`), has ended (`down`) and waits to be started again (`restarted`), came (`added`) or went
+ * (`removed`), or was taken back from whoever had checked it out for too long (`expired`).
  */
 export type PoolEventType =
   | 'ready'

@@ -14,7 +14,9 @@ export interface LeaseParts {
   readonly maxLease: number
 }
 
-/** A member that was checked out; `using lease = await pool.checkout()` gives it back at the end of the block. */
+/**
+ * A member that was checked out; `using lease = await pool.checkout()` gives it back at the end of the block.
+ */
 export class Lease implements Disposable {
   readonly #desk: PoolDesk
   readonly #member: PoolMember
@@ -40,8 +42,8 @@ export class Lease implements Disposable {
   }
 
   /**
-   * The client; without `maxLease` it stays usable after the release, so do not keep it. A member that is started again meanwhile is
-   * another client.
+   * The client; without `maxLease` it stays usable after the release, so do not keep it. A member that is
+   * started again meanwhile is another client.
    */
   get client(): Client {
     return this.#client
@@ -68,7 +70,8 @@ export class Lease implements Disposable {
     if (this.#released) return
     const message = `the lease of ${this.member} has ended: it was not released within ${maxLease} ms`
     const reason = callError('LEASE_EXPIRED', message, { sent: false, retryable: false })
-    // Before anybody else is given the member: what the holder had in flight is told to the server as cancelled.
+    // Before anybody else is given the member: what the holder had in flight is told to the server as
+    // cancelled.
     gate.abort(reason)
     this.#desk.tell('expired', this.#member, reason)
     this.release()
@@ -77,7 +80,10 @@ export class Lease implements Disposable {
 
 const methods = methodNames(Lease)
 
-/** Calls `fn` after `ms`, unless the returned function is called before, or the pool ends: then nobody is given the member any more. */
+/**
+ * Calls `fn` after `ms`, unless the returned function is called before, or the pool ends: then nobody is
+ * given the member any more.
+ */
 function runClock(desk: PoolDesk, ms: number, fn: () => void): () => void {
   const timer = desk.clock.setTimeout(() => {
     unlook()

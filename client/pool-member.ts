@@ -5,8 +5,9 @@ import { Setbacks } from './setbacks.js'
 import type { ClientState } from './state.js'
 
 /**
- * What a member does: it serves calls (`ready`), is on its way to (`connecting`), does not answer (`unhealthy`), waits to be started
- * again (`down`), belongs to one caller alone (`checked_out`), or finishes what it began before it is removed (`leaving`).
+ * What a member does: it serves calls (`ready`), is on its way to (`connecting`), does not answer
+ * (`unhealthy`), waits to be started again (`down`), belongs to one caller alone (`checked_out`), or finishes
+ * what it began before it is removed (`leaving`).
  */
 export type MemberStatus = 'ready' | 'connecting' | 'unhealthy' | 'down' | 'checked_out' | 'leaving'
 

@@ -6,7 +6,8 @@ import { type ClientOptions, type ClientSettings, readClientOptions } from './op
 import { bad, readCount, readFields, readFunction, readMs, readText, readWord } from './read-options.js'
 
 /**
- * Who serves the next call: each member in turn (`round_robin`), the one with the fewest calls under way (`least_busy`), or any (`random`).
+ * Who serves the next call: each member in turn (`round_robin`), the one with the fewest calls under way
+ * (`least_busy`), or any (`random`).
  */
 export type PoolStrategy = 'round_robin' | 'least_busy' | 'random'
 
@@ -14,7 +15,9 @@ export type PoolStrategy = 'round_robin' | 'least_busy' | 'random'
 export interface PoolHealthOptions {
   /** Milliseconds from one question to the next, and until it counts as unanswered. Default 10,000. */
   readonly every?: number
-  /** Unanswered questions in a row after which a member gets no more calls, until it answers again. Default 2. */
+  /**
+   * Unanswered questions in a row after which a member gets no more calls, until it answers again. Default 2.
+   */
   readonly misses?: number
 }
 
@@ -32,13 +35,20 @@ export interface PoolOptions extends TreeOptions, LogOptions {
   readonly strategy?: PoolStrategy
   /** Shown in trees and errors; members are clients called NAME-1, NAME-2 and so on. Default `pool`. */
   readonly name?: string
-  /** What every client is given. Its `backoff` is also the one between the starts of a member that crashed or failed. */
+  /**
+   * What every client is given. Its `backoff` is also the one between the starts of a member that crashed or
+   * failed.
+   */
   readonly client?: SharedClientOptions
   /** Milliseconds that a checkout may wait for a member. Default 5000. */
   readonly checkoutTimeout?: number
-  /** Milliseconds that a member may stay checked out, then it is taken back. Default: until it is released. */
+  /**
+   * Milliseconds that a member may stay checked out, then it is taken back. Default: until it is released.
+   */
   readonly maxLease?: number
-  /** Calls and checkouts that may wait for a member at once; more are refused with QUEUE_FULL. Default 10,000. */
+  /**
+   * Calls and checkouts that may wait for a member at once; more are refused with QUEUE_FULL. Default 10,000.
+   */
   readonly maxWaiting?: number
   /** `false`: members are not asked. */
   readonly health?: PoolHealthOptions | false
@@ -73,7 +83,9 @@ export interface PoolSettings {
   /** Milliseconds that a call may take when it does not say. */
   readonly timeout: number
   readonly tree: TreeOptions & LogOptions
-  /** What the member of that number is made of; `transport` is instead of the usual one. Throws BAD_OPTION. */
+  /**
+   * What the member of that number is made of; `transport` is instead of the usual one. Throws BAD_OPTION.
+   */
   readonly member: (number: number, transport?: ClientTransport) => MemberPlan
 }
 

@@ -52,7 +52,10 @@ export class PoolQueue {
     return [...this.#waiters]
   }
 
-  /** Waits until it is settled, its time is over (`late` makes the error), or its signal aborts; `left` is told that it gave up. */
+  /**
+   * Waits until it is settled, its time is over (`late` makes the error), or its signal aborts; `left` is
+   * told that it gave up.
+   */
   wait(
     want: Want,
     late: () => ClientError,

@@ -11,11 +11,17 @@ export interface ReadyWait {
   /** In ms. Default 30,000. */
   readonly timeout?: number | undefined
   readonly signal?: AbortSignal | undefined
-  /** Whether to give up as soon as too many members failed for good: another try might come, but not soon. Default false. */
+  /**
+   * Whether to give up as soon as too many members failed for good: another try might come, but not soon.
+   * Default false.
+   */
   readonly impatient?: boolean
 }
 
-/** Resolves once so many members of a pool are ready. Rejects with BAD_OPTION, NOT_READY, CLOSED, GAVE_UP, or if impatient CONNECT_FAILED with the cause. */
+/**
+ * Resolves once so many members of a pool are ready. Rejects with BAD_OPTION, NOT_READY, CLOSED, GAVE_UP, or
+ * if impatient CONNECT_FAILED with the cause.
+ */
 export async function whenReady(desk: PoolDesk, wait: ReadyWait): Promise<void> {
   const { impatient = false } = wait
   const count = wait.count === 0 ? 0 : readCount(wait.count, 'count', Math.max(1, desk.members.size))
@@ -39,7 +45,10 @@ export async function whenIdle(desk: PoolDesk, member: PoolMember, timeout: numb
   await until(desk, { timeout }, () => member.pending === 0 || desk.over !== undefined)
 }
 
-/** Resolves with true once `look` answers true, with false when the time is over; rejects with what it throws, when the desk has closed, or the signal aborts. */
+/**
+ * Resolves with true once `look` answers true, with false when the time is over; rejects with what it throws,
+ * when the desk has closed, or the signal aborts.
+ */
 function until(
   desk: PoolDesk,
   { timeout, signal }: { readonly timeout: number; readonly signal?: AbortSignal | undefined },

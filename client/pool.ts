@@ -52,8 +52,8 @@ export interface PoolInspection {
 }
 
 /**
- * Clients of one server, or of several that are alike, among which calls are divided. Calls go to members that have a connection and
- * answer; whatever becomes of one member, the others serve, and it comes back.
+ * Clients of one server, or of several that are alike, among which calls are divided. Calls go to members
+ * that have a connection and answer; whatever becomes of one member, the others serve, and it comes back.
  */
 export class ClientPool implements AsyncDisposable {
   readonly #parts: PoolParts
@@ -78,12 +78,18 @@ export class ClientPool implements AsyncDisposable {
     return this.#parts.registry
   }
 
-  /** Resolves when the pool is closed; rejects with GAVE_UP when its own actors crashed too often to be restarted. */
+  /**
+   * Resolves when the pool is closed; rejects with GAVE_UP when its own actors crashed too often to be
+   * restarted.
+   */
   get closed(): Promise<void> {
     return this.#parts.closed
   }
 
-  /** Calls a tool on the member whose turn it is, as `client.callTool` does. Rejects with TIMEOUT, `data.sent` false, when none was free in time. */
+  /**
+   * Calls a tool on the member whose turn it is, as `client.callTool` does. Rejects with TIMEOUT, `data.sent`
+   * false, when none was free in time.
+   */
   callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
     return this.#call(`tools/call ${name}`, options, (client, left) => client.callTool(name, args, left))
   }
@@ -105,25 +111,34 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Checks a member out: by default nobody else uses it until it is released, and calls that it had under way are waited for. After
-   * `maxLease` ms it is taken back: calls of the lease reject with LEASE_EXPIRED. Rejects with TIMEOUT when none was free in time, QUEUE_FULL, CANCELLED, CLOSED,
-   * GAVE_UP or BAD_OPTION.
+   * Checks a member out: by default nobody else uses it until it is released, and calls that it had under way
+   * are waited for. After `maxLease` ms it is taken back: calls of the lease reject with LEASE_EXPIRED.
+   * Rejects with TIMEOUT when none was free in time, QUEUE_FULL, CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
    */
   checkout(options: CheckoutOptions = {}): Promise<Lease> {
     return handled(this.#checkout(options))
   }
 
-  /** Gives a member that is checked out to `fn`, and releases it whatever happens. Resolves with what `fn` answers. */
+  /**
+   * Gives a member that is checked out to `fn`, and releases it whatever happens. Resolves with what `fn`
+   * answers.
+   */
   transaction<T>(fn: (client: Client) => T | Promise<T>, options: CheckoutOptions = {}): Promise<T> {
     return handled(this.#transaction(fn, options))
   }
 
-  /** Resolves once `count` members can be given calls (default all of them). Rejects with NOT_READY after `timeout` ms (default 30,000), CANCELLED, CLOSED, GAVE_UP or BAD_OPTION. */
+  /**
+   * Resolves once `count` members can be given calls (default all of them). Rejects with NOT_READY after
+   * `timeout` ms (default 30,000), CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
+   */
   ready(options: PoolReadyOptions = {}): Promise<void> {
     return handled(this.#ready(options))
   }
 
-  /** Adds a member, by default like the others, and answers its name at once; it is given calls as soon as it is ready. Throws BAD_OPTION, CLOSED or GAVE_UP. */
+  /**
+   * Adds a member, by default like the others, and answers its name at once; it is given calls as soon as it
+   * is ready. Throws BAD_OPTION, CLOSED or GAVE_UP.
+   */
   add(transport?: ClientTransport): string {
     const { desk } = this.#parts
     if (desk.over !== undefined) throw desk.over('add')
@@ -133,8 +148,9 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Removes a member: it is given no more calls, what it has under way is waited for, for `timeout` ms at most (default 30,000), then its
-   * client is closed in an orderly way. Resolves with false when there is no such member.
+   * Removes a member: it is given no more calls, what it has under way is waited for, for `timeout` ms at
+   * most (default 30,000), then its client is closed in an orderly way. Resolves with false when there is no
+   * such member.
    */
   remove(name: string, { timeout }: { readonly timeout?: number } = {}): Promise<boolean> {
     return handled(this.#remove(name, timeout))
@@ -145,7 +161,10 @@ export class ClientPool implements AsyncDisposable {
     return [...this.#parts.desk.members.values()].map((member) => member.snapshot())
   }
 
-  /** Calls `fn` with everything that happens to members, until the returned function is called. What it throws stops nobody. */
+  /**
+   * Calls `fn` with everything that happens to members, until the returned function is called. What it throws
+   * stops nobody.
+   */
   onEvent(fn: (event: PoolEvent) => void): Undo {
     readFunction(fn, 'fn')
     return this.#parts.desk.events.add(fn)
@@ -158,7 +177,10 @@ export class ClientPool implements AsyncDisposable {
     return { name, strategy, members: this.members(), waiting: desk.waiting, tree: inspect(supervisor.ref) }
   }
 
-  /** Closes all members at once, each in an orderly way, and ends the tree; calls that wait reject with CLOSED. Never rejects, and may be called again. */
+  /**
+   * Closes all members at once, each in an orderly way, and ends the tree; calls that wait reject with
+   * CLOSED. Never rejects, and may be called again.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing

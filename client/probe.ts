@@ -21,19 +21,28 @@ export interface KnownEra {
   readonly proven: boolean
 }
 
-/** Milliseconds after which a server that was found to be of the older era is asked again: it may have been updated. */
+/**
+ * Milliseconds after which a server that was found to be of the older era is asked again: it may have been
+ * updated.
+ */
 const keptFor = 60 * 60_000
 
 /** How a client goes about the eras; `auto` asks the server. */
 export type EraOption = 'auto' | 'modern' | 'handshake'
 
-/** Whether a connection begins with `server/discover`. A verdict for the older era is kept for an hour, one for the newer is always looked at again. */
+/**
+ * Whether a connection begins with `server/discover`. A verdict for the older era is kept for an hour, one
+ * for the newer is always looked at again.
+ */
 export function beginsWithProbe(option: EraOption, known: KnownEra | undefined, now: number): boolean {
   if (option !== 'auto') return option === 'modern'
   return known?.era !== 'handshake' || now - known.at >= keptFor
 }
 
-/** Reads the answer to a probe; what is no answer to it is taken for that of a server which does not know the method. */
+/**
+ * Reads the answer to a probe; what is no answer to it is taken for that of a server which does not know the
+ * method.
+ */
 export function readProbe(outcome: OwnOutcome): ProbeOutcome {
   if (outcome.type === 'timeout') return outcome
   if (outcome.type === 'lost') return readLoss(outcome.error)
@@ -55,7 +64,8 @@ export function decideEra(
   known: KnownEra | undefined,
 ): ProbeVerdict {
   const established = known?.era === 'modern' && known.proven
-  // silence and a broken pipe are no news of a server that has spoken 2026-07-28 before (specification: versioning)
+  // silence and a broken pipe are no news of a server that has spoken 2026-07-28 before (specification:
+  // versioning)
   return judgeProbe(outcome, established ? { ...asked, over: 'http' } : asked)
 }
 
@@ -85,7 +95,9 @@ export function reasonOf(outcome: OwnOutcome, verdict: ProbeVerdict): Error {
   return failed('the server did not answer server/discover in time')
 }
 
-/** The error for a server that speaks no revision without a handshake, while the client wants nothing else. */
+/**
+ * The error for a server that speaks no revision without a handshake, while the client wants nothing else.
+ */
 export function notModern(refusal: Pick<JsonRpcError, 'code' | 'message'> | undefined): ClientError {
   const words = refusal === undefined ? '' : ` (it says: ${refusal.message})`
   const text = `the server does not answer server/discover${words}: expected one that speaks ${modernRevisions.join(', ')} (era: 'auto' tries older revisions, too)`

@@ -9,10 +9,16 @@ import { answerQuestion } from './answering.js'
 import { ClientError } from './errors.js'
 import type { Incarnation } from './incarnation.js'
 
-/** Questions of one server that are answered at once; more are refused: each may be a person who has to be asked. */
+/**
+ * Questions of one server that are answered at once; more are refused: each may be a person who has to be
+ * asked.
+ */
 const maxOpen = 100
 
-/** The questions of the server on the current connection, until they are answered (revisions with a handshake). */
+/**
+ * The questions of the server on the current connection, until they are answered (revisions with a
+ * handshake).
+ */
 export class Questions {
   readonly #state: Incarnation
   readonly #open = new Map<RequestId, AbortController>()
@@ -22,8 +28,9 @@ export class Questions {
   }
 
   /**
-   * Answers a request, at once or when its handler has. A server of 2026-07-28 must not make any, and is not answered; one on a pipe that pings before it has
-   * answered the probe is of the older era (specification: lifecycle, ping).
+   * Answers a request, at once or when its handler has. A server of 2026-07-28 must not make any, and is not
+   * answered; one on a pipe that pings before it has answered the probe is of the older era (specification:
+   * lifecycle, ping).
    */
   take({ id, method, params }: JsonRpcRequest): void {
     const { link, speech, holdings, settings, greeting } = this.#state

@@ -15,7 +15,10 @@ export function readText(value: unknown, field: string): string {
   throw bad(field, 'a non-empty string', value)
 }
 
-/** A text that a method takes first, and not within an object as other libraries want it. Throws BAD_OPTION that shows the form. */
+/**
+ * A text that a method takes first, and not within an object as other libraries want it. Throws BAD_OPTION
+ * that shows the form.
+ */
 export function readArgument(value: unknown, field: string, form: string): string {
   if (typeof value === 'object' && value !== null && field in value)
     throw bad(field, `a non-empty string, as in ${form}`, value)

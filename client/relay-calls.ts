@@ -19,7 +19,10 @@ import type { Client } from './client.js'
 import { ClientError, type ClientErrorCode, sentBefore } from './errors.js'
 import type { Relay } from './relay.js'
 
-/** Makes a call of a program on the client that it uses, and resolves with its answer; undefined when it was cancelled. Never rejects. */
+/**
+ * Makes a call of a program on the client that it uses, and resolves with its answer; undefined when it was
+ * cancelled. Never rejects.
+ */
 export async function relayCall(
   relay: Relay,
   request: JsonRpcRequest,
@@ -46,7 +49,10 @@ export async function relayCall(
   }
 }
 
-/** The answer to a call that could not be made, or not be finished: with what became of it, as its own client would have said it. */
+/**
+ * The answer to a call that could not be made, or not be finished: with what became of it, as its own client
+ * would have said it.
+ */
 export function refusalOf({ id, method }: JsonRpcRequest, error: unknown): Response {
   if (error instanceof McpError) return buildError(id, toJsonRpcError(error))
   const { code, retryable, data } = readError(error)
@@ -98,7 +104,10 @@ async function make(
   }
 }
 
-/** A server that misses headers (-32020) has changed the tool: the tools are listed again, and the call, which was refused, is made once more. */
+/**
+ * A server that misses headers (-32020) has changed the tool: the tools are listed again, and the call, which
+ * was refused, is made once more.
+ */
 async function ask(
   { client }: Relay,
   method: string,

@@ -17,12 +17,15 @@ const harmless: ReadonlySet<string> = new Set([
   'logging/setLevel',
 ])
 
-/** How often a call is made again that servers refused for its session: one that always does so is not asked for ever. */
+/**
+ * How often a call is made again that servers refused for its session: one that always does so is not asked
+ * for ever.
+ */
 const maxRefusals = 3
 
 /**
- * Whether a call whose answer got lost is made again by itself, which happens once: if it changes nothing, if the tool is listed as read-only or idempotent, or
- * if its caller said that it may be made twice.
+ * Whether a call whose answer got lost is made again by itself, which happens once: if it changes nothing, if
+ * the tool is listed as read-only or idempotent, or if its caller said that it may be made twice.
  */
 export function isRepeatable(job: Job, tools: ToolBook): boolean {
   const { repeated, retry } = job
@@ -38,8 +41,8 @@ export function isHarmless({ method, params }: Pick<Job, 'method' | 'params'>, t
 }
 
 /**
- * Whether a call that a server refused because it does not know the session is made again in the next one. It was not acted on (specification: transports,
- * session management), so that goes for every call.
+ * Whether a call that a server refused because it does not know the session is made again in the next one. It
+ * was not acted on (specification: transports, session management), so that goes for every call.
  */
 export function isRenewable({ refusals, retry }: Job): boolean {
   return retry !== 'never' && refusals < maxRefusals

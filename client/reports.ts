@@ -16,7 +16,10 @@ const levels: { readonly [Level in LoggingLevel]: LogEvent['level'] } = Object.f
   emergency: 'error',
 })
 
-/** What one client tells the log of its tree. A flood of one kind is cut, and hides no other kind and no other client. */
+/**
+ * What one client tells the log of its tree. A flood of one kind is cut, and hides no other kind and no other
+ * client.
+ */
 export class Reports {
   readonly #client: { readonly name: string; readonly tree: number }
   readonly #now: () => number
@@ -48,7 +51,10 @@ export class Reports {
     emitClient('log', () => ({ ...facts, level, type, ...from, data: text.slice(0, 500) }))
   }
 
-  /** Tells of an outage: of the first attempt to connect that failed, the 10th, the 100th and so on, and of an end. */
+  /**
+   * Tells of an outage: of the first attempt to connect that failed, the 10th, the 100th and so on, and of an
+   * end.
+   */
   look(before: ClientState, { phase, reason }: ClientState): void {
     if (phase === 'ready') {
       this.#failures = 0

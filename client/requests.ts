@@ -27,7 +27,10 @@ export interface RequestParts {
   clock(): Clock
 }
 
-/** The requests of users: answers that still hold are not asked for again, and what comes is checked and remembered. */
+/**
+ * The requests of users: answers that still hold are not asked for again, and what comes is checked and
+ * remembered.
+ */
 export class Requests {
   readonly #parts: RequestParts
 
@@ -35,7 +38,10 @@ export class Requests {
     this.#parts = parts
   }
 
-  /** Makes a request; a result of a known method is what it should be. Rejects with INVALID_RESPONSE otherwise. */
+  /**
+   * Makes a request; a result of a known method is what it should be. Rejects with INVALID_RESPONSE
+   * otherwise.
+   */
   async make(method: string, params?: object, options?: CallOptions): Promise<JsonObject> {
     if (method === 'initialize')
       throw bad('method', 'any but initialize, which the client sends itself', method)
@@ -66,8 +72,9 @@ export class Requests {
   }
 
   /**
-   * Calls a tool and checks what it promised. A server that misses headers (-32020) has changed the tool: the tools are listed again, and the call, which was
-   * refused, is made once more (specification: 2026-07-28, Streamable HTTP).
+   * Calls a tool and checks what it promised. A server that misses headers (-32020) has changed the tool: the
+   * tools are listed again, and the call, which was refused, is made once more (specification: 2026-07-28,
+   * Streamable HTTP).
    */
   async callTool(
     name: string,
@@ -120,8 +127,9 @@ export class Requests {
   }
 
   /**
-   * A server that wants pages to be visited first (-32042) has refused the call: where the user agrees, and the server says that it is done, the call is made
-   * once more, within its time. Otherwise the caller hears of the refusal (specification: 2025-11-25, elicitation).
+   * A server that wants pages to be visited first (-32042) has refused the call: where the user agrees, and
+   * the server says that it is done, the call is made once more, within its time. Otherwise the caller hears
+   * of the refusal (specification: 2025-11-25, elicitation).
    */
   async #afterVisit(error: McpError, call: CallInput, rest: () => CallOptions): Promise<CallOutcome> {
     const { caller, settings, holdings } = this.#parts
@@ -145,7 +153,9 @@ export class Requests {
     return this.#learn(checked as unknown as ListToolsResult, dialect?.handshake === false)
   }
 
-  /** Over HTTP, a tool whose headers break the rules is left out (specification: 2026-07-28, Streamable HTTP). */
+  /**
+   * Over HTTP, a tool whose headers break the rules is left out (specification: 2026-07-28, Streamable HTTP).
+   */
   #learn(page: ListToolsResult, isModern: boolean): JsonObject {
     const { holdings, settings } = this.#parts
     const mirrors = isModern && settings.transport.modern === 'http'
@@ -190,7 +200,10 @@ export class Requests {
   }
 }
 
-/** The same refusal with the name that was probably meant, where the server knows none like the one that was given. */
+/**
+ * The same refusal with the name that was probably meant, where the server knows none like the one that was
+ * given.
+ */
 function suggesting(error: McpError, name: string, known: Iterable<string>): McpError {
   const names = [...known]
   const hint = names.includes(name) || error.message.includes('did you mean') ? '' : didYouMean(name, names)

@@ -3,7 +3,10 @@ import { TransportError } from '../transports/errors.js'
 import { bad, readCount, readFields } from './read-options.js'
 import { readRetryAfter } from '../transports/http-retry-after.js'
 
-/** How often calls that a busy server turned away (429, 503) are made again when it says after how long (`Retry-After`). */
+/**
+ * How often calls that a busy server turned away (429, 503) are made again when it says after how long
+ * (`Retry-After`).
+ */
 export interface RetryBudgetOptions {
   /** Repetitions of all calls of the client within a minute; more fail at once. */
   readonly perMinute: number
@@ -11,7 +14,10 @@ export interface RetryBudgetOptions {
 
 const minute = 60_000
 
-/** A bucket of repetitions that fills up again over a minute: clients of a server in trouble must not multiply its load. */
+/**
+ * A bucket of repetitions that fills up again over a minute: clients of a server in trouble must not multiply
+ * its load.
+ */
 export class RetryBudget {
   readonly #perMinute: number
   #left: number
@@ -22,7 +28,10 @@ export class RetryBudget {
     this.#left = perMinute
   }
 
-  /** How long to wait before the call is made again; undefined: it is not, for want of an invitation, of time before `deadline`, or of budget. */
+  /**
+   * How long to wait before the call is made again; undefined: it is not, for want of an invitation, of time
+   * before `deadline`, or of budget.
+   */
   waitFor(error: TransportError, deadline: number, now: number): number | undefined {
     const wait = invitationIn(error, Date.now())
     if (wait === undefined || now + wait >= deadline || !this.take(now)) return undefined
@@ -39,7 +48,10 @@ export class RetryBudget {
   }
 }
 
-/** Milliseconds after which a busy server (429, 503) wants to be asked again; undefined when an error says nothing of it. */
+/**
+ * Milliseconds after which a busy server (429, 503) wants to be asked again; undefined when an error says
+ * nothing of it.
+ */
 export function invitationIn(error: unknown, wallNow: number): number | undefined {
   if (!(error instanceof TransportError) || error.code !== 'HTTP_STATUS') return undefined
   const { data } = error

@@ -8,14 +8,18 @@ import { invitationIn, type RetryBudget } from './retry-budget.js'
 import type { ToolBook } from './tool-book.js'
 
 /**
- * How a call that fails is made again, within its `timeout` and the `retryBudget` of its client: after errors that are `retryable`, never sooner than a busy server
- * wants (`Retry-After`), and only where that does no harm: calls that never left, that change nothing (lists, reads, tools listed with `readOnlyHint` or `idempotentHint`), or
- * that are declared `safe`.
+ * How a call that fails is made again, within its `timeout` and the `retryBudget` of its client: after errors
+ * that are `retryable`, never sooner than a busy server wants (`Retry-After`), and only where that does no
+ * harm: calls that never left, that change nothing (lists, reads, tools listed with `readOnlyHint` or
+ * `idempotentHint`), or that are declared `safe`.
  */
 export interface RetryPolicy {
   /** How often the call is made at most, the first time included. Default 3. */
   readonly attempts?: number
-  /** Milliseconds to wait after an attempt that failed, counted from 1. Default: at random below a ceiling that doubles, as `backoff` of the client has it. */
+  /**
+   * Milliseconds to wait after an attempt that failed, counted from 1. Default: at random below a ceiling
+   * that doubles, as `backoff` of the client has it.
+   */
   readonly backoff?: ((attempt: number) => number) | undefined
   /** Whether a call may be made twice that may change something. Default false. */
   readonly safe?: boolean

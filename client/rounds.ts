@@ -15,12 +15,16 @@ import { callError, ClientError } from './errors.js'
 export const maxRounds = 10
 /** Questions that are put at once; each may be a person who has to be asked. */
 export const maxQuestions = 100
-/** Milliseconds before a call is made again for which nothing was asked: the server only wanted its state back. */
+/**
+ * Milliseconds before a call is made again for which nothing was asked: the server only wanted its state
+ * back.
+ */
 export const statePause = 250
 
 /**
- * What a result of 2026-07-28 means for its call: it is over, also with a type that the caller takes (`resultTypes`), or made again once the questions in it are
- * answered. Throws INVALID_RESPONSE, also for more questions than are answered.
+ * What a result of 2026-07-28 means for its call: it is over, also with a type that the caller takes
+ * (`resultTypes`), or made again once the questions in it are answered. Throws INVALID_RESPONSE, also for
+ * more questions than are answered.
  */
 export function readRound(
   method: string,
@@ -43,8 +47,9 @@ export function readRound(
 }
 
 /**
- * Answers all questions of a round, side by side. Rejects with INVALID_RESPONSE for one that was not declared (the server must not ask it), and with UNANSWERED
- * when a handler fails: the call is not made again then, which is all that a server needs to know.
+ * Answers all questions of a round, side by side. Rejects with INVALID_RESPONSE for one that was not declared
+ * (the server must not ask it), and with UNANSWERED when a handler fails: the call is not made again then,
+ * which is all that a server needs to know.
  */
 export async function answerRound(
   method: string,

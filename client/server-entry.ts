@@ -24,8 +24,8 @@ export interface CommandEntry {
 /** A server at an address, as desktop hosts write it down. */
 export interface UrlEntry {
   /**
-   * `http` (also `streamable-http`, `streamableHttp`), `sse`, or `websocket` (also `ws`). Default: `websocket` for ws and wss addresses,
-   * otherwise `http`.
+   * `http` (also `streamable-http`, `streamableHttp`), `sse`, or `websocket` (also `ws`). Default:
+   * `websocket` for ws and wss addresses, otherwise `http`.
    */
   readonly type?: string
   readonly url: string
@@ -49,7 +49,10 @@ export interface EntryReading {
   readonly onStderr: ((line: string) => void) | undefined
 }
 
-/** The transport of an entry; undefined for one that is disabled. Throws BAD_OPTION with the way to the field: `mcpServers.files.args[0]`. */
+/**
+ * The transport of an entry; undefined for one that is disabled. Throws BAD_OPTION with the way to the field:
+ * `mcpServers.files.args[0]`.
+ */
 export function readEntry(value: unknown, where: string, reading: EntryReading): ClientTransport | undefined {
   const entry = readObject(value, where)
   if (readFlag(entry.disabled, `${where}.disabled`, false)) return undefined
@@ -140,7 +143,10 @@ function replace(value: unknown, where: string, variables: EntryReading['variabl
   })
 }
 
-/** What a transport says of its own option, as a matter of the entry; where variables were put in, what came may be a secret. */
+/**
+ * What a transport says of its own option, as a matter of the entry; where variables were put in, what came
+ * may be a secret.
+ */
 function located(error: unknown, where: string, { variables }: EntryReading): unknown {
   if (!(error instanceof TransportError) || error.code !== 'BAD_OPTION') return error
   const field = `${where}.${fieldOf(error)}`

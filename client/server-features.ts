@@ -46,7 +46,10 @@ export interface FeatureSource {
 export abstract class ServerFeatures {
   protected abstract readonly source: FeatureSource
 
-  /** Calls a tool. A tool that failed has a result with `isError`; rejects with McpError when there is no such tool, and with BAD_OUTPUT. */
+  /**
+   * Calls a tool. A tool that failed has a result with `isError`; rejects with McpError when there is no such
+   * tool, and with BAD_OUTPUT.
+   */
   callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
     return handled(this.source.callTool(name, args, options))
   }
@@ -87,7 +90,10 @@ export abstract class ServerFeatures {
     })
   }
 
-  /** Reads a resource. Rejects with McpError when there is none; `isResourceNotFound` tells that in any revision. */
+  /**
+   * Reads a resource. Rejects with McpError when there is none; `isResourceNotFound` tells that in any
+   * revision.
+   */
   readResource(uri: string, options?: CallOptions): Promise<ResourceResult> {
     return handled(this.#readResource(uri, options))
   }
@@ -119,8 +125,8 @@ export abstract class ServerFeatures {
   }
 
   /**
-   * Whether the server of the current session, or of the last one, offers a method (`resources/subscribe`) or a capability (`tools.listChanged`);
-   * false before the first.
+   * Whether the server of the current session, or of the last one, offers a method (`resources/subscribe`) or
+   * a capability (`tools.listChanged`); false before the first.
    */
   supports(what: string): boolean {
     const { server } = this.source
@@ -132,7 +138,8 @@ export abstract class ServerFeatures {
   }
 
   /**
-   * Throws NOT_SUPPORTED, with what the server offers, unless `supports(what)`; before the first session NOT_READY, since nothing is known then.
+   * Throws NOT_SUPPORTED, with what the server offers, unless `supports(what)`; before the first session
+   * NOT_READY, since nothing is known then.
    */
   require(what: string): void {
     const { server } = this.source

@@ -2,8 +2,8 @@ import { pauseAfter, pauseLeft } from './backoff.js'
 import type { BackoffOptions } from './options.js'
 
 /**
- * How long to wait before something is started again that ended: not at all the first time it is started, then longer with every failure, less
- * while somebody waits; forgotten when it has run for a stable time.
+ * How long to wait before something is started again that ended: not at all the first time it is started,
+ * then longer with every failure, less while somebody waits; forgotten when it has run for a stable time.
  */
 export class Setbacks {
   readonly #backoff: Required<BackoffOptions>

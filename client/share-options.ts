@@ -12,8 +12,8 @@ import { bad, readCount, readFields, readMs, readText } from './read-options.js'
 /** Where clients are shared, and how much of it. */
 export interface ShareLimits {
   /**
-   * An absolute path in a folder of yours: a Unix domain socket that is made there with mode 0600, so that programs of your user alone get in. On Windows the name of a
-   * pipe, `\\.\pipe\name`.
+   * An absolute path in a folder of yours: a Unix domain socket that is made there with mode 0600, so that
+   * programs of your user alone get in. On Windows the name of a pipe, `\\.\pipe\name`.
    */
   readonly path: string
   /** Shown in trees, events and errors. Default `share`. */
@@ -24,13 +24,24 @@ export interface ShareLimits {
   readonly maxPeers?: number
   /** Calls that one of them may have under way; more are refused, and may be retried. Default 1,000. */
   readonly maxCalls?: number
-  /** Bytes a message may have, theirs or one to them; a longer one fails the call that it is of. Default 16 MiB, and less where the heap of the process is small. */
+  /**
+   * Bytes a message may have, theirs or one to them; a longer one fails the call that it is of. Default 16
+   * MiB, and less where the heap of the process is small.
+   */
   readonly maxMessageBytes?: number
-  /** Bytes that may wait to be read by one of them before notifications are dropped and nothing more is taken from it; one that reads nothing for 30 s is cut off. Default 4 MiB. */
+  /**
+   * Bytes that may wait to be read by one of them before notifications are dropped and nothing more is taken
+   * from it; one that reads nothing for 30 s is cut off. Default 4 MiB.
+   */
   readonly maxBufferedBytes?: number
-  /** Milliseconds that they wait for a client that is not ready when they come; then they come again. Default 20,000. */
+  /**
+   * Milliseconds that they wait for a client that is not ready when they come; then they come again. Default
+   * 20,000.
+   */
   readonly readyTimeout?: number
-  /** Milliseconds that a call of theirs may take at most, whatever their own timeouts are. Default 3,600,000. */
+  /**
+   * Milliseconds that a call of theirs may take at most, whatever their own timeouts are. Default 3,600,000.
+   */
   readonly callTimeout?: number
   /** Milliseconds that calls in flight are given at an orderly end. Default 5000. */
   readonly drainTimeout?: number
@@ -39,7 +50,9 @@ export interface ShareLimits {
 /** What `shareClients` takes besides: matters of the tree it starts. */
 export interface ShareOptions extends ShareLimits, TreeOptions, LogOptions {}
 
-/** What can be shared: the clients of `startClients`, also those to come, single ones, or all of a registry. */
+/**
+ * What can be shared: the clients of `startClients`, also those to come, single ones, or all of a registry.
+ */
 export type Shareable = Client | readonly Client[] | Clients | Registry
 
 /** Checked options with every default filled in. */

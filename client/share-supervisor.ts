@@ -32,8 +32,9 @@ const loadListener = lazy(
 )
 
 /**
- * Lets other programs of this machine and this user use clients by their names, over a local socket: `shared(name, { path })` is their transport. Resolves once it
- * listens, in a supervised tree of its own. Rejects with BAD_OPTION, naming the field, and with TransportError LISTEN_FAILED when another program
+ * Lets other programs of this machine and this user use clients by their names, over a local socket:
+ * `shared(name, { path })` is their transport. Resolves once it listens, in a supervised tree of its own.
+ * Rejects with BAD_OPTION, naming the field, and with TransportError LISTEN_FAILED when another program
  * listens there.
  */
 export function shareClients(clients: Shareable, options: ShareOptions): Promise<Share> {
@@ -51,8 +52,8 @@ async function start(clients: Shareable, options: ShareOptions): Promise<Share> 
 }
 
 /**
- * The child spec of the same below a supervisor of yours: it shares the clients that have their names in the registry of that tree. Its start hands out the
- * `Share` as `extra`. Throws BAD_OPTION, naming the field.
+ * The child spec of the same below a supervisor of yours: it shares the clients that have their names in the
+ * registry of that tree. Its start hands out the `Share` as `extra`. Throws BAD_OPTION, naming the field.
  */
 export function shareSpec(options: ShareLimits, overrides: ChildOverrides = {}): ChildSpec {
   const settings = readShareLimits(options)

@@ -7,7 +7,10 @@ import type { ShareDesk, SharePeer } from './share-desk.js'
 
 /** Clients that other programs of this machine may use by their names, as long as this lives. */
 export class Share implements AsyncDisposable {
-  /** Resolves when it was closed, or has ended in a tree that it was embedded in; rejects with GAVE_UP when its actors crashed too often to be restarted. */
+  /**
+   * Resolves when it was closed, or has ended in a tree that it was embedded in; rejects with GAVE_UP when
+   * its actors crashed too often to be restarted.
+   */
   readonly closed: Promise<void>
   readonly #desk: ShareDesk
   readonly #supervisor: Supervisor
@@ -58,8 +61,9 @@ export class Share implements AsyncDisposable {
   }
 
   /**
-   * Takes nobody in any more, gives calls in flight `drainTimeout`, and ends all connections; the clients themselves go on. Never rejects, and may be called
-   * again. One that was embedded is for its supervisor to end, which would start it again.
+   * Takes nobody in any more, gives calls in flight `drainTimeout`, and ends all connections; the clients
+   * themselves go on. Never rejects, and may be called again. One that was embedded is for its supervisor to
+   * end, which would start it again.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close()

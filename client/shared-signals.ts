@@ -7,11 +7,17 @@ interface Listening {
   readonly onAbort: () => void
 }
 
-/** Listens to signals once each, however many calls share one: of more than ten listeners Node warns on standard error. */
+/**
+ * Listens to signals once each, however many calls share one: of more than ten listeners Node warns on
+ * standard error.
+ */
 export class SharedSignals {
   readonly #known = new Map<AbortSignal, Listening>()
 
-  /** Calls `fn` once when the signal aborts, unless the returned function was called before. A function is listed once for each signal. */
+  /**
+   * Calls `fn` once when the signal aborts, unless the returned function was called before. A function is
+   * listed once for each signal.
+   */
   listen(signal: AbortSignal, fn: () => void): Undo {
     const listening = this.#known.get(signal) ?? this.#begin(signal)
     listening.all.add(fn)
@@ -36,7 +42,10 @@ export class SharedSignals {
   }
 }
 
-/** Calls `fn` when a caller's signal aborts, unless the returned function was called before. Many clients may share a signal: that is no leak to warn of. */
+/**
+ * Calls `fn` when a caller's signal aborts, unless the returned function was called before. Many clients may
+ * share a signal: that is no leak to warn of.
+ */
 export function onAbortOf(signal: AbortSignal, fn: () => void): Undo {
   setMaxListeners(0, signal)
   signal.addEventListener('abort', fn, { once: true })

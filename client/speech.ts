@@ -49,8 +49,8 @@ export interface Speaker {
 }
 
 /**
- * Requests of 2026-07-28: an envelope in each, and over HTTP headers that repeat parts of it. `ping`, which it lacks, is said as `server/discover`:
- * both only want a sign of life.
+ * Requests of 2026-07-28: an envelope in each, and over HTTP headers that repeat parts of it. `ping`, which
+ * it lacks, is said as `server/discover`: both only want a sign of life.
  */
 export function modernSpeech(dialect: Dialect, over: 'pipe' | 'http', speaker: Speaker): Speech {
   const { clientInfo } = speaker

@@ -13,9 +13,10 @@ import { whenReady } from './pool-waits.js'
 import { bad } from './read-options.js'
 
 /**
- * Starts a pool of clients in a supervised tree of its own, and resolves when `min` of them are ready, so that no call waits for a
- * handshake. Rejects with BAD_OPTION, naming the field; NOT_READY when they are not in time, and CONNECT_FAILED with the cause as soon
- * as so many failed that they cannot be: then everything has been closed again.
+ * Starts a pool of clients in a supervised tree of its own, and resolves when `min` of them are ready, so
+ * that no call waits for a handshake. Rejects with BAD_OPTION, naming the field; NOT_READY when they are not
+ * in time, and CONNECT_FAILED with the cause as soon as so many failed that they cannot be: then everything
+ * has been closed again.
  */
 export function startClientPool(options: PoolOptions): Promise<ClientPool> {
   return handled(start(options))
@@ -57,7 +58,9 @@ async function plant(desk: PoolDesk, registry: Registry, { name, tree }: PoolSet
   return new ClientPool({ desk, registry, supervisor, clients, closed: handled(whenEnded(desk, supervisor)) })
 }
 
-/** Resolves when the pool was closed; when its tree ended in another way, nobody is given a member any more. */
+/**
+ * Resolves when the pool was closed; when its tree ended in another way, nobody is given a member any more.
+ */
 function whenEnded(desk: PoolDesk, supervisor: Supervisor): Promise<void> {
   return new Promise((resolve, reject) => {
     supervisor.onExit(() => {

@@ -3,8 +3,8 @@ import type { Implementation } from '../protocol/types/base.js'
 import type { ServerCapabilities } from '../protocol/types/capabilities.js'
 
 /**
- * Where a client is: on its way (`disconnected` is the wait before the next attempt), `ready`, or at one of its two ends: `failed`
- * when trying again is of no use, `closed` after `close()`.
+ * Where a client is: on its way (`disconnected` is the wait before the next attempt), `ready`, or at one of
+ * its two ends: `failed` when trying again is of no use, `closed` after `close()`.
  */
 export type Phase = 'disconnected' | 'connecting' | 'initializing' | 'ready' | 'failed' | 'closed'
 
@@ -38,11 +38,17 @@ export interface ClientCounts {
   unknown: number
   /** What was no message, or no message that this revision has. */
   junk: number
-  /** Requests made again by themselves: in a new session, after a loss that their caller allowed for, or after the time that a busy server named. */
+  /**
+   * Requests made again by themselves: in a new session, after a loss that their caller allowed for, or after
+   * the time that a busy server named.
+   */
   repeated: number
   /** Things a transport reported that ended nothing. */
   troubles: number
-  /** Things that happened to a connection in a state that does not know them: bugs of this library, or of a transport of yours. */
+  /**
+   * Things that happened to a connection in a state that does not know them: bugs of this library, or of a
+   * transport of yours.
+   */
   unexpected: number
 }
 

@@ -6,7 +6,9 @@ const mostStates = 100
 /** News that may wait for a slow reader. */
 const mostNews = 1_000
 
-/** The states of a client from now on, the present one first. Ends after the last one: closed, or given up. */
+/**
+ * The states of a client from now on, the present one first. Ends after the last one: closed, or given up.
+ */
 export function stateStream(holdings: Holdings): AsyncIterableIterator<ClientState> {
   return streamOf(mostStates, ({ push, end }) => {
     const take = (state: ClientState): void => {
@@ -18,7 +20,9 @@ export function stateStream(holdings: Holdings): AsyncIterableIterator<ClientSta
   })
 }
 
-/** News from now on, until it is left or the client has ended. `listen` begins to listen and answers its undo. */
+/**
+ * News from now on, until it is left or the client has ended. `listen` begins to listen and answers its undo.
+ */
 export function newsStream<News extends object>(
   listen: (fn: (news: News) => void) => Undo,
   holdings: Holdings,
@@ -43,8 +47,9 @@ interface Feed<Item> {
 }
 
 /**
- * What `begin` feeds, as an async iterator, until the feed ends or the iterator is left: then what `begin` answered is called, and a loop that is
- * left early leaves nothing behind. Of what a slow reader has not read, the oldest is dropped beyond `most`.
+ * What `begin` feeds, as an async iterator, until the feed ends or the iterator is left: then what `begin`
+ * answered is called, and a loop that is left early leaves nothing behind. Of what a slow reader has not
+ * read, the oldest is dropped beyond `most`.
  */
 function streamOf<Item extends object>(
   most: number,

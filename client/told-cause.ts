@@ -3,7 +3,10 @@ import { isObject } from '../protocol/json.js'
 /** How many errors of a chain of causes are believed. */
 const deepest = 5
 
-/** The crash behind an answer, where the server tells it in `data.error` (option `exposeErrors`): an Error with its name, message, stack and cause. */
+/**
+ * The crash behind an answer, where the server tells it in `data.error` (option `exposeErrors`): an Error
+ * with its name, message, stack and cause.
+ */
 export function toldCause(data: unknown): Error | undefined {
   return isObject(data) ? rebuilt(data.error, 1) : undefined
 }

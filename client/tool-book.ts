@@ -17,8 +17,9 @@ const maxTools = 10_000
 const noPlan: HeaderPlan = Object.freeze([])
 
 /**
- * The tools of a server as it listed them last: how their arguments are repeated in headers, what their results look like, and whether they may be
- * called twice. Empty until tools are listed, and again in a new session: what a server says today may differ from yesterday.
+ * The tools of a server as it listed them last: how their arguments are repeated in headers, what their
+ * results look like, and whether they may be called twice. Empty until tools are listed, and again in a new
+ * session: what a server says today may differ from yesterday.
  */
 export class ToolBook {
   readonly #tools = new Map<string, Known>()
@@ -33,7 +34,10 @@ export class ToolBook {
     return this.#tools.keys()
   }
 
-  /** Remembers a tool. Throws BAD_SCHEMA for one whose `x-mcp-header` breaks the rules: it must not be used over HTTP. */
+  /**
+   * Remembers a tool. Throws BAD_SCHEMA for one whose `x-mcp-header` breaks the rules: it must not be used
+   * over HTTP.
+   */
   learn(tool: Tool): void {
     this.#tools.delete(tool.name)
     const plan = headerParams(tool.inputSchema)
@@ -67,8 +71,9 @@ export class ToolBook {
   }
 
   /**
-   * What the structured content of a tool has to look like; undefined where nothing was promised. Throws BAD_SCHEMA for a promise that cannot be read:
-   * beyond the limits, with references to the outside, or in an unknown dialect.
+   * What the structured content of a tool has to look like; undefined where nothing was promised. Throws
+   * BAD_SCHEMA for a promise that cannot be read: beyond the limits, with references to the outside, or in an
+   * unknown dialect.
    */
   outputOf(name: string): Schema | undefined {
     const known = this.#tools.get(name)

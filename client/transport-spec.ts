@@ -9,9 +9,10 @@ import { clientActorName, transportName } from './names.js'
 import { type ClientOptions, readClientOptions } from './options.js'
 
 /**
- * The child spec of a client without its transport, for a one_for_one supervisor of yours that has `transportSpec` of the same options as
- * another child, in any order: the end of one leaves the other alone, and the client makes a new connection, with a new handshake. Its
- * start hands out the handle as `extra`, and `findClient` finds it by name. Throws BAD_OPTION, naming the field.
+ * The child spec of a client without its transport, for a one_for_one supervisor of yours that has
+ * `transportSpec` of the same options as another child, in any order: the end of one leaves the other alone,
+ * and the client makes a new connection, with a new handshake. Its start hands out the handle as `extra`, and
+ * `findClient` finds it by name. Throws BAD_OPTION, naming the field.
  */
 export function clientActorSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
   const settings = readClientOptions(options)
@@ -32,7 +33,8 @@ export function clientActorSpec(options: ClientOptions, overrides: ChildOverride
       const holdings = known === undefined || known.over ? new Holdings(settings) : known
       places.set(registry, holdings)
       const ref = await ctx.start(clientActor, { settings, holdings }, { name })
-      // A transport says that it is there when it starts: one that runs already has told the client before this one.
+      // A transport says that it is there when it starts: one that runs already has told the client before
+      // this one.
       if (registry.state(transportName(settings.name)).state === 'up') ref.cast('attached')
       if (holdings !== known) void followName(holdings, registry, Promise.resolve())
       return { ref, extra: new Client({ registry, settings, holdings, stop: async () => {} }) }
@@ -41,8 +43,8 @@ export function clientActorSpec(options: ClientOptions, overrides: ChildOverride
 }
 
 /**
- * The child spec of a client's transport alone, for a supervisor of yours that has `clientActorSpec` of the same options as another child.
- * Throws BAD_OPTION, naming the field.
+ * The child spec of a client's transport alone, for a supervisor of yours that has `clientActorSpec` of the
+ * same options as another child. Throws BAD_OPTION, naming the field.
  */
 export function transportSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
   const { name: client, transport } = readClientOptions(options)

@@ -4,9 +4,10 @@ import type { Holdings } from './holdings.js'
 import { answerRound, maxQuestions } from './rounds.js'
 
 /**
- * Shows the pages that a server wants to be visited first (-32042) to the user, by the handler for addresses, and waits until the server says of each that it
- * is done: consent alone is no reason to ask again (specification: 2025-11-25, elicitation). Resolves with whether all of that came within `left` ms;
- * rejects with UNANSWERED when the handler fails.
+ * Shows the pages that a server wants to be visited first (-32042) to the user, by the handler for addresses,
+ * and waits until the server says of each that it is done: consent alone is no reason to ask again
+ * (specification: 2025-11-25, elicitation). Resolves with whether all of that came within `left` ms; rejects
+ * with UNANSWERED when the handler fails.
  */
 export async function visitPages(
   method: string,

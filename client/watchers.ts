@@ -4,8 +4,8 @@ import { HandlerOwner } from './handler-owner.js'
 import type { Undo } from './holdings.js'
 
 /**
- * Functions of others that hear of something, each in a microtask of its own and in the scope of whoever registered it: one that throws
- * or hangs stops no other, and nothing of ours.
+ * Functions of others that hear of something, each in a microtask of its own and in the scope of whoever
+ * registered it: one that throws or hangs stops no other, and nothing of ours.
  */
 export class Watchers<Args extends unknown[]> {
   readonly #fns = new Set<(...args: Args) => unknown>()

@@ -12,7 +12,10 @@ export interface Wisher {
   readonly uris: Set<string>
 }
 
-/** What a client wants of its server, whatever becomes of the connection: it is said again in every new session. */
+/**
+ * What a client wants of its server, whatever becomes of the connection: it is said again in every new
+ * session.
+ */
 export interface Wishes extends Wisher {
   /** What those want that the client is shared with. */
   readonly others: Set<Wisher>
@@ -44,8 +47,9 @@ export function isWished(wishes: Wishes, uri: string): boolean {
 }
 
 /**
- * Says the wishes to the server of a new session, before any call that waited. Nobody waits for the answers: what a server refuses now it would
- * have refused then. In 2026-07-28 the level travels with each request, and the rest is the filter of one stream.
+ * Says the wishes to the server of a new session, before any call that waited. Nobody waits for the answers:
+ * what a server refuses now it would have refused then. In 2026-07-28 the level travels with each request,
+ * and the rest is the filter of one stream.
  */
 export function sayWishes(state: Incarnation): void {
   const { holdings, speech, own, calls, settings } = state

@@ -32,7 +32,10 @@ export interface WishingParts {
 /** Resources that one client may subscribe to; more are refused in the caller. */
 const maxSubscriptions = 10_000
 
-/** Wishes of a user that outlast a connection: the server is told now, and again in every session that follows. */
+/**
+ * Wishes of a user that outlast a connection: the server is told now, and again in every session that
+ * follows.
+ */
 export class Wishing {
   readonly #parts: WishingParts
   readonly #wisher: Wisher
@@ -87,7 +90,10 @@ export class Wishing {
       await this.#make('resources/unsubscribe', uri, options)
   }
 
-  /** One of those that the client is shared with has gone: what nobody else wants is taken back, and nobody waits for the answers. */
+  /**
+   * One of those that the client is shared with has gone: what nobody else wants is taken back, and nobody
+   * waits for the answers.
+   */
   leave(): void {
     const { holdings, requests } = this.#parts
     const { wishes, state, server } = holdings

@@ -7,9 +7,10 @@ import type { StartClientOptions } from './options.js'
 import { readFunction } from './read-options.js'
 
 /**
- * Starts a client, waits until it is ready, gives it to `fn`, and closes it whatever happens: afterwards no process, socket or timer
- * of it is left. Resolves with what `fn` answers; rejects with what it throws, or with what `ready()` rejects with. A server that is not there
- * is waited for as long as `ready()` does; one that refuses to be connected to (HTTP 4xx, but for 408, 425 and 429) is not: CONNECT_FAILED.
+ * Starts a client, waits until it is ready, gives it to `fn`, and closes it whatever happens: afterwards no
+ * process, socket or timer of it is left. Resolves with what `fn` answers; rejects with what it throws, or
+ * with what `ready()` rejects with. A server that is not there is waited for as long as `ready()` does; one
+ * that refuses to be connected to (HTTP 4xx, but for 408, 425 and 429) is not: CONNECT_FAILED.
  */
 export async function withClient<T>(
   options: StartClientOptions,
@@ -25,7 +26,9 @@ export async function withClient<T>(
   }
 }
 
-/** A client that stays tries on, since somebody may mend the server; for one task there is nobody who would. */
+/**
+ * A client that stays tries on, since somebody may mend the server; for one task there is nobody who would.
+ */
 function whenRefused(client: Client): Promise<never> {
   const refused = new Promise<never>((_, reject) => {
     client.onState(({ phase, reason }) => {
@@ -41,5 +44,8 @@ function isRefusal(reason: Error | undefined): boolean {
   return status >= 400 && status < 500 && !passing.has(status)
 }
 
-/** Statuses that another attempt may mend: Request Timeout, Too Early, Too Many Requests (RFC 9110, 8470, 6585). */
+/**
+ * Statuses that another attempt may mend: Request Timeout, Too Early, Too Many Requests (RFC 9110, 8470,
+ * 6585).
+ */
 const passing: ReadonlySet<number> = new Set([408, 425, 429])

@@ -14,8 +14,8 @@ export const cacheableMethods: ReadonlySet<string> = new Set([
 export const notKept: CacheHints = Object.freeze({ ttlMs: 0, cacheScope: 'private' })
 
 /**
- * The hints of a result. What is missing, or is no hint (a time that is negative or no whole number, an unknown scope), is taken from
- * `otherwise`, by default 0 ms and private.
+ * The hints of a result. What is missing, or is no hint (a time that is negative or no whole number, an
+ * unknown scope), is taken from `otherwise`, by default 0 ms and private.
  */
 export function readCacheHints(
   { ttlMs, cacheScope }: { readonly ttlMs?: unknown; readonly cacheScope?: unknown },

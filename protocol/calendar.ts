@@ -139,7 +139,9 @@ export function parseNaive(text: string): NaiveDateTime | undefined {
   return date && time && new NaiveDateTime(date, time)
 }
 
-/** Reads `2024-01-15T14:30:00Z` or `…+01:00`; undefined for anything else, a moment without a zone included. */
+/**
+ * Reads `2024-01-15T14:30:00Z` or `…+01:00`; undefined for anything else, a moment without a zone included.
+ */
 export function parseZoned(text: string): ZonedDateTime | undefined {
   const [, naive, sign, hours = '0', minutes = '0'] = offsetText.exec(text) ?? []
   const local = naive === undefined ? undefined : parseNaive(naive)

@@ -21,8 +21,8 @@ const closer = 0x7d
 const readableLength = 65_536
 
 /**
- * Reads one JSON text. An array is read as a batch; whether the revision has batches is for the caller to decide.
- * Throws PARSE_FAILED, TOO_DEEP or INVALID_MESSAGE. A key `__proto__` becomes a plain own property.
+ * Reads one JSON text. An array is read as a batch; whether the revision has batches is for the caller to
+ * decide. Throws PARSE_FAILED, TOO_DEEP or INVALID_MESSAGE. A key `__proto__` becomes a plain own property.
  */
 export function decode(text: string, limits: DecodeLimits = defaultLimits): Message | Batch {
   const { maxDepth = defaultLimits.maxDepth, maxBatch = defaultLimits.maxBatch } = limits
@@ -31,7 +31,9 @@ export function decode(text: string, limits: DecodeLimits = defaultLimits): Mess
   return Array.isArray(value) ? readBatch(value, maxBatch) : readMessage(value)
 }
 
-/** The one-line JSON text of a message. Throws NOT_SERIALISABLE for a BigInt, a cycle or bottomless nesting. */
+/**
+ * The one-line JSON text of a message. Throws NOT_SERIALISABLE for a BigInt, a cycle or bottomless nesting.
+ */
 export function encode(message: Message): string {
   try {
     return JSON.stringify(message)
@@ -42,7 +44,10 @@ export function encode(message: Message): string {
   }
 }
 
-/** The one-line JSON text of a batch, which must not be empty: with nothing to say nothing is sent. Throws NOT_SERIALISABLE. */
+/**
+ * The one-line JSON text of a batch, which must not be empty: with nothing to say nothing is sent. Throws
+ * NOT_SERIALISABLE.
+ */
 export function encodeBatch(messages: readonly Message[]): string {
   if (messages.length === 0) throw new ProtocolError('NOT_SERIALISABLE', 'a batch must not be empty')
   return `[${messages.map(encode).join(',')}]`
@@ -77,7 +82,10 @@ function readElement(value: unknown): Message | ProtocolError {
   }
 }
 
-/** JSON.parse does not recurse, so the id can still be read for the answer; of a long text it would cost too much. */
+/**
+ * JSON.parse does not recurse, so the id can still be read for the answer; of a long text it would cost too
+ * much.
+ */
 function tooDeep(text: string, maxDepth: number): ProtocolError {
   const data = describeInvalid(text.length <= readableLength ? parse(text) : undefined)
   return new ProtocolError('TOO_DEEP', `arrays and objects may be nested ${maxDepth} deep`, { data })
@@ -88,7 +96,10 @@ function isTooDeep(text: string, maxDepth: number): boolean {
   return hasMoreThan(text, maxDepth) && depthExceeds(text, maxDepth)
 }
 
-/** Counts brackets wherever they stand, also in strings: a cheap upper bound of the depth that most texts pass. */
+/**
+ * Counts brackets wherever they stand, also in strings: a cheap upper bound of the depth that most texts
+ * pass.
+ */
 function hasMoreThan(text: string, count: number): boolean {
   let left = count
   for (const bracket of ['{', '[']) {

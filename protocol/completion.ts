@@ -3,7 +3,10 @@ import type { Completion } from './types/completion.js'
 /** The values that one answer may have (specification: completion). */
 export const maxCompletionValues = 100
 
-/** The completion with no more values than an answer may have; those left out are counted, and said to be there. */
+/**
+ * The completion with no more values than an answer may have; those left out are counted, and said to be
+ * there.
+ */
 export function limitCompletion(completion: Completion): Completion {
   const { values } = completion
   if (values.length <= maxCompletionValues) return completion

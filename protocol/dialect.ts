@@ -4,7 +4,9 @@ import type { Method, NotificationMethod, NotificationTo, RequestTo, Side } from
 /** The revisions of MCP that we speak. */
 export type Revision = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25' | '2026-07-28'
 
-/** What one revision allows, as data; a method that is absent does not exist in it, even if a handler does. */
+/**
+ * What one revision allows, as data; a method that is absent does not exist in it, even if a handler does.
+ */
 export interface Dialect {
   readonly revision: Revision
   /** Whether `initialize` opens a session; without it every request carries an envelope and stands alone. */
@@ -13,7 +15,10 @@ export interface Dialect {
   readonly batches: boolean
   /** Whether HTTP clients name the revision in `MCP-Protocol-Version` on every request after `initialize`. */
   readonly versionHeader: boolean
-  /** Whether an event stream may begin with an event of an id and no data, and end before its answer (specification: SEP-1699). */
+  /**
+   * Whether an event stream may begin with an event of an id and no data, and end before its answer
+   * (specification: SEP-1699).
+   */
   readonly primedStreams: boolean
   /** The requests that each side may receive. */
   readonly requests: { readonly [S in Side]: readonly Method[] }
@@ -23,7 +28,10 @@ export interface Dialect {
   readonly ungated: readonly Method[]
   /** The error codes that are not the same in every revision. */
   readonly errors: DialectErrors
-  /** What it does not have of the types of this library; undefined: it has everything, and messages are sent as they are. */
+  /**
+   * What it does not have of the types of this library; undefined: it has everything, and messages are sent
+   * as they are.
+   */
   readonly lacks?: Lacks
 }
 
@@ -31,7 +39,9 @@ export interface Dialect {
 export interface DialectErrors {
   /** `resources/read` of a resource that does not exist. */
   readonly resourceNotFound: number
-  /** The user has to visit a page first; where the revision does not know this, the code of a plain refusal. */
+  /**
+   * The user has to visit a page first; where the revision does not know this, the code of a plain refusal.
+   */
   readonly urlElicitationRequired: number
 }
 

@@ -16,7 +16,10 @@ export const metaKeys = Object.freeze({
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 })
 
-/** What every request of 2026-07-28 says of its sender; it holds for this request only, and nothing of it is to be kept. */
+/**
+ * What every request of 2026-07-28 says of its sender; it holds for this request only, and nothing of it is
+ * to be kept.
+ */
 export interface Envelope {
   /** As it was sent: it need not be a revision that we know. */
   readonly revision: string
@@ -35,7 +38,10 @@ export interface EnvelopeProblems {
   readonly malformed: readonly string[]
 }
 
-/** Whether a message claims to be one of 2026-07-28 or later: it says so in its `_meta`, well or badly (specification: versioning). */
+/**
+ * Whether a message claims to be one of 2026-07-28 or later: it says so in its `_meta`, well or badly
+ * (specification: versioning).
+ */
 export function claimsEnvelope(message: Message): boolean {
   return claimOf(message) !== undefined
 }
@@ -46,8 +52,8 @@ export function claimOf(message: Message): unknown {
 }
 
 /**
- * Reads the envelope of a request. Throws McpError -32602 that names every key that is missing or malformed, with
- * `EnvelopeProblems` as `data.envelope`; over HTTP its status is 400.
+ * Reads the envelope of a request. Throws McpError -32602 that names every key that is missing or malformed,
+ * with `EnvelopeProblems` as `data.envelope`; over HTTP its status is 400.
  */
 export function readEnvelope(request: JsonRpcRequest): Envelope {
   const envelope = findEnvelope(request)

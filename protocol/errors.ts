@@ -65,7 +65,10 @@ class FamilyError<Code> extends Error {
   }
 }
 
-/** Something on the wire, or meant for it, breaks the protocol: found on this side, never sent by the far side. */
+/**
+ * Something on the wire, or meant for it, breaks the protocol: found on this side, never sent by the far
+ * side.
+ */
 export class ProtocolError extends FamilyError<ProtocolErrorCode> {}
 
 /** A JSON-RPC error: the far side's answer, or what a handler throws to answer one. `code` is an integer. */
@@ -114,8 +117,9 @@ export interface JsonRpcError {
 }
 
 /**
- * The integer codes that JSON-RPC and the revisions of MCP define. Those of 2026-07-28 are -32020 and beyond, as its schema has them (its proposals had
- * others); what lies between -32000 and -32019 is for older revisions only.
+ * The integer codes that JSON-RPC and the revisions of MCP define. Those of 2026-07-28 are -32020 and beyond,
+ * as its schema has them (its proposals had others); what lies between -32000 and -32019 is for older
+ * revisions only.
  */
 export const errorCodes = Object.freeze({
   /** The text is no JSON. */

@@ -24,7 +24,10 @@ export function fitContent(lacks: Lacks, block: ContentBlock): ContentBlock {
   }
 }
 
-/** Result of `tools/call`; what only the structured part said becomes text where the revision has no such part, or not with such a value. */
+/**
+ * Result of `tools/call`; what only the structured part said becomes text where the revision has no such
+ * part, or not with such a value.
+ */
 export function fitToolResult(lacks: Lacks, result: CallToolResult): CallToolResult {
   const { structuredContent: value, content } = result
   const isLost =

@@ -4,7 +4,9 @@ export function leaveOut<T extends object>(value: T, fields: readonly string[] |
   return Object.fromEntries(Object.entries(value).filter(([field]) => !fields.includes(field))) as T
 }
 
-/** The value with one field changed; the same value when the field is absent or `change` returns what it got. */
+/**
+ * The value with one field changed; the same value when the field is absent or `change` returns what it got.
+ */
 export function changeField<T extends object, K extends keyof T>(
   value: T,
   field: K,

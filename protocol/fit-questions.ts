@@ -10,7 +10,10 @@ import type {
   SamplingMessage,
 } from './types/sampling.js'
 
-/** Params of `elicitation/create`. Throws NOT_IN_REVISION for a mode or a field that the revision cannot ask with. */
+/**
+ * Params of `elicitation/create`. Throws NOT_IN_REVISION for a mode or a field that the revision cannot ask
+ * with.
+ */
 export function fitElicitation(lacks: Lacks, params: ElicitParams): ElicitParams {
   const { mode = 'form' } = params
   if (lacks.elicitation.includes(mode)) throw cannotSay('elicitation/create', `mode ${mode}`)
@@ -19,8 +22,8 @@ export function fitElicitation(lacks: Lacks, params: ElicitParams): ElicitParams
 }
 
 /**
- * Params of `sampling/createMessage`: a list of content becomes several messages, one for each block. Throws NOT_IN_REVISION where
- * the conversation is about tools and the revision has none in sampling.
+ * Params of `sampling/createMessage`: a list of content becomes several messages, one for each block. Throws
+ * NOT_IN_REVISION where the conversation is about tools and the revision has none in sampling.
  */
 export function fitSampling(lacks: Lacks, params: CreateMessageParams): CreateMessageParams {
   const { tools = [] } = params
@@ -30,7 +33,10 @@ export function fitSampling(lacks: Lacks, params: CreateMessageParams): CreateMe
   return { ...fitted, messages: params.messages.flatMap((message) => fitMessage(lacks, message)) }
 }
 
-/** Result of `sampling/createMessage`. Throws NOT_IN_REVISION for what the revision cannot answer with, such as several blocks. */
+/**
+ * Result of `sampling/createMessage`. Throws NOT_IN_REVISION for what the revision cannot answer with, such
+ * as several blocks.
+ */
 export function fitSamplingResult(lacks: Lacks, result: CreateMessageResult): CreateMessageResult {
   return changeField(result, 'content', (content) => {
     const fitted = fitBlocks(lacks, content)

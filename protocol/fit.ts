@@ -49,8 +49,8 @@ const notificationFits: NotificationFits = Object.freeze({
 } satisfies NotificationFits)
 
 /**
- * The result as a peer of this revision knows it: without later fields, and with later kinds of content said as text. Costs nothing
- * for the newest revision. Throws NOT_IN_REVISION for what cannot be said.
+ * The result as a peer of this revision knows it: without later fields, and with later kinds of content said
+ * as text. Costs nothing for the newest revision. Throws NOT_IN_REVISION for what cannot be said.
  */
 export function fitResult<M extends Method>({ lacks }: Dialect, method: M, result: Result<M>): Result<M> {
   if (lacks === undefined || lacks.results?.includes(method) === false) return result
@@ -58,14 +58,20 @@ export function fitResult<M extends Method>({ lacks }: Dialect, method: M, resul
   return fit === undefined ? result : fit(lacks, result)
 }
 
-/** The params of a request as a peer of this revision knows them, like `fitResult`; the revision has to have the request. */
+/**
+ * The params of a request as a peer of this revision knows them, like `fitResult`; the revision has to have
+ * the request.
+ */
 export function fitParams<M extends Method>({ lacks }: Dialect, method: M, params: Params<M>): Params<M> {
   if (lacks === undefined || lacks.requests?.includes(method) === false) return params
   const fit: ParamsFits[M] = paramsFits[method]
   return fit === undefined ? params : fit(lacks, params)
 }
 
-/** The params of a notification as a peer of this revision knows them, like `fitResult`; the revision has to have the notification. */
+/**
+ * The params of a notification as a peer of this revision knows them, like `fitResult`; the revision has to
+ * have the notification.
+ */
 export function fitNotification<N extends NotificationMethod>(
   { lacks }: Dialect,
   name: N,

@@ -11,14 +11,19 @@ const plain = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const utf8 = new TextEncoder()
 
-/** A value as `Mcp-Name` and `Mcp-Param-*` carry it: as it is, or in base64 where a header could not hold it. */
+/**
+ * A value as `Mcp-Name` and `Mcp-Param-*` carry it: as it is, or in base64 where a header could not hold it.
+ */
 export function encodeHeaderValue(value: string): string {
   if (plain.test(value) && !isEncoded(value)) return value
   const bytes = utf8.encode(value)
   return `${opening}${Buffer.from(bytes).toString('base64')}${closing}`
 }
 
-/** The value that such a header stands for, or undefined for base64 or UTF-8 that is none; markers of another case are no markers. */
+/**
+ * The value that such a header stands for, or undefined for base64 or UTF-8 that is none; markers of another
+ * case are no markers.
+ */
 export function decodeHeaderValue(header: string): string | undefined {
   const value = trimmed(header)
   if (!isEncoded(value)) return value

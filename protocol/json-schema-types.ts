@@ -1,4 +1,7 @@
-/** The values that a JSON Schema written as a literal describes; `unknown` where it uses what types cannot say. */
+/**
+ * The values that a JSON Schema written as a literal describes; `unknown` where it uses what types cannot
+ * say.
+ */
 export type FromJsonSchema<Schema> = Schema extends { const: infer Value }
   ? Value
   : Schema extends { enum: readonly (infer Value)[] }

@@ -11,11 +11,17 @@ import type { Root } from './types/roots.js'
 import type { CreateMessageParams, SamplingMessage } from './types/sampling.js'
 import type { CallToolParams, CallToolResult, Tool } from './types/tools.js'
 
-/** What a revision does not have of the types of this library, which are those of 2025-11-25 and later, as data: `fit` goes by it. */
+/**
+ * What a revision does not have of the types of this library, which are those of 2025-11-25 and later, as
+ * data: `fit` goes by it.
+ */
 export interface Lacks {
   /** Fields that are left out, by the type they belong to. */
   readonly fields: LackingFields
-  /** The methods whose results can have something of it; undefined: any. The results of others are sent as they are. */
+  /**
+   * The methods whose results can have something of it; undefined: any. The results of others are sent as
+   * they are.
+   */
   readonly results?: readonly Method[]
   /** The methods whose params can have something of it, like `results`. */
   readonly requests?: readonly Method[]
@@ -27,7 +33,10 @@ export interface Lacks {
   readonly contentLists: boolean
   /** Ways to ask a user, which cannot be said otherwise. */
   readonly elicitation: readonly ElicitationMode[]
-  /** Parts of a form: titled choices become `enumNames`, several choices cannot be said, defaults of other fields than yes or no are left out. */
+  /**
+   * Parts of a form: titled choices become `enumNames`, several choices cannot be said, defaults of other
+   * fields than yes or no are left out.
+   */
   readonly form: readonly ('titled_choice' | 'several_choices' | 'defaults')[]
 }
 

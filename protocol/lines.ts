@@ -8,8 +8,9 @@ export interface LineDecoderOptions {
 }
 
 /**
- * What a chunk brought: a whole line; a line that is no UTF-8, or one that is too long, which are skipped. The `data` of the error for one that is too long says what
- * message it was, as far as its beginning and its end do.
+ * What a chunk brought: a whole line; a line that is no UTF-8, or one that is too long, which are skipped.
+ * The `data` of the error for one that is too long says what message it was, as far as its beginning and its
+ * end do.
  */
 export type LineItem =
   | { readonly type: 'line'; readonly text: string }
@@ -26,7 +27,10 @@ export interface LineStats {
   readonly errors: number
 }
 
-/** Cuts a byte stream into lines, however it was chunked; holds at most one unfinished line, and of one that is too long 2 KiB. */
+/**
+ * Cuts a byte stream into lines, however it was chunked; holds at most one unfinished line, and of one that
+ * is too long 2 KiB.
+ */
 export interface LineDecoder {
   /** The items that this chunk completes, in order. The chunk may be reused afterwards. */
   push(chunk: Uint8Array): readonly LineItem[]
@@ -43,7 +47,10 @@ const lineFeed = 0x0a
 const carriageReturn = 0x0d
 const space = 0x20
 
-/** A decoder of newline framing (specification: transports, stdio): LF or CRLF, blank lines skipped, time linear in the bytes. */
+/**
+ * A decoder of newline framing (specification: transports, stdio): LF or CRLF, blank lines skipped, time
+ * linear in the bytes.
+ */
 export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder {
   const { maxMessageBytes = defaultMaxBytes } = options
   const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -172,7 +179,10 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> 
   return all
 }
 
-/** Collects the pieces of one line in a buffer that doubles, so that many small pieces cost no more than their bytes. */
+/**
+ * Collects the pieces of one line in a buffer that doubles, so that many small pieces cost no more than their
+ * bytes.
+ */
 function createRest(maxBytes: number) {
   let buffer = new Uint8Array(0)
   let length = 0

@@ -17,7 +17,10 @@ export function isLoggingLevel(value: unknown): value is LoggingLevel {
   return loggingLevels.includes(value as LoggingLevel)
 }
 
-/** Whether a message of this level is wanted by who has asked for `wanted` and what is worse; undefined: for nothing. */
+/**
+ * Whether a message of this level is wanted by who has asked for `wanted` and what is worse; undefined: for
+ * nothing.
+ */
 export function isWantedLevel(level: LoggingLevel, wanted: LoggingLevel | undefined): boolean {
   return wanted !== undefined && loggingLevels.indexOf(level) >= loggingLevels.indexOf(wanted)
 }

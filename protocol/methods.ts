@@ -32,18 +32,29 @@ export type Side = 'client' | 'server'
 /** Which way a message may go. */
 export type Direction = 'to_server' | 'to_client' | 'both'
 
-/** A request as data: which way it goes, what its receiver must have declared, and what its two halves look like. */
+/**
+ * A request as data: which way it goes, what its receiver must have declared, and what its two halves look
+ * like.
+ */
 export interface MethodRow {
   readonly direction: Direction
-  /** A path into the capabilities of the receiver, such as `resources.subscribe`; undefined: always allowed. */
+  /**
+   * A path into the capabilities of the receiver, such as `resources.subscribe`; undefined: always allowed.
+   */
   readonly capability: string | undefined
   readonly params: Shape<RequestParams>
   readonly result: Shape<BaseResult>
-  /** Fills in what peers in the wild leave out of a result although it is required; answers the same object where nothing is to be filled in. */
+  /**
+   * Fills in what peers in the wild leave out of a result although it is required; answers the same object
+   * where nothing is to be filled in.
+   */
   readonly completed?: (result: JsonObject) => JsonObject
 }
 
-/** A notification as data: which way it goes, what its sender must have declared, and what its params look like. */
+/**
+ * A notification as data: which way it goes, what its sender must have declared, and what its params look
+ * like.
+ */
 export interface NotificationRow {
   readonly direction: Direction
   /** A path into the capabilities of the sender, such as `tools.listChanged`; undefined: always allowed. */
@@ -51,7 +62,10 @@ export interface NotificationRow {
   readonly params: Shape<BaseNotificationParams>
 }
 
-/** Every request we know: the one table from which params, results, direction and gate of a method are read and inferred. */
+/**
+ * Every request we know: the one table from which params, results, direction and gate of a method are read
+ * and inferred.
+ */
 export const methods = Object.freeze({
   initialize: {
     direction: 'to_server',
@@ -251,7 +265,9 @@ export type NotificationTo<S extends Side> = {
   [N in NotificationMethod]: Notifications[N]['direction'] extends 'both' | `to_${S}` ? N : never
 }[NotificationMethod]
 
-/** The params of a request or notification as a rest argument, which may be left out when every field may be. */
+/**
+ * The params of a request or notification as a rest argument, which may be left out when every field may be.
+ */
 export type ParamsArgument<P> = Record<never, never> extends P ? [params?: P] : [params: P]
 
 /** Whether we know a request of this name. */

@@ -72,15 +72,20 @@ export function mirroredHeaders(request: JsonRpcRequest, revision: string): Reco
   }
 }
 
-/** The methods of the tasks extension name their task (`io.modelcontextprotocol/tasks`); nothing is checked against it. */
+/**
+ * The methods of the tasks extension name their task (`io.modelcontextprotocol/tasks`); nothing is checked
+ * against it.
+ */
 function taskOf({ method, params }: JsonRpcRequest): string | undefined {
   if (method !== 'tasks/get' && method !== 'tasks/update' && method !== 'tasks/cancel') return undefined
   return typeof params?.taskId === 'string' ? params.taskId : undefined
 }
 
 /**
- * Reads what `x-mcp-header` says in the input schema of a tool (specification: 2026-07-28, Streamable HTTP), at any depth of properties: the page allows what
- * the proposal (SEP-2243) did not. Throws BAD_SCHEMA where it stands at a wrong place, is no token, is said twice whatever the case, or is about anything but a string, integer or boolean.
+ * Reads what `x-mcp-header` says in the input schema of a tool (specification: 2026-07-28, Streamable HTTP),
+ * at any depth of properties: the page allows what the proposal (SEP-2243) did not. Throws BAD_SCHEMA where
+ * it stands at a wrong place, is no token, is said twice whatever the case, or is about anything but a
+ * string, integer or boolean.
  */
 export function headerParams(
   schema: JsonObject,
@@ -101,8 +106,9 @@ export function headerParams(
 }
 
 /**
- * Compares the arguments with the headers of their request. Throws McpError -32020 where an argument is there and its header is missing or
- * says something else. An argument that is null or absent has no header, and one that is sent all the same is not looked at.
+ * Compares the arguments with the headers of their request. Throws McpError -32020 where an argument is there
+ * and its header is missing or says something else. An argument that is null or absent has no header, and one
+ * that is sent all the same is not looked at.
  */
 export function checkParamHeaders(
   plan: HeaderPlan,
@@ -141,7 +147,10 @@ function readParam(part: JsonObject, pointer: string, allowNumber: boolean): Hea
   return Object.freeze({ path, header: `mcp-param-${name.toLowerCase()}`, type })
 }
 
-/** The property that a JSON Pointer into a schema stands for; undefined unless it leads through `properties` alone. */
+/**
+ * The property that a JSON Pointer into a schema stands for; undefined unless it leads through `properties`
+ * alone.
+ */
 function pathOf(pointer: string): readonly string[] | undefined {
   const parts = pointer.split('/').slice(1)
   const isReached = parts.length > 0 && parts.every((part, index) => index % 2 === 1 || part === 'properties')

@@ -39,14 +39,17 @@ interface StepPlan {
 
 class TooMuchWork extends Error {}
 
-/** Loads what `compileCheck` needs for this schema, so that it need not be loaded when the first value comes. */
+/**
+ * Loads what `compileCheck` needs for this schema, so that it need not be loaded when the first value comes.
+ */
 export async function prepareCheck(schema: JsonObject): Promise<void> {
   await load[dialectOfSchema(schema)]()
 }
 
 /**
- * Compiles an admitted schema; loads ajv at the first call. Rejects with BAD_SCHEMA when it is none after all.
- * A check takes a fraction of a second at most, however schema and value conspire; one that would take more fails.
+ * Compiles an admitted schema; loads ajv at the first call. Rejects with BAD_SCHEMA when it is none after
+ * all. A check takes a fraction of a second at most, however schema and value conspire; one that would take
+ * more fails.
  */
 export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
   const Ajv = await load[dialectOfSchema(schema)]()
@@ -76,7 +79,10 @@ const load: Readonly<Record<SchemaDialect, () => Promise<ValidatorClass>>> = {
   'draft-07': lazy('ajv/dist/ajv.js', 'Ajv', () => import('ajv/dist/ajv.js')),
 }
 
-/** Node keeps a failed import for ever, under its address, be it for want of a file descriptor: the next one is made under another address. */
+/**
+ * Node keeps a failed import for ever, under its address, be it for want of a file descriptor: the next one
+ * is made under another address.
+ */
 function lazy(
   path: string,
   name: string,

@@ -5,8 +5,9 @@ import { checkKeywords, isPlainObject, saysSomething } from './schema-keywords.j
 import { subschemasOf } from './schema-limits.js'
 
 /**
- * Takes any kind of schema that the author of this program writes, like `toSchema`, and says now what would be found with the first value: a keyword with a value
- * that it cannot have, fields where a schema belongs, a schema of a library inside of a JSON Schema. Throws BAD_SCHEMA.
+ * Takes any kind of schema that the author of this program writes, like `toSchema`, and says now what would
+ * be found with the first value: a keyword with a value that it cannot have, fields where a schema belongs, a
+ * schema of a library inside of a JSON Schema. Throws BAD_SCHEMA.
  */
 export function toDefinedSchema(input: SchemaInput, side: SchemaSide = 'input'): Schema {
   const problem = isStandard(input) ? undefined : foreign(input)

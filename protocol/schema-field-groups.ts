@@ -88,7 +88,10 @@ export function mapKind(of: Field): FieldKind<Record<string, unknown>> {
   return kindWith(jsonSchema, parse, of.problems)
 }
 
-/** A field of whatever describes a value. Throws ProtocolError BAD_SCHEMA for what does not, and for what could not be checked. */
+/**
+ * A field of whatever describes a value. Throws ProtocolError BAD_SCHEMA for what does not, and for what
+ * could not be checked.
+ */
 export function toField(input: FieldInput, side: SchemaSide = 'input'): Field {
   if (isField(input)) return input
   const { jsonSchema, parse } = toDefinedSchema(input, side)

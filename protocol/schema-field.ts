@@ -2,7 +2,10 @@ import { isObject, type JsonObject } from './json.js'
 import type { Parsed, Schema, StandardSchema } from './schema.js'
 import { type Issue, keysOf } from './schema-issues.js'
 
-/** Whether a field has to be given; one with a default may be left out, and is always there for whoever reads it. */
+/**
+ * Whether a field has to be given; one with a default may be left out, and is always there for whoever reads
+ * it.
+ */
 export type Presence = 'required' | 'optional' | 'default'
 
 /** What one kind of field does: what is shown of it, and how its value is read. */
@@ -25,7 +28,10 @@ export interface FieldNotes<Input = unknown> {
   readonly default?: Input
   /** Values as they may look. */
   readonly examples?: readonly Input[]
-  /** Has HTTP clients of 2026-07-28 repeat the value in the header `Mcp-Param-<header>` (specification: streamable HTTP). */
+  /**
+   * Has HTTP clients of 2026-07-28 repeat the value in the header `Mcp-Param-<header>` (specification:
+   * streamable HTTP).
+   */
   readonly header?: string
   /** Further keywords for the JSON Schema, shown as they are and not checked. */
   readonly meta?: JsonObject

@@ -33,9 +33,9 @@ type ListNotes = FieldNotes<readonly unknown[]> & ListLimits
 type Made<Output, Options> = Field<Output, Options extends { default: unknown } ? 'default' : 'required'>
 
 /**
- * Describes what a tool or a prompt takes, field by field: what the model is shown, what is checked, and the type that `run` is given.
- * A field has to be given unless it has a `default` or is made `.optional()`. What is wrong with the options of a field is told by
- * the definition that uses it (BAD_DEFINITION).
+ * Describes what a tool or a prompt takes, field by field: what the model is shown, what is checked, and the
+ * type that `run` is given. A field has to be given unless it has a `default` or is made `.optional()`. What
+ * is wrong with the options of a field is told by the definition that uses it (BAD_DEFINITION).
  */
 export const field = Object.freeze({
   /** Text; lengths in characters. */
@@ -81,7 +81,9 @@ export const field = Object.freeze({
     options?: O,
   ): Made<Record<string, OutputOf<Value>>, O> =>
     make(options, [], () => mapKind(toField(value)) as FieldKind<Record<string, OutputOf<Value>>>),
-  /** An object with these fields, of which each may be a schema of any library; what else is given is dropped. */
+  /**
+   * An object with these fields, of which each may be a schema of any library; what else is given is dropped.
+   */
   group: <const Fields extends FieldRecord, const O extends FieldNotes<object>>(
     fields: Fields,
     options?: O,

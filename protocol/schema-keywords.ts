@@ -18,7 +18,10 @@ const isSchemaList = (value: unknown) => isList(value) && (value as unknown[]).e
 const isMap = (value: unknown, of: (inner: unknown) => boolean) =>
   isObject(value) && Object.values(value).every((inner) => inner === undefined || of(inner))
 
-/** The keywords of drafts 07 to 2020-12 (and `nullable` of OpenAPI, which ajv reads); unknown ones are for people and other programs. */
+/**
+ * The keywords of drafts 07 to 2020-12 (and `nullable` of OpenAPI, which ajv reads); unknown ones are for
+ * people and other programs.
+ */
 const rules = new Map<string, Rule>([
   ...all(
     '$id $schema $ref $dynamicRef $recursiveRef $comment title description pattern format contentEncoding contentMediaType',
@@ -82,8 +85,8 @@ const rules = new Map<string, Rule>([
 ])
 
 /**
- * Checks what compiling would find later, without compiling: that every known keyword has a value which it can have. Throws BAD_SCHEMA that says where, and what
- * was expected.
+ * Checks what compiling would find later, without compiling: that every known keyword has a value which it
+ * can have. Throws BAD_SCHEMA that says where, and what was expected.
  */
 export function checkKeywords(schema: JsonObject): void {
   const dialect = dialectOfSchema(schema)

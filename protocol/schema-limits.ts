@@ -2,7 +2,10 @@ import { ProtocolError } from './errors.js'
 import { isObject, type JsonObject, kindOf } from './json.js'
 import { compilePattern } from './schema-pattern.js'
 
-/** What a JSON Schema may be at most, so that compiling and using one from a stranger stays cheap (2026-07-28 asks for such bounds). */
+/**
+ * What a JSON Schema may be at most, so that compiling and using one from a stranger stays cheap (2026-07-28
+ * asks for such bounds).
+ */
 export const schemaLimits = Object.freeze({
   maxLength: 262_144,
   maxDepth: 64,
@@ -11,14 +14,19 @@ export const schemaLimits = Object.freeze({
   maxPatternLength: 512,
 })
 
-/** The dialects of JSON Schema that can be checked; without `$schema` it is 2020-12 (specification: basic, JSON Schema usage). */
+/**
+ * The dialects of JSON Schema that can be checked; without `$schema` it is 2020-12 (specification: basic,
+ * JSON Schema usage).
+ */
 export type SchemaDialect = '2020-12' | '2019-09' | 'draft-07'
 
 /** A part of a schema that is itself one, and the JSON Pointer to it. */
 export interface Subschema {
   readonly schema: JsonObject
   readonly pointer: string
-  /** What its references start from: the nearest schema around it that has an `$id` of its own, or the whole. */
+  /**
+   * What its references start from: the nearest schema around it that has an `$id` of its own, or the whole.
+   */
   readonly base: JsonObject
 }
 
@@ -58,7 +66,9 @@ export function admitSchema(input: unknown): JsonObject {
   return schema
 }
 
-/** A copy of `input` that is safe to show: an object of JSON, within the length and depth. Throws BAD_SCHEMA. */
+/**
+ * A copy of `input` that is safe to show: an object of JSON, within the length and depth. Throws BAD_SCHEMA.
+ */
 export function copySchema(input: unknown): JsonObject {
   if (!isObject(input)) throw refusal('', `expected an object, got ${kindOf(input)}`)
   const { maxLength, maxDepth } = schemaLimits
@@ -90,7 +100,9 @@ export function subschemasOf(root: JsonObject): readonly Subschema[] {
   return parts
 }
 
-/** Whether references within start from this very schema; until draft-07 an `$id` may be an anchor instead. */
+/**
+ * Whether references within start from this very schema; until draft-07 an `$id` may be an anchor instead.
+ */
 export function isBase({ $id }: JsonObject): boolean {
   return typeof $id === 'string' && !$id.startsWith('#')
 }
@@ -174,7 +186,10 @@ function anchorsOf(parts: readonly Subschema[]): ReadonlyMap<JsonObject, Readonl
   return anchors
 }
 
-/** Only what a keyword holds is a schema: elsewhere a pointer may lead to anything, which nobody has looked at. */
+/**
+ * Only what a keyword holds is a schema: elsewhere a pointer may lead to anything, which nobody has looked
+ * at.
+ */
 function resolve(base: JsonObject, fragment: string): unknown {
   let target: unknown = base
   let isMany = false // a map or a list of schemas

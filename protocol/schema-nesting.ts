@@ -4,8 +4,8 @@ import { isBase, type Subschema, subschemasOf } from './schema-limits.js'
 const usualDialect = 'https://json-schema.org/draft/2020-12/schema'
 
 /**
- * A schema as it stands inside of another one, at a JSON Pointer such as `/properties/a`: what it refers to within itself is still found, and the dialect
- * is not named again where it is the usual one.
+ * A schema as it stands inside of another one, at a JSON Pointer such as `/properties/a`: what it refers to
+ * within itself is still found, and the dialect is not named again where it is the usual one.
  */
 export function nested(schema: JsonObject, pointer: string): JsonObject {
   const { $schema, ...rest } = schema

@@ -25,8 +25,9 @@ const wordAsserts: { readonly [source: string]: PatternNode } = {
 }
 
 /**
- * Reads the source of a regular expression that `RegExp` accepts, with or without the flag `u`. Returns undefined for
- * what cannot be matched in linear time, or is newer than this: backreferences and inline flags.
+ * Reads the source of a regular expression that `RegExp` accepts, with or without the flag `u`. Returns
+ * undefined for what cannot be matched in linear time, or is newer than this: backreferences and inline
+ * flags.
  */
 export function parsePattern(source: string, unicode: boolean): PatternNode | undefined {
   let at = 0

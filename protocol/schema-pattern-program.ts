@@ -1,6 +1,9 @@
 import type { PatternNode } from './schema-pattern-parse.js'
 
-/** A place in a program: consumes a character, goes on in several ways, or only where an assertion holds; or the end. */
+/**
+ * A place in a program: consumes a character, goes on in several ways, or only where an assertion holds; or
+ * the end.
+ */
 export type Instruction =
   | { readonly op: 'atom'; readonly atom: number; readonly next: number }
   | { readonly op: 'split'; readonly next: readonly number[] }
@@ -20,7 +23,10 @@ export interface Look {
   readonly negative: boolean
 }
 
-/** A whole expression: its atoms by source, its lookarounds from the inside out, and the program that uses both. */
+/**
+ * A whole expression: its atoms by source, its lookarounds from the inside out, and the program that uses
+ * both.
+ */
 export interface Automaton {
   readonly atoms: readonly string[]
   readonly looks: readonly Look[]

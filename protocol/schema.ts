@@ -7,19 +7,28 @@ import { admitSchema, copySchema } from './schema-limits.js'
 /** What came of a value: itself, as the schema types and changes it, or all that is wrong with it. */
 export type Parsed<T> = { readonly value: T } | { readonly issues: readonly Issue[] }
 
-/** The one face of every kind of schema: what the far side is shown, and what an incoming value is read with. */
+/**
+ * The one face of every kind of schema: what the far side is shown, and what an incoming value is read with.
+ */
 export interface Schema<T = unknown> {
   readonly jsonSchema: JsonObject
   /**
-   * Never throws for a bad value. A promise only when it has to be: at the first value, when a JSON Schema is compiled
-   * (and BAD_SCHEMA rejects it where that fails), or when the author's own schema waits for something.
+   * Never throws for a bad value. A promise only when it has to be: at the first value, when a JSON Schema is
+   * compiled (and BAD_SCHEMA rejects it where that fails), or when the author's own schema waits for
+   * something.
    */
   readonly parse: (value: unknown) => Parsed<T> | Promise<Parsed<T>>
-  /** Loads what `parse` will need, where that is not done yet: a JSON Schema takes ajv. Rejects when it cannot be loaded now. */
+  /**
+   * Loads what `parse` will need, where that is not done yet: a JSON Schema takes ajv. Rejects when it cannot
+   * be loaded now.
+   */
   readonly prepare?: () => Promise<void>
 }
 
-/** A schema of any library that follows Standard Schema 1.1 with its JSON Schema extension, such as zod 4.2 or arktype. */
+/**
+ * A schema of any library that follows Standard Schema 1.1 with its JSON Schema extension, such as zod 4.2 or
+ * arktype.
+ */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1
@@ -50,12 +59,15 @@ export type SchemaInput = StandardSchema | { readonly [keyword: string]: unknown
 /** The type that values have once `S` has read them; of a plain JSON Schema nothing is known. */
 export type SchemaOutput<S> = S extends StandardSchema<infer _, infer Output> ? Output : unknown
 
-/** Which of its two sides a schema that changes values shows: what it takes, or what it gives. Default `input`. */
+/**
+ * Which of its two sides a schema that changes values shows: what it takes, or what it gives. Default
+ * `input`.
+ */
 export type SchemaSide = 'input' | 'output'
 
 /**
- * Takes any kind of schema. Throws BAD_SCHEMA for a Standard Schema without a JSON Schema, and for a JSON Schema beyond
- * `schemaLimits`, with a reference to the outside, or in a dialect we do not know.
+ * Takes any kind of schema. Throws BAD_SCHEMA for a Standard Schema without a JSON Schema, and for a JSON
+ * Schema beyond `schemaLimits`, with a reference to the outside, or in a dialect we do not know.
  */
 export function toSchema<S extends SchemaInput>(
   input: S,

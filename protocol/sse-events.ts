@@ -17,7 +17,10 @@ export interface OutgoingSseEvent extends SseEvent {
 
 const lineEnd = /\r\n|\r|\n/
 
-/** The text of one event, its data split at CR, LF and CRLF. Throws BAD_EVENT where a field would break the stream. */
+/**
+ * The text of one event, its data split at CR, LF and CRLF. Throws BAD_EVENT where a field would break the
+ * stream.
+ */
 export function encodeEvent({ event, id, data, retry }: OutgoingSseEvent): string {
   let text = ''
   if (event !== undefined) text += `event: ${oneLine('event', event)}\n`

@@ -10,8 +10,9 @@ export interface Stamp {
 }
 
 /**
- * The result as 2026-07-28 wants it: with `resultType` (`complete`, unless it has one of its own), with the server in its `_meta`, and with cache hints
- * where the method needs them, its own before those of the stamp. The given result is left alone.
+ * The result as 2026-07-28 wants it: with `resultType` (`complete`, unless it has one of its own), with the
+ * server in its `_meta`, and with cache hints where the method needs them, its own before those of the stamp.
+ * The given result is left alone.
  */
 export function stampResult<R extends object>(
   method: string,

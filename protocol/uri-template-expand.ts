@@ -86,7 +86,10 @@ function encode(text: string, keepsReserved: boolean): string {
 
 const loneHalf = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
 
-/** All but letters, digits, `-`, `.`, `_` and `~`; half a surrogate pair becomes U+FFFD, as everywhere in URLs. */
+/**
+ * All but letters, digits, `-`, `.`, `_` and `~`; half a surrogate pair becomes U+FFFD, as everywhere in
+ * URLs.
+ */
 function encodeStrictly(text: string): string {
   const whole = encodeURIComponent(text.replace(loneHalf, '\ufffd'))
   return whole.replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)

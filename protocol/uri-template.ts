@@ -8,17 +8,23 @@ export interface TemplateValues {
   readonly [name: string]: TemplateValue | number | boolean | undefined
 }
 
-/** A URI template (RFC 6570, all four levels), read once: it writes uris, and finds the variables of a uri. */
+/**
+ * A URI template (RFC 6570, all four levels), read once: it writes uris, and finds the variables of a uri.
+ */
 export interface UriTemplate {
   readonly template: string
   /** In the order of the template. */
   readonly variables: readonly string[]
-  /** Writes the uri of these values (RFC 6570, section 3). Throws BAD_TEMPLATE for a value that cannot be written. */
+  /**
+   * Writes the uri of these values (RFC 6570, section 3). Throws BAD_TEMPLATE for a value that cannot be
+   * written.
+   */
   expand(values: TemplateValues): string
   /**
-   * The variables of a uri, percent-decoded, or undefined when it does not fit. `{name}` takes one or more characters that are not
-   * reserved, `{+name}` any; where that leaves a choice, the variable that comes first takes most. What `{?a,b}`, `{&a}` and `{;a}` name may come in any
-   * order or be missing; `{/path*}` is a list, `{?rest*}` an object. The time grows with the length of the uri, and no faster.
+   * The variables of a uri, percent-decoded, or undefined when it does not fit. `{name}` takes one or more
+   * characters that are not reserved, `{+name}` any; where that leaves a choice, the variable that comes
+   * first takes most. What `{?a,b}`, `{&a}` and `{;a}` name may come in any order or be missing; `{/path*}`
+   * is a list, `{?rest*}` an object. The time grows with the length of the uri, and no faster.
    */
   match(uri: string): Readonly<Record<string, TemplateValue>> | undefined
 }
@@ -71,7 +77,10 @@ export function parseUriTemplate(template: string): UriTemplate {
   })
 }
 
-/** Writes the uri of these values: any template of RFC 6570. Throws BAD_TEMPLATE for what is none, and for a value that cannot be written. */
+/**
+ * Writes the uri of these values: any template of RFC 6570. Throws BAD_TEMPLATE for what is none, and for a
+ * value that cannot be written.
+ */
 export function expandUriTemplate(template: string, values: TemplateValues): string {
   return expand(readParts(template), values)
 }

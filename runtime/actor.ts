@@ -15,7 +15,9 @@ import { statusOf } from './status.js'
 import { limitEnd, runTerminate } from './terminate.js'
 import type { Tree } from './tree.js'
 
-/** A process with a state and a mailbox: handles one message at a time, synchronously where the handler is. */
+/**
+ * A process with a state and a mailbox: handles one message at a time, synchronously where the handler is.
+ */
 export class Actor extends Process implements Runnable {
   readonly behaviour: AnyBehaviour
   readonly ref: ActorRef
@@ -83,11 +85,14 @@ export class Actor extends Process implements Runnable {
     return runIn(this.token, work, this, budget)
   }
 
-  /** Handles messages until the budget is spent, the mailbox empty, a handler asynchronous, or the actor gone. */
+  /**
+   * Handles messages until the budget is spent, the mailbox empty, a handler asynchronous, or the actor gone.
+   */
   work(budget: number): number {
     const { scheduler } = this.tree
     let handled = 0
-    // Stands for its place in the run queue while it works, so that a message to itself does not queue it twice.
+    // Stands for its place in the run queue while it works, so that a message to itself does not queue it
+    // twice.
     this.queued = true
     while (handled < budget && !this.#busy && this.phase === 'running') {
       const next = this.#next()
@@ -164,7 +169,9 @@ export class Actor extends Process implements Runnable {
     return this.reason === null
   }
 
-  /** In the actor's scope already, so the next messages need no place in the run queue while the turn lasts. */
+  /**
+   * In the actor's scope already, so the next messages need no place in the run queue while the turn lasts.
+   */
   #goOn(): void {
     if (this.queued || !this.#ready()) return
     const { scheduler } = this.tree
@@ -257,8 +264,9 @@ export class Actor extends Process implements Runnable {
   }
 
   /**
-   * The state is made: messages that came meanwhile are handled now, after what `init` asked to continue with. An `init` that asked
-   * to stop ends the actor instead, without `terminate` (OTP: {stop, Reason} from init).
+   * The state is made: messages that came meanwhile are handled now, after what `init` asked to continue
+   * with. An `init` that asked to stop ends the actor instead, without `terminate` (OTP: {stop, Reason} from
+   * init).
    */
   started(state: unknown): void {
     if (this.#rare?.stopping != null) return this.end(this.#rare.stopping)

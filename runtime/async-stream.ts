@@ -13,7 +13,10 @@ export interface AsyncStreamOptions {
   ordered?: boolean
   /** Milliseconds one task may take. Default 5000. */
   timeout?: number
-  /** A task over its time ends the stream with TIMEOUT (`exit`), or only itself, as an `exit` outcome (`kill_task`). Default `exit`. */
+  /**
+   * A task over its time ends the stream with TIMEOUT (`exit`), or only itself, as an `exit` outcome
+   * (`kill_task`). Default `exit`.
+   */
   onTimeout?: 'exit' | 'kill_task'
 }
 
@@ -23,9 +26,9 @@ interface Running<R> {
 }
 
 /**
- * Runs `fn` over the items as supervised tasks, a few at a time, and yields how each came out (Elixir: Task.Supervisor.async_stream_nolink).
- * A crash costs its own item. When the consumer stops early, or the stream fails, the tasks that still run are ended.
- * Throws BAD_OPTION.
+ * Runs `fn` over the items as supervised tasks, a few at a time, and yields how each came out (Elixir:
+ * Task.Supervisor.async_stream_nolink). A crash costs its own item. When the consumer stops early, or the
+ * stream fails, the tasks that still run are ended. Throws BAD_OPTION.
  */
 export function asyncStream<T, R>(
   tasks: TaskSupervisor,

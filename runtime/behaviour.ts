@@ -4,13 +4,19 @@ import type { ExitReason } from './exit.js'
 import type { Monitor } from './monitor.js'
 import type { ProcessRef } from './ref.js'
 
-/** Answered by `init` when there is nothing to do: the start answers `IGNORED`, and a supervisor goes on without it. */
+/**
+ * Answered by `init` when there is nothing to do: the start answers `IGNORED`, and a supervisor goes on
+ * without it.
+ */
 export const ignore: unique symbol = Symbol('ignore')
 
 /** The answer of an `init` that declines to start. */
 export type Ignore = typeof ignore
 
-/** Handles one message: the state, what was sent, the context. What it returns (or its promise) is a call's reply. */
+/**
+ * Handles one message: the state, what was sent, the context. What it returns (or its promise) is a call's
+ * reply.
+ */
 export type Handler<State> = (state: State, input: never, ctx: ActorContext) => unknown
 
 /** Named message handlers of one kind. */
@@ -55,15 +61,23 @@ export interface ActorDefinition<State, Input, Calls extends Handlers<State>, Ca
   cast?: Casts & Handlers<State>
   /** Messages from the runtime and from `ref.send`. */
   info?: InfoHandlers<State>
-  /** Cleans up after a stop or a crash, and on the parent's shutdown if exits are trapped; never after a kill. */
+  /**
+   * Cleans up after a stop or a crash, and on the parent's shutdown if exits are trapped; never after a kill.
+   */
   terminate?(state: State, reason: ExitReason, ctx: ActorContext): unknown
   /** What reports and `sys.getStatus` may show of the state; without it they show nothing of it. */
   formatStatus?(state: State): unknown
-  /** Whether exit signals of linked processes become `info.exit` messages, and `terminate` runs on shutdown. Default false. */
+  /**
+   * Whether exit signals of linked processes become `info.exit` messages, and `terminate` runs on shutdown.
+   * Default false.
+   */
   trapExit?: boolean
   /** Messages that may wait before calls are refused with MAILBOX_FULL and casts dropped. Default 100,000. */
   mailboxLimit?: number
-  /** What an error that strayed from its code does: `crash` ends the actor, `report` only tells. Default `crash`. */
+  /**
+   * What an error that strayed from its code does: `crash` ends the actor, `report` only tells. Default
+   * `crash`.
+   */
   stray?: 'crash' | 'report'
   /** Milliseconds an asynchronous `terminate` may take when no supervisor sets the limit. Default 5000. */
   terminateTimeout?: number
@@ -106,8 +120,9 @@ export interface Behaviour<
 }
 
 /**
- * Describes an actor. State, inputs and replies are inferred from `init` and the handlers; handlers change the state object
- * in place, one message at a time, and a crash throws it away. Throws BAD_BEHAVIOUR, naming the field, when it cannot work.
+ * Describes an actor. State, inputs and replies are inferred from `init` and the handlers; handlers change
+ * the state object in place, one message at a time, and a crash throws it away. Throws BAD_BEHAVIOUR, naming
+ * the field, when it cannot work.
  */
 export function defineActor<
   State,
@@ -119,7 +134,10 @@ export function defineActor<
   return behaviourOf(definition, 'actor')
 }
 
-/** The behaviour of a checked definition; supervisors are actors of another kind, for people and for inspection. */
+/**
+ * The behaviour of a checked definition; supervisors are actors of another kind, for people and for
+ * inspection.
+ */
 export function behaviourOf<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   definition: ActorDefinition<State, Input, Calls, Casts>,
   kind: 'actor' | 'supervisor',
@@ -255,7 +273,10 @@ export type ReplyOf<H> = H extends (...args: never[]) => infer R ? Settled<Await
 
 type Settled<R> = R extends Deferred<infer T> ? T : Exclude<R, Refusal>
 
-/** A reply to be given later: returned by the handler, settled whenever; a second settling is dropped (OTP: gen_server:reply). */
+/**
+ * A reply to be given later: returned by the handler, settled whenever; a second settling is dropped (OTP:
+ * gen_server:reply).
+ */
 export interface Deferred<T> {
   readonly [deferred]: T
   resolve(value: T): void

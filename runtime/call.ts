@@ -41,7 +41,10 @@ export class Call extends Deadline {
     this.#resolve(value)
   }
 
-  /** Rejects the caller; the promise is marked handled first, so that a rejection nobody awaits is never fatal. */
+  /**
+   * Rejects the caller; the promise is marked handled first, so that a rejection nobody awaits is never
+   * fatal.
+   */
   reject(error: unknown): void {
     if (!this.#close()) return
     void handled(this.promise)

@@ -6,7 +6,10 @@ import type { ProcessRef } from './ref.js'
 import { checkBehaviour, isStartTimeout, type StartArgs, startFields, type StartOptions } from './start.js'
 import type { Restart } from './strategy.js'
 
-/** How a child is stopped: killed at once, asked and killed after that many ms, or asked and waited for without end. */
+/**
+ * How a child is stopped: killed at once, asked and killed after that many ms, or asked and waited for
+ * without end.
+ */
 export type Shutdown = 'brutal_kill' | 'infinity' | number
 
 /** What a child's start may answer: its reference, that with something extra for who asked, or `ignore`. */
@@ -16,7 +19,10 @@ export type StartAnswer = ProcessRef | { ref: ProcessRef; extra?: unknown } | Ig
 export interface ChildSpec {
   /** Unique among its siblings. */
   id: string
-  /** Starts the child with the supervisor's context: `(ctx) => ctx.start(behaviour, input)`. A throw is a failed start. */
+  /**
+   * Starts the child with the supervisor's context: `(ctx) => ctx.start(behaviour, input)`. A throw is a
+   * failed start.
+   */
   start(ctx: ActorContext): StartAnswer | Promise<StartAnswer>
   /** Default `permanent`. */
   restart?: Restart
@@ -24,7 +30,10 @@ export interface ChildSpec {
   shutdown?: Shutdown
   /** Default `worker`. */
   type?: 'worker' | 'supervisor'
-  /** Whether its end by itself, without a restart, counts for the supervisor's `autoShutdown`; not for permanent ones. Default false. */
+  /**
+   * Whether its end by itself, without a restart, counts for the supervisor's `autoShutdown`; not for
+   * permanent ones. Default false.
+   */
   significant?: boolean
 }
 
@@ -34,7 +43,10 @@ export type FullChildSpec = Readonly<Required<ChildSpec>>
 /** Fields of a child spec that `childSpec` can be given; the name is the one the actor is started under. */
 export type ChildOverrides = Partial<Omit<ChildSpec, 'start'>> & StartOptions
 
-/** The child spec of an actor: its id is the behaviour's name unless told otherwise. Throws BAD_BEHAVIOUR or BAD_SPEC. */
+/**
+ * The child spec of an actor: its id is the behaviour's name unless told otherwise. Throws BAD_BEHAVIOUR or
+ * BAD_SPEC.
+ */
 export function childSpec<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   behaviour: Behaviour<State, Input, Calls, Casts>,
   ...args: StartArgs<Input, ChildOverrides>
@@ -72,7 +84,10 @@ function checkOverrides(id: string, overrides: ChildOverrides): void {
 const fields = new Set(['id', 'start', 'restart', 'shutdown', 'type', 'significant'])
 const restarts = new Set<unknown>(['permanent', 'transient', 'temporary'])
 
-/** Checks a child spec and fills in its defaults; throws BAD_SPEC, naming the field, what was expected and what came. */
+/**
+ * Checks a child spec and fills in its defaults; throws BAD_SPEC, naming the field, what was expected and
+ * what came.
+ */
 export function readChildSpec(spec: ChildSpec): FullChildSpec {
   if (typeof spec !== 'object' || spec === null) throw bad('child', 'spec', 'an object', spec)
   const { id, start, restart = 'permanent', type = 'worker', significant = false } = spec

@@ -54,8 +54,9 @@ export async function startChild(child: Child, ctx: ActorContext, restarted: boo
 }
 
 /**
- * Names of the last incarnation that this one did not take; if it is gone already, its exit signal decides about them. Names that it
- * has lost itself since it came up (a supervisor that gives up passes them here) wait for that signal, too.
+ * Names of the last incarnation that this one did not take; if it is gone already, its exit signal decides
+ * about them. Names that it has lost itself since it came up (a supervisor that gives up passes them here)
+ * wait for that signal, too.
  */
 function settleNames(child: Child, process: Process | null, first: boolean): void {
   if (process !== null && process.reason !== null) return
@@ -63,7 +64,10 @@ function settleNames(child: Child, process: Process | null, first: boolean): voi
   else child.settleNames(noproc)
 }
 
-/** A supervisor that gives up ends with `shutdown`, a normal reason: unless permanent, its branch stays dead without a word (OTP-57). */
+/**
+ * A supervisor that gives up ends with `shutdown`, a normal reason: unless permanent, its branch stays dead
+ * without a word (OTP-57).
+ */
 function warnOfSilence({ supervisor, spec }: Child): void {
   if (spec.type !== 'supervisor' || spec.restart === 'permanent') return
   const detail = { child: spec.id, restart: spec.restart }
@@ -106,8 +110,8 @@ function badAnswer({ id }: FullChildSpec, expected: string, got: unknown): Runti
 }
 
 /**
- * Stops a child as its spec says and resolves once it is gone and its resources are released. Waits through a monitor, so that
- * a child which unlinked itself cannot be missed.
+ * Stops a child as its spec says and resolves once it is gone and its resources are released. Waits through a
+ * monitor, so that a child which unlinked itself cannot be missed.
  */
 export async function stopChild(child: Child): Promise<void> {
   const { process, previous, spec } = child

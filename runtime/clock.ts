@@ -1,6 +1,8 @@
 import { type RuntimeError, show, optionError } from './errors.js'
 
-/** The time a tree lives by: milliseconds, monotonic. Give a fake one to a tree to test it without waiting. */
+/**
+ * The time a tree lives by: milliseconds, monotonic. Give a fake one to a tree to test it without waiting.
+ */
 export interface Clock {
   /** Milliseconds since some fixed moment; never goes back. */
   now(): number
@@ -8,13 +10,19 @@ export interface Clock {
   setTimeout(fn: () => void, ms: number): unknown
   /** Takes back what `setTimeout` answered; harmless when it has already run. */
   clearTimeout(timer: unknown): void
-  /** Milliseconds by which the deadline of a call may be late, so that all of a tree share one timer. Default 0: each has fired once its time has come. */
+  /**
+   * Milliseconds by which the deadline of a call may be late, so that all of a tree share one timer. Default
+   * 0: each has fired once its time has come.
+   */
   readonly grain?: number
 }
 
 const longest = 2 ** 31 - 1
 
-/** The clock of this machine: `performance.now()` and Node's timers, without their limit of 24.8 days; deadlines of calls are up to 16 ms late. */
+/**
+ * The clock of this machine: `performance.now()` and Node's timers, without their limit of 24.8 days;
+ * deadlines of calls are up to 16 ms late.
+ */
 export const systemClock: Clock = Object.freeze({
   grain: 16,
   now: () => performance.now(),

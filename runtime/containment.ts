@@ -20,7 +20,10 @@ export interface Owner {
   fail(error: unknown, kind: StrayKind): void
 }
 
-/** What the dead of a tree still do. Lives as long as any context of theirs, and so has no way back to the tree. */
+/**
+ * What the dead of a tree still do. Lives as long as any context of theirs, and so has no way back to the
+ * tree.
+ */
 export interface Afterlife {
   /** The number of the tree. */
   readonly tree: number
@@ -32,15 +35,22 @@ export interface Afterlife {
 
 /** A tree as containment sees it: the one who is told of errors that belong to nobody. */
 export interface ContainedTree extends EndingTree {
-  /** Whether the program goes on for the sake of this tree when such an error comes, or when its main module fails. */
+  /**
+   * Whether the program goes on for the sake of this tree when such an error comes, or when its main module
+   * fails.
+   */
   keepsProgram(isMain: boolean): boolean
-  /** An error strayed from code that runs in no scope of ours; with `exits` it ends the program. Answers whether anybody hears of it. */
+  /**
+   * An error strayed from code that runs in no scope of ours; with `exits` it ends the program. Answers
+   * whether anybody hears of it.
+   */
   unowned(error: unknown, kind: StrayKind, exits: boolean): boolean
 }
 
 /**
- * What async context carries: small, and without a way back to the owner or its tree once that has ended, because sockets, timers
- * and whatever others begin for good when they are first used keep their context alive for as long as they live.
+ * What async context carries: small, and without a way back to the owner or its tree once that has ended,
+ * because sockets, timers and whatever others begin for good when they are first used keep their context
+ * alive for as long as they live.
  */
 export class OwnerToken {
   readonly name: string
@@ -67,12 +77,18 @@ export class OwnerToken {
   }
 }
 
-/** Runs `fn` in the scope of an owner; what it starts (timers, promises, sockets) stays attributed to that owner. */
+/**
+ * Runs `fn` in the scope of an owner; what it starts (timers, promises, sockets) stays attributed to that
+ * owner.
+ */
 export function runIn<A, B, R>(token: OwnerToken, fn: (a: A, b: B) => R, a: A, b: B): R {
   return process_.scope.run(token, fn, a, b)
 }
 
-/** Runs `fn` in no scope: events, lazy imports and shared connections must not belong to whoever needed them first. */
+/**
+ * Runs `fn` in no scope: events, lazy imports and shared connections must not belong to whoever needed them
+ * first.
+ */
 export function outside<R>(fn: () => R): R {
   return process_.scope.getStore() === undefined ? fn() : process_.scope.run(undefined, fn)
 }
@@ -92,7 +108,9 @@ export function guard<R>(token: OwnerToken, fn: () => R): R | undefined {
   }
 }
 
-/** As `guard`, for a callback that may have been given by code without an owner: its throw is then nobody's. */
+/**
+ * As `guard`, for a callback that may have been given by code without an owner: its throw is then nobody's.
+ */
 export function answerFor(token: OwnerToken | undefined, fn: () => void): void {
   if (token !== undefined) return void guard(token, fn)
   try {
@@ -102,7 +120,10 @@ export function answerFor(token: OwnerToken | undefined, fn: () => void): void {
   }
 }
 
-/** Runs `fn`, which tells subscribers of something: an error of theirs becomes a warning of Node and is nobody's crash. */
+/**
+ * Runs `fn`, which tells subscribers of something: an error of theirs becomes a warning of Node and is
+ * nobody's crash.
+ */
 export function tell(fn: () => void): void {
   process_.scope.run(subscribers, fn)
 }
@@ -126,8 +147,8 @@ function warnings(code: string, what: string): (error: unknown) => void {
 }
 
 /**
- * Carries an owner across a shared emitter: the returned function runs `fn` in the owner's scope whoever calls it, and a
- * throw fails the owner instead of the emitter.
+ * Carries an owner across a shared emitter: the returned function runs `fn` in the owner's scope whoever
+ * calls it, and a throw fails the owner instead of the emitter.
  */
 export function bindTo<Args extends unknown[], R>(
   token: OwnerToken,
@@ -141,15 +162,19 @@ export interface EmitterLike {
   emit(event: string | symbol, ...args: unknown[]): boolean
 }
 
-/** Makes every listener of an emitter run in the owner's scope: for a request or response that serves one owner only. */
+/**
+ * Makes every listener of an emitter run in the owner's scope: for a request or response that serves one
+ * owner only.
+ */
 export function adopt(token: OwnerToken, emitter: EmitterLike): void {
   const emit = emitter.emit
   emitter.emit = (event, ...args) => guard(token, () => emit.call(emitter, event, ...args)) ?? true
 }
 
 /**
- * Puts a tree under containment until the returned function is called. One registration of process-wide listeners serves
- * all trees, and all copies of this library, in the process; it is taken back with the last tree.
+ * Puts a tree under containment until the returned function is called. One registration of process-wide
+ * listeners serves all trees, and all copies of this library, in the process; it is taken back with the last
+ * tree.
  */
 export function contain(tree: ContainedTree): () => void {
   const { trees } = process_
@@ -223,7 +248,8 @@ function create(): ProcessWide {
     scope.run(undefined, () => token.blame(error, kind))
   }
   let announced: { readonly error: unknown } | undefined
-  // With --unhandled-rejections=strict Node announces a rejection here as well, right before it comes as one. That of the main module comes here alone.
+  // With --unhandled-rejections=strict Node announces a rejection here as well, right before it comes as one.
+  // That of the main module comes here alone.
   const onThrow = (error: unknown, origin: string): void => {
     const isHosts = hostListeners('uncaughtException', onThrow).length > 0
     if (origin !== 'unhandledRejection') {
@@ -259,7 +285,10 @@ function create(): ProcessWide {
   return made
 }
 
-/** Whether a listener of the host has a rejection; one for throws alone is given it, as Node does where nobody listens for rejections. */
+/**
+ * Whether a listener of the host has a rejection; one for throws alone is given it, as Node does where nobody
+ * listens for rejections.
+ */
 function hostTakes(error: unknown, onThrow: unknown, onRejection: unknown): boolean {
   if (hostListeners('unhandledRejection', onRejection).length > 0) return true
   const others = hostListeners('uncaughtException', onThrow)

@@ -16,8 +16,8 @@ import { type StartArgs, startProcess } from './start.js'
 import { IdleTimer, TimerRef } from './timers.js'
 
 /**
- * What a process may do, bound to one incarnation: after that has ended every method throws ACTOR_DEAD, so that a handler
- * which still runs unwinds at its next step.
+ * What a process may do, bound to one incarnation: after that has ended every method throws ACTOR_DEAD, so
+ * that a handler which still runs unwinds at its next step.
  */
 export class ProcessContext {
   /** The process itself; for the runtime. */
@@ -27,7 +27,10 @@ export class ProcessContext {
     this.process = process
   }
 
-  /** Aborted when this process ends, whatever way; code that outlives it may still look, and pass an aborted one on. */
+  /**
+   * Aborted when this process ends, whatever way; code that outlives it may still look, and pass an aborted
+   * one on.
+   */
   get signal(): AbortSignal {
     const { name, reason } = this.process
     if (reason !== null) return AbortSignal.abort(abortReason(name, reason))
@@ -41,7 +44,10 @@ export class ProcessContext {
     return this.process.tree.registry
   }
 
-  /** Makes this process the owner of a resource: released when it ends, newest first, before a successor starts. */
+  /**
+   * Makes this process the owner of a resource: released when it ends, newest first, before a successor
+   * starts.
+   */
   own<Resource extends Owned>(resource: Resource): Resource {
     const release = releaseOf(resource)
     // Opened by a handler whose process died meanwhile, it would be nobody's: it is released at once.
@@ -50,13 +56,19 @@ export class ProcessContext {
     return resource
   }
 
-  /** Carries this process's scope into a callback that others will call, such as a listener on a shared emitter. Throws BAD_OPTION. */
+  /**
+   * Carries this process's scope into a callback that others will call, such as a listener on a shared
+   * emitter. Throws BAD_OPTION.
+   */
   bind<Args extends unknown[], R>(fn: (...args: Args) => R): (...args: Args) => R | undefined {
     checkFunction(fn, 'bind')
     return bindTo(this.alive().token, fn)
   }
 
-  /** The clock of the tree, bound to this process: its timers die with it, and a throw in one is this process's crash. */
+  /**
+   * The clock of the tree, bound to this process: its timers die with it, and a throw in one is this
+   * process's crash.
+   */
   get clock(): Clock {
     return boundClock(this.alive())
   }
@@ -78,7 +90,8 @@ export class ProcessContext {
   }
 
   /**
-   * Starts an actor as a linked child (OTP: start_link): it ends when this one does. Rejects as `startActor` does.
+   * Starts an actor as a linked child (OTP: start_link): it ends when this one does. Rejects as `startActor`
+   * does.
    */
   start<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
     behaviour: Behaviour<State, Input, Calls, Casts>,
@@ -114,7 +127,9 @@ export class ActorContext extends ProcessContext {
     this.#actor().continueWith(fn)
   }
 
-  /** Takes over the reply of the call that is being handled: return what this gives, and settle it whenever. */
+  /**
+   * Takes over the reply of the call that is being handled: return what this gives, and settle it whenever.
+   */
   defer<T>(): Deferred<T> {
     const actor = this.#actor()
     const deferred = actor.defer()
@@ -123,23 +138,35 @@ export class ActorContext extends ProcessContext {
     return deferred as unknown as Deferred<T>
   }
 
-  /** Ends this actor after the handler that runs, with that reason (OTP: {stop, Reason, State}). Default `normal`. */
+  /**
+   * Ends this actor after the handler that runs, with that reason (OTP: {stop, Reason, State}). Default
+   * `normal`.
+   */
   stop(reason: ExitReason = normal): void {
     checkReason(reason, 'stop')
     this.#actor().stopAfter(reason)
   }
 
-  /** Delivers `payload` to `info.timer` after `ms` milliseconds, unless cancelled or dead by then (OTP: send_after). */
+  /**
+   * Delivers `payload` to `info.timer` after `ms` milliseconds, unless cancelled or dead by then (OTP:
+   * send_after).
+   */
   sendAfter(ms: number, payload?: unknown): TimerRef {
     return new TimerRef(this.#actor(), ms, payload)
   }
 
-  /** As `sendAfter`, but `info.timer` is given `{ timer, payload }`, so that a stale one can be told apart (OTP: start_timer). */
+  /**
+   * As `sendAfter`, but `info.timer` is given `{ timer, payload }`, so that a stale one can be told apart
+   * (OTP: start_timer).
+   */
   startTimer(ms: number, payload?: unknown): TimerRef {
     return new TimerRef(this.#actor(), ms, payload, true)
   }
 
-  /** Delivers `info.timeout` unless a message comes within `ms` milliseconds of now (OTP: the timeout of a return value). */
+  /**
+   * Delivers `info.timeout` unless a message comes within `ms` milliseconds of now (OTP: the timeout of a
+   * return value).
+   */
   idleAfter(ms: number): void {
     const actor = this.#actor()
     const rare = actor.sometimes()
@@ -147,7 +174,10 @@ export class ActorContext extends ProcessContext {
     rare.idle = new IdleTimer(actor, ms)
   }
 
-  /** Watches another process: its end arrives once as `info.down`, at once with `noproc` if it is gone (OTP: monitor). */
+  /**
+   * Watches another process: its end arrives once as `info.down`, at once with `noproc` if it is gone (OTP:
+   * monitor).
+   */
   monitor(target: ProcessRef): Monitor {
     const actor = this.#actor()
     const process = processOf(target)

@@ -9,7 +9,10 @@ export abstract class Deadline {
   abstract expire(): void
 }
 
-/** One list per timeout value: equal timeouts fall due in the order they were armed, so only the heads are looked at. */
+/**
+ * One list per timeout value: equal timeouts fall due in the order they were armed, so only the heads are
+ * looked at.
+ */
 class Lane extends Deadline {
   readonly ms: number
 
@@ -23,13 +26,17 @@ class Lane extends Deadline {
   expire(): void {}
 }
 
-/** What is left of a wait is rounded up to this many ms where the clock has a grain: there is one lane for each length. */
+/**
+ * What is left of a wait is rounded up to this many ms where the clock has a grain: there is one lane for
+ * each length.
+ */
 const restGrain = 100
 
 /**
- * All call deadlines of a tree on one timer: a deadline never fires early, and late by the grain of the clock at most. On a clock with a
- * grain the timer ticks while something waits, so that a call that is answered in time sets no timer of its own; on an exact one it is set
- * to the next deadline. It holds the event loop only while something waits.
+ * All call deadlines of a tree on one timer: a deadline never fires early, and late by the grain of the clock
+ * at most. On a clock with a grain the timer ticks while something waits, so that a call that is answered in
+ * time sets no timer of its own; on an exact one it is set to the next deadline. It holds the event loop only
+ * while something waits.
  */
 export class Deadlines {
   readonly #clock: Clock

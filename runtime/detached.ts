@@ -7,7 +7,10 @@ export function methodNames(kind: { readonly prototype: object }): readonly stri
   return Object.freeze([...names])
 }
 
-/** Has the methods of a handle work without it, as in `const { callTool } = client`. They are properties of its own: a test may replace one. */
+/**
+ * Has the methods of a handle work without it, as in `const { callTool } = client`. They are properties of
+ * its own: a test may replace one.
+ */
 export function bindMethods(handle: object, names: readonly string[]): void {
   const methods = handle as Readonly<Record<string, (...args: unknown[]) => unknown>>
   for (const name of names) {

@@ -30,7 +30,10 @@ export interface DynamicState {
   readonly children: Set<Child>
 }
 
-/** Administers one incarnation of a dynamic supervisor (Elixir: DynamicSupervisor); its children stop all at once. */
+/**
+ * Administers one incarnation of a dynamic supervisor (Elixir: DynamicSupervisor); its children stop all at
+ * once.
+ */
 export class DynamicSupervisor extends SupervisorHandle {
   /** Starts a child; ids need not be unique. Rejects with MAX_CHILDREN, START_FAILED or BAD_SPEC. */
   startChild(spec: ChildSpec): Promise<ChildStarted> {
@@ -43,7 +46,10 @@ export class DynamicSupervisor extends SupervisorHandle {
     }
   }
 
-  /** Stops a child by its reference, also by its old one while it is being restarted. Rejects with NOT_FOUND or BAD_OPTION. */
+  /**
+   * Stops a child by its reference, also by its old one while it is being restarted. Rejects with NOT_FOUND
+   * or BAD_OPTION.
+   */
   terminateChild(ref: ProcessRef): Promise<void> {
     if (ref instanceof ProcessRef) return this.request('terminateChild', ref)
     return refused(optionError('ref', `terminateChild: expected the reference of a child, got ${show(ref)}`))
@@ -72,7 +78,9 @@ export function dynamicSupervisorSpec(
   return childSpec(dynamicSupervisorBehaviour(options) as Behaviour<unknown, undefined>, undefined, overrides)
 }
 
-/** Administers a dynamic supervisor that was started as a child. Throws BAD_OPTION when the process is none. */
+/**
+ * Administers a dynamic supervisor that was started as a child. Throws BAD_OPTION when the process is none.
+ */
 export function dynamicSupervisorAt(ref: ProcessRef | undefined): DynamicSupervisor {
   const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
   const known = actor?.kind === 'supervisor' && actor.behaviour.definition.call === (requests as unknown)

@@ -12,7 +12,8 @@ export interface ErrorDetails {
 
 /**
  * The root of the error family: `code` is stable, `retryable` says whether trying again can help.
- * `error instanceof CaduceusError` holds for errors of every floor, and of other copies of this library in one process.
+ * `error instanceof CaduceusError` holds for errors of every floor, and of other copies of this library in
+ * one process.
  */
 export class CaduceusError<Code extends string = string> extends Error {
   readonly code: Code
@@ -97,7 +98,10 @@ export type RuntimeErrorCode =
 /** The error class of `caduceus/runtime`. */
 export class RuntimeError extends CaduceusError<RuntimeErrorCode> {}
 
-/** The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made here, so that `data.field` is never forgotten. */
+/**
+ * The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made
+ * here, so that `data.field` is never forgotten.
+ */
 export function optionError(field: string, problem: string): RuntimeError {
   return new RuntimeError('BAD_OPTION', problem, { data: { field } })
 }
@@ -107,7 +111,10 @@ export function fieldOf({ data }: CaduceusError): string {
   return (data as { readonly field: string }).field
 }
 
-/** What an error says, whatever was thrown: its message, the text itself, or a rendering of the value. Never throws. */
+/**
+ * What an error says, whatever was thrown: its message, the text itself, or a rendering of the value. Never
+ * throws.
+ */
 export function messageOf(error: unknown): string {
   if (typeof error === 'string') return error
   try {

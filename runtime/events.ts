@@ -16,11 +16,15 @@ export interface ProcessFacts {
 /** A process ended by an error (OTP: crash report). */
 export interface CrashEvent extends ProcessFacts {
   readonly reason: ExitReason
-  /** What it was doing: `init`, the name of the message handler, `terminate`, or `stray` for a stray error. */
+  /**
+   * What it was doing: `init`, the name of the message handler, `terminate`, or `stray` for a stray error.
+   */
   readonly during: string
   /** Messages that were waiting and are lost. */
   readonly mailbox: number
-  /** What the behaviour's `formatStatus` made of the state; undefined without one: a state may hold secrets. */
+  /**
+   * What the behaviour's `formatStatus` made of the state; undefined without one: a state may hold secrets.
+   */
   readonly status: unknown
   readonly ancestors: readonly string[]
 }
@@ -49,7 +53,10 @@ export interface StrayEvent {
   readonly kind: 'rejection' | 'throw'
   /** Whose it was; undefined when it belonged to nobody. */
   readonly owner: string | undefined
-  /** What came of it: it failed whose it was, was only told, ended the tree of nobody's error, or the whole program. */
+  /**
+   * What came of it: it failed whose it was, was only told, ended the tree of nobody's error, or the whole
+   * program.
+   */
   readonly outcome: 'failed' | 'reported' | 'stopped' | 'exited'
 }
 
@@ -82,7 +89,10 @@ const channels: { readonly [Name in keyof RuntimeEvents]: Channel } = {
   notice: channel('caduceus.notice'),
 }
 
-/** Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is nobody's crash. */
+/**
+ * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
+ * nobody's crash.
+ */
 export function emit<Name extends keyof RuntimeEvents>(name: Name, payload: () => RuntimeEvents[Name]): void {
   const target = channels[name]
   if (target.hasSubscribers) tell(() => target.publish(payload()))
@@ -93,7 +103,10 @@ export function isHeard(name: keyof RuntimeEvents): boolean {
   return channels[name].hasSubscribers
 }
 
-/** Hears every event of that name in this process of Node until the returned function is called. Throws BAD_OPTION. */
+/**
+ * Hears every event of that name in this process of Node until the returned function is called. Throws
+ * BAD_OPTION.
+ */
 export function subscribe<Name extends keyof RuntimeEvents>(
   name: Name,
   fn: (event: RuntimeEvents[Name]) => void,

@@ -39,7 +39,10 @@ export function shutdownWith(detail: unknown): ExitReason {
   return { type: 'shutdown', detail }
 }
 
-/** True for the ends that a `transient` child is not restarted for (OTP supervisor: normal, shutdown, {shutdown, Term}). */
+/**
+ * True for the ends that a `transient` child is not restarted for (OTP supervisor: normal, shutdown,
+ * {shutdown, Term}).
+ */
 export function isNormal(reason: ExitReason): boolean {
   return reason.type === 'normal' || reason.type === 'shutdown'
 }

@@ -3,13 +3,19 @@ import { badOption } from './options.js'
 
 /** A clock that stands still until a test moves it. */
 export interface FakeClock extends Clock {
-  /** Moves time on by `ms`, firing what falls due in order, and lets the actors react to each timer before the next. Rejects with BAD_OPTION. */
+  /**
+   * Moves time on by `ms`, firing what falls due in order, and lets the actors react to each timer before the
+   * next. Rejects with BAD_OPTION.
+   */
   advance(ms: number): Promise<void>
   /** How many timers are waiting. */
   readonly pending: number
 }
 
-/** A clock for tests: starts at `start` ms (0 unless told), moves only through `advance`. It is exact: what is due in `ms` has fired after `advance(ms)`. */
+/**
+ * A clock for tests: starts at `start` ms (0 unless told), moves only through `advance`. It is exact: what is
+ * due in `ms` has fired after `advance(ms)`.
+ */
 export function createFakeClock(start = 0): FakeClock {
   let now = start
   let order = 0
@@ -58,7 +64,10 @@ function earliest(timers: Map<number, { at: number }>, end: number): number | un
   return found
 }
 
-/** Two turns of the event loop: actors drain in microtasks, and continue through setImmediate when a turn is spent. */
+/**
+ * Two turns of the event loop: actors drain in microtasks, and continue through setImmediate when a turn is
+ * spent.
+ */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -9,7 +9,10 @@ export function inform(actor: Actor, kind: 'timer' | 'timeout' | 'down' | 'exit'
   actor.deliver(new Message(entry, input, null))
 }
 
-/** Anything that `ref.send` is given: a message to `info.message`, or a notice; false when the actor has ended or is full. */
+/**
+ * Anything that `ref.send` is given: a message to `info.message`, or a notice; false when the actor has ended
+ * or is full.
+ */
 export function sendInfo(actor: Actor, message: unknown): boolean {
   const entry = actor.behaviour.info.message
   if (entry !== undefined) return actor.post(new Message(entry, message, null))

@@ -30,7 +30,10 @@ export interface TreeNode {
   readonly strategy?: string
   /** Supervisors only: restarts that are left in the current window. */
   readonly restartsLeft?: number
-  /** Root only: stray errors that belonged to nobody. The tree goes on, but something in this process of Node is broken. */
+  /**
+   * Root only: stray errors that belonged to nobody. The tree goes on, but something in this process of Node
+   * is broken.
+   */
   readonly degraded?: number
   /** What the actor tells of itself through its state's `[describe]`, if it does. */
   readonly about?: string
@@ -40,12 +43,15 @@ export interface TreeNode {
 /** The key of a method on an actor's state that says in a few words how it is, for `inspect`. */
 export const describe: unique symbol = Symbol.for('caduceus.describe')
 
-/** What has a tree that can be looked at: a process, or what stands for one, such as a supervisor, a server, a client, or clients. */
+/**
+ * What has a tree that can be looked at: a process, or what stands for one, such as a supervisor, a server, a
+ * client, or clients.
+ */
 export type Inspectable = ProcessRef | { readonly ref: ProcessRef | undefined }
 
 /**
- * What a tree looks like now, from this process down: read in one go, without a message to anybody. Throws RuntimeError NOPROC for a handle whose tree has
- * not been started yet, and BAD_OPTION for what has none.
+ * What a tree looks like now, from this process down: read in one go, without a message to anybody. Throws
+ * RuntimeError NOPROC for a handle whose tree has not been started yet, and BAD_OPTION for what has none.
  */
 export function inspect(what: Inspectable): TreeNode {
   const process = processOf(refOf(what))
@@ -73,7 +79,10 @@ interface Open {
   readonly children: Node[]
 }
 
-/** The tree as indented text, one process a line; the indentation grows for the first 100 levels. Throws BAD_OPTION. */
+/**
+ * The tree as indented text, one process a line; the indentation grows for the first 100 levels. Throws
+ * BAD_OPTION.
+ */
 export function formatTree(node: TreeNode): string {
   if (!Array.isArray(node?.children)) throw badOption('formatTree', 'what inspect() answers', node)
   const lines: string[] = []
@@ -119,7 +128,10 @@ function tellAbout(state: unknown): string | undefined {
   }
 }
 
-/** Supervised children in start order, then whatever else it started: tasks, and children that are no business of a spec. */
+/**
+ * Supervised children in start order, then whatever else it started: tasks, and children that are no business
+ * of a spec.
+ */
 function fillIn(process: Process, children: Node[], open: Open[]): void {
   const add = (child: Process, id: string, restarts: number): void => {
     const node = nodeOf(child, id, restarts)

@@ -8,8 +8,9 @@ import { outside } from './containment.js'
 export type Importing<Module> = () => Promise<Module>
 
 /**
- * A module that is loaded when it is first asked for, in nobody's scope. A load that fails, as without free file descriptors, costs the one who
- * asks and is tried again by the next: Node keeps a failed `import()` for ever, so the module is required, by its name as seen from this file.
+ * A module that is loaded when it is first asked for, in nobody's scope. A load that fails, as without free
+ * file descriptors, costs the one who asks and is tried again by the next: Node keeps a failed `import()` for
+ * ever, so the module is required, by its name as seen from this file.
  */
 export function lazy<Module extends object>(name: string, importing: Importing<Module>): Importing<Module> {
   let loaded: Module | undefined
@@ -23,8 +24,9 @@ export function lazy<Module extends object>(name: string, importing: Importing<M
 const pause = 250
 
 /**
- * What cannot be loaded now, as without file descriptors, can be later: an outage like others, waited for by whoever cannot go on without. A module that is not
- * there, or is broken, is told at once; and so is an error that comes a second time: Node has kept it, where a bundle has to import.
+ * What cannot be loaded now, as without file descriptors, can be later: an outage like others, waited for by
+ * whoever cannot go on without. A module that is not there, or is broken, is told at once; and so is an error
+ * that comes a second time: Node has kept it, where a bundle has to import.
  */
 export async function patiently<Module>(
   load: Importing<Module>,
@@ -44,7 +46,10 @@ export async function patiently<Module>(
 
 const here = import.meta.url
 
-/** In the bundle of a program names mean nothing, or something else. In ours, packages have theirs, and what is not found is imported. */
+/**
+ * In the bundle of a program names mean nothing, or something else. In ours, packages have theirs, and what
+ * is not found is imported.
+ */
 const isOurs = /\/runtime\/load\.js$|\/node_modules\/caduceus\/dist\/.*\.js$/.test(here ?? '')
 const require = isOurs ? createRequire(here) : undefined
 

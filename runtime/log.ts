@@ -18,14 +18,19 @@ export interface Logger {
 
 /** Where reports of a tree are written. */
 export interface LogOptions {
-  /** Your own logger, or false for none. Default: pino on standard error, loaded when there is something to write. */
+  /**
+   * Your own logger, or false for none. Default: pino on standard error, loaded when there is something to
+   * write.
+   */
   logger?: Logger | false | undefined
   /**
-   * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice` and `client.warning` warnings, `progress` is for
-   * debugging, and `client.log`, what the servers of clients log, has levels of its own; default `debug` for a logger of your own, and otherwise `info`.
-   * What floors above tell besides is written when it has a level here, under the name of its events: `server.session`, `server.request`,
-   * `server.notification`, `transport.listener`, `transport.connection`, `transport.stream`, `client.state`, `client.request`; with `info` only errors and
-   * refusals, with `debug` everything. Each line has its `category`.
+   * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice` and
+   * `client.warning` warnings, `progress` is for debugging, and `client.log`, what the servers of clients
+   * log, has levels of its own; default `debug` for a logger of your own, and otherwise `info`. What floors
+   * above tell besides is written when it has a level here, under the name of its events: `server.session`,
+   * `server.request`, `server.notification`, `transport.listener`, `transport.connection`,
+   * `transport.stream`, `client.state`, `client.request`; with `info` only errors and refusals, with `debug`
+   * everything. Each line has its `category`.
    */
   logLevels?: LogLevels | undefined
 }
@@ -46,7 +51,10 @@ const runtimeLevels: { readonly [Name in keyof RuntimeEvents]: Level } = {
   notice: 'warn',
   progress: 'debug',
 }
-/** Floors above are known here by the names of their events alone: the highest level of those that are written without being asked for. */
+/**
+ * Floors above are known here by the names of their events alone: the highest level of those that are written
+ * without being asked for.
+ */
 const highest: { readonly [category: string]: Level } = { 'client.warning': 'warn', 'client.log': 'error' }
 type Write = (level: Level, facts: object, message: string) => void
 
@@ -83,7 +91,8 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
   of('stray', ({ error, ...facts }, write) => {
     // what ends the program stands on standard error in any case
     if (facts.outcome === 'exited' && logger === undefined) return
-    // what fails is as bounded as the tasks and actors that are; whatever else comes may come from a timer, without end
+    // what fails is as bounded as the tasks and actors that are; whatever else comes may come from a timer,
+    // without end
     const heldBack = facts.outcome === 'failed' ? 0 : mayReport()
     if (heldBack !== undefined)
       write({ ...facts, ...(heldBack > 0 && { heldBack }), err: error }, 'stray error')
@@ -164,7 +173,10 @@ function errorFacts(reason: ExitReason): object {
   return reason.type === 'crash' ? { err: reason.error } : { reason: reason.type }
 }
 
-/** Loads pino at the first line; lines that come while it loads wait for it. Without it, they are written as they are, and the next asks for it again. */
+/**
+ * Loads pino at the first line; lines that come while it loads wait for it. Without it, they are written as
+ * they are, and the next asks for it again.
+ */
 function pinoOnDemand(): Write {
   let loading: Promise<Logger> | undefined
   return (level, facts, message) => {

@@ -1,7 +1,10 @@
 import type { Entry } from './behaviour.js'
 import type { Call } from './call.js'
 
-/** Messages of the runtime itself: a stop from the parent or from outside, and work put before the next message. */
+/**
+ * Messages of the runtime itself: a stop from the parent or from outside, and work put before the next
+ * message.
+ */
 export type SystemMessage = 'stop' | 'continue'
 
 /** One message on its way: who handles it, what it carries, who waits for an answer. */

@@ -1,7 +1,10 @@
 import type { ExitReason } from './exit.js'
 import type { Process } from './process.js'
 
-/** One watch on one process: gives its news exactly once, or never after it was cancelled (OTP: monitor reference). */
+/**
+ * One watch on one process: gives its news exactly once, or never after it was cancelled (OTP: monitor
+ * reference).
+ */
 export class Monitor {
   readonly #target: Process | null
   readonly #watcher: Process | null
@@ -25,7 +28,9 @@ export class Monitor {
     this.#notify(reason, this)
   }
 
-  /** No news after this, not even news that is already in the watcher's mailbox (OTP: demonitor with flush). */
+  /**
+   * No news after this, not even news that is already in the watcher's mailbox (OTP: demonitor with flush).
+   */
   cancel(): void {
     this.active = false
     this.#target?.monitors?.delete(this)

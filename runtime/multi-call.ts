@@ -11,8 +11,9 @@ export interface MultiReply<Reply, Target> {
 }
 
 /**
- * Makes one call to many actors at once and collects what comes back until the deadline (OTP: gen_server:multi_call). Never rejects for
- * what a single actor does: those that are gone or late are listed as failures. Rejects with BAD_OPTION for what are no references.
+ * Makes one call to many actors at once and collects what comes back until the deadline (OTP:
+ * gen_server:multi_call). Never rejects for what a single actor does: those that are gone or late are listed
+ * as failures. Rejects with BAD_OPTION for what are no references.
  */
 export function multiCall<
   Calls extends Handlers<never>,
@@ -48,7 +49,10 @@ async function callAll<
   return { replies, failures }
 }
 
-/** Casts one message to many actors; answers how many took it (OTP: abcast). Throws BAD_OPTION for what are no references. */
+/**
+ * Casts one message to many actors; answers how many took it (OTP: abcast). Throws BAD_OPTION for what are no
+ * references.
+ */
 export function multiCast<
   Calls extends Handlers<never>,
   Casts extends Handlers<never>,

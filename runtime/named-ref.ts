@@ -15,14 +15,20 @@ import {
 } from './ref.js'
 import type { Registry } from './registry.js'
 
-/** What is known of a name: being started (or started again), up, ended for good with the reason, or never heard of. */
+/**
+ * What is known of a name: being started (or started again), up, ended for good with the reason, or never
+ * heard of.
+ */
 export type NameState =
   | { readonly state: 'starting' }
   | { readonly state: 'up'; readonly ref: ActorRef }
   | { readonly state: 'ended'; readonly reason: ExitReason }
   | { readonly state: 'unknown' }
 
-/** Reaches whoever holds a name when a message is sent; survives restarts, as an ActorRef does not (OTP: via tuple). */
+/**
+ * Reaches whoever holds a name when a message is sent; survives restarts, as an ActorRef does not (OTP: via
+ * tuple).
+ */
 export class NamedRef<
   Calls extends Handlers<never> = Record<never, never>,
   Casts extends Handlers<never> = Record<never, never>,
@@ -41,8 +47,9 @@ export class NamedRef<
   }
 
   /**
-   * As `ActorRef.call`, with one deadline over waiting for the name and for the reply. A call that finds the name between two
-   * incarnations waits for the next; rejects with GAVE_UP once it has ended for good, NOPROC when nobody ever had the name.
+   * As `ActorRef.call`, with one deadline over waiting for the name and for the reply. A call that finds the
+   * name between two incarnations waits for the next; rejects with GAVE_UP once it has ended for good, NOPROC
+   * when nobody ever had the name.
    */
   call<Name extends keyof Calls & string>(
     name: Name,
@@ -60,7 +67,10 @@ export class NamedRef<
     return this.current?.cast(name, ...args) ?? false
   }
 
-  /** As `ActorRef.send`, but throws NOPROC or GAVE_UP when nobody holds the name (OTP: a bare send to an unknown name is badarg). */
+  /**
+   * As `ActorRef.send`, but throws NOPROC or GAVE_UP when nobody holds the name (OTP: a bare send to an
+   * unknown name is badarg).
+   */
   send(message: unknown): boolean {
     const { current } = this
     if (current === undefined) {
@@ -91,7 +101,10 @@ export class NamedRef<
     }
   }
 
-  /** Who takes a call now: the actor that is up, or the caller itself while it starts, which is refused as a call to itself. */
+  /**
+   * Who takes a call now: the actor that is up, or the caller itself while it starts, which is refused as a
+   * call to itself.
+   */
   #holder(): Actor | undefined {
     const known = this.#registry.state(this.name)
     if (known.state === 'up') return processOf(known.ref) as Actor

@@ -3,8 +3,8 @@ const maxLength = 64
 const maxWords = 2_000
 
 /**
- * The word that was probably meant: the one that takes the fewest changes of letters (at most a third of them, case aside), or that is an alias's; undefined where
- * none is near.
+ * The word that was probably meant: the one that takes the fewest changes of letters (at most a third of
+ * them, case aside), or that is an alias's; undefined where none is near.
  */
 export function nearest(
   word: string,
@@ -26,7 +26,10 @@ export function nearest(
   return best?.word
 }
 
-/** What an error message expects of a word that nobody knows: `an option among a, b`, and the one that was probably meant. */
+/**
+ * What an error message expects of a word that nobody knows: `an option among a, b`, and the one that was
+ * probably meant.
+ */
 export function among(
   kind: string,
   words: readonly string[],
@@ -46,7 +49,10 @@ export function didYouMean(
   return near === undefined ? '' : ` (did you mean ${JSON.stringify(near)}?)`
 }
 
-/** How many letters have to be added, dropped or changed, or swapped with the next (Damerau and Levenshtein, by rows). */
+/**
+ * How many letters have to be added, dropped or changed, or swapped with the next (Damerau and Levenshtein,
+ * by rows).
+ */
 function distance(from: string, to: string): number {
   let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)

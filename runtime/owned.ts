@@ -6,7 +6,10 @@ import { isPromise } from './promise.js'
 /** What a process can own: released when it ends, last taken first. */
 export type Owned = Disposable | AsyncDisposable | (() => void | Promise<void>)
 
-/** Milliseconds that all resources of one dead process may take to be released, before its successor stops waiting. */
+/**
+ * Milliseconds that all resources of one dead process may take to be released, before its successor stops
+ * waiting.
+ */
 const patience = 5_000
 
 /** Releases what a dead process owned, newest first. Answers null when nothing had to be waited for. */

@@ -10,7 +10,10 @@ export interface PartitionSupervisorOptions {
   name: string
   /** How many children run. Default 4. */
   partitions?: number
-  /** The spec of one partition, given its number and the name to start it under; its id is replaced by the number. */
+  /**
+   * The spec of one partition, given its number and the name to start it under; its id is replaced by the
+   * number.
+   */
   child(partition: number, name: string): ChildSpec
   /** As for a supervisor. */
   intensity?: number
@@ -19,8 +22,8 @@ export interface PartitionSupervisorOptions {
 }
 
 /**
- * The child spec of a supervisor with several equal children, so that one of them is not the bottleneck (Elixir: PartitionSupervisor).
- * Throws BAD_OPTION.
+ * The child spec of a supervisor with several equal children, so that one of them is not the bottleneck
+ * (Elixir: PartitionSupervisor). Throws BAD_OPTION.
  */
 export function partitionSupervisorSpec(options: PartitionSupervisorOptions): ChildSpec {
   checkFields(options, ['name', 'partitions', 'child', 'intensity', 'periodMs'])
@@ -41,8 +44,8 @@ export function partitionSupervisorSpec(options: PartitionSupervisorOptions): Ch
 }
 
 /**
- * The partition a key belongs to, the same for the same key every time: an integer is taken modulo the number of partitions, anything
- * else is hashed by its text. Throws BAD_OPTION.
+ * The partition a key belongs to, the same for the same key every time: an integer is taken modulo the number
+ * of partitions, anything else is hashed by its text. Throws BAD_OPTION.
  */
 export function partitionOf(key: string | number | bigint, partitions: number): number {
   checkPartitions(partitions)
@@ -52,7 +55,9 @@ export function partitionOf(key: string | number | bigint, partitions: number): 
   return hash(String(key)) % partitions
 }
 
-/** The actor that serves a key now, or undefined while its partition is being restarted. Throws BAD_OPTION. */
+/**
+ * The actor that serves a key now, or undefined while its partition is being restarted. Throws BAD_OPTION.
+ */
 export function partitionFor(
   registry: Registry,
   name: string,

@@ -2,7 +2,10 @@ import { writeSync } from 'node:fs'
 import { inspect } from 'node:util'
 import type { Logger } from './log.js'
 
-/** Writes lines like pino's to standard error where pino cannot be had: no file can be opened, or a bundle left it without what it needs. */
+/**
+ * Writes lines like pino's to standard error where pino cannot be had: no file can be opened, or a bundle
+ * left it without what it needs.
+ */
 export const plainLogger: Logger = {
   debug: (facts, message) => write(20, facts, message),
   info: (facts, message) => write(30, facts, message),

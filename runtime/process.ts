@@ -24,8 +24,8 @@ export class Belongings {
 }
 
 /**
- * What actors, supervisors and tasks have in common: identity, links, monitors, exit signals, and a death that is
- * logical, immediate and final.
+ * What actors, supervisors and tasks have in common: identity, links, monitors, exit signals, and a death
+ * that is logical, immediate and final.
  */
 export abstract class Process {
   readonly id: number
@@ -142,7 +142,8 @@ export abstract class Process {
   end(reason: ExitReason): void {
     if (this.reason !== null) return
     this.reason = reason
-    // A death is completed whatever comes up on the way: half a death would leave callers and names waiting for ever.
+    // A death is completed whatever comes up on the way: half a death would leave callers and names waiting
+    // for ever.
     try {
       this.onEnd(reason)
     } finally {
@@ -212,7 +213,9 @@ export abstract class Process {
     if (leaving.length > 0) this.released = withPatience(this, Promise.all([this.released, ...leaving]))
   }
 
-  /** Whether so many processes above it have ended with it that its children must wait for the stack to empty. */
+  /**
+   * Whether so many processes above it have ended with it that its children must wait for the stack to empty.
+   */
   get #deep(): boolean {
     let left = deepest
     for (let at = this.parent; at !== null && at.reason !== null; at = at.parent)
@@ -229,8 +232,8 @@ export abstract class Process {
 }
 
 /**
- * Abort listeners and disposers are the last will of a process: errors that stray from them are only reported, and what they send
- * is not refused as the effect of a dead incarnation.
+ * Abort listeners and disposers are the last will of a process: errors that stray from them are only
+ * reported, and what they send is not refused as the effect of a dead incarnation.
  */
 function closing(process: Process): OwnerToken {
   const token = new OwnerToken(process.name, process, process.tree)
@@ -268,7 +271,10 @@ function unlinkOneWay(a: Process, b: Process): void {
   else a.links?.delete(b)
 }
 
-/** Resolves with the reason when the process has ended; waits through a monitor, which no unlinking takes away. */
+/**
+ * Resolves with the reason when the process has ended; waits through a monitor, which no unlinking takes
+ * away.
+ */
 export function whenEnded(process: Process): Promise<ExitReason> {
   if (process.reason !== null) return Promise.resolve(process.reason)
   return new Promise((resolve) => {

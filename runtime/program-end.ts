@@ -10,8 +10,9 @@ export interface EndingTree {
 const patience = 5_000
 
 /**
- * Ends the program as Node does for an error that nobody catches, with the error on standard error and exit code 1, after its trees were stopped in
- * order. In a worker the thread ends, and whoever started it is told the error. `release` takes our own listeners back.
+ * Ends the program as Node does for an error that nobody catches, with the error on standard error and exit
+ * code 1, after its trees were stopped in order. In a worker the thread ends, and whoever started it is told
+ * the error. `release` takes our own listeners back.
  */
 export function endProgram(error: unknown, trees: readonly EndingTree[], release: () => void): void {
   const { isMainThread } = process.getBuiltinModule('node:worker_threads')
@@ -40,7 +41,10 @@ export function print(error: unknown): void {
   }
 }
 
-/** The listeners of the host for what nobody caught. That of `node:domain` is none: it stands there in every program that has loaded that module. */
+/**
+ * The listeners of the host for what nobody caught. That of `node:domain` is none: it stands there in every
+ * program that has loaded that module.
+ */
 export function hostListeners(
   event: 'uncaughtException' | 'unhandledRejection',
   ours: unknown,
@@ -50,7 +54,10 @@ export function hostListeners(
   return all.filter((listener) => listener !== ours && listener.name !== 'domainUncaughtExceptionClear')
 }
 
-/** Code of a prompt that the host has made with `node:repl`, which runs in a domain, may not add a listener for throws. */
+/**
+ * Code of a prompt that the host has made with `node:repl`, which runs in a domain, may not add a listener
+ * for throws.
+ */
 export function outsideDomain(fn: () => void): void {
   const { domain } = process as { domain?: unknown }
   if (domain === undefined || domain === null) return fn()
@@ -68,7 +75,10 @@ interface Repl {
   displayPrompt(): void
 }
 
-/** Shows an error as the prompt of `node` does, which leaves it to whoever listens; false where the program is not at that prompt. */
+/**
+ * Shows an error as the prompt of `node` does, which leaves it to whoever listens; false where the program is
+ * not at that prompt.
+ */
 export function showInRepl(error: unknown, kind: 'rejection' | 'throw'): boolean {
   // a program of a file is no prompt, and has not loaded the module for it
   if (process.argv[1] !== undefined) return false

@@ -13,7 +13,10 @@ export function handled<T>(promise: Promise<T>): Promise<T> {
   return promise
 }
 
-/** Resolves when nothing keeps Node alive any more: handles of what has ended (a process, a timer of its tree) are closed a turn or two of the event loop later. */
+/**
+ * Resolves when nothing keeps Node alive any more: handles of what has ended (a process, a timer of its tree)
+ * are closed a turn or two of the event loop later.
+ */
 export async function lastTurns(): Promise<void> {
   await turn()
   await turn()

@@ -13,7 +13,10 @@ export interface WaitOptions {
   readonly clock?: Clock
 }
 
-/** What came, in order, and waits for what has not come yet: for tests, which then need neither sleep nor ask again and again. */
+/**
+ * What came, in order, and waits for what has not come yet: for tests, which then need neither sleep nor ask
+ * again and again.
+ */
 export class Recording<T> {
   readonly #about: string
   readonly #all: T[] = []
@@ -46,8 +49,9 @@ export class Recording<T> {
   }
 
   /**
-   * The first one that fits, now or later; each is handed out once, and those that do not fit stay for others. Rejects with
-   * TIMEOUT, whose `data.seen` is everything so far, with what `fits` throws, with the reason of `signal`, or with BAD_OPTION.
+   * The first one that fits, now or later; each is handed out once, and those that do not fit stay for
+   * others. Rejects with TIMEOUT, whose `data.seen` is everything so far, with what `fits` throws, with the
+   * reason of `signal`, or with BAD_OPTION.
    */
   next(fits: (value: T) => boolean = () => true, options: WaitOptions = {}): Promise<T> {
     const found = waitFor<T>(
@@ -93,8 +97,9 @@ export class Recording<T> {
 }
 
 /**
- * A promise with a deadline. `begin` starts what settles it and answers how that is taken back, which happens once, whatever the end.
- * Rejects with BAD_OPTION, with what `missed` makes of the deadline, or with the reason of the signal.
+ * A promise with a deadline. `begin` starts what settles it and answers how that is taken back, which happens
+ * once, whatever the end. Rejects with BAD_OPTION, with what `missed` makes of the deadline, or with the
+ * reason of the signal.
  */
 export function waitFor<T>(
   begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,

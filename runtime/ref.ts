@@ -13,7 +13,10 @@ import { badOption, checkFunction } from './options.js'
 import type { Process } from './process.js'
 import { handled } from './promise.js'
 
-/** Stands for one incarnation of a process: after its end the reference stays dead; a restart makes another one. */
+/**
+ * Stands for one incarnation of a process: after its end the reference stays dead; a restart makes another
+ * one.
+ */
 export class ProcessRef {
   readonly #process: Process
 
@@ -47,9 +50,9 @@ export class ProcessRef {
   }
 
   /**
-   * Calls `fn` exactly once when the process has ended, with the reason; `noproc` in the next microtask if it already had.
-   * The returned function takes the watch back: no call after that (OTP: monitor, demonitor with flush). A throw in `fn` is the
-   * crash of whoever watches. Throws BAD_OPTION.
+   * Calls `fn` exactly once when the process has ended, with the reason; `noproc` in the next microtask if it
+   * already had. The returned function takes the watch back: no call after that (OTP: monitor, demonitor with
+   * flush). A throw in `fn` is the crash of whoever watches. Throws BAD_OPTION.
    */
   onExit(fn: (reason: ExitReason) => void): () => void {
     checkFunction(fn, 'onExit')
@@ -63,7 +66,10 @@ export class ProcessRef {
     return () => monitor.cancel()
   }
 
-  /** Sends an exit signal (OTP: exit/2): `kill` cannot be trapped, `normal` is ignored by processes that do not trap exits. */
+  /**
+   * Sends an exit signal (OTP: exit/2): `kill` cannot be trapped, `normal` is ignored by processes that do
+   * not trap exits.
+   */
   exit(request: ExitRequest): void {
     checkRequest(request, 'exit')
     fence(this.#process)
@@ -83,7 +89,10 @@ export class ProcessRef {
 
 /** What a call may be given besides its input. */
 export interface CallOptions {
-  /** Milliseconds until the call fails with TIMEOUT; the server is not told, and a late reply is dropped. Default 5000. */
+  /**
+   * Milliseconds until the call fails with TIMEOUT; the server is not told, and a late reply is dropped.
+   * Default 5000.
+   */
   timeout?: number
 }
 
@@ -102,9 +111,10 @@ export class ActorRef<
   Casts extends Handlers<never> = Record<never, never>,
 > extends ProcessRef {
   /**
-   * Sends a message and waits for its reply (OTP: gen_server:call). Rejects with TIMEOUT, NOPROC (already ended), EXITED (ended
-   * before it replied; `data.reason`), MAILBOX_FULL, CALLING_SELF, ACTOR_DEAD (the caller is a dead incarnation) or BAD_MESSAGE
-   * (no such call); an error the handler names with `return refuse(error)` or `ctx.defer().reject(error)` arrives as it is.
+   * Sends a message and waits for its reply (OTP: gen_server:call). Rejects with TIMEOUT, NOPROC (already
+   * ended), EXITED (ended before it replied; `data.reason`), MAILBOX_FULL, CALLING_SELF, ACTOR_DEAD (the
+   * caller is a dead incarnation) or BAD_MESSAGE (no such call); an error the handler names with
+   * `return refuse(error)` or `ctx.defer().reject(error)` arrives as it is.
    */
   call<Name extends keyof Calls & string>(
     name: Name,
@@ -115,8 +125,9 @@ export class ActorRef<
   }
 
   /**
-   * Sends a message and does not wait (OTP: gen_server:cast). Answers whether it was put into the mailbox: false when the actor
-   * has ended or its mailbox is full. Throws BAD_MESSAGE (no such cast), ACTOR_DEAD (the caller is a dead incarnation).
+   * Sends a message and does not wait (OTP: gen_server:cast). Answers whether it was put into the mailbox:
+   * false when the actor has ended or its mailbox is full. Throws BAD_MESSAGE (no such cast), ACTOR_DEAD (the
+   * caller is a dead incarnation).
    */
   cast<Name extends keyof Casts & string>(
     name: Name,
@@ -129,7 +140,10 @@ export class ActorRef<
     return actor.post(new Message(entry, args[0], null))
   }
 
-  /** Sends anything to `info.message`; answers as `cast` does. Without such a handler the message is reported and dropped. */
+  /**
+   * Sends anything to `info.message`; answers as `cast` does. Without such a handler the message is reported
+   * and dropped.
+   */
   send(message: unknown): boolean {
     const actor = actorOf(this)
     fence(actor)
@@ -137,9 +151,10 @@ export class ActorRef<
   }
 
   /**
-   * Asks the actor to end after the messages before this one, by default with the reason `normal`, runs its `terminate`, and
-   * resolves with the reason it ended with once what it owned is released (OTP: gen_server:stop). Rejects with TIMEOUT after
-   * `timeout` ms (default 5000; it goes on ending), NOPROC if it had ended, and ACTOR_DEAD or BAD_OPTION as `call` does.
+   * Asks the actor to end after the messages before this one, by default with the reason `normal`, runs its
+   * `terminate`, and resolves with the reason it ended with once what it owned is released (OTP:
+   * gen_server:stop). Rejects with TIMEOUT after `timeout` ms (default 5000; it goes on ending), NOPROC if it
+   * had ended, and ACTOR_DEAD or BAD_OPTION as `call` does.
    */
   stop(reason: ExitReason = normal, timeout = 5_000): Promise<ExitReason> {
     return stopActor(actorOf(this), this, reason, timeout)

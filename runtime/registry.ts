@@ -22,16 +22,17 @@ interface NameEntry {
 const remembered = 1_000
 
 /**
- * Names of processes, each held by one process at a time (OTP: Registry with unique keys, local names). Names resolve when a
- * message is sent, so they survive restarts; references do not.
+ * Names of processes, each held by one process at a time (OTP: Registry with unique keys, local names). Names
+ * resolve when a message is sent, so they survive restarts; references do not.
  */
 export class Registry {
   readonly #entries = new Map<string, NameEntry>()
   readonly #ended = new Set<string>()
 
   /**
-   * Gives a living actor a name, until it ends; up at once, or when its `init` is done. Throws ALREADY_STARTED (`data.ref` has
-   * it), NOPROC, BAD_OPTION for what is no actor, or ACTOR_DEAD when a dead incarnation asks.
+   * Gives a living actor a name, until it ends; up at once, or when its `init` is done. Throws
+   * ALREADY_STARTED (`data.ref` has it), NOPROC, BAD_OPTION for what is no actor, or ACTOR_DEAD when a dead
+   * incarnation asks.
    */
   register(name: string, ref: ProcessRef): void {
     const process = processOf(ref)
@@ -44,7 +45,10 @@ export class Registry {
     if ((process as Actor).phase !== 'starting') this.rise(name, process)
   }
 
-  /** Takes a name back from its living holder: nobody has it then, as if it had never been; unknown names are ignored. */
+  /**
+   * Takes a name back from its living holder: nobody has it then, as if it had never been; unknown names are
+   * ignored.
+   */
   unregister(name: string): void {
     const entry = this.#entries.get(name)
     if (entry?.process == null) return
@@ -75,8 +79,9 @@ export class Registry {
   }
 
   /**
-   * A reference by name, typed by the behaviour that is expected behind it: `registry.named<typeof counter>('counter')`. It finds
-   * the current incarnation at every send, and waits for the next one while that is being started.
+   * A reference by name, typed by the behaviour that is expected behind it:
+   * `registry.named<typeof counter>('counter')`. It finds the current incarnation at every send, and waits
+   * for the next one while that is being started.
    */
   named<B>(
     name: string,
@@ -85,8 +90,9 @@ export class Registry {
   }
 
   /**
-   * Resolves with the actor once the name is up. Rejects with NOPROC (nobody has it, nobody starts it), GAVE_UP (it ended for
-   * good; `data.reason`) or TIMEOUT after `timeout` ms (default 5000) of the clock of the tree that starts it.
+   * Resolves with the actor once the name is up. Rejects with NOPROC (nobody has it, nobody starts it),
+   * GAVE_UP (it ended for good; `data.reason`) or TIMEOUT after `timeout` ms (default 5000) of the clock of
+   * the tree that starts it.
    */
   whenUp(name: string, timeout = 5_000): Promise<ActorRef> {
     const up = new Promise<ActorRef>((resolve, reject) => {
@@ -116,7 +122,10 @@ export class Registry {
     return handled(up)
   }
 
-  /** For the runtime: the clock of the tree that has a name, or will have it; the machine's when there is none. */
+  /**
+   * For the runtime: the clock of the tree that has a name, or will have it; the machine's when there is
+   * none.
+   */
   clockOf(name: string): Clock {
     const entry = this.#entries.get(name)
     return (entry?.process ?? entry?.slot?.supervisor)?.tree.clock ?? systemClock

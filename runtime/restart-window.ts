@@ -1,6 +1,7 @@
 /**
- * Counts restarts within the last `periodMs`: `intensity` of them are fine, one more is not (OTP supervisor, restart
- * intensity). A ring of `intensity + 1` times, so that counting costs the same however large the intensity is.
+ * Counts restarts within the last `periodMs`: `intensity` of them are fine, one more is not (OTP supervisor,
+ * restart intensity). A ring of `intensity + 1` times, so that counting costs the same however large the
+ * intensity is.
  */
 export class RestartWindow {
   readonly intensity: number

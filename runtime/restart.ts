@@ -7,8 +7,8 @@ import type { Process } from './process.js'
 import { shouldRestart } from './strategy.js'
 
 /**
- * A restart that failed is tried again through the mailbox, not in a loop, so that other requests (a stop, for one) get in
- * between the attempts (OTP-47).
+ * A restart that failed is tried again through the mailbox, not in a loop, so that other requests (a stop,
+ * for one) get in between the attempts (OTP-47).
  */
 export class Retry {
   readonly child: Child
@@ -25,7 +25,10 @@ export class Retry {
   }
 }
 
-/** Notes that a child's process has ended and reports what is worth it; says whether the child is to be started again. */
+/**
+ * Notes that a child's process has ended and reports what is worth it; says whether the child is to be
+ * started again.
+ */
 export function noteEnd(child: Child, process: Process, reason: ExitReason): boolean {
   const { restart } = child.spec
   const again = shouldRestart(restart, reason)
@@ -56,7 +59,10 @@ export function sendRetry(child: Child, reason: ExitReason, ctx: ActorContext): 
   ctx.self.send(child.retry)
 }
 
-/** One restart too many: reports it and ends the supervisor with `shutdown`; whoever is above decides what follows (OTP-55). */
+/**
+ * One restart too many: reports it and ends the supervisor with `shutdown`; whoever is above decides what
+ * follows (OTP-55).
+ */
 export function giveUp(child: Child, reason: ExitReason, ctx: ActorContext): void {
   reportChild(child, null, 'shutdown', 'reached_max_restart_intensity')
   child.passNamesUp(reason)

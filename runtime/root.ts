@@ -13,9 +13,9 @@ import { Tree, type TreeOptions } from './tree.js'
 export interface RootOptions extends StartOptions, TreeOptions, LogOptions {}
 
 /**
- * Starts an actor as the root of a tree of its own, and resolves when its `init` is done. Rejects with START_FAILED (`cause`
- * is what `init` threw), START_TIMEOUT, IGNORED, ALREADY_STARTED (`data.ref`), BAD_BEHAVIOUR, BAD_OPTION, or ACTOR_DEAD when
- * a dead incarnation asks.
+ * Starts an actor as the root of a tree of its own, and resolves when its `init` is done. Rejects with
+ * START_FAILED (`cause` is what `init` threw), START_TIMEOUT, IGNORED, ALREADY_STARTED (`data.ref`),
+ * BAD_BEHAVIOUR, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
  */
 export function startActor<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   behaviour: Behaviour<State, Input, Calls, Casts>,
@@ -64,7 +64,10 @@ function refuseDead(): void {
   throw new RuntimeError('ACTOR_DEAD', `${owner.name} has ended: it starts no tree`)
 }
 
-/** Takes the options of a supervisor at the root of a tree apart: its own, and those of the whole tree. Throws BAD_OPTION. */
+/**
+ * Takes the options of a supervisor at the root of a tree apart: its own, and those of the whole tree. Throws
+ * BAD_OPTION.
+ */
 export function splitOptions(options: TreeOptions & LogOptions): { own: object; treeWide: RootOptions } {
   if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
   const { clock, registry, unowned, logger, logLevels, ...own } = options

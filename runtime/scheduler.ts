@@ -16,8 +16,9 @@ const slice = 5
 const lookEvery = 16
 
 /**
- * One run queue for a tree, drained in microtasks. The budget is counted across microtasks (an async handler takes one
- * turn per message) and refilled by the event loop only, so that timers and sockets are served while mailboxes drain.
+ * One run queue for a tree, drained in microtasks. The budget is counted across microtasks (an async handler
+ * takes one turn per message) and refilled by the event loop only, so that timers and sockets are served
+ * while mailboxes drain.
  */
 export class Scheduler {
   #queue: Runnable[] = []
@@ -42,8 +43,8 @@ export class Scheduler {
   }
 
   /**
-   * How many messages somebody may go on with in a microtask of its own, after an asynchronous handler; 0 when the turn is spent
-   * and it has to queue up.
+   * How many messages somebody may go on with in a microtask of its own, after an asynchronous handler; 0
+   * when the turn is spent and it has to queue up.
    */
   allowance(): number {
     this.#arm()

@@ -2,8 +2,8 @@ import type { ExitReason } from './exit.js'
 import type { Process } from './process.js'
 
 /**
- * A place under a supervisor that outlives the processes that fill it. Names of a dead child wait here, in the state
- * `starting`, until the supervisor has decided: taken again by the next incarnation, or ended.
+ * A place under a supervisor that outlives the processes that fill it. Names of a dead child wait here, in
+ * the state `starting`, until the supervisor has decided: taken again by the next incarnation, or ended.
  */
 export class Slot {
   readonly supervisor: Process
@@ -28,7 +28,10 @@ export class Slot {
     this.#starts += 1
   }
 
-  /** The new incarnation is up: names of earlier ones that it did not take have ended; those that it lost itself go on waiting. */
+  /**
+   * The new incarnation is up: names of earlier ones that it did not take have ended; those that it lost
+   * itself go on waiting.
+   */
   settleEarlierNames(reason: ExitReason): void {
     for (const [name, start] of this.#names ?? []) {
       if (start === this.#starts) continue
@@ -57,14 +60,20 @@ export class Slot {
   }
 }
 
-/** The nearest place above a dead process whose supervisor still lives and may start it, or what it was part of, again. */
+/**
+ * The nearest place above a dead process whose supervisor still lives and may start it, or what it was part
+ * of, again.
+ */
 export function slotThatDecides(process: Process): Slot | null {
   let slot = placeOf(process)
   while (slot?.returns && slot.supervisor.reason !== null) slot = placeOf(slot.supervisor)
   return slot?.returns === true ? slot : null
 }
 
-/** Where a process stands; one that no supervisor started stands where the parent stands that goes down with it. */
+/**
+ * Where a process stands; one that no supervisor started stands where the parent stands that goes down with
+ * it.
+ */
 function placeOf(process: Process): Slot | null {
   let at = process
   while (at.slot === null && at.parent?.goesDownWith(at)) at = at.parent

@@ -14,7 +14,10 @@ import type { Tree } from './tree.js'
 export interface StartOptions {
   /** The name it holds while it lives; refused with ALREADY_STARTED when a living process has it. */
   name?: string
-  /** Milliseconds `init` may take before the start fails with START_TIMEOUT. Default 5000, for supervisors Infinity. */
+  /**
+   * Milliseconds `init` may take before the start fails with START_TIMEOUT. Default 5000, for supervisors
+   * Infinity.
+   */
   startTimeout?: number
 }
 
@@ -26,8 +29,8 @@ export type StartArgs<Input, Options = StartOptions> = unknown extends Input
     : [input: Input, options?: Options]
 
 /**
- * Starts one actor under `parent` and resolves when its `init` is done; the start is over by then, one way or the other: when it
- * rejects, the actor has ended and what it owned is released.
+ * Starts one actor under `parent` and resolves when its `init` is done; the start is over by then, one way or
+ * the other: when it rejects, the actor has ended and what it owned is released.
  */
 export function startProcess(
   tree: Tree,
@@ -89,7 +92,10 @@ function awaitInit(actor: Actor, init: PromiseLike<unknown>, startTimeout: numbe
   return handled(started)
 }
 
-/** `init` is over: the actor is up from here on, unless it declined, was told to stop, or has been ended meanwhile. */
+/**
+ * `init` is over: the actor is up from here on, unless it declined, was told to stop, or has been ended
+ * meanwhile.
+ */
 function begin(actor: Actor, state: unknown): Promise<ActorRef> {
   if (actor.reason !== null) return endedEarly(actor)
   if (state === ignore) {
@@ -102,7 +108,10 @@ function begin(actor: Actor, state: unknown): Promise<ActorRef> {
   return Promise.resolve(actor.ref)
 }
 
-/** The one who asked gets the error and is not ended by the link as well (OTP: a start with a timeout unlinks, then kills). */
+/**
+ * The one who asked gets the error and is not ended by the link as well (OTP: a start with a timeout unlinks,
+ * then kills).
+ */
 function tooSlow(actor: Actor, startTimeout: number): Promise<never> {
   if (actor.parent !== null) unlink(actor, actor.parent)
   actor.signal(null, kill)
@@ -112,7 +121,8 @@ function tooSlow(actor: Actor, startTimeout: number): Promise<never> {
 
 function initFailed(actor: Actor, error: unknown): Promise<never> {
   if (actor.kind === 'supervisor' && error instanceof RuntimeError && error.code === 'START_FAILED') {
-    // The child has been reported; its supervisor ends in order (OTP: {shutdown, {failed_to_start_child, Id, Reason}}).
+    // The child has been reported; its supervisor ends in order (OTP: {shutdown, {failed_to_start_child, Id,
+    // Reason}}).
     actor.end(shutdownWith(error))
     return notStarted(actor, error)
   }

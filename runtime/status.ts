@@ -1,7 +1,10 @@
 import type { Actor } from './actor.js'
 import { messageOf } from './errors.js'
 
-/** The state as reports may show it: only what the behaviour's `formatStatus` makes of it (OTP: format_status). */
+/**
+ * The state as reports may show it: only what the behaviour's `formatStatus` makes of it (OTP:
+ * format_status).
+ */
 export function statusOf({ behaviour, state }: Actor): unknown {
   const format = behaviour.definition.formatStatus as ((state: unknown) => unknown) | undefined
   if (format === undefined || state === undefined) return undefined

@@ -12,7 +12,10 @@ import { readSupervisorOptions, type SupervisorOptions } from './supervisor-opti
 
 /** Administers one incarnation of a supervisor while it runs. */
 export class Supervisor extends SupervisorHandle {
-  /** Starts one more child, last in the order. Rejects with ALREADY_STARTED, ALREADY_PRESENT, START_FAILED or BAD_SPEC. */
+  /**
+   * Starts one more child, last in the order. Rejects with ALREADY_STARTED, ALREADY_PRESENT, START_FAILED or
+   * BAD_SPEC.
+   */
   startChild(spec: ChildSpec): Promise<ChildStarted> {
     try {
       return this.request('startChild', readChildSpec(spec))
@@ -21,7 +24,10 @@ export class Supervisor extends SupervisorHandle {
     }
   }
 
-  /** Stops a child and keeps its spec (not that of a temporary one); stopped already is fine. Rejects with NOT_FOUND. */
+  /**
+   * Stops a child and keeps its spec (not that of a temporary one); stopped already is fine. Rejects with
+   * NOT_FOUND.
+   */
   terminateChild(id: string): Promise<void> {
     return this.request('terminateChild', id)
   }
@@ -43,9 +49,10 @@ export class Supervisor extends SupervisorHandle {
 }
 
 /**
- * Starts a supervisor as the root of a tree and resolves when all its children are up. When one fails, those already started are
- * stopped again in reverse order and it rejects with START_FAILED (`data.id` names the child, `cause` is what made it fail). Wrong
- * options reject with BAD_OPTION, BAD_SPEC or DUPLICATE_ID before anything is started.
+ * Starts a supervisor as the root of a tree and resolves when all its children are up. When one fails, those
+ * already started are stopped again in reverse order and it rejects with START_FAILED (`data.id` names the
+ * child, `cause` is what made it fail). Wrong options reject with BAD_OPTION, BAD_SPEC or DUPLICATE_ID before
+ * anything is started.
  */
 export function startSupervisor(
   options: SupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>,
@@ -67,7 +74,10 @@ export function supervisorSpec(options: SupervisorOptions, overrides: ChildOverr
   return childSpec(behaviour, undefined, overrides)
 }
 
-/** Administers a supervisor that was started as a child. Throws BAD_OPTION when the process is none, or a dynamic one. */
+/**
+ * Administers a supervisor that was started as a child. Throws BAD_OPTION when the process is none, or a
+ * dynamic one.
+ */
 export function supervisorAt(ref: ProcessRef | undefined): Supervisor {
   if (ref instanceof ProcessRef && isSupervisor(ref)) return new Supervisor(ref as ActorRef)
   throw optionError('ref', `supervisorAt: expected the reference of a supervisor, got ${show(ref)}`)

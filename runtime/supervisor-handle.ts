@@ -52,7 +52,9 @@ export abstract class SupervisorHandle {
     if (this.ref.alive) await this.stop()
   }
 
-  /** A request is bounded by the children's own start and shutdown limits, and fails if the supervisor ends. */
+  /**
+   * A request is bounded by the children's own start and shutdown limits, and fails if the supervisor ends.
+   */
   protected request<Answer>(name: string, input?: unknown): Promise<Answer> {
     const options = { timeout: Number.POSITIVE_INFINITY }
     return callActor(processOf(this.ref) as Actor, name, input, options) as Promise<Answer>

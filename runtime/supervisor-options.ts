@@ -13,8 +13,9 @@ export interface SupervisorOptions {
   /** Milliseconds that restarts are counted over. Default 5000. */
   periodMs?: number
   /**
-   * Whether the supervisor stops, with `shutdown`, when a significant child has ended by itself and is not restarted: on the first
-   * (`any_significant`), when the last one has (`all_significant`), or not. Default `never`.
+   * Whether the supervisor stops, with `shutdown`, when a significant child has ended by itself and is not
+   * restarted: on the first (`any_significant`), when the last one has (`all_significant`), or not. Default
+   * `never`.
    */
   autoShutdown?: AutoShutdown
   /** The children in start order. */
@@ -28,7 +29,10 @@ export type AutoShutdown = 'never' | 'any_significant' | 'all_significant'
 export interface DynamicSupervisorOptions {
   /** Shown in trees, reports and errors. Default `dynamic_supervisor`. */
   name?: string
-  /** Children at once, starting and restarting ones included; more are refused with MAX_CHILDREN. Default Infinity. */
+  /**
+   * Children at once, starting and restarting ones included; more are refused with MAX_CHILDREN. Default
+   * Infinity.
+   */
   maxChildren?: number
   /** Restarts within `periodMs` that are still fine, over all children. Default 3. */
   intensity?: number
@@ -49,7 +53,9 @@ export interface SupervisorPlan extends Required<SupervisorOptions> {
   children: readonly FullChildSpec[]
 }
 
-/** Checks the options of a supervisor and fills in the defaults; throws BAD_OPTION, BAD_SPEC or DUPLICATE_ID. */
+/**
+ * Checks the options of a supervisor and fills in the defaults; throws BAD_OPTION, BAD_SPEC or DUPLICATE_ID.
+ */
 export function readSupervisorOptions(options: SupervisorOptions): SupervisorPlan {
   checkFields(options, ['name', 'strategy', 'intensity', 'periodMs', 'autoShutdown', 'children'])
   const { name = 'supervisor', strategy, autoShutdown = 'never', children = [] } = options

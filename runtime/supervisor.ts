@@ -84,7 +84,8 @@ async function startAll(plan: SupervisorPlan, ctx: ActorContext): Promise<Superv
       reportChild(child, null, 'start_error', crash(error))
       state.children.pop()
       await stopAll(state.children)
-      // If this supervisor is being restarted itself, its own supervisor tries again, and the name may come back.
+      // If this supervisor is being restarted itself, its own supervisor tries again, and the name may come
+      // back.
       child.passNamesUp(crash(error))
       throw failedToStart(spec.id, error)
     }

@@ -35,8 +35,9 @@ export interface Statistics {
 }
 
 /**
- * Looks at an actor's state between two messages, for debugging (OTP: sys:get_state). Answers what `fn` makes of it, by default the state
- * itself: not a copy, so do not keep or change it. Rejects with what `fn` throws, NOPROC, EXITED, BAD_OPTION, or TIMEOUT after `timeout` ms (default 5000).
+ * Looks at an actor's state between two messages, for debugging (OTP: sys:get_state). Answers what `fn` makes
+ * of it, by default the state itself: not a copy, so do not keep or change it. Rejects with what `fn` throws,
+ * NOPROC, EXITED, BAD_OPTION, or TIMEOUT after `timeout` ms (default 5000).
  */
 export function getState<T = unknown>(
   ref: ProcessRef,
@@ -53,8 +54,8 @@ export function getState<T = unknown>(
 }
 
 /**
- * Puts another state in place of an actor's, between two messages (OTP: sys:replace_state). If `fn` throws, the old one stays. Rejects as
- * `getState` does, and with ACTOR_DEAD when a dead incarnation asks.
+ * Puts another state in place of an actor's, between two messages (OTP: sys:replace_state). If `fn` throws,
+ * the old one stays. Rejects as `getState` does, and with ACTOR_DEAD when a dead incarnation asks.
  */
 export function replaceState<State>(
   ref: ProcessRef,
@@ -69,7 +70,10 @@ export function replaceState<State>(
   return handled(between(() => changed(looked(ref, fn)), replace, timeout))
 }
 
-/** Lets an actor's messages wait from the next one on; a stop and a kill get through (OTP: sys:suspend). Throws NOPROC, BAD_OPTION, ACTOR_DEAD. */
+/**
+ * Lets an actor's messages wait from the next one on; a stop and a kill get through (OTP: sys:suspend).
+ * Throws NOPROC, BAD_OPTION, ACTOR_DEAD.
+ */
 export function suspend(ref: ProcessRef): void {
   changed(living(ref)).suspend(true)
 }
@@ -79,15 +83,19 @@ export function resume(ref: ProcessRef): void {
   changed(living(ref)).suspend(false)
 }
 
-/** What can be said of an actor without showing its state, unless its `formatStatus` says how (OTP: sys:get_status). */
+/**
+ * What can be said of an actor without showing its state, unless its `formatStatus` says how (OTP:
+ * sys:get_status).
+ */
 export function getStatus(ref: ProcessRef): ActorStatus {
   const { name, phase, backlog, status } = living(ref)
   return { name, phase, mailbox: backlog, status }
 }
 
 /**
- * Tells `fn` of every message of an actor until the returned function is called (OTP: sys:trace). `fn` runs on the actor's way: keep it
- * short; an error it throws is reported as nobody's and ends nothing. Throws as `suspend` does.
+ * Tells `fn` of every message of an actor until the returned function is called (OTP: sys:trace). `fn` runs
+ * on the actor's way: keep it short; an error it throws is reported as nobody's and ends nothing. Throws as
+ * `suspend` does.
  */
 export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => void {
   checkFunction(fn, 'trace')
@@ -109,7 +117,10 @@ export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => v
   }
 }
 
-/** Counts an actor's messages from now on; the returned function reads the counters, its `stop` ends counting (OTP: sys:statistics). */
+/**
+ * Counts an actor's messages from now on; the returned function reads the counters, its `stop` ends counting
+ * (OTP: sys:statistics).
+ */
 export function statistics(ref: ProcessRef): { (): Statistics; stop(): void } {
   const { clock } = processOf(ref).tree
   const start = clock.now()

@@ -12,8 +12,9 @@ export type TaskOutcome<T> =
   | { readonly type: 'exit'; readonly error: unknown }
 
 /**
- * Waits for a task's value (Elixir: Task.await). Rejects with what ended the task, BAD_OPTION, or with TIMEOUT after `timeout` ms
- * (default 5000); the task is killed then, and a value that comes later is dropped.
+ * Waits for a task's value (Elixir: Task.await). Rejects with what ended the task, BAD_OPTION, or with
+ * TIMEOUT after `timeout` ms (default 5000); the task is killed then, and a value that comes later is
+ * dropped.
  */
 export function awaitTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<T> {
   return handled(valueWithin(task, timeout))
@@ -27,7 +28,10 @@ async function valueWithin<T>(task: TaskRef<T>, timeout: number): Promise<T> {
   throw new RuntimeError('TIMEOUT', `${task.ref.name}: no value within ${timeout} ms`, { retryable: true })
 }
 
-/** How a task came out, or undefined when it still runs after `timeout` ms (default 5000); ask again (Elixir: Task.yield). Rejects with BAD_OPTION. */
+/**
+ * How a task came out, or undefined when it still runs after `timeout` ms (default 5000); ask again (Elixir:
+ * Task.yield). Rejects with BAD_OPTION.
+ */
 export function yieldTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<TaskOutcome<T> | undefined> {
   return handled(outcomeWithin(task, timeout))
 }
@@ -40,8 +44,9 @@ async function outcomeWithin<T>(task: TaskRef<T>, timeout: number): Promise<Task
 }
 
 /**
- * Ends a task and answers how it came out if it had by then, else undefined (Elixir: Task.shutdown). What the task owned has been
- * released when this resolves. `brutal_kill` is the same in one step: a task does not trap exits. Rejects with BAD_OPTION.
+ * Ends a task and answers how it came out if it had by then, else undefined (Elixir: Task.shutdown). What the
+ * task owned has been released when this resolves. `brutal_kill` is the same in one step: a task does not
+ * trap exits. Rejects with BAD_OPTION.
  */
 export async function shutdownTask<T>(
   task: TaskRef<T>,

@@ -16,8 +16,8 @@ export interface TaskOptions {
   /** Shown in trees and reports. Default `task`. */
   name?: string
   /**
-   * A process that shares the task's fate: it crashes with the task, unless it traps exits, and the task ends with it, however
-   * it ends.
+   * A process that shares the task's fate: it crashes with the task, unless it traps exits, and the task ends
+   * with it, however it ends.
    */
   link?: ProcessRef
   /** Milliseconds the task may take before it is killed. Default: no limit. */
@@ -30,8 +30,8 @@ export interface TaskOptions {
 export interface TaskRef<T> {
   readonly ref: ProcessRef
   /**
-   * The function's value. Rejects with what the function threw, or with EXITED when the task was ended (`data.reason`). A rejection
-   * that nobody awaits is never fatal.
+   * The function's value. Rejects with what the function threw, or with EXITED when the task was ended
+   * (`data.reason`). A rejection that nobody awaits is never fatal.
    */
   readonly result: Promise<T>
   /** Ends the task: its signal aborts, what it owns is released, what it still does has no effect. */
@@ -105,8 +105,8 @@ export class TaskSupervisor {
   }
 
   /**
-   * Runs `fn` at once as a task. Throws MAX_CHILDREN, BAD_OPTION, NOPROC when the supervisor has ended, ACTOR_DEAD when the
-   * caller is a dead incarnation.
+   * Runs `fn` at once as a task. Throws MAX_CHILDREN, BAD_OPTION, NOPROC when the supervisor has ended,
+   * ACTOR_DEAD when the caller is a dead incarnation.
    */
   start<T>(fn: (ctx: TaskContext) => T | Promise<T>, options: TaskOptions = {}): TaskRef<T> {
     checkFields(options, taskFields)
@@ -146,7 +146,9 @@ export class TaskSupervisor {
   }
 }
 
-/** The child spec of a task supervisor; its start hands out the TaskSupervisor as `extra`. Throws BAD_OPTION. */
+/**
+ * The child spec of a task supervisor; its start hands out the TaskSupervisor as `extra`. Throws BAD_OPTION.
+ */
 export function taskSupervisorSpec(
   options: TaskSupervisorOptions = {},
   overrides: ChildOverrides = {},
@@ -162,7 +164,10 @@ export function taskSupervisorSpec(
   }
 }
 
-/** Starts tasks under a task supervisor that was started as a child. Throws BAD_OPTION when the process is none. */
+/**
+ * Starts tasks under a task supervisor that was started as a child. Throws BAD_OPTION when the process is
+ * none.
+ */
 export function taskSupervisorAt(ref: ProcessRef | undefined): TaskSupervisor {
   const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
   if (actor?.state instanceof TaskSupervisorState) return new TaskSupervisor(actor.ref)

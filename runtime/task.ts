@@ -34,7 +34,10 @@ export class Task extends Process {
 
   protected trapped(): void {}
 
-  /** Links it with the process it works for; unlike a plain link, that one's normal end is the task's end, too. */
+  /**
+   * Links it with the process it works for; unlike a plain link, that one's normal end is the task's end,
+   * too.
+   */
   share(other: Process): void {
     this.#sharer = other
     link(this, other)
@@ -51,7 +54,10 @@ export class Task extends Process {
     this.end(reason)
   }
 
-  /** Runs `fn` at once in the task's scope and calls `settle` exactly once: with its value, its error, or how the task was ended. */
+  /**
+   * Runs `fn` at once in the task's scope and calls `settle` exactly once: with its value, its error, or how
+   * the task was ended.
+   */
   run(fn: (ctx: TaskContext) => unknown, settle: (settled: TaskEnd) => void): void {
     // The process it is linked with may have been gone.
     if (this.reason !== null) return settle(this.#ended(this.reason))

@@ -6,8 +6,8 @@ import { type ExitReason, killed } from './exit.js'
 import { isPromise } from './promise.js'
 
 /**
- * Runs the `terminate` of an actor and ends it with `reason` when that is done; an error in it becomes the reason. Calls `limit`
- * when it has to be waited for.
+ * Runs the `terminate` of an actor and ends it with `reason` when that is done; an error in it becomes the
+ * reason. Calls `limit` when it has to be waited for.
  */
 export function runTerminate(actor: Actor, reason: ExitReason, limit: () => void): void {
   const { terminate } = actor.behaviour.definition
@@ -26,7 +26,10 @@ export function runTerminate(actor: Actor, reason: ExitReason, limit: () => void
   }
 }
 
-/** Kills an actor that has not ended after its `terminateTimeout`. A supervisor is not limited but by its children. */
+/**
+ * Kills an actor that has not ended after its `terminateTimeout`. A supervisor is not limited but by its
+ * children.
+ */
 export function limitEnd(actor: Actor): void {
   if (actor.kind === 'supervisor') return
   const { clock } = actor.tree

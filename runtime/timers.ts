@@ -23,7 +23,10 @@ export class TimerRef {
     }, ms)
   }
 
-  /** Takes the message back: the milliseconds that were left, or false if it has fired already (OTP: cancel_timer). */
+  /**
+   * Takes the message back: the milliseconds that were left, or false if it has fired already (OTP:
+   * cancel_timer).
+   */
   cancel(): number | false {
     if (!this.#waiting) return false
     this.clear()
@@ -41,13 +44,19 @@ export class TimerRef {
   }
 }
 
-/** What `info.timer` is given for a timer of `ctx.startTimer`: which one it was, so that a stale one can be told apart. */
+/**
+ * What `info.timer` is given for a timer of `ctx.startTimer`: which one it was, so that a stale one can be
+ * told apart.
+ */
 export interface TimerFired {
   readonly timer: TimerRef
   readonly payload: unknown
 }
 
-/** Delivers `info.timeout` when no message comes for `ms` milliseconds; any message takes it back (OTP: the timeout of a return value). */
+/**
+ * Delivers `info.timeout` when no message comes for `ms` milliseconds; any message takes it back (OTP: the
+ * timeout of a return value).
+ */
 export class IdleTimer {
   readonly #actor: Actor
   readonly #timer: unknown

@@ -19,8 +19,9 @@ export interface RegistryEvent<Value> {
 }
 
 /**
- * Many processes under one key, one process under a key many times, each with a value (Elixir: Registry with duplicate keys). It is
- * not a place for names: messages cannot be sent to a key, only dispatched to everybody under it. Entries vanish with their process.
+ * Many processes under one key, one process under a key many times, each with a value (Elixir: Registry with
+ * duplicate keys). It is not a place for names: messages cannot be sent to a key, only dispatched to
+ * everybody under it. Entries vanish with their process.
  */
 export class TopicRegistry<Value = undefined> {
   readonly #keys = new Map<string, Set<Entry<Value>>>()
@@ -31,8 +32,8 @@ export class TopicRegistry<Value = undefined> {
   readonly #locks = new Map<string, Promise<void>>()
 
   /**
-   * Puts a living process under a key. The returned function takes exactly this registration back. Throws NOPROC, BAD_OPTION, or
-   * ACTOR_DEAD when a dead incarnation asks.
+   * Puts a living process under a key. The returned function takes exactly this registration back. Throws
+   * NOPROC, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
    */
   register(
     key: string,
@@ -51,7 +52,10 @@ export class TopicRegistry<Value = undefined> {
     return () => this.#remove(entry)
   }
 
-  /** Takes all registrations of a process under a key back, or only those whose value matches. Throws BAD_OPTION. */
+  /**
+   * Takes all registrations of a process under a key back, or only those whose value matches. Throws
+   * BAD_OPTION.
+   */
   unregister(key: string, ref: ProcessRef, matches: (value: Value) => boolean = () => true): void {
     checkFunction(matches, 'unregister')
     for (const entry of this.#under(key)) if (entry.ref === ref && matches(entry.value)) this.#remove(entry)
@@ -88,14 +92,19 @@ export class TopicRegistry<Value = undefined> {
     return sum
   }
 
-  /** Hands everybody under a key to `fn` at once; `fn` is not called when there is nobody. Throws BAD_OPTION. */
+  /**
+   * Hands everybody under a key to `fn` at once; `fn` is not called when there is nobody. Throws BAD_OPTION.
+   */
   dispatch(key: string, fn: (entries: RegistryEntry<Value>[]) => void): void {
     checkFunction(fn, 'dispatch')
     const entries = this.lookup(key)
     if (entries.length > 0) fn(entries)
   }
 
-  /** Hears of registrations until the returned function is called. A listener that throws makes the registration throw, after it is done. Throws BAD_OPTION. */
+  /**
+   * Hears of registrations until the returned function is called. A listener that throws makes the
+   * registration throw, after it is done. Throws BAD_OPTION.
+   */
   onChange(listener: (event: RegistryEvent<Value>) => void): () => void {
     checkFunction(listener, 'onChange')
     this.#listeners.add(listener)
@@ -115,9 +124,10 @@ export class TopicRegistry<Value = undefined> {
   }
 
   /**
-   * Runs `fn` while nobody else runs under the same lock, in the order of asking; the lock is given back when `fn` is done, throws, or
-   * when the process it is held for ends (Elixir: Registry.lock). Resolves with what `fn` answers; rejects with what it throws, with
-   * EXITED when the holder ends first, NOPROC when it had ended, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
+   * Runs `fn` while nobody else runs under the same lock, in the order of asking; the lock is given back when
+   * `fn` is done, throws, or when the process it is held for ends (Elixir: Registry.lock). Resolves with what
+   * `fn` answers; rejects with what it throws, with EXITED when the holder ends first, NOPROC when it had
+   * ended, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
    */
   lock<R>(key: string, holder: ProcessRef, fn: () => R | Promise<R>): Promise<R> {
     return handled(this.#lock(key, holder, fn))

@@ -17,18 +17,24 @@ export type Unowned = 'report' | 'stop' | 'exit'
 export interface TreeOptions {
   /** The time the tree lives by. Default: the clock of this machine. */
   clock?: Clock
-  /** Where names of this tree are kept; pass one registry to several trees to let them find each other. Default: its own. */
+  /**
+   * Where names of this tree are kept; pass one registry to several trees to let them find each other.
+   * Default: its own.
+   */
   registry?: Registry
   /**
-   * What an error that belongs to nobody does. `report`: it is told, the tree is marked as degraded and goes on, and so does the program, whatever fails.
-   * `stop`: the tree ends. `exit`: the tree has no say. Where no living tree reports and the program does not listen for such errors itself, it
-   * ends as without us: stack on standard error, trees stopped in order (5 s at most), exit code 1. Default `report`, but for a main
+   * What an error that belongs to nobody does. `report`: it is told, the tree is marked as degraded and goes
+   * on, and so does the program, whatever fails. `stop`: the tree ends. `exit`: the tree has no say. Where no
+   * living tree reports and the program does not listen for such errors itself, it ends as without us: stack
+   * on standard error, trees stopped in order (5 s at most), exit code 1. Default `report`, but for a main
    * module that fails; `exit` for clients.
    */
   unowned?: Unowned
 }
 
-/** Everything the processes under one root share: time, names, the run queue, and who is told of stray errors. */
+/**
+ * Everything the processes under one root share: time, names, the run queue, and who is told of stray errors.
+ */
 export class Tree implements ContainedTree {
   readonly id = nextTreeId()
   readonly afterlife = afterlifeOf(this.id)
@@ -36,7 +42,10 @@ export class Tree implements ContainedTree {
   readonly registry: Registry
   readonly scheduler = new Scheduler()
   readonly deadlines: Deadlines
-  /** Makes what an actor's handlers are given; passed in, since a context can start actors and an actor has a context. */
+  /**
+   * Makes what an actor's handlers are given; passed in, since a context can start actors and an actor has a
+   * context.
+   */
   readonly contextOf: (actor: Actor) => ActorContext
   /** Undefined where nobody has said: the default. */
   readonly #unowned: Unowned | undefined
@@ -44,7 +53,9 @@ export class Tree implements ContainedTree {
   #root: Process | null = null
   #lastProcess = 0
   readonly #signals: (() => void)[] = []
-  /** Stray errors that belonged to nobody: the tree goes on, but something in this process of Node is broken. */
+  /**
+   * Stray errors that belonged to nobody: the tree goes on, but something in this process of Node is broken.
+   */
   strays = 0
 
   constructor(options: TreeOptions, contextOf: (actor: Actor) => ActorContext) {
@@ -65,7 +76,10 @@ export class Tree implements ContainedTree {
     this.#root = root
   }
 
-  /** Passes an exit on to a linked process, one after the other: a long chain of links would overflow the stack. */
+  /**
+   * Passes an exit on to a linked process, one after the other: a long chain of links would overflow the
+   * stack.
+   */
   pass(from: Process, to: Process, reason: ExitReason): void {
     const signals = this.#signals
     signals.push(() => to.signal(from, reason))

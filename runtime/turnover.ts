@@ -1,7 +1,8 @@
 /**
- * A set for much coming and going in a long life. V8 chains the tables that a Set outgrows, so that an old one, once it has been promoted,
- * keeps all younger ones alive until a major collection: this set goes over into a fresh one now and then. An iteration skips what is
- * deleted meanwhile, and need not see what is added meanwhile.
+ * A set for much coming and going in a long life. V8 chains the tables that a Set outgrows, so that an old
+ * one, once it has been promoted, keeps all younger ones alive until a major collection: this set goes over
+ * into a fresh one now and then. An iteration skips what is deleted meanwhile, and need not see what is added
+ * meanwhile.
  */
 export class TurnoverSet<T> {
   #items = new Set<T>()

@@ -27,7 +27,10 @@ export interface InProgress {
   response: Response | undefined
 }
 
-/** Runs the work, at once where it is done at once: a promise costs more than most of it. Throws, or rejects with, what is a crash. */
+/**
+ * Runs the work, at once where it is done at once: a promise costs more than most of it. Throws, or rejects
+ * with, what is a crash.
+ */
 export function answer(
   request: Pick<InProgress, 'request' | 'work'>,
   dialect: Dialect,
@@ -89,7 +92,10 @@ async function answerLater(
   }
 }
 
-/** Whether an author's code has asked for session state where there is none: its author is to find that out from the answer. */
+/**
+ * Whether an author's code has asked for session state where there is none: its author is to find that out
+ * from the answer.
+ */
 function isNoSession(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'NO_SESSION'
 }

@@ -29,7 +29,9 @@ import type { SessionContext } from './session-hooks.js'
 
 /** An author's own types. */
 export interface AppTypes {
-  /** Of `ctx.user`: what the host program says of who calls (`assigns.user`, or the claims of the principal). */
+  /**
+   * Of `ctx.user`: what the host program says of who calls (`assigns.user`, or the claims of the principal).
+   */
   readonly user?: unknown
   /** What a session keeps, by its keys: those of `ctx.get` and `ctx.update`. */
   readonly session?: object
@@ -39,7 +41,10 @@ export interface AppTypes {
   readonly initArg?: unknown
 }
 
-/** A context that goes by an author's own types. Nothing checks at run time that they hold: they say what the author's middleware and tools put there. */
+/**
+ * A context that goes by an author's own types. Nothing checks at run time that they hold: they say what the
+ * author's middleware and tools put there.
+ */
 export type Typed<Context, Types extends AppTypes> = Omit<
   Context,
   'user' | 'assign' | 'assigns' | 'get' | 'update'
@@ -129,8 +134,9 @@ const functions = Object.freeze({
 })
 
 /**
- * The functions that define things, bound to an author's own types of user, session and assigns: `createApp<{ user: User; session: { count: number } }>()`. They are
- * the same functions: what one app defines may be used by any server.
+ * The functions that define things, bound to an author's own types of user, session and assigns:
+ * `createApp<{ user: User; session: { count: number } }>()`. They are the same functions: what one app
+ * defines may be used by any server.
  */
 export function createApp<Types extends AppTypes>(): App<Types> {
   return functions as unknown as App<Types>

@@ -10,7 +10,10 @@ import { show } from '../runtime/errors.js'
 import { among } from '../runtime/near.js'
 import { AskError, type ServerError, optionError } from './errors.js'
 
-/** What a user is asked: by a form, or by a page to visit (`mode: 'url'`), whose id is made up when it is left out. */
+/**
+ * What a user is asked: by a form, or by a page to visit (`mode: 'url'`), whose id is made up when it is left
+ * out.
+ */
 export type Elicitation =
   | Pick<ElicitFormParams, 'message' | 'requestedSchema'>
   | (Pick<ElicitUrlParams, 'mode' | 'message' | 'url'> & { readonly elicitationId?: string })
@@ -28,8 +31,8 @@ export interface AskOptions {
 export type AskMethod = 'elicitation/create' | 'sampling/createMessage' | 'roots/list' | 'ping'
 
 /**
- * Asks the client, under the key of the author; rejects with AskError. A session needs no key, since it asks and waits; a request
- * without one (2026-07-28) finds the answer under it when it comes back.
+ * Asks the client, under the key of the author; rejects with AskError. A session needs no key, since it asks
+ * and waits; a request without one (2026-07-28) finds the answer under it when it comes back.
  */
 export type Ask = <M extends AskMethod>(
   key: string,
@@ -46,7 +49,10 @@ interface Asked {
   readonly text: string | undefined
 }
 
-/** The questions of one request: one that was answered is not asked again under the same key, and no other one is asked under it. */
+/**
+ * The questions of one request: one that was answered is not asked again under the same key, and no other one
+ * is asked under it.
+ */
 export class Questions {
   readonly #ask: Ask
   readonly #asked = new Map<string, Asked>()

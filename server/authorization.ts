@@ -14,14 +14,20 @@ export interface Guarded {
 const maxUris = 1_000
 const maxUriLength = 8_192
 
-/** Whether a peer may know of a component, and use it. Nobody in particular has no scopes; who started this program is not asked for any. */
+/**
+ * Whether a peer may know of a component, and use it. Nobody in particular has no scopes; who started this
+ * program is not asked for any.
+ */
 export function isAllowed({ principal, trusted }: Peer, { scopes }: Guarded): boolean {
   if (scopes === undefined || scopes.length === 0) return true
   if (principal === undefined) return trusted === true
   return scopes.every((scope) => principal.scopes?.includes(scope) === true)
 }
 
-/** Throws McpError 403, from which a listener makes a challenge: the scopes that it takes are in `data.scopes`. */
+/**
+ * Throws McpError 403, from which a listener makes a challenge: the scopes that it takes are in
+ * `data.scopes`.
+ */
 export function checkAllowed(peer: Peer, component: Guarded): void {
   if (isAllowed(peer, component)) return
   const data = { scopes: component.scopes }

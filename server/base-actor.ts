@@ -44,7 +44,9 @@ const keyField = Object.freeze({
   prompt: 'name',
 })
 
-/** What a server offers, what comes and goes while it runs included, and who tells the sessions of a change. */
+/**
+ * What a server offers, what comes and goes while it runs included, and who tells the sessions of a change.
+ */
 export const baseActor = defineActor({
   name: 'base',
   stray: 'report',
@@ -160,7 +162,10 @@ function listen(base: Base, { signal, ...call }: Listening, ctx: ActorContext): 
   return reply
 }
 
-/** Streams are told a few at a time, each time as a message of its own: other messages, and the event loop, come between. */
+/**
+ * Streams are told a few at a time, each time as a message of its own: other messages, and the event loop,
+ * come between.
+ */
 function tell(base: Base, ctx: ActorContext): void {
   base.telling = undefined
   const self = ctx.self as RefOf<typeof baseActor>

@@ -31,7 +31,10 @@ export class ToolResultBuilder {
     return this.#add({ type: 'image', data: base64Of(data), mimeType: textOf('mimeType', mimeType) })
   }
 
-  /** Adds sound: its bytes, or their base64. To a client of 2024-11-05, which has no sound, it is told as text. */
+  /**
+   * Adds sound: its bytes, or their base64. To a client of 2024-11-05, which has no sound, it is told as
+   * text.
+   */
   audio(data: Uint8Array | string, mimeType: string): this {
     return this.#add({ type: 'audio', data: base64Of(data), mimeType: textOf('mimeType', mimeType) })
   }
@@ -53,8 +56,8 @@ export class ToolResultBuilder {
   }
 
   /**
-   * Sets what programs read: an object, or since 2026-07-28 any JSON value; without other content, its JSON is added as text for models (specification:
-   * tools, structured content).
+   * Sets what programs read: an object, or since 2026-07-28 any JSON value; without other content, its JSON
+   * is added as text for models (specification: tools, structured content).
    */
   structured(value: unknown): this {
     this.#structured = value
@@ -105,7 +108,10 @@ export class PromptResultBuilder {
     return this.#add('assistant', content)
   }
 
-  /** Adds what the assistant has to go by. The protocol has no such role: it is said by the user (specification: prompts). */
+  /**
+   * Adds what the assistant has to go by. The protocol has no such role: it is said by the user
+   * (specification: prompts).
+   */
   system(content: string | PromptMessage['content']): this {
     return this.#add('user', content)
   }
@@ -125,7 +131,10 @@ export class PromptResultBuilder {
   }
 }
 
-/** The contents of a resource; a resource may return it as it is. Its uri is the one that was asked for, unless it is set. */
+/**
+ * The contents of a resource; a resource may return it as it is. Its uri is the one that was asked for,
+ * unless it is set.
+ */
 export class ResourceResultBuilder {
   readonly #fields: Record<string, string> = {}
 
@@ -161,7 +170,10 @@ export class ResourceResultBuilder {
     return this.#set('description', value)
   }
 
-  /** The contents as the protocol has them, without the uri if none was set. Throws BAD_RESULT when neither text nor bytes are there. */
+  /**
+   * The contents as the protocol has them, without the uri if none was set. Throws BAD_RESULT when neither
+   * text nor bytes are there.
+   */
   build(): Omit<TextResourceContents, 'uri'> | Omit<BlobResourceContents, 'uri'> {
     const { text, blob, ...notes } = this.#fields
     if (text !== undefined) return { ...notes, text }

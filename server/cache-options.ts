@@ -7,7 +7,10 @@ import { badDefinition } from './definition.js'
 export interface CacheOptions {
   /** Milliseconds, a whole number. Default 0: it is asked for anew each time. */
   readonly ttl?: number
-  /** Whether it is the same for everybody (`public`), or good only for the authorization it was asked with. Default `private`. */
+  /**
+   * Whether it is the same for everybody (`public`), or good only for the authorization it was asked with.
+   * Default `private`.
+   */
   readonly scope?: 'public' | 'private'
 }
 

@@ -49,7 +49,8 @@ const listOf = Object.freeze({
 } as const)
 
 /**
- * What one server offers, components added at run time included. Written by the base actor only and read by everybody.
+ * What one server offers, components added at run time included. Written by the base actor only and read by
+ * everybody.
  */
 export class Catalog {
   readonly tools: Shelf<ToolDefinition, 'tools/list'>
@@ -112,7 +113,10 @@ export class Catalog {
     return this.#definition.declared[listOf[kind]]
   }
 
-  /** The resource of this uri, or the first family that it belongs to; no family has uris of more than 65,536 characters. */
+  /**
+   * The resource of this uri, or the first family that it belongs to; no family has uris of more than 65,536
+   * characters.
+   */
   find(uri: string): Found | undefined {
     const resource = this.resources.get(uri)
     if (resource !== undefined) return { resource }
@@ -139,7 +143,10 @@ export class Catalog {
     return discovery
   }
 
-  /** A result as a peer of this revision is sent it; `cache` says how long it may be kept where the server says otherwise. */
+  /**
+   * A result as a peer of this revision is sent it; `cache` says how long it may be kept where the server
+   * says otherwise.
+   */
   finish<M extends Method>(dialect: Dialect, method: M, result: Result<M>, cache?: CacheHints): Result<M> {
     const fitted = fitResult(dialect, method, result)
     if (dialect.handshake) return fitted
@@ -168,7 +175,9 @@ export class Catalog {
     return this.#note(kind, this.#shelf(kind).remove(key))
   }
 
-  /** Notes that a list is another one, for reasons of its author; false when the server does not declare it. */
+  /**
+   * Notes that a list is another one, for reasons of its author; false when the server does not declare it.
+   */
   touch(list: ListKind): boolean {
     if (!this.#definition.declared[list]) return false
     this.#version += 1

@@ -4,8 +4,8 @@ import type { ToolContext } from './context.js'
 import { badDefinition, checkFunction } from './definition.js'
 
 /**
- * Suggests values for what is typed so far, best first; `chosen` are the arguments that are chosen already (none before 2025-06-18). More than 100
- * are cut off, and the client is told that there are more.
+ * Suggests values for what is typed so far, best first; `chosen` are the arguments that are chosen already
+ * (none before 2025-06-18). More than 100 are cut off, and the client is told that there are more.
  */
 export type Completer<Context = ToolContext> = (
   value: string,

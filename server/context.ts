@@ -52,7 +52,10 @@ export interface RequestScope {
   /** Throws NO_SESSION. */
   assign(values: object): void
   readonly changes: Changes
-  /** Sends a notification that belongs to this request; false when nobody takes it, or the revision does not have it. */
+  /**
+   * Sends a notification that belongs to this request; false when nobody takes it, or the revision does not
+   * have it.
+   */
   tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean
   /** Whether the client wants logs of this level. Throws BAD_OPTION for what is no level. */
   wantsLog(level: LoggingLevel): boolean
@@ -65,7 +68,9 @@ export interface RequestScope {
   swap(key: string, version: number, value: unknown): Promise<StateValue | undefined>
 }
 
-/** A function, whatever it takes; without a signature here, its parameters keep the types that it gives them. */
+/**
+ * A function, whatever it takes; without a signature here, its parameters keep the types that it gives them.
+ */
 interface AnyFunction {
   readonly name: string
   readonly length: number
@@ -73,7 +78,10 @@ interface AnyFunction {
 
 type Returned<Fn> = Fn extends (...args: never[]) => infer Value ? Awaited<Value> : never
 
-/** What a tool, a resource, a prompt or a completer may do besides computing its result; good for one request, and without effect after it. */
+/**
+ * What a tool, a resource, a prompt or a completer may do besides computing its result; good for one request,
+ * and without effect after it.
+ */
 export class ToolContext {
   readonly #scope: RequestScope
   #questions: Questions | undefined
@@ -84,7 +92,10 @@ export class ToolContext {
     this.#scope = scope
   }
 
-  /** Who is served: the session's facts, or, where the revision has no sessions, those of this request, without an id. */
+  /**
+   * Who is served: the session's facts, or, where the revision has no sessions, those of this request,
+   * without an id.
+   */
   get session(): SessionFacts {
     return this.#scope.session
   }
@@ -110,62 +121,79 @@ export class ToolContext {
   }
 
   /**
-   * What was assigned to the session (`assign`), and, counting more, what the middleware of a host program says of this very request (`mount`), which is never kept.
-   * Empty where nothing was said.
+   * What was assigned to the session (`assign`), and, counting more, what the middleware of a host program
+   * says of this very request (`mount`), which is never kept. Empty where nothing was said.
    */
   get assigns(): Readonly<Record<string, unknown>> {
     return mergedAssigns(this.#scope.assigned, this.#scope.peer.assigns)
   }
 
   /**
-   * Gives the session values of any kind, such as a connection: later requests of this session, and no other, find them in `assigns`, as long as the session runs in
-   * this program. They are not stored: a session that is brought back gets them from `init` again. Throws NO_SESSION where the revision has no sessions
-   * (2026-07-28), and BAD_OPTION for what is no object. Unlike `update`, it waits for nobody, and the last one counts.
+   * Gives the session values of any kind, such as a connection: later requests of this session, and no other,
+   * find them in `assigns`, as long as the session runs in this program. They are not stored: a session that
+   * is brought back gets them from `init` again. Throws NO_SESSION where the revision has no sessions
+   * (2026-07-28), and BAD_OPTION for what is no object. Unlike `update`, it waits for nobody, and the last
+   * one counts.
    */
   assign(values: Readonly<Record<string, unknown>>): void {
     if (!isObject(values)) throw optionError('values', `assign: expected an object, got ${show(values)}`)
     this.#scope.assign(values)
   }
 
-  /** Tells all sessions and streams that listen to this very uri that its resource has changed. Rejects with BAD_OPTION for what is no uri. */
+  /**
+   * Tells all sessions and streams that listen to this very uri that its resource has changed. Rejects with
+   * BAD_OPTION for what is no uri.
+   */
   async resourceUpdated(uri: string): Promise<void> {
     await this.#scope.changes.resourceUpdated(uri)
   }
 
   /**
-   * Tells all sessions and streams that a list has changed, where the author answers it (`handleRequest`): what is added by `server.addTool` and the like is told anyway.
-   * Rejects with BAD_OPTION for what is no list, or one that the server does not declare.
+   * Tells all sessions and streams that a list has changed, where the author answers it (`handleRequest`):
+   * what is added by `server.addTool` and the like is told anyway. Rejects with BAD_OPTION for what is no
+   * list, or one that the server does not declare.
    */
   async listChanged(list: ListKind): Promise<void> {
     await this.#scope.changes.listChanged(list)
   }
 
-  /** Who uses this, in the author's own words: `user` of the assigns, or else the claims of the principal. `createApp` gives it a type. */
+  /**
+   * Who uses this, in the author's own words: `user` of the assigns, or else the claims of the principal.
+   * `createApp` gives it a type.
+   */
   get user(): unknown {
     return this.assigns.user ?? this.principal?.claims
   }
 
-  /** Who calls, where the listener or the host program has found out. The session belongs to this issuer and subject. */
+  /**
+   * Who calls, where the listener or the host program has found out. The session belongs to this issuer and
+   * subject.
+   */
   get principal(): Principal | undefined {
     return this.#scope.peer.principal
   }
 
   /**
-   * Throws McpError 403 unless the caller has all these scopes, for what depends on the arguments: let through, the client is told to ask for them, like for the
-   * `scopes` of a component. Nobody in particular has none; on standard input nobody is asked.
+   * Throws McpError 403 unless the caller has all these scopes, for what depends on the arguments: let
+   * through, the client is told to ask for them, like for the `scopes` of a component. Nobody in particular
+   * has none; on standard input nobody is asked.
    */
   requireScopes(...scopes: readonly string[]): void {
     checkAllowed(this.#scope.peer, { scopes })
   }
 
-  /** Aborted when the client cancels the call, when its time is up, when its session ends, and in 2026-07-28 when the client goes away. */
+  /**
+   * Aborted when the client cancels the call, when its time is up, when its session ends, and in 2026-07-28
+   * when the client goes away.
+   */
   get signal(): AbortSignal {
     return this.#scope.signal
   }
 
   /**
-   * Tells the client how far the work is, if it wants to know; false when nobody was told. Progress that does not grow or is not finite is
-   * not sent (specification: progress), and neither is a total that is not finite. Throws BAD_OPTION for what is no number or no text.
+   * Tells the client how far the work is, if it wants to know; false when nobody was told. Progress that does
+   * not grow or is not finite is not sent (specification: progress), and neither is a total that is not
+   * finite. Throws BAD_OPTION for what is no number or no text.
    */
   progress(progress: number, total?: number, message?: string): boolean {
     checkType('progress', 'number', progress)
@@ -184,9 +212,10 @@ export class ToolContext {
   }
 
   /**
-   * Sends a log message with this request, if the client wants that level (`info` and above until it says otherwise) and the server is defined
-   * with `logging: true`; false when nobody was told. `data` is any JSON value, and never a secret (specification: logging).
-   * Throws BAD_OPTION for what is no level or no name of a logger.
+   * Sends a log message with this request, if the client wants that level (`info` and above until it says
+   * otherwise) and the server is defined with `logging: true`; false when nobody was told. `data` is any JSON
+   * value, and never a secret (specification: logging). Throws BAD_OPTION for what is no level or no name of
+   * a logger.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): boolean {
     if (logger !== undefined) checkType('log: logger', 'string', logger)
@@ -196,9 +225,11 @@ export class ToolContext {
   }
 
   /**
-   * Asks the user, by a form or by a page to visit; what is filled in fits the form, formats such as `email` aside. Under a key that was answered in this request,
-   * the answer is the same: a key belongs to one question, and another one under it rejects with BAD_OPTION. In 2026-07-28 the handler may run again from its beginning, with the answers (see `once`). Rejects with AskError: MISSING_CAPABILITY
-   * where the client or its revision cannot ask.
+   * Asks the user, by a form or by a page to visit; what is filled in fits the form, formats such as `email`
+   * aside. Under a key that was answered in this request, the answer is the same: a key belongs to one
+   * question, and another one under it rejects with BAD_OPTION. In 2026-07-28 the handler may run again from
+   * its beginning, with the answers (see `once`). Rejects with AskError: MISSING_CAPABILITY where the client
+   * or its revision cannot ask.
    */
   elicit(key: string, question: Elicitation, options: AskOptions = {}): Promise<ElicitResult> {
     return toBeAwaited('elicit', this.#ask().elicit(key, question, options))
@@ -226,39 +257,45 @@ export class ToolContext {
   }
 
   /**
-   * Runs `fn` once under a key, also when the call takes several rounds (2026-07-28 runs the handler again with the client's answers),
-   * and resolves with its value each time; a step that failed may run again. The value goes through JSON and comes back as it was read from
-   * there. Rejects with what `fn` threw, and with ServerError BAD_STATE for a value that has no JSON.
+   * Runs `fn` once under a key, also when the call takes several rounds (2026-07-28 runs the handler again
+   * with the client's answers), and resolves with its value each time; a step that failed may run again. The
+   * value goes through JSON and comes back as it was read from there. Rejects with what `fn` threw, and with
+   * ServerError BAD_STATE for a value that has no JSON.
    */
   once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
     return toBeAwaited('once', this.#scope.once(key, fn))
   }
 
   /**
-   * Ends the HTTP response early while the work goes on: a client of 2025-11-25 comes back for what follows, if the listener keeps
-   * events (specification: transports, SEP-1699). False where that is not possible, and then nothing happens.
+   * Ends the HTTP response early while the work goes on: a client of 2025-11-25 comes back for what follows,
+   * if the listener keeps events (specification: transports, SEP-1699). False where that is not possible, and
+   * then nothing happens.
    */
   releaseStream(): boolean {
     return this.#scope.release?.() === true
   }
 
   /**
-   * An answer that somebody else gives, another task or a callback: hand it on, and return its `answer`. Without one the call ends like any other that takes
-   * too long: at its `timeout`.
+   * An answer that somebody else gives, another task or a callback: hand it on, and return its `answer`.
+   * Without one the call ends like any other that takes too long: at its `timeout`.
    */
   defer<Value = ToolReturn>(): DeferredAnswer<Value> {
     return new DeferredAnswer(this.#scope.signal)
   }
 
-  /** A copy of what this session keeps under a key. Rejects with NO_SESSION where the revision has no sessions (2026-07-28), like `update`. */
+  /**
+   * A copy of what this session keeps under a key. Rejects with NO_SESSION where the revision has no sessions
+   * (2026-07-28), like `update`.
+   */
   get<Value = unknown>(key: string): Promise<Value | undefined> {
     return toBeAwaited('get', this.#get(key)) as Promise<Value | undefined>
   }
 
   /**
-   * Changes what this session keeps under a key, and resolves with the new value; `undefined` deletes it. `fn` is given a copy, runs in this
-   * call, and runs again when another call of the session was quicker, so no change is lost. Sessions come back with their values
-   * after a crash. Rejects with BAD_STATE for what cannot be copied (functions, sockets and the like).
+   * Changes what this session keeps under a key, and resolves with the new value; `undefined` deletes it.
+   * `fn` is given a copy, runs in this call, and runs again when another call of the session was quicker, so
+   * no change is lost. Sessions come back with their values after a crash. Rejects with BAD_STATE for what
+   * cannot be copied (functions, sockets and the like).
    */
   update<Fn extends AnyFunction>(key: string, fn: Fn): Promise<Returned<Fn>>
   update<Value>(key: string, fn: (value: Value | undefined) => Value | Promise<Value>): Promise<Value>

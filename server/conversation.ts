@@ -41,7 +41,10 @@ export interface ConversationHost {
   readonly askTimeout: number
   /** The response that asks. Throws ServerError BAD_STATE where there is too much to be kept. */
   write(exchange: Exchange, asked: Asked): Response
-  /** Keeps the run for the client's answers to this round, under the name that it returns; undefined when there is no room. */
+  /**
+   * Keeps the run for the client's answers to this round, under the name that it returns; undefined when
+   * there is no room.
+   */
   park(conversation: Conversation, asked: Asked): string | undefined
   /** A parked run has ended, and need not be kept. */
   unpark(name: string): void
@@ -52,7 +55,10 @@ export interface ConversationHost {
 /** Milliseconds that a question waits for steps (`ctx.once`) that run beside it. */
 const maxStepTime = 30_000
 
-/** How one run of a handler asks its client, in as many requests as it takes (specification: 2026-07-28, mrtr). */
+/**
+ * How one run of a handler asks its client, in as many requests as it takes (specification: 2026-07-28,
+ * mrtr).
+ */
 export class Conversation implements Dialogue, Parkable {
   readonly #run: ExchangeRun
   readonly #host: ConversationHost
@@ -185,7 +191,10 @@ export class Conversation implements Dialogue, Parkable {
     }
   }
 
-  /** What is begun is not to be done again by the next run; but a step may also wait for the very question, in a way that does not show. */
+  /**
+   * What is begun is not to be done again by the next run; but a step may also wait for the very question, in
+   * a way that does not show.
+   */
   #await(steps: Promise<unknown>): void {
     this.#waiting ??= this.#run.host.clock.setTimeout(() => {
       this.#isLate = true
@@ -208,7 +217,10 @@ export class Conversation implements Dialogue, Parkable {
       exchange.settle(response === undefined ? undefined : withId(response, exchange))
   }
 
-  /** All open questions as this client is to be asked; undefined when it cannot be asked one of them, which that one has been told. */
+  /**
+   * All open questions as this client is to be asked; undefined when it cannot be asked one of them, which
+   * that one has been told.
+   */
   #fitAll(): Map<string, { method: Question; params: object }> | undefined {
     const questions = new Map<string, { method: Question; params: object }>()
     const { open } = this.#known

@@ -1,4 +1,6 @@
-/** An answer that is given later, by whoever holds this: the call waits for `answer` and takes what it brings. */
+/**
+ * An answer that is given later, by whoever holds this: the call waits for `answer` and takes what it brings.
+ */
 export class DeferredAnswer<Value = unknown> {
   /** What the handler returns: settled by `resolve` or `reject`, and by nothing else. */
   readonly answer: Promise<Value>

@@ -13,15 +13,24 @@ export type ParamsOf<Params> = Params extends undefined
 
 /** A request of an author's own as its author writes it. */
 export interface MethodOptions<Params extends Described | undefined = undefined, Context = ToolContext> {
-  /** What it takes, like `input` of a tool; what does not fit is -32602. Default: anything. `_meta` is in `ctx.request` only. */
+  /**
+   * What it takes, like `input` of a tool; what does not fit is -32602. Default: anything. `_meta` is in
+   * `ctx.request` only.
+   */
   readonly params?: Params
   /** What its caller's principal has to be allowed, all of it. Default: nothing. */
   readonly scopes?: readonly string[]
   /** Whether it needs a session, like `session` of a tool. Default false. */
   readonly session?: boolean
-  /** Milliseconds it may take before it is stopped and answered with an error. Default: the server's `requestTimeout`. */
+  /**
+   * Milliseconds it may take before it is stopped and answered with an error. Default: the server's
+   * `requestTimeout`.
+   */
   readonly timeout?: number
-  /** Answers it, as a task of its own: with an object, or with nothing for an empty one. Throw `McpError` for an error of your own. */
+  /**
+   * Answers it, as a task of its own: with an object, or with nothing for an empty one. Throw `McpError` for
+   * an error of your own.
+   */
   run(params: ParamsOf<Params>, ctx: Context): object | undefined | Promise<object | undefined>
 }
 
@@ -37,7 +46,10 @@ export interface MethodDefinition {
 
 const fields = new Set(['params', 'scopes', 'session', 'timeout', 'run'])
 
-/** Defines a request that no revision knows, for `methods` of `defineServer`; the params of `run` are inferred from `params`. Throws BAD_DEFINITION. */
+/**
+ * Defines a request that no revision knows, for `methods` of `defineServer`; the params of `run` are inferred
+ * from `params`. Throws BAD_DEFINITION.
+ */
 export function defineMethod<const Params extends Described | undefined = undefined>(
   options: MethodOptions<Params>,
 ): MethodDefinition {

@@ -24,7 +24,10 @@ type Listed = readonly Readonly<PromptArgument>[]
 /** How a prompt's arguments may be described: as clients are shown them, or as fields by their names. */
 export type PromptArguments = Listed | FieldRecord
 
-/** What a prompt's `get` is given, inferred from its `arguments`: the values of fields, or, of a list, texts, of which those not required may be absent. */
+/**
+ * What a prompt's `get` is given, inferred from its `arguments`: the values of fields, or, of a list, texts,
+ * of which those not required may be absent.
+ */
 export type PromptArgumentsOf<Given extends PromptArguments> = Given extends Listed
   ? {
       readonly [Argument in Given[number] as Argument extends { required: true }
@@ -44,18 +47,25 @@ type ArgumentName<Given extends PromptArguments> = Given extends Listed
 /** A prompt as its author writes it. */
 export interface PromptOptions<Given extends PromptArguments = readonly [], Context = ToolContext>
   extends Presented {
-  /** What clients get it by. Left out, it is named by whoever lists it: `defineServer({ prompts: { codeReview } })` makes it `code_review`. */
+  /**
+   * What clients get it by. Left out, it is named by whoever lists it:
+   * `defineServer({ prompts: { codeReview } })` makes it `code_review`.
+   */
   readonly name?: string
   /**
-   * What it wants to know: fields by their names (`{ style: field.enum(['formal', 'casual']) }`), or a list of names. Values come as text; a field reads
-   * its own from there (`'500'` is 500 for an integer; lists and groups are JSON), and one that is wrong, or missing, is error -32602 before `get` runs.
+   * What it wants to know: fields by their names (`{ style: field.enum(['formal', 'casual']) }`), or a list
+   * of names. Values come as text; a field reads its own from there (`'500'` is 500 for an integer; lists and
+   * groups are JSON), and one that is wrong, or missing, is error -32602 before `get` runs.
    */
   readonly arguments?: Given
-  /** Milliseconds it may take before it is stopped and answered with an error. Default: the server's `requestTimeout`. */
+  /**
+   * Milliseconds it may take before it is stopped and answered with an error. Default: the server's
+   * `requestTimeout`.
+   */
   readonly timeout?: number
   /**
-   * Writes the prompt, as a task of its own: a string (one message of the user), messages, or a whole result. Throw `McpError` or `ToolError` for what the client is
-   * to be told.
+   * Writes the prompt, as a task of its own: a string (one message of the user), messages, or a whole result.
+   * Throw `McpError` or `ToolError` for what the client is to be told.
    */
   get(args: PromptArgumentsOf<Given>, ctx: Context): PromptReturn | Promise<PromptReturn>
   /** Suggests values for the arguments. */
@@ -77,7 +87,10 @@ export interface PromptDefinition<Name extends string | undefined = string> exte
 const fields = new Set(['name', ...presentedFields, 'arguments', 'timeout', 'get', 'complete'])
 const argumentFields = new Set(['name', 'title', 'description', 'required'])
 
-/** Defines a prompt; the arguments of `get` are inferred from `arguments`. Throws BAD_DEFINITION, naming the prompt and the field. */
+/**
+ * Defines a prompt; the arguments of `get` are inferred from `arguments`. Throws BAD_DEFINITION, naming the
+ * prompt and the field.
+ */
 export function definePrompt<
   const Given extends PromptArguments = readonly [],
   Name extends string | undefined = undefined,

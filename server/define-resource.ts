@@ -26,13 +26,19 @@ import type { ResourceReturn } from './results.js'
 import type { Immutable } from './schema-arguments.js'
 
 interface Described extends Presented {
-  /** What programs call it. Left out, it is named by whoever lists it: `defineServer({ resources: { appConfig } })` makes it `app_config`. */
+  /**
+   * What programs call it. Left out, it is named by whoever lists it:
+   * `defineServer({ resources: { appConfig } })` makes it `app_config`.
+   */
   readonly name?: string
   /** For whom it is, how important (0 to 1), and since when (ISO 8601). */
   readonly annotations?: Immutable<Annotations>
   /** Such as `text/plain`: also of what is read, unless the contents say otherwise. */
   readonly mimeType?: string
-  /** Milliseconds a read may take before it is stopped and answered with an error. Default: the server's `requestTimeout`. */
+  /**
+   * Milliseconds a read may take before it is stopped and answered with an error. Default: the server's
+   * `requestTimeout`.
+   */
   readonly timeout?: number
   /** How long clients of 2026-07-28 may keep what is read. Default: as the server says. */
   readonly cache?: CacheOptions
@@ -45,8 +51,9 @@ export interface ResourceOptions<Context = ToolContext> extends Described {
   /** Bytes before any encoding, if that is known. */
   readonly size?: number
   /**
-   * Reads it, as a task of its own: a throw costs this request and nothing else. Text, bytes, or contents; `undefined` says that there is no such
-   * resource any more. Throw `McpError` or `ToolError` for what the client is to be told.
+   * Reads it, as a task of its own: a throw costs this request and nothing else. Text, bytes, or contents;
+   * `undefined` says that there is no such resource any more. Throw `McpError` or `ToolError` for what the
+   * client is to be told.
    */
   read(ctx: Context): ResourceReturn | Promise<ResourceReturn>
 }
@@ -110,7 +117,10 @@ export function defineResource<Name extends string | undefined = undefined>(
   return Object.freeze({ kind: 'resource', uri, ...described, size, read: read.bind(options) })
 }
 
-/** Defines a family of resources; the variables of `read` are inferred from `uriTemplate`. Throws BAD_DEFINITION, naming it and the field. */
+/**
+ * Defines a family of resources; the variables of `read` are inferred from `uriTemplate`. Throws
+ * BAD_DEFINITION, naming it and the field.
+ */
 export function defineResourceTemplate<
   const Template extends string,
   Name extends string | undefined = undefined,

@@ -45,19 +45,24 @@ export interface ServerDefinitionOptions<
   /** Where people read about it. */
   readonly websiteUrl?: string
   /**
-   * What is declared is what is there: an empty array for a kind that only comes at run time. Tools are declared when nothing is. By their names, such as
-   * the exports of a module (`import * as tools from './tools.js'`), tools without a name are called by their keys, in snake case.
+   * What is declared is what is there: an empty array for a kind that only comes at run time. Tools are
+   * declared when nothing is. By their names, such as the exports of a module
+   * (`import * as tools from './tools.js'`), tools without a name are called by their keys, in snake case.
    */
   readonly tools?: Named<ToolDefinition, ToolDefinition<undefined>>
   readonly resources?: Named<ResourceDefinition, ResourceDefinition<undefined>>
   /** Asked in this order for a uri that no resource has. */
   readonly resourceTemplates?: Named<ResourceTemplateDefinition, ResourceTemplateDefinition<undefined>>
   readonly prompts?: Named<PromptDefinition, PromptDefinition<undefined>>
-  /** Whether clients may be sent log messages (`ctx.log`) and choose their level. Default false: `ctx.log` tells nobody. */
+  /**
+   * Whether clients may be sent log messages (`ctx.log`) and choose their level. Default false: `ctx.log`
+   * tells nobody.
+   */
   readonly logging?: boolean
   /**
-   * How long clients of 2026-07-28 may keep what the server lists and reads, unless a resource says otherwise: `ttl` in ms, and whether `public` caches
-   * may, which serve others as well. Default: not at all (0, `private`). A change is told in any case.
+   * How long clients of 2026-07-28 may keep what the server lists and reads, unless a resource says
+   * otherwise: `ttl` in ms, and whether `public` caches may, which serve others as well. Default: not at all
+   * (0, `private`). A change is told in any case.
    */
   readonly cache?: CacheOptions
   /** What is done at both ends of each session. */

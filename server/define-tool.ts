@@ -25,19 +25,24 @@ export type StructuredReturn<Output> = Immutable<StructuredOf<Output> | CallTool
 
 interface ToolCommon<Input> extends Presented {
   /**
-   * What clients call it by: 1 to 128 letters, digits, `_`, `-` and `.` (specification: tools, names). Left out, it is named by whoever lists it:
-   * `defineServer({ tools: { addNumbers } })` makes it `add_numbers`.
+   * What clients call it by: 1 to 128 letters, digits, `_`, `-` and `.` (specification: tools, names). Left
+   * out, it is named by whoever lists it: `defineServer({ tools: { addNumbers } })` makes it `add_numbers`.
    */
   readonly name?: string
   /**
-   * What it takes: fields by their names (`{ a: field.integer(), b: z.string(), c: { type: 'string' } }`), or one schema of an object: a Standard Schema (zod,
-   * arktype and others) or a JSON Schema. Arguments are checked before `run` sees them. Without it the tool takes none, and what is given is dropped. `header` of a
-   * field, or `x-mcp-header: 'Name'` in a JSON Schema, has clients of 2026-07-28 repeat it in the header `Mcp-Param-Name`, for proxies to route by.
+   * What it takes: fields by their names (`{ a: field.integer(), b: z.string(), c: { type: 'string' } }`), or
+   * one schema of an object: a Standard Schema (zod, arktype and others) or a JSON Schema. Arguments are
+   * checked before `run` sees them. Without it the tool takes none, and what is given is dropped. `header` of
+   * a field, or `x-mcp-header: 'Name'` in a JSON Schema, has clients of 2026-07-28 repeat it in the header
+   * `Mcp-Param-Name`, for proxies to route by.
    */
   readonly input?: Input
   /** Hints for clients. */
   readonly annotations?: ToolAnnotations
-  /** Milliseconds a call may take before it is stopped and answered with `isError`. Default: the server's `requestTimeout`. */
+  /**
+   * Milliseconds a call may take before it is stopped and answered with `isError`. Default: the server's
+   * `requestTimeout`.
+   */
   readonly timeout?: number
 }
 
@@ -47,8 +52,9 @@ export interface ToolOptions<Input extends Described | undefined = undefined, Co
   /** See `StructuredToolOptions`. */
   readonly output?: undefined
   /**
-   * Does the work, as a task of its own: a throw costs this call and nothing else. Throw `ToolError` for what the model should read,
-   * `McpError` for a JSON-RPC error; anything else is answered -32603 without its message.
+   * Does the work, as a task of its own: a throw costs this call and nothing else. Throw `ToolError` for what
+   * the model should read, `McpError` for a JSON-RPC error; anything else is answered -32603 without its
+   * message.
    */
   run(args: ArgumentsOf<Input>, ctx: Context): ToolReturn | Promise<ToolReturn | Nothing>
 }
@@ -61,9 +67,10 @@ export interface StructuredToolOptions<
   Returned extends StructuredReturn<Output> = StructuredReturn<Output>,
 > extends ToolCommon<Input> {
   /**
-   * What it returns, described like `input`: clients are shown it (`outputSchema`), `run` returns the value itself, and it is sent as the schema reads it, with its JSON
-   * as text for models. A value that does not fit is a crash of the call, and not sent. Before 2026-07-28 clients know values only that are
-   * objects: they are sent the text of any other, and none of them before 2025-06-18.
+   * What it returns, described like `input`: clients are shown it (`outputSchema`), `run` returns the value
+   * itself, and it is sent as the schema reads it, with its JSON as text for models. A value that does not
+   * fit is a crash of the call, and not sent. Before 2026-07-28 clients know values only that are objects:
+   * they are sent the text of any other, and none of them before 2025-06-18.
    */
   readonly output: Output
   /** Does the work, like `run` of any other tool, and returns the value. */
@@ -87,7 +94,10 @@ export interface ToolDefinition<Name extends string | undefined = string> extend
 /** The name of a definition: that of its options, or none yet. */
 export type NameOf<Name> = Name extends string ? string : undefined
 
-/** Defines a tool; the arguments of `run` are inferred from `input`, its result from `output`. Throws BAD_DEFINITION, naming the tool and the field. */
+/**
+ * Defines a tool; the arguments of `run` are inferred from `input`, its result from `output`. Throws
+ * BAD_DEFINITION, naming the tool and the field.
+ */
 export function defineTool<
   const Input extends Described | undefined = undefined,
   Name extends string | undefined = undefined,
@@ -158,7 +168,9 @@ function checkAnnotations(about: string, annotations: unknown): void {
   }
 }
 
-/** Only what every client can repeat is taken (specification: 2026-07-28, Streamable HTTP, `x-mcp-header`). */
+/**
+ * Only what every client can repeat is taken (specification: 2026-07-28, Streamable HTTP, `x-mcp-header`).
+ */
 function readHeaders(about: string, { jsonSchema }: Schema): HeaderPlan {
   return orBad({ about, field: 'input' }, () => headerParams(jsonSchema))
 }

@@ -8,7 +8,10 @@ import { type FieldRecord, groupKind, toField } from '../protocol/schema-field-g
 import { describedAs } from '../protocol/schema-keywords.js'
 import { ServerError } from './errors.js'
 
-/** What describes the values of a component: the schema of any library, a JSON Schema, or fields by their names, which may be mixed. */
+/**
+ * What describes the values of a component: the schema of any library, a JSON Schema, or fields by their
+ * names, which may be mixed.
+ */
 export type Described = SchemaInput | FieldRecord
 
 /** One value of a component that is described, for errors. */
@@ -20,8 +23,8 @@ export interface DescribedField {
 }
 
 /**
- * Reads what describes a value; whether it is right is checked now, compiling waits for the first value. Throws BAD_DEFINITION, also for an object that
- * could be fields or a JSON Schema as well.
+ * Reads what describes a value; whether it is right is checked now, compiling waits for the first value.
+ * Throws BAD_DEFINITION, also for an object that could be fields or a JSON Schema as well.
  */
 export function readSchema(where: DescribedField, input: Described, side: SchemaSide = 'input'): Schema {
   const as = shapeOf(input)
@@ -30,7 +33,10 @@ export function readSchema(where: DescribedField, input: Described, side: Schema
   return readGroup(where, input as FieldRecord, side)
 }
 
-/** The same where values are objects, so that what could be both is fields; clients have to be shown that of what they are shown. */
+/**
+ * The same where values are objects, so that what could be both is fields; clients have to be shown that of
+ * what they are shown.
+ */
 export function readObjectSchema(where: DescribedField, input: Described, isShown: boolean): Schema {
   const isNothing = isObject(input) && Object.keys(input).length === 0
   if (isNothing || shapeOf(input) !== 'schema') return readGroup(where, input as FieldRecord)

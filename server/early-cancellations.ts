@@ -5,10 +5,16 @@ const overtaken = 5_000
 /** How many ids are remembered of each sort. */
 const most = 100
 
-/** What was cancelled before it came: over HTTP a notification may overtake its request. One that comes late, for what was answered, is not kept. */
+/**
+ * What was cancelled before it came: over HTTP a notification may overtake its request. One that comes late,
+ * for what was answered, is not kept.
+ */
 export class EarlyCancellations {
   readonly #at = new Map<RequestId, number>()
-  /** Those answered last, in turn: a client that uses an id again must not lose its next request by a cancellation of the one before. */
+  /**
+   * Those answered last, in turn: a client that uses an id again must not lose its next request by a
+   * cancellation of the one before.
+   */
   readonly #answered: RequestId[] = []
   #next = 0
 

@@ -3,7 +3,9 @@ import { CaduceusError, type ErrorDetails, messageOf } from '../runtime/errors.j
 
 /** Every code a ServerError can have. */
 export type ServerErrorCode =
-  /** A tool, resource, prompt or server is defined wrongly; the message names it and the field (`data.field`). */
+  /**
+   * A tool, resource, prompt or server is defined wrongly; the message names it and the field (`data.field`).
+   */
   | 'BAD_DEFINITION'
   /** An option of a server, store or `ctx` function is not what it should be (`data.field`). */
   | 'BAD_OPTION'
@@ -39,14 +41,19 @@ export type AskErrorCode =
 /** The error class of `caduceus/server`. */
 export class ServerError extends CaduceusError<ServerErrorCode> {}
 
-/** The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made here, so that `data.field` is never forgotten. */
+/**
+ * The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made
+ * here, so that `data.field` is never forgotten.
+ */
 export function optionError(field: string, problem: string, cause?: unknown): ServerError {
   return new ServerError('BAD_OPTION', problem, { ...(cause !== undefined && { cause }), data: { field } })
 }
 
 /**
- * What a tool throws to tell the model that it failed and why: the call is answered with `isError` and this text. Thrown by a prompt, a resource, a completer or a
- * method, it is JSON-RPC error -32603 with this text, and `TOOL_FAILED` in `data.code`. Any other error is a crash of the call, whose message stays inside. Given an error instead of a text, it says what that says, and keeps it as its cause.
+ * What a tool throws to tell the model that it failed and why: the call is answered with `isError` and this
+ * text. Thrown by a prompt, a resource, a completer or a method, it is JSON-RPC error -32603 with this text,
+ * and `TOOL_FAILED` in `data.code`. Any other error is a crash of the call, whose message stays inside. Given
+ * an error instead of a text, it says what that says, and keeps it as its cause.
  */
 export class ToolError extends ServerError {
   constructor(message: string | Error, details: ErrorDetails = {}) {
@@ -56,10 +63,11 @@ export class ToolError extends ServerError {
 }
 
 /**
- * A question to the client (`ctx.elicit`, `ctx.sample`, `ctx.roots`, `ctx.ping`) that has no answer: `MISSING_CAPABILITY` with
- * `data.capability`, `NOT_INITIALIZED`, `CLIENT_GONE`, `TOO_MANY_QUESTIONS`, `ASK_TIMEOUT`, `ASK_REFUSED` with the client's code in `data.code`,
- * `BAD_ANSWER`. A tool that lets it through is answered with `isError` and its message; in 2026-07-28 a missing capability is error -32021 instead, with
- * `data.requiredCapabilities` of this error.
+ * A question to the client (`ctx.elicit`, `ctx.sample`, `ctx.roots`, `ctx.ping`) that has no answer:
+ * `MISSING_CAPABILITY` with `data.capability`, `NOT_INITIALIZED`, `CLIENT_GONE`, `TOO_MANY_QUESTIONS`,
+ * `ASK_TIMEOUT`, `ASK_REFUSED` with the client's code in `data.code`, `BAD_ANSWER`. A tool that lets it
+ * through is answered with `isError` and its message; in 2026-07-28 a missing capability is error -32021
+ * instead, with `data.requiredCapabilities` of this error.
  */
 export class AskError extends ServerError {
   constructor(code: AskErrorCode, message: string, details: ErrorDetails = {}) {
@@ -72,10 +80,15 @@ export function isOutsideRoots(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'OUTSIDE_ROOTS'
 }
 
-/** The JSON-RPC code of a request refused because its session has too many already; beyond what JSON-RPC and MCP reserve. */
+/**
+ * The JSON-RPC code of a request refused because its session has too many already; beyond what JSON-RPC and
+ * MCP reserve.
+ */
 export const tooManyRequests = 429
 
-/** The answer to a request that found no room to wait in: none of it was done, so trying again later is safe. */
+/**
+ * The answer to a request that found no room to wait in: none of it was done, so trying again later is safe.
+ */
 export function busy(
   id: RequestId,
   { maxRequests, maxWaiting }: { readonly maxRequests: number; readonly maxWaiting: number },

@@ -7,7 +7,10 @@ export interface RequestOrigin {
   /** The name of the server. */
   readonly server: string
   readonly tree: number
-  /** The process of the session, as in `SessionOrigin`; absent where the revision has no sessions (2026-07-28). */
+  /**
+   * The process of the session, as in `SessionOrigin`; absent where the revision has no sessions
+   * (2026-07-28).
+   */
   readonly process?: number
 }
 
@@ -25,7 +28,10 @@ export interface SessionEvent extends SessionOrigin {
   readonly reason?: string
 }
 
-/** A request came, and was answered with a result (`stop`), with an error (`error`), or, when cancelled, not at all (`stop`). */
+/**
+ * A request came, and was answered with a result (`stop`), with an error (`error`), or, when cancelled, not
+ * at all (`stop`).
+ */
 export interface RequestEvent extends RequestOrigin {
   readonly type: 'start' | 'stop' | 'error'
   /** As the client wrote it, at most 100 characters. */
@@ -48,8 +54,8 @@ export interface NotificationEvent extends RequestOrigin {
 }
 
 /**
- * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. No event has params, results, headers, ids of
- * sessions or messages of errors in it: those may be secret.
+ * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. No event has params,
+ * results, headers, ids of sessions or messages of errors in it: those may be secret.
  */
 export interface ServerEvents {
   session: SessionEvent
@@ -63,7 +69,10 @@ const channels: { readonly [Name in keyof ServerEvents]: Channel } = Object.free
   notification: channel('caduceus.server.notification'),
 })
 
-/** Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is nobody's crash. */
+/**
+ * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
+ * nobody's crash.
+ */
 export function emitServer<Name extends keyof ServerEvents>(
   name: Name,
   payload: () => ServerEvents[Name],
@@ -72,7 +81,10 @@ export function emitServer<Name extends keyof ServerEvents>(
   if (target.hasSubscribers) tell(() => target.publish(payload()))
 }
 
-/** Hears every event of that name, of all servers in this process of Node, until the returned function is called. */
+/**
+ * Hears every event of that name, of all servers in this process of Node, until the returned function is
+ * called.
+ */
 export function subscribeServer<Name extends keyof ServerEvents>(
   name: Name,
   fn: (event: ServerEvents[Name]) => void,

@@ -30,11 +30,17 @@ export interface RunHost {
   readonly changes: Changes
 }
 
-/** How the code of a run talks with its client across requests: a question is the answer to one, and its answer comes with another. */
+/**
+ * How the code of a run talks with its client across requests: a question is the answer to one, and its
+ * answer comes with another.
+ */
 export interface Dialogue {
   readonly ask: Ask
   readonly once: Once
-  /** The run has come to an end; `response` is its answer to the request it worked for last, undefined when that was cancelled. */
+  /**
+   * The run has come to an end; `response` is its answer to the request it worked for last, undefined when
+   * that was cancelled.
+   */
   ended?(response: Response | undefined): void
   /** Another request for the run to go on with, now that the client of this one is gone. */
   successor?(): Exchange | undefined
@@ -44,8 +50,8 @@ export interface Dialogue {
 export type OpenDialogue = (run: ExchangeRun) => Dialogue
 
 /**
- * One run of an author's code, as a task. It works for one request at a time: `park` answers that one while the run waits, `resume` has it go on for
- * another. The time of the work runs only while there is a request.
+ * One run of an author's code, as a task. It works for one request at a time: `park` answers that one while
+ * the run waits, `resume` has it go on for another. The time of the work runs only while there is a request.
  */
 export class ExchangeRun implements InProgress {
   readonly work: Work
@@ -94,7 +100,10 @@ export class ExchangeRun implements InProgress {
     return this.#task?.ref.alive === false
   }
 
-  /** Starts the work, which may be done when this returns. Throws RuntimeError NOPROC when there is no task supervisor. */
+  /**
+   * Starts the work, which may be done when this returns. Throws RuntimeError NOPROC when there is no task
+   * supervisor.
+   */
   start(): void {
     const { tasks, clock } = this.#host
     this.deadline = clock.now() + this.timeout
@@ -119,7 +128,10 @@ export class ExchangeRun implements InProgress {
     this.#attend()
   }
 
-  /** Ends the run: its signal is aborted, and what it still does has no effect. A request that it works for is answered by nobody. */
+  /**
+   * Ends the run: its signal is aborted, and what it still does has no effect. A request that it works for is
+   * answered by nobody.
+   */
   cancel(): void {
     this.cancelled = true
     this.#task?.cancel()

@@ -21,8 +21,8 @@ import { Steps } from './steps.js'
 const unknownClient = Object.freeze({ name: 'unknown', version: 'unknown' })
 
 /**
- * What a request without a session may do. All of it is looked up when it is used: after a question the run works for another request, with
- * another id, progress token, log level, capabilities and outlet.
+ * What a request without a session may do. All of it is looked up when it is used: after a question the run
+ * works for another request, with another id, progress token, log level, capabilities and outlet.
  */
 export class ExchangeScope implements RequestScope {
   readonly #run: ExchangeRun
@@ -128,7 +128,10 @@ export class ExchangeScope implements RequestScope {
   }
 }
 
-/** The dialogue of a request that has none: only tools, prompts and resources may ask (specification: 2026-07-28, mrtr). */
+/**
+ * The dialogue of a request that has none: only tools, prompts and resources may ask (specification:
+ * 2026-07-28, mrtr).
+ */
 export function withoutQuestions(): Dialogue {
   const steps = new Steps()
   return {

@@ -15,7 +15,10 @@ interface Waiting {
   readonly work: Work
 }
 
-/** Which requests without a session are worked on, and which wait for their turn: those of one client in their order, and clients by turns. */
+/**
+ * Which requests without a session are worked on, and which wait for their turn: those of one client in their
+ * order, and clients by turns.
+ */
 export class ExchangeTurns {
   readonly #settings: Holdings['settings']
   readonly #begin: (exchange: Exchange, work: Work) => void
@@ -30,13 +33,19 @@ export class ExchangeTurns {
     this.#waiting = new WaitingLine(settings.maxWaiting, waiting)
   }
 
-  /** Begins, or has it wait. Throws TransportError EXCHANGE_LIMIT where there is no room to wait, and what `begin` throws. */
+  /**
+   * Begins, or has it wait. Throws TransportError EXCHANGE_LIMIT where there is no room to wait, and what
+   * `begin` throws.
+   */
   enter(exchange: Exchange, work: Work): void {
     if (this.#atWork < this.#settings.maxExchanges) this.#start({ exchange, work })
     else this.#wait({ exchange, work })
   }
 
-  /** One that was begun is settled: those that wait take its place. One that ends at once makes room for the next. */
+  /**
+   * One that was begun is settled: those that wait take its place. One that ends at once makes room for the
+   * next.
+   */
   left(): void {
     this.#atWork -= 1
     if (this.#waiting.size === 0 || this.#isTaking) return

@@ -46,7 +46,10 @@ export class Exchange {
     tell?.(Promise.reject(error))
   }
 
-  /** Calls `fn` when the client goes away or cancels before the answer, at once if it has done so; only the last `fn` is called. */
+  /**
+   * Calls `fn` when the client goes away or cancels before the answer, at once if it has done so; only the
+   * last `fn` is called.
+   */
   onAbort(fn: () => void): void {
     const { call } = this
     this.ignoreAbort()

@@ -24,18 +24,25 @@ import { noteAnswer, noteRequest } from './session-events.js'
 import { UndeclaredNeeds } from './session-needs.js'
 import type { Work } from './work.js'
 
-/** Where a request meets the rounds before it: only `tools/call`, `prompts/get` and `resources/read` come here. */
+/**
+ * Where a request meets the rounds before it: only `tools/call`, `prompts/get` and `resources/read` come
+ * here.
+ */
 export interface Conversations {
   /**
-   * What a run is to begin with, or undefined when the exchange was taken: by a run that waits for it, or by what one has come to. Throws McpError
-   * -32602 for a retry that brings what was never given out; nothing runs then.
+   * What a run is to begin with, or undefined when the exchange was taken: by a run that waits for it, or by
+   * what one has come to. Throws McpError -32602 for a retry that brings what was never given out; nothing
+   * runs then.
    */
   enter(exchange: Exchange, work: Work): OpenDialogue | undefined
 }
 
 /** Where the streams of `subscriptions/listen` are kept. */
 export interface Listening {
-  /** Answers once the stream has ended, or has been refused; throws or rejects with McpError for what is wrong with the request. */
+  /**
+   * Answers once the stream has ended, or has been refused; throws or rejects with McpError for what is wrong
+   * with the request.
+   */
   open(call: ExchangeCall, dialect: Dialect): Promise<ExchangeAnswer>
   /** Ends all of them with their result. */
   end(): void
@@ -53,8 +60,8 @@ const conversing: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'r
 const started = () => ({ type: 'start' }) as const
 
 /**
- * Serves requests of revisions without sessions, each on its own. One for each incarnation of the group; checks and prepared answers run in the scope of
- * whoever asks, an author's code in a task.
+ * Serves requests of revisions without sessions, each on its own. One for each incarnation of the group;
+ * checks and prepared answers run in the scope of whoever asks, an author's code in a task.
  */
 export class Exchanges implements ExchangeOwner {
   readonly #holdings: Holdings
@@ -85,7 +92,10 @@ export class Exchanges implements ExchangeOwner {
     this.#parts = makeParts(this.#host)
   }
 
-  /** Never rejects for what the client did wrong. Rejects with TransportError EXCHANGE_LIMIT when too many are worked on. */
+  /**
+   * Never rejects for what the client did wrong. Rejects with TransportError EXCHANGE_LIMIT when too many are
+   * worked on.
+   */
   exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
     const startedAt = this.#now()
     noteRequest(this.#host, call.request, started)
@@ -106,7 +116,10 @@ export class Exchanges implements ExchangeOwner {
     this.#turns.left()
   }
 
-  /** Checks in the order of the ladder (specification: 2026-07-28, Streamable HTTP); what comes before is the transport's. */
+  /**
+   * Checks in the order of the ladder (specification: 2026-07-28, Streamable HTTP); what comes before is the
+   * transport's.
+   */
   #serve(call: ExchangeCall, startedAt: number): Promise<ExchangeAnswer> {
     const { request, envelope } = call
     const { catalog, settings } = this.#holdings

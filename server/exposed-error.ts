@@ -1,6 +1,9 @@
 import { isError, messageOf, stackOf } from '../runtime/errors.js'
 
-/** An error as clients are shown it with `exposeErrors`: the client of this library makes it the `cause` of what it rejects with. */
+/**
+ * An error as clients are shown it with `exposeErrors`: the client of this library makes it the `cause` of
+ * what it rejects with.
+ */
 export interface ExposedError {
   readonly name: string
   readonly message: string

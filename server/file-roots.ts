@@ -5,10 +5,12 @@ import { show } from '../runtime/errors.js'
 import { ServerError, optionError } from './errors.js'
 
 /**
- * Keeps paths that clients name inside the folders that they may see. Answers the real path of a file that is, or would be, inside one of
- * the roots: a relative `path` is looked for in the first root, an absolute one and a `file:` uri in all of them. Symbolic links are followed
- * before it is decided, those of the roots and of every folder on the way included. Rejects with ServerError OUTSIDE_ROOTS for anything
- * else, and BAD_OPTION for roots that are no absolute paths. What is created between the answer and its use is not guarded against.
+ * Keeps paths that clients name inside the folders that they may see. Answers the real path of a file that
+ * is, or would be, inside one of the roots: a relative `path` is looked for in the first root, an absolute
+ * one and a `file:` uri in all of them. Symbolic links are followed before it is decided, those of the roots
+ * and of every folder on the way included. Rejects with ServerError OUTSIDE_ROOTS for anything else, and
+ * BAD_OPTION for roots that are no absolute paths. What is created between the answer and its use is not
+ * guarded against.
  */
 export async function resolveInside(roots: string | readonly string[], path: string): Promise<string> {
   const folders = [roots].flat()
@@ -35,7 +37,9 @@ function toPath(path: unknown): string {
   }
 }
 
-/** The real path also of a file that does not exist yet: that of the nearest folder that does, and the rest. */
+/**
+ * The real path also of a file that does not exist yet: that of the nearest folder that does, and the rest.
+ */
 async function realPathOf(path: string, asked: string): Promise<string> {
   try {
     return await realpath(path)

@@ -10,7 +10,10 @@ export interface WriteOptions {
   readonly durable: boolean
 }
 
-/** Puts a file (mode 0600) in the place of another in one step: whoever reads finds the old one or the new one, whole. */
+/**
+ * Puts a file (mode 0600) in the place of another in one step: whoever reads finds the old one or the new
+ * one, whole.
+ */
 export async function replaceFile(
   folder: string,
   name: string,

@@ -17,11 +17,14 @@ export interface FileStoreOptions {
   /** Bytes of one session; a larger one is refused with BAD_STATE, which fails the request. Default 1 MiB. */
   readonly maxBytes?: number
   /**
-   * Whether a save waits until the disk has it (fsync): then sessions also survive a loss of power, and each save takes as long as
-   * the disk. Default false: they survive any end of the program.
+   * Whether a save waits until the disk has it (fsync): then sessions also survive a loss of power, and each
+   * save takes as long as the disk. Default false: they survive any end of the program.
    */
   readonly durable?: boolean
-  /** Whether several programs on this machine serve the same sessions from this folder, see `SessionStore`. Default false. */
+  /**
+   * Whether several programs on this machine serve the same sessions from this folder, see `SessionStore`.
+   * Default false.
+   */
   readonly shared?: boolean
   /** The time in ms since 1970. Default `Date.now`. */
   readonly now?: () => number

@@ -6,8 +6,8 @@ const magic = Buffer.from('caduceus session 1\n')
 const digestBytes = 32
 
 /**
- * A record as the bytes of a file: what it is, a digest, and the record as `structuredClone` would have it, dates, maps and bytes
- * included. Throws BAD_STATE for what cannot be written.
+ * A record as the bytes of a file: what it is, a digest, and the record as `structuredClone` would have it,
+ * dates, maps and bytes included. Throws BAD_STATE for what cannot be written.
  */
 export function encodeRecord(record: SessionRecord): Buffer {
   let payload: Buffer

@@ -12,8 +12,9 @@ const abandoned = 60_000
 const batch = 32
 
 /**
- * A store for one machine: one file per session (mode 0600), exchanged in one step, so that a program killed at any moment leaves the
- * old record or the new one, and the next program goes on with it. Throws BAD_OPTION, also when the folder cannot be made or written.
+ * A store for one machine: one file per session (mode 0600), exchanged in one step, so that a program killed
+ * at any moment leaves the old record or the new one, and the next program goes on with it. Throws
+ * BAD_OPTION, also when the folder cannot be made or written.
  */
 export function createFileStore(options: FileStoreOptions): SessionStore {
   return new FileStore(readFileStoreOptions(options))
@@ -149,7 +150,10 @@ class FileStore implements SessionStore {
     }
   }
 
-  /** The first save waits until it is known what earlier programs left; after that the folder is listed now and then, beside. */
+  /**
+   * The first save waits until it is known what earlier programs left; after that the folder is listed now
+   * and then, beside.
+   */
   async #list(): Promise<void> {
     const { idleTimeout, now } = this.#options
     if (now() - this.#listedAt > idleTimeout / 10) {

@@ -37,7 +37,10 @@ export interface HoldingsInput {
   readonly supervisor: ActorRef
 }
 
-/** Where a server is: outlives even the holdings and their supervisor, so that they come back to the same port. */
+/**
+ * Where a server is: outlives even the holdings and their supervisor, so that they come back to the same
+ * port.
+ */
 export interface Place {
   binding: Binding | undefined
   /** The supervisor of the server, as it was last started; undefined before its first start. */
@@ -47,7 +50,10 @@ export interface Place {
 /** The machine of sessions, by which each of them goes from phase to phase. */
 export const loadSessionMachine = lazy('../server/session-machine.js', () => import('./session-machine.js'))
 
-/** Owns what must outlive the group: the port, the sessions' store, the tools added at run time. It does nothing else. */
+/**
+ * Owns what must outlive the group: the port, the sessions' store, the tools added at run time. It does
+ * nothing else.
+ */
 export const holdingsActor = defineActor({
   name: 'holdings',
   stray: 'report',
@@ -95,7 +101,10 @@ async function prepare({ tools, lowLevel }: ServerDefinition): Promise<void> {
   for (const schema of schemas) await schema?.prepare?.()
 }
 
-/** Where it was before, if that is still to be had: somebody else may have taken the port meanwhile, and any will do where none was asked for. */
+/**
+ * Where it was before, if that is still to be had: somebody else may have taken the port meanwhile, and any
+ * will do where none was asked for.
+ */
 async function bind({ transport }: ServerSettings, { binding }: Place, ctx: ActorContext): Promise<Binding> {
   if (binding === undefined) return transport.bind(ctx)
   try {

@@ -50,8 +50,9 @@ const usual = 5_000
 const hurried = 1_000
 
 /**
- * Runs an author's hooks in tasks, above the group and watching its sessions: so a session is cleaned up on every road to its end,
- * its supervisor's included. A session that is brought back waits until it was cleaned up.
+ * Runs an author's hooks in tasks, above the group and watching its sessions: so a session is cleaned up on
+ * every road to its end, its supervisor's included. A session that is brought back waits until it was cleaned
+ * up.
  */
 export const hooksActor = defineActor({
   name: 'hooks',

@@ -11,7 +11,10 @@ interface Kept {
   readonly until: number
 }
 
-/** The answers that rounds have led to, for retries that are made twice; beyond the bound, the oldest is forgotten. */
+/**
+ * The answers that rounds have led to, for retries that are made twice; beyond the bound, the oldest is
+ * forgotten.
+ */
 export class KeptOutcomes {
   readonly #kept = new Map<string, Kept>()
   readonly #now: () => number

@@ -21,14 +21,19 @@ export class Topic<Listener> {
     this.#head = `{"jsonrpc":"2.0","method":"${method}","params":{${fields.join('')}"_meta":{"${metaKeys.subscriptionId}":`
   }
 
-  /** What one subscription is told; its id comes back in its own JSON type (specification: 2026-07-28, subscriptions). */
+  /**
+   * What one subscription is told; its id comes back in its own JSON type (specification: 2026-07-28,
+   * subscriptions).
+   */
   messageFor(id: RequestId): JsonRpcNotification & { readonly [encodedText]: string } {
     const message = buildNotification(this.#method, { ...this.#params, ...tagOf(id) })
     return { ...message, [encodedText]: `${this.#head}${JSON.stringify(id)}}}}` }
   }
 }
 
-/** The topics of one server: one for each of its lists, and one for each resource that somebody listens to. */
+/**
+ * The topics of one server: one for each of its lists, and one for each resource that somebody listens to.
+ */
 export class Topics<Listener> {
   readonly #lists: { readonly [Kind in ListKind]: Topic<Listener> } = {
     tools: new Topic('notifications/tools/list_changed'),
@@ -84,7 +89,10 @@ const fieldOf = Object.freeze({
   resources: 'resourcesListChanged',
 } as const)
 
-/** What of a filter is honoured: the kinds that the server declares, each resource once. Nothing asked for is an error. */
+/**
+ * What of a filter is honoured: the kinds that the server declares, each resource once. Nothing asked for is
+ * an error.
+ */
 export function honoured(wanted: SubscriptionFilter, capabilities: ServerCapabilities): SubscriptionFilter {
   const { resourceSubscriptions: uris } = wanted
   const told: SubscriptionFilter = {}

@@ -28,8 +28,9 @@ export class BaseListening implements Listening {
   }
 
   /**
-   * Answers once the stream has ended, also because who reads it may do so no longer, without a response when its client has ended it. Rejects with McpError -32602 for a bad filter, with
-   * TransportError EXCHANGE_LIMIT when there are too many streams, and with RuntimeError when the group goes down.
+   * Answers once the stream has ended, also because who reads it may do so no longer, without a response when
+   * its client has ended it. Rejects with McpError -32602 for a bad filter, with TransportError
+   * EXCHANGE_LIMIT when there are too many streams, and with RuntimeError when the group goes down.
    */
   async open({ request, outlet, peer, signal }: ExchangeCall): Promise<ExchangeAnswer> {
     const { id, method, params } = request

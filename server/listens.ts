@@ -51,8 +51,9 @@ const slice = 16
 const patience = 30_000
 
 /**
- * The streams of `subscriptions/listen` (2026-07-28): each is told what its filter names, tagged with its id, the acknowledgement
- * first. A reader that is behind keeps what it has to be told as a set, so that nothing grows, and loses its stream after 30 s.
+ * The streams of `subscriptions/listen` (2026-07-28): each is told what its filter names, tagged with its id,
+ * the acknowledgement first. A reader that is behind keeps what it has to be told as a set, so that nothing
+ * grows, and loses its stream after 30 s.
  */
 export class Listens {
   readonly #limits: ListenLimits
@@ -85,7 +86,10 @@ export class Listens {
     return this.#behind.size > 0
   }
 
-  /** Opens a stream and acknowledges it. Throws McpError -32602 for a filter, TransportError EXCHANGE_LIMIT for a stream too many. */
+  /**
+   * Opens a stream and acknowledges it. Throws McpError -32602 for a filter, TransportError EXCHANGE_LIMIT
+   * for a stream too many.
+   */
   open(call: ListenCall, capabilities: ServerCapabilities): Listen {
     const filter = honoured(call.filter, capabilities)
     const weight = weigh(filter)
@@ -140,7 +144,10 @@ export class Listens {
     return this.hasNews
   }
 
-  /** Tries again where a reader was behind, ends what has been behind for 30 s, and answers whether any still are. */
+  /**
+   * Tries again where a reader was behind, ends what has been behind for 30 s, and answers whether any still
+   * are.
+   */
   retry(): boolean {
     for (const listen of this.#behind) {
       if (this.#advance(listen)) continue

@@ -18,7 +18,10 @@ export type NotificationHandler<Context = NoticeContext> = (
   ctx: Context,
 ) => unknown
 
-/** Answers a request in place of the server, with a result as the protocol has it; `next` is what the server would do, with its result or its error. */
+/**
+ * Answers a request in place of the server, with a result as the protocol has it; `next` is what the server
+ * would do, with its result or its error.
+ */
 export type RequestHandler<Context = ToolContext> = (
   request: RequestFacts,
   ctx: Context,
@@ -30,13 +33,15 @@ export interface LowLevelOptions<Context = ToolContext, Notice = NoticeContext> 
   /** Requests that no revision knows, by their names, such as `acme/search`: what `defineMethod` returns. */
   readonly methods?: Readonly<Record<string, MethodDefinition>>
   /**
-   * Who hears of notifications that no revision knows, by their names, and of `notifications/roots/list_changed`. Only sessions have them (not 2026-07-28); 64
-   * are handled at once in each, and more are dropped.
+   * Who hears of notifications that no revision knows, by their names, and of
+   * `notifications/roots/list_changed`. Only sessions have them (not 2026-07-28); 64 are handled at once in
+   * each, and more are dropped.
    */
   readonly notifications?: Readonly<Record<string, NotificationHandler<Notice>>>
   /**
-   * Asked first about every request for tools, resources, prompts and completions, and every one that nobody knows: own it, or leave it to `next`. What
-   * the session itself is made of (`initialize`, `ping`, `server/discover`, log levels, subscriptions) does not come here.
+   * Asked first about every request for tools, resources, prompts and completions, and every one that nobody
+   * knows: own it, or leave it to `next`. What the session itself is made of (`initialize`, `ping`,
+   * `server/discover`, log levels, subscriptions) does not come here.
    */
   readonly handleRequest?: RequestHandler<Context>
 }
@@ -85,7 +90,10 @@ export function readLowLevel(about: string, options: Readonly<Record<string, unk
   })
 }
 
-/** Names that begin with `rpc.` are reserved (JSON-RPC 2.0, section 4), and those of notifications are not answered. */
+/**
+ * Names that begin with `rpc.` are reserved (JSON-RPC 2.0, section 4), and those of notifications are not
+ * answered.
+ */
 function isOwnName(name: string): boolean {
   return name !== '' && !name.startsWith('rpc.') && !name.startsWith('notifications/')
 }

@@ -1,11 +1,14 @@
 import { isObject } from '../protocol/json.js'
 
-/** Components of one kind: in an array, each with its name; or by their names, like the exports of a module, where one without a name is called by its key. */
+/**
+ * Components of one kind: in an array, each with its name; or by their names, like the exports of a module,
+ * where one without a name is called by its key.
+ */
 export type Named<Whole, Nameless> = readonly Whole[] | { readonly [key: string]: Whole | Nameless }
 
 /**
- * The name that a variable's name stands for: `addNumbers` and `AddNumbers` are `add_numbers`, `readURL` is `read_url`; what is in snake case
- * already stays as it is.
+ * The name that a variable's name stands for: `addNumbers` and `AddNumbers` are `add_numbers`, `readURL` is
+ * `read_url`; what is in snake case already stays as it is.
  */
 export function nameFrom(key: string): string {
   return key

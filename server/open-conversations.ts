@@ -18,8 +18,8 @@ import { readAnswers } from './rounds.js'
 import { ownerOf } from './session-owner.js'
 
 /**
- * Finds what a retry belongs to: the run that waits for it, the outcome of the same retry made before, or else a new run that begins with what the
- * `requestState` says. One for each incarnation of the group.
+ * Finds what a retry belongs to: the run that waits for it, the outcome of the same retry made before, or
+ * else a new run that begins with what the `requestState` says. One for each incarnation of the group.
  */
 export class OpenConversations implements Conversations, ConversationHost {
   readonly askTimeout: number

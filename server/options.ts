@@ -23,11 +23,15 @@ export interface ServerOptions {
   readonly transport: ServerTransport
   /** What its processes are named after. Default: the name of the definition. */
   readonly name?: string
-  /** Any value for `session.init` of the definition, as it is: what differs from one start to another, such as a database. */
+  /**
+   * Any value for `session.init` of the definition, as it is: what differs from one start to another, such as
+   * a database.
+   */
   readonly initArg?: unknown
   /**
-   * The revisions of MCP that are spoken. In all others it is refused as the specification has it, so that a client that has more than one falls back. Default: all, or,
-   * where something is defined with `session: true`, those with sessions: 2024-11-05 to 2025-11-25.
+   * The revisions of MCP that are spoken. In all others it is refused as the specification has it, so that a
+   * client that has more than one falls back. Default: all, or, where something is defined with
+   * `session: true`, those with sessions: 2024-11-05 to 2025-11-25.
    */
   readonly revisions?: readonly Revision[]
   /** Where sessions are kept. Default: in memory, above the group. */
@@ -35,47 +39,60 @@ export interface ServerOptions {
   /** What `sealedIds` returns: ids that programs without a common store understand. Default: random ids. */
   readonly sessionIds?: SealedIds
   /**
-   * Whether to start at all, or a function that is asked at each start; a server on standard input always starts. Default: the
-   * environment variable CADUCEUS_SERVER (`0`, `false` and `off` say no, anything else yes), and otherwise true.
+   * Whether to start at all, or a function that is asked at each start; a server on standard input always
+   * starts. Default: the environment variable CADUCEUS_SERVER (`0`, `false` and `off` say no, anything else
+   * yes), and otherwise true.
    */
   readonly start?: StartCondition
   /** Sessions at once; more are answered 503. Default 10,000. */
   readonly maxSessions?: number
   /**
-   * Sessions of one client at once; more are answered 429. A client is whoever the listener's `authenticate` finds, or else an address (IPv6: a
-   * /64; behind proxies the one that `trustProxy` finds). Default 1,000, and any number for nobody from the addresses of this machine.
+   * Sessions of one client at once; more are answered 429. A client is whoever the listener's `authenticate`
+   * finds, or else an address (IPv6: a /64; behind proxies the one that `trustProxy` finds). Default 1,000,
+   * and any number for nobody from the addresses of this machine.
    */
   readonly maxSessionsPerClient?: number
   /** Streams of `subscriptions/listen` (2026-07-28) at once; more are answered 503. Default 10,000. */
   readonly maxListens?: number
-  /** Milliseconds without a message, a request in flight or a reader after which a session ends. Default 30 min. */
+  /**
+   * Milliseconds without a message, a request in flight or a reader after which a session ends. Default 30
+   * min.
+   */
   readonly idleTimeout?: number
-  /** Requests of one session that are worked on at once; more wait for their turn, in the order in which they came. Default 64. */
+  /**
+   * Requests of one session that are worked on at once; more wait for their turn, in the order in which they
+   * came. Default 64.
+   */
   readonly maxRequests?: number
-  /** Requests without a session (2026-07-28) that are worked on at once; more wait for their turn, each client in its own. Default 1,000. */
+  /**
+   * Requests without a session (2026-07-28) that are worked on at once; more wait for their turn, each client
+   * in its own. Default 1,000.
+   */
   readonly maxExchanges?: number
   /**
-   * Requests of one session, or of one client without sessions, that may wait for their turn; 64 MiB of them at most, and 256 MiB of all. More are refused: JSON-RPC error 429
-   * with `data.retryable` in a session, 503 without. On standard input the server reads on slower instead. Default 10,000.
+   * Requests of one session, or of one client without sessions, that may wait for their turn; 64 MiB of them
+   * at most, and 256 MiB of all. More are refused: JSON-RPC error 429 with `data.retryable` in a session, 503
+   * without. On standard input the server reads on slower instead. Default 10,000.
    */
   readonly maxWaiting?: number
   /** Milliseconds a request may take, unless its tool says otherwise. Default 30 min. */
   readonly requestTimeout?: number
   /**
-   * Milliseconds that a client is given to answer a question (`ctx.elicit` and the like); in 2026-07-28 what it sends back later is refused (24 h at
-   * most). Default 10 min.
+   * Milliseconds that a client is given to answer a question (`ctx.elicit` and the like); in 2026-07-28 what
+   * it sends back later is refused (24 h at most). Default 10 min.
    */
   readonly askTimeout?: number
   /**
-   * What `requestState` is sealed with, in which a client of 2026-07-28 sends back what a call knows when it was asked something: secrets of 32 bytes or
-   * characters or more, 16 of them at most. The first seals, all of them open; give the same ones to every program behind one address. Default: a
-   * random one, which ends with this program.
+   * What `requestState` is sealed with, in which a client of 2026-07-28 sends back what a call knows when it
+   * was asked something: secrets of 32 bytes or characters or more, 16 of them at most. The first seals, all
+   * of them open; give the same ones to every program behind one address. Default: a random one, which ends
+   * with this program.
    */
   readonly requestStateKeys?: Secrets
   /**
-   * Whether a handler that asks a client of 2026-07-28 waits in memory for the answer: it goes on where it was. Otherwise, and always when there is no
-   * room or the answer comes to another program, it is run again with the answers; the outcome is the same. Switch it off to test a handler.
-   * Default true.
+   * Whether a handler that asks a client of 2026-07-28 waits in memory for the answer: it goes on where it
+   * was. Otherwise, and always when there is no room or the answer comes to another program, it is run again
+   * with the answers; the outcome is the same. Switch it off to test a handler. Default true.
    */
   readonly parking?: boolean | ParkingOptions
   /** Milliseconds that requests in flight are given when the server stops. Default 10,000. */
@@ -83,8 +100,8 @@ export interface ServerOptions {
   /** Components on one page of a list. Default 500. */
   readonly pageSize?: number
   /**
-   * Whether clients are shown crashes, their messages and stacks: for development, since both may say what is nobody's business. Default false: a neutral
-   * text with the number of the report.
+   * Whether clients are shown crashes, their messages and stacks: for development, since both may say what is
+   * nobody's business. Default false: a neutral text with the number of the report.
    */
   readonly exposeErrors?: boolean
 }
@@ -125,9 +142,10 @@ export interface ServerSettings
 /** What belongs to the whole tree of a server that is started on its own. */
 export type TreeWideOptions = Pick<RootOptions, 'clock' | 'registry' | 'unowned' | 'logger' | 'logLevels'> & {
   /**
-   * Whether SIGTERM and SIGINT stop the server in an orderly way: requests in flight are given `drainTimeout`, streams end, hooks run, and the program ends
-   * with `process.exitCode`, or 0, unless it listens for the signal itself. A second signal ends it at once. Default true; false for a host
-   * program that calls `stop()` itself.
+   * Whether SIGTERM and SIGINT stop the server in an orderly way: requests in flight are given
+   * `drainTimeout`, streams end, hooks run, and the program ends with `process.exitCode`, or 0, unless it
+   * listens for the signal itself. A second signal ends it at once. Default true; false for a host program
+   * that calls `stop()` itself.
    */
   readonly signals?: boolean
 }

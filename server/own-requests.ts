@@ -46,7 +46,10 @@ export function planMethod(
   }
 }
 
-/** Plans a request that `handleRequest` is asked about first: `plan` is what the server would do. Throws what concerns no handler, such as a lack of scope. */
+/**
+ * Plans a request that `handleRequest` is asked about first: `plan` is what the server would do. Throws what
+ * concerns no handler, such as a lack of scope.
+ */
 export function planOwned(
   { method }: JsonRpcRequest,
   handle: RequestHandler,

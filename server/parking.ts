@@ -71,7 +71,10 @@ export class Parking<Item extends Parkable> {
     return this.#items.get(key)?.item
   }
 
-  /** Keeps it for `time` ms at most, and no longer what had the key before; false when there is no room for it. */
+  /**
+   * Keeps it for `time` ms at most, and no longer what had the key before; false when there is no room for
+   * it.
+   */
   park(key: string, item: Item, time: number): boolean {
     this.take(key)?.expire()
     const { owner } = item

@@ -7,8 +7,8 @@ import { OpenConversations } from './open-conversations.js'
 import { Sessions } from './sessions.js'
 
 /**
- * What the listener of one incarnation of the group asks of its server: sessions for the revisions with a handshake, exchanges for those
- * without. Throws RuntimeError NOPROC when the group is not complete.
+ * What the listener of one incarnation of the group asks of its server: sessions for the revisions with a
+ * handshake, exchanges for those without. Throws RuntimeError NOPROC when the group is not complete.
  */
 export function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
   const { revisions, maxRequests, maxExchanges, maxWaiting } = holdings.settings

@@ -10,18 +10,21 @@ export interface Presented {
   readonly title?: string
   /** What it is for, for the model. */
   readonly description?: string
-  /** Pictures to show beside its name, from `https:` or `data:`; clients before 2025-11-25 are not sent them. */
+  /**
+   * Pictures to show beside its name, from `https:` or `data:`; clients before 2025-11-25 are not sent them.
+   */
   readonly icons?: readonly Immutable<Icon>[]
   /** Free data beside it in lists (`_meta`): any JSON object. */
   readonly meta?: Meta
   /**
-   * What its caller's principal has to be allowed, all of it: to others it is in no list, and using it is refused. Scopes are those of the listener's
-   * `auth` or `authenticate`. Default: nothing.
+   * What its caller's principal has to be allowed, all of it: to others it is in no list, and using it is
+   * refused. Scopes are those of the listener's `auth` or `authenticate`. Default: nothing.
    */
   readonly scopes?: readonly string[]
   /**
-   * Whether it needs a session (`ctx.get`, `ctx.update`, `ctx.session.id`). A server that has such a component is served in the revisions that have sessions, unless its
-   * option `revisions` names 2026-07-28: there it is in no list, and using it is refused with `NO_SESSION`. Default false.
+   * Whether it needs a session (`ctx.get`, `ctx.update`, `ctx.session.id`). A server that has such a
+   * component is served in the revisions that have sessions, unless its option `revisions` names 2026-07-28:
+   * there it is in no list, and using it is refused with `NO_SESSION`. Default false.
    */
   readonly session?: boolean
 }
@@ -99,7 +102,9 @@ export function readHints(about: string, hints: unknown): Readonly<Annotations> 
 const hintFields = new Set(['audience', 'priority', 'lastModified'])
 const iconFields = new Set(['src', 'mimeType', 'sizes', 'theme'])
 
-/** Other sources could run code where they are shown, or tell others who looks (specification: basic, icons). */
+/**
+ * Other sources could run code where they are shown, or tell others who looks (specification: basic, icons).
+ */
 function readIcon(about: string, field: string, icon: unknown): Readonly<Icon> {
   if (!isObject(icon)) throw badDefinition(about, field, 'an object with src', icon)
   checkFields(`${about}: ${field}`, icon, iconFields)

@@ -25,7 +25,10 @@ export function shownArguments(fields: Fields): readonly Readonly<PromptArgument
   )
 }
 
-/** How arguments are read: each text becomes the value that it stands for, and is checked; what nobody has asked for is dropped. */
+/**
+ * How arguments are read: each text becomes the value that it stands for, and is checked; what nobody has
+ * asked for is dropped.
+ */
 export function readerOf(fields: Fields): ArgumentReader {
   const { parse } = groupKind(fields)
   const all = Object.entries(fields)

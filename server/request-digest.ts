@@ -2,7 +2,10 @@ import { createHash } from 'node:crypto'
 import type { JsonRpcRequest } from '../protocol/jsonrpc.js'
 import { isObject, type JsonObject } from '../protocol/json.js'
 
-/** Which request this is, and whose: the same for every retry of it, in whatever order its arguments are written. */
+/**
+ * Which request this is, and whose: the same for every retry of it, in whatever order its arguments are
+ * written.
+ */
 export function digestRequest({ method, params = {} }: JsonRpcRequest, owner: string | undefined): string {
   const { name, uri, arguments: args = {} } = params as JsonObject
   const parts = [owner ?? null, method, name ?? null, uri ?? null, args]

@@ -2,7 +2,10 @@ import type { JsonObject } from '../protocol/json.js'
 import type { JsonRpcRequest, RequestId } from '../protocol/jsonrpc.js'
 import type { Peer } from '../transports/contract.js'
 
-/** A request as it came, not checked any further than JSON-RPC asks for; in 2026-07-28 its params have the client's envelope in `_meta`. */
+/**
+ * A request as it came, not checked any further than JSON-RPC asks for; in 2026-07-28 its params have the
+ * client's envelope in `_meta`.
+ */
 export interface RequestFacts {
   readonly id: RequestId
   readonly method: string

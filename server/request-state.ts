@@ -30,7 +30,10 @@ const maxBytes = 64 * 1024
 const maxLifetime = 24 * 60 * 60_000
 const format = 1
 
-/** Seals what a call knows into the `requestState` of 2026-07-28, and opens what clients send back (specification: mrtr). */
+/**
+ * Seals what a call knows into the `requestState` of 2026-07-28, and opens what clients send back
+ * (specification: mrtr).
+ */
 export class RequestStates {
   readonly #sealing: Sealing
   readonly #server: string
@@ -44,8 +47,8 @@ export class RequestStates {
   }
 
   /**
-   * A text that only the request of this digest opens, for `lifetime` ms (24 h at most). Throws ServerError BAD_STATE when the call knows more than
-   * 64 KiB.
+   * A text that only the request of this digest opens, for `lifetime` ms (24 h at most). Throws ServerError
+   * BAD_STATE when the call knows more than 64 KiB.
    */
   seal(state: CallState, digest: string, lifetime: number): string {
     const { call, round, asked, answers, steps } = state
@@ -57,7 +60,10 @@ export class RequestStates {
     throw new ServerError('BAD_STATE', problem)
   }
 
-  /** What a call knows. Throws McpError -32602 for what was changed, has expired, or is about another request, user or server. */
+  /**
+   * What a call knows. Throws McpError -32602 for what was changed, has expired, or is about another request,
+   * user or server.
+   */
   open(text: string, digest: string): CallState {
     const plain =
       text.length <= sealedLength(maxBytes) ? this.#sealing.open(text, this.#about(digest)) : undefined

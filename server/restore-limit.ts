@@ -5,8 +5,9 @@ const periodMs = 5_000
 const maxWatched = 1_000
 
 /**
- * Counts the crashes of each session, above the group that is restarted: the third within 5 s ends the session instead of bringing it
- * back. Ends that the whole group shares are not counted here, but by its supervisor.
+ * Counts the crashes of each session, above the group that is restarted: the third within 5 s ends the
+ * session instead of bringing it back. Ends that the whole group shares are not counted here, but by its
+ * supervisor.
  */
 export class RestoreLimit {
   readonly #windows = new Map<string, RestartWindow>()

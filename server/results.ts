@@ -21,7 +21,10 @@ import {
 } from './builders.js'
 import { ServerError } from './errors.js'
 
-/** What a tool may return: text, one or more blocks of content, what `toolResult()` builds, a whole result, or nothing. */
+/**
+ * What a tool may return: text, one or more blocks of content, what `toolResult()` builds, a whole result, or
+ * nothing.
+ */
 export type ToolReturn =
   | string
   | ContentBlock
@@ -30,12 +33,17 @@ export type ToolReturn =
   | CallToolResult
   | undefined
 
-/** The contents of a resource, whose uri and type may be left out: then they are those that were asked for. */
+/**
+ * The contents of a resource, whose uri and type may be left out: then they are those that were asked for.
+ */
 export type Contents =
   | (Omit<TextResourceContents, 'uri'> & { uri?: string })
   | (Omit<BlobResourceContents, 'uri'> & { uri?: string })
 
-/** What a resource may read: text, bytes, contents, a whole result, or `undefined` when there is no such resource. */
+/**
+ * What a resource may read: text, bytes, contents, a whole result, or `undefined` when there is no such
+ * resource.
+ */
 export type ResourceReturn =
   | string
   | Uint8Array
@@ -72,7 +80,9 @@ export function toToolResult(tool: string, given: unknown): CallToolResult {
   return check('tools/call', `tool ${show(tool)}`, result, 'content')
 }
 
-/** What a resource read, as the protocol has it; undefined when there is no such resource. Throws BAD_RESULT. */
+/**
+ * What a resource read, as the protocol has it; undefined when there is no such resource. Throws BAD_RESULT.
+ */
 export function toReadResult(
   asked: { readonly uri: string; readonly mimeType: string | undefined },
   given: unknown,

@@ -23,7 +23,10 @@ const maxOpen = 100
 /** How often one call may ask its client. */
 const maxRounds = 25
 
-/** What one run of a handler has learned from its client in the rounds before, and what it still wants to know. */
+/**
+ * What one run of a handler has learned from its client in the rounds before, and what it still wants to
+ * know.
+ */
 export class Rounds {
   /** The same in all rounds and runs of a call. */
   readonly call: string
@@ -111,8 +114,8 @@ export class Rounds {
   }
 
   /**
-   * What the client is to send back with its answers: a new round, unless nothing was learned since the last. Throws AskError
-   * TOO_MANY_QUESTIONS after too many.
+   * What the client is to send back with its answers: a new round, unless nothing was learned since the last.
+   * Throws AskError TOO_MANY_QUESTIONS after too many.
    */
   next(steps: FinishedSteps): CallState {
     if (!this.#isRepeating) this.#round += 1
@@ -125,8 +128,8 @@ export class Rounds {
 }
 
 /**
- * The answers that a retry brings to what was asked; others are ignored, and missing ones are simply not there (specification: mrtr). Throws McpError
- * -32602 for one that is no answer to its question.
+ * The answers that a retry brings to what was asked; others are ignored, and missing ones are simply not
+ * there (specification: mrtr). Throws McpError -32602 for one that is no answer to its question.
  */
 export function readAnswers(
   asked: ReadonlyMap<string, Question>,

@@ -37,8 +37,8 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
 }
 
 /**
- * What is to be done about a request. Throws McpError: -32601 for a method that the revision or the server does not have, -32602
- * for bad params, -32600 for a second `initialize`.
+ * What is to be done about a request. Throws McpError: -32601 for a method that the revision or the server
+ * does not have, -32602 for bad params, -32600 for a second `initialize`.
  */
 export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | Work {
   const { handleRequest } = scope.catalog.lowLevel

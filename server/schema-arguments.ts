@@ -4,8 +4,8 @@ import type { Field } from '../protocol/schema-field.js'
 import type { GroupOutput } from '../protocol/schema-field-types.js'
 
 /**
- * What a tool's `run` is given, inferred from its `input`: a Standard Schema's output, the values of fields by their names, or what a literal JSON
- * Schema says; nothing without it.
+ * What a tool's `run` is given, inferred from its `input`: a Standard Schema's output, the values of fields
+ * by their names, or what a literal JSON Schema says; nothing without it.
  */
 export type ArgumentsOf<Input> = Input extends undefined
   ? NoArguments
@@ -34,7 +34,10 @@ export type Immutable<Value> = Value extends (...args: never[]) => unknown
     ? { readonly [Key in keyof Value]: Immutable<Value[Key]> }
     : Value
 
-/** Whether these are fields by their names: one of them is a field or the schema of a library, or all are JSON Schemas and it is none itself. */
+/**
+ * Whether these are fields by their names: one of them is a field or the schema of a library, or all are JSON
+ * Schemas and it is none itself.
+ */
 export type HasFields<Input> = [Extract<Input[keyof Input], { readonly '~standard': unknown }>] extends [
   never,
 ]

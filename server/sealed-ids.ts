@@ -8,13 +8,17 @@ import { Sealing, type Secrets } from './sealing.js'
 /** How ids are sealed. */
 export interface SealedIdsOptions {
   /**
-   * Secrets of 32 bytes or characters or more, 16 of them at most: the first seals, all of them open. To exchange one, put the new one second
-   * everywhere, then first, and take the old one away after `maxAge`. Give the same ones to every program that serves these sessions.
+   * Secrets of 32 bytes or characters or more, 16 of them at most: the first seals, all of them open. To
+   * exchange one, put the new one second everywhere, then first, and take the old one away after `maxAge`.
+   * Give the same ones to every program that serves these sessions.
    */
   readonly keys: Secrets
   /** Milliseconds from `initialize` to the end of an id, and with it of the session. Default 24 h. */
   readonly maxAge?: number
-  /** Ended sessions that are remembered at once; beyond it the one ended longest ago may be used again. Default 100,000. */
+  /**
+   * Ended sessions that are remembered at once; beyond it the one ended longest ago may be used again.
+   * Default 100,000.
+   */
   readonly maxRevoked?: number
   /** The time in ms since 1970. Default `Date.now`. */
   readonly now?: () => number
@@ -29,9 +33,10 @@ export interface SealedId {
 }
 
 /**
- * Session ids that carry, encrypted (AES-256-GCM), what has to be known of a session: every program with the key goes on with it, with a store
- * or without. They have 720 characters at most. An ended session is remembered in the server's `store` when it was given one, and otherwise
- * only here, until the program ends. Throws BAD_OPTION.
+ * Session ids that carry, encrypted (AES-256-GCM), what has to be known of a session: every program with the
+ * key goes on with it, with a store or without. They have 720 characters at most. An ended session is
+ * remembered in the server's `store` when it was given one, and otherwise only here, until the program ends.
+ * Throws BAD_OPTION.
  */
 export function sealedIds(options: SealedIdsOptions): SealedIds {
   return new SealedIds(options)
@@ -73,7 +78,10 @@ export class SealedIds {
     this.now = now
   }
 
-  /** An id for a session that begins now. `server` is the name of the definition: other servers do not open it. */
+  /**
+   * An id for a session that begins now. `server` is the name of the definition: other servers do not open
+   * it.
+   */
   seal(facts: SealedFacts, server: string): SealedId {
     // whole seconds: they are shorter
     const expiresAt = Math.ceil((this.now() + this.#maxAge) / 1000) * 1000
@@ -81,7 +89,10 @@ export class SealedIds {
     return { id, facts, expiresAt }
   }
 
-  /** What an id says; undefined when it is not of this server, was changed, has expired, or its session was ended here. */
+  /**
+   * What an id says; undefined when it is not of this server, was changed, has expired, or its session was
+   * ended here.
+   */
   open(id: string, server: string): SealedId | undefined {
     if (id.length > maxLength || this.#revoked.has(id)) return undefined
     const plain = this.#sealing.open(id, about(server))

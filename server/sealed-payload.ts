@@ -8,7 +8,10 @@ export interface SealedFacts {
   readonly revision: string
   readonly client: Implementation
   readonly capabilities: ClientCapabilities
-  /** Whom the session belongs to, as a digest of at most 64 characters; undefined when it belongs to whoever has the id. */
+  /**
+   * Whom the session belongs to, as a digest of at most 64 characters; undefined when it belongs to whoever
+   * has the id.
+   */
   readonly principal?: string
 }
 
@@ -30,8 +33,9 @@ const known = {
 }
 
 /**
- * Facts as short bytes. What does not fit is left out: first what of the client is not its name, then capabilities and settings that
- * the specification does not know, at last the ends of long names. Throws BAD_STATE when even that does not fit.
+ * Facts as short bytes. What does not fit is left out: first what of the client is not its name, then
+ * capabilities and settings that the specification does not know, at last the ends of long names. Throws
+ * BAD_STATE when even that does not fit.
  */
 export function encodeFacts(facts: SealedFacts, expiresAt: number): Buffer {
   const { revision, client, capabilities, principal } = facts

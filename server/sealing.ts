@@ -29,7 +29,10 @@ interface Key {
 export class Sealing {
   readonly #keys: readonly [Key, ...Key[]]
 
-  /** Keys derived for one purpose open nothing that was sealed for another. Throws BAD_OPTION that names `field`. */
+  /**
+   * Keys derived for one purpose open nothing that was sealed for another. Throws BAD_OPTION that names
+   * `field`.
+   */
   constructor(secrets: unknown, { purpose, field, of = '' }: SealingUse) {
     this.#keys = readKeys(secrets, purpose, (at, expected, got) => {
       const name = `${field}${at}`

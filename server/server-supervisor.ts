@@ -28,9 +28,10 @@ import { stopOnSignals } from './signals.js'
 import { isWanted } from './start-condition.js'
 
 /**
- * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION or BAD_OPTION, with
- * TransportError LISTEN_FAILED when the port cannot be taken, with RuntimeError IGNORED when it is not to be started (option `start`), and
- * with RuntimeError ALREADY_STARTED when `registry` has a server of that name: `data.server` is its handle.
+ * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION
+ * or BAD_OPTION, with TransportError LISTEN_FAILED when the port cannot be taken, with RuntimeError IGNORED
+ * when it is not to be started (option `start`), and with RuntimeError ALREADY_STARTED when `registry` has a
+ * server of that name: `data.server` is its handle.
  */
 export function startServer(
   definition: ServerDefinition,
@@ -60,9 +61,10 @@ async function start(
 }
 
 /**
- * The child spec of a server below a supervisor of yours; a start hands out the `Server` as `extra`. A server on standard input ends
- * normally with its input, so give it `restart: 'transient'`. One that is not to be started (option `start`) is an ignored child: the rest of
- * the tree starts. Started again in the same tree, it listens where it did. Throws ServerError BAD_DEFINITION or BAD_OPTION.
+ * The child spec of a server below a supervisor of yours; a start hands out the `Server` as `extra`. A server
+ * on standard input ends normally with its input, so give it `restart: 'transient'`. One that is not to be
+ * started (option `start`) is an ignored child: the rest of the tree starts. Started again in the same tree,
+ * it listens where it did. Throws ServerError BAD_DEFINITION or BAD_OPTION.
  */
 export function serverSpec(
   definition: ServerDefinition,
@@ -92,7 +94,9 @@ export function serverSpec(
   }
 }
 
-/** What outlives the group comes first: when it dies, the group goes with it; when the group dies, it stays. */
+/**
+ * What outlives the group comes first: when it dies, the group goes with it; when the group dies, it stays.
+ */
 function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOptions {
   const holdingsFor = (supervisor: ActorRef): ChildSpec =>
     childSpec(holdingsActor, { settings, place, supervisor }, { name: settings.names.holdings })
@@ -170,14 +174,19 @@ async function holdingsAt({ names }: ServerSettings, registry: Registry): Promis
   return holdings.call('share')
 }
 
-/** A port that is taken, say, is what the caller wants to hear of, and not that a child of a child failed to start. */
+/**
+ * A port that is taken, say, is what the caller wants to hear of, and not that a child of a child failed to
+ * start.
+ */
 async function causeOfFailedStart(error: unknown, settings: ServerSettings, registry: Registry) {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof TransportError) return cause
   return (await alreadyStarted(error, settings, registry)) ?? error
 }
 
-/** The error that hands over the server which has the name; undefined when a start failed for something else. */
+/**
+ * The error that hands over the server which has the name; undefined when a start failed for something else.
+ */
 async function alreadyStarted(error: unknown, settings: ServerSettings, registry: Registry) {
   for (let cause = error; cause instanceof Error; cause = cause.cause) {
     if (!(cause instanceof RuntimeError && cause.code === 'ALREADY_STARTED')) continue

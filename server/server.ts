@@ -32,7 +32,10 @@ export interface ServerParts {
   readonly place: Place
 }
 
-/** A running server. It holds names, not processes: it stays good through every restart, also of the whole server by a supervisor of yours. */
+/**
+ * A running server. It holds names, not processes: it stays good through every restart, also of the whole
+ * server by a supervisor of yours.
+ */
 export class Server {
   readonly #parts: ServerParts
 
@@ -59,12 +62,17 @@ export class Server {
     return this.#supervisor.ref
   }
 
-  /** The names of its tree: `NAME/base`, `NAME/transport`, `NAME/tasks`, `NAME/sessions`, `NAME/group`, `NAME/session ID`. */
+  /**
+   * The names of its tree: `NAME/base`, `NAME/transport`, `NAME/tasks`, `NAME/sessions`, `NAME/group`,
+   * `NAME/session ID`.
+   */
   get registry(): Registry {
     return this.#parts.registry
   }
 
-  /** Adds a tool and tells the sessions; it stays through restarts. Rejects with ServerError BAD_DEFINITION. */
+  /**
+   * Adds a tool and tells the sessions; it stays through restarts. Rejects with ServerError BAD_DEFINITION.
+   */
   addTool(tool: ToolDefinition): Promise<void> {
     return this.#add(
       tool,
@@ -73,7 +81,9 @@ export class Server {
     )
   }
 
-  /** Takes a tool away and tells the sessions; false when there is none of that name. Calls in flight go on. */
+  /**
+   * Takes a tool away and tells the sessions; false when there is none of that name. Calls in flight go on.
+   */
   removeTool(name: string): Promise<boolean> {
     return this.#base().call('remove', { kind: 'tool', key: name })
   }
@@ -108,12 +118,18 @@ export class Server {
     return this.#base().call('remove', { kind: 'prompt', key: name })
   }
 
-  /** Tells the sessions and streams that listen to this very uri that its resource has changed; `ctx.resourceUpdated` does the same. Rejects with BAD_OPTION. */
+  /**
+   * Tells the sessions and streams that listen to this very uri that its resource has changed;
+   * `ctx.resourceUpdated` does the same. Rejects with BAD_OPTION.
+   */
   resourceUpdated(uri: string): Promise<void> {
     return this.#changes.resourceUpdated(uri)
   }
 
-  /** Tells the sessions and streams that a list has changed, where the author answers it (`handleRequest`), like `ctx.listChanged`. Rejects with BAD_OPTION. */
+  /**
+   * Tells the sessions and streams that a list has changed, where the author answers it (`handleRequest`),
+   * like `ctx.listChanged`. Rejects with BAD_OPTION.
+   */
   listChanged(list: ListKind): Promise<void> {
     return this.#changes.listChanged(list)
   }
@@ -137,8 +153,9 @@ export class Server {
   }
 
   /**
-   * Stops: takes no new requests, gives those in flight `drainTimeout`, ends the streams and the sessions, and frees the port.
-   * Resolves when all of that is done and nothing of it keeps Node alive, also when it had ended already.
+   * Stops: takes no new requests, gives those in flight `drainTimeout`, ends the streams and the sessions,
+   * and frees the port. Resolves when all of that is done and nothing of it keeps Node alive, also when it
+   * had ended already.
    */
   async stop(): Promise<void> {
     const supervisor = this.#supervisor
@@ -147,7 +164,9 @@ export class Server {
     await lastTurns()
   }
 
-  /** Calls `fn` once when the server that runs now has ended: stopped, or given up after too many restarts. */
+  /**
+   * Calls `fn` once when the server that runs now has ended: stopped, or given up after too many restarts.
+   */
   onExit(fn: (reason: ExitReason) => void): () => void {
     return this.#supervisor.onExit(fn)
   }

@@ -56,8 +56,8 @@ export interface SessionInfo extends OpenSessionFacts {
 }
 
 /**
- * One session: what it keeps, and which requests are in flight. Its handlers are short and run no code of an author; requests run as
- * tasks beside it, so ping and cancellation are served while tools run.
+ * One session: what it keeps, and which requests are in flight. Its handlers are short and run no code of an
+ * author; requests run as tasks beside it, so ping and cancellation are served while tools run.
  */
 export const sessionActor = defineActor({
   name: 'session',
@@ -148,7 +148,10 @@ function takeRequest(
   }
 }
 
-/** A question of a request in flight goes to the client over the stream of that request (specification: transports). */
+/**
+ * A question of a request in flight goes to the client over the stream of that request (specification:
+ * transports).
+ */
 function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<object> | Refusal {
   const request = session.requests.get(asking.of)
   if (request === undefined || request.cancelled)
@@ -177,7 +180,10 @@ function takeNotification(
   return method === 'notifications/initialized' ? confirm(session, ctx) : undefined
 }
 
-/** What follows waits: a server on pipes fetches the machine with the first confirmation, since it has to answer `initialize` before it needs one. */
+/**
+ * What follows waits: a server on pipes fetches the machine with the first confirmation, since it has to
+ * answer `initialize` before it needs one.
+ */
 async function confirm(session: Session, ctx: ActorContext): Promise<Deferred<undefined> | undefined> {
   const shared = shareConfirmation(session, ctx)
   await becomeReady(session, ctx)

@@ -3,8 +3,9 @@ import { storeTime } from './session-saving.js'
 import { isSessionRecord, type SessionRecord } from './session-store.js'
 
 /**
- * What another program has made of a session that is not confirmed here. With a sealed id and no store, all who can open it take it for confirmed, and so
- * do we. Undefined where nobody else can know; rejects with what the store throws.
+ * What another program has made of a session that is not confirmed here. With a sealed id and no store, all
+ * who can open it take it for confirmed, and so do we. Undefined where nobody else can know; rejects with
+ * what the store throws.
  */
 export async function confirmationElsewhere(
   session: Pick<Session, 'store' | 'tasks' | 'facts' | 'holdings' | 'record'>,

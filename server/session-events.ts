@@ -35,7 +35,9 @@ export function originOf(self: ProcessRef, { settings }: Holdings): SessionOrigi
   return Object.freeze({ server: settings.name, tree: processOf(self).tree.id, process: self.id })
 }
 
-/** Notes that a request of a session is answered, tells subscribers how it came out, and passes its answer on. */
+/**
+ * Notes that a request of a session is answered, tells subscribers how it came out, and passes its answer on.
+ */
 export function answered<Answer extends Response | undefined>(
   session: Session,
   message: JsonRpcRequest,

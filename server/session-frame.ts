@@ -3,8 +3,9 @@ import type { Changes } from './changes.js'
 const nothing: Readonly<Record<string, unknown>> = Object.freeze({})
 
 /**
- * What an author assigns to a session (`ctx.assign`): live values such as connections, never copied or stored. It belongs to the session's actor and ends with it; a
- * session that is brought back begins with none, and `init` makes them anew.
+ * What an author assigns to a session (`ctx.assign`): live values such as connections, never copied or
+ * stored. It belongs to the session's actor and ends with it; a session that is brought back begins with
+ * none, and `init` makes them anew.
  */
 export class SessionFrame {
   readonly changes: Changes
@@ -25,7 +26,10 @@ export class SessionFrame {
   }
 }
 
-/** What is assigned to a session, and what is said of one request of it, which counts more: who calls is among it. */
+/**
+ * What is assigned to a session, and what is said of one request of it, which counts more: who calls is among
+ * it.
+ */
 export function mergedAssigns(
   assigned: Readonly<Record<string, unknown>> = nothing,
   own: Readonly<Record<string, unknown>> = nothing,

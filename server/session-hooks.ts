@@ -26,22 +26,30 @@ export interface SessionStart<InitArg = unknown> {
   readonly initArg: InitArg
 }
 
-/** What an author does at both ends of a session, for what lives outside its state: connections, files, subscriptions. */
+/**
+ * What an author does at both ends of a session, for what lives outside its state: connections, files,
+ * subscriptions.
+ */
 export interface SessionHooks<
   Context extends { readonly assigns: unknown } = SessionContext,
   InitArg = unknown,
 > {
   /**
-   * Runs before the session takes its first message: after `initialize`, and with `restored` each time it is brought back. A throw refuses
-   * the session: `McpError` is told to the client, anything else is -32603 without its message. Then `terminate` does not run.
+   * Runs before the session takes its first message: after `initialize`, and with `restored` each time it is
+   * brought back. A throw refuses the session: `McpError` is told to the client, anything else is -32603
+   * without its message. Then `terminate` does not run.
    */
   init?(ctx: Context, how: SessionStart<InitArg>): unknown
   /**
-   * Runs once for every `init` that was well: after DELETE or too long without use (`normal`), a crash (`crash`, `killed`), a restart of the
-   * group or the end of the server (`shutdown`, `killed`). What it throws is reported, and changes nothing.
+   * Runs once for every `init` that was well: after DELETE or too long without use (`normal`), a crash
+   * (`crash`, `killed`), a restart of the group or the end of the server (`shutdown`, `killed`). What it
+   * throws is reported, and changes nothing.
    */
   terminate?(ctx: EndedSession<Context['assigns']>, reason: ExitReason): unknown
-  /** Milliseconds that each has. Default 5000; after any other end than `normal`, `terminate` has 1000 of them at most. */
+  /**
+   * Milliseconds that each has. Default 5000; after any other end than `normal`, `terminate` has 1000 of them
+   * at most.
+   */
   readonly timeout?: number
 }
 

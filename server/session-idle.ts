@@ -3,7 +3,10 @@ import { normal } from '../runtime/exit.js'
 import { recordSession, type Session } from './session.js'
 import { storeTime } from './session-saving.js'
 
-/** Ends a session whose time is up, or that nobody has used for long enough; otherwise looks again when that may be so. */
+/**
+ * Ends a session whose time is up, or that nobody has used for long enough; otherwise looks again when that
+ * may be so.
+ */
 export function expireIfIdle(session: Session, ctx: ActorContext): void {
   const { idleTimeout } = session.holdings.settings
   const inUse = session.requests.size > 0 || session.readers.size > 0
@@ -14,7 +17,10 @@ export function expireIfIdle(session: Session, ctx: ActorContext): void {
   ctx.sendAfter(left)
 }
 
-/** A store forgets what is not saved for long, and a session that is only listened to has no request that would save it. */
+/**
+ * A store forgets what is not saved for long, and a session that is only listened to has no request that
+ * would save it.
+ */
 function saveInUse(session: Session): void {
   const { store, tasks } = session
   const record = recordSession(session)

@@ -20,7 +20,10 @@ const machine = setup({ types: {} as { events: { type: SessionEvent } } }).creat
   },
 })
 
-/** Asked once for every step: of sessions there are thousands, and what the machine answers depends on nothing else. */
+/**
+ * Asked once for every step: of sessions there are thousands, and what the machine answers depends on nothing
+ * else.
+ */
 const steps = Object.fromEntries(
   phases.map((phase) => [phase, Object.fromEntries(events.map((event) => [event, step(phase, event)]))]),
 ) as Record<SessionPhase, Record<SessionEvent, SessionPhase>>

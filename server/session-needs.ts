@@ -16,7 +16,10 @@ export function isUsable({ handshake }: Dialect, { session }: MayNeedSession): b
   return handshake || !session
 }
 
-/** Throws McpError -32602 with `data.code` NO_SESSION for what needs a session in a revision that has none; `what` names it. */
+/**
+ * Throws McpError -32602 with `data.code` NO_SESSION for what needs a session in a revision that has none;
+ * `what` names it.
+ */
 export function checkUsable(dialect: Dialect, component: MayNeedSession, what: string): void {
   if (isUsable(dialect, component)) return
   const problem = `${what} needs a session, which revision ${dialect.revision} does not have: connect in an older one (initialize)`
@@ -30,7 +33,10 @@ export function needsSessions(definition: ServerDefinition): boolean {
   return all.some((components) => [...components].some(({ session }: MayNeedSession) => session))
 }
 
-/** What is told of code that keeps session state where there are no sessions, although it has not said so: `what` is its request. */
+/**
+ * What is told of code that keeps session state where there are no sessions, although it has not said so:
+ * `what` is its request.
+ */
 export class UndeclaredNeeds {
   readonly #server: string
   readonly #told = new Set<string>()

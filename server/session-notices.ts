@@ -25,7 +25,10 @@ const maxRunning = 64
 /** Milliseconds. */
 const timeout = 60_000
 
-/** Runs the author's handlers of one session's notifications, each as a task; what one throws is reported, and costs nothing else. */
+/**
+ * Runs the author's handlers of one session's notifications, each as a task; what one throws is reported, and
+ * costs nothing else.
+ */
 export class SessionNotices {
   #running = 0
 

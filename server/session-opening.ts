@@ -11,7 +11,10 @@ import type { Holdings } from './holdings-actor.js'
 import type { SealedFacts } from './sealed-payload.js'
 import { ownerOf } from './session-owner.js'
 
-/** What a client that begins with `initialize` is, and the revision that both will speak. Throws McpError: -32602, or -32022 where no revision has a handshake. */
+/**
+ * What a client that begins with `initialize` is, and the revision that both will speak. Throws McpError:
+ * -32602, or -32022 where no revision has a handshake.
+ */
 export function readOpening(
   request: JsonRpcRequest,
   peer: Peer,

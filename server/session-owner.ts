@@ -6,8 +6,8 @@ import { revisionProblem } from './session-revision.js'
 import type { SessionRecord } from './session-store.js'
 
 /**
- * Whom a session that this peer opens belongs to: a digest of issuer and subject, which is all that is kept of them; undefined for a
- * peer that is nobody in particular.
+ * Whom a session that this peer opens belongs to: a digest of issuer and subject, which is all that is kept
+ * of them; undefined for a peer that is nobody in particular.
  */
 export function ownerOf(peer: Peer | undefined): string | undefined {
   const principal = peer?.principal
@@ -20,7 +20,10 @@ export function labelOf(id: string): string {
   return `session ${createHash('sha256').update(id).digest('hex').slice(0, 8)}`
 }
 
-/** What messages for a session that is being brought back have in common: nobody else waits for them, or has them wait. */
+/**
+ * What messages for a session that is being brought back have in common: nobody else waits for them, or has
+ * them wait.
+ */
 export function ownedKey(id: string, peer: Peer | undefined): string {
   return `${ownerOf(peer) ?? ''} ${id}`
 }
@@ -31,8 +34,8 @@ export function noSession(): TransportError {
 }
 
 /**
- * Why a session does not take this peer; undefined when it does. Whether the session is theirs comes first: nobody else learns
- * anything of it.
+ * Why a session does not take this peer; undefined when it does. Whether the session is theirs comes first:
+ * nobody else learns anything of it.
  */
 export function peerProblem(
   { principal, revision }: Pick<SessionRecord, 'principal' | 'revision'>,

@@ -38,7 +38,10 @@ export interface Asked {
 
 /** Where a question goes. */
 export interface AskRoute {
-  /** Whether the client has said `notifications/initialized`; before that only `ping` may be sent (specification: lifecycle). */
+  /**
+   * Whether the client has said `notifications/initialized`; before that only `ping` may be sent
+   * (specification: lifecycle).
+   */
   readonly isReady: boolean
   readonly outlet: Outlet
 }
@@ -65,8 +68,8 @@ export class SessionQuestions {
   }
 
   /**
-   * Sends a question over the stream of its request, and answers the call that is being handled later. `info.timer` is given the id
-   * when the time is up. Throws AskError when it cannot be asked.
+   * Sends a question over the stream of its request, and answers the call that is being handled later.
+   * `info.timer` is given the id when the time is up. Throws AskError when it cannot be asked.
    */
   ask(asking: Asking, { isReady, outlet }: AskRoute, ctx: ActorContext): Deferred<object> {
     const { method, params, timeout } = asking
@@ -131,8 +134,8 @@ function withdraw(requestId: RequestId, { outlet }: Open, reason: string): void 
 }
 
 /**
- * The params of a question as the client's revision has them, as plain JSON; undefined for none. Throws AskError MISSING_CAPABILITY where it must not be
- * asked, and ServerError BAD_OPTION for what is no question.
+ * The params of a question as the client's revision has them, as plain JSON; undefined for none. Throws
+ * AskError MISSING_CAPABILITY where it must not be asked, and ServerError BAD_OPTION for what is no question.
  */
 export function readQuestion<M extends AskMethod>(
   method: M,
@@ -158,7 +161,10 @@ export function readQuestion<M extends AskMethod>(
   }
 }
 
-/** An author's objects stay with the author: what they do when they are written out is done here, and not in the session. */
+/**
+ * An author's objects stay with the author: what they do when they are written out is done here, and not in
+ * the session.
+ */
 function toPlain<M extends AskMethod>(method: M, params: Params<M>): Params<M> {
   try {
     return readParams(method, JSON.parse(JSON.stringify(params)))

@@ -13,7 +13,10 @@ const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
   prompts: withText(buildNotification('notifications/prompts/list_changed')),
 })
 
-/** Who reads what belongs to no request, such as GET streams; each message goes to one of them (specification: transports). */
+/**
+ * Who reads what belongs to no request, such as GET streams; each message goes to one of them (specification:
+ * transports).
+ */
 export class SessionReaders {
   /** Newest last. */
   #all: Outlet[] = []

@@ -17,8 +17,8 @@ export interface Known {
 }
 
 /**
- * What is known of sessions that do not run: what the store has, and what a sealed id says. The store is asked in tasks: it may be an
- * author's, and throw, stray, or never answer.
+ * What is known of sessions that do not run: what the store has, and what a sealed id says. The store is
+ * asked in tasks: it may be an author's, and throw, stray, or never answer.
  */
 export class SessionRecords {
   readonly #holdings: Holdings

@@ -60,7 +60,10 @@ export interface SessionLink {
   canLog(): boolean
 }
 
-/** Runs a request as a task that shares the session's fate. Throws RuntimeError NOPROC when there is no task supervisor. */
+/**
+ * Runs a request as a task that shares the session's fate. Throws RuntimeError NOPROC when there is no task
+ * supervisor.
+ */
 export function startRequest(request: SessionRequest, link: SessionLink, tasks: TaskSupervisor): ProcessRef {
   const { work, timeout } = request
   request.task = tasks.start((task) => perform(request, link, task), {
@@ -71,7 +74,9 @@ export function startRequest(request: SessionRequest, link: SessionLink, tasks: 
   return request.task.ref
 }
 
-/** What the session keeps is saved before the answer goes out, so that nothing is lost that a client knows of. */
+/**
+ * What the session keeps is saved before the answer goes out, so that nothing is lost that a client knows of.
+ */
 function perform(request: SessionRequest, link: SessionLink, task: TaskContext): void | Promise<void> {
   const response = answer(request, link.dialect, new ToolContext(new TaskScope(request, link, task)))
   if (request.unsaved || request.renews || isPromise(response)) return conclude(request, link, response)

@@ -3,8 +3,9 @@ import type { Peer } from '../transports/contract.js'
 import { TransportError } from '../transports/errors.js'
 
 /**
- * Why a request over HTTP that names another revision than its session's is not taken (specification: transports); undefined when
- * it is. `2025-03-26` counts as no word about it, since a request without the header is taken for that.
+ * Why a request over HTTP that names another revision than its session's is not taken (specification:
+ * transports); undefined when it is. `2025-03-26` counts as no word about it, since a request without the
+ * header is taken for that.
  */
 export function revisionProblem(peer: Peer | undefined, revision: string): TransportError | undefined {
   if (peer?.transport !== 'http') return undefined

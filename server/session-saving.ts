@@ -11,7 +11,10 @@ export interface Saving {
   readonly tasks: TaskSupervisor
 }
 
-/** Resolves when the store has the record. Rejects with what the store throws, and when it does not answer within 5 s. */
+/**
+ * Resolves when the store has the record. Rejects with what the store throws, and when it does not answer
+ * within 5 s.
+ */
 export async function saveInTime({ store, tasks }: Saving, record: SessionRecord): Promise<void> {
   const saving: unknown = store.save(record)
   if (!isPromise(saving)) return

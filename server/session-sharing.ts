@@ -4,7 +4,10 @@ import { recordSession, type Session } from './session.js'
 import { confirmationElsewhere } from './session-confirmation.js'
 import { storeTime } from './session-saving.js'
 
-/** The client has confirmed the session here: other programs that have it are told by the store, before the client hears that it was heard. */
+/**
+ * The client has confirmed the session here: other programs that have it are told by the store, before the
+ * client hears that it was heard.
+ */
 export function shareConfirmation(session: Session, ctx: ActorContext): Deferred<undefined> | undefined {
   const { store, tasks } = session
   if (store.shared !== true || session.isConfirmed || !tasks.ref.alive) return undefined
@@ -18,7 +21,10 @@ export function shareConfirmation(session: Session, ctx: ActorContext): Deferred
   return reply
 }
 
-/** The session is told what it learns; what the store throws is reported, and found out again at the next message. */
+/**
+ * The session is told what it learns; what the store throws is reported, and found out again at the next
+ * message.
+ */
 export function learnConfirmation(session: Session): void {
   if (session.phase !== 'initializing') return
   confirmationElsewhere(session)

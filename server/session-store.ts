@@ -8,7 +8,10 @@ import { isCount } from '../runtime/supervisor-options.js'
 import { type ServerError, optionError } from './errors.js'
 import type { WishesRecord } from './session-wishes.js'
 
-/** What is kept of a session, so that it comes back after its actor, the group or the program has died; plain data. */
+/**
+ * What is kept of a session, so that it comes back after its actor, the group or the program has died; plain
+ * data.
+ */
 export interface SessionRecord extends WishesRecord {
   readonly id: string
   /** Grows with every record of a session: a store keeps the one with the highest. */
@@ -16,7 +19,10 @@ export interface SessionRecord extends WishesRecord {
   readonly revision: string
   readonly client: Implementation
   readonly capabilities: ClientCapabilities
-  /** Whom it belongs to, as a digest; absent when it belongs to whoever has the id. It is kept as it is, like all of a record. */
+  /**
+   * Whom it belongs to, as a digest; absent when it belongs to whoever has the id. It is kept as it is, like
+   * all of a record.
+   */
   readonly principal?: string
   /** Whether the client has said `notifications/initialized`, be it to another program. */
   readonly initialized?: true
@@ -24,23 +30,29 @@ export interface SessionRecord extends WishesRecord {
   readonly catalog: number
   /** What tools keep with `ctx.update`; the values are never changed in place. */
   readonly state: Readonly<Record<string, unknown>>
-  /** The session was ended for good, and its id is sealed: to be kept until `expiresAt`, so that nobody continues it. */
+  /**
+   * The session was ended for good, and its id is sealed: to be kept until `expiresAt`, so that nobody
+   * continues it.
+   */
   readonly ended?: true
   /** In ms since 1970; only with `ended`. */
   readonly expiresAt?: number
 }
 
 /**
- * Where sessions are kept: after `initialize` and after each request that changed something. A method that throws or rejects fails
- * the request it was called for.
+ * Where sessions are kept: after `initialize` and after each request that changed something. A method that
+ * throws or rejects fails the request it was called for.
  */
 export interface SessionStore {
   /**
-   * Whether several programs serve the same sessions from this store, one message after the other: then each message looks here whether
-   * another one has continued or ended the session. Default false.
+   * Whether several programs serve the same sessions from this store, one message after the other: then each
+   * message looks here whether another one has continued or ended the session. Default false.
    */
   readonly shared?: boolean
-  /** Answers undefined (null counts) where there is none. What is no record is deleted, and the session is not known. */
+  /**
+   * Answers undefined (null counts) where there is none. What is no record is deleted, and the session is not
+   * known.
+   */
   load(id: string): SessionRecord | undefined | Promise<SessionRecord | undefined>
   save(record: SessionRecord): unknown
   delete(id: string): unknown
@@ -57,8 +69,8 @@ export interface MemoryStoreOptions {
 }
 
 /**
- * A store in the memory of this process: sessions survive every restart of the server's group, not that of the program. Throws
- * ServerError BAD_OPTION.
+ * A store in the memory of this process: sessions survive every restart of the server's group, not that of
+ * the program. Throws ServerError BAD_OPTION.
  */
 export function createMemoryStore(options: MemoryStoreOptions = {}): SessionStore {
   const { maxSessions, idleTimeout, now } = readMemoryStoreOptions(options)

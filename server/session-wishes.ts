@@ -12,7 +12,10 @@ export interface WishesRecord {
 /** Resources that one session may subscribe to. */
 const maxSubscriptions = 1_000
 
-/** What a client has chosen: the level of logs, and the resources it wants to hear of. Changed by the session actor only. */
+/**
+ * What a client has chosen: the level of logs, and the resources it wants to hear of. Changed by the session
+ * actor only.
+ */
 export class SessionWishes {
   #logLevel: LoggingLevel | undefined
   #subscriptions: Set<string> = new Set()
@@ -27,7 +30,10 @@ export class SessionWishes {
     this.#subscriptions = new Set(subscriptions)
   }
 
-  /** Whether messages of this level are wanted; `info` and above where the client has not said (specification: logging). */
+  /**
+   * Whether messages of this level are wanted; `info` and above where the client has not said (specification:
+   * logging).
+   */
   wantsLog(level: LoggingLevel): boolean {
     return isWantedLevel(level, this.#logLevel ?? 'info')
   }

@@ -20,7 +20,10 @@ export interface RequestDelivery {
   readonly peer: Peer
 }
 
-/** Has a request worked on, at once or when it is its turn: `maxRequests` are at work in a session, the others wait in the order in which they came. */
+/**
+ * Has a request worked on, at once or when it is its turn: `maxRequests` are at work in a session, the others
+ * wait in the order in which they came.
+ */
 export function startWork(
   session: Session,
   work: Work,

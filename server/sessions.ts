@@ -32,8 +32,9 @@ type SessionRef = RefOf<typeof sessionActor>
 const shutdownTime = 1_000
 
 /**
- * Finds sessions by their ids, opens them, and brings back from the store those that died without having ended. One for each
- * incarnation of the group; it runs in the scope of whoever asks, so that a store that throws costs one request.
+ * Finds sessions by their ids, opens them, and brings back from the store those that died without having
+ * ended. One for each incarnation of the group; it runs in the scope of whoever asks, so that a store that
+ * throws costs one request.
  */
 export class Sessions implements ServerPort {
   readonly #holdings: Holdings
@@ -110,8 +111,9 @@ export class Sessions implements ServerPort {
   }
 
   /**
-   * Finds out whether a session may be given messages of this peer; one that does not run is not brought back for that. Rejects with TransportError
-   * SESSION_NOT_FOUND and REVISION_MISMATCH, and with what the store throws.
+   * Finds out whether a session may be given messages of this peer; one that does not run is not brought back
+   * for that. Rejects with TransportError SESSION_NOT_FOUND and REVISION_MISMATCH, and with what the store
+   * throws.
    */
   async admit(sessionId: string, peer?: Peer): Promise<void> {
     const session = this.#find(sessionId)
@@ -189,7 +191,10 @@ export class Sessions implements ServerPort {
     if (session.alive) this.#open.set(id, session)
   }
 
-  /** Several messages may find a session missing at once: it is brought back once, and by nobody whose it is not. */
+  /**
+   * Several messages may find a session missing at once: it is brought back once, and by nobody whose it is
+   * not.
+   */
   #restore(id: string, peer: Peer | undefined): Promise<SessionRef> {
     const key = ownedKey(id, peer)
     const known = this.#restoring.get(key)
@@ -261,8 +266,9 @@ export class Sessions implements ServerPort {
   }
 
   /**
-   * An end of its own choice is for good, and so is one crash too many; after anything else the session may come back. So it may when
-   * its id is sealed and it was not used here: another program may have gone on with it.
+   * An end of its own choice is for good, and so is one crash too many; after anything else the session may
+   * come back. So it may when its id is sealed and it was not used here: another program may have gone on
+   * with it.
    */
   #ended(id: string, reason: ExitReason): void {
     if (reason.type === 'shutdown' || !this.#supervisor.ref.alive) return

@@ -24,7 +24,10 @@ export interface ShelfPlan<Component, M extends ListMethod> {
   list(components: readonly Component[]): Result<M>
 }
 
-/** Makes of a result what a peer of a revision is sent; `cache` says how long it may be kept where the server says otherwise. */
+/**
+ * Makes of a result what a peer of a revision is sent; `cache` says how long it may be kept where the server
+ * says otherwise.
+ */
 export type Finish = <M extends Method>(
   dialect: Dialect,
   method: M,
@@ -57,8 +60,8 @@ interface View<Component, M extends ListMethod> {
 const maxViews = 64
 
 /**
- * The components of one kind; pages of their list are written out once for each revision and for those who see the same of it, and kept until a
- * change.
+ * The components of one kind; pages of their list are written out once for each revision and for those who
+ * see the same of it, and kept until a change.
  */
 export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMethod> {
   readonly #plan: ShelfPlan<Component, M>
@@ -145,7 +148,10 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     this.#places.set(key, this.#lastPlace)
   }
 
-  /** The place after which a list goes on: that of its program, or, in another one, that of the component of this key. */
+  /**
+   * The place after which a list goes on: that of its program, or, in another one, that of the component of
+   * this key.
+   */
   #find(cursor: string): number {
     const { place, key, isOurs } = this.#settings.cursors.read(this.#plan.method, cursor)
     return isOurs ? place : (this.#places.get(key) ?? place)

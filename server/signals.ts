@@ -14,8 +14,9 @@ const nobody: ContainedTree = {
 type Signal = (typeof signals)[number]
 
 /**
- * Has SIGTERM and SIGINT stop this server in an orderly way; the returned function takes that back. Once all servers of the program are stopped, the
- * program ends with `process.exitCode`, or 0, unless it listens for the signal itself; then that is its own affair. A second signal ends it at once.
+ * Has SIGTERM and SIGINT stop this server in an orderly way; the returned function takes that back. Once all
+ * servers of the program are stopped, the program ends with `process.exitCode`, or 0, unless it listens for
+ * the signal itself; then that is its own affair. A second signal ends it at once.
  */
 export function stopOnSignals(stop: () => Promise<void>): () => void {
   const known = Reflect.get(globalThis, key) as Leaving | undefined

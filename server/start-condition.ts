@@ -12,9 +12,9 @@ export function isStart(value: unknown): value is StartCondition {
 const no = new Set(['0', 'false', 'off'])
 
 /**
- * Whether a server is to be started now: one on standard input always is, since whoever started the program waits for it; otherwise the
- * option decides, then the environment variable CADUCEUS_SERVER, then nothing speaks against it. Throws what the function throws, and
- * BAD_OPTION when it answers neither true nor false.
+ * Whether a server is to be started now: one on standard input always is, since whoever started the program
+ * waits for it; otherwise the option decides, then the environment variable CADUCEUS_SERVER, then nothing
+ * speaks against it. Throws what the function throws, and BAD_OPTION when it answers neither true nor false.
  */
 export function isWanted({
   start,

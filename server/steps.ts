@@ -2,10 +2,16 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { show } from '../runtime/errors.js'
 import { ServerError } from './errors.js'
 
-/** Runs `fn` once under a key; rejects with what it threw, and with ServerError BAD_STATE for a key or a value that cannot be kept. */
+/**
+ * Runs `fn` once under a key; rejects with what it threw, and with ServerError BAD_STATE for a key or a value
+ * that cannot be kept.
+ */
 export type Once = <Value>(key: string, fn: () => Value | Promise<Value>) => Promise<Value>
 
-/** The finished steps of one call by their keys, each as the JSON of its value; undefined for a step without one. */
+/**
+ * The finished steps of one call by their keys, each as the JSON of its value; undefined for a step without
+ * one.
+ */
 export type FinishedSteps = ReadonlyMap<string, string | undefined>
 
 interface Running {
@@ -28,7 +34,10 @@ export function noteQuestion(): void {
   for (let step = within.getStore(); step !== undefined; step = step.outer) step.asks = true
 }
 
-/** The steps of one call: one that is finished does not run again, and its value is what its JSON says, whoever asks and when. */
+/**
+ * The steps of one call: one that is finished does not run again, and its value is what its JSON says,
+ * whoever asks and when.
+ */
 export class Steps {
   readonly #finished: Map<string, string | undefined>
   readonly #running = new Map<string, Running>()
@@ -43,7 +52,10 @@ export class Steps {
     return this.#finished
   }
 
-  /** Resolves when the steps have ended that run now, unless they ask the client themselves; undefined when there are none. */
+  /**
+   * Resolves when the steps have ended that run now, unless they ask the client themselves; undefined when
+   * there are none.
+   */
   get settling(): Promise<unknown> | undefined {
     const running = [...this.#running.values()].filter(({ step }) => !step.asks)
     return running.length === 0 ? undefined : Promise.allSettled(running.map(({ text }) => text))

@@ -7,8 +7,9 @@ import { ServerError } from './errors.js'
 import { json, toToolResult } from './results.js'
 
 /**
- * What a tool with an `output` returned, as the protocol has it: a value with its JSON as text, or a whole result whose structured content is the value;
- * one that says the tool failed needs none. Throws, or rejects with, BAD_RESULT for what its own schema does not take.
+ * What a tool with an `output` returned, as the protocol has it: a value with its JSON as text, or a whole
+ * result whose structured content is the value; one that says the tool failed needs none. Throws, or rejects
+ * with, BAD_RESULT for what its own schema does not take.
  */
 export function toStructuredResult(
   tool: string,

@@ -18,7 +18,10 @@ interface Place<Item> {
   bytes: number
 }
 
-/** Requests that wait for their turn: those of one client in the order they came, and clients by turns. Bounded for each client, and in all. */
+/**
+ * Requests that wait for their turn: those of one client in the order they came, and clients by turns.
+ * Bounded for each client, and in all.
+ */
 export class WaitingLine<Item> {
   readonly #max: number
   readonly #all: WaitingBytes

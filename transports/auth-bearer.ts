@@ -9,8 +9,9 @@ import { type Principal, readPrincipal } from './principal.js'
 const maxTokenLength = 16_384
 
 /**
- * Lets in who has a token for this server with the scopes that every request takes. Rejects with TransportError UNAUTHORIZED (401),
- * BAD_AUTHORIZATION (400) and INSUFFICIENT_SCOPE (403), each with `data.challenge`, and with what the verifier throws.
+ * Lets in who has a token for this server with the scopes that every request takes. Rejects with
+ * TransportError UNAUTHORIZED (401), BAD_AUTHORIZATION (400) and INSUFFICIENT_SCOPE (403), each with
+ * `data.challenge`, and with what the verifier throws.
  */
 export function bearer(auth: AuthSettings): Authenticate {
   return async ({ headers }, { signal }) => {

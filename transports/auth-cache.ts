@@ -15,7 +15,10 @@ interface Kept<Answer> {
   readonly answer: Promise<Answer>
 }
 
-/** What has been found out of tokens, for a while, by their digests: no token is kept. All who ask for one at once share the answer. */
+/**
+ * What has been found out of tokens, for a while, by their digests: no token is kept. All who ask for one at
+ * once share the answer.
+ */
 export class TokenCache<Answer> {
   readonly #limits: CacheLimits
   readonly #now: () => number

@@ -16,8 +16,8 @@ export interface ExpectedClaims {
 type Claims = Readonly<Record<string, unknown>>
 
 /**
- * Whose a token is by its claims, which are known to be genuine (RFC 9068, section 4; RFC 7662, section 2.2). Throws TransportError UNAUTHORIZED that says
- * which claim is wrong, and nothing of its value.
+ * Whose a token is by its claims, which are known to be genuine (RFC 9068, section 4; RFC 7662, section 2.2).
+ * Throws TransportError UNAUTHORIZED that says which claim is wrong, and nothing of its value.
  */
 export function principalOf(claims: Claims, expected: ExpectedClaims): Principal {
   const { iss, aud, sub, cnf, client_id: clientId, azp } = claims

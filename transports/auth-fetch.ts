@@ -25,8 +25,8 @@ export async function prepareFetch(): Promise<void> {
 }
 
 /**
- * A JSON object of an authorization server, on a connection of its own; no redirect is followed. Rejects with TransportError
- * AUTHORIZATION_UNAVAILABLE, which names the address without its query.
+ * A JSON object of an authorization server, on a connection of its own; no redirect is followed. Rejects with
+ * TransportError AUTHORIZATION_UNAVAILABLE, which names the address without its query.
  */
 export function fetchJson(address: string, request: JsonRequest): Promise<JsonObject> {
   // what is fetched is for all, not for the request that needed it first

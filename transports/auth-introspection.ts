@@ -21,7 +21,10 @@ export interface IntrospectionOptions {
   readonly client: { readonly id: string; readonly secret: string }
   /** What the `aud` of the answer has to name. Default: the `resource` of the listener. */
   readonly audience?: string | readonly string[]
-  /** Milliseconds that an answer is good for, so long after a token was revoked it may still be taken; 0: it is asked each time. Default 10,000. */
+  /**
+   * Milliseconds that an answer is good for, so long after a token was revoked it may still be taken; 0: it
+   * is asked each time. Default 10,000.
+   */
   readonly cacheTime?: number
   /** Answers that are kept. Default 1,000. */
   readonly maxCached?: number
@@ -45,8 +48,9 @@ const fields = [
 ] as const
 
 /**
- * Checks access tokens of any form by asking the authorization server (RFC 7662): whether it is active, issuer, audience, times, whose it is. An
- * authorization server that does not answer, or refuses the question, costs the request (503). Throws TransportError BAD_OPTION.
+ * Checks access tokens of any form by asking the authorization server (RFC 7662): whether it is active,
+ * issuer, audience, times, whose it is. An authorization server that does not answer, or refuses the
+ * question, costs the request (503). Throws TransportError BAD_OPTION.
  */
 export function introspection(options: IntrospectionOptions): TokenVerifier {
   const introspector = new Introspector(readIntrospection(options))

@@ -24,7 +24,10 @@ export function issuerKeys({
   }
 }
 
-/** The places of RFC 8414, section 3.1, and OpenID Connect Discovery, the latter before and after the path of the issuer. */
+/**
+ * The places of RFC 8414, section 3.1, and OpenID Connect Discovery, the latter before and after the path of
+ * the issuer.
+ */
 async function findKeys(issuer: string, timeout: number): Promise<string> {
   let last: unknown
   for (const address of metadataAddresses(issuer)) {

@@ -8,7 +8,10 @@ import type { TokenUse } from './auth-verifier.js'
 import { TransportError } from './errors.js'
 import type { Principal } from './principal.js'
 
-/** What the type of an access token may be called (RFC 9068, section 2.1; many issuers say JWT or nothing); never an ID token hint, proof or assertion. */
+/**
+ * What the type of an access token may be called (RFC 9068, section 2.1; many issuers say JWT or nothing);
+ * never an ID token hint, proof or assertion.
+ */
 const types: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt', 'jwt', 'application/jwt'])
 /** Keys that are tried where a token does not say which one it was signed with. */
 const maxCandidates = 5

@@ -14,17 +14,29 @@ export interface JwtOptions {
   readonly issuer: string
   /** What `aud` has to name. Default: the `resource` of the listener. */
   readonly audience?: string | readonly string[]
-  /** Where the public keys are, or the keys themselves (a JWK Set). Default: where the metadata of the issuer says (RFC 8414, OpenID Connect Discovery). */
+  /**
+   * Where the public keys are, or the keys themselves (a JWK Set). Default: where the metadata of the issuer
+   * says (RFC 8414, OpenID Connect Discovery).
+   */
   readonly jwks?: string | { readonly keys: readonly object[] }
-  /** Default: all of `ES256 ES384 ES512 PS256 PS384 PS512 RS256 RS384 RS512 EdDSA Ed25519`; no others can be chosen. */
+  /**
+   * Default: all of `ES256 ES384 ES512 PS256 PS384 PS512 RS256 RS384 RS512 EdDSA Ed25519`; no others can be
+   * chosen.
+   */
   readonly algorithms?: readonly string[]
   /** Milliseconds that the clock of the issuer may differ by. Default 5,000. */
   readonly clockTolerance?: number
   /** Milliseconds after a fetch of the keys before there is another. Default 30,000. */
   readonly cooldown?: number
-  /** Milliseconds after which the keys are fetched anew; while that fails, they are used for six times as long. Default 600,000. */
+  /**
+   * Milliseconds after which the keys are fetched anew; while that fails, they are used for six times as
+   * long. Default 600,000.
+   */
   readonly keyMaxAge?: number
-  /** Milliseconds that a token which was checked need not be checked again, but for its expiry; 0: it is checked each time. Default 60,000. */
+  /**
+   * Milliseconds that a token which was checked need not be checked again, but for its expiry; 0: it is
+   * checked each time. Default 60,000.
+   */
   readonly cacheTime?: number
   /** Tokens of which that is kept. Default 1,000. */
   readonly maxCached?: number
@@ -38,7 +50,10 @@ export interface JwtSettings extends Required<Omit<JwtOptions, 'audience' | 'jwk
   readonly jwks: JwtOptions['jwks'] | undefined
 }
 
-/** Only such as have a public key: what the issuer signs with a shared secret could be forged with a public key (RFC 8725, 2.1). */
+/**
+ * Only such as have a public key: what the issuer signs with a shared secret could be forged with a public
+ * key (RFC 8725, 2.1).
+ */
 const publicAlgorithms: readonly string[] = [
   'ES256',
   'ES384',
@@ -67,9 +82,10 @@ const fields = [
 ] as const
 
 /**
- * Checks access tokens that are JWTs (RFC 9068): signature, algorithm, issuer, audience, times, whose it is. The keys of the issuer are fetched when the
- * first token comes; a token with an unknown key is refused without a fetch where there was one within `cooldown`. Without any key requests are
- * answered 503. Throws TransportError BAD_OPTION.
+ * Checks access tokens that are JWTs (RFC 9068): signature, algorithm, issuer, audience, times, whose it is.
+ * The keys of the issuer are fetched when the first token comes; a token with an unknown key is refused
+ * without a fetch where there was one within `cooldown`. Without any key requests are answered 503. Throws
+ * TransportError BAD_OPTION.
  */
 export function jwt(options: JwtOptions): TokenVerifier {
   const settings = readJwt(options)

@@ -16,8 +16,8 @@ export interface KeyOptions {
 const staleFactor = 6
 
 /**
- * The keys of an issuer. They are fetched when they are first needed, when they are old, and for a key that is not known, but at most once in a
- * cool-down: tokens with made-up keys cost the issuer nothing.
+ * The keys of an issuer. They are fetched when they are first needed, when they are old, and for a key that
+ * is not known, but at most once in a cool-down: tokens with made-up keys cost the issuer nothing.
  */
 export class IssuerKeys {
   readonly #options: KeyOptions
@@ -31,7 +31,10 @@ export class IssuerKeys {
     this.#options = options
   }
 
-  /** The key that a token was signed with. Rejects with an error of jose for an unknown one, and with TransportError AUTHORIZATION_UNAVAILABLE. */
+  /**
+   * The key that a token was signed with. Rejects with an error of jose for an unknown one, and with
+   * TransportError AUTHORIZATION_UNAVAILABLE.
+   */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const { maxAge } = this.#options
     if (this.#find === undefined || this.#age > maxAge) await this.#refresh()

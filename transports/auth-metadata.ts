@@ -11,8 +11,8 @@ const headers = Object.freeze({
 })
 
 /**
- * The paths that the metadata is found at: at the root, and between the host and the path of the server, as clients see that path and as we do
- * (RFC 9728, section 3.1; a proxy may strip a part of it).
+ * The paths that the metadata is found at: at the root, and between the host and the path of the server, as
+ * clients see that path and as we do (RFC 9728, section 3.1; a proxy may strip a part of it).
  */
 export function metadataPaths(auth: AuthSettings | undefined, path: string): readonly string[] {
   if (auth === undefined) return []
@@ -33,8 +33,9 @@ export function metadataOf(auth: AuthSettings): Readonly<Record<string, unknown>
 }
 
 /**
- * Answers requests for the metadata, to any host and origin; false for every other path. Clients of 2025-03-26, which look for an authorization server
- * at the origin of the MCP server, are sent on to the first one, unless that path may be somebody else's (`isShared`).
+ * Answers requests for the metadata, to any host and origin; false for every other path. Clients of
+ * 2025-03-26, which look for an authorization server at the origin of the MCP server, are sent on to the
+ * first one, unless that path may be somebody else's (`isShared`).
  */
 export function answerMetadata(
   request: IncomingMessage,

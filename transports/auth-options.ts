@@ -5,24 +5,35 @@ import { readSecureUrl } from './auth-urls.js'
 import type { TokenVerifier } from './auth-verifier.js'
 import { badOption, orElse, type Read, readFields } from './client-options.js'
 
-/** Who may use a listener: those with an access token for it (specification: authorization; OAuth 2.1 resource server). */
+/**
+ * Who may use a listener: those with an access token for it (specification: authorization; OAuth 2.1 resource
+ * server).
+ */
 export interface AuthOptions {
   /**
-   * What this server is called by clients and in tokens: the address of its endpoint as clients write it, such as
-   * `https://mcp.example.com/mcp` (RFC 8707). https, or http on this machine.
+   * What this server is called by clients and in tokens: the address of its endpoint as clients write it,
+   * such as `https://mcp.example.com/mcp` (RFC 8707). https, or http on this machine.
    */
   readonly resource: string
   /** The issuers of tokens that clients are sent to (RFC 9728): one or more. */
   readonly authorizationServers: readonly string[]
-  /** Checks tokens. Default: as JWTs of the authorization server, `jwt({ issuer })`, where there is only one. */
+  /**
+   * Checks tokens. Default: as JWTs of the authorization server, `jwt({ issuer })`, where there is only one.
+   */
   readonly verify?: TokenVerifier
-  /** What every request takes; components may take more (`scopes` of `defineTool` and the others). Default none. */
+  /**
+   * What every request takes; components may take more (`scopes` of `defineTool` and the others). Default
+   * none.
+   */
   readonly scopes?: readonly string[]
   /** What clients may ask for when they know nothing better: as few as are of use. Default: `scopes`. */
   readonly scopesSupported?: readonly string[]
   /** Scopes that stand for others as well, such as `{ admin: ['read', 'write'] }`. Default none. */
   readonly impliedScopes?: ImpliedScopes
-  /** More of the published metadata, such as `resource_name` and `resource_documentation` (RFC 9728, section 2). */
+  /**
+   * More of the published metadata, such as `resource_name` and `resource_documentation` (RFC 9728, section
+   * 2).
+   */
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
@@ -89,7 +100,8 @@ const readIssuers: Read<readonly string[]> = (value, field) => {
 
 const readScopes: Read<readonly string[]> = (value, field) => {
   if (!Array.isArray(value) || !value.every(isScope)) throw badOption(field, 'an array of scopes', value)
-  // whether a client stays signed in is between it and the authorization server (specification: 2026-07-28, authorization)
+  // whether a client stays signed in is between it and the authorization server (specification: 2026-07-28,
+  // authorization)
   if (value.includes('offline_access'))
     throw badOption(field, 'scopes of this server, which offline_access is not', 'offline_access')
   return Object.freeze([...new Set(value)])

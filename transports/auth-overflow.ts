@@ -4,8 +4,9 @@ import type { AuthSettings } from './auth-options.js'
 import type { HttpServer } from './listen-readers.js'
 
 /**
- * Answers requests whose headers are longer than Node reads (16 KiB in all) as what they are to a listener with `auth`: without a token that could
- * be checked (401), and no more of them is read. Only for a server of our own.
+ * Answers requests whose headers are longer than Node reads (16 KiB in all) as what they are to a listener
+ * with `auth`: without a token that could be checked (401), and no more of them is read. Only for a server of
+ * our own.
  */
 export function refuseLongHeaders(server: HttpServer, auth: AuthSettings | undefined): void {
   if (auth === undefined) return
@@ -25,7 +26,9 @@ export function refuseLongHeaders(server: HttpServer, auth: AuthSettings | undef
   }
 }
 
-/** Whether an answer to an earlier request has begun, which must not be written into (as Node itself does it). */
+/**
+ * Whether an answer to an earlier request has begun, which must not be written into (as Node itself does it).
+ */
 function isAnswering(socket: Duplex): boolean {
   const { _httpMessage: answer } = socket as { _httpMessage?: { readonly _headerSent?: boolean } | null }
   return answer?._headerSent === true

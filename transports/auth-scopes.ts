@@ -1,9 +1,15 @@
 import type { Response } from './contract.js'
 
-/** The JSON-RPC code of a request whose sender lacks a scope; beyond what JSON-RPC and MCP reserve. `data.scopes` are those that it takes. */
+/**
+ * The JSON-RPC code of a request whose sender lacks a scope; beyond what JSON-RPC and MCP reserve.
+ * `data.scopes` are those that it takes.
+ */
 export const insufficientScope = 403
 
-/** Whether this can be the name of a scope: printable ASCII without a space, a quote and a backslash (RFC 6749, 3.3). */
+/**
+ * Whether this can be the name of a scope: printable ASCII without a space, a quote and a backslash (RFC
+ * 6749, 3.3).
+ */
 export function isScope(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(value)
 }

@@ -8,8 +8,9 @@ import { HttpRefusal } from './http-refusal.js'
 const maxScopes = 2_000
 
 /**
- * Tells a client which scopes to ask for, where a request was refused for want of one: all that the request takes, and those that its token has, since a
- * client of 2025-11-25 asks for what the challenge says and for nothing else (specification: authorization, step-up).
+ * Tells a client which scopes to ask for, where a request was refused for want of one: all that the request
+ * takes, and those that its token has, since a client of 2025-11-25 asks for what the challenge says and for
+ * nothing else (specification: authorization, step-up).
  */
 export function withChallenge(
   refusal: HttpRefusal,

@@ -1,6 +1,8 @@
 import { badOption, type Read } from './client-options.js'
 
-/** An address that tokens, keys or secrets may travel to: https, or http on this machine; as it was written. */
+/**
+ * An address that tokens, keys or secrets may travel to: https, or http on this machine; as it was written.
+ */
 export const readSecureUrl: Read<string> = (value, field) => {
   if (typeof value !== 'string' || !isSecureUrl(value)) {
     const shown = typeof value === 'string' ? value.replace(/\/\/[^/?#]*@/, '//…@') : value

@@ -9,9 +9,10 @@ export interface TokenUse {
 }
 
 /**
- * Finds out whose a bearer token is: what `jwt()` and `introspection()` return, or a function of your own, which has to see to it that the token
- * is genuine, in time, and issued for `resource`. Undefined is answered 401, and so is TransportError UNAUTHORIZED, whose message the client is
- * shown; whatever else is thrown costs the request (500).
+ * Finds out whose a bearer token is: what `jwt()` and `introspection()` return, or a function of your own,
+ * which has to see to it that the token is genuine, in time, and issued for `resource`. Undefined is answered
+ * 401, and so is TransportError UNAUTHORIZED, whose message the client is shown; whatever else is thrown
+ * costs the request (500).
  */
 export interface TokenVerifier {
   (token: string, use: TokenUse): Principal | undefined | Promise<Principal | undefined>

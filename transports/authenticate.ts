@@ -7,9 +7,10 @@ import { TransportError, type TransportErrorCode, optionError } from './errors.j
 import { type Principal, readPrincipal } from './principal.js'
 
 /**
- * Finds out who sends a request, from its headers, address and `assigns`, before its body is read. Undefined lets it in as nobody. Throw
- * TransportError UNAUTHORIZED to keep it out: it is answered 401, with the text in `data.challenge` as `WWW-Authenticate`. Whatever
- * else is thrown costs that request (500), and no answer in time is 503.
+ * Finds out who sends a request, from its headers, address and `assigns`, before its body is read. Undefined
+ * lets it in as nobody. Throw TransportError UNAUTHORIZED to keep it out: it is answered 401, with the text
+ * in `data.challenge` as `WWW-Authenticate`. Whatever else is thrown costs that request (500), and no answer
+ * in time is 503.
  */
 export type Authenticate = (
   peer: Peer,
@@ -18,11 +19,15 @@ export type Authenticate = (
 
 /** Whether and how a listener asks who sends a request. */
 export interface AuthenticateOptions {
-  /** Finds out who sends a request: its session is for that principal alone, and tools find it as `ctx.principal`. Default: nobody is asked. */
+  /**
+   * Finds out who sends a request: its session is for that principal alone, and tools find it as
+   * `ctx.principal`. Default: nobody is asked.
+   */
   readonly authenticate?: Authenticate
   /**
-   * Lets in who has an OAuth access token for this server, tells the others where to get one, and publishes RFC 9728 metadata for that (specification:
-   * authorization). Tools find whose token it is as `ctx.principal`, and never the token. Not together with `authenticate`. Default: none.
+   * Lets in who has an OAuth access token for this server, tells the others where to get one, and publishes
+   * RFC 9728 metadata for that (specification: authorization). Tools find whose token it is as
+   * `ctx.principal`, and never the token. Not together with `authenticate`. Default: none.
    */
   readonly auth?: AuthOptions
   /** Milliseconds that either may take. Default 5,000. */
@@ -46,8 +51,8 @@ export interface Denial {
 }
 
 /**
- * Asks the host program who it is. Rejects with TransportError UNAUTHORIZED or AUTHENTICATE_TIMEOUT, with BAD_OPTION when what it answers is no
- * principal, and with whatever it throws.
+ * Asks the host program who it is. Rejects with TransportError UNAUTHORIZED or AUTHENTICATE_TIMEOUT, with
+ * BAD_OPTION when what it answers is no principal, and with whatever it throws.
  */
 export async function identify(
   peer: Peer,

@@ -8,13 +8,14 @@ import { keyOfPrincipal } from './principal.js'
 /** How many bytes of messages a listener may hold. */
 export interface PendingOptions {
   /**
-   * Bytes of messages that are being read or worked on, and of answers that wait for their readers, of all clients together; a message beyond them is answered 503
-   * with Retry-After. At least `maxMessageBytes`. Default an eighth of the heap that the process may have (512 MiB of 4 GiB).
+   * Bytes of messages that are being read or worked on, and of answers that wait for their readers, of all
+   * clients together; a message beyond them is answered 503 with Retry-After. At least `maxMessageBytes`.
+   * Default an eighth of the heap that the process may have (512 MiB of 4 GiB).
    */
   readonly maxPendingBytes?: number
   /**
-   * The same of one client, which is an address (IPv6: a /64) or whoever `authenticate` finds; beyond them 429 with Retry-After. Default half of
-   * `maxPendingBytes`, and all of it for the addresses of this machine.
+   * The same of one client, which is an address (IPv6: a /64) or whoever `authenticate` finds; beyond them
+   * 429 with Retry-After. Default half of `maxPendingBytes`, and all of it for the addresses of this machine.
    */
   readonly maxPendingBytesPerClient?: number
 }
@@ -64,7 +65,10 @@ export class ByteBudget {
     return `${(this.#used / MiB).toFixed(1)} of ${(this.max / MiB).toFixed(0)} MiB pending`
   }
 
-  /** Takes bytes for an account that holds `before`; false, with nothing taken, where that is too much for its client or in all. */
+  /**
+   * Takes bytes for an account that holds `before`; false, with nothing taken, where that is too much for its
+   * client or in all.
+   */
   take(bytes: number, before: number, peer: Peer): TransportError | undefined {
     if (this.#used + bytes > this.max) return full('all messages together', this.max, false)
     const key = before + bytes > small ? this.#keyOf(peer) : undefined

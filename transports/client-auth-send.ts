@@ -17,9 +17,9 @@ export interface Authorized {
 }
 
 /**
- * Sends a request with what `auth` gives for it, and again when it was refused for that: at most once after a 401, and once after a 403 for lack
- * of scopes. Rejects with TransportError UNAUTHORIZED, INSUFFICIENT_SCOPE or AUTHORIZATION_UNAVAILABLE. An answer of another origin, which never saw
- * our headers, is given as it is.
+ * Sends a request with what `auth` gives for it, and again when it was refused for that: at most once after a
+ * 401, and once after a 403 for lack of scopes. Rejects with TransportError UNAUTHORIZED, INSUFFICIENT_SCOPE
+ * or AUTHORIZATION_UNAVAILABLE. An answer of another origin, which never saw our headers, is given as it is.
  */
 export async function sendAuthorized(how: Authorized, request: HttpRequest): Promise<HttpResponse> {
   try {

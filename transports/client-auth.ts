@@ -22,15 +22,24 @@ export interface AuthRefusal extends AuthRequest {
 
 /** Who a client is: what stands behind the option `auth`, and what you write for a scheme of your own. */
 export interface ClientAuth {
-  /** Headers for one request, their names in lower case; never sent to another origin than that of the server. A rejection fails the request. */
+  /**
+   * Headers for one request, their names in lower case; never sent to another origin than that of the server.
+   * A rejection fails the request.
+   */
   authorize(
     request: AuthRequest,
   ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>
-  /** Hears of a refusal: resolves when the request is worth sending once more, and rejects when it is not. Absent: it never is. */
+  /**
+   * Hears of a refusal: resolves when the request is worth sending once more, and rejects when it is not.
+   * Absent: it never is.
+   */
   refused?(refusal: AuthRefusal): Promise<void>
 }
 
-/** The option `auth`: a token that never changes, a function that is asked for one before every request, or a provider such as `oauth()`. */
+/**
+ * The option `auth`: a token that never changes, a function that is asked for one before every request, or a
+ * provider such as `oauth()`.
+ */
 export type AuthOption = string | ((request: TokenRequest) => string | Promise<string>) | ClientAuth
 
 /** What a function that gives tokens is told. */
@@ -80,7 +89,10 @@ export function unauthorized(status: number, challenge: unknown): TransportError
   return new TransportError('UNAUTHORIZED', message, { data: { status, challenge } })
 }
 
-/** What `authorize` or `refused` threw, as an error of this floor: UNAUTHORIZED (INSUFFICIENT_SCOPE after a 403), or AUTHORIZATION_UNAVAILABLE where trying again may help. */
+/**
+ * What `authorize` or `refused` threw, as an error of this floor: UNAUTHORIZED (INSUFFICIENT_SCOPE after a
+ * 403), or AUTHORIZATION_UNAVAILABLE where trying again may help.
+ */
 export function authError(cause: unknown, status: 401 | 403 = 401): TransportError {
   if (cause instanceof TransportError) return cause
   const retryable = (cause as { retryable?: unknown } | null)?.retryable === true

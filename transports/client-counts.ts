@@ -8,7 +8,10 @@ export const usualPerClient = 1_000
 /** How much each client has at the moment, and how much it may have. */
 export class ClientCounts<Holder extends object> {
   readonly max: number
-  /** Whether the addresses of this machine are counted like all others; they are when somebody has chosen the limit. */
+  /**
+   * Whether the addresses of this machine are counted like all others; they are when somebody has chosen the
+   * limit.
+   */
   readonly #countsLoopback: boolean
   readonly #counts = new TurnoverMap<string, number>()
   readonly #keys = new TurnoverMap<Holder, string[]>()
@@ -19,7 +22,9 @@ export class ClientCounts<Holder extends object> {
     this.#countsLoopback = max !== undefined
   }
 
-  /** Counts what comes from an address until `leave`; false when that is one too many. No address, no limit. */
+  /**
+   * Counts what comes from an address until `leave`; false when that is one too many. No address, no limit.
+   */
   enterFrom(address: string | undefined, holder: Holder): boolean {
     if (address === undefined || (!this.#countsLoopback && isThisMachine(address))) return true
     return this.enter(networkOf(address), holder)

@@ -14,7 +14,9 @@ export function badOption(field: string, expected: string, got: unknown): Transp
 /** What options were called before they had one name for one thing. */
 const formerNames = Object.freeze({ maxBodyBytes: 'maxMessageBytes', maxLineBytes: 'maxMessageBytes' })
 
-/** Checks that `options` is an object with known fields only; `prefix` stands before their names in errors. */
+/**
+ * Checks that `options` is an object with known fields only; `prefix` stands before their names in errors.
+ */
 export function readFields(
   options: unknown,
   where: string,

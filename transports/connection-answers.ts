@@ -25,7 +25,10 @@ export function speaksBatches(response: Message): boolean {
 /** What is done with the answer to one request; undefined for one that was cancelled. */
 export type Answer = (response: Message | undefined) => void
 
-/** Has each message of a batch taken, and sends the answers together once all are there; a broken element is answered at once. */
+/**
+ * Has each message of a batch taken, and sends the answers together once all are there; a broken element is
+ * answered at once.
+ */
 export function takeEach(
   batch: Batch,
   take: (message: Message, settle: Answer) => void,
@@ -60,7 +63,9 @@ export function answerEarly({ id, method }: JsonRpcRequest): Message | undefined
   return method === 'initialize' ? undefined : refusal(id, 'expected initialize first')
 }
 
-/** The answer to what is not for this connection: none but to requests, and to batches, which may have some. */
+/**
+ * The answer to what is not for this connection: none but to requests, and to batches, which may have some.
+ */
 export function refusedAs(decoded: Message | Batch, error: JsonRpcError | undefined): Message | undefined {
   return error && buildError('id' in decoded ? decoded.id : undefined, error)
 }

@@ -166,7 +166,10 @@ export class Channel implements Accepted {
     )
   }
 
-  /** What belongs to no session: it is served as it comes, and only the requests that one cancels are tied to the connection. */
+  /**
+   * What belongs to no session: it is served as it comes, and only the requests that one cancels are tied to
+   * the connection.
+   */
   #takeModern(message: Message | Batch, envelope: Envelope | undefined, peer: Peer): void {
     const serving = this.#serving
     if (isBatch(message) || serving === null) return
@@ -240,7 +243,9 @@ export class Channel implements Accepted {
     )
   }
 
-  /** What belongs to no request comes through us from here on; a session that died is brought back by that. */
+  /**
+   * What belongs to no request comes through us from here on; a session that died is brought back by that.
+   */
   #attach(): void {
     const serving = this.#serving
     if (this.#sessionId === undefined || serving === null || this.#attached) return

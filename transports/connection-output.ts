@@ -36,7 +36,10 @@ export class ConnectionOutput {
     return true
   }
 
-  /** Writes the answers to a batch together. Where there is no room for all, each that is not short is an error. */
+  /**
+   * Writes the answers to a batch together. Where there is no room for all, each that is not short is an
+   * error.
+   */
   writeAll(answers: readonly Message[]): void {
     const { maxMessageBytes = Number.POSITIVE_INFINITY, room } = this.#connection
     const texts = answers.map((answer) => textWithin(answer, maxMessageBytes) ?? '')

@@ -1,9 +1,15 @@
 import { outside } from '../runtime/containment.js'
 
-/** Messages that one connection may have taken before all others get their turn: some milliseconds of the worst of them. */
+/**
+ * Messages that one connection may have taken before all others get their turn: some milliseconds of the
+ * worst of them.
+ */
 const perTurn = 100
 
-/** What one connection has of the turns of the event loop: without this, whoever sends a flood in small frames has all of them. */
+/**
+ * What one connection has of the turns of the event loop: without this, whoever sends a flood in small frames
+ * has all of them.
+ */
 export class Turns {
   readonly #again: () => void
   #left = perTurn

@@ -13,8 +13,8 @@ export interface ConnectionWatch {
 }
 
 /**
- * Tells of the connections of a server, and closes those of an address that has too many already, when they come: without this one client might
- * have all of them. Until the returned function is called.
+ * Tells of the connections of a server, and closes those of an address that has too many already, when they
+ * come: without this one client might have all of them. Until the returned function is called.
  */
 export function watchConnections(
   server: HttpServer,

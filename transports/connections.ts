@@ -17,16 +17,27 @@ export interface ConnectionSizes {
   readonly maxMessageBytes: number
 }
 
-/** One client on a transport that has connections, such as a socket: what you write for a transport of your own. */
+/**
+ * One client on a transport that has connections, such as a socket: what you write for a transport of your
+ * own.
+ */
 export interface Connection {
   readonly peer: Peer
   /** Hands over one encoded message. */
   send(text: string): void
-  /** Whether the client reads too slowly: then notifications are dropped. A transport ends what is beyond hope. */
+  /**
+   * Whether the client reads too slowly: then notifications are dropped. A transport ends what is beyond
+   * hope.
+   */
   readonly isStalled: boolean
-  /** Takes room for an answer of many bytes that is sent next; answers why there is none: that is told in its place. Default: there always is. */
+  /**
+   * Takes room for an answer of many bytes that is sent next; answers why there is none: that is told in its
+   * place. Default: there always is.
+   */
   readonly room?: { add(bytes: number): Error | undefined }
-  /** Bytes a message to the client may have; in place of a longer answer there is an error. Default Infinity. */
+  /**
+   * Bytes a message to the client may have; in place of a longer answer there is an error. Default Infinity.
+   */
   readonly maxMessageBytes?: number
   /** Too many messages wait to be taken: reads no more until `resume`. */
   pause(): void
@@ -38,8 +49,9 @@ export interface Connection {
 /** Where a transport tells what comes in on one connection. */
 export interface Accepted {
   /**
-   * One complete message of the client, still encoded; false when it was not taken, because too many wait already. `peer` is for
-   * transports where each message comes with headers of its own, from the same principal. Default: the connection's.
+   * One complete message of the client, still encoded; false when it was not taken, because too many wait
+   * already. `peer` is for transports where each message comes with headers of its own, from the same
+   * principal. Default: the connection's.
    */
   message(text: string, peer?: Peer): boolean
   /** The connection is over, whoever ended it: so is its session. Calling it again does nothing. */
@@ -59,7 +71,10 @@ export interface ConnectionSource {
   readonly openTimeout?: number
   /** Whether its clients have handshakes only, as the transport is older than 2026-07-28. Default false. */
   readonly handshakeOnly?: boolean
-  /** Milliseconds between the end of readiness and the end of listening, part of the server's `drainTimeout`. Default 0. */
+  /**
+   * Milliseconds between the end of readiness and the end of listening, part of the server's `drainTimeout`.
+   * Default 0.
+   */
   readonly drainDelay?: number
   /** What else people who look are told of it. */
   describe?(): string
@@ -75,8 +90,9 @@ export interface Serving {
 }
 
 /**
- * Makes connections servable: each is one session, which ends with it. The connections outlive restarts of the server's group:
- * requests in flight are answered with an error then, and what comes meanwhile waits. They end with `scope`.
+ * Makes connections servable: each is one session, which ends with it. The connections outlive restarts of
+ * the server's group: requests in flight are answered with an error then, and what comes meanwhile waits.
+ * They end with `scope`.
  */
 export function bindConnections(scope: LinkScope, source: ConnectionSource = {}): Connections {
   const connections = new Connections(scope, source)
@@ -172,7 +188,10 @@ export class Connections implements Binding {
     }
   }
 
-  /** Takes no new connections and requests, and gives those in flight `timeout` ms, the delay before that included. */
+  /**
+   * Takes no new connections and requests, and gives those in flight `timeout` ms, the delay before that
+   * included.
+   */
   async drain(timeout: number, clock: Clock): Promise<void> {
     const delay = Math.min(timeout, this.#source.drainDelay ?? 0)
     this.#isLeaving = true

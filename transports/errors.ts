@@ -4,7 +4,10 @@ import { CaduceusError } from '../runtime/errors.js'
 export type TransportErrorCode =
   /** An option of a transport is not what it should be (`data.field`). */
   | 'BAD_OPTION'
-  /** The command of a stdio server does not exist (`data.command`, `data.cwd`; the cause has PATH): trying again is of no use. */
+  /**
+   * The command of a stdio server does not exist (`data.command`, `data.cwd`; the cause has PATH): trying
+   * again is of no use.
+   */
   | 'COMMAND_NOT_FOUND'
   /** The process of a stdio server could not be started. */
   | 'SPAWN_FAILED'
@@ -20,7 +23,10 @@ export type TransportErrorCode =
   | 'SESSION_LIMIT'
   /** This client has as many sessions, connections or requests as it may: HTTP 429. */
   | 'CLIENT_LIMIT'
-  /** The listener holds as many bytes of messages as it may: HTTP 503, and 429 where they are of one client (`data.client`). */
+  /**
+   * The listener holds as many bytes of messages as it may: HTTP 503, and 429 where they are of one client
+   * (`data.client`).
+   */
   | 'BYTES_LIMIT'
   /** The server works on as many requests or streams of 2026-07-28 as it may: HTTP 503. */
   | 'EXCHANGE_LIMIT'
@@ -54,7 +60,10 @@ export type TransportErrorCode =
 /** The error class of `caduceus/transports`. */
 export class TransportError extends CaduceusError<TransportErrorCode> {}
 
-/** The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made here, so that `data.field` is never forgotten. */
+/**
+ * The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made
+ * here, so that `data.field` is never forgotten.
+ */
 export function optionError(field: string, problem: string, cause?: unknown): TransportError {
   return new TransportError('BAD_OPTION', problem, { ...(cause !== undefined && { cause }), data: { field } })
 }

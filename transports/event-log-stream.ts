@@ -35,7 +35,10 @@ export function encodeMark(id: string, retry: number | undefined): string {
 
 /** The connection that reads a stream at the moment. */
 export interface StreamReader {
-  /** Whether it may be given this, too. One that is over, or cuts itself off for being too slow, leaves the stream first. */
+  /**
+   * Whether it may be given this, too. One that is over, or cuts itself off for being too slow, leaves the
+   * stream first.
+   */
   ready(text: string): boolean
   write(event: LoggedEvent): void
   /** Ends the connection, after this event if there is one. */
@@ -60,8 +63,8 @@ export interface StreamHome {
 const overhead = 256
 
 /**
- * One event stream of a session, through all the connections that read it. Without a connection it keeps what comes, as long as the
- * client has an id to come back with and there is room.
+ * One event stream of a session, through all the connections that read it. Without a connection it keeps what
+ * comes, as long as the client has an id to come back with and there is room.
  */
 export class LoggedStream {
   readonly sessionId: string
@@ -118,7 +121,9 @@ export class LoggedStream {
     if (former !== null && former !== reader) former.conclude()
   }
 
-  /** What to do when the stream takes no more messages of its session; replaces the former one, which is done. */
+  /**
+   * What to do when the stream takes no more messages of its session; replaces the former one, which is done.
+   */
   attach(detach: () => void): void {
     this.#detach?.()
     this.#detach = detach
@@ -138,7 +143,10 @@ export class LoggedStream {
     return this.#events.flatMap((entry) => (entry.number > number ? [entry.event] : []))
   }
 
-  /** Takes one more event; false when it is dropped, for a reader who is too slow, or nobody who could come back. */
+  /**
+   * Takes one more event; false when it is dropped, for a reader who is too slow, or nobody who could come
+   * back.
+   */
   send(data: string): boolean {
     if (this.ended) return false
     if (this.#reader?.ready(data) === false && this.isRead) return false
@@ -221,7 +229,10 @@ export class LoggedStream {
     return event
   }
 
-  /** Lets go of the oldest events beyond the limits, though never of the last one. Returns how many bytes that were. */
+  /**
+   * Lets go of the oldest events beyond the limits, though never of the last one. Returns how many bytes that
+   * were.
+   */
   #trim(): number {
     const { maxEvents, maxBytes } = this.#log.limits
     let freed = 0

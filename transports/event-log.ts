@@ -2,7 +2,10 @@ import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../runtime/clock.js'
 import { type EventLogLimits, LoggedStream, type StreamHome, type StreamKind } from './event-log-stream.js'
 
-/** Where a stream may be taken up again, or why not: the log was lost since then, or the id is none to go on from. */
+/**
+ * Where a stream may be taken up again, or why not: the log was lost since then, or the id is none to go on
+ * from.
+ */
 export type Position =
   | { readonly type: 'found'; readonly stream: LoggedStream; readonly after: number }
   | { readonly type: 'lost'; readonly kind: StreamKind }
@@ -17,8 +20,9 @@ interface SessionStreams {
 const eventId = /^([cl])([\w-]{8})([0-9a-z]{1,11})\.([\w-]{16})\.(\d{1,15})$/
 
 /**
- * Keeps what was written to event streams, so that a reader whose connection broke gets the rest (specification: transports,
- * resumability). An id names its stream and belongs to its session: no other session finds anything by it.
+ * Keeps what was written to event streams, so that a reader whose connection broke gets the rest
+ * (specification: transports, resumability). An id names its stream and belongs to its session: no other
+ * session finds anything by it.
  */
 export class EventLog implements StreamHome {
   readonly limits: EventLogLimits

@@ -4,7 +4,10 @@ import { currentOwner, tell } from '../runtime/containment.js'
 
 /** Which listener an event is about. */
 export interface ListenerOrigin {
-  /** `http` (mounted or not), `sse`, `websocket`, `stdio`, `memory`, `shared`, or the name of a transport of your own. */
+  /**
+   * `http` (mounted or not), `sse`, `websocket`, `stdio`, `memory`, `shared`, or the name of a transport of
+   * your own.
+   */
   readonly transport: string
   /** The number of its tree, as in the events of the runtime. */
   readonly tree: number | undefined
@@ -29,13 +32,19 @@ export interface ConnectionEvent extends ListenerOrigin {
   readonly remoteAddress: string | undefined
   /** The HTTP status that a request was refused with. */
   readonly status?: number
-  /** What was wrong with a request that was refused, in words: why a token was, or that its issuer does not answer; nothing of what was sent. */
+  /**
+   * What was wrong with a request that was refused, in words: why a token was, or that its issuer does not
+   * answer; nothing of what was sent.
+   */
   readonly problem?: string
   /** Why a connection was refused. */
   readonly reason?: 'limit' | 'client_limit' | 'stopping'
 }
 
-/** An event stream of Streamable HTTP began, was taken up again, was ended early for its client to come back, or is over. */
+/**
+ * An event stream of Streamable HTTP began, was taken up again, was ended early for its client to come back,
+ * or is over.
+ */
 export interface StreamEvent extends ListenerOrigin {
   readonly type: 'opened' | 'resumed' | 'released' | 'closed'
   /** Whether it belongs to one request, or to the session at large. */
@@ -43,8 +52,8 @@ export interface StreamEvent extends ListenerOrigin {
 }
 
 /**
- * What listeners tell: published on `node:diagnostics_channel` as `caduceus.transport.NAME`. No event has headers, queries, bodies, ids of sessions,
- * streams or events, or principals in it.
+ * What listeners tell: published on `node:diagnostics_channel` as `caduceus.transport.NAME`. No event has
+ * headers, queries, bodies, ids of sessions, streams or events, or principals in it.
  */
 export interface TransportEvents {
   listener: ListenerEvent
@@ -58,7 +67,10 @@ const channels: { readonly [Name in keyof TransportEvents]: Channel } = Object.f
   stream: channel('caduceus.transport.stream'),
 })
 
-/** Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is nobody's crash. */
+/**
+ * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
+ * nobody's crash.
+ */
 export function emitTransport<Name extends keyof TransportEvents>(
   name: Name,
   payload: () => TransportEvents[Name],
@@ -67,7 +79,10 @@ export function emitTransport<Name extends keyof TransportEvents>(
   if (target.hasSubscribers) tell(() => target.publish(payload()))
 }
 
-/** Hears every event of that name, of all listeners in this process of Node, until the returned function is called. */
+/**
+ * Hears every event of that name, of all listeners in this process of Node, until the returned function is
+ * called.
+ */
 export function subscribeTransport<Name extends keyof TransportEvents>(
   name: Name,
   fn: (event: TransportEvents[Name]) => void,
@@ -98,7 +113,10 @@ export function noteRefused(
   }))
 }
 
-/** Whether a status says that somebody is kept out: by the guard, for want of an authorization, or because there is too much already. */
+/**
+ * Whether a status says that somebody is kept out: by the guard, for want of an authorization, or because
+ * there is too much already.
+ */
 export function isKeptOut(status: number): boolean {
   return status === 401 || status === 403 || status === 429 || status === 503
 }

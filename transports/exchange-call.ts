@@ -3,7 +3,10 @@ import type { JsonRpcRequest } from '../protocol/jsonrpc.js'
 import type { ExchangeCall, Outlet, Peer } from './contract.js'
 import { TransportError } from './errors.js'
 
-/** A request without a session, as a transport hands it over; what it needs to be cancelled is made when somebody asks for it. */
+/**
+ * A request without a session, as a transport hands it over; what it needs to be cancelled is made when
+ * somebody asks for it.
+ */
 export class TransportCall implements ExchangeCall {
   readonly request: JsonRpcRequest
   readonly envelope: Envelope

@@ -22,7 +22,10 @@ export class HeldMessages {
     else this.#waiting.push({ message, send })
   }
 
-  /** Holds what comes, and what is held already, for `time` ms from now at most; `late` is called when that is over. */
+  /**
+   * Holds what comes, and what is held already, for `time` ms from now at most; `late` is called when that is
+   * over.
+   */
   hold(time: number, late: () => void = () => {}): void {
     this.#clock.clearTimeout(this.#timer)
     this.#waiting ??= []

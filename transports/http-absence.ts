@@ -2,8 +2,9 @@ import { setMaxListeners } from 'node:events'
 import { isNobodyThere } from './http-client-errors.js'
 
 /**
- * Knows when nobody listens at the other end any more. Where that is so, nobody has the rest of an answer that broke off: whoever waits for one is told
- * at once, whichever request found it out. And knows when somebody answers again.
+ * Knows when nobody listens at the other end any more. Where that is so, nobody has the rest of an answer
+ * that broke off: whoever waits for one is told at once, whichever request found it out. And knows when
+ * somebody answers again.
  */
 export class Absence {
   #controller = fresh()

@@ -15,7 +15,10 @@ import { idleTimer } from './idle-timer.js'
 
 /** Milliseconds for a stream to end after its answer. */
 const lingerTime = 2_000
-/** What a server in trouble answers, or who stands before it; anything else is the last word on the rest of a stream. */
+/**
+ * What a server in trouble answers, or who stands before it; anything else is the last word on the rest of a
+ * stream.
+ */
 const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504])
 
 /** What the reader of an answer needs from its connection. */
@@ -34,9 +37,15 @@ export interface AnswerPort {
 /** One request, and how its answer is read. */
 export interface AnswerRequest {
   readonly id: RequestId
-  /** Aborted when nobody waits for the answer any more; the reader aborts it when a stream is left open after it. */
+  /**
+   * Aborted when nobody waits for the answer any more; the reader aborts it when a stream is left open after
+   * it.
+   */
   readonly controller: AbortController
-  /** Whether the rest may be asked for when the stream ends early: the revisions with sessions, where events have ids. */
+  /**
+   * Whether the rest may be asked for when the stream ends early: the revisions with sessions, where events
+   * have ids.
+   */
   readonly resumable: boolean
   readonly maxBytes: number
   /** Milliseconds without a byte after which a stream counts as broken. */
@@ -44,10 +53,11 @@ export interface AnswerRequest {
 }
 
 /**
- * Reads the event stream of one request until its answer is there. Where it ends, or breaks, before and its events had ids, the rest is asked for
- * (specification 2025-11-25: transports, resumability; SEP-1699), as often as it takes while something comes. Resolves when nothing more will come.
- * Rejects when the stream breaks and there is nothing to go on from, when the network stays cut, and as soon as nobody listens there any more: whoever
- * worked on the answer is gone then.
+ * Reads the event stream of one request until its answer is there. Where it ends, or breaks, before and its
+ * events had ids, the rest is asked for (specification 2025-11-25: transports, resumability; SEP-1699), as
+ * often as it takes while something comes. Resolves when nothing more will come. Rejects when the stream
+ * breaks and there is nothing to go on from, when the network stays cut, and as soon as nobody listens there
+ * any more: whoever worked on the answer is gone then.
  */
 export async function readAnswer(
   first: HttpResponse,
@@ -156,7 +166,10 @@ export async function readAnswer(
   }
 }
 
-/** The body of an answer that is JSON. Rejects when nothing of it comes for too long, and with MESSAGE_TOO_LONG. */
+/**
+ * The body of an answer that is JSON. Rejects when nothing of it comes for too long, and with
+ * MESSAGE_TOO_LONG.
+ */
 export async function readJson(
   response: HttpResponse,
   { maxMessageBytes, idleTimeout }: Pick<HttpSettings, 'maxMessageBytes' | 'idleTimeout'>,

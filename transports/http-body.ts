@@ -17,8 +17,9 @@ export interface BodyLimits {
 }
 
 /**
- * The message or batch in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error; with TransportError BYTES_LIMIT; with TransportError
- * BAD_OPTION for a body that a web server around us has read and not handed over, which is no fault of the client.
+ * The message or batch in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error;
+ * with TransportError BYTES_LIMIT; with TransportError BAD_OPTION for a body that a web server around us has
+ * read and not handed over, which is no fault of the client.
  */
 export async function readMessageBody(
   request: IncomingMessage,

@@ -36,7 +36,10 @@ export class HttpCalls {
     this.#all.get(id)?.controller.abort()
   }
 
-  /** Gives up what has not left yet, and answers it; how a handshake goes is told by the end of its connection. */
+  /**
+   * Gives up what has not left yet, and answers it; how a handshake goes is told by the end of its
+   * connection.
+   */
   takeUnsent(): readonly HttpCall[] {
     const unsent = [...this.#all.values()].filter(
       ({ left, request }) => !left && !greetings.has(request.method),

@@ -3,8 +3,9 @@ import { TransportError } from './errors.js'
 import { judgeFailure } from './http-dispatcher.js'
 
 /**
- * What an error of a request means. A reset before the connection stood, TLS included: nothing was sent on it, whatever the code says; and a host that is
- * found out of reach on a connection that stands may have taken the request before.
+ * What an error of a request means. A reset before the connection stood, TLS included: nothing was sent on
+ * it, whatever the code says; and a host that is found out of reach on a connection that stands may have
+ * taken the request before.
  */
 export function judge(cause: unknown): ReturnType<typeof judgeFailure> {
   if (cause instanceof TransportError) return 'broken'
@@ -25,12 +26,18 @@ export function shownUrl({ origin, pathname, search }: URL): string {
   return `${origin}${pathname}${search === '' ? '' : '?...'}`
 }
 
-/** One error for all: it is told after every answer, and made anew it would cost more than the rest of the call. */
+/**
+ * One error for all: it is told after every answer, and made anew it would cost more than the rest of the
+ * call.
+ */
 const noAnswer = Object.freeze(
   new TransportError('CONNECTION_LOST', 'the response ended without the answer', { retryable: true }),
 )
 
-/** The error for whoever still waits after a response of that media type: one that can have no answer is a page of somebody else, most likely. */
+/**
+ * The error for whoever still waits after a response of that media type: one that can have no answer is a
+ * page of somebody else, most likely.
+ */
 export function noAnswerIn(url: URL, type: string): TransportError {
   if (type === 'application/json' || type === 'text/event-stream' || type === '') return noAnswer
   const message = `${shownUrl(url)} answered with ${type}, expected application/json or text/event-stream`

@@ -35,7 +35,10 @@ import { isInitialized } from './initialized.js'
 
 /** Milliseconds for `initialized` to be acknowledged. */
 const lingerTime = 2_000
-/** Milliseconds that requests wait for the stream for what belongs to no request, once the server is told to begin. */
+/**
+ * Milliseconds that requests wait for the stream for what belongs to no request, once the server is told to
+ * begin.
+ */
 const streamTime = 1_000
 /** Milliseconds that a server may take to acknowledge what is no request. */
 const noticeTime = 10_000
@@ -54,8 +57,9 @@ export class HttpLink implements Link {
   #open: HttpDispatchers | undefined
   readonly #calls = new HttpCalls()
   /**
-   * What waits until the server has taken `notifications/initialized`, which nothing may overtake, and has opened the stream: what it asks in the
-   * course of a call may come there, and many servers keep nothing for a stream that is yet to be opened.
+   * What waits until the server has taken `notifications/initialized`, which nothing may overtake, and has
+   * opened the stream: what it asks in the course of a call may come there, and many servers keep nothing for
+   * a stream that is yet to be opened.
    */
   readonly #held: HeldMessages
   readonly #session: SessionEnd

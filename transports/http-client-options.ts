@@ -6,17 +6,24 @@ import { readTls, type TlsOptions, type TlsSettings } from './tls-options.js'
 
 /** How a client reaches a Streamable HTTP server. */
 export interface HttpOptions {
-  /** Sent with every request; those of the protocol itself (Accept, Content-Type, Mcp-Session-Id ...) cannot be set. */
+  /**
+   * Sent with every request; those of the protocol itself (Accept, Content-Type, Mcp-Session-Id ...) cannot
+   * be set.
+   */
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * Who we are: a token, a function that gives one before every request, or a provider such as `oauth()`. Goes to the origin of the address only, and
-   * over `headers`. Default: nobody, and a server that wants to know (401) is a fatal failure.
+   * Who we are: a token, a function that gives one before every request, or a provider such as `oauth()`.
+   * Goes to the origin of the address only, and over `headers`. Default: nobody, and a server that wants to
+   * know (401) is a fatal failure.
    */
   readonly auth?: AuthOption
-  /** Connections for requests at once; more requests wait for one. Event streams do not count. Default 100. */
+  /**
+   * Connections for requests at once; more requests wait for one. Event streams do not count. Default 100.
+   */
   readonly connections?: number
   /**
-   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB, and less where the heap of the process is small.
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
+   * and less where the heap of the process is small.
    */
   readonly maxMessageBytes?: number
   /** Milliseconds to establish a TCP or TLS connection. Default 10,000. */
@@ -26,25 +33,35 @@ export interface HttpOptions {
   /** Milliseconds without a byte after which that stream is opened again. Default 5 minutes. */
   readonly streamIdleTimeout?: number
   /**
-   * Streams, and other responses that hold a connection besides `connections`, at once; a request beyond them is lost with SEND_FAILED.
-   * Default 1000.
+   * Streams, and other responses that hold a connection besides `connections`, at once; a request beyond them
+   * is lost with SEND_FAILED. Default 1000.
    */
   readonly maxStreams?: number
-  /** Milliseconds until the response to a request has to begin. Default Infinity: the deadline of the call is all there is. */
+  /**
+   * Milliseconds until the response to a request has to begin. Default Infinity: the deadline of the call is
+   * all there is.
+   */
   readonly headersTimeout?: number
-  /** Milliseconds without a byte after which the response to a request, stream or JSON, counts as broken. Default Infinity. */
+  /**
+   * Milliseconds without a byte after which the response to a request, stream or JSON, counts as broken.
+   * Default Infinity.
+   */
   readonly idleTimeout?: number
   /** Whom to trust, and who we are, where the address is https. */
   readonly tls?: TlsOptions
-  /** An HTTP proxy that every connection goes through (CONNECT), such as `http://user:password@proxy:3128`. Default none, whatever the environment says. */
+  /**
+   * An HTTP proxy that every connection goes through (CONNECT), such as `http://user:password@proxy:3128`.
+   * Default none, whatever the environment says.
+   */
   readonly proxy?: string | URL
   /**
-   * Redirects of one request that are followed, method and body as they are; 0: none. To another origin without the headers given here. Default 5.
+   * Redirects of one request that are followed, method and body as they are; 0: none. To another origin
+   * without the headers given here. Default 5.
    */
   readonly maxRedirects?: number
   /**
-   * Whether a server that refuses to be posted `initialize` (400, 404, 405) is tried as one of 2024-11-05: an event stream at the same address that says
-   * where to post. Default true.
+   * Whether a server that refuses to be posted `initialize` (400, 404, 405) is tried as one of 2024-11-05: an
+   * event stream at the same address that says where to post. Default true.
    */
   readonly sseFallback?: boolean
 }

@@ -5,8 +5,9 @@ import { shownUrl } from './http-client-errors.js'
 import type { HttpResponse } from './http-dispatcher.js'
 
 /**
- * What a status means for the connection. The specification says what ends it: 404 once there is a session, and 401, since we have no other
- * credentials to try. 400 within a session leaves open whether the request or the session is meant.
+ * What a status means for the connection. The specification says what ends it: 404 once there is a session,
+ * and 401, since we have no other credentials to try. 400 within a session leaves open whether the request or
+ * the session is meant.
  */
 export type Verdict = 'fine' | 'session_gone' | 'session_doubtful' | 'unauthorized' | 'refused'
 
@@ -64,14 +65,20 @@ export interface RefusedRequest {
   readonly status: number
 }
 
-/** Whether the body of a refusal is the JSON-RPC answer to this very request. What a server that is out of order, or busy, says to a greeting is no verdict. */
+/**
+ * Whether the body of a refusal is the JSON-RPC answer to this very request. What a server that is out of
+ * order, or busy, says to a greeting is no verdict.
+ */
 export function answers(body: string, { id, method, status }: RefusedRequest): boolean {
   if (method === 'server/discover' && (status === 403 || status >= 500)) return false
   if (method === 'initialize' && isPassing(status)) return false
   return readError(body)?.id === id
 }
 
-/** Whether another attempt may get another status: the server is out of order, or wants patience (RFC 9110, 8470, 6585). */
+/**
+ * Whether another attempt may get another status: the server is out of order, or wants patience (RFC 9110,
+ * 8470, 6585).
+ */
 export function isPassing(status: number): boolean {
   return status >= 500 || impatient.has(status)
 }

@@ -5,9 +5,9 @@ import { FallbackLink } from './http-fallback.js'
 import type { ServerHabits } from './http-habits.js'
 
 /**
- * A server behind Streamable HTTP (specification: transports): one POST for each message, one GET stream for what belongs to no
- * request, the session kept until the server ends it. Throws BAD_OPTION, naming the field. Nothing is connected before the first
- * message, and undici is loaded only then.
+ * A server behind Streamable HTTP (specification: transports): one POST for each message, one GET stream for
+ * what belongs to no request, the session kept until the server ends it. Throws BAD_OPTION, naming the field.
+ * Nothing is connected before the first message, and undici is loaded only then.
  */
 export function http(url: string | URL, options: HttpOptions = {}): ClientTransport {
   const settings = readHttpOptions(url, options)

@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /**
- * Calls `fn` when the response is with the client or the client has gone; more than once, perhaps. A response that waits behind others
- * of its connection hears of nothing while it has no socket (Node 20): then the connection itself tells, and what it calls is made by
- * `bind`, in the scope of an owner.
+ * Calls `fn` when the response is with the client or the client has gone; more than once, perhaps. A response
+ * that waits behind others of its connection hears of nothing while it has no socket (Node 20): then the
+ * connection itself tells, and what it calls is made by `bind`, in the scope of an owner.
  */
 export function whenClosed(
   { socket }: IncomingMessage,

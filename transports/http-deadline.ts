@@ -1,7 +1,10 @@
 import type { Clock } from '../runtime/clock.js'
 import { TransportError } from './errors.js'
 
-/** Aborts a request whose response has not begun after `ms`; Infinity: never. The error is retryable, and says which option it was. */
+/**
+ * Aborts a request whose response has not begun after `ms`; Infinity: never. The error is retryable, and says
+ * which option it was.
+ */
 export function inTime<T>(
   response: Promise<T>,
   ms: number,

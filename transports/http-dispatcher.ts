@@ -24,17 +24,23 @@ export interface HttpRequest {
   readonly signal: AbortSignal
   /** Where it is noted how far it got. Default: nobody wants to know. */
   readonly departure?: Departure | undefined
-  /** Where the session began whose id is among the headers: it goes nowhere else. Default: the origin of the dispatchers. */
+  /**
+   * Where the session began whose id is among the headers: it goes nowhere else. Default: the origin of the
+   * dispatchers.
+   */
   readonly sessionOrigin?: string | undefined
 }
 
 /** The connections of one client. */
 export interface HttpDispatchers {
-  /** Sends a request on one of a bounded number of connections, of which it has one to itself until its response has ended. */
+  /**
+   * Sends a request on one of a bounded number of connections, of which it has one to itself until its
+   * response has ended.
+   */
   send(request: HttpRequest): Promise<HttpResponse>
   /**
-   * Sends a request that must not wait behind others (a stream, a cancellation): it gets a connection whatever is open. Rejects with
-   * SEND_FAILED beyond `maxStreams`.
+   * Sends a request that must not wait behind others (a stream, a cancellation): it gets a connection
+   * whatever is open. Rejects with SEND_FAILED beyond `maxStreams`.
    */
   sendApart(request: HttpRequest): Promise<HttpResponse>
   /** Responses to `sendApart` that have not ended. */

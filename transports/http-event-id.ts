@@ -2,8 +2,9 @@
 const longestId = 4_096
 
 /**
- * An id of an event as `Last-Event-ID` has it: UTF-8 where it does not fit into a header as it is (HTML standard, 9.2). Undefined for one that cannot be
- * sent back: it is empty, which takes back the one before, or endless, or has control characters in it.
+ * An id of an event as `Last-Event-ID` has it: UTF-8 where it does not fit into a header as it is (HTML
+ * standard, 9.2). Undefined for one that cannot be sent back: it is empty, which takes back the one before,
+ * or endless, or has control characters in it.
  */
 export function eventIdHeader(id: string): string | undefined {
   if (id === '' || id.length > longestId) return undefined

@@ -22,7 +22,10 @@ export interface EventReader {
   skipped(error: ProtocolError): void
   /** One that is too long is still coming: what it is, as far as its beginning says. */
   skipping?(message: InvalidMessage): void
-  /** The id of the last event, as a header has it, to go on from after a break; undefined: there is nothing to go on from any more. */
+  /**
+   * The id of the last event, as a header has it, to go on from after a break; undefined: there is nothing to
+   * go on from any more.
+   */
   id?(id: string | undefined): void
   /** How many ms the server wants us to wait before we connect again. */
   retry?(ms: number): void
@@ -33,8 +36,9 @@ export interface EventReader {
 }
 
 /**
- * Reads a `text/event-stream` to its end. Comments and events without data are not messages (SEP-1699: a stream may begin with an
- * event that only has an id). Rejects when the stream breaks; an event beyond `maxBytes` is skipped.
+ * Reads a `text/event-stream` to its end. Comments and events without data are not messages (SEP-1699: a
+ * stream may begin with an event that only has an id). Rejects when the stream breaks; an event beyond
+ * `maxBytes` is skipped.
  */
 export async function readEvents(body: Readable, maxBytes: number, reader: EventReader): Promise<void> {
   const { createEventDecoder } = await loadDecoder()
@@ -89,9 +93,10 @@ const absent: ReadonlySet<number> = new Set([405, 501])
 const refusesId: ReadonlySet<number> = new Set([400, 410, 413, 416, 422, 431])
 
 /**
- * Keeps a GET stream open until `scope.signal` aborts: opened again after every end, at a pace that the server may set and that failures slow
- * down, never given up and never in a tight loop. A server without such a stream (405) is left alone; one that says 404 the first time, too:
- * many do that for what they do not have, and a session that is gone is told by the next request.
+ * Keeps a GET stream open until `scope.signal` aborts: opened again after every end, at a pace that the
+ * server may set and that failures slow down, never given up and never in a tight loop. A server without such
+ * a stream (405) is left alone; one that says 404 the first time, too: many do that for what they do not
+ * have, and a session that is gone is told by the next request.
  */
 export async function followStream(
   port: StreamPort,
@@ -110,7 +115,10 @@ export async function followStream(
     await rest({ ...outcome, good })
   }
 
-  /** A server that answers requests is back, so the stream is, too, before long; only the pause that the server itself asked for is kept. */
+  /**
+   * A server that answers requests is back, so the stream is, too, before long; only the pause that the
+   * server itself asked for is kept.
+   */
   async function rest(end: StreamEnd): Promise<void> {
     const began = clock.now()
     const delay = reconnect.delayAfter(end)
@@ -184,8 +192,8 @@ export function awayTime({ status, headers }: Pick<HttpResponse, 'status' | 'hea
 }
 
 /**
- * The media type without its parameters, in lower case; empty when there is none. A body that came compressed, which nobody asked for, is of another type
- * than it says.
+ * The media type without its parameters, in lower case; empty when there is none. A body that came
+ * compressed, which nobody asked for, is of another type than it says.
  */
 export function mediaType(headers: HttpResponse['headers']): string {
   const value = headers['content-type']

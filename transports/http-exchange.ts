@@ -23,11 +23,17 @@ export interface HttpResponse {
   readonly complete: boolean
   /** Who gave it: somebody else than the origin that was asked first, where a redirect led there. */
   readonly origin: string
-  /** The whole body as text, without a stream in between. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`, and with what broke it off. */
+  /**
+   * The whole body as text, without a stream in between. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`, and
+   * with what broke it off.
+   */
   text(maxBytes: number): Promise<string>
 }
 
-/** The whole body as text. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`; `alive` is called whenever more of it comes. */
+/**
+ * The whole body as text. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`; `alive` is called whenever more of
+ * it comes.
+ */
 export async function readText(body: Readable, maxBytes: number, alive?: () => void): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -43,7 +49,10 @@ export async function readText(body: Readable, maxBytes: number, alive?: () => v
   return decoder.decode(Buffer.concat(chunks))
 }
 
-/** The first 64 KiB of a body as text, as far as they come within 2 s; the rest is cut off. Never rejects: it is read to say more of what is known already. */
+/**
+ * The first 64 KiB of a body as text, as far as they come within 2 s; the rest is cut off. Never rejects: it
+ * is read to say more of what is known already.
+ */
 export async function readStart({ body }: HttpResponse, clock: Clock): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -63,8 +72,8 @@ export async function readStart({ body }: HttpResponse, clock: Clock): Promise<s
 }
 
 /**
- * Reads what nobody wants to know, so that the connection can be used again; a rest that is long, or does not come within 2 s, is cut off. Without a clock
- * somebody else sees to it that the connection ends.
+ * Reads what nobody wants to know, so that the connection can be used again; a rest that is long, or does not
+ * come within 2 s, is cut off. Without a clock somebody else sees to it that the connection ends.
  */
 export function discard(response: HttpResponse, clock?: Clock): void {
   if (response.complete) return
@@ -78,7 +87,10 @@ export function discard(response: HttpResponse, clock?: Clock): void {
   body.once('close', () => clock?.clearTimeout(timer))
 }
 
-/** How far a request got, which may be sent to several places: a redirect leads elsewhere, a refusal has it sent again. */
+/**
+ * How far a request got, which may be sent to several places: a redirect leads elsewhere, a refusal has it
+ * sent again.
+ */
 export interface Departure {
   /** Whether any server may have seen it. */
   left: boolean
@@ -86,13 +98,18 @@ export interface Departure {
   begun: boolean
 }
 
-/** What is known of an exchange besides the request: who gives it up, and who wants to know how far it got. */
+/**
+ * What is known of an exchange besides the request: who gives it up, and who wants to know how far it got.
+ */
 export interface ExchangeWatch {
   readonly signal: AbortSignal
   readonly departure?: Departure | undefined
 }
 
-/** Sends a request and resolves with its response; a body that is short is handed over as text at no more cost than its bytes. */
+/**
+ * Sends a request and resolves with its response; a body that is short is handed over as text at no more cost
+ * than its bytes.
+ */
 export function exchange(
   dispatcher: UndiciDispatcher,
   options: UndiciDispatcher.DispatchOptions,

@@ -19,8 +19,10 @@ interface Refused {
 }
 
 /**
- * Streamable HTTP, or HTTP+SSE at the same address where a server knows no better: when it refuses to be posted `initialize` (400, 404, 405, without an
- * error of 2026-07-28) an event stream is asked for, and `initialize` goes where that says (specification: transports, backwards compatibility). If there is none, the refusal stands.
+ * Streamable HTTP, or HTTP+SSE at the same address where a server knows no better: when it refuses to be
+ * posted `initialize` (400, 404, 405, without an error of 2026-07-28) an event stream is asked for, and
+ * `initialize` goes where that says (specification: transports, backwards compatibility). If there is none,
+ * the refusal stands.
  */
 export class FallbackLink implements Link {
   readonly #settings: HttpSettings

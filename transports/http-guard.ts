@@ -16,8 +16,9 @@ export interface GuardedHeaders {
 export type Guard = (headers: GuardedHeaders) => string | undefined
 
 /**
- * Keeps out what a browser may be made to send (DNS rebinding, cross-site requests): the host must be one of ours, and an origin,
- * where there is one, must be that same host or be allowed by name (specification: transports, security).
+ * Keeps out what a browser may be made to send (DNS rebinding, cross-site requests): the host must be one of
+ * ours, and an origin, where there is one, must be that same host or be allowed by name (specification:
+ * transports, security).
  */
 export function createGuard({
   host,
@@ -49,15 +50,19 @@ export function createGuard({
   }
 }
 
-/** How a name may have been allowed: as it is, at any port, and with the port that clients leave out because their scheme has it. */
+/**
+ * How a name may have been allowed: as it is, at any port, and with the port that clients leave out because
+ * their scheme has it.
+ */
 function spellings(host: string): readonly string[] {
   const name = host.replace(/:\d{1,5}$/, '')
   return name === host ? [host, `${host}:443`, `${host}:80`] : [host, name]
 }
 
 /**
- * The Host and Origin of a request. Node keeps the first of several such headers; several are an attempt to have two readers see two
- * different ones, and count as a missing host. Behind trusted proxies the host is what the client asked the first of them for.
+ * The Host and Origin of a request. Node keeps the first of several such headers; several are an attempt to
+ * have two readers see two different ones, and count as a missing host. Behind trusted proxies the host is
+ * what the client asked the first of them for.
  */
 export function guardedHeaders(request: IncomingMessage, proxies: number): GuardedHeaders {
   const { rawHeaders, headers } = request
@@ -76,7 +81,10 @@ function hostOfTarget(url: string | undefined): string | undefined {
   return url === undefined || url.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
 }
 
-/** Why a request cannot be read as HTTP/1.1, with the status for that (RFC 9112, sections 2.3 and 6.1); undefined where it can. */
+/**
+ * Why a request cannot be read as HTTP/1.1, with the status for that (RFC 9112, sections 2.3 and 6.1);
+ * undefined where it can.
+ */
 export function framingProblem(request: IncomingMessage): { status: number; problem: string } | undefined {
   // a real one of HTTP/2 comes from a web server around us
   if (Number.parseInt(request.httpVersion, 10) > 1 && !('stream' in request))
@@ -86,7 +94,10 @@ export function framingProblem(request: IncomingMessage): { status: number; prob
   return { status: 501, problem: 'Transfer-Encoding: expected chunked, and nothing else' }
 }
 
-/** Throws TransportError BAD_OPTION for a listener that other machines reach, unless it knows which hosts are its own. */
+/**
+ * Throws TransportError BAD_OPTION for a listener that other machines reach, unless it knows which hosts are
+ * its own.
+ */
 export function checkReach({ host, allowedHosts }: Pick<HttpSettings, 'host' | 'allowedHosts'>): void {
   if (isLoopback(host) || allowedHosts.length > 0) return
   const why = `host: ${show(host)} can be reached from other machines`
@@ -100,7 +111,10 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
-/** A page of the server itself; a missing port means the default of the origin's scheme, as in front of a proxy. */
+/**
+ * A page of the server itself; a missing port means the default of the origin's scheme, as in front of a
+ * proxy.
+ */
 function isSameHost(origin: string, host: string): boolean {
   if (!/^https?:\/\/[^/?#@\s]+$/i.test(origin) || !URL.canParse(origin)) return false
   const { protocol, host: from } = new URL(origin)

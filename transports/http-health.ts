@@ -2,8 +2,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { pathOf } from './request-path.js'
 
 /**
- * Answers `/healthz` and `/readyz`, which whoever watches the process asks by an address of its own choice: they say nothing of the
- * server but that, so no host is refused. False for every other path.
+ * Answers `/healthz` and `/readyz`, which whoever watches the process asks by an address of its own choice:
+ * they say nothing of the server but that, so no host is refused. False for every other path.
  */
 export function answerHealth(
   { url, method }: IncomingMessage,

@@ -2,7 +2,10 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { queuedBelowTls } from './below-tls.js'
 import { nodeMs } from './node-ms.js'
 
-/** Bytes of an unwanted body that are thrown away, and milliseconds, so that the client gets to read the answer; then it is cut off. */
+/**
+ * Bytes of an unwanted body that are thrown away, and milliseconds, so that the client gets to read the
+ * answer; then it is cut off.
+ */
 const patienceBytes = 16 * 1024 * 1024
 const patienceTime = 2_000
 
@@ -16,7 +19,9 @@ interface Answer {
   readonly text: string | Buffer
 }
 
-/** Writes an answer, unless the client has gone; one that is too much to be read to its end is answered early. */
+/**
+ * Writes an answer, unless the client has gone; one that is too much to be read to its end is answered early.
+ */
 export function writeAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
   const { status, headers, text } = answer
   if (response.destroyed) return
@@ -25,8 +30,9 @@ export function writeAnswer(request: IncomingMessage, response: ServerResponse, 
 }
 
 /**
- * Answers a request whose body is still coming, and is not wanted. A connection that is closed with bytes unread takes the answer with it (RFC 9112, section
- * 9.6): it is closed once the body has come, or has had its time.
+ * Answers a request whose body is still coming, and is not wanted. A connection that is closed with bytes
+ * unread takes the answer with it (RFC 9112, section 9.6): it is closed once the body has come, or has had
+ * its time.
  */
 export function answerEarly(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
   const { status, headers, text } = answer
@@ -45,7 +51,10 @@ export function answerEarly(request: IncomingMessage, response: ServerResponse, 
   request.resume()
 }
 
-/** Calls `cut` when nothing of a finished answer is taken for so long, 15 s by default. The timer is Node's, which alone knows of parts of one write. */
+/**
+ * Calls `cut` when nothing of a finished answer is taken for so long, 15 s by default. The timer is Node's,
+ * which alone knows of parts of one write.
+ */
 export function expectReader(response: ServerResponse, timeout = 15_000, cut: () => void): void {
   if (response.listenerCount('timeout') > 0) return
   let before = queuedBelowTls(response.socket)

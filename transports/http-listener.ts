@@ -38,54 +38,59 @@ export interface HttpServeOptions extends AuthenticateOptions, PendingOptions {
   /** The one path that is served. Default `/mcp`. */
   readonly path?: string
   /**
-   * Which `Host` headers are let in: `mcp.example.com` at any port, `mcp.example.com:8443` at that one, `*` for all. Default on
-   * loopback: localhost, 127.0.0.1 and [::1].
+   * Which `Host` headers are let in: `mcp.example.com` at any port, `mcp.example.com:8443` at that one, `*`
+   * for all. Default on loopback: localhost, 127.0.0.1 and [::1].
    */
   readonly allowedHosts?: readonly string[]
   /**
-   * Which `Origin` headers are let in besides the server's own, such as `https://app.example.com`; `*` for every web site, which is
-   * only safe where a request needs a token. Default none.
+   * Which `Origin` headers are let in besides the server's own, such as `https://app.example.com`; `*` for
+   * every web site, which is only safe where a request needs a token. Default none.
    */
   readonly allowedOrigins?: readonly string[]
-  /** Whether pages of the allowed origins are told that they may call (CORS), with preflight. Default false. */
+  /**
+   * Whether pages of the allowed origins are told that they may call (CORS), with preflight. Default false.
+   */
   readonly cors?: boolean
   /**
-   * Whether there is a proxy in front whose `X-Forwarded-Host` and `X-Forwarded-For` are believed, or how many there are. Only safe
-   * when clients cannot reach the server past them. Default false.
+   * Whether there is a proxy in front whose `X-Forwarded-Host` and `X-Forwarded-For` are believed, or how
+   * many there are. Only safe when clients cannot reach the server past them. Default false.
    */
   readonly trustProxy?: boolean | number
   /** Connections at once; further ones are closed when they come. Default 20,000. */
   readonly maxConnections?: number
   /**
-   * Connections of one address at once (IPv6: of one /64); further ones are closed when they come. Not counted on a server of your own, and where
-   * `trustProxy` says that all come from a proxy. Default 1,000, and as many as there may be from this machine.
+   * Connections of one address at once (IPv6: of one /64); further ones are closed when they come. Not
+   * counted on a server of your own, and where `trustProxy` says that all come from a proxy. Default 1,000,
+   * and as many as there may be from this machine.
    */
   readonly maxConnectionsPerClient?: number
   /**
-   * Requests of one client at once, event streams among them; more are answered 429 with Retry-After. A client is an address (behind proxies
-   * the one that `trustProxy` finds), and whoever `authenticate` finds. Default 1,000, and any number from the addresses of this machine.
+   * Requests of one client at once, event streams among them; more are answered 429 with Retry-After. A
+   * client is an address (behind proxies the one that `trustProxy` finds), and whoever `authenticate` finds.
+   * Default 1,000, and any number from the addresses of this machine.
    */
   readonly maxRequestsPerClient?: number
   /**
-   * Whether `/healthz` (200 while the process works) and `/readyz` (503 before it listens and while it stops) are answered, to any
-   * host. Default false.
+   * Whether `/healthz` (200 while the process works) and `/readyz` (503 before it listens and while it stops)
+   * are answered, to any host. Default false.
    */
   readonly health?: boolean
   /**
-   * Milliseconds between `/readyz` turning 503 and the end of listening when the server is stopped, so that a load balancer has
-   * noticed; it is part of the server's `drainTimeout`. Default 0.
+   * Milliseconds between `/readyz` turning 503 and the end of listening when the server is stopped, so that a
+   * load balancer has noticed; it is part of the server's `drainTimeout`. Default 0.
    */
   readonly drainDelay?: number
   /** Certificate and key, and whatever else `https.createServer` takes: HTTPS instead of HTTP. */
   readonly tls?: TlsOptions
   /**
-   * A server of your own, HTTP or HTTPS: requests for `path` are taken, all others left to your listeners. One that listens
-   * already is not closed when the MCP server stops; its time limits are yours. Not together with `tls`.
+   * A server of your own, HTTP or HTTPS: requests for `path` are taken, all others left to your listeners.
+   * One that listens already is not closed when the MCP server stops; its time limits are yours. Not together
+   * with `tls`.
    */
   readonly server?: HttpServer
   /**
-   * Bytes a message may have, in either direction: a longer request is answered 413, a longer answer becomes an error. Default 16 MiB, and less where the heap of
-   * the process is small.
+   * Bytes a message may have, in either direction: a longer request is answered 413, a longer answer becomes
+   * an error. Default 16 MiB, and less where the heap of the process is small.
    */
   readonly maxMessageBytes?: number
   /** Milliseconds a client may take for the headers of a request. Default 10,000. */
@@ -96,21 +101,32 @@ export interface HttpServeOptions extends AuthenticateOptions, PendingOptions {
   readonly idleTimeout?: number
   /** Milliseconds between comments that keep event streams open. Default 15,000. */
   readonly commentInterval?: number
-  /** Bytes that may wait for a reader of an event stream; beyond that, messages are dropped or the stream is closed. Default 1 MiB. */
+  /**
+   * Bytes that may wait for a reader of an event stream; beyond that, messages are dropped or the stream is
+   * closed. Default 1 MiB.
+   */
   readonly maxBufferedBytes?: number
   /**
-   * Whether event streams have ids and are kept, so that a client whose connection broke gets the rest of them (`Last-Event-ID`);
-   * an object sets how much is kept. In memory: it outlives restarts of the listener, but not the process. Default true.
+   * Whether event streams have ids and are kept, so that a client whose connection broke gets the rest of
+   * them (`Last-Event-ID`); an object sets how much is kept. In memory: it outlives restarts of the listener,
+   * but not the process. Default true.
    */
   readonly resume?: boolean | ResumeOptions
-  /** Milliseconds after which clients of 2025-11-25 are to come back when a stream ends early (SEP-1699). Default 1,000. */
+  /**
+   * Milliseconds after which clients of 2025-11-25 are to come back when a stream ends early (SEP-1699).
+   * Default 1,000.
+   */
   readonly retryInterval?: number
   /**
-   * Milliseconds after which a request that is not answered yet is answered by an event stream, which can be resumed and is kept
-   * open by comments; until then the answer is plain JSON, unless something comes before it. Default 2,000.
+   * Milliseconds after which a request that is not answered yet is answered by an event stream, which can be
+   * resumed and is kept open by comments; until then the answer is plain JSON, unless something comes before
+   * it. Default 2,000.
    */
   readonly streamAfter?: number
-  /** Milliseconds after which an event stream that can be resumed is ended, for the client to come back (SEP-1699). Default never. */
+  /**
+   * Milliseconds after which an event stream that can be resumed is ended, for the client to come back
+   * (SEP-1699). Default never.
+   */
   readonly maxStreamTime?: number
 }
 
@@ -189,9 +205,9 @@ const resumeDefaults = Object.freeze({
 })
 
 /**
- * Serves over Streamable HTTP (specification: transports). The port stays taken, and connections stay open, while the listener
- * is restarted: requests that come meanwhile wait up to a second. Throws TransportError BAD_OPTION; a port that cannot be
- * taken fails the start of the server with LISTEN_FAILED.
+ * Serves over Streamable HTTP (specification: transports). The port stays taken, and connections stay open,
+ * while the listener is restarted: requests that come meanwhile wait up to a second. Throws TransportError
+ * BAD_OPTION; a port that cannot be taken fails the start of the server with LISTEN_FAILED.
  */
 export function serveHttp(options: HttpServeOptions = {}): ServerTransport {
   const settings = readOptions(options)

@@ -27,8 +27,9 @@ import type { Exchange } from './http-response.js'
 import { spokenBy } from './spoken-revisions.js'
 
 /**
- * What a body is to be served as, by the ladder of 2026-07-28; undefined for what was answered: where there are no handshakes, what belongs to one and asks
- * nothing is taken and dropped. Throws HttpRefusal with the status that the code has there.
+ * What a body is to be served as, by the ladder of 2026-07-28; undefined for what was answered: where there
+ * are no handshakes, what belongs to one and asks nothing is taken and dropped. Throws HttpRefusal with the
+ * status that the code has there.
  */
 export function readEra(
   message: Message | Batch,
@@ -48,8 +49,9 @@ export function readEra(
 }
 
 /**
- * Serves a request that has no session (specification: 2026-07-28, Streamable HTTP): no header of a session is read or written, nothing is kept for
- * a client that is gone, and its going cancels the request. The status is written with the first notification or with the answer. Throws HttpRefusal.
+ * Serves a request that has no session (specification: 2026-07-28, Streamable HTTP): no header of a session
+ * is read or written, nothing is kept for a client that is gone, and its going cancels the request. The
+ * status is written with the first notification or with the answer. Throws HttpRefusal.
  */
 export async function serveModern(
   exchange: Exchange,

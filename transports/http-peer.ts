@@ -8,7 +8,10 @@ export const assignsKey: unique symbol = Symbol('assigns')
 /** Where a request carries who sends it, once that is known. */
 export const principalKey: unique symbol = Symbol('principal')
 
-/** Where a request that was let in by a token carries its headers without it: what is not handed out is not passed on. */
+/**
+ * Where a request that was let in by a token carries its headers without it: what is not handed out is not
+ * passed on.
+ */
 export const headersKey: unique symbol = Symbol('headers')
 
 /** A request that may carry such. */
@@ -65,8 +68,8 @@ export function withoutToken({ authorization: _, ...headers }: IncomingMessage['
 }
 
 /**
- * What the outermost of so many trusted proxies says in a header; each proxy adds to the end, so that what stands before may have
- * been sent by anybody. Undefined without proxies or without the header.
+ * What the outermost of so many trusted proxies says in a header; each proxy adds to the end, so that what
+ * stands before may have been sent by anybody. Undefined without proxies or without the header.
  */
 export function forwarded(
   { headers }: Pick<IncomingMessage, 'headers'>,

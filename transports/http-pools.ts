@@ -8,8 +8,9 @@ export interface HttpPools {
   readonly origin: string
   readonly home: UndiciDispatcher
   /**
-   * The connections for a redirect with this status. None leads to a link-local address, and from an origin of the public internet none leads into our own network: rejects with
-   * HTTP_STATUS for an address, and what is sent there with ERR_PRIVATE_ADDRESS for a name. Behind a proxy names are its business.
+   * The connections for a redirect with this status. None leads to a link-local address, and from an origin
+   * of the public internet none leads into our own network: rejects with HTTP_STATUS for an address, and what
+   * is sent there with ERR_PRIVATE_ADDRESS for a name. Behind a proxy names are its business.
    */
   to(url: URL, status: number): Promise<UndiciDispatcher>
   destroy(): Promise<void>
@@ -22,7 +23,10 @@ export interface PoolInput {
   readonly options: DispatcherOptions
 }
 
-/** Opens the connections; `connections` at most to one origin, null: as many as are asked for. Nothing is connected yet. */
+/**
+ * Opens the connections; `connections` at most to one origin, null: as many as are asked for. Nothing is
+ * connected yet.
+ */
 export function openPools({ undici, origin, options }: PoolInput, connections: number | null): HttpPools {
   const { connectTimeout, proxy, tls, lookup } = options
   const connect = {

@@ -25,21 +25,25 @@ export interface Reconnect {
   readonly failures: number
   /** What the server asked for last, in ms; 0 when it said nothing. */
   readonly wish: number
-  /** The server wants us to wait this long (event stream field `retry`); it holds until it says something else. */
+  /**
+   * The server wants us to wait this long (event stream field `retry`); it holds until it says something
+   * else.
+   */
   asked(ms: number): void
   /** Milliseconds from this end to the next attempt. */
   delayAfter(end: StreamEnd): number
   /**
-   * Milliseconds from the last end to the next attempt when the server has answered something else meanwhile: about one second after an outage,
-   * twice that after each attempt that came so soon in vain.
+   * Milliseconds from the last end to the next attempt when the server has answered something else meanwhile:
+   * about one second after an outage, twice that after each attempt that came so soon in vain.
    */
   soonAfter(): number
 }
 
 /**
- * The policy of all event streams over HTTP. What the server asks for is kept to (SEP-1699), exactly so after an orderly end; after a break there
- * is jitter on top of it, so that the clients of one server do not come back together, and while attempts fail a ceiling that doubles to 30 s, beyond
- * which only `Retry-After` leads, for an hour at most.
+ * The policy of all event streams over HTTP. What the server asks for is kept to (SEP-1699), exactly so after
+ * an orderly end; after a break there is jitter on top of it, so that the clients of one server do not come
+ * back together, and while attempts fail a ceiling that doubles to 30 s, beyond which only `Retry-After`
+ * leads, for an hour at most.
  */
 export function createReconnect(random: () => number = Math.random): Reconnect {
   let wish: number | undefined

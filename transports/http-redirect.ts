@@ -23,10 +23,11 @@ const plain =
 const followed = new Set([301, 302, 307, 308])
 
 /**
- * Where a response sends its request; undefined when it does not, or when it may not be followed there: then it is the answer. The method
- * stays what it was, since a POST that becomes a GET would be another request, so 303 is not followed. Where the origin changes, every header
- * of the user is dropped, and the id of a session that began elsewhere. Throws HTTP_STATUS for what is dangerous: https to http, another scheme,
- * a user and password, an address of this machine or network from a public one.
+ * Where a response sends its request; undefined when it does not, or when it may not be followed there: then
+ * it is the answer. The method stays what it was, since a POST that becomes a GET would be another request,
+ * so 303 is not followed. Where the origin changes, every header of the user is dropped, and the id of a
+ * session that began elsewhere. Throws HTTP_STATUS for what is dangerous: https to http, another scheme, a
+ * user and password, an address of this machine or network from a public one.
  */
 export function redirectOf(
   response: HttpResponse,
@@ -61,8 +62,8 @@ export function linkLocalTarget(response: Pick<HttpResponse, 'status'>, target: 
 }
 
 /**
- * What a failure at the address of a hop is told as: the one redirect failed, and not the connection to the server. A name of our own network is as forbidden as
- * its address.
+ * What a failure at the address of a hop is told as: the one redirect failed, and not the connection to the
+ * server. A name of our own network is as forbidden as its address.
  */
 export function awayFailure(
   { status }: Pick<HttpResponse, 'status'>,

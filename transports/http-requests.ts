@@ -50,7 +50,9 @@ export class HttpRequests {
     return this.#revision
   }
 
-  /** The answer to `initialize` may name the session, which they name, too, from now on. Throws BAD_RESPONSE. */
+  /**
+   * The answer to `initialize` may name the session, which they name, too, from now on. Throws BAD_RESPONSE.
+   */
   begin({ headers, origin }: Pick<HttpResponse, 'headers' | 'origin'>): void {
     const sessionId = headers['mcp-session-id']
     if (sessionId === undefined) return

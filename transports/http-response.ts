@@ -23,8 +23,9 @@ import { type HttpRefusal, internalError, unavailable } from './http-refusal.js'
 import { bytesOf, textWithin, uncounted } from './message-sizes.js'
 
 /**
- * One HTTP request and its response. It is the owner of all code that runs for it: an error that strays from there costs this
- * response and nothing else. It is also where messages go that come before the answer: the first turns it into an event stream.
+ * One HTTP request and its response. It is the owner of all code that runs for it: an error that strays from
+ * there costs this response and nothing else. It is also where messages go that come before the answer: the
+ * first turns it into an event stream.
  */
 export class Exchange implements Owner, Outlet, StreamReader {
   readonly request: IncomingMessage
@@ -95,7 +96,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
     for (const [name, value] of Object.entries(headers)) this.#response.setHeader(name, value)
   }
 
-  /** Answers the JSON-RPC request, as the last event of the stream or as JSON; with a stream it is kept for a client that is gone. */
+  /**
+   * Answers the JSON-RPC request, as the last event of the stream or as JSON; with a stream it is kept for a
+   * client that is gone.
+   */
   answer(answer: Response, headers: Headers = none): void {
     if (this.#stream === null && this.#over) return
     // nobody would give back the bytes of a client that has gone; the log has bounds of its own
@@ -106,7 +110,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#response.end(bytesOf(encodeEvent({ event: 'message', data: text })))
   }
 
-  /** Answers a batch: as an array, as the last events of the stream, or without a body where nothing is to be said. */
+  /**
+   * Answers a batch: as an array, as the last events of the stream, or without a body where nothing is to be
+   * said.
+   */
   answerAll(answers: readonly Response[]): void {
     if (this.#over || answers.length === 0) return this.finish(202)
     if (!this.#streaming)
@@ -133,7 +140,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#cut()
   }
 
-  /** Begins an event stream, unless it has begun; one that a client may come back to begins with an id (SEP-1699). */
+  /**
+   * Begins an event stream, unless it has begun; one that a client may come back to begins with an id
+   * (SEP-1699).
+   */
   openStream(): void {
     if (this.#over || this.#streaming) return
     const { log } = this.#limits
@@ -147,7 +157,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (this.#stream === null || !this.#begin(this.#stream)) this.#response.flushHeaders()
   }
 
-  /** Becomes the connection of a stream: a new one, or one that goes on after the event with this number. Throws TransportError BYTES_LIMIT. */
+  /**
+   * Becomes the connection of a stream: a new one, or one that goes on after the event with this number.
+   * Throws TransportError BYTES_LIMIT.
+   */
   follow(stream: LoggedStream, after: number | null): void {
     let missed = 0
     if (after !== null) for (const { data } of stream.after(after)) missed += data.length
@@ -222,7 +235,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.finish(200)
   }
 
-  /** Called at every beat: what takes long is answered by an event stream; one that has been open for long enough is ended, to be resumed (SEP-1699). */
+  /**
+   * Called at every beat: what takes long is answered by an event stream; one that has been open for long
+   * enough is ended, to be resumed (SEP-1699).
+   */
   beat({ opensAfter, releasesAfter }: Beats): void {
     this.#beats += 1
     if (this.sessionId === undefined) return
@@ -230,7 +246,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (this.#beats >= releasesAfter && this.#streaming) this.release()
   }
 
-  /** Called now and then: keeps a quiet stream from being taken for dead, and gives up on a reader who has fetched nothing of a finished answer. */
+  /**
+   * Called now and then: keeps a quiet stream from being taken for dead, and gives up on a reader who has
+   * fetched nothing of a finished answer.
+   */
   keepAlive(): void {
     const left = this.#response.writableLength
     if (this.#over) {
@@ -257,13 +276,19 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.refuse(internalError(this.requestId))
   }
 
-  /** A reader that does not read: a request's answer is still due, a GET stream is closed and can be opened again. */
+  /**
+   * A reader that does not read: a request's answer is still due, a GET stream is closed and can be opened
+   * again.
+   */
   #stalled(): false {
     if (this.isListening) this.#cut()
     return false
   }
 
-  /** Begins with an id, or when the client has come back with what it has missed; false when nothing is written. */
+  /**
+   * Begins with an id, or when the client has come back with what it has missed; false when nothing is
+   * written.
+   */
   #begin(stream: LoggedStream): boolean {
     const missed = stream.after(this.#after ?? 0)
     const isMarked = this.#primes && (this.#after === null || missed.length === 0)
@@ -278,7 +303,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
     return this.#written
   }
 
-  /** The text of an answer, or of the error that stands for it; nobody would give back the bytes of a client that has gone, and the log has bounds of its own. */
+  /**
+   * The text of an answer, or of the error that stands for it; nobody would give back the bytes of a client
+   * that has gone, and the log has bounds of its own.
+   */
   #textOf(answer: Response): string {
     return textWithin(answer, this.#limits.maxMessageBytes, this.#over ? undefined : this.bytes) ?? ''
   }

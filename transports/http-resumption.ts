@@ -4,7 +4,10 @@ import { createReconnect, type StreamEnd } from './http-reconnect.js'
 /** Milliseconds until the first attempt after a cut, and what they double to. */
 const firstDelay = 250
 const longestDelay = 2_000
-/** Milliseconds after a cut in which the server has to be reached again; what it asks for (`retry`) comes on top. */
+/**
+ * Milliseconds after a cut in which the server has to be reached again; what it asks for (`retry`) comes on
+ * top.
+ */
 const cutTime = 10_000
 /** Streams in a row that the server gave us, and that brought nothing. */
 const maxUseless = 8
@@ -24,8 +27,9 @@ export interface Resumption {
 }
 
 /**
- * The policy for one answer. As long as the server gives us streams, the pace is that of all streams, and eight in a row may bring nothing. After a
- * cut somebody waits: attempts follow each other quickly, and when none has come through in 10 s there is no other.
+ * The policy for one answer. As long as the server gives us streams, the pace is that of all streams, and
+ * eight in a row may bring nothing. After a cut somebody waits: attempts follow each other quickly, and when
+ * none has come through in 10 s there is no other.
  */
 export function createResumption(
   { now }: Pick<Clock, 'now'>,

@@ -147,7 +147,10 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
 /** Bodies that are longer, or do not say how long they are, are read for whoever may send them only. */
 const shortBody = 64 * 1024
 
-/** A session that there is not, or is somebody else's, is refused before the body is read. A request of a revision without sessions has none, whatever its headers say. */
+/**
+ * A session that there is not, or is somebody else's, is refused before the body is read. A request of a
+ * revision without sessions has none, whatever its headers say.
+ */
 async function checkSession({ request, peer }: Exchange, server: ServerPort): Promise<void> {
   const { 'mcp-session-id': sessionId, 'mcp-protocol-version': revision } = request.headers
   if (typeof sessionId !== 'string' || sessionId === '') return
@@ -162,7 +165,10 @@ async function checkSession({ request, peer }: Exchange, server: ServerPort): Pr
   }
 }
 
-/** Of requests in revisions with sessions only: the others are served whatever they accept (specification: transports). */
+/**
+ * Of requests in revisions with sessions only: the others are served whatever they accept (specification:
+ * transports).
+ */
 function checkAccept(request: IncomingMessage): void {
   // what nearly all clients say, word by word
   if (request.headers.accept === 'application/json, text/event-stream') return
@@ -185,7 +191,10 @@ function checkContent({ headers }: IncomingMessage): void {
   }
 }
 
-/** Wildcards count (RFC 9110), but something has to be said: the specification asks clients to list both types. */
+/**
+ * Wildcards count (RFC 9110), but something has to be said: the specification asks clients to list both
+ * types.
+ */
 function accepts({ headers }: IncomingMessage, type: string): boolean {
   const { accept } = headers
   if (accept === undefined) return false
@@ -242,7 +251,10 @@ async function closeSession(exchange: Exchange, around: Surroundings): Promise<v
   exchange.finish(204)
 }
 
-/** GET and DELETE are of sessions, whatever revision they name; without one, a revision that has none knows no other method than POST. */
+/**
+ * GET and DELETE are of sessions, whatever revision they name; without one, a revision that has none knows no
+ * other method than POST.
+ */
 function checkSessionMethod({ headers }: IncomingMessage, server: ServerPort): void {
   const revision = headers['mcp-protocol-version']
   const [newest = ''] = spokenBy(server)

@@ -24,7 +24,10 @@ export interface TakenServer {
   readonly release: () => void
 }
 
-/** Makes a server for a listener, or takes the given one's requests. Throws TransportError BAD_OPTION when it can be reached by all. */
+/**
+ * Makes a server for a listener, or takes the given one's requests. Throws TransportError BAD_OPTION when it
+ * can be reached by all.
+ */
 export async function takeServer(settings: HttpSettings, onRequest: RequestListener): Promise<TakenServer> {
   const { server: given } = settings
   if (given === undefined) {
@@ -67,7 +70,10 @@ function addressOf(server: HttpServer, { host, port }: HttpSettings): { host: st
     : { host, port }
 }
 
-/** Other listeners, also later ones, never see what is ours; without any, all is ours, so that nobody waits for an answer. */
+/**
+ * Other listeners, also later ones, never see what is ours; without any, all is ours, so that nobody waits
+ * for an answer.
+ */
 function intercept(server: HttpServer, settings: HttpSettings, onRequest: RequestListener): () => void {
   const emit = server.emit
   // several of our listeners may share one server: the first answers for what is nobody's

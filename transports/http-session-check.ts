@@ -6,9 +6,11 @@ import { discard, type HttpResponse } from './http-dispatcher.js'
 const checkTime = 10_000
 
 /**
- * Finds out what a 400 within a session means. A server that has forgotten a session has to say 404 (specification: transports, session management),
- * but many say 400, as an example of the official SDK does; and 400 is also what a single bad request gets. A ping cannot be a bad one: only where it
- * is refused, too, the session is gone. The returned function asks once for all that want to know at the same time, and never rejects.
+ * Finds out what a 400 within a session means. A server that has forgotten a session has to say 404
+ * (specification: transports, session management), but many say 400, as an example of the official SDK does;
+ * and 400 is also what a single bad request gets. A ping cannot be a bad one: only where it is refused, too,
+ * the session is gone. The returned function asks once for all that want to know at the same time, and never
+ * rejects.
  */
 export function createSessionCheck(
   post: (text: string, signal: AbortSignal) => Promise<HttpResponse>,

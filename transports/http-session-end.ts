@@ -52,7 +52,10 @@ export class SessionEnd {
     this.#isOver = true
   }
 
-  /** Whether a response that is a refusal, maybe of the request with this id, ends the connection; it is told then. */
+  /**
+   * Whether a response that is a refusal, maybe of the request with this id, ends the connection; it is told
+   * then.
+   */
   async ends(response: HttpResponse, id?: RequestId): Promise<boolean> {
     const { clock, requests, url } = this.#port
     // somebody else, whom a redirect of this one request led to, knows nothing of our session
@@ -74,7 +77,10 @@ export class SessionEnd {
     else events.trouble(notBegun(undefined))
   }
 
-  /** Tells the server that we are done, if there is a session; it may refuse (405), and that is all the same to us. Never rejects. */
+  /**
+   * Tells the server that we are done, if there is a session; it may refuse (405), and that is all the same
+   * to us. Never rejects.
+   */
   async part(): Promise<void> {
     const { clock, requests, send } = this.#port
     if (requests.sessionId === undefined) return

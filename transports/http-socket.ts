@@ -40,8 +40,8 @@ export async function bindHttpSocket(settings: HttpSettings, scope: LinkScope): 
 }
 
 /**
- * A port with its open connections, which outlives the listeners that serve it, one at a time. Requests that come between two
- * listeners wait up to a second, 1,000 of them at most, and are answered 503 after that.
+ * A port with its open connections, which outlives the listeners that serve it, one at a time. Requests that
+ * come between two listeners wait up to a second, 1,000 of them at most, and are answered 503 after that.
  */
 export class HttpSocket implements Binding {
   readonly settings: HttpSettings

@@ -21,8 +21,9 @@ export async function listen(exchange: Exchange, sessionId: string, server: Serv
 }
 
 /**
- * A GET stream: a new one, or with `Last-Event-ID` the rest of the one that the id names, however that began (specification:
- * transports, resumability). Rejects with TransportError SESSION_NOT_FOUND, and HttpRefusal 400 for an id that is none to go on from.
+ * A GET stream: a new one, or with `Last-Event-ID` the rest of the one that the id names, however that began
+ * (specification: transports, resumability). Rejects with TransportError SESSION_NOT_FOUND, and HttpRefusal
+ * 400 for an id that is none to go on from.
  */
 export async function listenOrResume(
   exchange: Exchange,
@@ -44,7 +45,9 @@ export async function listenOrResume(
   throw new HttpRefusal(400, `Last-Event-ID: ${why}`)
 }
 
-/** One more stream than are kept costs the session an older one: then it is asked first whether it is theirs. */
+/**
+ * One more stream than are kept costs the session an older one: then it is asked first whether it is theirs.
+ */
 async function begin(exchange: Exchange, sessionId: string, around: StreamSurroundings): Promise<void> {
   if (around.log.isFull(sessionId))
     (await around.server.attach(sessionId, deafFor(exchange), exchange.peer))()
@@ -96,7 +99,10 @@ function problemOf(position: Position): string | undefined {
   return stream.ended && stream.last === after ? 'nothing comes after this event' : undefined
 }
 
-/** Asks whether the session is there, and keeps it while somebody waits, without taking messages from other readers. */
+/**
+ * Asks whether the session is there, and keeps it while somebody waits, without taking messages from other
+ * readers.
+ */
 function deafFor(exchange: Exchange): Outlet {
   return { negotiated: (revision) => exchange.negotiated(revision), send: () => false }
 }

@@ -6,7 +6,10 @@ export interface IdleTimer {
   stop(): void
 }
 
-/** Aborts the controller after `ms` without a `restart`; Infinity: never. It does not run before the first one. */
+/**
+ * Aborts the controller after `ms` without a `restart`; Infinity: never. It does not run before the first
+ * one.
+ */
 export function idleTimer(ms: number, clock: Clock, controller: AbortController): IdleTimer {
   let timer: unknown
   const stop = (): void => clock.clearTimeout(timer)

@@ -13,13 +13,17 @@ import { HostedLink, type LinkReport } from './link-host.js'
 /** What the transport of a client is started with. */
 export interface LinkInput {
   readonly transport: ClientTransport
-  /** The name of the actor that is told everything; it is looked up at every message, so it may be restarted. */
+  /**
+   * The name of the actor that is told everything; it is looked up at every message, so it may be restarted.
+   */
   readonly owner: string
   /** Where to count what goes over its connections. Default: nobody looks. */
   readonly gauge?: LinkGauge | undefined
 }
 
-/** Whether one request has left this process; shared between who sent it and the transport, which alone knows. */
+/**
+ * Whether one request has left this process; shared between who sent it and the transport, which alone knows.
+ */
 export interface Ticket {
   /** True from the moment the transport has the message. */
   sent: boolean
@@ -36,7 +40,10 @@ export interface Outgoing {
   readonly options?: SendOptions | undefined
 }
 
-/** What the transport casts to its owner; `link` is the number the owner gave when it asked for the connection. */
+/**
+ * What the transport casts to its owner; `link` is the number the owner gave when it asked for the
+ * connection.
+ */
 export interface LinkNews {
   /** The transport's actor is there, and has no connection. */
   readonly attached: undefined
@@ -100,8 +107,8 @@ class LinkState {
 }
 
 /**
- * Hosts the connections of one client, one at a time, whatever the transport: nothing that a transport throws gets beyond this
- * actor, and whatever a connection holds is gone when this actor is.
+ * Hosts the connections of one client, one at a time, whatever the transport: nothing that a transport throws
+ * gets beyond this actor, and whatever a connection holds is gone when this actor is.
  */
 export const linkActor = defineActor({
   name: 'transport',
@@ -143,7 +150,10 @@ export const linkActor = defineActor({
     },
   },
   info: {
-    /** It goes on waiting; a tree that was put together without the client would otherwise do nothing, and say nothing. */
+    /**
+     * It goes on waiting; a tree that was put together without the client would otherwise do nothing, and say
+     * nothing.
+     */
     timer({ owner, input }: LinkState, _payload: unknown, ctx: ActorContext) {
       if (owner.current !== undefined) return
       const detail = `nobody is called "${input.owner}" in this registry: the supervisor of transportSpec needs clientActorSpec of the same options as another child`
@@ -152,7 +162,8 @@ export const linkActor = defineActor({
   },
   terminate(state: LinkState, _reason, ctx) {
     const { host, input } = state
-    // Without an owner this is the restart of a group: the successor must not wait for a server that does not listen.
+    // Without an owner this is the restart of a group: the successor must not wait for a server that does not
+    // listen.
     if (host === undefined || host.over || ctx.registry.whereis(input.owner) === undefined) return undefined
     host.close()
     return host.finished

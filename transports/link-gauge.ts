@@ -14,7 +14,10 @@ export interface LinkStats {
   readonly queuedBytes: number
 }
 
-/** Counts what goes over connections, one after the other; shared by the transport, which counts, and whoever looks. */
+/**
+ * Counts what goes over connections, one after the other; shared by the transport, which counts, and whoever
+ * looks.
+ */
 export class LinkGauge {
   sent = 0
   sentCharacters = 0

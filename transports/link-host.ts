@@ -20,12 +20,15 @@ export interface LinkReport {
   closed(link: number, end: LinkEnd): void
 }
 
-/** Milliseconds that a connection may take to end in an orderly way; then it counts as over and its resources are released. */
+/**
+ * Milliseconds that a connection may take to end in an orderly way; then it counts as over and its resources
+ * are released.
+ */
 const closeTimeout = 6_000
 
 /**
- * One connection of any transport: calls into code that is not ours, turns its throws into TransportErrors, and sees to it that
- * nothing is told after the end, which comes exactly once.
+ * One connection of any transport: calls into code that is not ours, turns its throws into TransportErrors,
+ * and sees to it that nothing is told after the end, which comes exactly once.
  */
 export class HostedLink {
   readonly number: number

@@ -3,16 +3,22 @@ import type { ActorContext } from '../runtime/context.js'
 import type { Owned } from '../runtime/owned.js'
 import type { LinkScope } from './contract.js'
 
-/** What one connection may use, and its undo: once the connection is over, or its actor gone, nothing of it is left. */
+/**
+ * What one connection may use, and its undo: once the connection is over, or its actor gone, nothing of it is
+ * left.
+ */
 export interface HostedScope {
   readonly scope: LinkScope
-  /** Aborts the signal and releases what the connection owns, newest first; answers a promise when there is something to wait for. */
+  /**
+   * Aborts the signal and releases what the connection owns, newest first; answers a promise when there is
+   * something to wait for.
+   */
   release(): Promise<void> | undefined
 }
 
 /**
- * A scope that lives as long as one connection: an actor that connects again for years must not collect the abort listeners and
- * disposers of every connection it ever had. `failed` hears of a disposer that throws.
+ * A scope that lives as long as one connection: an actor that connects again for years must not collect the
+ * abort listeners and disposers of every connection it ever had. `failed` hears of a disposer that throws.
  */
 export function createLinkScope(ctx: ActorContext, failed: (error: unknown) => void): HostedScope {
   const controller = new AbortController()

@@ -22,49 +22,56 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
   /** The address to listen on. Default `127.0.0.1`; anything beyond loopback needs `allowedHosts`. */
   readonly host?: string
   /**
-   * Which `Host` headers are let in: `mcp.example.com` at any port, `mcp.example.com:8443` at that one, `*` for all. Default on
-   * loopback: localhost, 127.0.0.1 and [::1].
+   * Which `Host` headers are let in: `mcp.example.com` at any port, `mcp.example.com:8443` at that one, `*`
+   * for all. Default on loopback: localhost, 127.0.0.1 and [::1].
    */
   readonly allowedHosts?: readonly string[]
-  /** Which `Origin` headers are let in besides the server's own, such as `https://app.example.com`. Default none. */
+  /**
+   * Which `Origin` headers are let in besides the server's own, such as `https://app.example.com`. Default
+   * none.
+   */
   readonly allowedOrigins?: readonly string[]
   /**
-   * Whether `/healthz` (200 while the process works) and `/readyz` (503 before it listens and while it stops) are answered, to any
-   * host. Default false.
+   * Whether `/healthz` (200 while the process works) and `/readyz` (503 before it listens and while it stops)
+   * are answered, to any host. Default false.
    */
   readonly health?: boolean
   /**
-   * Milliseconds between `/readyz` turning 503 and the end of listening when the server is stopped, so that a load balancer has
-   * noticed; it is part of the server's `drainTimeout`. Default 0.
+   * Milliseconds between `/readyz` turning 503 and the end of listening when the server is stopped, so that a
+   * load balancer has noticed; it is part of the server's `drainTimeout`. Default 0.
    */
   readonly drainDelay?: number
   /**
-   * Whether there is a proxy in front whose `X-Forwarded-Host` and `X-Forwarded-For` are believed, or how many there are. Only safe
-   * when clients cannot reach the server past them. Default false.
+   * Whether there is a proxy in front whose `X-Forwarded-Host` and `X-Forwarded-For` are believed, or how
+   * many there are. Only safe when clients cannot reach the server past them. Default false.
    */
   readonly trustProxy?: boolean | number
   /** Certificate and key, and whatever else `https.createServer` takes: HTTPS instead of HTTP. */
   readonly tls?: TlsOptions
   /**
-   * A server of your own, HTTP or HTTPS, which other listeners may share: what is for our paths is taken, all else left to them. One
-   * that listens already is not closed when the MCP server stops; its time limits are yours. Not together with `tls`.
+   * A server of your own, HTTP or HTTPS, which other listeners may share: what is for our paths is taken, all
+   * else left to them. One that listens already is not closed when the MCP server stops; its time limits are
+   * yours. Not together with `tls`.
    */
   readonly server?: HttpServer
   /**
-   * Bytes a message may have, in either direction: a longer one of a client is refused (413; a socket is closed with 1009), a longer answer becomes an error.
-   * Default 16 MiB, and less where the heap of the process is small.
+   * Bytes a message may have, in either direction: a longer one of a client is refused (413; a socket is
+   * closed with 1009), a longer answer becomes an error. Default 16 MiB, and less where the heap of the
+   * process is small.
    */
   readonly maxMessageBytes?: number
   /**
-   * Bytes that may wait for a slow reader before notifications are dropped and, on a connection that has both directions, nothing is taken from it until it has
-   * read all. One that reads nothing is cut off. Default 1 MiB.
+   * Bytes that may wait for a slow reader before notifications are dropped and, on a connection that has both
+   * directions, nothing is taken from it until it has read all. One that reads nothing is cut off. Default 1
+   * MiB.
    */
   readonly maxBufferedBytes?: number
   /** Connections at once; one more is turned away. Default 10,000. */
   readonly maxConnections?: number
   /**
-   * Connections of one client at once; one more is answered 429 with Retry-After. A client is an address (IPv6: a /64; behind proxies the one that
-   * `trustProxy` finds), and whoever `authenticate` finds. Default 1,000, and as many as there may be from the addresses of this machine.
+   * Connections of one client at once; one more is answered 429 with Retry-After. A client is an address
+   * (IPv6: a /64; behind proxies the one that `trustProxy` finds), and whoever `authenticate` finds. Default
+   * 1,000, and as many as there may be from the addresses of this machine.
    */
   readonly maxConnectionsPerClient?: number
   /** Milliseconds a client may take for the headers of a request. Default 10,000. */

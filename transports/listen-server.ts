@@ -52,7 +52,10 @@ export interface ListenServer {
   url(scheme: 'http' | 'ws', path: string): string
   /** Says why a request is kept out, or undefined when it may pass. */
   check(request: IncomingMessage): string | undefined
-  /** Where a request comes from and who sends it, or why that one is not let in, which subscribers have been told then; never rejects. */
+  /**
+   * Where a request comes from and who sends it, or why that one is not let in, which subscribers have been
+   * told then; never rejects.
+   */
   identify(request: IncomingMessage): Promise<Peer | Denied>
   /** Counts a connection of this client until `leave`; false when that is one too many. */
   enter(peer: Peer, connection: object): boolean
@@ -64,8 +67,9 @@ export interface ListenServer {
 }
 
 /**
- * Takes a port, or what is ours on the server that is given. It is freed with `scope`, and what is open on it cut; a server that was
- * listening before is left as it was. Rejects with TransportError LISTEN_FAILED, and with BAD_OPTION when it can be reached by all.
+ * Takes a port, or what is ours on the server that is given. It is freed with `scope`, and what is open on it
+ * cut; a server that was listening before is left as it was. Rejects with TransportError LISTEN_FAILED, and
+ * with BAD_OPTION when it can be reached by all.
  */
 export async function listenOn(
   settings: ListenSettings,
@@ -189,7 +193,10 @@ function withMetadata(plan: ListenPlan, { auth, server }: ListenSettings): Liste
   }
 }
 
-/** Other listeners, also later ones, never see what is ours; where there are none, all is ours, so that nobody waits for an answer. */
+/**
+ * Other listeners, also later ones, never see what is ours; where there are none, all is ours, so that nobody
+ * waits for an answer.
+ */
 function take(server: HttpServer, scope: LinkScope, plan: ListenPlan): () => void {
   const { paths, onRequest, onUpgrade } = plan
   const { emit } = server

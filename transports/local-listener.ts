@@ -16,12 +16,16 @@ import type { LinkScope } from './contract.js'
 import { TransportError } from './errors.js'
 import { isPipeName } from './local-path.js'
 
-/** Milliseconds after which a socket that neither takes nor refuses a connection counts as one that somebody listens on. */
+/**
+ * Milliseconds after which a socket that neither takes nor refuses a connection counts as one that somebody
+ * listens on.
+ */
 const probeTimeout = 1_000
 
 /**
- * Has a server listen on a Unix domain socket that its user alone may reach (mode 0600 from its first moment), or on a pipe of Windows, until `scope` ends: then
- * the file is removed. A folder that is not there is made, for its user alone. The socket of a process that died is replaced. Rejects with TransportError
+ * Has a server listen on a Unix domain socket that its user alone may reach (mode 0600 from its first
+ * moment), or on a pipe of Windows, until `scope` ends: then the file is removed. A folder that is not there
+ * is made, for its user alone. The socket of a process that died is replaced. Rejects with TransportError
  * LISTEN_FAILED when somebody listens there, or when there is something else at that path.
  */
 export async function listenAtPath(server: Server, path: string, scope: LinkScope): Promise<void> {
@@ -96,7 +100,10 @@ function isLive(path: string): Promise<boolean> {
   })
 }
 
-/** Moved away before it is removed: of two that find it dead, one may listen there by then, and gets its place back. */
+/**
+ * Moved away before it is removed: of two that find it dead, one may listen there by then, and gets its place
+ * back.
+ */
 function bury(path: string, stale: Stats): void {
   const grave = join(dirname(path), `.${randomUUID().slice(0, 8)}`)
   try {

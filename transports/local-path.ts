@@ -1,7 +1,9 @@
 import { dirname, isAbsolute } from 'node:path'
 import { badOption, type Read, readText } from './client-options.js'
 
-/** Bytes that the path of a Unix domain socket may have on every system (macOS: 104, with the NUL at its end). */
+/**
+ * Bytes that the path of a Unix domain socket may have on every system (macOS: 104, with the NUL at its end).
+ */
 const maxPathBytes = 103
 /** What is added to the folder while a socket is made: see `local-listener.ts`. */
 const spareBytes = '/.abcdef/s'.length

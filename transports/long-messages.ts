@@ -25,7 +25,10 @@ export function longAnswer(maxBytes: number): TransportError {
   return new TransportError('MESSAGE_TOO_LONG', message)
 }
 
-/** A message of the server was skipped: fails the call that it answers, refuses the request that it is, and tells of anything else. */
+/**
+ * A message of the server was skipped: fails the call that it answers, refuses the request that it is, and
+ * tells of anything else.
+ */
 export function heedSkipped(
   cause: ProtocolError,
   events: Told,
@@ -53,8 +56,8 @@ export function streamNews(events: LinkEvents, reply: (text: string, message: Me
 }
 
 /**
- * The text that may be sent of a message of ours, which has `text`. One that is too long is not sent, and told of: a request is lost; in place of an answer
- * there is an error.
+ * The text that may be sent of a message of ours, which has `text`. One that is too long is not sent, and
+ * told of: a request is lost; in place of an answer there is an error.
  */
 export function sendable(text: string, message: Message, maxBytes: number, events: Told): string | undefined {
   if (isWithin(text, maxBytes)) return text

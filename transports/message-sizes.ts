@@ -12,7 +12,10 @@ export interface ByteRoom {
   add(bytes: number): Error | undefined
 }
 
-/** Bytes a message may have unless an option says otherwise: 16 MiB, and less where the heap of this process is small (`--max-old-space-size`). */
+/**
+ * Bytes a message may have unless an option says otherwise: 16 MiB, and less where the heap of this process
+ * is small (`--max-old-space-size`).
+ */
 export function usualMessageBytes(): number {
   return Math.min(16 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 16))
 }
@@ -27,14 +30,18 @@ export function isWithin(text: string, maxBytes: number): boolean {
   return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes
 }
 
-/** What is written for a text. Node sets aside three times the length of a long string, and keeps the string as well. */
+/**
+ * What is written for a text. Node sets aside three times the length of a long string, and keeps the string
+ * as well.
+ */
 export function bytesOf(text: string): string | Buffer {
   return text.length > uncounted ? Buffer.from(text) : text
 }
 
 /**
- * The text of a message, as far as it has at most so many bytes. In place of an answer that has more there is an error, for that request alone; undefined for a
- * request or a notification, which is not sent. `bytes` says whether there is room for one that is not short.
+ * The text of a message, as far as it has at most so many bytes. In place of an answer that has more there is
+ * an error, for that request alone; undefined for a request or a notification, which is not sent. `bytes`
+ * says whether there is room for one that is not short.
  */
 export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom): string | undefined {
   const text = textOf(message)

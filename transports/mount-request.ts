@@ -4,8 +4,8 @@ import type { MountedRequest } from './mount.js'
 import { readPrincipal } from './principal.js'
 
 /**
- * A request that can be read from its beginning, whatever a parser has read of it, with what middleware knows of it. Its path becomes
- * `path`: which one it was has been for the framework to judge.
+ * A request that can be read from its beginning, whatever a parser has read of it, with what middleware knows
+ * of it. Its path becomes `path`: which one it was has been for the framework to judge.
  */
 export function withKnown(
   request: IncomingMessage,

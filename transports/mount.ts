@@ -37,7 +37,10 @@ export interface MountedRequest {
   readonly body?: unknown
   /** What middleware knows, such as who is signed in: tools find it as `ctx.peer.assigns`. */
   readonly assigns?: Readonly<Record<string, unknown>>
-  /** Who sends it, where middleware has found out: `authenticate` is not asked then. A wrong one throws BAD_OPTION. */
+  /**
+   * Who sends it, where middleware has found out: `authenticate` is not asked then. A wrong one throws
+   * BAD_OPTION.
+   */
   readonly principal?: Principal
 }
 
@@ -47,9 +50,15 @@ export interface Mount extends ServerTransport {
   handler(request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse): void
   /** The same, told what the framework knows. */
   handle(request: IncomingMessage, response: ServerResponse, known?: MountedRequest): void
-  /** A handler for frameworks that speak `Request` and `Response`, such as Hono. Rejects only for a wrong principal. */
+  /**
+   * A handler for frameworks that speak `Request` and `Response`, such as Hono. Rejects only for a wrong
+   * principal.
+   */
   fetch(request: Request, known?: Omit<MountedRequest, 'body'>): Promise<Response>
-  /** What is published with `auth` at `/.well-known/oauth-protected-resource` and below it (RFC 9728); undefined without. */
+  /**
+   * What is published with `auth` at `/.well-known/oauth-protected-resource` and below it (RFC 9728);
+   * undefined without.
+   */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   /** A handler that publishes it, for `node:http`, Express and the like; 404 without `auth`. */
   metadataHandler(request: IncomingMessage, response: ServerResponse): void
@@ -62,9 +71,10 @@ interface Place {
 }
 
 /**
- * Serves Streamable HTTP within a web server of yours: hand the result to `startServer` as the transport, and its handlers to the
- * framework. `Host` and `Origin` are judged as always, so anything beyond loopback needs `allowedHosts`. Requests that come before
- * the server has started, or after it has ended, are answered 503. Throws TransportError BAD_OPTION.
+ * Serves Streamable HTTP within a web server of yours: hand the result to `startServer` as the transport, and
+ * its handlers to the framework. `Host` and `Origin` are judged as always, so anything beyond loopback needs
+ * `allowedHosts`. Requests that come before the server has started, or after it has ended, are answered 503.
+ * Throws TransportError BAD_OPTION.
  */
 export function mount(options: MountOptions = {}): Mount {
   const settings = readOptions(options, fields)

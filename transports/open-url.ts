@@ -8,8 +8,9 @@ const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
 }
 
 /**
- * Shows an address in the browser of whoever sits here: given as one argument to a program, never through a shell. Only http and https addresses are.
- * Rejects with BAD_OPTION for others, and with SPAWN_FAILED when there is no such program.
+ * Shows an address in the browser of whoever sits here: given as one argument to a program, never through a
+ * shell. Only http and https addresses are. Rejects with BAD_OPTION for others, and with SPAWN_FAILED when
+ * there is no such program.
  */
 export async function openUrl(url: URL, platform: string = process.platform): Promise<void> {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')

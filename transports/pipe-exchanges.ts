@@ -14,15 +14,18 @@ export interface PipeRequest {
 }
 
 /**
- * The requests without a session of one connection, which goes by their ids: two with one id are never there at once. What is cancelled is not answered
- * (specification: 2026-07-28, cancellation).
+ * The requests without a session of one connection, which goes by their ids: two with one id are never there
+ * at once. What is cancelled is not answered (specification: 2026-07-28, cancellation).
  */
 export class PipeExchanges {
   readonly #send: Outlet['send']
   readonly #failed: (error: unknown, id: RequestId) => Message
   readonly #all = new TurnoverMap<RequestId, PipeCall>()
 
-  /** `send` takes what comes before answers, as an outlet does; `failed` makes the answer of what the server did not foresee. */
+  /**
+   * `send` takes what comes before answers, as an outlet does; `failed` makes the answer of what the server
+   * did not foresee.
+   */
   constructor(send: Outlet['send'], failed: (error: unknown, id: RequestId) => Message) {
     this.#send = send
     this.#failed = failed
@@ -41,7 +44,10 @@ export class PipeExchanges {
     )
   }
 
-  /** Does what a notification asks for: what `notifications/cancelled` names is cancelled. What is unknown or over is passed over in silence. */
+  /**
+   * Does what a notification asks for: what `notifications/cancelled` names is cancelled. What is unknown or
+   * over is passed over in silence.
+   */
   heed(message: Message): void {
     if (!('method' in message) || message.method !== 'notifications/cancelled') return
     const call = this.#all.get(message.params?.requestId as RequestId)
@@ -66,7 +72,10 @@ export class PipeExchanges {
     if (call.isListening && !refused && response !== undefined) this.#sayEnd(call)
   }
 
-  /** One page asks for a result, another for this, and the schema for pipes only: so both are sent, in this order. */
+  /**
+   * One page asks for a result, another for this, and the schema for pipes only: so both are sent, in this
+   * order.
+   */
   #sayEnd({ request: { id } }: PipeCall): void {
     const params = { requestId: id, reason: 'the subscription has ended' }
     this.#send(buildNotification('notifications/cancelled', params))

@@ -18,8 +18,9 @@ interface Held extends Begun {
 }
 
 /**
- * The requests of the client on a pipe until they are answered. As many as the server takes at once are begun, the others are held back in their order; whatever else
- * comes is not: an answer that is waited for may be behind them.
+ * The requests of the client on a pipe until they are answered. As many as the server takes at once are
+ * begun, the others are held back in their order; whatever else comes is not: an answer that is waited for
+ * may be behind them.
  */
 export class PipeRequests {
   /** Those that are begun, and how long they are. */

@@ -6,7 +6,10 @@ import { type TransportError, optionError } from './errors.js'
 export interface Principal {
   /** Who vouches for it: the `iss` of a token, or a name of your own for where accounts come from. */
   readonly issuer: string
-  /** Who it is there: the `sub` of a token, or the id of an account. Issuer and subject together say whom a session belongs to. */
+  /**
+   * Who it is there: the `sub` of a token, or the id of an account. Issuer and subject together say whom a
+   * session belongs to.
+   */
   readonly subject: string
   /** The program that it uses. */
   readonly clientId?: string

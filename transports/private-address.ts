@@ -38,8 +38,8 @@ const networks6: readonly (readonly [string, number])[] = [
 ]
 
 /**
- * Whether an IP address is not of the public internet: loopback, private, link-local (where clouds keep their metadata), shared, multicast,
- * or one that stands for an IPv4 address. Undefined for a name.
+ * Whether an IP address is not of the public internet: loopback, private, link-local (where clouds keep their
+ * metadata), shared, multicast, or one that stands for an IPv4 address. Undefined for a name.
  */
 export function isPrivateAddress(address: string): boolean | undefined {
   const { isIP } = process.getBuiltinModule('node:net')
@@ -50,8 +50,8 @@ export function isPrivateAddress(address: string): boolean | undefined {
 }
 
 /**
- * Whether an IP address is link-local: on the same wire only, which is where clouds have the credentials of their machines. Nobody is sent there, from whatever
- * address. False for a name.
+ * Whether an IP address is link-local: on the same wire only, which is where clouds have the credentials of
+ * their machines. Nobody is sent there, from whatever address. False for a name.
  */
 export function isLinkLocal(address: string): boolean {
   const { BlockList, isIP } = process.getBuiltinModule('node:net')
@@ -69,7 +69,10 @@ function bareAddress(address: string): string {
   return address.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
 }
 
-/** Whether a host is one of this machine or network: by its address, or by all the addresses that its name has. */
+/**
+ * Whether a host is one of this machine or network: by its address, or by all the addresses that its name
+ * has.
+ */
 export async function isPrivateHost(hostname: string, lookup: LookupAll = systemLookup): Promise<boolean> {
   const literal = isPrivateAddress(hostname)
   if (literal !== undefined) return literal
@@ -83,7 +86,10 @@ export async function isPrivateHost(hostname: string, lookup: LookupAll = system
   })
 }
 
-/** A lookup for sockets that finds public addresses only: checked when it is dialled, so that a name cannot change its mind in between. */
+/**
+ * A lookup for sockets that finds public addresses only: checked when it is dialled, so that a name cannot
+ * change its mind in between.
+ */
 export function publicLookup(lookup: LookupAll = systemLookup): SocketLookup {
   return guardedLookup(
     lookup,

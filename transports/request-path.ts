@@ -1,4 +1,7 @@
-/** The path that a request asks for, without its query, of a target in origin form or in absolute form (RFC 9112, 3.2: servers take both). */
+/**
+ * The path that a request asks for, without its query, of a target in origin form or in absolute form (RFC
+ * 9112, 3.2: servers take both).
+ */
 export function pathOf(target: string | undefined): string {
   if (target === undefined) return ''
   const from = target.startsWith('/') ? 0 : startOf(target)

@@ -31,9 +31,11 @@ export interface SafeAnswer {
 }
 
 /**
- * Asks an address that somebody else has chosen: https, or http on this machine, and never an address of this machine or network unless that is
- * allowed, nor a link-local one, which is checked when it is dialled. A GET follows three redirects at most, each checked alike and without headers of its own; a POST none.
- * Rejects with AUTHORIZATION_UNAVAILABLE, retryable where that may pass; the message names the address without its query.
+ * Asks an address that somebody else has chosen: https, or http on this machine, and never an address of this
+ * machine or network unless that is allowed, nor a link-local one, which is checked when it is dialled. A GET
+ * follows three redirects at most, each checked alike and without headers of its own; a POST none. Rejects
+ * with AUTHORIZATION_UNAVAILABLE, retryable where that may pass; the message names the address without its
+ * query.
  */
 export function safeFetch(address: string, request: SafeRequest): Promise<SafeAnswer> {
   // what is fetched is for all who wait, not for whoever needed it first

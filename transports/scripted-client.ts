@@ -28,9 +28,9 @@ export interface ScriptedGreeting {
 }
 
 /**
- * A client for tests of servers: it sends what a test says, right or wrong, over any transport, and answers questions as its script
- * says. Resolves once it is connected; nothing has been sent then. It never comes back by itself. Rejects with TransportError when the
- * connection does not come about, and with BAD_OPTION.
+ * A client for tests of servers: it sends what a test says, right or wrong, over any transport, and answers
+ * questions as its script says. Resolves once it is connected; nothing has been sent then. It never comes
+ * back by itself. Rejects with TransportError when the connection does not come about, and with BAD_OPTION.
  */
 export async function scriptedClient(
   transport: ClientTransport,
@@ -87,8 +87,8 @@ export class ScriptedClient extends ScriptedPeer implements AsyncDisposable {
   }
 
   /**
-   * Shakes hands: sends `initialize`, and `notifications/initialized` once that is answered. Resolves with the result; rejects as
-   * `request` does.
+   * Shakes hands: sends `initialize`, and `notifications/initialized` once that is answered. Resolves with
+   * the result; rejects as `request` does.
    */
   async initialize(greeting: ScriptedGreeting = {}, options?: WaitOptions): Promise<JsonObject> {
     const {

@@ -18,19 +18,25 @@ import { handled } from '../runtime/promise.js'
 import { Recording, type WaitOptions, waitFor } from '../runtime/recording.js'
 import { TransportError, optionError } from './errors.js'
 
-/** How a scripted peer answers a request: with a result, or, for undefined, never; what it throws is the error it answers with. */
+/**
+ * How a scripted peer answers a request: with a result, or, for undefined, never; what it throws is the error
+ * it answers with.
+ */
 export type Answering<Peer> = (
   request: JsonRpcRequest,
   peer: Peer,
 ) => object | undefined | Promise<object | undefined>
 
 /**
- * What a scripted peer answers the requests of one method with: a result, an error (an McpError as it is, any other as -32603 with its
- * message), a function, or a list of these, one for each request; the last of them stays.
+ * What a scripted peer answers the requests of one method with: a result, an error (an McpError as it is, any
+ * other as -32603 with its message), a function, or a list of these, one for each request; the last of them
+ * stays.
  */
 export type ScriptedAnswer<Peer> = object | Answering<Peer> | readonly (object | Answering<Peer>)[]
 
-/** What a scripted peer answers, by method. What is not in it is answered with -32601, and `ping` with `{}`. */
+/**
+ * What a scripted peer answers, by method. What is not in it is answered with -32601, and `ping` with `{}`.
+ */
 export type Script<Peer> = Readonly<Record<string, ScriptedAnswer<Peer>>>
 
 /** How a scripted peer sends a text; `message` is the same in parts, where it is one. */
@@ -41,7 +47,10 @@ interface Question {
   reject(error: unknown): void
 }
 
-/** One end of a conversation that says what a test has written down, keeps no rule of the protocol by itself, and records what it hears. */
+/**
+ * One end of a conversation that says what a test has written down, keeps no rule of the protocol by itself,
+ * and records what it hears.
+ */
 export abstract class ScriptedPeer {
   /** Every message that came, in order; a text that is none is there as its ProtocolError. */
   readonly received: Recording<Message | ProtocolError>
@@ -64,8 +73,8 @@ export abstract class ScriptedPeer {
   }
 
   /**
-   * The next message of this method (or one that fits), now or later; each is handed out once. Rejects with RuntimeError TIMEOUT
-   * after `timeout` ms (default 5000).
+   * The next message of this method (or one that fits), now or later; each is handed out once. Rejects with
+   * RuntimeError TIMEOUT after `timeout` ms (default 5000).
    */
   async next(
     what: string | ((message: Message) => boolean),
@@ -88,8 +97,9 @@ export abstract class ScriptedPeer {
   }
 
   /**
-   * Sends a request and resolves with its result. Rejects with McpError when that is the answer, and with TransportError NOT_OPEN,
-   * CONNECTION_LOST, or SEND_FAILED when no answer comes within `timeout` ms (default 5000).
+   * Sends a request and resolves with its result. Rejects with McpError when that is the answer, and with
+   * TransportError NOT_OPEN, CONNECTION_LOST, or SEND_FAILED when no answer comes within `timeout` ms
+   * (default 5000).
    */
   request(method: string, params?: object, options: WaitOptions = {}): Promise<JsonObject> {
     this.#lastId += 1

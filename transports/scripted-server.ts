@@ -13,8 +13,9 @@ export interface ScriptedServerOptions {
 }
 
 /**
- * A server for tests of clients: answers as its script says, over connections in memory, one at a time. Without an `initialize` in the
- * script it agrees to the client's revision, with the capabilities that the methods of the script need. Throws BAD_OPTION.
+ * A server for tests of clients: answers as its script says, over connections in memory, one at a time.
+ * Without an `initialize` in the script it agrees to the client's revision, with the capabilities that the
+ * methods of the script need. Throws BAD_OPTION.
  */
 export function scriptedServer(
   script: Script<ScriptedServer> = {},

@@ -13,8 +13,9 @@ import { type Fate, readFate, readWelcome, writeWant } from './shared-words.js'
 const closeTimeout = 1_000
 
 /**
- * A client that another program of this machine, and of this user, shares by that name (`shareClients`). The owner that is not there is waited for, as any server; a
- * name that it does not share is fatal (NOT_SHARED), unless `waitForName`. Throws BAD_OPTION, naming the field.
+ * A client that another program of this machine, and of this user, shares by that name (`shareClients`). The
+ * owner that is not there is waited for, as any server; a name that it does not share is fatal (NOT_SHARED),
+ * unless `waitForName`. Throws BAD_OPTION, naming the field.
  */
 export function shared(name: string, options: SharedOptions): ClientTransport {
   const client = readText(name, 'name')
@@ -104,7 +105,10 @@ class SharedLink implements Link {
     this.#socket.destroy()
   }
 
-  /** A client that cannot keep up lets the owner wait, which does not let its server wait: beyond a bound it ends the connection. */
+  /**
+   * A client that cannot keep up lets the owner wait, which does not let its server wait: beyond a bound it
+   * ends the connection.
+   */
   #catchUp(room: Promise<void> | undefined): void {
     if (room === undefined) return
     const socket = this.#socket

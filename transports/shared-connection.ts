@@ -69,7 +69,10 @@ export class SharedConnection implements Connection {
   }
 }
 
-/** Ends a socket after what was written before, within a second whatever its other end does; resolves when it is closed. */
+/**
+ * Ends a socket after what was written before, within a second whatever its other end does; resolves when it
+ * is closed.
+ */
 export function endSoon(socket: Socket): Promise<void> {
   if (socket.closed) return Promise.resolve()
   return new Promise((resolve) => {

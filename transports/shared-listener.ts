@@ -37,7 +37,10 @@ const sparePeers = 100
 /** Names that are told to a program that asks for another. */
 const shownNames = 20
 
-/** Listens for programs that want to use a shared client; each connection is one session, with the name of the client in `peer.assigns`. Rejects as `listenAtPath` does. */
+/**
+ * Listens for programs that want to use a shared client; each connection is one session, with the name of the
+ * client in `peer.assigns`. Rejects as `listenAtPath` does.
+ */
 export async function bindShared(
   place: SharePlace,
   scope: LinkScope,
@@ -135,7 +138,10 @@ function takeEach(
   )
 }
 
-/** A message that was too long costs the request that it is, or that it answers; false where it is the first line. */
+/**
+ * A message that was too long costs the request that it is, or that it answers; false where it is the first
+ * line.
+ */
 function skip(socket: Socket, error: ProtocolError, accepted: Accepted | undefined): boolean {
   if (accepted === undefined) return false
   const answer = standIn(error)

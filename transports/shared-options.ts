@@ -6,13 +6,20 @@ import { usualMessageBytes, usualQueuedBytes } from './message-sizes.js'
 export interface SharedOptions {
   /** The path that its owner gave to `shareClients`. */
   readonly path: string
-  /** Whether a name that nobody shares is waited for, as a program is that is not there. Default false: the client fails at once. */
+  /**
+   * Whether a name that nobody shares is waited for, as a program is that is not there. Default false: the
+   * client fails at once.
+   */
   readonly waitForName?: boolean
   /**
-   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB, and less where the heap of the process is small.
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
+   * and less where the heap of the process is small.
    */
   readonly maxMessageBytes?: number
-  /** Bytes that may wait to be read by the owner before requests are refused with SEND_FAILED. Default 64 MiB, or four times the default of `maxMessageBytes`. */
+  /**
+   * Bytes that may wait to be read by the owner before requests are refused with SEND_FAILED. Default 64 MiB,
+   * or four times the default of `maxMessageBytes`.
+   */
   readonly maxQueuedBytes?: number
 }
 

@@ -18,7 +18,8 @@ export interface SocketEvents {
 }
 
 /**
- * Opens a socket to the owner of shared clients and reads it line by line. One that belongs to another user is not opened: whoever made it would see what we send.
+ * Opens a socket to the owner of shared clients and reads it line by line. One that belongs to another user
+ * is not opened: whoever made it would see what we send.
  */
 export function openShared(path: string, maxMessageBytes: number, events: SocketEvents): Socket {
   checkOwner(path)

@@ -21,7 +21,10 @@ export type Welcome =
   | { readonly type: 'clients'; readonly clients: readonly SharedClient[] }
   | { readonly type: 'refused'; readonly why: RefusalReason; readonly message: string }
 
-/** Why a program is not let in: nobody of that name, as many as there may be, or a message that cannot be understood. */
+/**
+ * Why a program is not let in: nobody of that name, as many as there may be, or a message that cannot be
+ * understood.
+ */
 export type RefusalReason = 'not_shared' | 'too_many' | 'unreadable'
 
 const methods = Object.freeze({ open: 'caduceus/open', list: 'caduceus/clients' })
@@ -86,7 +89,10 @@ export function writeFate(fate: Fate): JsonObject {
   return { retryable: fate.retryable, [fateKey]: fate as unknown as JsonObject }
 }
 
-/** The error of a call that says what became of it on its way; undefined for all other messages, which are not even decoded. */
+/**
+ * The error of a call that says what became of it on its way; undefined for all other messages, which are not
+ * even decoded.
+ */
 export function readFate(text: string): { id: string | number; message: string; fate: Fate } | undefined {
   if (!text.includes(`"${fateKey}"`)) return undefined
   const message = read(text)

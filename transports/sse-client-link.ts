@@ -42,7 +42,8 @@ export class SseLink implements Link {
     this.#events = events
     this.#scope = scope
     setMaxListeners(0, this.#controller.signal) // one for each post under way
-    // One connection for all posts, so that they arrive in the order they were sent in; each is acknowledged at once.
+    // One connection for all posts, so that they arrive in the order they were sent in; each is acknowledged
+    // at once.
     this.#dispatchers = openDispatchers(settings.url.origin, {
       ...settings,
       connections: 1,
@@ -167,7 +168,9 @@ export class SseLink implements Link {
     }
   }
 
-  /** A post that found nobody there is made again when there is somebody, as long as the event stream stays. */
+  /**
+   * A post that found nobody there is made again when there is somebody, as long as the event stream stays.
+   */
   #errorOf(cause: unknown, { begun }: Departure): TransportError {
     return !begun && judge(cause) === 'unreachable' ? connectError(this.#settings.url, cause) : wrap(cause)
   }

@@ -36,7 +36,10 @@ const known = [
 ]
 const places = ['baseUrl', 'basePath', 'ssePath']
 
-/** Reads the arguments of `sse()`. Throws BAD_OPTION, naming the field. Redirects are followed within the origin only. */
+/**
+ * Reads the arguments of `sse()`. Throws BAD_OPTION, naming the field. Redirects are followed within the
+ * origin only.
+ */
 export function readSseOptions(where: string | URL | SsePlace, options: SseOptions = {}): HttpSettings {
   if (!isPlace(where)) return restrict(readHttpOptions(where, readFields(options, 'options', known)))
   const { baseUrl, basePath, ssePath, ...rest } = readFields(where, 'options', [...places, ...known])
@@ -46,7 +49,10 @@ export function readSseOptions(where: string | URL | SsePlace, options: SseOptio
   return restrict(readHttpOptions(joinPaths(url, base, stream), rest))
 }
 
-/** The address of `path` below `base`, which is below the address given, whatever slashes they begin and end with. */
+/**
+ * The address of `path` below `base`, which is below the address given, whatever slashes they begin and end
+ * with.
+ */
 export function joinPaths(url: URL, base: string, path: string): URL {
   const parts = [
     ...[url.pathname, base].map((part) => part.replace(/^\/+|\/+$/g, '')),
@@ -59,7 +65,9 @@ function isPlace(where: unknown): where is SsePlace {
   return typeof where === 'object' && where !== null && !(where instanceof URL)
 }
 
-/** Elsewhere our headers, and what we say, are nobody's business: the address to post to would be theirs, too. */
+/**
+ * Elsewhere our headers, and what we say, are nobody's business: the address to post to would be theirs, too.
+ */
 function restrict(settings: HttpSettings): HttpSettings {
   return Object.freeze({ ...settings, redirects: { ...settings.redirects, elsewhere: false } })
 }

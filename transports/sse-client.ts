@@ -3,8 +3,9 @@ import { SseLink } from './sse-client-link.js'
 import { readSseOptions, type SseOptions, type SsePlace } from './sse-client-options.js'
 
 /**
- * A server behind HTTP+SSE (specification 2024-11-05: transports): one event stream, whose first event says where to post messages;
- * the session ends with the stream. An endpoint of another origin is refused, and fatal. Throws BAD_OPTION, naming the field.
+ * A server behind HTTP+SSE (specification 2024-11-05: transports): one event stream, whose first event says
+ * where to post messages; the session ends with the stream. An endpoint of another origin is refused, and
+ * fatal. Throws BAD_OPTION, naming the field.
  */
 export function sse(where: SsePlace): ClientTransport
 export function sse(url: string | URL, options?: SseOptions): ClientTransport

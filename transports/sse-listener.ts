@@ -12,7 +12,9 @@ export interface SseServeOptions extends ListenOptions {
   readonly path?: string
   /** Where clients post their messages; the event stream tells them. Default `/messages`. */
   readonly messagesPath?: string
-  /** Whether pages of the allowed origins are told that they may call (CORS), with preflight. Default false. */
+  /**
+   * Whether pages of the allowed origins are told that they may call (CORS), with preflight. Default false.
+   */
   readonly cors?: boolean
   /** Milliseconds between comments that keep event streams open. Default 15,000. */
   readonly commentInterval?: number
@@ -22,9 +24,10 @@ export interface SseServeOptions extends ListenOptions {
 export type SseServeSettings = ListenSettings & Readonly<Required<Omit<SseServeOptions, keyof ListenOptions>>>
 
 /**
- * Serves over HTTP+SSE, the transport of 2024-11-05 that Streamable HTTP replaced, for clients that know no other. One event stream is
- * one session, which ends with it. Streams stay open while the server's group is restarted. Throws TransportError BAD_OPTION; a port
- * that cannot be taken fails the start of the server with LISTEN_FAILED.
+ * Serves over HTTP+SSE, the transport of 2024-11-05 that Streamable HTTP replaced, for clients that know no
+ * other. One event stream is one session, which ends with it. Streams stay open while the server's group is
+ * restarted. Throws TransportError BAD_OPTION; a port that cannot be taken fails the start of the server with
+ * LISTEN_FAILED.
  */
 export function serveSse(options: SseServeOptions = {}): ServerTransport {
   const given = readFields(options, 'options', [

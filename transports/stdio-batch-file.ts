@@ -11,8 +11,9 @@ export interface Started {
 const extensions = ['.cmd', '.bat']
 
 /**
- * The batch file that a command means on Windows; undefined for anything else. `npx`, `npm` and whatever npm installs are such files: Windows looks for
- * `.exe` and `.com` alone, and Node starts none without a shell (CVE-2024-27980), which would read the arguments as code.
+ * The batch file that a command means on Windows; undefined for anything else. `npx`, `npm` and whatever npm
+ * installs are such files: Windows looks for `.exe` and `.com` alone, and Node starts none without a shell
+ * (CVE-2024-27980), which would read the arguments as code.
  */
 export function batchFileOf(
   { command, path = '', cwd }: Started,

@@ -4,24 +4,34 @@ import { serverEnvironment } from './stdio-environment.js'
 
 /** How a server is started as a child process, without a shell. */
 export interface StdioOptions {
-  /** The program: looked up in PATH unless it is a path. On Windows no batch file, which `npx` is there: it would need a shell. */
+  /**
+   * The program: looked up in PATH unless it is a path. On Windows no batch file, which `npx` is there: it
+   * would need a shell.
+   */
   readonly command: string
   /** Its arguments, each passed on as it is. Default none. */
   readonly args?: readonly string[]
-  /** Environment variables besides the inherited ones, of which only harmless ones are passed on (HOME, PATH and the like). */
+  /**
+   * Environment variables besides the inherited ones, of which only harmless ones are passed on (HOME, PATH
+   * and the like).
+   */
   readonly env?: Readonly<Record<string, string>>
   /** The folder it runs in. Default: the one of this process. */
   readonly cwd?: string
   /**
-   * What becomes of its standard error: kept for error messages only (`ring`, the default), also passed on to ours
-   * (`inherit`), or also given to a function line by line.
+   * What becomes of its standard error: kept for error messages only (`ring`, the default), also passed on to
+   * ours (`inherit`), or also given to a function line by line.
    */
   readonly stderr?: 'ring' | 'inherit' | ((line: string) => void)
   /**
-   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB, and less where the heap of the process is small.
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
+   * and less where the heap of the process is small.
    */
   readonly maxMessageBytes?: number
-  /** Bytes that may wait to be read by the server before requests are refused with SEND_FAILED. Default 64 MiB, or four times the default of `maxMessageBytes`. */
+  /**
+   * Bytes that may wait to be read by the server before requests are refused with SEND_FAILED. Default 64
+   * MiB, or four times the default of `maxMessageBytes`.
+   */
   readonly maxQueuedBytes?: number
   /** Milliseconds from the end of standard input to SIGTERM, and from there to SIGKILL. Default 2000. */
   readonly stopTimeout?: number

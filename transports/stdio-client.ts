@@ -17,9 +17,10 @@ import {
 import { createStderrRing, type StderrRing, tellingLine } from './stdio-stderr.js'
 
 /**
- * A server as a child process, one for each connection, that speaks over its standard input and output (specification: transports,
- * stdio). Throws BAD_OPTION, naming the field. A command that is not found is fatal (COMMAND_NOT_FOUND); a process that ends tells
- * PROCESS_EXITED with `data: { exitCode, signal, stderr }`.
+ * A server as a child process, one for each connection, that speaks over its standard input and output
+ * (specification: transports, stdio). Throws BAD_OPTION, naming the field. A command that is not found is
+ * fatal (COMMAND_NOT_FOUND); a process that ends tells PROCESS_EXITED with
+ * `data: { exitCode, signal, stderr }`.
  */
 export function stdio(options: StdioOptions): ClientTransport {
   const settings = readStdioOptions(options)
@@ -127,7 +128,10 @@ class StdioLink implements Link {
     }, stopTimeout)
   }
 
-  /** A pipe broke: most likely the process is ending, which its exit will tell; if not, it is of no use any more. */
+  /**
+   * A pipe broke: most likely the process is ending, which its exit will tell; if not, it is of no use any
+   * more.
+   */
   #broke(why: string): void {
     if (this.#over || this.#stopping || this.#exit !== undefined || this.#timer !== undefined) return
     this.#timer = this.#scope.clock.setTimeout(() => {

@@ -16,7 +16,9 @@ const windowsNames = [
   'USERPROFILE',
 ]
 
-/** The variables that every server inherits: what programs need to run, and nothing that could be a secret. */
+/**
+ * The variables that every server inherits: what programs need to run, and nothing that could be a secret.
+ */
 export function inheritedNames(platform: NodeJS.Platform = process.platform): readonly string[] {
   return platform === 'win32' ? windowsNames : posixNames
 }

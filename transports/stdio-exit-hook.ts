@@ -1,4 +1,7 @@
-/** The one listener of this process, which carries what it calls: a listener for each child would be a leak to Node beyond ten. */
+/**
+ * The one listener of this process, which carries what it calls: a listener for each child would be a leak to
+ * Node beyond ten.
+ */
 interface ExitHook {
   (): void
   readonly [ends]: Set<() => void>
@@ -7,8 +10,9 @@ interface ExitHook {
 const ends = Symbol.for('caduceus.endsAtExit')
 
 /**
- * Calls `end` when this process ends by itself: `process.exit()`, or an error that nobody caught. There is no time for anything that
- * waits, and none of it happens when a signal ends the process. The returned function takes it back.
+ * Calls `end` when this process ends by itself: `process.exit()`, or an error that nobody caught. There is no
+ * time for anything that waits, and none of it happens when a signal ends the process. The returned function
+ * takes it back.
  */
 export function atExit(end: () => void): () => void {
   const hook = process.listeners('exit').find(isHook) ?? install()

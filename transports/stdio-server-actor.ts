@@ -52,7 +52,10 @@ const detached = Symbol('detached')
 const restarting = 'The server is starting again: try once more'
 const inFlight = 'a request with this id is in flight'
 
-/** Serves the one client behind standard input, in the order of its lines; ends the server with the end of the input. */
+/**
+ * Serves the one client behind standard input, in the order of its lines; ends the server with the end of the
+ * input.
+ */
 export const stdioServer = defineActor({
   name: 'stdio_listener',
   trapExit: true,
@@ -83,7 +86,10 @@ export const stdioServer = defineActor({
   },
 })
 
-/** Takes what has arrived in order; what has to be waited for holds up the rest, which stays where it outlives this actor. */
+/**
+ * Takes what has arrived in order; what has to be waited for holds up the rest, which stays where it outlives
+ * this actor.
+ */
 function takeAll(state: StdioServer, ctx: ActorContext): Promise<void> | undefined {
   if (!ctx.self.alive) return undefined // the next incarnation takes the rest
   for (let item = state.pipes.next(); item !== undefined; item = state.pipes.next()) {
@@ -111,7 +117,10 @@ function take(state: StdioServer, item: PipeItem, ctx: ActorContext): unknown {
 const internal = Object.freeze({ code: errorCodes.internalError, message: 'Internal error' })
 const unreadable = Object.freeze({ code: errorCodes.parseError, message: 'a line that cannot be read' })
 
-/** A message that was too long costs the request that it is, or that it answers; whoever runs the server is told of the first. */
+/**
+ * A message that was too long costs the request that it is, or that it answers; whoever runs the server is
+ * told of the first.
+ */
 function skip(state: StdioServer, error: ProtocolError): void {
   const { pipes } = state
   pipes.skipped += 1
@@ -132,7 +141,10 @@ function takeLine(state: StdioServer, text: string): unknown {
   }
 }
 
-/** In the order of arrival: what settles the era of the pipe decides about the next line (specification: 2026-07-28, versioning). */
+/**
+ * In the order of arrival: what settles the era of the pipe decides about the next line (specification:
+ * 2026-07-28, versioning).
+ */
 function takeDecoded(state: StdioServer, decoded: Message | Batch, size: number): unknown {
   const { pipes, server } = state
   const pinning = pin(pipes.pinned, decoded, spokenBy(server))
@@ -169,7 +181,10 @@ function failed(report: (error: unknown) => void, error: unknown, id: RequestId)
   return buildError(id, internal)
 }
 
-/** Revision 2025-03-26 alone has batches; each answer goes back as soon as it is there (specification: basic, batching). */
+/**
+ * Revision 2025-03-26 alone has batches; each answer goes back as soon as it is there (specification: basic,
+ * batching).
+ */
 function takeBatch(state: StdioServer, batch: Batch, size: number): void {
   const { pipes } = state
   const { messages, refusals } = openBatch(batch, pipes.batches ? dialect20250326 : undefined)

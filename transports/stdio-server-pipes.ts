@@ -27,7 +27,10 @@ const maxBacklog = 1_000
 const maxBacklogSize = 4 * 1024 * 1024
 const exitDelay = 2_000
 
-/** Takes the two pipes, and gives them back with the scope. Rejects with TransportError LISTEN_FAILED when the input has ended. */
+/**
+ * Takes the two pipes, and gives them back with the scope. Rejects with TransportError LISTEN_FAILED when the
+ * input has ended.
+ */
 export async function bindStdioPipes(settings: StdioSettings, scope: LinkScope): Promise<StdioPipes> {
   const { input } = settings
   if (input.readableEnded || input.destroyed) {
@@ -39,8 +42,8 @@ export async function bindStdioPipes(settings: StdioSettings, scope: LinkScope):
 }
 
 /**
- * Standard input and output, which outlive the listeners that serve them, one at a time: the unfinished line, the session, and
- * which requests still wait for their answer. Reading pauses while nobody listens.
+ * Standard input and output, which outlive the listeners that serve them, one at a time: the unfinished line,
+ * the session, and which requests still wait for their answer. Reading pauses while nobody listens.
  */
 export class StdioPipes implements Binding {
   readonly url = undefined
@@ -123,8 +126,8 @@ export class StdioPipes implements Binding {
   }
 
   /**
-   * Tells of everything that arrives from now on, and of what has waited, until the returned function is called. What is told of
-   * stays here until it is taken, so that nothing is lost with a listener.
+   * Tells of everything that arrives from now on, and of what has waited, until the returned function is
+   * called. What is told of stays here until it is taken, so that nothing is lost with a listener.
    */
   attach(onNews: () => void): () => void {
     this.#onNews = onNews
@@ -156,8 +159,8 @@ export class StdioPipes implements Binding {
   }
 
   /**
-   * Writes a line at the end of this turn, together with the others of the turn. An answer that finds no room is an error in a few words; false for anything else
-   * that is not written.
+   * Writes a line at the end of this turn, together with the others of the turn. An answer that finds no room
+   * is an error in a few words; false for anything else that is not written.
    */
   write(message: Message): boolean {
     if (!this.#isWritable) return false
@@ -169,12 +172,18 @@ export class StdioPipes implements Binding {
     return true
   }
 
-  /** Answers a request that still waits: once at most, and not at all when there is nothing to say because it was cancelled. */
+  /**
+   * Answers a request that still waits: once at most, and not at all when there is nothing to say because it
+   * was cancelled.
+   */
   answer(id: RequestId, response: Message | undefined): void {
     if (this.unanswered.leave(id)) this.#answered(response)
   }
 
-  /** A request of `size` characters is to be answered: `begin` is called now, or once the server takes it, which takes `max` at once. */
+  /**
+   * A request of `size` characters is to be answered: `begin` is called now, or once the server takes it,
+   * which takes `max` at once.
+   */
   take(id: RequestId, size: number, max: number | undefined, begin: () => void): void {
     this.unanswered.enter(id, size, max, begin)
     if (this.unanswered.isFull) this.settings.input.pause()
@@ -272,7 +281,9 @@ function plainOutput(output: Writable) {
   return { write: (text: string | Buffer) => output.write(text), restore: () => {} }
 }
 
-/** Only the protocol is written to standard output: `console.log` and the like go to standard error meanwhile. */
+/**
+ * Only the protocol is written to standard output: `console.log` and the like go to standard error meanwhile.
+ */
 function guardStandardOutput() {
   const { stdout, stderr } = process
   const original = stdout.write

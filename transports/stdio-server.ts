@@ -11,23 +11,27 @@ import { bindStdioPipes, StdioPipes } from './stdio-server-pipes.js'
 export interface StdioServeOptions {
   /** Where messages come from. Default `process.stdin`. */
   readonly input?: Readable
-  /** Where messages go. Default `process.stdout`; whatever else writes there goes to standard error while the server runs. */
+  /**
+   * Where messages go. Default `process.stdout`; whatever else writes there goes to standard error while the
+   * server runs.
+   */
   readonly output?: Writable
   /**
-   * Bytes a message may have, in either direction: a longer request is skipped and answered with an error, a longer answer becomes one. Default 16 MiB, and less
-   * where the heap of the process is small.
+   * Bytes a message may have, in either direction: a longer request is skipped and answered with an error, a
+   * longer answer becomes one. Default 16 MiB, and less where the heap of the process is small.
    */
   readonly maxMessageBytes?: number
   /**
-   * Bytes of answers that may wait for the client to read them; one that finds no room there becomes an error that may be retried. At least `maxMessageBytes`.
-   * Default an eighth of the heap that the process may have (512 MiB of 4 GiB).
+   * Bytes of answers that may wait for the client to read them; one that finds no room there becomes an error
+   * that may be retried. At least `maxMessageBytes`. Default an eighth of the heap that the process may have
+   * (512 MiB of 4 GiB).
    */
   readonly maxPendingBytes?: number
   /** Milliseconds that requests in flight are given after the end of the input. Default 2,000. */
   readonly endTimeout?: number
   /**
-   * Whether the program ends two seconds after an ended input has ended the server, even though something else still holds it.
-   * Default true on `process.stdin`, otherwise false.
+   * Whether the program ends two seconds after an ended input has ended the server, even though something
+   * else still holds it. Default true on `process.stdin`, otherwise false.
    */
   readonly exit?: boolean
 }
@@ -38,8 +42,9 @@ export type StdioSettings = Readonly<Required<StdioServeOptions>>
 const fields = ['input', 'output', 'maxMessageBytes', 'maxPendingBytes', 'endTimeout', 'exit']
 
 /**
- * Serves one client over standard input and output, one message a line (specification: transports, stdio). Its end of input stops
- * the server. Reading goes on while the listener is restarted. Throws TransportError BAD_OPTION.
+ * Serves one client over standard input and output, one message a line (specification: transports, stdio).
+ * Its end of input stops the server. Reading goes on while the listener is restarted. Throws TransportError
+ * BAD_OPTION.
  */
 export function serveStdio(options: StdioServeOptions = {}): ServerTransport {
   const given = readFields(options, 'options', fields)
@@ -71,7 +76,8 @@ async function bind(
   const about = { ...originHere('stdio'), connection: 1, remoteAddress: undefined }
   emitTransport('connection', () => ({ ...about, type: 'opened' }))
   scope.own(() => emitTransport('connection', () => ({ ...about, type: 'closed' })))
-  // the client on the other side goes on with its session: a store that kept it brings it back, and without it the server ends
+  // the client on the other side goes on with its session: a store that kept it brings it back, and without
+  // it the server ends
   if (before instanceof StdioPipes) pipes.inherit(before)
   return pipes
 }

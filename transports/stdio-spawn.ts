@@ -18,8 +18,9 @@ export interface SpawnFailure {
 const posix = process.platform !== 'win32'
 
 /**
- * Starts a server as the leader of a process group of its own, so that what it starts can be ended with it. Most failures are told
- * by its `error` event; those that Node finds at once (too long a command line) throw SPAWN_FAILED.
+ * Starts a server as the leader of a process group of its own, so that what it starts can be ended with it.
+ * Most failures are told by its `error` event; those that Node finds at once (too long a command line) throw
+ * SPAWN_FAILED.
  */
 export function spawnServer(settings: StdioSettings): ServerProcess {
   const { command, args, env, cwd } = settings
@@ -74,8 +75,9 @@ export type Ending =
   | { readonly type: 'command'; readonly command: string; readonly args: readonly string[] }
 
 /**
- * A signal to the group where there are groups. Windows has none, nor signals: there `taskkill /T` finds the descendants, as long as
- * the process itself lives, and `/F` is what SIGKILL is elsewhere. By its full path: any `taskkill` in the current folder would come first.
+ * A signal to the group where there are groups. Windows has none, nor signals: there `taskkill /T` finds the
+ * descendants, as long as the process itself lives, and `/F` is what SIGKILL is elsewhere. By its full path:
+ * any `taskkill` in the current folder would come first.
  */
 export function endingOf(
   platform: NodeJS.Platform,

@@ -3,7 +3,10 @@ import { badOption, orElse, type Read, readFields, readFlag, readText } from './
 /** One PEM text or DER file, or several. */
 type Pem = string | Uint8Array | readonly (string | Uint8Array)[]
 
-/** How a client trusts, and shows who it is, where addresses are `https` or `wss`; as `tls.connect` of Node takes it. */
+/**
+ * How a client trusts, and shows who it is, where addresses are `https` or `wss`; as `tls.connect` of Node
+ * takes it.
+ */
 export interface TlsOptions {
   /** Certificates of authorities that are trusted instead of those that come with Node. */
   readonly ca?: Pem

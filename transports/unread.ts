@@ -24,8 +24,9 @@ export interface UnreadEvents {
 }
 
 /**
- * What has been written to one socket and its reader has not taken. One that is slow keeps its connection as long as it reads: its bytes count in the budget of
- * its listener, where answers find no room any more, and nothing is taken from it until all is read.
+ * What has been written to one socket and its reader has not taken. One that is slow keeps its connection as
+ * long as it reads: its bytes count in the budget of its listener, where answers find no room any more, and
+ * nothing is taken from it until all is read.
  */
 export class Unread {
   readonly #socket: Socket

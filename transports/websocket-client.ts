@@ -13,15 +13,22 @@ export interface WebSocketOptions {
   /** Who we are, as for `http()`; asked before each upgrade. */
   readonly auth?: AuthOption
   /**
-   * Bytes a message may have, in either direction; a longer one fails the call that it is of, and ends the connection where it is four times as long. Default
-   * 16 MiB, and less where the heap of the process is small.
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of, and ends the
+   * connection where it is four times as long. Default 16 MiB, and less where the heap of the process is
+   * small.
    */
   readonly maxMessageBytes?: number
-  /** Bytes that may wait to be sent; beyond that a message is refused with SEND_FAILED. Default 64 MiB, or four times the default of `maxMessageBytes`. */
+  /**
+   * Bytes that may wait to be sent; beyond that a message is refused with SEND_FAILED. Default 64 MiB, or
+   * four times the default of `maxMessageBytes`.
+   */
   readonly maxQueuedBytes?: number
   /** Milliseconds until the socket must be open. Default 10,000. */
   readonly connectTimeout?: number
-  /** Milliseconds between pings; a server that has not answered one by the next is taken for dead. Default 30,000. */
+  /**
+   * Milliseconds between pings; a server that has not answered one by the next is taken for dead. Default
+   * 30,000.
+   */
   readonly pingInterval?: number
   /** Whom to trust, and who we are, where the address is wss. */
   readonly tls?: TlsOptions
@@ -45,9 +52,10 @@ const fields = [
 ]
 
 /**
- * A server behind a WebSocket, subprotocol `mcp`, one message a text frame: a custom transport that no revision specifies, as the
- * official TypeScript SDK 1 has it. The session ends with the socket. Throws BAD_OPTION, naming the field. `ws` is loaded with the
- * first connection. A server that wants authorization (401), cannot be trusted (TLS) or does not speak `mcp` is a fatal failure.
+ * A server behind a WebSocket, subprotocol `mcp`, one message a text frame: a custom transport that no
+ * revision specifies, as the official TypeScript SDK 1 has it. The session ends with the socket. Throws
+ * BAD_OPTION, naming the field. `ws` is loaded with the first connection. A server that wants authorization
+ * (401), cannot be trusted (TLS) or does not speak `mcp` is a fatal failure.
  */
 export function websocket(url: string | URL, options: WebSocketOptions = {}): ClientTransport {
   const given = readFields(options, 'options', fields)

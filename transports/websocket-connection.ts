@@ -15,7 +15,10 @@ const closeCodes: { readonly [End in ConnectionEnd]: number } = {
 /** Milliseconds that the far side may take to answer a close frame. */
 export const closeTimeout = 1_000
 
-/** What one socket may cost: no compression, which takes fifteen times the memory, and bounds on what is unfinished. */
+/**
+ * What one socket may cost: no compression, which takes fifteen times the memory, and bounds on what is
+ * unfinished.
+ */
 export function socketLimits(maxMessageBytes: number) {
   return {
     perMessageDeflate: false,
@@ -109,7 +112,10 @@ export class WebSocketConnection implements Connection {
     this.#end(closeCodes[why], why)
   }
 
-  /** Called now and then: asks for a sign of life, and gives up when there has been none since the last time, or who it is has expired. */
+  /**
+   * Called now and then: asks for a sign of life, and gives up when there has been none since the last time,
+   * or who it is has expired.
+   */
   beat(): void {
     if (hasExpired(this.peer.principal)) return this.#end(1008, 'the authorization has expired')
     // the ping would come behind all that it has not read

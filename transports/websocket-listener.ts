@@ -10,7 +10,10 @@ const loadUpgrade = lazy('../transports/websocket-upgrade.js', () => import('./w
 export interface WebSocketServeOptions extends ListenOptions {
   /** The one path that is served. Default `/mcp`. */
   readonly path?: string
-  /** Milliseconds between pings; a client that has not answered one by the next is taken for dead. Default 30,000. */
+  /**
+   * Milliseconds between pings; a client that has not answered one by the next is taken for dead. Default
+   * 30,000.
+   */
   readonly pingInterval?: number
 }
 
@@ -19,10 +22,11 @@ export type WebSocketServeSettings = ListenSettings &
   Readonly<Required<Omit<WebSocketServeOptions, keyof ListenOptions>>>
 
 /**
- * Serves over WebSockets, which no revision of MCP specifies: subprotocol `mcp`, one message a text frame, one socket a session, which
- * ends with its socket. Sockets stay open while the server's group is restarted. A frame that breaks RFC 6455 closes with 1002, a
- * binary one with 1003, a message beyond the limit with 1009, too many fragments with 1008, a reader that is too slow with 1013, the
- * end of the server with 1001. Throws TransportError BAD_OPTION; a port that cannot be taken fails the start with LISTEN_FAILED.
+ * Serves over WebSockets, which no revision of MCP specifies: subprotocol `mcp`, one message a text frame,
+ * one socket a session, which ends with its socket. Sockets stay open while the server's group is restarted.
+ * A frame that breaks RFC 6455 closes with 1002, a binary one with 1003, a message beyond the limit with
+ * 1009, too many fragments with 1008, a reader that is too slow with 1013, the end of the server with 1001.
+ * Throws TransportError BAD_OPTION; a port that cannot be taken fails the start with LISTEN_FAILED.
  */
 export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTransport {
   const given = readFields(options, 'options', [...listenFields, 'path', 'pingInterval'])

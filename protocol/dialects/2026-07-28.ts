@@ -2,7 +2,10 @@ import type { Dialect } from '../dialect.js'
 import { errorCodes } from '../errors.js'
 import type { Lacks } from '../lacks.js'
 
-/** What 2026-07-28 has no longer: tasks, ids of questions by url, changes of roots, an envelope around questions. */
+/**
+ * What 2026-07-28 has no longer: tasks, ids of questions by url, changes of roots, an envelope around
+ * questions.
+ */
 export const lacks20260728: Lacks = Object.freeze({
   fields: {
     clientCapabilities: ['tasks'],
@@ -23,8 +26,8 @@ export const lacks20260728: Lacks = Object.freeze({
 } as const)
 
 /**
- * Revision 2026-07-28: no handshake and no sessions. A server never sends a request in it: what `requests.client` lists are the
- * questions that a result may hold.
+ * Revision 2026-07-28: no handshake and no sessions. A server never sends a request in it: what
+ * `requests.client` lists are the questions that a result may hold.
  */
 export const dialect20260728: Dialect = Object.freeze({
   revision: '2026-07-28',

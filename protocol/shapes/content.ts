@@ -37,7 +37,9 @@ const blocks: ReadonlyMap<unknown, Check> = new Map<string, Check>([
   ['resource_link', shape<ResourceLink>({ type: text, ...resourceFields })],
 ])
 
-/** A block of content: of a kind that is known, it has the fields of that kind; kinds that are not known pass. */
+/**
+ * A block of content: of a kind that is known, it has the fields of that kind; kinds that are not known pass.
+ */
 export function content(value: unknown): Problem | undefined {
   const known = isObject(value) ? blocks.get(value.type) : undefined
   return (known ?? unknownBlock)(value)

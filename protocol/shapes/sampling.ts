@@ -35,7 +35,10 @@ const toolResult = shape<ToolResultContent>({
 const blocks = listOf(block)
 const conversation = listOf(shape<SamplingMessage>({ role, content: oneOrMore, ...otherFields }))
 
-/** Params of `sampling/createMessage`; tool uses and results have to match (specification: 2025-11-25, sampling). */
+/**
+ * Params of `sampling/createMessage`; tool uses and results have to match (specification: 2025-11-25,
+ * sampling).
+ */
 export const createMessageParams: Shape<CreateMessageParams> = shape<CreateMessageParams>({
   messages,
   maxTokens: finite,
@@ -74,7 +77,10 @@ function messages(value: unknown): Problem | undefined {
   return conversation(value) ?? findImbalance(value as readonly SamplingMessage[])
 }
 
-/** Every tool use is answered at once, by the next message, which is the user's and has nothing but such answers. */
+/**
+ * Every tool use is answered at once, by the next message, which is the user's and has nothing but such
+ * answers.
+ */
 function findImbalance(all: readonly SamplingMessage[]): Problem | undefined {
   let open: readonly string[] = []
   for (const [index, { role, content }] of all.entries()) {

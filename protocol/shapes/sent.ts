@@ -5,8 +5,8 @@ import type { Annotations, Icon } from '../types/base.js'
 import { role } from './base.js'
 
 /**
- * What is asked of results that go out beyond what is asked of those that come in: other libraries refuse a whole answer for the smallest part of it that is not
- * as the schema of the revision says.
+ * What is asked of results that go out beyond what is asked of those that come in: other libraries refuse a
+ * whole answer for the smallest part of it that is not as the schema of the revision says.
  */
 export const sentResults: { readonly [method: string]: Check } = {
   'tools/call': each('content', block),

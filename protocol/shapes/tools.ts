@@ -42,7 +42,10 @@ export const callToolParams: Shape<CallToolParams> = shape<CallToolParams>({
   ...retryFields,
 })
 
-/** A result of a tool that has its value elsewhere, as structured content or as a task, has no content when there is none. */
+/**
+ * A result of a tool that has its value elsewhere, as structured content or as a task, has no content when
+ * there is none.
+ */
 export function completedToolResult(result: JsonObject): JsonObject {
   if (result.content !== undefined) return result
   return result.structuredContent === undefined && result.task === undefined

@@ -1,11 +1,16 @@
 import type { RequestId } from '../jsonrpc.js'
 
-/** Free data beside a message; keys under `io.modelcontextprotocol/` and the like are reserved (specification: basic, `_meta`). */
+/**
+ * Free data beside a message; keys under `io.modelcontextprotocol/` and the like are reserved (specification:
+ * basic, `_meta`).
+ */
 export interface Meta {
   [key: string]: unknown
 }
 
-/** What names the request that progress belongs to: a string or an integer, unique among the active requests. */
+/**
+ * What names the request that progress belongs to: a string or an integer, unique among the active requests.
+ */
 export type ProgressToken = RequestId
 
 /** `_meta` of a request: with a token, the sender wants progress. */
@@ -42,7 +47,9 @@ export interface CacheHints {
 /** A result that carries such hints since 2026-07-28. */
 export interface CacheableResult extends BaseResult, Partial<CacheHints> {}
 
-/** The client's answers by key: each is the result of the question with that key, to be checked against it. */
+/**
+ * The client's answers by key: each is the result of the question with that key, to be checked against it.
+ */
 export type InputResponses = Record<string, object>
 
 /** What the params of a request may have when it is made again with answers (2026-07-28, MRTR). */

@@ -87,7 +87,10 @@ export interface ElicitFormParams extends RequestParams {
   task?: TaskMetadata
 }
 
-/** Params of `elicitation/create` for a page that the user visits; what is entered there never reaches the client. */
+/**
+ * Params of `elicitation/create` for a page that the user visits; what is entered there never reaches the
+ * client.
+ */
 export interface ElicitUrlParams extends RequestParams {
   mode: 'url'
   message: string

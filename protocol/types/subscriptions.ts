@@ -9,12 +9,17 @@ export interface SubscriptionFilter {
   resourceSubscriptions?: string[]
 }
 
-/** Params of `subscriptions/listen` (2026-07-28): opens a stream that is answered only when the server ends it. */
+/**
+ * Params of `subscriptions/listen` (2026-07-28): opens a stream that is answered only when the server ends
+ * it.
+ */
 export interface ListenParams extends RequestParams {
   notifications: SubscriptionFilter
 }
 
-/** Result of `subscriptions/listen`: the stream has ended in order; `_meta` names it by the id of its request. */
+/**
+ * Result of `subscriptions/listen`: the stream has ended in order; `_meta` names it by the id of its request.
+ */
 export interface ListenResult extends BaseResult {}
 
 /** Params of `notifications/subscriptions/acknowledged`: what of the filter the server will tell. */

@@ -21,8 +21,8 @@ interface Target extends Guarded, MayNeedSession {
 }
 
 /**
- * Plans `completion/complete`; where nobody suggests anything, the answer is an empty list. Throws McpError -32602 for a prompt, a
- * resource or an argument that does not exist (specification: completion).
+ * Plans `completion/complete`; where nobody suggests anything, the answer is an empty list. Throws McpError
+ * -32602 for a prompt, a resource or an argument that does not exist (specification: completion).
  */
 export function complete(
   { ref, argument, context }: Params<'completion/complete'>,

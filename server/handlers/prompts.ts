@@ -17,8 +17,9 @@ export function listPrompts({ cursor }: Params<'prompts/list'>, scope: RouteScop
 }
 
 /**
- * Plans `prompts/get`. Throws McpError 403 for a scope that is not there, and -32602 for a prompt that does not exist, and for required arguments that are missing; fields are read in the
- * task, and what is wrong with them is told all at once.
+ * Plans `prompts/get`. Throws McpError 403 for a scope that is not there, and -32602 for a prompt that does
+ * not exist, and for required arguments that are missing; fields are read in the task, and what is wrong with
+ * them is told all at once.
  */
 export function getPrompt(
   { name, arguments: args = {} }: Params<'prompts/get'>,

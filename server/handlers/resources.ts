@@ -33,7 +33,10 @@ export function readResource({ uri }: Params<'resources/read'>, scope: RouteScop
   }
 }
 
-/** Plans `resources/subscribe`: from now on this session hears of changes. Throws McpError like `resources/read`. */
+/**
+ * Plans `resources/subscribe`: from now on this session hears of changes. Throws McpError like
+ * `resources/read`.
+ */
 export function subscribe({ uri }: Params<'resources/subscribe'>, scope: RouteScope): Work {
   find(uri, scope)
   return keep('resources/subscribe', (wishes) => wishes.subscribe(uri))

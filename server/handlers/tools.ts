@@ -23,7 +23,10 @@ export function listTools({ cursor }: Params<'tools/list'>, scope: RouteScope): 
   return scope.catalog.tools.page(cursor, scope)
 }
 
-/** Plans `tools/call`. Throws McpError -32602 for a tool that does not exist, and 403 for one that takes a scope which is not there. */
+/**
+ * Plans `tools/call`. Throws McpError -32602 for a tool that does not exist, and 403 for one that takes a
+ * scope which is not there.
+ */
 export function callTool(
   { name, arguments: args = {} }: Params<'tools/call'>,
   { catalog, peer, dialect }: RouteScope,
@@ -41,8 +44,8 @@ export function callTool(
 }
 
 /**
- * Checks that `Mcp-Param-*` say what the arguments say, for a tool whose schema wants that (specification: 2026-07-28, Streamable HTTP); what is
- * wrong otherwise is found later. Throws McpError -32020.
+ * Checks that `Mcp-Param-*` say what the arguments say, for a tool whose schema wants that (specification:
+ * 2026-07-28, Streamable HTTP); what is wrong otherwise is found later. Throws McpError -32020.
  */
 export function checkArguments({ request: { params }, peer }: ExchangeCall, { tools }: Catalog): void {
   const tool = typeof params?.name === 'string' ? tools.get(params.name) : undefined
