@@ -23,7 +23,7 @@ export type OAuthServer = {
   /** Changes the parameters that it redirects with. */
   redirect: (parameters: Record<string, string | undefined>) => Record<string, string | undefined>
   /** Answers instead of the token endpoint, if it likes to. */
-  instead: ((form: Record<string, string>) => { status: number; body: object } | undefined) | undefined
+  instead: ((form: Record<string, string>) => Answer | undefined) | undefined
   /** Milliseconds, in seconds, that access tokens live. */
   expiresIn: number | undefined
   /** How often refresh tokens were used twice, which ends the whole family. */

@@ -114,4 +114,30 @@ test('file: a folder that is none is an error of the caller', () => {
   assert.throws(() => fileAuthStorage(''), /folder: expected a non-empty string/)
 })
 
+test('many that find a dead lock at once bury it together, and have theirs one after the other', async (t) => {
+  const path = await folder(t)
+  const storages = Array.from({ length: 8 }, () => fileAuthStorage(path))
+  const [first] = storages as [AuthStorage]
+  let lockName = ''
+  await first.exclusive(
+    'k',
+    async () => {
+      lockName = (await readdir(path)).find((name) => name.endsWith('.lock')) ?? ''
+    },
+    t.signal,
+  )
+  const old = new Date(Date.now() - 3_600_000)
+  await writeFile(join(path, lockName), 'of somebody dead')
+  await utimes(join(path, lockName), old, old)
+  let inside = 0
+  const work = async (): Promise<void> => {
+    inside += 1
+    await new Promise(setImmediate)
+    assert.is(inside, 1)
+    inside -= 1
+  }
+  await Promise.all(storages.map((storage) => storage.exclusive('k', work, t.signal)))
+  assert.equal(await readdir(path), [])
+})
+
 test.run()

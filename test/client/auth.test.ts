@@ -193,6 +193,27 @@ for (const [what, redirect] of Object.entries(redirects))
     assert.is(issuer.of('/token').length, 0)
   })
 
+test('a token endpoint that knows the client no more, and says so with a challenge, is registered at anew', async (t) => {
+  const { issuer, server } = await setup(t)
+  let refused = 0
+  issuer.instead = () => {
+    refused += 1
+    return refused === 1 ? { status: 401, headers: { 'www-authenticate': 'Basic realm="as"' } } : undefined
+  }
+  const storage = memoryAuthStorage()
+  await rejection(connect(t, server, { storage }).client.callTool('x'))
+  const { client } = connect(t, server, { storage })
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.is(issuer.of('/register').length, 2)
+})
+
+test('metadata without a token endpoint say that there is none', async (t) => {
+  const { issuer, server } = await setup(t)
+  delete issuer.metadata.token_endpoint
+  const { client } = connect(t, server)
+  assert.match((await rejection(client.callTool('x'))).message, 'expected https addresses, got none')
+})
+
 test('a sign-in is closed when it is over, however it ends', async (t) => {
   const { issuer, server } = await setup(t)
   let closed = 0

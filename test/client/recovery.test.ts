@@ -219,7 +219,7 @@ test('a server that writes its log on standard output, and no answer: the reason
   const { reason } = await states.next(({ phase }) => phase === 'disconnected')
   assert.match(
     reason?.message ?? '',
-    'initialize did not come within 500 ms, 2 texts did that are no messages',
+    'initialize did not come within 500 ms, 2 texts did that are no messages of MCP: "Starting."',
   )
 })
 
