@@ -48,6 +48,23 @@ for (const [what, revision, capabilities, capability] of gates) {
   })
 }
 
+test('a form that the revision of the client cannot say is not asked', async (t) => {
+  const items = { type: 'string' as const, enum: ['a', 'b'] }
+  const properties = { field: { type: 'array' as const, items } }
+  const several = { message: 'm', requestedSchema: { type: 'object' as const, properties } }
+  const { client } = await startAsking(
+    t,
+    async (ctx) => {
+      const error = await ctx.elicit('q', several).catch((reason: unknown) => reason)
+      return error instanceof AskError && [error.code, error.message]
+    },
+    { revision: '2025-06-18', capabilities: { elicitation: {} } },
+  )
+  const [code, message] = JSON.parse(await client.text('ask'))
+  assert.is(code, 'MISSING_CAPABILITY')
+  assert.match(message, /no choice of several \(requestedSchema\.properties\.field\)/)
+})
+
 test('a question of a request that has ended is not asked', async (t) => {
   const { server } = await startAsking(t, () => 'done')
   const [session] = await server.sessions()

@@ -26,6 +26,11 @@ const badTools: [object | null, string, RegExp][] = [
     /expected a hint among title, readOnlyHint/,
   ],
   [
+    { name: 'x', run, annotations: { title: 5 } },
+    'annotations.title',
+    /^tool "x": annotations\.title: expected a string, got 5$/,
+  ],
+  [
     { name: 'x', run, annotations: { readOnlyHint: 'yes' } },
     'annotations.readOnlyHint',
     /expected true or false, got "yes"$/,
@@ -55,6 +60,11 @@ for (const [options, field, message] of badTools) {
     )
   })
 }
+
+test('annotations are a title and hints', () => {
+  const annotations = { title: 'X', readOnlyHint: true, openWorldHint: false }
+  assert.equal(defineTool({ name: 'x', run, annotations }).annotations, annotations)
+})
 
 const badServers: [object | null, string, RegExp][] = [
   [null, 'options', /^server: options: expected an object, got null$/],

@@ -124,6 +124,40 @@ test('whoever ends a session that cannot be deleted is told so, and may do it ag
   assert.is(await other.text('count'), '2')
 })
 
+test('a save that fails has left nothing by the time it says so', async (t) => {
+  const folder = makeFolder(t)
+  const disk = failDisk(t, folder)
+  disk.fail('ENOSPC', 'write')
+  const saved = createFileStore({ folder }).save(makeRecord('a', 1)) as Promise<void>
+  assert.is(
+    await saved.then(
+      () => [],
+      () => readdirSync(folder).length,
+    ),
+    0,
+  )
+})
+
+test('EIO at unlink: what cannot be forgotten now costs nothing, and goes with a later listing', async (t) => {
+  const folder = makeFolder(t)
+  const disk = failDisk(t, folder)
+  let now = 1_000_000
+  const options = { folder, idleTimeout: 1_000, now: () => now }
+  await createFileStore(options).save(makeRecord('old', 1))
+  now += 2_000
+  const store = createFileStore(options)
+  disk.fail('EIO', 'unlink')
+  await store.save(makeRecord('new', 1))
+  while (!disk.steps.includes('unlink')) await new Promise((resolve) => setImmediate(resolve))
+  await store.save(makeRecord('new', 2))
+  assert.is(readdirSync(folder).length, 2)
+  disk.mend()
+  now += 200
+  await store.save(makeRecord('new', 3))
+  while (readdirSync(folder).length > 1) await new Promise((resolve) => setImmediate(resolve))
+  assert.is((await store.load('new'))?.version, 3)
+})
+
 test('what is only saved to be kept for longer costs no call', async (t) => {
   const clock = createFakeClock()
   const folder = makeFolder(t)

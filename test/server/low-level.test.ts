@@ -180,6 +180,8 @@ const bad: [object, string, RegExp][] = [
     'notifications',
     /or notifications\/roots\/list_changed/,
   ],
+  [{ notifications: { 'tools/list': run } }, 'notifications', /got "tools\/list"$/],
+  [{ notifications: { '': run } }, 'notifications', /got ""$/],
   [{ notifications: { 'acme/x': 1 } }, 'notifications["acme/x"]', /expected a function/],
   [{ handleRequest: {} }, 'handleRequest', /^server "s": handleRequest: expected a function/],
 ]

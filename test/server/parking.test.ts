@@ -46,6 +46,13 @@ test('there is room for some of each principal, and for so many in all', () => {
   assert.equal([park('h', 'me'), park('i', 'me')], [true, false])
 })
 
+test('who has taken one of several back has room for one', () => {
+  const { parking, park } = lot({ maxPerPrincipal: 2 })
+  assert.equal([park('a', 'me'), park('b', 'me')], [true, true])
+  parking.take('a')
+  assert.equal([park('c', 'me'), park('d', 'me')], [true, false])
+})
+
 test('what takes the place of another ends it', () => {
   const { parking, park, expired } = lot({ max: 1 })
   assert.equal([park('a', 'me'), park('a', 'you')], [true, true])

@@ -119,6 +119,14 @@ test('a value is swapped only by who has seen the last one', () => {
   ])
 })
 
+test('a state that another program has saved takes the place of all that was known', () => {
+  const state = new SessionState({ a: 1, b: 2 })
+  const seen = state.read('b')
+  state.adopt({ b: 3 })
+  assert.equal([state.toRecord(), state.read('a').value], [{ b: 3 }, undefined])
+  assert.is(state.swap('b', seen.version, 4)?.value, 3, 'who has seen the old one is told')
+})
+
 test('the third crash within five seconds is one too many, and quiet sessions are forgotten', () => {
   const limit = new RestoreLimit()
   assert.equal([limit.add('a', 0), limit.add('a', 1_000), limit.add('a', 5_000)], [true, true, false])
