@@ -118,7 +118,8 @@ export function checkParamHeaders(
   for (const param of plan) {
     const value = valueAt(args, param.path)
     const expected = toHeaderText(value)
-    if (expected === undefined) continue // also what does not fit the schema: that is told when the arguments are read
+    // also what does not fit the schema: that is told when the arguments are read
+    if (expected === undefined) continue
     const problem = problemOf(param, value, { expected, header: headerOf(headers, param.header) })
     if (problem !== undefined) throw problem
   }

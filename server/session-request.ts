@@ -91,7 +91,8 @@ async function conclude(
   const response = await answering
   if (request.unsaved || request.renews) {
     const saved = saveInTime(link, await link.self.call('record'))
-    await (request.unsaved ? saved : saved.catch(() => {})) // without a change nothing is lost: the next time is soon enough
+    // without a change nothing is lost: the next time is soon enough
+    await (request.unsaved ? saved : saved.catch(() => {}))
   }
   request.response = response
 }

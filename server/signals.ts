@@ -21,7 +21,8 @@ type Signal = (typeof signals)[number]
 export function stopOnSignals(stop: () => Promise<void>): () => void {
   const known = Reflect.get(globalThis, key) as Leaving | undefined
   const leaving = known ?? new Leaving()
-  Reflect.set(globalThis, key, leaving) // one for all copies of the library, so that the last server ends the program
+  // one for all copies of the library, so that the last server ends the program
+  Reflect.set(globalThis, key, leaving)
   leaving.add(stop)
   return () => leaving.remove(stop)
 }

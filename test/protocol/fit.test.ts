@@ -300,4 +300,10 @@ test('a question that names no mode is a form', () => {
   )
 })
 
+test('the text beside a structured value is what is left where a revision has no such value', () => {
+  const content = [{ type: 'text', text: 'in words' }] as const
+  const result = fitResult(dialect20250326, 'tools/call', { content, structuredContent: { a: 1 } } as never)
+  assert.equal(result, { content })
+})
+
 test.run()

@@ -13,6 +13,7 @@ import {
 import type { JsonObject } from '../../protocol/json.js'
 import type { Method } from '../../protocol/methods.js'
 import { readParams } from '../../protocol/params.js'
+import { inputRequiredResult } from '../../protocol/shapes/mrtr.js'
 import { suite } from '../support/suite.js'
 import { elicitForm, elicitUrl, samples } from './_samples.js'
 import { refusalOf } from './_modern.js'
@@ -210,6 +211,19 @@ for (const [method, params] of retried) {
 test('other methods have no retries: such fields are unknown ones, and let through (trap 35)', () => {
   const params = { uri: 'a:b', inputResponses: 5, requestState: 5 }
   assert.is(readParams('resources/subscribe', params), params)
+})
+
+test('a question is an object', () => {
+  for (const [asked, got] of [
+    [null, 'null'],
+    [5, 'an integer'],
+    [[], 'an array'],
+  ] as const)
+    assert.equal(inputRequiredResult({ resultType: 'input_required', inputRequests: { a: asked } }), {
+      path: '.inputRequests["a"]',
+      expected: 'an object',
+      got,
+    })
 })
 
 test.run()

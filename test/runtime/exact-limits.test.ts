@@ -32,6 +32,8 @@ test('a word is looked for among the first 2,000, the last of them included', ()
   assert.is(nearest('timeouts', [...words(2_000), 'timeout']), undefined)
   assert.is(nearest('t'.repeat(64), ['t'.repeat(63)]), 't'.repeat(63))
   assert.is(nearest('t'.repeat(65), ['t'.repeat(64)]), undefined)
+  assert.is(nearest('t'.repeat(63), ['t'.repeat(64)]), 't'.repeat(64))
+  assert.is(nearest('t'.repeat(64), ['t'.repeat(65)]), undefined)
 })
 
 test('a module that is loaded when it is needed leaves no descriptor open', async () => {
