@@ -248,6 +248,8 @@ test('an object is told to be fields by their names, one JSON Schema, or either'
     [new Plain(), 'schema'],
     [{ a: { type: 'string' } }, 'fields'],
     [{ type: { type: 'string' } }, 'fields'],
+    [{ a: { 'x-mine': 1 } }, 'fields'],
+    [{ not: { 'x-mine': 1 } }, 'either'],
     [{ not: { type: 'string' } }, 'either'],
     [{ not: { type: 'string' }, a: {} }, 'fields'],
     [{ type: 'object', properties: {} }, 'schema'],
