@@ -4,6 +4,7 @@ import type { Server } from '../../server/server.js'
 import { startServer } from '../../server/server-supervisor.js'
 import type { ServerTransport } from '../../transports/contract.js'
 import { serveWebSocket } from '../../transports/websocket-listener.js'
+import { selfSigned } from '../support/certificate.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { reach, sizes, ways } from './_sizes.js'
 import { greet, open } from './_websocket.js'
@@ -56,6 +57,26 @@ test('answers that find no room behind others are told in a few words, and the c
   call(60, 1_000)
   assert.is((await raw.messages.next()).id, 60)
 })
+
+for (const scheme of ['ws', 'wss'])
+  test(`an answer over ${scheme} that takes many times pingInterval, and moves, arrives whole`, async (t) => {
+    const tls = scheme === 'wss' ? { tls: selfSigned() } : {}
+    const server = await serve(t, serveWebSocket({ pingInterval: 500, ...tls }))
+    const raw = await open(t, server, { rejectUnauthorized: false })
+    await greet(raw)
+    const { _socket: below } = raw.socket as unknown as { _socket: Socket }
+    // one chunk, and then nothing for a while
+    below.on('data', () => raw.socket.pause())
+    // a chunk of TLS is a quarter of another
+    const timer = setInterval(() => raw.socket.resume(), scheme === 'wss' ? 1 : 10)
+    t.after(() => clearInterval(timer))
+    const params = { name: 'make', arguments: { length: 15 * MiB } }
+    raw.socket.send(JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }))
+    const came = raw.messages.next(({ id }) => id === 1)
+    const cut = raw.closed.then((code) => Promise.reject(new Error(`closed with ${code}`)))
+    const { result } = await Promise.race([came, cut])
+    assert.ok(JSON.stringify(result).length > 7 * MiB)
+  })
 
 for (const way of ways)
   test(`${way.name}: ten answers of 4 MiB at once all arrive`, async (t) => {
