@@ -57,6 +57,7 @@ test('a call that it takes no more is made on the next one', async (t) => {
 test('a call of a pool is made on another member', async (t) => {
   const { transport } = closing((connection) => connection > 1)
   const { pool, served } = await startPool(t, { transport })
+  await pool.ready({ count: 2 })
   const answers = await Promise.all(Array.from({ length: 4 }, () => pool.callTool('any')))
   assert.equal(
     answers.map(({ text }) => text),
