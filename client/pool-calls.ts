@@ -2,14 +2,15 @@ import { type CallOptions, readCallOptions } from './call-options.js'
 import type { Client } from './client.js'
 import { ClientError, type ClientErrorCode } from './errors.js'
 import type { PoolDesk } from './pool-desk.js'
+import type { PoolMember } from './pool-member.js'
 
 /** A call as it is made on one client, with the options that are left of the caller's. */
 export type MakeCall<T> = (client: Client, options: CallOptions) => Promise<T>
 
 /**
- * Makes a call on the member whose turn it is, under one deadline, the wait for a member included; a call
- * that never left because its member went away is made on another. Rejects with BAD_OPTION, naming the field,
- * before anything is done.
+ * Makes a call on the member whose turn it is, under one deadline, the wait for a member included. A call that
+ * never left because its member went away is made on another, and on the same one only where nobody else is free.
+ * Rejects with BAD_OPTION, naming the field, before anything is done.
  */
 export async function callOnMember<T>(
   desk: PoolDesk,
@@ -18,10 +19,11 @@ export async function callOnMember<T>(
 ): Promise<T> {
   const { timeout, signal, wait } = readCallOptions(options, desk.settings.timeout)
   const deadline = desk.clock.now() + timeout
+  const avoid = new Set<PoolMember>()
   let left = timeout
   // Each member is worth one attempt, and one for whoever comes meanwhile: no call goes round for ever.
   for (let attempts = desk.members.size + 1; ; attempts--) {
-    const want = { what, exclusive: false, timeout: left, wait, signal }
+    const want = { what, exclusive: false, avoid, timeout: left, wait, signal }
     const taken = desk.take(want)
     const member = taken instanceof Promise ? await taken : taken
     left = deadline - desk.clock.now()
@@ -31,6 +33,7 @@ export async function callOnMember<T>(
         return await make(client, { ...options, timeout: Math.max(1, left), wait: false })
     } catch (error) {
       if (attempts <= 1 || !isUnsent(error)) throw error
+      avoid.add(member)
     } finally {
       desk.giveBack(member, false)
     }

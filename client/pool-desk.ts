@@ -73,7 +73,7 @@ export class PoolDesk {
   take(want: Want): PoolMember | Promise<PoolMember> {
     if (this.over !== undefined) throw this.over(want.what)
     if (want.signal?.aborted === true) throw cancelled(want)
-    const member = want.exclusive ? this.#rotation.pickLeastBusy() : this.#rotation.pick()
+    const member = want.exclusive ? this.#rotation.pickLeastBusy() : this.#rotation.pick(want.avoid)
     if (member !== undefined && !(want.exclusive && member.pending > 0))
       return hand(member, want, this.#rotation)
     if (want.wait === false) throw this.#notFree(want)
@@ -142,7 +142,7 @@ export class PoolDesk {
   #serve(): void {
     for (let waiter = this.#queue.first(); waiter !== undefined; waiter = this.#queue.first()) {
       const { want } = waiter
-      const member = want.exclusive ? this.#rotation.pickLeastBusy() : this.#rotation.pick()
+      const member = want.exclusive ? this.#rotation.pickLeastBusy() : this.#rotation.pick(want.avoid)
       if (member === undefined) return
       if (want.exclusive && member.pending > 0) this.#keep(member, waiter)
       else waiter.settle(hand(member, want, this.#rotation))

@@ -10,6 +10,8 @@ export interface Want {
   readonly what: string
   /** Whether nobody else may use the member meanwhile. */
   readonly exclusive: boolean
+  /** Members that did not take it: whoever else is free is asked first. */
+  readonly avoid?: ReadonlySet<PoolMember>
   /** Milliseconds to wait for a member. */
   readonly timeout: number
   /** Whether it waits at all. Default true. */

@@ -30,9 +30,11 @@ export class Rotation {
     if (!member.free && index >= 0) this.#remove(index)
   }
 
-  /** Who serves the next call; undefined when there is nobody. */
-  pick(): PoolMember | undefined {
-    return this.#freshest(this.#choose)
+  /** Who serves the next call, which is one of `avoid` only if there is nobody else; undefined when there is nobody. */
+  pick(avoid?: ReadonlySet<PoolMember>): PoolMember | undefined {
+    const chosen = this.#freshest(this.#choose)
+    if (chosen === undefined || avoid?.has(chosen) !== true) return chosen
+    return this.#freshest(() => this.#firstBut(avoid)) ?? chosen
   }
 
   /** Who has the fewest calls under way; among equals, whose turn it is. */
@@ -48,6 +50,12 @@ export class Rotation {
       if (best === undefined || (other !== undefined && other.pending < best.pending)) best = other
     }
     return best
+  }
+
+  /** Whose turn it is among the others. */
+  #firstBut(avoid: ReadonlySet<PoolMember>): PoolMember | undefined {
+    const inTurn = [...this.#members.slice(this.#next), ...this.#members.slice(0, this.#next)]
+    return inTurn.find((member) => !avoid.has(member))
   }
 
   /** News of a lost connection may still be on its way: whoever is chosen is looked at first. */
