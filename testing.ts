@@ -1,44 +1,44 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
-import { Client } from './client/client.js'
-import { startClient } from './client/client-supervisor.js'
-import type { ClientEvents } from './client/events.js'
-import { clientActorName, transportName } from './client/names.js'
-import type { ClientOptions } from './client/options.js'
-import type { ClientState } from './client/state.js'
-import { outside } from './runtime/containment.js'
-import { crashActor } from './runtime/crash-actor.js'
-import { RuntimeError, show } from './runtime/errors.js'
-import type { RuntimeEvents } from './runtime/events.js'
-import type { ExitReason } from './runtime/exit.js'
-import { badOption, checkFields } from './runtime/options.js'
-import { handled } from './runtime/promise.js'
-import { Recording, type WaitOptions, waitFor } from './runtime/recording.js'
-import { ProcessRef } from './runtime/ref.js'
-import { Registry } from './runtime/registry.js'
-import type { ServerDefinition } from './server/define-server.js'
-import type { ServerEvents } from './server/events.js'
-import { namesOf, type ServerNames } from './server/names.js'
-import type { ServerOptions, TreeWideOptions } from './server/options.js'
+import { Client } from './client/handle/client.js'
+import { startClient } from './client/handle/supervisor.js'
+import type { ClientEvents } from './client/base/events.js'
+import { clientActorName, transportName } from './client/base/names.js'
+import type { ClientOptions } from './client/options/options.js'
+import type { ClientState } from './client/base/state.js'
+import { outside } from './runtime/faults/containment.js'
+import { crashActor } from './runtime/watch/crash.js'
+import { RuntimeError, show } from './runtime/base/errors.js'
+import type { RuntimeEvents } from './runtime/faults/events.js'
+import type { ExitReason } from './runtime/base/exit.js'
+import { badOption, checkFields } from './runtime/base/check.js'
+import { handled } from './runtime/base/promise.js'
+import { Recording, type WaitOptions, waitFor } from './runtime/watch/recording.js'
+import { ProcessRef } from './runtime/process/ref.js'
+import { Registry } from './runtime/process/registry.js'
+import type { ServerDefinition } from './server/definitions/define-server.js'
+import type { ServerEvents } from './server/base/events.js'
+import { namesOf, type ServerNames } from './server/base/names.js'
+import type { ServerOptions, TreeWideOptions } from './server/holdings/options.js'
 import { Server } from './server/server.js'
 import { startServer } from './server/server-supervisor.js'
-import type { ClientTransport } from './transports/contract.js'
-import type { TransportEvents } from './transports/events.js'
-import { memory } from './transports/memory.js'
+import type { ClientTransport } from './transports/contract/contract.js'
+import type { TransportEvents } from './transports/contract/events.js'
+import { memory } from './transports/connections/memory.js'
 
-export { createFakeClock as fakeClock, type FakeClock } from './runtime/fake-clock.js'
-export { Recording, type WaitOptions } from './runtime/recording.js'
+export { createFakeClock as fakeClock, type FakeClock } from './runtime/time/fake-clock.js'
+export { Recording, type WaitOptions } from './runtime/watch/recording.js'
 export {
   type ScriptedClient,
   type ScriptedClientOptions,
   type ScriptedGreeting,
   scriptedClient,
-} from './transports/scripted-client.js'
-export type { Answering, Script, ScriptedAnswer, ScriptedPeer } from './transports/scripted-peer.js'
+} from './transports/scripted/client.js'
+export type { Answering, Script, ScriptedAnswer, ScriptedPeer } from './transports/scripted/peer.js'
 export {
   type ScriptedServer,
   type ScriptedServerOptions,
   scriptedServer,
-} from './transports/scripted-server.js'
+} from './transports/scripted/server.js'
 
 /** How a connected pair is run: what belongs to both trees is said once. `logger` is false unless told. */
 export interface ConnectOptions extends TreeWideOptions {

@@ -1,22 +1,22 @@
-export { type OpenBatch, openBatch } from './batch.js'
-export { cacheableMethods, notKept, readCacheHints } from './cache-hints.js'
+export { type OpenBatch, openBatch } from './dialects/batch.js'
+export { cacheableMethods, notKept, readCacheHints } from './stateless/cache-hints.js'
 export {
   elicitationModes,
   hasCapability,
   missingCapability,
   missingForQuestion,
   type Question,
-} from './capabilities.js'
-export { type Batch, type DecodeLimits, decode, encode, encodeBatch } from './codec.js'
-export { limitCompletion, maxCompletionValues } from './completion.js'
-export { annotationsOf } from './content-hints.js'
+} from './dialects/capabilities.js'
+export { type Batch, type DecodeLimits, decode, encode, encodeBatch } from './wire/codec.js'
+export { limitCompletion, maxCompletionValues } from './messages/completion.js'
+export { annotationsOf } from './messages/content-hints.js'
 export {
   acceptsNotification,
   acceptsRequest,
   type Dialect,
   type DialectErrors,
   type Revision,
-} from './dialect.js'
+} from './dialects/dialect.js'
 export { dialect20241105 } from './dialects/2024-11-05.js'
 export { dialect20250326 } from './dialects/2025-03-26.js'
 export { dialect20250618 } from './dialects/2025-06-18.js'
@@ -29,7 +29,7 @@ export {
   metaKeys,
   readEnvelope,
   writeEnvelope,
-} from './envelope.js'
+} from './stateless/envelope.js'
 export {
   checkModernHeaders,
   eraOfHttp,
@@ -40,7 +40,7 @@ export {
   type Pinning,
   pin,
   unsupported,
-} from './era.js'
+} from './stateless/era.js'
 export {
   errorCodes,
   isResourceNotFound,
@@ -50,10 +50,10 @@ export {
   type ProtocolErrorCode,
   type ProtocolErrorDetails,
   toJsonRpcError,
-} from './errors.js'
-export { urlElicitations } from './url-demand.js'
-export { fitError, fitNotification, fitParams, fitResult } from './fit.js'
-export { decodeHeaderValue, encodeHeaderValue, type RequestHeaders } from './header-values.js'
+} from './wire/errors.js'
+export { urlElicitations } from './messages/url-demand.js'
+export { fitError, fitNotification, fitParams, fitResult } from './dialects/fit.js'
+export { decodeHeaderValue, encodeHeaderValue, type RequestHeaders } from './stateless/header-values.js'
 export {
   embedQuestion,
   missingClientCapabilities,
@@ -61,8 +61,8 @@ export {
   readOutcome,
   retriedMethods,
   retryParams,
-} from './input-required.js'
-export type { JsonObject } from './json.js'
+} from './stateless/input-required.js'
+export type { JsonObject } from './wire/json.js'
 export {
   answerInvalid,
   buildError,
@@ -81,16 +81,16 @@ export {
   type Message,
   type RequestId,
   readMessage,
-} from './jsonrpc.js'
-export type { LackingFields, Lacks } from './lacks.js'
+} from './wire/jsonrpc.js'
+export type { LackingFields, Lacks } from './dialects/lacks.js'
 export {
   createLineDecoder,
   type LineDecoder,
   type LineDecoderOptions,
   type LineItem,
   type LineStats,
-} from './lines.js'
-export { isLoggingLevel, isWantedLevel, loggingLevels } from './logging.js'
+} from './wire/lines.js'
+export { isLoggingLevel, isWantedLevel, loggingLevels } from './messages/logging.js'
 export {
   type Direction,
   isMethod,
@@ -110,7 +110,7 @@ export {
   type RequestTo,
   type Result,
   type Side,
-} from './methods.js'
+} from './messages/methods.js'
 export {
   checkParamHeaders,
   type HeaderParam,
@@ -119,9 +119,9 @@ export {
   headerParams,
   mirroredHeaders,
   paramHeaders,
-} from './mirrored-headers.js'
-export { readNotificationParams, readParams, readResult } from './params.js'
-export { judgeProbe, type Probe, type ProbeOutcome, type ProbeVerdict } from './probe.js'
+} from './stateless/mirrored-headers.js'
+export { readNotificationParams, readParams, readResult } from './messages/params.js'
+export { judgeProbe, type Probe, type ProbeOutcome, type ProbeVerdict } from './stateless/probe.js'
 export {
   type Parsed,
   type Schema,
@@ -132,17 +132,17 @@ export {
   type StandardResult,
   type StandardSchema,
   toSchema,
-} from './schema.js'
-export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from './calendar.js'
-export type { Field, FieldNotes, Presence } from './schema-field.js'
-export type { FieldInput, FieldRecord, ListLimits } from './schema-field-groups.js'
-export type { NumberLimits, TextLimits } from './schema-field-kinds.js'
-export type { GroupOutput, OutputOf } from './schema-field-types.js'
-export { field } from './schema-fields.js'
-export type { Issue } from './schema-issues.js'
-export { schemaLimits } from './schema-limits.js'
-export { createEventDecoder, type EventDecoder, type EventDecoderOptions, type SseItem } from './sse.js'
-export { comment, encodeEvent, type OutgoingSseEvent, type SseEvent } from './sse-events.js'
+} from './schema/schema.js'
+export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from './schema/calendar.js'
+export type { Field, FieldNotes, Presence } from './schema/field.js'
+export type { FieldInput, FieldRecord, ListLimits } from './schema/field-groups.js'
+export type { NumberLimits, TextLimits } from './schema/field-kinds.js'
+export type { GroupOutput, OutputOf } from './schema/field-types.js'
+export { field } from './schema/fields.js'
+export type { Issue } from './schema/issues.js'
+export { schemaLimits } from './schema/limits.js'
+export { createEventDecoder, type EventDecoder, type EventDecoderOptions, type SseItem } from './wire/sse.js'
+export { comment, encodeEvent, type OutgoingSseEvent, type SseEvent } from './wire/sse-events.js'
 export type {
   Annotations,
   BaseMetadata,
@@ -163,15 +163,15 @@ export type {
   RequestParams,
   RetryParams,
   Role,
-} from './types/base.js'
-export type { ClientCapabilities, Flag, ServerCapabilities } from './types/capabilities.js'
+} from './messages/types/base.js'
+export type { ClientCapabilities, Flag, ServerCapabilities } from './messages/types/capabilities.js'
 export type {
   CompleteParams,
   CompleteResult,
   Completion,
   PromptReference,
   ResourceTemplateReference,
-} from './types/completion.js'
+} from './messages/types/completion.js'
 export type {
   AudioContent,
   BlobResourceContents,
@@ -182,8 +182,8 @@ export type {
   ResourceLink,
   TextContent,
   TextResourceContents,
-} from './types/content.js'
-export type { DiscoverResult } from './types/discover.js'
+} from './messages/types/content.js'
+export type { DiscoverResult } from './messages/types/discover.js'
 export type {
   BooleanField,
   ChoiceField,
@@ -200,16 +200,16 @@ export type {
   TextField,
   TitledChoice,
   TitledChoiceField,
-} from './types/elicitation.js'
-export type { InitializeParams, InitializeResult } from './types/lifecycle.js'
-export type { SetLevelParams } from './types/logging.js'
-export type { InputRequest, InputRequests, InputRequiredResult } from './types/mrtr.js'
+} from './messages/types/elicitation.js'
+export type { InitializeParams, InitializeResult } from './messages/types/lifecycle.js'
+export type { SetLevelParams } from './messages/types/logging.js'
+export type { InputRequest, InputRequests, InputRequiredResult } from './messages/types/mrtr.js'
 export type {
   CancelledParams,
   LoggingLevel,
   LoggingMessageParams,
   ProgressParams,
-} from './types/notifications.js'
+} from './messages/types/notifications.js'
 export type {
   GetPromptParams,
   GetPromptResult,
@@ -217,7 +217,7 @@ export type {
   Prompt,
   PromptArgument,
   PromptMessage,
-} from './types/prompts.js'
+} from './messages/types/prompts.js'
 export type {
   ListResourcesResult,
   ListResourceTemplatesResult,
@@ -226,8 +226,8 @@ export type {
   ResourceRequestParams,
   ResourceTemplate,
   ResourceUpdatedParams,
-} from './types/resources.js'
-export type { ListRootsResult, Root } from './types/roots.js'
+} from './messages/types/resources.js'
+export type { ListRootsResult, Root } from './messages/types/roots.js'
 export type {
   CreateMessageParams,
   CreateMessageResult,
@@ -238,14 +238,14 @@ export type {
   ToolChoice,
   ToolResultContent,
   ToolUseContent,
-} from './types/sampling.js'
-export { type Stamp, stampResult } from './stamp.js'
+} from './messages/types/sampling.js'
+export { type Stamp, stampResult } from './stateless/stamp.js'
 export type {
   AcknowledgedParams,
   ListenParams,
   ListenResult,
   SubscriptionFilter,
-} from './types/subscriptions.js'
+} from './messages/types/subscriptions.js'
 export type {
   CallToolParams,
   CallToolResult,
@@ -255,8 +255,8 @@ export type {
   Tool,
   ToolAnnotations,
   ToolExecution,
-} from './types/tools.js'
-export { parseUriTemplate, type TemplateVariables, type UriTemplate } from './uri-template.js'
+} from './messages/types/tools.js'
+export { parseUriTemplate, type TemplateVariables, type UriTemplate } from './uri-template/uri-template.js'
 export {
   acceptRevision,
   allHandshakeDialects,
@@ -271,4 +271,4 @@ export {
   modernRevisions,
   negotiate,
   revisionWithoutHeader,
-} from './versions.js'
+} from './dialects/versions.js'

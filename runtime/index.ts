@@ -1,4 +1,4 @@
-export { startActor } from './root.js'
+export { startActor } from './process/root.js'
 export {
   defineActor,
   type ActorDefinition,
@@ -13,39 +13,39 @@ export {
   type InfoHandlers,
   refuse,
   type Refusal,
-} from './behaviour.js'
-export type { ActorContext, ProcessContext } from './context.js'
-export type { ActorRef, CallOptions, ProcessRef, RefOf } from './ref.js'
-export type { NamedRef, NameState } from './named-ref.js'
-export { Registry } from './registry.js'
-export type { StartOptions } from './start.js'
-export type { RootOptions } from './root.js'
-export type { TreeOptions } from './tree.js'
-export type { Monitor } from './monitor.js'
-export type { TimerRef } from './timers.js'
-export type { Owned } from './owned.js'
+} from './process/behaviour.js'
+export type { ActorContext, ProcessContext } from './process/context.js'
+export type { ActorRef, CallOptions, ProcessRef, RefOf } from './process/ref.js'
+export type { NamedRef, NameState } from './process/named-ref.js'
+export { Registry } from './process/registry.js'
+export type { StartOptions } from './process/start.js'
+export type { RootOptions } from './process/root.js'
+export type { TreeOptions } from './process/tree.js'
+export type { Monitor } from './process/monitor.js'
+export type { TimerRef } from './process/timers.js'
+export type { Owned } from './process/owned.js'
 export {
   type ChildSpec,
   childSpec,
   type ChildOverrides,
   type Shutdown,
   type StartAnswer,
-} from './child-spec.js'
-export type { ChildStarted } from './child.js'
-export { startSupervisor, Supervisor, supervisorAt, supervisorSpec } from './supervise.js'
-export type { ChildCount, ChildInfo, SupervisorHandle } from './supervisor-handle.js'
+} from './supervision/child-spec.js'
+export type { ChildStarted } from './supervision/child.js'
+export { startSupervisor, Supervisor, supervisorAt, supervisorSpec } from './supervision/supervise.js'
+export type { ChildCount, ChildInfo, SupervisorHandle } from './supervision/handle.js'
 export {
   DynamicSupervisor,
   dynamicSupervisorAt,
   dynamicSupervisorSpec,
   startDynamicSupervisor,
-} from './dynamic-supervisor.js'
+} from './supervision/dynamic.js'
 export type {
   DynamicSupervisorOptions,
   SupervisorOptions,
   TaskSupervisorOptions,
-} from './supervisor-options.js'
-export type { TaskContext } from './task.js'
+} from './supervision/options.js'
+export type { TaskContext } from './tasks/task.js'
 export {
   startTaskSupervisor,
   TaskSupervisor,
@@ -53,8 +53,8 @@ export {
   taskSupervisorSpec,
   type TaskOptions,
   type TaskRef,
-} from './task-supervisor.js'
-export type { Restart, Strategy } from './strategy.js'
+} from './tasks/supervisor.js'
+export type { Restart, Strategy } from './supervision/strategy.js'
 export {
   crash,
   type ExitReason,
@@ -67,10 +67,10 @@ export {
   normal,
   shutdown,
   shutdownWith,
-} from './exit.js'
-export { type Clock, systemClock } from './clock.js'
-export { createFakeClock, type FakeClock } from './fake-clock.js'
-export { CaduceusError, type ErrorDetails, RuntimeError, type RuntimeErrorCode } from './errors.js'
+} from './base/exit.js'
+export { type Clock, systemClock } from './time/clock.js'
+export { createFakeClock, type FakeClock } from './time/fake-clock.js'
+export { CaduceusError, type ErrorDetails, RuntimeError, type RuntimeErrorCode } from './base/errors.js'
 export {
   type CrashEvent,
   type NoticeEvent,
@@ -80,11 +80,11 @@ export {
   type StrayEvent,
   subscribe,
   type SupervisorEvent,
-} from './events.js'
-export { describe, formatTree, type Inspectable, inspect, type TreeNode } from './inspect.js'
-export type { LogCategory, Logger, LogLevel, LogLevels, LogOptions } from './log.js'
-export { asyncStream, type AsyncStreamOptions } from './async-stream.js'
-export { multiCall, multiCast, type MultiReply } from './multi-call.js'
+} from './faults/events.js'
+export { describe, formatTree, type Inspectable, inspect, type TreeNode } from './watch/inspect.js'
+export type { LogCategory, Logger, LogLevel, LogLevels, LogOptions } from './faults/log.js'
+export { asyncStream, type AsyncStreamOptions } from './tasks/stream.js'
+export { multiCall, multiCast, type MultiReply } from './groups/multi-call.js'
 export {
   partitionFor,
   partitionName,
@@ -92,7 +92,7 @@ export {
   partitionsOf,
   partitionSupervisorSpec,
   type PartitionSupervisorOptions,
-} from './partition-supervisor.js'
+} from './supervision/partition.js'
 export {
   type ActorStatus,
   getState,
@@ -104,8 +104,8 @@ export {
   suspend,
   trace,
   type TraceEvent,
-} from './sys.js'
-export { awaitTask, outcomeOf, shutdownTask, type TaskOutcome, yieldTask } from './task-await.js'
-export { type RegistryEntry, type RegistryEvent, TopicRegistry } from './topic-registry.js'
-export type { AutoShutdown } from './supervisor-options.js'
-export type { TimerFired } from './timers.js'
+} from './watch/sys.js'
+export { awaitTask, outcomeOf, shutdownTask, type TaskOutcome, yieldTask } from './tasks/await.js'
+export { type RegistryEntry, type RegistryEvent, TopicRegistry } from './groups/topic-registry.js'
+export type { AutoShutdown } from './supervision/options.js'
+export type { TimerFired } from './process/timers.js'

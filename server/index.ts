@@ -1,5 +1,5 @@
-export { type App, type AppContext, type AppTypes, createApp, type Typed } from './app.js'
-export type { AskMethod, AskOptions, Elicitation, Sampling } from './ask.js'
+export { type App, type AppContext, type AppTypes, createApp, type Typed } from './definitions/app.js'
+export type { AskMethod, AskOptions, Elicitation, Sampling } from './context/ask.js'
 export {
   type PromptResultBuilder,
   promptResult,
@@ -7,18 +7,23 @@ export {
   resourceResult,
   type ToolResultBuilder,
   toolResult,
-} from './builders.js'
-export type { CacheOptions } from './cache-options.js'
-export type { Completer, Completers } from './completer.js'
-export type { OpenSessionFacts, SessionFacts, ToolContext } from './context.js'
-export { defineMethod, type MethodDefinition, type MethodOptions, type ParamsOf } from './define-method.js'
+} from './results/builders.js'
+export type { CacheOptions } from './definitions/cache-options.js'
+export type { Completer, Completers } from './definitions/completer.js'
+export type { OpenSessionFacts, SessionFacts, ToolContext } from './context/context.js'
+export {
+  defineMethod,
+  type MethodDefinition,
+  type MethodOptions,
+  type ParamsOf,
+} from './definitions/define-method.js'
 export {
   definePrompt,
   type PromptArguments,
   type PromptArgumentsOf,
   type PromptDefinition,
   type PromptOptions,
-} from './define-prompt.js'
+} from './definitions/define-prompt.js'
 export {
   defineResource,
   defineResourceTemplate,
@@ -26,8 +31,12 @@ export {
   type ResourceOptions,
   type ResourceTemplateDefinition,
   type ResourceTemplateOptions,
-} from './define-resource.js'
-export { defineServer, type ServerDefinition, type ServerDefinitionOptions } from './define-server.js'
+} from './definitions/define-resource.js'
+export {
+  defineServer,
+  type ServerDefinition,
+  type ServerDefinitionOptions,
+} from './definitions/define-server.js'
 export {
   defineTool,
   type NameOf,
@@ -35,10 +44,10 @@ export {
   type StructuredToolOptions,
   type ToolDefinition,
   type ToolOptions,
-} from './define-tool.js'
-export type { DeferredAnswer } from './deferred-answer.js'
-export type { Described } from './definition-schema.js'
-export { AskError, type AskErrorCode, ServerError, type ServerErrorCode, ToolError } from './errors.js'
+} from './definitions/define-tool.js'
+export type { DeferredAnswer } from './context/deferred-answer.js'
+export type { Described } from './definitions/definition-schema.js'
+export { AskError, type AskErrorCode, ServerError, type ServerErrorCode, ToolError } from './base/errors.js'
 export {
   type NotificationEvent,
   type RequestEvent,
@@ -47,21 +56,21 @@ export {
   type SessionEvent,
   type SessionOrigin,
   subscribeServer,
-} from './events.js'
-export { createFileStore } from './file-store.js'
-export type { FileStoreOptions } from './file-store-options.js'
-export { resolveInside } from './file-roots.js'
+} from './base/events.js'
+export { createFileStore } from './stores/file-store.js'
+export type { FileStoreOptions } from './stores/file-store-options.js'
+export { resolveInside } from './definitions/file-roots.js'
 export type {
   LowLevelOptions,
   NoticeContext,
   NotificationHandler,
   RequestHandler,
-} from './low-level.js'
-export { type Named, nameFrom } from './named.js'
-export type { ServerOptions } from './options.js'
-export type { ParkingOptions } from './parking.js'
-export type { Presented } from './presented.js'
-export type { RequestFacts, TransportFacts } from './request-facts.js'
+} from './definitions/low-level.js'
+export { type Named, nameFrom } from './definitions/named.js'
+export type { ServerOptions } from './holdings/options.js'
+export type { ParkingOptions } from './exchanges/parking.js'
+export type { Presented } from './definitions/presented.js'
+export type { RequestFacts, TransportFacts } from './context/request-facts.js'
 export {
   type Contents,
   json,
@@ -69,25 +78,25 @@ export {
   type ResourceReturn,
   text,
   type ToolReturn,
-} from './results.js'
-export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from '../protocol/calendar.js'
-export type { Field, FieldNotes, Presence } from '../protocol/schema-field.js'
-export type { FieldInput, FieldRecord, ListLimits } from '../protocol/schema-field-groups.js'
-export type { NumberLimits, TextLimits } from '../protocol/schema-field-kinds.js'
-export type { GroupOutput, OutputOf } from '../protocol/schema-field-types.js'
-export { field } from '../protocol/schema-fields.js'
-export type { FromJsonSchema } from '../protocol/json-schema-types.js'
-export type { ArgumentsOf, Immutable, StructuredOf } from './schema-arguments.js'
-export { type SealedIds, type SealedIdsOptions, sealedIds } from './sealed-ids.js'
-export type { Secrets } from './sealing.js'
+} from './results/results.js'
+export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from '../protocol/schema/calendar.js'
+export type { Field, FieldNotes, Presence } from '../protocol/schema/field.js'
+export type { FieldInput, FieldRecord, ListLimits } from '../protocol/schema/field-groups.js'
+export type { NumberLimits, TextLimits } from '../protocol/schema/field-kinds.js'
+export type { GroupOutput, OutputOf } from '../protocol/schema/field-types.js'
+export { field } from '../protocol/schema/fields.js'
+export type { FromJsonSchema } from '../protocol/schema/json-schema-types.js'
+export type { ArgumentsOf, Immutable, StructuredOf } from './definitions/schema-arguments.js'
+export { type SealedIds, type SealedIdsOptions, sealedIds } from './holdings/sealed-ids.js'
+export type { Secrets } from './base/sealing.js'
 export { Server } from './server.js'
 export { serverSpec, startServer } from './server-supervisor.js'
-export type { SessionInfo } from './session-actor.js'
-export type { EndedSession, SessionContext, SessionHooks, SessionStart } from './session-hooks.js'
+export type { SessionInfo } from './sessions/session-actor.js'
+export type { EndedSession, SessionContext, SessionHooks, SessionStart } from './definitions/session-hooks.js'
 export {
   createMemoryStore,
   type MemoryStoreOptions,
   type SessionRecord,
   type SessionStore,
-} from './session-store.js'
-export type { StartCondition } from './start-condition.js'
+} from './stores/session-store.js'
+export type { StartCondition } from './holdings/start-condition.js'

@@ -1,10 +1,10 @@
-import type { ActorContext } from '../runtime/context.js'
-import type { ServerPort } from '../transports/contract.js'
-import { Exchanges } from './exchanges.js'
-import type { Holdings } from './holdings-actor.js'
-import { BaseListening } from './listening.js'
-import { OpenConversations } from './open-conversations.js'
-import { Sessions } from './sessions.js'
+import type { ActorContext } from '../runtime/process/context.js'
+import type { ServerPort } from '../transports/contract/contract.js'
+import { Exchanges } from './exchanges/exchanges.js'
+import type { Holdings } from './holdings/holdings-actor.js'
+import { BaseListening } from './subscriptions/listening.js'
+import { OpenConversations } from './exchanges/open-conversations.js'
+import { Sessions } from './sessions/sessions.js'
 
 /**
  * What the listener of one incarnation of the group asks of its server: sessions for the revisions with a

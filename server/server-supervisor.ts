@@ -1,31 +1,31 @@
-import type { Actor } from '../runtime/actor.js'
-import { ignore } from '../runtime/behaviour.js'
-import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/child-spec.js'
-import type { ActorContext } from '../runtime/context.js'
-import { dynamicSupervisorSpec } from '../runtime/dynamic-supervisor.js'
-import { RuntimeError, show } from '../runtime/errors.js'
-import { handled } from '../runtime/promise.js'
-import { ActorRef, type ProcessRef, processOf, type RefOf } from '../runtime/ref.js'
-import { Registry } from '../runtime/registry.js'
-import { startSupervisor, supervisorAt, supervisorSpec } from '../runtime/supervise.js'
-import type { SupervisorOptions } from '../runtime/supervisor-options.js'
-import { taskSupervisorSpec } from '../runtime/task-supervisor.js'
-import { TransportError } from '../transports/errors.js'
-import { baseActor } from './base-actor.js'
-import type { ServerDefinition } from './define-server.js'
-import { type Holdings, holdingsActor, type Place } from './holdings-actor.js'
-import { hooksActor } from './hooks-actor.js'
+import type { Actor } from '../runtime/process/actor.js'
+import { ignore } from '../runtime/process/behaviour.js'
+import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/supervision/child-spec.js'
+import type { ActorContext } from '../runtime/process/context.js'
+import { dynamicSupervisorSpec } from '../runtime/supervision/dynamic.js'
+import { RuntimeError, show } from '../runtime/base/errors.js'
+import { handled } from '../runtime/base/promise.js'
+import { ActorRef, type ProcessRef, processOf, type RefOf } from '../runtime/process/ref.js'
+import { Registry } from '../runtime/process/registry.js'
+import { startSupervisor, supervisorAt, supervisorSpec } from '../runtime/supervision/supervise.js'
+import type { SupervisorOptions } from '../runtime/supervision/options.js'
+import { taskSupervisorSpec } from '../runtime/tasks/supervisor.js'
+import { TransportError } from '../transports/base/errors.js'
+import { baseActor } from './subscriptions/base-actor.js'
+import type { ServerDefinition } from './definitions/define-server.js'
+import { type Holdings, holdingsActor, type Place } from './holdings/holdings-actor.js'
+import { hooksActor } from './sessions/hooks-actor.js'
 import {
   readServerOptions,
   type ServerOptions,
   type ServerSettings,
   splitServerOptions,
   type TreeWideOptions,
-} from './options.js'
+} from './holdings/options.js'
 import { Server } from './server.js'
 import { openPort } from './port.js'
 import { stopOnSignals } from './signals.js'
-import { isWanted } from './start-condition.js'
+import { isWanted } from './holdings/start-condition.js'
 
 /**
  * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION

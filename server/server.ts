@@ -1,27 +1,27 @@
-import { bindMethods, methodNames } from '../runtime/detached.js'
-import type { ExitReason } from '../runtime/exit.js'
-import { inspect, type TreeNode } from '../runtime/inspect.js'
-import { lastTurns } from '../runtime/promise.js'
-import type { ProcessRef, RefOf } from '../runtime/ref.js'
-import type { Registry } from '../runtime/registry.js'
-import { DynamicSupervisor } from '../runtime/dynamic-supervisor.js'
-import { type Supervisor, supervisorAt } from '../runtime/supervise.js'
-import { show } from '../runtime/errors.js'
-import type { baseActor } from './base-actor.js'
-import type { Component, ListKind } from './catalog.js'
-import { type Changes, changesOf } from './changes.js'
-import { isPrompt, type PromptDefinition } from './define-prompt.js'
+import { bindMethods, methodNames } from '../runtime/base/detached.js'
+import type { ExitReason } from '../runtime/base/exit.js'
+import { inspect, type TreeNode } from '../runtime/watch/inspect.js'
+import { lastTurns } from '../runtime/base/promise.js'
+import type { ProcessRef, RefOf } from '../runtime/process/ref.js'
+import type { Registry } from '../runtime/process/registry.js'
+import { DynamicSupervisor } from '../runtime/supervision/dynamic.js'
+import { type Supervisor, supervisorAt } from '../runtime/supervision/supervise.js'
+import { show } from '../runtime/base/errors.js'
+import type { baseActor } from './subscriptions/base-actor.js'
+import type { Component, ListKind } from './catalog/catalog.js'
+import { type Changes, changesOf } from './context/changes.js'
+import { isPrompt, type PromptDefinition } from './definitions/define-prompt.js'
 import {
   isResource,
   isResourceTemplate,
   type ResourceDefinition,
   type ResourceTemplateDefinition,
-} from './define-resource.js'
-import { isTool, type ToolDefinition } from './define-tool.js'
-import { ServerError } from './errors.js'
-import type { Place } from './holdings-actor.js'
-import type { ServerNames } from './names.js'
-import type { SessionInfo, sessionActor } from './session-actor.js'
+} from './definitions/define-resource.js'
+import { isTool, type ToolDefinition } from './definitions/define-tool.js'
+import { ServerError } from './base/errors.js'
+import type { Place } from './holdings/holdings-actor.js'
+import type { ServerNames } from './base/names.js'
+import type { SessionInfo, sessionActor } from './sessions/session-actor.js'
 
 /** What a handle is made from. */
 export interface ServerParts {

@@ -1,9 +1,9 @@
-export { introspection, type IntrospectionOptions } from './auth-introspection.js'
-export { jwt, type JwtOptions } from './auth-jwt.js'
-export type { AuthOptions } from './auth-options.js'
-export { insufficientScope, type ImpliedScopes } from './auth-scopes.js'
-export type { TokenUse, TokenVerifier } from './auth-verifier.js'
-export type { Authenticate, AuthenticateOptions } from './authenticate.js'
+export { introspection, type IntrospectionOptions } from './auth/introspection.js'
+export { jwt, type JwtOptions } from './auth/jwt.js'
+export type { AuthOptions } from './auth/options.js'
+export { insufficientScope, type ImpliedScopes } from './auth/scopes.js'
+export type { TokenUse, TokenVerifier } from './auth/verifier.js'
+export type { Authenticate, AuthenticateOptions } from './auth/authenticate.js'
 export {
   type Accepted,
   bindConnections,
@@ -11,7 +11,7 @@ export {
   type ConnectionEnd,
   type Connections,
   type ConnectionSource,
-} from './connections.js'
+} from './connections/connections.js'
 export type {
   Binding,
   ClientTransport,
@@ -27,8 +27,8 @@ export type {
   Response,
   ServerPort,
   ServerTransport,
-} from './contract.js'
-export { TransportError, type TransportErrorCode } from './errors.js'
+} from './contract/contract.js'
+export { TransportError, type TransportErrorCode } from './base/errors.js'
 export {
   type ConnectionEvent,
   type ListenerEvent,
@@ -36,25 +36,25 @@ export {
   type StreamEvent,
   subscribeTransport,
   type TransportEvents,
-} from './events.js'
-export { http } from './http-client.js'
-export type { AuthOption, AuthRefusal, AuthRequest, ClientAuth, TokenRequest } from './client-auth.js'
-export type { HttpOptions } from './http-client-options.js'
-export { type HttpServeOptions, serveHttp } from './http-listener.js'
-export type { LinkStats } from './link-gauge.js'
-export { memory, type MemoryTransport } from './memory.js'
-export { type Mount, mount, type MountedRequest, type MountOptions } from './mount.js'
-export type { Principal } from './principal.js'
-export { shared } from './shared-client.js'
-export { sharedClients } from './shared-list.js'
-export type { SharedListOptions, SharedOptions } from './shared-options.js'
-export type { SharedClient } from './shared-words.js'
-export { sse } from './sse-client.js'
-export type { SseOptions, SsePlace } from './sse-client-options.js'
-export { serveSse, type SseServeOptions } from './sse-listener.js'
-export { stdio } from './stdio-client.js'
-export type { StdioOptions } from './stdio-client-options.js'
-export { serveStdio, type StdioServeOptions } from './stdio-server.js'
-export type { TlsOptions } from './tls-options.js'
-export { websocket, type WebSocketOptions } from './websocket-client.js'
-export { serveWebSocket, type WebSocketServeOptions } from './websocket-listener.js'
+} from './contract/events.js'
+export { http } from './http/client/client.js'
+export type { AuthOption, AuthRefusal, AuthRequest, ClientAuth, TokenRequest } from './http/client/auth.js'
+export type { HttpOptions } from './http/client/options.js'
+export { type HttpServeOptions, serveHttp } from './http/server/serve.js'
+export type { LinkStats } from './link/gauge.js'
+export { memory, type MemoryTransport } from './connections/memory.js'
+export { type Mount, mount, type MountedRequest, type MountOptions } from './http/server/mount.js'
+export type { Principal } from './contract/principal.js'
+export { shared } from './shared/client.js'
+export { sharedClients } from './shared/list.js'
+export type { SharedListOptions, SharedOptions } from './shared/options.js'
+export type { SharedClient } from './shared/words.js'
+export { sse } from './http/client/sse.js'
+export type { SseOptions, SsePlace } from './http/client/sse-options.js'
+export { serveSse, type SseServeOptions } from './sse/serve.js'
+export { stdio } from './stdio/client.js'
+export type { StdioOptions } from './stdio/options.js'
+export { serveStdio, type StdioServeOptions } from './stdio/server.js'
+export type { TlsOptions } from './http/outgoing/tls-options.js'
+export { websocket, type WebSocketOptions } from './websocket/client.js'
+export { serveWebSocket, type WebSocketServeOptions } from './websocket/serve.js'

@@ -2,15 +2,15 @@
 
 /** Package name to the files (without extension) that may import it. */
 export const homes = new Map([
-  ['pino', /^runtime\/log$/],
+  ['pino', /^runtime\/faults\/log$/],
   ['xstate', /-machine$/],
-  ['undici', /^transports\/http-dispatcher$/],
-  ['ws', /^transports\/websocket-[\w-]+$/],
-  ['ajv', /^protocol\/schema-check$/],
-  ['eventsource-parser', /^protocol\/sse$/],
-  ['jose', /^transports\/auth-(?:keys|jwt-check)$/],
-  ['oauth4webapi', /^client\/auth-library$/],
-  ['nanoid', /^server\/(?:sessions|tasks|ids)$/],
+  ['undici', /^transports\/http\/outgoing\/dispatcher$/],
+  ['ws', /^transports\/websocket\/[\w-]+$/],
+  ['ajv', /^protocol\/schema\/check$/],
+  ['eventsource-parser', /^protocol\/wire\/sse$/],
+  ['jose', /^transports\/auth\/(?:keys|jwt-check)$/],
+  ['oauth4webapi', /^client\/auth\/library$/],
+  ['nanoid', /^server\/sessions\/sessions$/],
 ])
 
 const network = ['child_process', 'dgram', 'http', 'http2', 'https', 'net', 'tls']

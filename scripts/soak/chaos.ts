@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import { messageOf } from '../../runtime/errors.js'
+import { messageOf } from '../../runtime/base/errors.js'
 import type { Fault, Target } from './faults.js'
 import type { Ledger } from './ledger.js'
 import { createRandom, type Random } from './random.js'

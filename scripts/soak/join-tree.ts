@@ -1,5 +1,5 @@
 import { type Client, clientSpec, type Supervisor } from '../../index.js'
-import type { ClientTransport } from '../../transports/contract.js'
+import type { ClientTransport } from '../../transports/contract/contract.js'
 import { answerTo, callTimeout } from './calls.js'
 import { type Member, ownUri } from './members.js'
 import type { Place } from './plan.js'

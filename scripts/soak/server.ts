@@ -1,6 +1,6 @@
 import { serveHttp, type Server, serveStdio, startServer } from '../../index.js'
 import { serveSse, serveWebSocket } from '../../transports/index.js'
-import { namesOf } from '../../server/names.js'
+import { namesOf } from '../../server/base/names.js'
 import { soakServer } from './definition.js'
 import type { HostCommand, HostNews } from './host-words.js'
 

@@ -1,5 +1,5 @@
-import { subscribeClient } from '../../client/events.js'
-import { subscribe } from '../../runtime/events.js'
+import { subscribeClient } from '../../client/base/events.js'
+import { subscribe } from '../../runtime/faults/events.js'
 import type { Violations } from './violations.js'
 
 /** Counts what nobody caught: stray errors, crashes (what is killed does not crash), warnings of Node. */

@@ -1,6 +1,6 @@
 import type { Client, Phase } from '../../index.js'
-import { subscribe } from '../../runtime/events.js'
-import { formatReason } from '../../runtime/exit.js'
+import { subscribe } from '../../runtime/faults/events.js'
+import { formatReason } from '../../runtime/base/exit.js'
 
 /** What the runtime told while something was broken. */
 export interface Observed {

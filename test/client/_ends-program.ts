@@ -1,11 +1,11 @@
 // Uses a server in one of several ways, says which processes served it, and has nothing more to do: Node ends by itself. Twice, and what is there right after the second time.
 //   node _ends-program.js withClient|asyncDispose|startClients|startClientPool URL
-import type { Client } from '../../client/client.js'
-import { startClient } from '../../client/client-supervisor.js'
-import { startClients } from '../../client/start-clients.js'
-import { startClientPool } from '../../client/start-pool.js'
-import { withClient } from '../../client/with-client.js'
-import { http } from '../../transports/http-client.js'
+import type { Client } from '../../client/handle/client.js'
+import { startClient } from '../../client/handle/supervisor.js'
+import { startClients } from '../../client/fleet/start-clients.js'
+import { startClientPool } from '../../client/pool/start-pool.js'
+import { withClient } from '../../client/handle/with-client.js'
+import { http } from '../../transports/http/client/client.js'
 import { raw } from './_raw.js'
 import { rawEntry } from './_servers.js'
 

@@ -1,7 +1,7 @@
-import type { Client } from '../../client/client.js'
-import { isRequest } from '../../protocol/jsonrpc.js'
-import type { ClientTransport, LinkEvents } from '../../transports/contract.js'
-import { TransportError } from '../../transports/errors.js'
+import type { Client } from '../../client/handle/client.js'
+import { isRequest } from '../../protocol/wire/jsonrpc.js'
+import type { ClientTransport, LinkEvents } from '../../transports/contract/contract.js'
+import { TransportError } from '../../transports/base/errors.js'
 
 /** A transport whose first attempts fail, or hang; then it answers whatever it is asked. */
 export function flaky(failures: number, hanging = 0) {

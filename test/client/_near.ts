@@ -1,5 +1,5 @@
-import { isRequest, type JsonRpcRequest } from '../../protocol/jsonrpc.js'
-import type { ClientTransport, LinkEnd } from '../../transports/contract.js'
+import { isRequest, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
+import type { ClientTransport, LinkEnd } from '../../transports/contract/contract.js'
 
 /** A server in this process. */
 export type Near = {

@@ -1,7 +1,7 @@
-import { isRequest } from '../../protocol/jsonrpc.js'
-import type { FakeClock } from '../../runtime/fake-clock.js'
-import type { ClientTransport, LinkEvents } from '../../transports/contract.js'
-import { TransportError } from '../../transports/errors.js'
+import { isRequest } from '../../protocol/wire/jsonrpc.js'
+import type { FakeClock } from '../../runtime/time/fake-clock.js'
+import type { ClientTransport, LinkEvents } from '../../transports/contract/contract.js'
+import { TransportError } from '../../transports/base/errors.js'
 
 /** A server that a test takes down and brings back, and when clients tried to reach it, by the clock. */
 export function outage(

@@ -1,5 +1,5 @@
-import type { SharedClientOptions } from '../../client/clients-options.js'
-import type { CommandEntry } from '../../client/server-entry.js'
+import type { SharedClientOptions } from '../../client/fleet/options.js'
+import type { CommandEntry } from '../../client/fleet/server-entry.js'
 import { rawServer } from './_raw.js'
 
 /** The entry of a raw server, as a host has it in its configuration. */

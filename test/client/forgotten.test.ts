@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
 import { clientSpec, findClient, startClient } from '../../client/index.js'
-import { isRequest } from '../../protocol/jsonrpc.js'
+import { isRequest } from '../../protocol/wire/jsonrpc.js'
 import { Registry, startSupervisor } from '../../runtime/index.js'
 import { defineServer, defineTool, startServer } from '../../server/index.js'
-import type { ClientTransport, Link } from '../../transports/contract.js'
+import type { ClientTransport, Link } from '../../transports/contract/contract.js'
 import {
   http,
   memory,

@@ -1,9 +1,9 @@
 import * as assert from 'uvu/assert'
-import { startClients } from '../../client/start-clients.js'
-import type { Logger } from '../../runtime/log.js'
+import { startClients } from '../../client/fleet/start-clients.js'
+import type { Logger } from '../../runtime/faults/log.js'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'
-import { startPool } from './_pool.js'
+import { startPool } from './pool/_pool.js'
 import { watch } from './_raw.js'
 import { rawEntry } from './_servers.js'
 

@@ -1,10 +1,10 @@
 // Makes a client of every transport while there is no file descriptor, gives them back, and says what each of them was answered.
 //   node _scarce-clients.js URL SSE-URL WEBSOCKET-URL
-import { startClient } from '../../client/client-supervisor.js'
-import { http } from '../../transports/http-client.js'
-import { sse } from '../../transports/sse-client.js'
-import { stdio } from '../../transports/stdio-client.js'
-import { websocket } from '../../transports/websocket-client.js'
+import { startClient } from '../../client/handle/supervisor.js'
+import { http } from '../../transports/http/client/client.js'
+import { sse } from '../../transports/http/client/sse.js'
+import { stdio } from '../../transports/stdio/client.js'
+import { websocket } from '../../transports/websocket/client.js'
 import { Descriptors } from './_descriptors.js'
 
 const [, , url = '', sseUrl = '', webSocketUrl = '', program = ''] = process.argv

@@ -1,7 +1,7 @@
 // Asks for each module that is loaded when it is needed, without a file descriptor and again with some, and says what came of it.
 //   node _scarce-loads.js NAME...
-import { lazy } from '../../runtime/load.js'
-import { toSchema } from '../../protocol/schema.js'
+import { lazy } from '../../runtime/faults/load.js'
+import { toSchema } from '../../protocol/schema/schema.js'
 import { Descriptors } from './_descriptors.js'
 
 const descriptors = new Descriptors()

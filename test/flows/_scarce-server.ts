@@ -1,10 +1,10 @@
 // A server that can take every file descriptor of its process, and give them back.
 //   node _scarce-server.js http|stdio
-import { defineServer } from '../../server/define-server.js'
-import { defineTool } from '../../server/define-tool.js'
+import { defineServer } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
 import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http-listener.js'
-import { serveStdio } from '../../transports/stdio-server.js'
+import { serveHttp } from '../../transports/http/server/serve.js'
+import { serveStdio } from '../../transports/stdio/server.js'
 import { Descriptors } from './_descriptors.js'
 
 const text = { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] } as const

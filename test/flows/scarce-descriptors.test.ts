@@ -6,15 +6,15 @@ import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { startClient } from '../../client/client-supervisor.js'
+import { startClient } from '../../client/handle/supervisor.js'
 import { startServer } from '../../server/server-supervisor.js'
-import { http } from '../../transports/http-client.js'
-import { serveHttp } from '../../transports/http-listener.js'
-import { serveSse } from '../../transports/sse-listener.js'
-import { stdio } from '../../transports/stdio-client.js'
-import { serveWebSocket } from '../../transports/websocket-listener.js'
-import { defineServer } from '../../server/define-server.js'
-import { defineTool } from '../../server/define-tool.js'
+import { http } from '../../transports/http/client/client.js'
+import { serveHttp } from '../../transports/http/server/serve.js'
+import { serveSse } from '../../transports/sse/serve.js'
+import { stdio } from '../../transports/stdio/client.js'
+import { serveWebSocket } from '../../transports/websocket/serve.js'
+import { defineServer } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { headersOf, request as modernRequest } from '../transports/_modern.js'
@@ -94,7 +94,7 @@ test('no module is imported on demand in another way', () => {
     const rest = text.replaceAll(/\blazy\((?:\s*'[^']*',)+\s*\(\) =>\s*import\(/g, '')
     return /(?<!typeof |: |<)\bimport\((?!'node:|\))/.test(rest) ? [path] : []
   })
-  assert.equal(others, ['protocol/schema-check.ts'])
+  assert.equal(others, ['protocol/schema/check.ts'])
 })
 
 function lazyNames(): readonly string[] {

@@ -1,15 +1,15 @@
 // time limit: 60 s
 import * as assert from 'uvu/assert'
-import { startClient } from '../../client/client-supervisor.js'
-import type { Phase } from '../../client/state.js'
-import { stdio } from '../../transports/stdio-client.js'
+import { startClient } from '../../client/handle/supervisor.js'
+import type { Phase } from '../../client/base/state.js'
+import { stdio } from '../../transports/stdio/client.js'
 import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('a stdio server breaks inside', { timeout: 30_000 })
 
 function startCounting(t: { after(undo: () => unknown): void }) {
-  const program = inRoot('.t', 'test', 'transports', '_stdio-program.js')
+  const program = inRoot('.t', 'test', 'transports', 'stdio', '_program.js')
   const client = startClient({
     transport: stdio({ command: process.execPath, args: [program] }),
     backoff: { base: 10 },

@@ -1,13 +1,19 @@
 import * as assert from 'uvu/assert'
-import { NaiveDateTime, parseDate, parseNaive, parseTime, parseZoned } from '../../protocol/calendar.js'
-import { errorCodes } from '../../protocol/errors.js'
-import { toIssues } from '../../protocol/schema-issues.js'
-import { checkFormat } from '../../protocol/schema-field-formats.js'
-import { field } from '../../protocol/schema-fields.js'
-import { toDefinedSchema } from '../../protocol/schema-defined.js'
-import { compilePattern } from '../../protocol/schema-pattern.js'
-import { toSchema } from '../../protocol/schema.js'
-import { expandUriTemplate, parseUriTemplate } from '../../protocol/uri-template.js'
+import {
+  NaiveDateTime,
+  parseDate,
+  parseNaive,
+  parseTime,
+  parseZoned,
+} from '../../protocol/schema/calendar.js'
+import { errorCodes } from '../../protocol/wire/errors.js'
+import { toIssues } from '../../protocol/schema/issues.js'
+import { checkFormat } from '../../protocol/schema/field-formats.js'
+import { field } from '../../protocol/schema/fields.js'
+import { toDefinedSchema } from '../../protocol/schema/defined.js'
+import { compilePattern } from '../../protocol/schema/pattern.js'
+import { toSchema } from '../../protocol/schema/schema.js'
+import { expandUriTemplate, parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol: to the letter')

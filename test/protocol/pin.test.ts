@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
-import { type Batch, decode } from '../../protocol/codec.js'
-import { metaKeys } from '../../protocol/envelope.js'
-import { eraOfHttp, type Pinned, type Pinning, pin } from '../../protocol/era.js'
-import type { Message } from '../../protocol/jsonrpc.js'
+import { type Batch, decode } from '../../protocol/wire/codec.js'
+import { metaKeys } from '../../protocol/stateless/envelope.js'
+import { eraOfHttp, type Pinned, type Pinning, pin } from '../../protocol/stateless/era.js'
+import type { Message } from '../../protocol/wire/jsonrpc.js'
 import { suite } from '../support/suite.js'
 import { envelope, modern, notification, plain, read } from './_modern.js'
 

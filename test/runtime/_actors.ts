@@ -1,11 +1,17 @@
 import * as assert from 'uvu/assert'
-import { type Behaviour, type Down, defineActor, type Exit, type Handlers } from '../../runtime/behaviour.js'
-import type { ActorContext } from '../../runtime/context.js'
-import { RuntimeError, type RuntimeErrorCode } from '../../runtime/errors.js'
-import { type RuntimeEvents, subscribe } from '../../runtime/events.js'
-import type { ActorRef } from '../../runtime/ref.js'
-import { type RootOptions, startActor } from '../../runtime/root.js'
-import type { StartArgs } from '../../runtime/start.js'
+import {
+  type Behaviour,
+  type Down,
+  defineActor,
+  type Exit,
+  type Handlers,
+} from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { RuntimeError, type RuntimeErrorCode } from '../../runtime/base/errors.js'
+import { type RuntimeEvents, subscribe } from '../../runtime/faults/events.js'
+import type { ActorRef } from '../../runtime/process/ref.js'
+import { type RootOptions, startActor } from '../../runtime/process/root.js'
+import type { StartArgs } from '../../runtime/process/start.js'
 import type { TestContext } from '../support/suite.js'
 
 type Cleanups = Pick<TestContext, 'after'>

@@ -1,7 +1,7 @@
-import { ignore } from '../../runtime/behaviour.js'
-import { type DynamicSupervisor, startDynamicSupervisor } from '../../runtime/dynamic-supervisor.js'
-import type { RootOptions } from '../../runtime/root.js'
-import type { DynamicSupervisorOptions } from '../../runtime/supervisor-options.js'
+import { ignore } from '../../runtime/process/behaviour.js'
+import { type DynamicSupervisor, startDynamicSupervisor } from '../../runtime/supervision/dynamic.js'
+import type { RootOptions } from '../../runtime/process/root.js'
+import type { DynamicSupervisorOptions } from '../../runtime/supervision/options.js'
 import type { TestContext } from '../support/suite.js'
 import { type Recorder, worker, type WorkerRef } from './_family.js'
 

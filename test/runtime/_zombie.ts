@@ -1,6 +1,6 @@
-import { defineActor } from '../../runtime/behaviour.js'
-import type { ActorContext } from '../../runtime/context.js'
-import type { ActorRef } from '../../runtime/ref.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { ActorRef } from '../../runtime/process/ref.js'
 import { deferred, turn } from './_actors.js'
 
 /** An actor with an asynchronous handler that runs `work` once it is resumed, whether the actor lives or not. */

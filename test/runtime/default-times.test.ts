@@ -1,14 +1,14 @@
 import * as assert from 'uvu/assert'
-import { asyncStream } from '../../runtime/async-stream.js'
-import { defineActor } from '../../runtime/behaviour.js'
-import { createFakeClock } from '../../runtime/fake-clock.js'
-import { Recording } from '../../runtime/recording.js'
-import { Registry } from '../../runtime/registry.js'
-import { getState, replaceState } from '../../runtime/sys.js'
-import { awaitTask, yieldTask } from '../../runtime/task-await.js'
+import { asyncStream } from '../../runtime/tasks/stream.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
+import { createFakeClock } from '../../runtime/time/fake-clock.js'
+import { Recording } from '../../runtime/watch/recording.js'
+import { Registry } from '../../runtime/process/registry.js'
+import { getState, replaceState } from '../../runtime/watch/sys.js'
+import { awaitTask, yieldTask } from '../../runtime/tasks/await.js'
 import { suite } from '../support/suite.js'
 import { deferred, start } from './_actors.js'
-import { place } from './_tasks.js'
+import { place } from './tasks/_tasks.js'
 
 const test = suite('how long the runtime waits unless told otherwise')
 const never = (): Promise<never> => new Promise(() => {})

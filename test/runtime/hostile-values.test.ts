@@ -1,10 +1,10 @@
 import * as assert from 'uvu/assert'
-import { defineActor } from '../../runtime/behaviour.js'
-import { childSpec } from '../../runtime/child-spec.js'
-import { CaduceusError, isError, messageOf, RuntimeError, show, stackOf } from '../../runtime/errors.js'
-import { subscribe } from '../../runtime/events.js'
-import { Registry } from '../../runtime/registry.js'
-import { startSupervisor } from '../../runtime/supervise.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
+import { childSpec } from '../../runtime/supervision/child-spec.js'
+import { CaduceusError, isError, messageOf, RuntimeError, show, stackOf } from '../../runtime/base/errors.js'
+import { subscribe } from '../../runtime/faults/events.js'
+import { Registry } from '../../runtime/process/registry.js'
+import { startSupervisor } from '../../runtime/supervision/supervise.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('hostile values')

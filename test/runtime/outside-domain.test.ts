@@ -1,6 +1,6 @@
 import domain from 'node:domain'
 import * as assert from 'uvu/assert'
-import { outsideDomain } from '../../runtime/program-end.js'
+import { outsideDomain } from '../../runtime/faults/program-end.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('outside of a domain')

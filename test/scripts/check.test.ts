@@ -32,14 +32,14 @@ test('a tree that keeps the rules passes', (t) =>
     {
       'index.ts': `export { serve } from './server/serve.js'\nexport { connect } from './client/connect.js'\n`,
       'runtime/index.ts': `export { actor } from './actor.js'\n`,
-      'runtime/actor.ts': `import { inspect } from 'node:util'\nexport const actor = inspect\n`,
+      'runtime/process/actor.ts': `import { inspect } from 'node:util'\nexport const actor = inspect\n`,
       'protocol/message.ts': `export type Message = { readonly id: number }\n`,
       'transports/link.ts': `import { actor } from '../runtime/actor.js'
 import type { Message } from '../protocol/message.js'
 import { createServer } from 'node:http'
 export const link = (message: Message) => [message, actor, createServer]\n`,
       'server/serve.ts': `import { link } from '../transports/link.js'\nexport const serve = link\n`,
-      'client/client-machine.ts': `import { setup } from 'xstate'\nexport const machine = setup\n`,
+      'client/connection/client-machine.ts': `import { setup } from 'xstate'\nexport const machine = setup\n`,
       'client/connect.ts': `export const connect = async () => (await import('./client-machine.js')).machine\n`,
     },
     [],
@@ -102,7 +102,7 @@ test('packages and node modules outside of their home are named', (t) =>
     t,
     {
       'protocol/a.ts': `import { readFileSync } from 'node:fs'\nimport Ajv from 'ajv/dist/2020.js'\nexport const a = [readFileSync, Ajv]\n`,
-      'protocol/schema-check.ts': `import Ajv from 'ajv/dist/2020.js'\nexport const check = Ajv\n`,
+      'protocol/schema/check.ts': `import Ajv from 'ajv/dist/2020.js'\nexport const check = Ajv\n`,
       'server/b.ts': `import type { Logger } from 'pino'\nimport { connect } from 'node:net'\nexport type B = [Logger, typeof connect]\n`,
       'client/c.ts': `export const c = () => import('left-pad')\n`,
       'client/d.ts': `import { serve } from 'caduceus/server'\nexport const d = serve\n`,

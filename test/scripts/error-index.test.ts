@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import * as assert from 'uvu/assert'
-import * as client from '../../client/errors.js'
-import * as protocol from '../../protocol/errors.js'
-import * as runtime from '../../runtime/errors.js'
-import * as server from '../../server/errors.js'
-import * as transports from '../../transports/errors.js'
+import * as client from '../../client/base/errors.js'
+import * as protocol from '../../protocol/wire/errors.js'
+import * as runtime from '../../runtime/base/errors.js'
+import * as server from '../../server/base/errors.js'
+import * as transports from '../../transports/base/errors.js'
 import { makeProject, type Outcome, runNode } from '../support/project.js'
 import { inRoot } from '../support/root.js'
 import { suite, type TestContext } from '../support/suite.js'
@@ -32,7 +32,7 @@ test('a page that is missing or stale is named, with what makes it anew', async 
   const stale =
     'protocol/errors.md:1 is not what the errors.ts of the floors say: run node scripts/error-index.mjs'
   for (const files of [{}, { 'protocol/errors.md': '# Errors by code\n' }]) {
-    const { code, output } = await checkHouse(t, { 'server/errors.ts': errors, ...files })
+    const { code, output } = await checkHouse(t, { 'server/base/errors.ts': errors, ...files })
     assert.is(output, `${stale}\ncheck house: 1 problem\n`)
     assert.is(code, 1)
   }
@@ -40,10 +40,10 @@ test('a page that is missing or stale is named, with what makes it anew', async 
 
 test('a code without a sentence of its own is named', async (t) => {
   const more = errors.replace(/\n$/, `\n  | 'NEW'\n`)
-  const { output } = await checkHouse(t, { 'server/errors.ts': more })
+  const { output } = await checkHouse(t, { 'server/base/errors.ts': more })
   assert.is(
     output,
-    'server/errors.ts:10 NEW has no sentence that says when it is thrown\ncheck house: 1 problem\n',
+    'server/base/errors.ts:10 NEW has no sentence that says when it is thrown\ncheck house: 1 problem\n',
   )
 })
 

@@ -1,7 +1,7 @@
-import { definePrompt } from '../../server/define-prompt.js'
-import { defineResource, defineResourceTemplate } from '../../server/define-resource.js'
-import { defineServer } from '../../server/define-server.js'
-import { defineTool } from '../../server/define-tool.js'
+import { definePrompt } from '../../server/definitions/define-prompt.js'
+import { defineResource, defineResourceTemplate } from '../../server/definitions/define-resource.js'
+import { defineServer } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
 import type { Server } from '../../server/server.js'
 
 /** What clients of others are tried with: a bit of everything. `server` is asked for when a tool changes what the server offers. */

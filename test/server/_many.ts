@@ -1,5 +1,5 @@
-import { defineServer, type ServerDefinition } from '../../server/define-server.js'
-import { defineTool } from '../../server/define-tool.js'
+import { defineServer, type ServerDefinition } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
 
 /** A server whose one tool says how many calls began before this one, and ends no sooner than `gate` have begun; and how many were at work at once. */
 export function manyDefinition(gate = 64): ServerDefinition {

@@ -1,5 +1,5 @@
-import type { Authenticate } from '../../transports/authenticate.js'
-import { TransportError } from '../../transports/errors.js'
+import type { Authenticate } from '../../transports/auth/authenticate.js'
+import { TransportError } from '../../transports/base/errors.js'
 
 /** Takes `Bearer NAME` for the subject NAME, no header for nobody, and fails for some names. */
 export const byName: Authenticate = async ({ headers }) => {

@@ -1,9 +1,9 @@
-import { defineServer, type ServerDefinitionOptions } from '../../server/define-server.js'
-import { defineTool, type ToolDefinition } from '../../server/define-tool.js'
-import type { ServerOptions, TreeWideOptions } from '../../server/options.js'
+import { defineServer, type ServerDefinitionOptions } from '../../server/definitions/define-server.js'
+import { defineTool, type ToolDefinition } from '../../server/definitions/define-tool.js'
+import type { ServerOptions, TreeWideOptions } from '../../server/holdings/options.js'
 import type { Server } from '../../server/server.js'
 import { startServer } from '../../server/server-supervisor.js'
-import { type HttpServeOptions, serveHttp } from '../../transports/http-listener.js'
+import { type HttpServeOptions, serveHttp } from '../../transports/http/server/serve.js'
 import type { TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
 

@@ -1,7 +1,7 @@
-import { defineServer } from '../../server/define-server.js'
-import { defineTool } from '../../server/define-tool.js'
+import { defineServer } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
 import { startServer } from '../../server/server-supervisor.js'
-import { serveStdio } from '../../transports/stdio-server.js'
+import { serveStdio } from '../../transports/stdio/server.js'
 
 // A server on standard input with a tool that needs a session.
 const count = defineTool({

@@ -1,7 +1,7 @@
-import { defineServer } from '../../server/define-server.js'
-import { defineTool } from '../../server/define-tool.js'
+import { defineServer } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
 import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http-listener.js'
+import { serveHttp } from '../../transports/http/server/serve.js'
 
 const how = process.argv[2]
 const slow = defineTool({

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { allHandshakeDialects } from '../../protocol/versions.js'
-import { defineTool } from '../../server/define-tool.js'
+import { allHandshakeDialects } from '../../protocol/dialects/versions.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
 import { suite } from '../support/suite.js'
 import { initialize, RawClient } from './_client.js'
 import { count, startTestServer } from './_servers.js'

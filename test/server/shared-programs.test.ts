@@ -4,10 +4,10 @@ import { createServer, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import * as assert from 'uvu/assert'
-import { createMemoryStore } from '../../server/session-store.js'
+import { createMemoryStore } from '../../server/stores/session-store.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'
-import { makeFolder } from './_file-store.js'
+import { makeFolder } from './stores/_file-store.js'
 import { count, echo, startTestServer } from './_servers.js'
 
 const test = suite('several programs with one store', { timeout: 30_000 })

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
-import { defineTool } from '../../server/define-tool.js'
-import { createMemoryStore, type SessionRecord } from '../../server/session-store.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
+import { createMemoryStore, type SessionRecord } from '../../server/stores/session-store.js'
 import { heard } from '../support/heard.js'
 import { suite, type TestContext } from '../support/suite.js'
 import { RawClient } from './_client.js'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { defineServer } from '../../server/define-server.js'
+import { defineServer } from '../../server/definitions/define-server.js'
 import { connect, crash, fakeClock, record, type TestingEvents, until } from '../../testing.js'
 import { rejection } from '../client/_raw.js'
 import { count } from '../server/_servers.js'

@@ -1,12 +1,12 @@
 import { type ClientRequest, type IncomingMessage, request } from 'node:http'
 import { connect } from 'node:net'
-import { createEventDecoder, type SseItem } from '../../protocol/sse.js'
-import { buildResult, isRequest, type JsonRpcRequest } from '../../protocol/jsonrpc.js'
-import { defineActor } from '../../runtime/behaviour.js'
-import type { Clock } from '../../runtime/clock.js'
-import type { ActorContext } from '../../runtime/context.js'
-import type { ActorRef, ProcessRef } from '../../runtime/ref.js'
-import { startActor } from '../../runtime/root.js'
+import { createEventDecoder, type SseItem } from '../../protocol/wire/sse.js'
+import { buildResult, isRequest, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { ActorRef, ProcessRef } from '../../runtime/process/ref.js'
+import { startActor } from '../../runtime/process/root.js'
 import type {
   Binding,
   ListenScope,
@@ -15,8 +15,8 @@ import type {
   Response,
   ServerPort,
   ServerTransport,
-} from '../../transports/contract.js'
-import { type HttpServeOptions, serveHttp } from '../../transports/http-listener.js'
+} from '../../transports/contract/contract.js'
+import { type HttpServeOptions, serveHttp } from '../../transports/http/server/serve.js'
 import { type Heard, heard } from '../support/heard.js'
 import type { TestContext } from '../support/suite.js'
 

@@ -1,6 +1,6 @@
-import { errorCodes } from '../../protocol/errors.js'
-import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../../protocol/jsonrpc.js'
-import type { ExchangeAnswer, ExchangeCall, ServerPort } from '../../transports/contract.js'
+import { errorCodes } from '../../protocol/wire/errors.js'
+import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { ExchangeAnswer, ExchangeCall, ServerPort } from '../../transports/contract/contract.js'
 import { type Heard, heard } from '../support/heard.js'
 
 /** The revision that these tests speak. */

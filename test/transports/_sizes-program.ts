@@ -1,5 +1,5 @@
 import { startServer } from '../../server/server-supervisor.js'
-import { serveStdio } from '../../transports/stdio-server.js'
+import { serveStdio } from '../../transports/stdio/server.js'
 import { sizes } from './_sizes.js'
 
 const maxMessageBytes = Number(process.argv[2])

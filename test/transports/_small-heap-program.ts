@@ -1,9 +1,9 @@
-import { defineServer } from '../../server/define-server.js'
-import { defineTool } from '../../server/define-tool.js'
+import { defineServer } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
 import { startServer } from '../../server/server-supervisor.js'
-import { serveHttp } from '../../transports/http-listener.js'
-import { serveSse } from '../../transports/sse-listener.js'
-import { serveWebSocket } from '../../transports/websocket-listener.js'
+import { serveHttp } from '../../transports/http/server/serve.js'
+import { serveSse } from '../../transports/sse/serve.js'
+import { serveWebSocket } from '../../transports/websocket/serve.js'
 
 const texts = { type: 'object', properties: { text: { type: 'string' } } } as const
 const measure = defineTool({

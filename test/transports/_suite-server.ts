@@ -1,7 +1,7 @@
-import { defineServer } from '../../server/define-server.js'
-import { defineTool } from '../../server/define-tool.js'
-import { ToolError } from '../../server/errors.js'
-import type { ServerOptions, TreeWideOptions } from '../../server/options.js'
+import { defineServer } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
+import { ToolError } from '../../server/base/errors.js'
+import type { ServerOptions, TreeWideOptions } from '../../server/holdings/options.js'
 import type { Server } from '../../server/server.js'
 import { startServer } from '../../server/server-supervisor.js'
 

@@ -1,10 +1,10 @@
 import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
-import { TransportError } from '../../transports/errors.js'
-import { http } from '../../transports/http-client.js'
-import { sse } from '../../transports/sse-client.js'
-import { stdio } from '../../transports/stdio-client.js'
-import { websocket } from '../../transports/websocket-client.js'
+import { TransportError } from '../../transports/base/errors.js'
+import { http } from '../../transports/http/client/client.js'
+import { sse } from '../../transports/http/client/sse.js'
+import { stdio } from '../../transports/stdio/client.js'
+import { websocket } from '../../transports/websocket/client.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('options of clients')

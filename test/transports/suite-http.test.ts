@@ -1,5 +1,5 @@
-import { http } from '../../transports/http-client.js'
-import { serveHttp } from '../../transports/http-listener.js'
+import { http } from '../../transports/http/client/client.js'
+import { serveHttp } from '../../transports/http/server/serve.js'
 import { inProcess, transportSuite } from './_suite.js'
 
 const test = transportSuite('Streamable HTTP', (t) =>

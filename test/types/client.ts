@@ -16,18 +16,18 @@ import {
   type ToolResult,
   withClient,
 } from '../../client/index.js'
-import type { JsonObject } from '../../protocol/json.js'
-import type { LoggingLevel } from '../../protocol/types/notifications.js'
-import type { ResourceUpdatedParams } from '../../protocol/types/resources.js'
-import type { ListToolsResult, Tool } from '../../protocol/types/tools.js'
-import type { ChildSpec } from '../../runtime/child-spec.js'
-import type { Registry } from '../../runtime/registry.js'
-import type { ClientTransport, Link } from '../../transports/contract.js'
-import { http } from '../../transports/http-client.js'
-import { shared } from '../../transports/shared-client.js'
-import { sharedClients } from '../../transports/shared-list.js'
-import type { SharedClient } from '../../transports/shared-words.js'
-import { stdio } from '../../transports/stdio-client.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
+import type { ResourceUpdatedParams } from '../../protocol/messages/types/resources.js'
+import type { ListToolsResult, Tool } from '../../protocol/messages/types/tools.js'
+import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
+import type { Registry } from '../../runtime/process/registry.js'
+import type { ClientTransport, Link } from '../../transports/contract/contract.js'
+import { http } from '../../transports/http/client/client.js'
+import { shared } from '../../transports/shared/client.js'
+import { sharedClients } from '../../transports/shared/list.js'
+import type { SharedClient } from '../../transports/shared/words.js'
+import { stdio } from '../../transports/stdio/client.js'
 
 type Equal<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 

@@ -1,4 +1,4 @@
-import type { TemplateVariables } from '../../protocol/uri-template.js'
+import type { TemplateVariables } from '../../protocol/uri-template/uri-template.js'
 import {
   type AskError,
   definePrompt,

@@ -1,5 +1,5 @@
-import { isNormal, type ExitReason } from '../../../runtime/exit.js'
-import type { Restart, Strategy } from '../../../runtime/strategy.js'
+import { isNormal, type ExitReason } from '../../../runtime/base/exit.js'
+import type { Restart, Strategy } from '../../../runtime/supervision/strategy.js'
 
 /** What a supervisor is expected to look like; a small reference written apart from the implementation. */
 export interface ModelChild {

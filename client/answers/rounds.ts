@@ -1,0 +1,100 @@
+import { setMaxListeners } from 'node:events'
+import type { Question } from '../../protocol/dialects/capabilities.js'
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { McpError, ProtocolError } from '../../protocol/wire/errors.js'
+import { readOutcome } from '../../protocol/stateless/input-required.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+import type { Method, Params } from '../../protocol/messages/methods.js'
+import type { InputResponses } from '../../protocol/messages/types/base.js'
+import type { InputRequiredResult } from '../../protocol/messages/types/mrtr.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { answerQuestion, type Desk } from './answering.js'
+import { callError, ClientError } from '../base/errors.js'
+
+/** How often a call is made again with answers before it fails with TOO_MANY_ROUNDS. */
+export const maxRounds = 10
+/** Questions that are put at once; each may be a person who has to be asked. */
+export const maxQuestions = 100
+/**
+ * Milliseconds before a call is made again for which nothing was asked: the server only wanted its state
+ * back.
+ */
+export const statePause = 250
+
+/**
+ * What a result of 2026-07-28 means for its call: it is over, also with a type that the caller takes
+ * (`resultTypes`), or made again once the questions in it are answered. Throws INVALID_RESPONSE, also for
+ * more questions than are answered.
+ */
+export function readRound(
+  method: string,
+  result: JsonObject,
+  taken: readonly string[] | undefined,
+): InputRequiredResult | undefined {
+  const { resultType = 'complete' } = result
+  if (resultType === 'complete' || taken?.includes(resultType as string)) return undefined
+  try {
+    // a method that nobody knows has no type but complete: this throws
+    const outcome = readOutcome(method as Method, result)
+    if (outcome.type === 'complete') return undefined
+    const { inputRequests = {} } = outcome.result
+    if (Object.keys(inputRequests).length <= maxQuestions) return outcome.result
+    throw new ProtocolError('BAD_RESULT', `${method}: more than ${maxQuestions} questions at once`)
+  } catch (error) {
+    if (error instanceof ProtocolError) throw invalid(error)
+    throw error
+  }
+}
+
+/**
+ * Answers all questions of a round, side by side. Rejects with INVALID_RESPONSE for one that was not declared
+ * (the server must not ask it), and with UNANSWERED when a handler fails: the call is not made again then,
+ * which is all that a server needs to know.
+ */
+export async function answerRound(
+  method: string,
+  { inputRequests = {} }: InputRequiredResult,
+  desk: Desk,
+): Promise<InputResponses | undefined> {
+  const questions = Object.entries(inputRequests)
+  if (questions.length === 0) return undefined
+  const controller = new AbortController()
+  const signal = AbortSignal.any([desk.signal, controller.signal])
+  setMaxListeners(maxQuestions, signal) // each question listens
+  try {
+    const answers = await Promise.all(
+      questions.map(async ([key, asked]) => {
+        const params = (asked.params ?? {}) as Params<Question>
+        return [key, await answerQuestion({ method: asked.method, params }, { ...desk, signal })] as const
+      }),
+    )
+    return Object.fromEntries(answers)
+  } catch (cause) {
+    throw unanswered(method, cause)
+  } finally {
+    controller.abort() // what else was asked is of no use any more
+  }
+}
+
+/** The error for a server that asks for ever. */
+export function tooManyRounds(method: string): ClientError {
+  const text = `${method}: the server asked more than ${maxRounds} times`
+  return callError('TOO_MANY_ROUNDS', text, { sent: true, retryable: false })
+}
+
+/** Whether answers of this revision may be questions. */
+export function hasRounds(dialect: Dialect | undefined): dialect is Dialect {
+  return dialect?.handshake === false
+}
+
+function unanswered(method: string, cause: unknown): ClientError {
+  const isUndeclared = cause instanceof McpError && (cause.code === -32601 || cause.code === -32602)
+  const ended = cause instanceof ClientError && (cause.code === 'CANCELLED' || cause.code === 'TIMEOUT')
+  const code = ended ? cause.code : isUndeclared ? 'INVALID_RESPONSE' : 'UNANSWERED'
+  const text = `${method}: what the server asked was not answered: ${messageOf(cause)}`
+  return callError(code, text, { sent: true, retryable: false, cause })
+}
+
+function invalid(cause: ProtocolError): ClientError {
+  return callError('INVALID_RESPONSE', cause.message, { sent: true, retryable: false, cause })
+}

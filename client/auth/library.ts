@@ -1,0 +1,229 @@
+import type { webcrypto } from 'node:crypto'
+import type { AuthorizationServer, Client, ClientAuth, TokenEndpointResponse } from 'oauth4webapi'
+import { lazy } from '../../runtime/faults/load.js'
+import type { Asker } from './ask.js'
+import type { ServerMetadata } from './discovery.js'
+import { authFailed, quotable } from './failure.js'
+import type { KeyAlgorithm } from './options.js'
+import { ClientError } from '../base/errors.js'
+
+const loadOAuth = lazy('oauth4webapi', () => import('oauth4webapi'))
+
+/** A client as an authorization server knows it, and how it shows that it is the one. */
+export interface KnownClient {
+  readonly id: string
+  readonly secret?: string | undefined
+  readonly key?: { readonly pem: string; readonly algorithm: KeyAlgorithm; readonly id?: string | undefined }
+  readonly method: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
+}
+
+/** What a token endpoint gave; times in seconds. */
+export type TokenAnswer = Pick<
+  TokenEndpointResponse,
+  'access_token' | 'refresh_token' | 'expires_in' | 'scope'
+>
+
+/** Parameters of a request to a token endpoint; those that are undefined are left out. */
+export type TokenParameters = Readonly<Record<string, string | undefined>>
+
+/** One authorization that a person is asked for. */
+export interface CodeRequest {
+  readonly verifier: string
+  readonly challenge: string
+  readonly state: string
+}
+
+/** The part of OAuth that is a library's: proofs, checks of answers, requests to token endpoints. */
+export interface OAuthLibrary {
+  beginCode(): Promise<CodeRequest>
+  /**
+   * Checks `iss` (RFC 9207) and `state` before anything else is looked at, and trades the code. Rejects with
+   * AUTHORIZATION_FAILED.
+   */
+  finishCode(
+    party: Party,
+    code: CodeRequest,
+    callback: {
+      readonly parameters: URLSearchParams
+      readonly redirectUri: string
+      readonly resource?: string | undefined
+    },
+  ): Promise<TokenAnswer>
+  /**
+   * Any other grant. Rejects with AUTHORIZATION_FAILED: `data.error` is what the authorization server says,
+   * retryable where it was out of order.
+   */
+  grant(party: Party, type: string, parameters: TokenParameters): Promise<TokenAnswer>
+}
+
+/** The two that a request is between. */
+export interface Party {
+  readonly metadata: Pick<ServerMetadata, 'issuer' | 'token_endpoint'>
+  readonly client: KnownClient
+}
+
+/** Loads the library, which a program without OAuth never does. */
+export async function loadLibrary(ask: Asker): Promise<OAuthLibrary> {
+  const oauth = await loadOAuth()
+  const options = {
+    // what is not https has been refused, but for this machine
+    [oauth.allowInsecureRequests]: true,
+    [oauth.customFetch]: (url: string, init: { headers: Record<string, string>; body: URLSearchParams }) =>
+      post(ask, url, init),
+  } as const
+
+  async function authOf({ id, secret = '', key, method }: KnownClient): Promise<ClientAuth> {
+    if (method === 'client_secret_basic') return basicAuth(secret)
+    if (method === 'client_secret_post') return oauth.ClientSecretPost(secret)
+    if (method === 'none' || key === undefined) return oauth.None()
+    const sign = oauth.PrivateKeyJwt({
+      key: await importKey(key.pem, key.algorithm),
+      ...(key.id !== undefined && { kid: key.id }),
+    })
+    return async (server, client, body, headers) => {
+      await sign(server, client, body, headers)
+      // the assertion says who it is (RFC 7523, section 3)
+      if (body.get('client_id') === id) body.delete('client_id')
+    }
+  }
+
+  async function told<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (cause) {
+      throw explain(cause)
+    }
+  }
+
+  return {
+    async beginCode() {
+      const verifier = oauth.generateRandomCodeVerifier()
+      const challenge = await oauth.calculatePKCECodeChallenge(verifier)
+      return { verifier, challenge, state: oauth.generateRandomState() }
+    },
+    finishCode: ({ metadata, client }, { verifier, state }, { parameters, redirectUri, resource }) =>
+      told(async () => {
+        const server = metadata as AuthorizationServer
+        const self: Client = { client_id: client.id }
+        const checked = oauth.validateAuthResponse(server, self, parameters, state)
+        const additionalParameters = resource === undefined ? {} : { resource }
+        const auth = await authOf(client)
+        const request = { ...options, additionalParameters }
+        const response = await oauth.authorizationCodeGrantRequest(
+          server,
+          self,
+          auth,
+          checked,
+          redirectUri,
+          verifier,
+          request,
+        )
+        return bearerOf(await oauth.processAuthorizationCodeResponse(server, self, response))
+      }),
+    grant: ({ metadata, client }, type, parameters) =>
+      told(async () => {
+        const server = metadata as AuthorizationServer
+        const self: Client = { client_id: client.id }
+        const given = Object.entries(parameters).flatMap(([name, value]) =>
+          value === undefined ? [] : [[name, value]],
+        )
+        const response = await oauth.genericTokenEndpointRequest(
+          server,
+          self,
+          await authOf(client),
+          type,
+          given,
+          options,
+        )
+        // RFC 8693, section 2.2.1: what is no access token has this type
+        const recognizedTokenTypes = { n_a: () => {} }
+        const answer = await oauth.processGenericTokenEndpointResponse(server, self, response, {
+          recognizedTokenTypes,
+        })
+        return answer.token_type === ('n_a' as string) ? answer : bearerOf(answer)
+      }),
+  }
+}
+
+async function post(
+  ask: Asker,
+  url: string,
+  { headers, body }: { readonly headers: Record<string, string>; readonly body: URLSearchParams },
+): Promise<Response> {
+  const { 'content-type': type = 'application/x-www-form-urlencoded', ...rest } = headers
+  const answer = await ask.post(url, type, body.toString(), rest)
+  const told = Object.entries(answer.headers).flatMap(([name, value]) =>
+    value === undefined
+      ? []
+      : [[name, typeof value === 'string' ? value : value.join(', ')] as [string, string]],
+  )
+  const empty = answer.text === ''
+  return new Response(empty ? null : answer.text, { status: answer.status, headers: told })
+}
+
+function bearerOf(answer: TokenEndpointResponse): TokenAnswer {
+  if (answer.token_type === 'bearer' && /^[\x21-\x7e]+$/.test(answer.access_token)) return answer
+  throw authFailed('the authorization server gave a token that is no bearer token')
+}
+
+/**
+ * As forms are encoded (RFC 6749, section 2.3.1), and no more than that: not every server decodes what it
+ * need not.
+ */
+function basicAuth(secret: string): ClientAuth {
+  const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
+  return (_server, { client_id: id }, _body, headers) => {
+    headers.set('authorization', `Basic ${btoa(`${encoded(id)}:${encoded(secret)}`)}`)
+  }
+}
+
+/** Errors of the library keep what came, tokens and all: only what they say is taken over. */
+function explain(cause: unknown): unknown {
+  if (cause instanceof ClientError) return cause
+  const {
+    code,
+    error,
+    error_description: why,
+    status,
+    message,
+    cause: inner,
+  } = cause as {
+    [field: string]: unknown
+  }
+  if (typeof code !== 'string' || !code.startsWith('OAUTH_')) return cause
+  if (typeof error === 'string') {
+    const said = [error, why].map(quotable).filter((text) => text !== '')
+    const data = { error: quotable(error), ...(typeof status === 'number' && { status }), sent: false }
+    return authFailed(`the authorization server says ${said.join(': ')}`, data)
+  }
+  const response = inner instanceof Response ? inner : undefined
+  const passing = response !== undefined && (response.status >= 500 || response.status === 429)
+  const text =
+    response === undefined
+      ? quotable(message)
+      : `the authorization server answered with status ${response.status}`
+  return new ClientError('AUTHORIZATION_FAILED', text, {
+    retryable: passing,
+    data: { sent: false, ...(code === 'OAUTH_WWW_AUTHENTICATE_CHALLENGE' && { error: 'invalid_client' }) },
+  })
+}
+
+const keyKinds: Readonly<
+  Record<KeyAlgorithm, webcrypto.EcKeyImportParams | webcrypto.RsaHashedImportParams | { name: string }>
+> = {
+  ES256: { name: 'ECDSA', namedCurve: 'P-256' },
+  ES384: { name: 'ECDSA', namedCurve: 'P-384' },
+  RS256: { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' },
+  PS256: { name: 'RSA-PSS', hash: 'SHA-256' },
+  EdDSA: { name: 'Ed25519' },
+}
+
+async function importKey(pem: string, algorithm: KeyAlgorithm): Promise<webcrypto.CryptoKey> {
+  const { createPrivateKey, webcrypto: crypto } = process.getBuiltinModule('node:crypto')
+  try {
+    const der = createPrivateKey(pem).export({ format: 'der', type: 'pkcs8' })
+    return await crypto.subtle.importKey('pkcs8', der, keyKinds[algorithm], false, ['sign'])
+  } catch {
+    throw authFailed(`client.privateKey: expected a key in PEM for ${algorithm}`)
+  }
+}

@@ -1,0 +1,69 @@
+import { messageOf } from '../../runtime/base/errors.js'
+import { isSecureUrl } from '../../transports/base/secure-url.js'
+import { type LoopbackReceiver, openReceiver } from '../../transports/sign-in/loopback-receiver.js'
+import { openUrl } from '../../transports/sign-in/open-url.js'
+import type { SignIn } from './options.js'
+import { bad, readFields, readFunction } from '../base/read-options.js'
+import { ClientError } from '../base/errors.js'
+
+/** How a program on somebody's machine has them sign in. */
+export interface LoopbackOptions {
+  /**
+   * Where the redirect is waited for, on 127.0.0.1. Default 0: the port that is registered already, or any
+   * free one.
+   */
+  readonly port?: number
+  /** Default `/callback`. */
+  readonly path?: string
+  /** Shows the address to the person. Default: opens it in the browser, never through a shell. */
+  readonly open?: (url: URL) => unknown
+}
+
+/**
+ * Signs a person in with their browser: opens the address there, and receives the redirect at a port of this
+ * machine (RFC 8252, section 7.3). Throws BAD_OPTION.
+ */
+export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
+  const given = readFields(options, 'options', ['port', 'path', 'open']) as LoopbackOptions
+  const { port = 0, path = '/callback', open = openUrl } = given
+  if (!Number.isSafeInteger(port) || port < 0 || port > 65_535) throw bad('port', 'a port', port)
+  if (typeof path !== 'string' || !/^\/[\w/.~-]*$/.test(path)) throw bad('path', 'a path', path)
+  readFunction(open, 'open')
+  return Object.freeze({
+    async begin(preferred: string | undefined) {
+      const receiver = await openPreferred(port, path, preferred)
+      return {
+        redirectUri: receiver.url,
+        async authorize(url: URL, signal: AbortSignal) {
+          await show(url, open)
+          return receiver.next(signal)
+        },
+        close: () => receiver.close(),
+      }
+    },
+  })
+}
+
+/** Some servers know a client by the very port that it was registered with. */
+async function openPreferred(
+  port: number,
+  path: string,
+  preferred: string | undefined,
+): Promise<LoopbackReceiver> {
+  const known = preferred !== undefined && URL.canParse(preferred) ? new URL(preferred) : undefined
+  if (port === 0 && known?.hostname === '127.0.0.1' && known.pathname === path) {
+    const receiver = await openReceiver({ port: Number(known.port), path }).catch(() => undefined)
+    if (receiver !== undefined) return receiver
+  }
+  return openReceiver({ port, path })
+}
+
+async function show(url: URL, open: (url: URL) => unknown): Promise<void> {
+  if (!isSecureUrl(url.href)) throw bad('url', 'an https address', url.protocol)
+  try {
+    await open(url)
+  } catch (cause) {
+    const message = `the address to sign in at cannot be shown (${messageOf(cause)}): give loopbackSignIn() the option open, to print it`
+    throw new ClientError('SIGN_IN_NEEDED', message, { cause, data: { sent: false } })
+  }
+}

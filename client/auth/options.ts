@@ -1,0 +1,195 @@
+import { isSecureUrl } from '../../transports/base/secure-url.js'
+import type { LookupAll } from '../../transports/base/private-address.js'
+import { type AuthStorage, memoryAuthStorage } from './storage.js'
+import { bad, readFields, readFlag, readMs, readObject, readText, readWord } from '../base/read-options.js'
+
+/** A client that the authorization server knows already. */
+export interface RegisteredClient {
+  readonly id: string
+  readonly secret?: string
+  /** Signs in with this key instead of a secret (`private_key_jwt`): PEM, PKCS #8 or SEC 1. */
+  readonly privateKey?: string
+  /** The algorithm of that key. Default ES256. */
+  readonly algorithm?: KeyAlgorithm
+  /** Names the key, where the authorization server knows several. */
+  readonly keyId?: string
+  /**
+   * Who has registered it; it is used nowhere else. Default: whoever the server names first, and nobody else
+   * after that.
+   */
+  readonly issuer?: string
+}
+
+/** Algorithms of client keys. */
+export type KeyAlgorithm = 'ES256' | 'ES384' | 'RS256' | 'PS256' | 'EdDSA'
+
+/**
+ * Enterprise-managed authorization: a sign-in at the identity provider of a company is exchanged for the
+ * token.
+ */
+export interface EnterpriseOptions {
+  /** An ID token of whoever uses the client, asked for whenever a token is needed. */
+  readonly idToken: string | (() => string | Promise<string>)
+  /** The token endpoint of the identity provider. */
+  readonly tokenEndpoint: string
+  /** The client as the identity provider knows it. */
+  readonly clientId: string
+  readonly clientSecret?: string
+}
+
+/** One wait for a person; made by `SignIn.begin`. */
+export interface SignInSession {
+  /** Where the authorization server sends the person back to. */
+  readonly redirectUri: string
+  /** Shows the address to the person and answers the parameters that came with the redirect. */
+  authorize(url: URL, signal: AbortSignal): Promise<URLSearchParams>
+  close?(): Promise<void>
+}
+
+/** How a person signs in: `loopbackSignIn()`, or what you write for a place without a browser. */
+export interface SignIn {
+  /** Called for each sign-in; `preferred` is the redirect address that is registered already. */
+  begin(preferred: string | undefined): Promise<SignInSession>
+}
+
+/** How tokens are got. */
+export interface OAuthOptions {
+  /** How a person signs in. Default: nobody can, and a sign-in fails with SIGN_IN_NEEDED. */
+  readonly signIn?: SignIn
+  /**
+   * A client registered beforehand. Default: by `clientMetadataUrl` where that is supported, or else
+   * registered when it is needed.
+   */
+  readonly client?: RegisteredClient
+  /**
+   * The https address of a document that describes this client, which is its id then (Client ID Metadata
+   * Documents).
+   */
+  readonly clientMetadataUrl?: string
+  /** The name a client is registered under, which people see. Default `Caduceus`. */
+  readonly clientName?: string
+  /** Scopes, space-separated, where the server does not say which it wants. Default: all it has. */
+  readonly scope?: string
+  /**
+   * `client_credentials`: the client is who it is, and nobody signs in; wants `client`. Default
+   * `authorization_code`.
+   */
+  readonly grant?: 'authorization_code' | 'client_credentials'
+  /** Tokens come by way of a company's identity provider; wants `client`. */
+  readonly enterprise?: EnterpriseOptions
+  /** Default: memory, so that the next program signs in again. */
+  readonly storage?: AuthStorage
+  /**
+   * Whether the authorization may be at addresses of this machine or network. Default: where the server
+   * itself is.
+   */
+  readonly privateNetwork?: boolean
+  /** Milliseconds for one request to an authorization server. Default 10,000. */
+  readonly requestTimeout?: number
+  /** Milliseconds for all that it takes to get a token, the person's part included. Default 5 minutes. */
+  readonly signInTimeout?: number
+}
+
+/** Checked options with every default filled in. */
+export interface OAuthSettings {
+  readonly signIn: SignIn | undefined
+  readonly client: RegisteredClient | undefined
+  readonly clientMetadataUrl: string | undefined
+  readonly clientName: string
+  readonly scope: string | undefined
+  readonly grant: 'authorization_code' | 'client_credentials' | 'enterprise'
+  readonly enterprise: EnterpriseOptions | undefined
+  readonly storage: AuthStorage
+  readonly privateNetwork: boolean | undefined
+  readonly requestTimeout: number
+  readonly signInTimeout: number
+  /** How names are looked up; the system's way but in tests. */
+  readonly lookup?: LookupAll
+}
+
+const fields = [
+  ...['signIn', 'client', 'clientMetadataUrl', 'clientName', 'scope', 'grant', 'enterprise', 'storage'],
+  ...['privateNetwork', 'requestTimeout', 'signInTimeout'],
+]
+
+/** Reads the options of `oauth()`. Throws BAD_OPTION, naming the field; secrets are never shown. */
+export function readOAuthOptions(options: OAuthOptions): OAuthSettings {
+  const given = readFields(options, 'options', fields) as OAuthOptions
+  const client = given.client === undefined ? undefined : readClient(given.client)
+  const enterprise = given.enterprise === undefined ? undefined : readEnterprise(given.enterprise)
+  const word = readWord(given.grant ?? 'authorization_code', 'grant', [
+    'authorization_code',
+    'client_credentials',
+  ])
+  const grant = enterprise === undefined ? word : 'enterprise'
+  if (grant !== 'authorization_code' && client === undefined)
+    throw bad('client', `a registered client for ${grant}`, undefined)
+  if (grant === 'client_credentials' && client?.secret === undefined && client?.privateKey === undefined)
+    throw bad('client', 'a secret or a privateKey', undefined)
+  if (given.signIn !== undefined && typeof given.signIn?.begin !== 'function')
+    throw bad('signIn', 'an object with begin', typeof given.signIn)
+  return Object.freeze({
+    signIn: given.signIn,
+    client,
+    clientMetadataUrl:
+      given.clientMetadataUrl === undefined ? undefined : readDocument(given.clientMetadataUrl),
+    clientName: given.clientName === undefined ? 'Caduceus' : readText(given.clientName, 'clientName'),
+    scope: given.scope === undefined ? undefined : readText(given.scope, 'scope'),
+    grant,
+    enterprise,
+    storage: given.storage === undefined ? memoryAuthStorage() : readStorage(given.storage),
+    privateNetwork:
+      given.privateNetwork === undefined
+        ? undefined
+        : readFlag(given.privateNetwork, 'privateNetwork', false),
+    requestTimeout: readMs(given.requestTimeout, 'requestTimeout', 10_000),
+    signInTimeout: readMs(given.signInTimeout, 'signInTimeout', 300_000),
+  })
+}
+
+function readClient(value: RegisteredClient): RegisteredClient {
+  const known = ['id', 'secret', 'privateKey', 'algorithm', 'keyId', 'issuer']
+  const client = readFields(value, 'client', known) as Partial<RegisteredClient>
+  readText(client.id, 'client.id')
+  readSecret(client.secret, 'client.secret')
+  readSecret(client.privateKey, 'client.privateKey')
+  if (client.secret !== undefined && client.privateKey !== undefined)
+    throw bad('client', 'a secret or a privateKey', 'both')
+  if (client.algorithm !== undefined)
+    readWord(client.algorithm, 'client.algorithm', ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'])
+  if (client.issuer !== undefined && !isSecureUrl(String(client.issuer)))
+    throw bad('client.issuer', 'an https address', client.issuer)
+  return Object.freeze({ ...(client as RegisteredClient) })
+}
+
+function readEnterprise(value: EnterpriseOptions): EnterpriseOptions {
+  const known = ['idToken', 'tokenEndpoint', 'clientId', 'clientSecret']
+  const given = readFields(value, 'enterprise', known) as Partial<EnterpriseOptions>
+  if (typeof given.idToken !== 'function' && (typeof given.idToken !== 'string' || given.idToken === ''))
+    throw bad('enterprise.idToken', 'a token or a function', typeof given.idToken)
+  if (!isSecureUrl(String(given.tokenEndpoint)))
+    throw bad('enterprise.tokenEndpoint', 'an https address', given.tokenEndpoint)
+  readText(given.clientId, 'enterprise.clientId')
+  readSecret(given.clientSecret, 'enterprise.clientSecret')
+  return Object.freeze({ ...(given as EnterpriseOptions) })
+}
+
+/** A secret is never shown. */
+function readSecret(value: unknown, field: string): void {
+  if (value !== undefined && (typeof value !== 'string' || value === ''))
+    throw bad(field, 'a non-empty string', typeof value)
+}
+
+function readDocument(value: unknown): string {
+  const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : undefined
+  if (url?.protocol === 'https:' && url.pathname !== '/') return value as string
+  throw bad('clientMetadataUrl', 'an https address with a path', value)
+}
+
+function readStorage(value: AuthStorage): AuthStorage {
+  const storage = readObject(value, 'storage')
+  for (const method of ['read', 'write', 'exclusive'])
+    if (typeof storage[method] !== 'function')
+      throw bad(`storage.${method}`, 'a function', typeof storage[method])
+  return value
+}

@@ -1,0 +1,151 @@
+import { outside } from '../../runtime/faults/containment.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { childSpec } from '../../runtime/supervision/child-spec.js'
+import { Registry } from '../../runtime/process/registry.js'
+import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
+import type { AuthRefusal, AuthRequest, ClientAuth } from '../../transports/http/client/auth.js'
+import { resourceOf } from './addresses.js'
+import { readBearer } from './challenge.js'
+import { authFailed } from './failure.js'
+import { AuthFlow } from './flow.js'
+import { type OAuthOptions, type OAuthSettings, readOAuthOptions } from './options.js'
+import { orAborted } from './storage.js'
+import { isExpiring, type TokenSet } from './tokens.js'
+import { type TokenDesk, tokensActor } from './tokens-actor.js'
+import { ClientError } from '../base/errors.js'
+
+/** Servers that one provider has tokens for. */
+const maxServers = 100
+
+interface Place {
+  readonly desk: TokenDesk
+  /** Its actor's name in the registry; resolves once it is started. */
+  readonly name: Promise<string>
+}
+
+/**
+ * Tokens by OAuth for the option `auth` of any number of clients and transports, which share them: discovery,
+ * registration, sign-in, refresh and more scopes as the servers ask for them (specification: authorization).
+ * One actor owns the tokens of each server. Throws BAD_OPTION, naming the field.
+ */
+export function oauth(options: OAuthOptions = {}): OAuth {
+  return new OAuth(readOAuthOptions(options))
+}
+
+/**
+ * A provider of tokens, as `oauth()` makes it. It starts nothing before it is first asked, and loads the
+ * library with the first sign-in.
+ */
+export class OAuth implements ClientAuth, AsyncDisposable {
+  readonly #settings: OAuthSettings
+  readonly #registry = new Registry()
+  readonly #places = new Map<string, Place>()
+  #tree: Promise<Supervisor> | undefined
+  #closed = false
+
+  constructor(settings: OAuthSettings) {
+    this.#settings = settings
+  }
+
+  /**
+   * The header with the token for a server; none before a sign-in, which only a refusal leads to. Rejects
+   * with AUTHORIZATION_FAILED.
+   */
+  authorize({
+    url,
+    signal,
+  }: AuthRequest): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>> {
+    const tokens = this.#places.get(keyOf(url))?.desk.tokens
+    if (tokens !== undefined && !this.#closed && !isExpiring(tokens, Date.now())) return headersOf(tokens)
+    return this.#ask(url, signal, (actor) => actor.call('current', undefined, forEver)).then(headersOf)
+  }
+
+  /**
+   * Gets better tokens than those refused; rejects with AUTHORIZATION_FAILED or SIGN_IN_NEEDED when there are
+   * none to be had.
+   */
+  async refused({ url, status, challenge, sent, signal }: AuthRefusal): Promise<void> {
+    const refused = sent.authorization?.slice('Bearer '.length)
+    const renewal = { refused, challenge: readBearer(challenge), stepUp: status === 403 }
+    await this.#ask(url, signal, (actor) => actor.call('renew', renewal, forEver))
+  }
+
+  /** Forgets the tokens for a server, here and in the storage; the next refusal leads to a sign-in. */
+  async signOut(server: string | URL): Promise<void> {
+    await this.#ask(new URL(server), new AbortController().signal, (actor) => actor.call('forget'))
+  }
+
+  /**
+   * Ends what was started for it; requests that wait for tokens are refused. Never rejects, and may be called
+   * again.
+   */
+  async close(): Promise<void> {
+    this.#closed = true
+    const tree = await this.#tree?.catch(() => undefined)
+    await tree?.stop().catch(() => {})
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #ask<T>(url: URL, signal: AbortSignal, ask: (actor: TokensRef) => Promise<T>): Promise<T> {
+    if (this.#closed) throw authFailed('the OAuth provider is closed')
+    const place = this.#placeOf(url)
+    try {
+      const name = await place.name
+      return await orAborted(ask(this.#registry.named<typeof tokensActor>(name)), signal)
+    } catch (cause) {
+      if (cause instanceof ClientError || signal.aborted) throw cause
+      // its actor crashed or is gone: the next request finds another
+      const details = { cause, retryable: !this.#closed, data: { sent: false } }
+      throw new ClientError('AUTHORIZATION_FAILED', `the tokens cannot be had: ${messageOf(cause)}`, details)
+    }
+  }
+
+  #placeOf(url: URL): Place {
+    const key = keyOf(url)
+    const known = this.#places.get(key)
+    if (known !== undefined) return known
+    if (this.#places.size >= maxServers) throw authFailed(`one provider is for ${maxServers} servers at most`)
+    const desk: TokenDesk = { tokens: undefined }
+    const name = this.#start(key, desk)
+    name.catch(() => this.#places.delete(key))
+    const place = { desk, name }
+    this.#places.set(key, place)
+    return place
+  }
+
+  async #start(key: string, desk: TokenDesk): Promise<string> {
+    // it belongs to all who share it, not to the first who asked
+    const starting =
+      this.#tree ??
+      outside(() => startSupervisor({ strategy: 'one_for_one', registry: this.#registry, unowned: 'exit' }))
+    this.#tree = starting
+    const tree = await starting.catch((error: unknown) => {
+      if (this.#tree === starting) this.#tree = undefined
+      throw error
+    })
+    const name = `tokens for ${key}`
+    const flow = new AuthFlow(this.#settings, new URL(key))
+    const input = { flow, desk, timeout: this.#settings.signInTimeout }
+    await outside(() => tree.startChild(childSpec(tokensActor, input, { id: name, name })))
+    return name
+  }
+}
+
+type TokensRef = ReturnType<typeof Registry.prototype.named<typeof tokensActor>>
+
+/** The renewal has its own limit, and the request its signal. */
+const forEver = { timeout: Number.POSITIVE_INFINITY }
+
+function headersOf(tokens: TokenSet | undefined): Readonly<Record<string, string>> {
+  return tokens === undefined ? {} : { authorization: `Bearer ${tokens.accessToken}` }
+}
+
+/** A WebSocket server is known by the address it would have over HTTP. */
+function keyOf(url: URL): string {
+  return resourceOf(
+    url.protocol === 'ws:' || url.protocol === 'wss:' ? new URL(url.href.replace(/^ws/, 'http')) : url,
+  )
+}

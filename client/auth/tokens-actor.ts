@@ -1,0 +1,179 @@
+import { type Deferred, defineActor, refuse, type Refusal } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { RefOf } from '../../runtime/process/ref.js'
+import { asAuthFailure, authFailed } from './failure.js'
+import type { AuthFlow, Renewal } from './flow.js'
+import { hasScopes } from './scopes.js'
+import { orAborted } from './storage.js'
+import { isExpiring, type TokenSet } from './tokens.js'
+import type { ClientError } from '../base/errors.js'
+
+/** What outlives the actor and can be read without asking it. */
+export interface TokenDesk {
+  /** The tokens to use now. */
+  tokens: TokenSet | undefined
+}
+
+/** What the actor is started with. */
+export interface TokensInput {
+  readonly flow: AuthFlow
+  readonly desk: TokenDesk
+  /** Milliseconds for one renewal. */
+  readonly timeout: number
+}
+
+interface Waiting {
+  readonly reply: Deferred<TokenSet | undefined>
+  /** Absent: any tokens will do, or none. */
+  readonly renewal: Renewal | undefined
+  renewals: number
+}
+
+interface State extends TokensInput {
+  loaded: boolean
+  busy: boolean
+  waiting: readonly Waiting[]
+  /** The last failure: whoever comes with the same token shortly after gets the same answer. */
+  failure:
+    | { readonly refused: string | undefined; readonly error: ClientError; readonly until: number }
+    | undefined
+}
+
+type Outcome =
+  | { readonly type: 'loaded' | 'renewed'; readonly tokens: TokenSet | undefined }
+  | { readonly type: 'failed'; readonly refused: string | undefined; readonly error: ClientError }
+
+/** Milliseconds that a failure holds for whoever comes late; a shorter time where it may pass. */
+const failureHolds = { lasting: 5_000, passing: 1_000 } as const
+/** Renewals that one caller waits for: the one under way may not bring the scopes that it needs. */
+const maxRenewals = 2
+
+/**
+ * Owns the tokens of one server: however many calls are refused at once, there is one refresh or one sign-in,
+ * and a failure fails all that wait once. Its handlers never wait; a renewal comes back as a message.
+ */
+export const tokensActor = defineActor({
+  name: 'tokens',
+  stray: 'report',
+  init(input: TokensInput, ctx): State {
+    const state: State = { ...input, loaded: false, busy: false, waiting: [], failure: undefined }
+    begin(state, ctx, undefined)
+    return state
+  },
+  call: {
+    /**
+     * The tokens to use now, from the storage or got anew where they end soon; undefined when there are none.
+     */
+    current(
+      state: State,
+      _: undefined,
+      ctx: ActorContext,
+    ): TokenSet | undefined | Deferred<TokenSet | undefined> {
+      if (state.loaded && !wantsRenewal(state)) return state.desk.tokens
+      return wait(state, undefined, ctx)
+    },
+    /** Better tokens than those that the server refused. */
+    renew(
+      state: State,
+      renewal: Renewal,
+      ctx: ActorContext,
+    ): TokenSet | Refusal | Deferred<TokenSet | undefined> {
+      const { desk, failure } = state
+      if (desk.tokens !== undefined && satisfies(desk.tokens, renewal)) return desk.tokens
+      const known =
+        failure !== undefined && failure.refused === renewal.refused && ctx.clock.now() < failure.until
+      if (known && !state.busy) return refuse(failure.error)
+      return wait(state, renewal, ctx)
+    },
+    /** Forgets the tokens, here and in the storage. */
+    async forget(state: State) {
+      state.desk.tokens = undefined
+      await state.flow.forget()
+    },
+  },
+  cast: {
+    settled(state: State, outcome: Outcome, ctx: ActorContext) {
+      state.busy = false
+      if (outcome.type === 'failed') return fail(state, outcome, ctx)
+      state.loaded = true
+      state.desk.tokens = outcome.tokens
+      if (outcome.type === 'renewed') state.failure = undefined
+      answer(state)
+      next(state, ctx)
+    },
+  },
+})
+
+function wait(state: State, renewal: Renewal | undefined, ctx: ActorContext): Deferred<TokenSet | undefined> {
+  const reply = ctx.defer<TokenSet | undefined>()
+  state.waiting = [...state.waiting, { reply, renewal, renewals: 0 }]
+  next(state, ctx)
+  return reply
+}
+
+/** Begins what the first who waits needs, unless something is under way. */
+function next(state: State, ctx: ActorContext): void {
+  const [first] = state.waiting
+  if (state.busy || first === undefined) return
+  for (const one of state.waiting) one.renewals += 1
+  const { tokens } = state.desk
+  begin(state, ctx, first.renewal ?? { refused: tokens?.accessToken, challenge: undefined, stepUp: false })
+}
+
+function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): void {
+  state.busy = true
+  const late = AbortSignal.timeout(state.timeout)
+  const signal = AbortSignal.any([ctx.signal, late])
+  const self = ctx.self as RefOf<typeof tokensActor>
+  const tell = (outcome: Outcome): void => {
+    if (self.alive) self.cast('settled', outcome)
+  }
+  const work = renewal === undefined ? state.flow.load() : state.flow.renew(renewal, signal)
+  orAborted(work, signal).then(
+    (tokens) => tell({ type: renewal === undefined ? 'loaded' : 'renewed', tokens }),
+    (cause: unknown) =>
+      tell({
+        type: 'failed',
+        refused: renewal?.refused,
+        error: asAuthFailure(late.aborted ? tooLate(state) : cause),
+      }),
+  )
+}
+
+function tooLate({ timeout }: State): ClientError {
+  return authFailed(`nobody has signed in within ${timeout} ms (signInTimeout)`)
+}
+
+/** Whoever needs something else than what came waits on; nobody does for ever. */
+function answer(state: State): void {
+  const { tokens } = state.desk
+  const left: Waiting[] = []
+  for (const one of state.waiting) {
+    if (
+      one.renewal === undefined
+        ? !wantsRenewal(state) || one.renewals > 0
+        : tokens !== undefined && satisfies(tokens, one.renewal)
+    )
+      one.reply.resolve(tokens)
+    else if (one.renewals >= maxRenewals)
+      one.reply.reject(asAuthFailure(new Error('the tokens that came were not enough')))
+    else left.push(one)
+  }
+  state.waiting = left
+}
+
+function fail(state: State, { refused, error }: Outcome & { type: 'failed' }, ctx: ActorContext): void {
+  const holds = error.retryable ? failureHolds.passing : failureHolds.lasting
+  state.failure = { refused, error, until: ctx.clock.now() + holds }
+  const { waiting } = state
+  state.waiting = []
+  for (const { reply } of waiting) reply.reject(error)
+}
+
+function wantsRenewal({ desk: { tokens }, flow }: State): boolean {
+  return tokens !== undefined && isExpiring(tokens, Date.now()) && flow.canRenew(tokens)
+}
+
+function satisfies(tokens: TokenSet, { refused, challenge, stepUp }: Renewal): boolean {
+  return tokens.accessToken !== refused && (!stepUp || hasScopes(tokens.scope, challenge?.scope))
+}

@@ -1,0 +1,168 @@
+import { CaduceusError, messageOf } from '../../runtime/base/errors.js'
+import type { ClientState } from './state.js'
+
+/** Every code a ClientError can have. */
+export type ClientErrorCode =
+  /** An option or argument is not what it should be (`data.field`). */
+  | 'BAD_OPTION'
+  /**
+   * The client, or so many of a pool, were not ready in time (`ready`); it had no room or crashed while it
+   * was looked for (`findClient`); or the call did not want to wait (`wait: false`).
+   */
+  | 'NOT_READY'
+  /** Nobody in the registry is a client of that name. */
+  | 'NOT_FOUND'
+  /** There is no connection, and trying again is of no use; or the server refused the handshake. */
+  | 'CONNECT_FAILED'
+  /** The connection ended while the call was in flight; `data.sent` says whether it had left. */
+  | 'CONNECTION_LOST'
+  /** The server ended or forgot the session while the call was in flight. */
+  | 'SESSION_NOT_FOUND'
+  /** This one request could not be sent or answered; the connection goes on. */
+  | 'REQUEST_FAILED'
+  /**
+   * The call was not answered, or not sent (`data.sent`), within its `timeout`; or no member of a pool was
+   * free in time.
+   */
+  | 'TIMEOUT'
+  /** The `signal` of the call was aborted. */
+  | 'CANCELLED'
+  /**
+   * As many calls wait or are in flight as there may be (`maxCalls`), or wait for a member of a pool
+   * (`maxWaiting`).
+   */
+  | 'QUEUE_FULL'
+  /**
+   * A member of a pool was checked out for longer than it may be (`maxLease`): calls through that lease are
+   * refused, and those in flight given up.
+   */
+  | 'LEASE_EXPIRED'
+  /** The client crashed too often and was not started again. */
+  | 'GAVE_UP'
+  /** The client was closed. */
+  | 'CLOSED'
+  /** The server answered with something that is no result of the method. */
+  | 'INVALID_RESPONSE'
+  /** The server speaks no revision that this client speaks. */
+  | 'NO_COMMON_REVISION'
+  /** The list of the server has more pages than `maxPages`. */
+  | 'TOO_MANY_PAGES'
+  /** The server asked again and again instead of answering (2026-07-28, MRTR). */
+  | 'TOO_MANY_ROUNDS'
+  /**
+   * What the server asked while it worked on the call could not be answered, or a handler of yours refused.
+   */
+  | 'UNANSWERED'
+  /** A handler of yours answered a question of the server with something that does not fit it. */
+  | 'BAD_ANSWER'
+  /**
+   * The structured content of a result does not fit the output schema of its tool; `data.issues` says where.
+   */
+  | 'BAD_OUTPUT'
+  /** The server does not offer what was asked for. */
+  | 'NOT_SUPPORTED'
+  /**
+   * The authorization server, or the person who signs in, refused; or the authorization is not set up as it
+   * should be.
+   */
+  | 'AUTHORIZATION_FAILED'
+  /** Somebody has to sign in, and there is no way to ask: the message says what to do. */
+  | 'SIGN_IN_NEEDED'
+
+/**
+ * The error class of `caduceus/client`. The error of a call has `data.sent`: whether the request left this
+ * process, so that the server may have acted on it. What the far side answers is an McpError instead.
+ */
+export class ClientError extends CaduceusError<ClientErrorCode> {}
+
+/**
+ * The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made
+ * here, so that `data.field` is never forgotten.
+ */
+export function optionError(field: string, problem: string, cause?: unknown): ClientError {
+  return new ClientError('BAD_OPTION', problem, {
+    ...(cause !== undefined && { cause }),
+    data: { field, sent: false },
+  })
+}
+
+/** The facts that the error of every call has. */
+export interface CallErrorData {
+  readonly sent: boolean
+  readonly [fact: string]: unknown
+}
+
+/** How the error of a call is made. */
+export interface CallErrorDetails {
+  readonly sent: boolean
+  readonly retryable?: boolean
+  readonly cause?: unknown
+}
+
+/**
+ * The error of one call; facts of the cause (exit code, status, last lines of standard error) are its own,
+ * too.
+ */
+export function callError(code: ClientErrorCode, message: string, details: CallErrorDetails): ClientError {
+  const { sent, retryable = true, cause } = details
+  const facts = cause instanceof CaduceusError && isFacts(cause.data) ? cause.data : {}
+  const data: CallErrorData = { ...facts, sent }
+  return new ClientError(code, message, { data, retryable, ...(cause === undefined ? {} : { cause }) })
+}
+
+/**
+ * What stood in the way of a call: how far the client was, what went wrong last, and how many calls were in
+ * flight already, when that was it.
+ */
+export interface Obstacle extends Pick<ClientState, 'phase' | 'reason'> {
+  readonly busy?: number
+}
+
+/**
+ * The error of a call whose time was over before it could be sent, or sent again (`sent`), with what stood in
+ * the way: what went wrong last, or else how far the client was.
+ */
+export function unsentError(
+  { method, timeout }: { readonly method: string; readonly timeout: number },
+  { phase, reason, busy }: Obstacle,
+  sent: boolean,
+): ClientError {
+  const stage = phase === 'initializing' ? 'initializing: the server has not answered yet' : phase
+  const queue = busy === undefined ? undefined : `${busy} in flight already, as many as maxInFlight allows`
+  const why = queue ?? (reason === undefined ? stage : messageOf(reason))
+  const what = sent ? 'its answer got lost, and it was not sent again' : 'not sent'
+  return callError('TIMEOUT', `${method}: ${what} within ${timeout} ms (${why})`, { sent, cause: reason })
+}
+
+/** The error of a wait that its caller gave up before anything was sent. */
+export function givenUpError(what: string, cause: unknown): ClientError {
+  const details = { sent: false, retryable: false, cause }
+  return callError('CANCELLED', `${what}: the caller gave it up (${messageOf(cause)})`, details)
+}
+
+/** The error of a call that does not wait for a connection. */
+export function notReadyError(
+  { method }: { readonly method: string },
+  reason: Error | undefined,
+  sent: boolean,
+): ClientError {
+  const why = reason === undefined ? '' : ` (${messageOf(reason)})`
+  return callError('NOT_READY', `${method}: there is no connection${why}`, { sent, cause: reason })
+}
+
+/** The error of a call, or of `ready()`, on a client for which trying again is of no use. */
+export function failedError(method: string, reason: Error | undefined, sent = false): ClientError {
+  const code = reason instanceof ClientError ? reason.code : 'CONNECT_FAILED'
+  return callError(code, `${method}: ${messageOf(reason)}`, { sent, retryable: false, cause: reason })
+}
+
+/** The error of a call that was made before, to the end that it had then: the server may have seen that. */
+export function sentBefore(error: unknown): unknown {
+  if (!(error instanceof ClientError) || !isFacts(error.data) || error.data.sent !== false) return error
+  const { code, message, retryable, cause, data } = error
+  return new ClientError(code, message, { data: { ...data, sent: true }, retryable, cause })
+}
+
+function isFacts(data: unknown): data is Record<string, unknown> {
+  return typeof data === 'object' && data !== null && !Array.isArray(data)
+}

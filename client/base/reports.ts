@@ -1,0 +1,89 @@
+import type { LoggingLevel, LoggingMessageParams } from '../../protocol/messages/types/notifications.js'
+import { systemClock } from '../../runtime/time/clock.js'
+import { throttle } from '../../runtime/base/throttle.js'
+import { emitClient, isHeard, type LogEvent, type WarningEvent } from './events.js'
+import type { ClientState } from './state.js'
+
+/** The level of our lines for each level of MCP. */
+const levels: { readonly [Level in LoggingLevel]: LogEvent['level'] } = Object.freeze({
+  debug: 'debug',
+  info: 'info',
+  notice: 'info',
+  warning: 'warn',
+  error: 'error',
+  critical: 'error',
+  alert: 'error',
+  emergency: 'error',
+})
+
+/**
+ * What one client tells the log of its tree. A flood of one kind is cut, and hides no other kind and no other
+ * client.
+ */
+export class Reports {
+  readonly #client: { readonly name: string; readonly tree: number }
+  readonly #now: () => number
+  #limits: Map<string, () => number | undefined> | undefined
+  /** Attempts that failed since it was ready, and which of them is told next. */
+  #failures = 0
+  #told = 1
+
+  constructor(client: { readonly name: string; readonly tree: number }, now = systemClock.now) {
+    this.#client = client
+    this.#now = now
+  }
+
+  /** Tells of something that the client put up with. */
+  warn(type: WarningEvent['type'], reason: string, tool?: string): void {
+    const facts = isHeard('warning') ? this.#facts('warning') : undefined
+    if (facts === undefined) return
+    const about = tool === undefined ? {} : { tool: tool.slice(0, 100) }
+    emitClient('warning', () => ({ ...facts, level: 'warn', type, ...about, reason }))
+  }
+
+  /** Tells of a log message of the server. */
+  log({ level: type, logger, data }: LoggingMessageParams): void {
+    const level = levels[type]
+    const facts = isHeard('log') ? this.#facts(level) : undefined
+    if (facts === undefined) return
+    const from = logger === undefined ? {} : { logger: logger.slice(0, 100) }
+    const text = typeof data === 'string' ? data : JSON.stringify(data)
+    emitClient('log', () => ({ ...facts, level, type, ...from, data: text.slice(0, 500) }))
+  }
+
+  /**
+   * Tells of an outage: of the first attempt to connect that failed, the 10th, the 100th and so on, and of an
+   * end.
+   */
+  look(before: ClientState, { phase, reason }: ClientState): void {
+    if (phase === 'ready') {
+      this.#failures = 0
+      this.#told = 1
+    } else if (reason === undefined || before.phase === phase) return
+    else if (phase === 'failed') this.warn('connect_failed', `trying again is of no use: ${reason.message}`)
+    else if (phase === 'disconnected' && isAttempt(before)) {
+      this.#failures += 1
+      if (this.#failures < this.#told) return
+      this.#told *= 10
+      this.warn(
+        'connect_failed',
+        `attempt ${this.#failures} to connect failed, more follow: ${reason.message}`,
+      )
+    }
+  }
+
+  /** Undefined for what is held back. */
+  #facts(kind: string): Pick<WarningEvent, 'client' | 'tree' | 'heldBack'> | undefined {
+    this.#limits ??= new Map()
+    const limit = this.#limits.get(kind) ?? throttle(this.#now)
+    this.#limits.set(kind, limit)
+    const heldBack = limit()
+    if (heldBack === undefined) return undefined
+    const { name: client, tree } = this.#client
+    return { client, tree, ...(heldBack > 0 && { heldBack }) }
+  }
+}
+
+function isAttempt({ phase }: ClientState): boolean {
+  return phase === 'connecting' || phase === 'initializing'
+}

@@ -1,0 +1,78 @@
+import { encode } from '../../protocol/wire/codec.js'
+import type { Message, RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { Registry } from '../../runtime/process/registry.js'
+import type { SendOptions } from '../../transports/contract/contract.js'
+import type { linkActor, Ticket } from '../../transports/link/actor.js'
+
+/** Reaches the transport's actor by its name. */
+type LinkRef = ReturnType<typeof Registry.prototype.named<typeof linkActor>>
+
+/** What goes with a message: who wants to know whether it left, and what the transport needs besides. */
+export interface Luggage {
+  readonly ticket?: Ticket | undefined
+  readonly options?: SendOptions | undefined
+}
+
+/** The client's side of its transport: which connection is the current one, and what is sent on it. */
+export class ClientLink {
+  readonly #ref: LinkRef
+  readonly #numbers: { lastLink: number }
+  #current: number | undefined
+
+  /**
+   * `numbers` outlives the client: its transport may still have a connection that an earlier one asked for.
+   */
+  constructor(registry: Registry, transport: string, numbers: { lastLink: number }) {
+    this.#ref = registry.named<typeof linkActor>(transport)
+    this.#numbers = numbers
+  }
+
+  /** Whether there is a connection, or one on its way. */
+  get held(): boolean {
+    return this.#current !== undefined
+  }
+
+  /** Asks for a new connection. */
+  open(): void {
+    const link = this.#numbers.lastLink + 1
+    this.#numbers.lastLink = link
+    this.#current = link
+    this.#ref.cast('open', { link })
+  }
+
+  /** Whether news of this number are about the current connection. */
+  is(link: number): boolean {
+    return link === this.#current
+  }
+
+  /** Forgets the current connection: it is over. */
+  forget(): void {
+    this.#current = undefined
+  }
+
+  /** Sends a message on the current connection, if there is one. */
+  tell(message: Message): void {
+    this.send(encode(message), message)
+  }
+
+  /** Sends an encoded message; the ticket says whether it left. */
+  send(text: string, message: Message, { ticket, options }: Luggage = {}): void {
+    const link = this.#current
+    if (link === undefined) return
+    this.#ref.cast('send', { link, text, message, ticket, options })
+  }
+
+  /** Closes the response that an answer would come on. */
+  abort(id: RequestId): void {
+    if (this.#current !== undefined) this.#ref.cast('abort', { link: this.#current, id })
+  }
+
+  negotiated(revision: string): void {
+    if (this.#current !== undefined) this.#ref.cast('negotiated', { link: this.#current, revision })
+  }
+
+  /** Asks the transport to end the current connection; it stays the current one until it is forgotten. */
+  close(): void {
+    if (this.#current !== undefined) this.#ref.cast('close', { link: this.#current })
+  }
+}

@@ -1,0 +1,116 @@
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { metaKeys, writeEnvelope } from '../../protocol/stateless/envelope.js'
+import { fitClient } from '../../protocol/dialects/fit-capabilities.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
+import { mirroredHeaders, paramHeaders } from '../../protocol/stateless/mirrored-headers.js'
+import type { Implementation } from '../../protocol/messages/types/base.js'
+import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
+import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
+import type { SendOptions } from '../../transports/contract/contract.js'
+import type { ToolBook } from '../holdings/tool-book.js'
+
+/** What a request asks: its params, and their JSON text as it was when the call was made. */
+export interface Asked {
+  readonly method: string
+  readonly params: JsonObject | undefined
+  readonly paramsText: string | undefined
+  /** Headers that its caller wants it to have. */
+  readonly headers?: SendOptions['headers']
+}
+
+/** A request in words: as text, in parts, and what goes along with it. */
+export interface Written {
+  readonly text: string
+  readonly message: JsonRpcRequest
+  readonly options?: SendOptions
+}
+
+/** How requests are put into words on one connection. */
+export interface Speech {
+  readonly dialect: Dialect
+  /** How a request is given up: with a notification, or by closing the response that it would come on. */
+  readonly cancels: 'notification' | 'close'
+  write(id: RequestId, asked: Asked): Written
+}
+
+/** Requests as they are: every revision with a handshake. */
+export function plainSpeech(dialect: Dialect): Speech {
+  return { dialect, cancels: 'notification', write: writePlainly }
+}
+
+/** What requests of 2026-07-28 say of their sender. */
+export interface Speaker {
+  readonly capabilities: ClientCapabilities
+  readonly clientInfo: Implementation
+  /** Asked at every request; undefined: no log messages are wanted. */
+  level(): LoggingLevel | undefined
+  readonly tools: ToolBook
+}
+
+/**
+ * Requests of 2026-07-28: an envelope in each, and over HTTP headers that repeat parts of it. `ping`, which
+ * it lacks, is said as `server/discover`: both only want a sign of life.
+ */
+export function modernSpeech(dialect: Dialect, over: 'pipe' | 'http', speaker: Speaker): Speech {
+  const { clientInfo } = speaker
+  const clientCapabilities =
+    dialect.lacks === undefined ? speaker.capabilities : fitClient(dialect.lacks, speaker.capabilities)
+  const { revision } = dialect
+  let envelope = envelopeAt(speaker.level())
+
+  function envelopeAt(logLevel: LoggingLevel | undefined) {
+    const meta = writeEnvelope({ revision, clientCapabilities, clientInfo, logLevel })
+    return { logLevel, meta, text: `{"_meta":${JSON.stringify(meta)}` }
+  }
+
+  function write(id: RequestId, { method: asked, params, paramsText, headers }: Asked): Written {
+    if (envelope.logLevel !== speaker.level()) envelope = envelopeAt(speaker.level())
+    const method = asked === 'ping' ? 'server/discover' : asked
+    const whole = { ...params, _meta: { ...metaOf(params), ...envelope.meta } }
+    const head = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)},"params":`
+    const message: JsonRpcRequest = { jsonrpc: '2.0', id, method, params: whole }
+    const text = `${head}${textOf(params, paramsText, whole, envelope.text)}}`
+    if (over === 'pipe') return { text, message }
+    return { text, message, options: { headers: { ...headers, ...headersOf(message) } } }
+  }
+
+  function headersOf(message: JsonRpcRequest): Record<string, string> {
+    const headers = mirroredHeaders(message, revision)
+    const { name, arguments: args } = message.params ?? {}
+    if (message.method !== 'tools/call' || typeof name !== 'string') return headers
+    return { ...headers, ...paramHeaders(speaker.tools.planOf(name), isObject(args) ? args : undefined) }
+  }
+
+  return { dialect, cancels: over === 'http' ? 'close' : 'notification', write }
+}
+
+/** Whether a message of a subscription is of the one with this id; the type of the id counts, too. */
+export function subscriptionOf(params: JsonObject | undefined): unknown {
+  return metaOf(params)?.[metaKeys.subscriptionId]
+}
+
+function writePlainly(id: RequestId, { method, params, paramsText, headers }: Asked): Written {
+  const tail = paramsText === undefined ? '}' : `,"params":${paramsText}}`
+  const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${tail}`
+  const message: JsonRpcRequest =
+    params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params }
+  return headers === undefined ? { text, message } : { text, message, options: { headers } }
+}
+
+/** Without a `_meta` of its own, the text of the params is not made a second time. */
+function textOf(
+  params: JsonObject | undefined,
+  paramsText: string | undefined,
+  whole: JsonObject,
+  opening: string,
+): string {
+  if (params !== undefined && Object.hasOwn(params, '_meta')) return JSON.stringify(whole)
+  if (paramsText === undefined || paramsText === '{}') return `${opening}}`
+  return `${opening},${paramsText.slice(1)}`
+}
+
+function metaOf(params: JsonObject | undefined): JsonObject | undefined {
+  const meta = params?._meta
+  return isObject(meta) ? meta : undefined
+}

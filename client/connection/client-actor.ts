@@ -1,0 +1,163 @@
+import type { JsonObject } from '../../protocol/wire/json.js'
+import { buildNotification } from '../../protocol/wire/jsonrpc.js'
+import type { SubscriptionFilter } from '../../protocol/messages/types/subscriptions.js'
+import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { lazy, patiently } from '../../runtime/faults/load.js'
+import { processOf } from '../../runtime/process/ref.js'
+import { TransportError } from '../../transports/base/errors.js'
+import type { LinkNews } from '../../transports/link/actor.js'
+import { DueTimer } from '../base/actor-clock.js'
+import { callError, type ClientError, failedError } from '../base/errors.js'
+import { receive } from './inbound.js'
+import { diedOfProbe, misgreeted } from './greeting.js'
+import { type ClientInput, Incarnation } from './incarnation.js'
+import { ended, unreachable } from './link-end.js'
+import { isSent, type Job } from '../calls/job.js'
+import { isGone } from '../calls/pending-call.js'
+import { firstState } from '../base/state.js'
+
+const importMachine = lazy('./client-machine.js', () => import('./client-machine.js'))
+
+/**
+ * One client: its connection machine, and the calls that wait. Its handlers are short and never wait for
+ * anybody.
+ */
+export const clientActor = defineActor({
+  name: 'client',
+  stray: 'report',
+  async init(input: ClientInput, ctx): Promise<Incarnation> {
+    const { holdings } = input
+    holdings.gaveUp = false
+    holdings.handlerOwner.tree = processOf(ctx.self).tree.id
+    holdings.group = processOf(ctx.self).parent?.ref
+    if (!holdings.closing) holdings.tell(firstState)
+    // a program without clients never loads the machine
+    const { startConnection } = await patiently(importMachine, ctx)
+    const state = new Incarnation(input, ctx, startConnection)
+    holdings.load = () => ({ waiting: state.calls.waiting, inFlight: state.calls.inFlight })
+    const { signal } = ctx
+    const interrupted = (): void => {
+      state.questions.clear()
+      holdings.interrupted(signal.reason)
+    }
+    signal.addEventListener('abort', interrupted, { once: true })
+    if (holdings.closing) state.connection.send({ type: 'close' })
+    return state
+  },
+  call: {
+    /** Makes a call, now or as soon as there is a connection, and answers with its result. */
+    request(state: Incarnation, job: Job, ctx: ActorContext): Deferred<JsonObject> | Refusal {
+      const refusal = refusalOf(state, job)
+      if (refusal !== undefined) return refuse(refusal)
+      const reply = ctx.defer<JsonObject>()
+      const { calls, connection } = state
+      calls.admit(job, reply, connection.phase === 'ready')
+      if (calls.waiting === 1 && connection.phase === 'disconnected') connection.send({ type: 'awaited' })
+      return reply
+    },
+    /** Ends the connection in an orderly way and never makes another; answers when it has ended. */
+    close(state: Incarnation, _: undefined, ctx: ActorContext): Deferred<void> | undefined {
+      state.calls.failAll((job) => closedError(state, job))
+      state.connection.send({ type: 'close' })
+      if (!state.link.held) return undefined
+      const reply = ctx.defer<void>()
+      state.closing.push(reply)
+      state.link.close()
+      return reply
+    },
+    /**
+     * Makes the next attempt now if there is no connection, and none on its way; answers once it has begun.
+     */
+    reconnect({ connection }: Incarnation, _: undefined) {
+      connection.send({ type: 'reconnect' })
+    },
+    /** Looks at the wishes again, and answers what the server will tell of them (2026-07-28). */
+    sync(state: Incarnation, _: undefined, ctx: ActorContext): Deferred<SubscriptionFilter> {
+      const reply = ctx.defer<SubscriptionFilter>()
+      state.listening.sync(reply)
+      return reply
+    },
+    /** What a handle to this client is made of. */
+    handle: ({ settings, holdings }: Incarnation): ClientInput => ({ settings, holdings }),
+  },
+  cast: {
+    /** The wishes have changed, and nobody waits for what comes of it. */
+    wished(state: Incarnation) {
+      state.listening.sync()
+    },
+    /**
+     * Other roots: a server that holds a session asks for them when it is told; any other asks anew whenever
+     * it needs them.
+     */
+    rootsChanged({ connection, speech, link }: Incarnation) {
+      if (connection.phase === 'ready' && speech.dialect.handshake)
+        link.tell(buildNotification('notifications/roots/list_changed'))
+    },
+    cancel(state: Incarnation, { job, reason }: { readonly job: Job; readonly reason: string }) {
+      state.calls.cancel(job, reason)
+    },
+    attached(state: Incarnation, _: undefined) {
+      if (state.link.held)
+        ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), {
+          fatal: false,
+          again: false,
+        })
+      state.connection.send({ type: 'attached' })
+    },
+    opened(state: Incarnation, { link }: LinkNews['opened']) {
+      if (state.link.is(link)) state.connection.send({ type: 'opened' })
+    },
+    message(state: Incarnation, { link, text }: LinkNews['message']) {
+      if (state.link.is(link)) receive(state, text)
+    },
+    lost(state: Incarnation, { link, id, error }: LinkNews['lost']) {
+      if (!state.link.is(link)) return
+      if (id === state.greeting?.id) misgreeted(state, error, false)
+      // the end that follows is what counts for all others
+      else if (error.code === 'SESSION_NOT_FOUND') state.calls.lost(id, error)
+      else if (!state.own.lost(id, error) && state.calls.lost(id, error)) {
+        if (isGone(error)) state.questions.clear()
+        unreachable(state, error)
+      }
+    },
+    trouble({ holdings }: Incarnation, _: LinkNews['trouble']) {
+      holdings.counts.troubles += 1
+    },
+    closed(state: Incarnation, { link, end }: LinkNews['closed']) {
+      if (!state.link.is(link)) return
+      const fatal = end.fatal === true
+      const again = diedOfProbe(state, fatal)
+      const reason = end.error ?? new TransportError('CONNECTION_LOST', 'the transport ended the connection')
+      ended(state, reason, { fatal, again })
+    },
+  },
+  info: {
+    message(_: Incarnation, due: unknown) {
+      if (due instanceof DueTimer) due.run()
+    },
+    timer(_: Incarnation, due: unknown) {
+      if (due instanceof DueTimer) due.run()
+    },
+  },
+})
+
+function refusalOf(state: Incarnation, job: Job): ClientError | undefined {
+  const { calls, connection, settings } = state
+  const { method } = job
+  if (job.abandoned)
+    return callError('CANCELLED', `${method}: nobody waits for it`, { sent: isSent(job), retryable: false })
+  if (connection.phase === 'closed') return closedError(state, job)
+  if (connection.phase === 'failed') return failedError(method, connection.state.reason, isSent(job))
+  if (calls.size < settings.maxCalls) return undefined
+  return callError('QUEUE_FULL', `${method}: ${calls.size} calls are waiting or in flight already`, {
+    sent: isSent(job),
+  })
+}
+
+function closedError({ settings }: Incarnation, job: Job): ClientError {
+  return callError('CLOSED', `${job.method}: client ${settings.name} is closed`, {
+    sent: isSent(job),
+    retryable: false,
+  })
+}

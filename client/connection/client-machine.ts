@@ -1,0 +1,301 @@
+import { assign, createActor, setup, type SnapshotFrom } from 'xstate'
+import type { Clock } from '../../runtime/time/clock.js'
+import type { ClientTransport } from '../../transports/contract/contract.js'
+import { pauseAfter, pauseLeft } from '../base/backoff.js'
+import type { BackoffOptions } from '../options/options.js'
+import { invitationIn } from '../holdings/retry-budget.js'
+import type { ClientState, Phase } from '../base/state.js'
+
+/** What happens to a connection. */
+export type ConnectionEvent =
+  /** The transport is there: a connection can be asked for. */
+  | { readonly type: 'attached' }
+  | { readonly type: 'opened' }
+  /** The handshake is done. */
+  | { readonly type: 'initialized' }
+  /** The server wrote something that is no message, in the middle of the handshake. */
+  | { readonly type: 'babbled'; readonly reason: Error }
+  /** The connection that was kept is good again. */
+  | { readonly type: 'resumed' }
+  /** The server cannot be reached, though the session may still be good. */
+  | { readonly type: 'unreachable'; readonly reason: Error }
+  /**
+   * The connection, or the attempt to make one, has ended; `fatal`: for good; `fresh`: try again at once,
+   * with a new session.
+   */
+  | { readonly type: 'lost'; readonly reason: Error; readonly fatal: boolean; readonly fresh: boolean }
+  /** Somebody begins to wait for it. */
+  | { readonly type: 'awaited' }
+  /** Somebody wants the next attempt now, also where trying again was of no use. */
+  | { readonly type: 'reconnect' }
+  | { readonly type: 'close' }
+
+/** What the machine wants done; it does nothing itself. */
+export interface ConnectionEffects {
+  /** Ask for a connection. */
+  open(): void
+  /** Begin the handshake. */
+  greet(): void
+  /** Ready: send what waits. */
+  flush(): void
+  /** The connection took too long: end it. */
+  hangUp(): void
+  /** Trying again is of no use: fail whoever waits. */
+  fail(reason: Error): void
+  /** The state has changed. */
+  tell(state: ClientState): void
+  /** An event that this state does not know: a bug of ours, or of a transport; nothing else comes of it. */
+  unexpected(event: ConnectionEvent['type'], phase: Phase): void
+  /** A bug in the machine or in an effect. */
+  crash(error: unknown): void
+}
+
+/** Times and chance. */
+export interface ConnectionSettings {
+  readonly backoff: Required<BackoffOptions>
+  readonly handshakeTimeout: number
+  readonly transport: Pick<ClientTransport, 'spawns'>
+}
+
+/** What the machine asks. */
+export interface ConnectionFacts {
+  /** Whether anybody waits for the client to be ready. */
+  readonly awaited: () => boolean
+  readonly timedOut: (what: string) => Error
+}
+
+/** What one client brings: the machine is made once, and serves all. */
+interface Input {
+  readonly settings: ConnectionSettings
+  readonly facts: ConnectionFacts
+  readonly effects: ConnectionEffects
+  readonly now: () => number
+}
+
+interface Context extends Input {
+  reason: Error | undefined
+  /** Attempts that failed since the last stable connection. */
+  failures: number
+  /** When the attempt under way began; undefined: there is none. */
+  began: number | undefined
+  /** Milliseconds that the last one kept the machine busy. */
+  busy: number
+  /** When the pause began, and when it is over. */
+  since: number
+  due: number
+  /** What a busy server asked for: before that nobody asks it again. */
+  notBefore: number
+  /**
+   * Whether a lost session may be answered with a new one at once; earned by a stable connection, or a pause.
+   */
+  fresh: boolean
+}
+
+const lost = [
+  { guard: 'isFatal', target: 'failed', actions: 'noteReason' },
+  // reenter: from `connecting`, too, a new connection has to be asked for.
+  { guard: 'mayStartAfresh', target: 'connecting', actions: 'startAfresh', reenter: true },
+  { target: 'disconnected', actions: 'setBack' },
+] as const
+
+const unreachable = { target: 'disconnected', actions: 'setBack' } as const
+
+/**
+ * Events that may come late, or more than once, and change nothing here; any other that a state does not name
+ * is a mistake.
+ */
+const nothing = {} as const
+/**
+ * A call, or a transport that was started again, may be late wherever there is a connection, or one on its
+ * way.
+ */
+const late = { attached: nothing, awaited: nothing, reconnect: nothing } as const
+
+const machine = setup({
+  types: {} as { context: Context; events: ConnectionEvent; input: Input },
+  actions: {
+    open: ({ context }) => context.effects.open(),
+    greet: ({ context }) => context.effects.greet(),
+    flush: ({ context }) => context.effects.flush(),
+    hangUp: ({ context }) => context.effects.hangUp(),
+    unexpected: ({ context, event, self }) =>
+      context.effects.unexpected(event.type, phaseOf(self.getSnapshot().value as Phase | 'idle')),
+    fail: ({ context }) => context.effects.fail(context.reason ?? context.facts.timedOut('the connection')),
+    noteReason: assign(noteReason),
+    noteBeginning: assign(({ context }) => ({ began: context.now() })),
+    noteEnd: assign(({ context }) => ({ began: undefined, busy: busyTime(context) })),
+    startAfresh: assign(startAfresh),
+    setBack: assign(setBack),
+    comeSooner: assign(comeSooner),
+    earnFresh: assign({ fresh: true }),
+    openTookTooLong: assign(tookTooLong('the connection')),
+    greetingTookTooLong: assign(tookTooLong('the answer to initialize')),
+    forgetReason: assign({ reason: undefined }),
+    forgetFailures: assign({ failures: 0, fresh: true }),
+    startOver: assign({ reason: undefined, failures: 0, fresh: true }),
+  },
+  delays: {
+    backoff: ({ context }) => Math.max(0, context.due - context.now()),
+    handshake: ({ context }) => context.settings.handshakeTimeout,
+    stable: ({ context }) => context.settings.backoff.stable,
+  },
+  guards: {
+    isFatal: ({ event }) => event.type === 'lost' && event.fatal,
+    mayStartAfresh: ({ context, event }) => event.type === 'lost' && event.fresh && context.fresh,
+  },
+}).createMachine({
+  context: ({ input }) => ({
+    ...input,
+    reason: undefined,
+    failures: 0,
+    began: undefined,
+    busy: 0,
+    since: 0,
+    due: 0,
+    notBefore: 0,
+    fresh: true,
+  }),
+  initial: 'idle',
+  on: { close: '.closed', '*': { actions: 'unexpected' } },
+  states: {
+    idle: { on: { ...late, attached: 'connecting' } },
+    disconnected: {
+      on: {
+        lost: [{ guard: 'isFatal', target: 'failed', actions: 'noteReason' }, nothing],
+        // each call that was in flight finds it out
+        unreachable: nothing,
+        attached: nothing,
+        reconnect: 'connecting',
+        // reenter: the timer starts anew
+        awaited: { target: 'disconnected', actions: 'comeSooner', reenter: true },
+      },
+      // no two of these sessions without a pause: a server that forgets each one at once is not besieged
+      after: { backoff: { target: 'connecting', actions: 'earnFresh' } },
+    },
+    connecting: {
+      entry: ['noteBeginning', 'open'],
+      on: { ...late, opened: 'initializing', resumed: 'ready', unreachable, lost },
+      after: { handshake: { target: 'disconnected', actions: ['openTookTooLong', 'hangUp'] } },
+    },
+    initializing: {
+      entry: 'greet',
+      on: { ...late, initialized: 'ready', lost, babbled: { actions: 'noteReason' } },
+      after: { handshake: { target: 'disconnected', actions: ['greetingTookTooLong', 'hangUp'] } },
+    },
+    ready: {
+      entry: ['noteEnd', 'forgetReason', 'flush'],
+      on: { ...late, unreachable, lost },
+      after: { stable: { actions: 'forgetFailures' } },
+    },
+    failed: { entry: 'fail', on: { ...late, reconnect: { target: 'connecting', actions: 'startOver' } } },
+    closed: { on: { '*': nothing } },
+  },
+})
+
+/** A running machine. */
+export interface Connection {
+  readonly phase: Phase
+  readonly state: ClientState
+  send(event: ConnectionEvent): void
+  stop(): void
+}
+
+/** Starts a machine with effects of its own, living by the given clock. */
+export function startConnection(
+  settings: ConnectionSettings,
+  { facts, effects }: { readonly facts: ConnectionFacts; readonly effects: ConnectionEffects },
+  clock: Clock,
+): Connection {
+  const now = (): number => clock.now()
+  const actor = createActor(machine, { clock, input: { settings, facts, effects, now } })
+  let told = stateOf(actor.getSnapshot())
+  // Without an observer for errors, xstate throws them where nobody can catch them.
+  actor.subscribe({
+    next(snapshot) {
+      const state = stateOf(snapshot)
+      if (isSame(state, told)) return
+      told = state
+      effects.tell(state)
+    },
+    error: (error) => effects.crash(error),
+  })
+  actor.start()
+  return {
+    get phase() {
+      return phaseOf(actor.getSnapshot().value)
+    },
+    get state() {
+      return stateOf(actor.getSnapshot())
+    },
+    send: (event) => actor.send(event),
+    stop: () => void actor.stop(),
+  }
+}
+
+interface Change {
+  readonly context: Context
+  readonly event: ConnectionEvent
+}
+
+function noteReason({ event }: Change): Partial<Context> {
+  return 'reason' in event ? { reason: event.reason } : {}
+}
+
+function startAfresh(change: Change): Partial<Context> {
+  return { ...noteReason(change), fresh: false }
+}
+
+/**
+ * One more failure: a pause, on top of what a busy server asked for, up to the highest ceiling, since anybody
+ * can write a header.
+ */
+function setBack(change: Change): Partial<Context> {
+  const { context } = change
+  const { settings, facts, failures } = context
+  const noted = noteReason(change)
+  const asked = Math.min(settings.backoff.cap, invitationIn(noted.reason, Date.now()) ?? 0)
+  const busy = busyTime(context)
+  const since = context.now()
+  const notBefore = since + asked
+  const due = notBefore + pauseAfter({ failures, awaited: facts.awaited(), busy }, settings.backoff)
+  return { ...noted, failures: failures + 1, began: undefined, busy, since, notBefore, due }
+}
+
+/** Somebody begins to wait in the middle of a pause. What a busy server asked for stays. */
+function comeSooner({ context }: Change): Partial<Context> {
+  const { settings, busy, notBefore, due } = context
+  const from = Math.max(context.now(), notBefore)
+  return { due: from + pauseLeft(Math.max(0, due - from), busy, settings.backoff) }
+}
+
+/** What an attempt to connect over a network costs does not count. */
+function busyTime({ settings, began, busy, now }: Context): number {
+  if (settings.transport.spawns !== true) return 0
+  return began === undefined ? busy : now() - began
+}
+
+function tookTooLong(what: string): (change: Change) => Partial<Context> {
+  return (change) => ({ ...setBack(change), reason: change.context.facts.timedOut(what) })
+}
+
+type MachineSnapshot = SnapshotFrom<typeof machine>
+
+function phaseOf(value: Phase | 'idle'): Phase {
+  return value === 'idle' ? 'disconnected' : value
+}
+
+function stateOf(snapshot: MachineSnapshot): ClientState {
+  const { reason, failures, since, due } = snapshot.context
+  const phase = phaseOf(snapshot.value)
+  const waits = snapshot.value === 'disconnected'
+  return Object.freeze({
+    phase,
+    reason,
+    attempt: failures,
+    delay: waits ? Math.round(due - since) : undefined,
+  })
+}
+
+function isSame(a: ClientState, b: ClientState): boolean {
+  return a.phase === b.phase && a.reason === b.reason && a.attempt === b.attempt && a.delay === b.delay
+}

@@ -1,0 +1,52 @@
+import { TransportError } from '../../transports/base/errors.js'
+import type { Incarnation } from './incarnation.js'
+
+/**
+ * The connection is over: whoever waits for an answer on it is told, and the machine decides how it goes on.
+ */
+export function ended(state: Incarnation, reason: Error, { fatal, again }: LinkEnding): void {
+  const sessionGone = reason instanceof TransportError && reason.code === 'SESSION_NOT_FOUND'
+  state.link.forget()
+  letGo(state)
+  state.calls.linkEnded(reason, { sessionGone, fatal })
+  state.connection.send({ type: 'lost', reason, fatal, fresh: sessionGone || again })
+  for (const reply of state.closing.splice(0)) reply.resolve()
+}
+
+/** How a connection ended: for good, or with a wish to begin the next one at once. */
+export interface LinkEnding {
+  readonly fatal: boolean
+  readonly again: boolean
+}
+
+/** This connection is of no use: it is given up; `again`: the next one begins at once. */
+export function refused(state: Incarnation, reason: Error, fatal: boolean, again = false): void {
+  dropLink(state, reason)
+  state.connection.send({ type: 'lost', reason, fatal, fresh: again })
+}
+
+/** The server cannot be reached now: the machine waits, and the connection is kept. */
+export function unreachable(state: Incarnation, reason: Error): void {
+  state.own.clear()
+  state.listening.clear()
+  state.calls.interrupted(reason)
+  state.connection.send({ type: 'unreachable', reason })
+}
+
+/** Ends the current connection, without waiting for its end; `reason` is what calls in flight are told. */
+export function dropLink(
+  state: Incarnation,
+  reason: Error = new TransportError('CONNECTION_LOST', 'the connection was given up', { retryable: true }),
+): void {
+  letGo(state)
+  state.link.close()
+  state.link.forget()
+  state.calls.linkEnded(reason, { sessionGone: false, fatal: false })
+}
+
+function letGo(state: Incarnation): void {
+  state.greeting = undefined
+  state.own.clear()
+  state.listening.clear()
+  state.questions.clear()
+}

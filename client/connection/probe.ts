@@ -1,0 +1,141 @@
+import { readOutcome } from '../../protocol/stateless/input-required.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { metaKeys } from '../../protocol/stateless/envelope.js'
+import { type JsonRpcError, ProtocolError } from '../../protocol/wire/errors.js'
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { judgeProbe, type ProbeOutcome, type ProbeVerdict } from '../../protocol/stateless/probe.js'
+import type { Implementation } from '../../protocol/messages/types/base.js'
+import type { DiscoverResult } from '../../protocol/messages/types/discover.js'
+import { allHandshakeDialects, modernRevisions } from '../../protocol/dialects/versions.js'
+import { TransportError } from '../../transports/base/errors.js'
+import { ClientError } from '../base/errors.js'
+import type { OwnOutcome } from '../calls/own-requests.js'
+import type { ServerFacts } from '../base/state.js'
+
+/** What is known of the era of a server since the last connection. */
+export interface KnownEra {
+  readonly era: 'modern' | 'handshake'
+  /** When that was found out, by the clock of the tree. */
+  readonly at: number
+  /** Whether it has been spoken since. */
+  readonly proven: boolean
+}
+
+/**
+ * Milliseconds after which a server that was found to be of the older era is asked again: it may have been
+ * updated.
+ */
+const keptFor = 60 * 60_000
+
+/** How a client goes about the eras; `auto` asks the server. */
+export type EraOption = 'auto' | 'modern' | 'handshake'
+
+/**
+ * Whether a connection begins with `server/discover`. A verdict for the older era is kept for an hour, one
+ * for the newer is always looked at again.
+ */
+export function beginsWithProbe(option: EraOption, known: KnownEra | undefined, now: number): boolean {
+  if (option !== 'auto') return option === 'modern'
+  return known?.era !== 'handshake' || now - known.at >= keptFor
+}
+
+/**
+ * Reads the answer to a probe; what is no answer to it is taken for that of a server which does not know the
+ * method.
+ */
+export function readProbe(outcome: OwnOutcome): ProbeOutcome {
+  if (outcome.type === 'timeout') return outcome
+  if (outcome.type === 'lost') return readLoss(outcome.error)
+  if (outcome.type === 'junk') return unreadable(outcome.error)
+  const { message } = outcome
+  if ('error' in message) return { type: 'error', error: message.error }
+  try {
+    return { type: 'result', result: readDiscover(message.result) }
+  } catch (error) {
+    if (error instanceof ProtocolError) return unreadable(error)
+    throw error
+  }
+}
+
+/** What a client does next; with `modern` as option it never goes on to a handshake. */
+export function decideEra(
+  outcome: ProbeOutcome,
+  asked: { readonly over: 'pipe' | 'http'; readonly isSecond: boolean },
+  known: KnownEra | undefined,
+): ProbeVerdict {
+  const established = known?.era === 'modern' && known.proven
+  // silence and a broken pipe are no news of a server that has spoken 2026-07-28 before (specification:
+  // versioning)
+  return judgeProbe(outcome, established ? { ...asked, over: 'http' } : asked)
+}
+
+/** The facts of a server in one of its revisions. */
+export function factsOf(
+  { capabilities, instructions, ...rest }: DiscoverResult,
+  dialect: Dialect,
+): ServerFacts {
+  const meta = rest._meta
+  const info = isObject(meta) ? meta[metaKeys.serverInfo] : undefined
+  return Object.freeze({
+    info: isImplementation(info) ? info : nameless,
+    capabilities,
+    instructions,
+    revision: dialect.revision,
+  })
+}
+
+/** Why a probe came to nothing. */
+export function reasonOf(outcome: OwnOutcome, verdict: ProbeVerdict): Error {
+  if (verdict.verdict === 'no_common_revision') return noCommonRevision(verdict.supported)
+  if (outcome.type === 'lost') return outcome.error
+  if (outcome.type === 'answer' && 'error' in outcome.message) {
+    const { code, message } = outcome.message.error
+    return failed(`the server refused server/discover: ${message} (${code})`)
+  }
+  return failed('the server did not answer server/discover in time')
+}
+
+/**
+ * The error for a server that speaks no revision without a handshake, while the client wants nothing else.
+ */
+export function notModern(refusal: Pick<JsonRpcError, 'code' | 'message'> | undefined): ClientError {
+  const words = refusal === undefined ? '' : ` (it says: ${refusal.message})`
+  const text = `the server does not answer server/discover${words}: expected one that speaks ${modernRevisions.join(', ')} (era: 'auto' tries older revisions, too)`
+  return new ClientError('NO_COMMON_REVISION', text)
+}
+
+function readDiscover(result: JsonObject): DiscoverResult {
+  const outcome = readOutcome('server/discover', result)
+  return outcome.result as DiscoverResult
+}
+
+function readLoss(error: TransportError): ProbeOutcome {
+  const data = isObject(error.data) ? error.data : {}
+  const { status, error: body } = data
+  if (error.code !== 'HTTP_STATUS' || typeof status !== 'number')
+    return { type: error.code === 'PROCESS_EXITED' ? 'ended' : 'unreachable' }
+  const known = isObject(body) && typeof body.code === 'number' && typeof body.message === 'string'
+  if (!known) return { type: 'status', status }
+  return { type: 'error', error: body as unknown as JsonRpcError, status }
+}
+
+function unreadable(error: ProtocolError): ProbeOutcome {
+  return { type: 'error', error: { code: 0, message: error.message } }
+}
+
+function noCommonRevision(supported: readonly string[]): ClientError {
+  const ours = [...modernRevisions, ...allHandshakeDialects.map(({ revision }) => revision)]
+  const text = `the server speaks ${supported.slice(0, 10).join(', ')}, this client ${ours.join(', ')}`
+  return new ClientError('NO_COMMON_REVISION', text, { data: { supported } })
+}
+
+function failed(text: string): TransportError {
+  return new TransportError('CONNECT_FAILED', text, { retryable: true })
+}
+
+/** Who a server is may be left out. */
+const nameless: Implementation = Object.freeze({ name: 'unknown', version: 'unknown' })
+
+function isImplementation(value: unknown): value is Implementation {
+  return isObject(value) && typeof value.name === 'string' && typeof value.version === 'string'
+}

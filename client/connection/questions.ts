@@ -1,0 +1,107 @@
+import type { Question } from '../../protocol/dialects/capabilities.js'
+import { acceptsRequest } from '../../protocol/dialects/dialect.js'
+import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { Params } from '../../protocol/messages/methods.js'
+import { readParams } from '../../protocol/messages/params.js'
+import { answerQuestion } from '../answers/answering.js'
+import { ClientError } from '../base/errors.js'
+import type { Incarnation } from './incarnation.js'
+
+/**
+ * Questions of one server that are answered at once; more are refused: each may be a person who has to be
+ * asked.
+ */
+const maxOpen = 100
+
+/**
+ * The questions of the server on the current connection, until they are answered (revisions with a
+ * handshake).
+ */
+export class Questions {
+  readonly #state: Incarnation
+  readonly #open = new Map<RequestId, AbortController>()
+
+  constructor(state: Incarnation) {
+    this.#state = state
+  }
+
+  /**
+   * Answers a request, at once or when its handler has. A server of 2026-07-28 must not make any, and is not
+   * answered; one on a pipe that pings before it has answered the probe is of the older era (specification:
+   * lifecycle, ping).
+   */
+  take({ id, method, params }: JsonRpcRequest): void {
+    const { link, speech, holdings, settings, greeting } = this.#state
+    const undecided = greeting?.step === 'discover' && settings.transport.modern !== 'http'
+    const mayAsk = speech.dialect.handshake || (undecided && method === 'ping')
+    if (!mayAsk || this.#open.has(id)) {
+      holdings.counts.junk += 1
+      return
+    }
+    if (method === 'ping') return link.tell(buildResult(id, {}))
+    try {
+      if (!isQuestion(method) || !acceptsRequest(speech.dialect, 'client', method)) throw notFound(method)
+      this.#answer(id, method, readParams(method, params))
+    } catch (error) {
+      link.tell(buildError(id, toJsonRpcError(error)))
+    }
+  }
+
+  /** The server does not want to know any more: it gets no answer. */
+  cancelled(id: RequestId | undefined): void {
+    if (id === undefined) return
+    this.#open.get(id)?.abort()
+    this.#open.delete(id)
+  }
+
+  /** The connection is over. */
+  clear(): void {
+    for (const id of [...this.#open.keys()]) this.cancelled(id)
+  }
+
+  #answer(id: RequestId, method: Question, params: Params<Question>): void {
+    const { settings, holdings, clock, speech } = this.#state
+    if (this.#open.size >= maxOpen) throw this.#tooMany()
+    const controller = new AbortController()
+    this.#open.set(id, controller)
+    const { signal } = controller
+    const timeout = settings.questionTimeout
+    const desk = { settings, holdings, clock, dialect: speech.dialect, signal, timeout }
+    const settled = (say: () => void): void => {
+      // in the actor, and only if the question is still open: the id may be another's by then
+      this.#state.post(() => {
+        if (this.#open.get(id) !== controller) return
+        this.#open.delete(id)
+        say()
+      })
+    }
+    answerQuestion({ method, params }, desk).then(
+      (result: JsonObject) => settled(() => this.#state.link.tell(buildResult(id, result))),
+      (error: unknown) => settled(() => this.#refuse(id, error)),
+    )
+  }
+
+  #refuse(id: RequestId, error: unknown): void {
+    const { link, holdings } = this.#state
+    if (!(error instanceof McpError) && !(error instanceof ClientError && error.code === 'CANCELLED'))
+      holdings.handlerOwner.fail(error, 'rejection')
+    link.tell(buildError(id, toJsonRpcError(error)))
+  }
+
+  #tooMany(): McpError {
+    const { holdings } = this.#state
+    const reason = `${maxOpen} questions of the server are open already`
+    holdings.reports.warn('too_many_questions', reason)
+    return new McpError(errorCodes.internalError, reason)
+  }
+}
+
+function isQuestion(method: string): method is Question {
+  return method === 'sampling/createMessage' || method === 'elicitation/create' || method === 'roots/list'
+}
+
+function notFound(method: string): McpError {
+  return new McpError(errorCodes.methodNotFound, `Method not found: ${method.slice(0, 100)}`)
+}

@@ -1,0 +1,224 @@
+import { bindMethods, methodNames } from '../../runtime/base/detached.js'
+import { outside } from '../../runtime/faults/containment.js'
+import type { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
+import { messageOf, show } from '../../runtime/base/errors.js'
+import { among } from '../../runtime/base/near.js'
+import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
+import { handled, lastTurns } from '../../runtime/base/promise.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
+import type { Registry } from '../../runtime/process/registry.js'
+import type { Client } from '../handle/client.js'
+import type { ClientPlan, ClientsSettings } from './options.js'
+import { comebackPlace, type Place } from './comeback.js'
+import { callError, ClientError } from '../base/errors.js'
+import type { Undo } from '../holdings/holdings.js'
+import { clientActorName } from '../base/names.js'
+import { bad, readFunction, readOptions, readText } from '../base/read-options.js'
+import type { ServerEntry } from './server-entry.js'
+import type { ClientState } from '../base/state.js'
+import { Watchers } from '../holdings/watchers.js'
+import { type ReadyOptions, readReadyOptions } from '../handle/when-ready.js'
+
+/** What a handle to many clients is made of. */
+export interface ClientsParts {
+  readonly settings: ClientsSettings
+  readonly registry: Registry
+  readonly supervisor: DynamicSupervisor
+}
+
+/** Which of many clients are waited for, and how long. */
+export interface ClientsReadyOptions extends ReadyOptions {
+  /** The names of servers. Default all there are. */
+  readonly names?: readonly string[]
+}
+
+/**
+ * The clients of many servers in one supervised tree, each by the name of its server; what happens to one of
+ * them, a crash that comes again and again included, costs no other.
+ */
+export class Clients implements AsyncDisposable {
+  readonly #parts: ClientsParts
+  readonly #places = new Map<string, Place>()
+  readonly #watchers: Watchers<[name: string, state: ClientState]>
+  #closing: Promise<void> | undefined
+
+  constructor(parts: ClientsParts) {
+    bindMethods(this, methods)
+    this.#parts = parts
+    this.#watchers = new Watchers(parts.settings.name)
+    this.#watchers.reportIn(parts.supervisor.ref)
+  }
+
+  get name(): string {
+    return this.#parts.settings.name
+  }
+
+  /** The supervisor of all of them, as a process. */
+  get ref(): ProcessRef {
+    return this.#parts.supervisor.ref
+  }
+
+  /** The names of the tree: `findClient(registry, name)` finds these clients, too. */
+  get registry(): Registry {
+    return this.#parts.registry
+  }
+
+  /** The names of the servers, in the order they were given. */
+  get names(): readonly string[] {
+    return [...this].map(([name]) => name)
+  }
+
+  /**
+   * The client of a server. Throws NOT_FOUND, with the names that there are, when there is none of that name.
+   */
+  get(name: string): Client {
+    const client = this.#places.get(name)?.client
+    if (client !== undefined) return client
+    const message = `${this.name}: expected ${among('the name of a server', this.names, String(name))}, got ${show(name)}`
+    throw callError('NOT_FOUND', message, { sent: false, retryable: false })
+  }
+
+  /** Whether there is a client of that name. */
+  has(name: string): boolean {
+    return this.#places.get(name)?.client !== undefined
+  }
+
+  /** Names and clients, in the order they were given. */
+  *[Symbol.iterator](): Generator<[name: string, client: Client], void, undefined> {
+    for (const [name, { client }] of this.#places) if (client !== undefined) yield [name, client]
+  }
+
+  /** What each client is doing now, by name. */
+  states(): ReadonlyMap<string, ClientState> {
+    return new Map([...this].map(([name, { state }]) => [name, state]))
+  }
+
+  /**
+   * Calls `fn` at every change of the state of a client, also of those added later, until the returned
+   * function is called.
+   */
+  onState(fn: (name: string, state: ClientState) => void): Undo {
+    readFunction(fn, 'fn')
+    return this.#watchers.add(fn)
+  }
+
+  /**
+   * Resolves once the clients of `names` (default all there are) are ready. Rejects like `client.ready()`, as
+   * soon as one of them cannot become ready, or has not within `timeout` ms (default 30,000 in all);
+   * `data.client` has its name.
+   */
+  ready(options: ClientsReadyOptions = {}): Promise<void> {
+    return handled(this.#ready(options))
+  }
+
+  /**
+   * Starts the client of one more server, and resolves with its handle while it still connects. Rejects with
+   * BAD_OPTION, naming the field, also when the name is taken or the entry is disabled, and with CLOSED.
+   */
+  add(name: string, entry: ServerEntry): Promise<Client> {
+    return handled(this.#add(name, entry))
+  }
+
+  /**
+   * Closes a client in an orderly way, and takes it out of the tree. Resolves with false when there is none
+   * of that name.
+   */
+  async remove(name: string): Promise<boolean> {
+    const place = this.#places.get(name)
+    if (place === undefined) return false
+    this.#places.delete(name)
+    place.leaving.abort()
+    await place.client?.close()
+    const { supervisor } = this.#parts
+    if (place.ref !== undefined && supervisor.ref.alive)
+      await supervisor.terminateChild(place.ref).catch(() => {})
+    return true
+  }
+
+  /** The tree as people look at it. */
+  inspect(): TreeNode {
+    return inspect(this.#parts.supervisor.ref)
+  }
+
+  /**
+   * Closes all clients at once, each in an orderly way, and ends the tree. Never rejects, and may be called
+   * again.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #ready(options: ClientsReadyOptions): Promise<void> {
+    const given = readOptions(options, ['names', 'timeout', 'signal'], "{ names: ['files'], timeout: 5000 }")
+    const { names = this.names, ...rest } = given
+    const limits = readReadyOptions(rest, 30_000)
+    if (!Array.isArray(names)) throw bad('names', 'names of servers', names)
+    const wait = async (name: string): Promise<void> => {
+      const client = this.#places.get(name)?.client
+      if (client === undefined) throw bad('names', among('names', this.names, name), name)
+      await client.ready(limits as ReadyOptions).catch((error: ClientError) => {
+        throw named(error, name)
+      })
+    }
+    await Promise.all(names.map(wait))
+  }
+
+  async #add(name: string, entry: ServerEntry): Promise<Client> {
+    const plan = this.#parts.settings.plan(readText(name, 'name'), entry)
+    if (plan === undefined) throw bad(`mcpServers.${name}.disabled`, 'an entry that is not disabled', true)
+    return await this.launch(plan)
+  }
+
+  /** For `startClients`: starts the client of a plan. */
+  async launch(plan: ClientPlan): Promise<Client> {
+    const { name } = plan.options
+    if (this.#closing !== undefined) throw this.#closed(name)
+    const { state } = this.registry.state(clientActorName(name))
+    if (this.#places.has(name) || state === 'up' || state === 'starting')
+      throw bad('name', 'one that no client in this registry has', name)
+    const place = comebackPlace(plan)
+    this.#places.set(name, place)
+    const { ref } = await this.#parts.supervisor.startChild(place.spec).catch((cause: unknown) => {
+      this.#places.delete(name)
+      throw this.#closing === undefined ? cause : this.#closed(name)
+    })
+    place.ref = ref
+    const { client } = place
+    if (client === undefined) throw this.#closed(name)
+    // Not in the scope of whoever adds it, who may end before.
+    outside(() => client.onState((next) => this.#watchers.tell(name, next)))
+    return client
+  }
+
+  async #close(): Promise<void> {
+    const { supervisor } = this.#parts
+    const places = [...this.#places.values()]
+    for (const { leaving } of places) leaving.abort()
+    await Promise.all(places.map(({ client }) => client?.close()))
+    if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
+    await lastTurns()
+    this.#watchers.end()
+  }
+
+  #closed(name: string): ClientError {
+    const message = `client ${name} cannot be started: ${this.name} is closed`
+    return callError('CLOSED', message, { sent: false, retryable: false })
+  }
+}
+
+const methods = methodNames(Clients)
+
+/** The same error, with the name of the client it is about. */
+function named(error: ClientError, client: string): ClientError {
+  const { code, retryable, data, cause } = error
+  return new ClientError(code, `${client}: ${messageOf(error)}`, {
+    retryable,
+    data: { ...(data as object), client },
+    cause: cause ?? error,
+  })
+}

@@ -1,0 +1,175 @@
+import { fieldOf } from '../../runtime/base/errors.js'
+import type { LogOptions } from '../../runtime/faults/log.js'
+import { among } from '../../runtime/base/near.js'
+import type { TreeOptions } from '../../runtime/process/tree.js'
+import type { ClientTransport } from '../../transports/contract/contract.js'
+import {
+  type ClientOptions,
+  type ClientSettings,
+  readClientOptions,
+  readStartOptions,
+} from '../options/options.js'
+import { bad, readFields, readFunction, readMs, readObject, readText } from '../base/read-options.js'
+import { ClientError, optionError } from '../base/errors.js'
+import { readEntry, type ServerEntry } from './server-entry.js'
+
+/** The options of a client that several may share. */
+export type SharedClientOptions = Omit<ClientOptions, 'name' | 'transport'>
+
+/** How the clients of many servers are started. */
+export interface StartClientsOptions extends TreeOptions, LogOptions {
+  /** Shown in trees and errors. Default `clients`. */
+  readonly name?: string
+  /**
+   * The servers that must be ready before the start resolves: some names, or `all`. Default none: the start
+   * waits for no server.
+   */
+  readonly required?: readonly string[] | 'all'
+  /** Milliseconds that the required ones may take. Default 30,000. */
+  readonly readyTimeout?: number
+  /** What every client is given, or a function that answers it for the server of that name. */
+  readonly client?: SharedClientOptions | ((name: string) => SharedClientOptions)
+  /**
+   * What `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for in command, args, env, cwd, url and
+   * headers: `process.env`, or less. A variable that is not set and has no default is BAD_OPTION. Without
+   * this option nothing is replaced.
+   */
+  readonly variables?: Readonly<Record<string, string | undefined>>
+  /** Hears what servers that are child processes write on standard error, line by line. */
+  readonly onStderr?: (name: string, line: string) => void
+}
+
+/** The servers of a configuration by name: the object under `mcpServers`. */
+export type ServerEntries = Readonly<Record<string, ServerEntry>>
+
+/**
+ * The configuration of a host as a whole: its servers are below `mcpServers`, or below `servers`; what else
+ * it has is ignored.
+ */
+export type HostConfiguration =
+  | { readonly mcpServers: ServerEntries }
+  | { readonly servers: ServerEntries; readonly inputs?: readonly unknown[] }
+
+/** One client that is to be started. */
+export interface ClientPlan {
+  readonly options: ClientOptions & { readonly name: string }
+  readonly settings: ClientSettings
+}
+
+/** Checked options with every default filled in. */
+export interface ClientsSettings {
+  readonly name: string
+  readonly plans: readonly ClientPlan[]
+  readonly required: readonly string[]
+  readonly readyTimeout: number
+  readonly tree: TreeOptions & LogOptions
+  /** Reads one more server. Throws BAD_OPTION, naming the field; undefined when it is disabled. */
+  readonly plan: (name: string, entry: unknown) => ClientPlan | undefined
+}
+
+const fields = ['name', 'required', 'readyTimeout', 'client', 'variables', 'onStderr']
+const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
+
+/** Reads the arguments of `startClients`. Throws BAD_OPTION, naming the field. */
+export function readClientsOptions(
+  servers: ServerEntries | HostConfiguration,
+  options: StartClientsOptions,
+): ClientsSettings {
+  const given = readFields(options, 'options', [...fields, ...treeFields])
+  const shared = readShared(given.client)
+  const variables = given.variables === undefined ? undefined : readObject(given.variables, 'variables')
+  const onStderr = readOptionalFunction(given.onStderr, 'onStderr') as StartClientsOptions['onStderr']
+  const plan = (name: string, entry: unknown): ClientPlan | undefined => {
+    const transport = readEntry(entry, `mcpServers.${name}`, {
+      variables: variables as StartClientsOptions['variables'],
+      onStderr: onStderr === undefined ? undefined : (line) => onStderr(name, line),
+    })
+    if (transport === undefined) return undefined
+    const own = { ...shared(name), name, transport }
+    return { options: own, settings: readClientOptions(own) }
+  }
+  const plans = Object.entries(entriesIn(servers))
+    .map(([name, entry]) => plan(readText(name, 'mcpServers'), entry))
+    .filter((one) => one !== undefined)
+  return Object.freeze({
+    name: given.name === undefined ? 'clients' : readText(given.name, 'name'),
+    plans,
+    required: readRequired(given.required, plans),
+    readyTimeout: readMs(given.readyTimeout, 'readyTimeout', 30_000),
+    tree: readTreeOptions(options),
+    plan,
+  })
+}
+
+/**
+ * The servers, also where a whole file of a host is given: below `mcpServers`, or below `servers` as editors
+ * have it.
+ */
+function entriesIn(given: unknown): Record<string, unknown> {
+  if (typeof given === 'string')
+    throw bad('mcpServers', 'an object of servers by name: read the file, and parse it, first', given)
+  const servers = readObject(given, 'mcpServers')
+  for (const field of ['mcpServers', 'servers']) {
+    const inner = servers[field] as Record<string, unknown> | null | undefined
+    const isEntry = ['command', 'url', 'transport', 'type'].some((word) => inner?.[word] !== undefined)
+    if (typeof inner === 'object' && inner !== null && !isEntry) return readObject(inner, field)
+  }
+  return servers
+}
+
+/** Takes the options of a tree from among others. Throws BAD_OPTION, naming the field. */
+export function readTreeOptions(options: TreeOptions & LogOptions): TreeOptions & LogOptions {
+  const { clock, registry, unowned, logger, logLevels } = options
+  const given = { clock, registry, unowned, logger, logLevels }
+  return readStartOptions({ transport: nowhere, ...given } as Parameters<typeof readStartOptions>[0]).tree
+}
+
+/** Reads options that clients share. Throws BAD_OPTION, naming the field. */
+export function readShared(value: unknown): (name: string) => SharedClientOptions {
+  if (typeof value === 'function') return (name) => checkShared(value(name))
+  const shared = checkShared(value ?? {})
+  return () => shared
+}
+
+/** A function, or undefined. Throws BAD_OPTION. */
+function readOptionalFunction(value: unknown, field: string): unknown {
+  if (value !== undefined) readFunction(value, field)
+  return value
+}
+
+function checkShared(value: unknown): SharedClientOptions {
+  const shared = readObject(value, 'client')
+  for (const field of ['name', 'transport'])
+    if (field in shared) throw bad(`client.${field}`, 'no such field: each server has its own', shared[field])
+  try {
+    readClientOptions({ ...shared, transport: nowhere })
+  } catch (error) {
+    throw below('client', error)
+  }
+  return shared
+}
+
+/** The same error about an option within another one. */
+function below(where: string, error: unknown): unknown {
+  if (!(error instanceof ClientError)) return error
+  return optionError(`${where}.${fieldOf(error)}`, `${where}.${error.message}`, error)
+}
+
+/** Stands for the transport where only the other options of a client are read. */
+const nowhere: ClientTransport = Object.freeze({
+  name: 'nowhere',
+  connect: () => {
+    throw new Error('this transport leads nowhere')
+  },
+})
+
+function readRequired(value: unknown, plans: readonly ClientPlan[]): readonly string[] {
+  const names = plans.map(({ options }) => options.name)
+  if (value === undefined) return []
+  if (value === 'all') return names
+  if (!Array.isArray(value)) throw bad('required', "names of servers, or 'all'", value)
+  for (const [index, name] of value.entries())
+    if (!names.includes(name))
+      throw bad(`required[${index}]`, among('the name of a server that is not disabled', names, name), name)
+  return [...value]
+}

@@ -1,0 +1,156 @@
+import { fieldOf } from '../../runtime/base/errors.js'
+import type { ClientTransport } from '../../transports/contract/contract.js'
+import { TransportError } from '../../transports/base/errors.js'
+import { http } from '../../transports/http/client/client.js'
+import { sse } from '../../transports/http/client/sse.js'
+import { stdio } from '../../transports/stdio/client.js'
+import { websocket } from '../../transports/websocket/client.js'
+import { optionError } from '../base/errors.js'
+import { readTransport } from '../options/options.js'
+import { bad, readFlag, readObject, readText } from '../base/read-options.js'
+
+/** A server that is started as a child process, as desktop hosts write it down. */
+export interface CommandEntry {
+  /** `stdio`, or nothing. */
+  readonly type?: string
+  readonly command: string
+  readonly args?: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  /** Hosts keep entries that are not to be used now: those are left out. */
+  readonly disabled?: boolean
+}
+
+/** A server at an address, as desktop hosts write it down. */
+export interface UrlEntry {
+  /**
+   * `http` (also `streamable-http`, `streamableHttp`), `sse`, or `websocket` (also `ws`). Default:
+   * `websocket` for ws and wss addresses, otherwise `http`.
+   */
+  readonly type?: string
+  readonly url: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly disabled?: boolean
+}
+
+/** A server behind a transport of any kind. */
+export interface TransportEntry {
+  readonly transport: ClientTransport
+}
+
+/** One server of `mcpServers`. Fields that other programs have there are ignored. */
+export type ServerEntry = CommandEntry | UrlEntry | TransportEntry
+
+/** What an entry is read with. */
+export interface EntryReading {
+  /** What `${NAME}` stands for; undefined: nothing is replaced. */
+  readonly variables: Readonly<Record<string, string | undefined>> | undefined
+  /** Hears what the server writes on standard error, line by line. */
+  readonly onStderr: ((line: string) => void) | undefined
+}
+
+/**
+ * The transport of an entry; undefined for one that is disabled. Throws BAD_OPTION with the way to the field:
+ * `mcpServers.files.args[0]`.
+ */
+export function readEntry(value: unknown, where: string, reading: EntryReading): ClientTransport | undefined {
+  const entry = readObject(value, where)
+  if (readFlag(entry.disabled, `${where}.disabled`, false)) return undefined
+  // a word there is what some programs call the type
+  if (entry.transport !== undefined && typeof entry.transport !== 'string')
+    return readTransport(entry.transport, `${where}.transport`)
+  const kind = kindOf(entry, where)
+  const fields = kind === 'stdio' ? ['command', 'args', 'env', 'cwd'] : ['url', 'headers']
+  const given = Object.fromEntries(
+    fields
+      .filter((field) => entry[field] !== undefined)
+      .map((field) => [field, replace(entry[field], `${where}.${field}`, reading.variables)]),
+  )
+  try {
+    return create(kind, given, reading)
+  } catch (error) {
+    throw located(error, where, reading)
+  }
+}
+
+type Kind = 'stdio' | 'http' | 'sse' | 'websocket'
+
+const kinds: ReadonlyMap<unknown, Kind> = new Map([
+  ['stdio', 'stdio'],
+  ['http', 'http'],
+  ['streamable-http', 'http'],
+  ['streamableHttp', 'http'],
+  ['sse', 'sse'],
+  ['ws', 'websocket'],
+  ['websocket', 'websocket'],
+])
+
+function kindOf(entry: Record<string, unknown>, where: string): Kind {
+  const { command, url } = entry
+  const field = entry.type === undefined ? 'transport' : 'type'
+  const type = entry[field]
+  if (type === undefined) {
+    if (command !== undefined && url !== undefined) throw bad(where, 'a command or a url, not both', 'both')
+    if (command !== undefined) return 'stdio'
+    if (url === undefined) throw bad(where, 'a command, a url or a transport', entry)
+    return /^wss?:/i.test(readText(url, `${where}.url`)) ? 'websocket' : 'http'
+  }
+  const kind = kinds.get(type)
+  if (kind === undefined) throw bad(`${where}.${field}`, `one of ${[...kinds.keys()].join(', ')}`, type)
+  return kind
+}
+
+function create(
+  kind: Kind,
+  { url, headers, ...given }: Record<string, unknown>,
+  { onStderr }: EntryReading,
+): ClientTransport {
+  const options = headers === undefined ? {} : { headers: headers as Record<string, string> }
+  switch (kind) {
+    case 'stdio': {
+      const stderr = onStderr === undefined ? {} : { stderr: onStderr }
+      return stdio({ ...(given as unknown as CommandEntry), ...stderr })
+    }
+    case 'http':
+      return http(url as string, options)
+    case 'sse':
+      return sse(url as string, options)
+    case 'websocket':
+      return websocket(url as string, options)
+    default:
+      return kind satisfies never
+  }
+}
+
+/** `${NAME}`, `${env:NAME}` and `${NAME:-default}`: the forms that hosts have. */
+const variable = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
+
+/** The value with every variable in its texts replaced; names of fields stay as they are. */
+function replace(value: unknown, where: string, variables: EntryReading['variables']): unknown {
+  if (variables === undefined) return value
+  if (Array.isArray(value)) return value.map((item, index) => replace(item, `${where}[${index}]`, variables))
+  if (typeof value === 'object' && value !== null)
+    return Object.fromEntries(
+      Object.entries(value).map(([name, item]) => [name, replace(item, `${where}.${name}`, variables)]),
+    )
+  if (typeof value !== 'string') return value
+  return value.replace(variable, (_, name: string, usual: string | undefined) => {
+    const known = Object.hasOwn(variables, name) ? variables[name] : undefined
+    // As in a shell, an empty one counts as not set where there is a default.
+    if (known !== undefined && (known !== '' || usual === undefined)) return known
+    if (usual !== undefined) return usual
+    throw bad(where, `a value for the variable ${name}`, undefined)
+  })
+}
+
+/**
+ * What a transport says of its own option, as a matter of the entry; where variables were put in, what came
+ * may be a secret.
+ */
+function located(error: unknown, where: string, { variables }: EntryReading): unknown {
+  if (!(error instanceof TransportError) || error.code !== 'BAD_OPTION') return error
+  const field = `${where}.${fieldOf(error)}`
+  if (variables === undefined) return optionError(field, `${where}.${error.message}`, error)
+  const [expected = ''] = error.message.split(', got ')
+  return optionError(field, `${where}.${expected}, got something else`)
+}

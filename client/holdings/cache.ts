@@ -1,0 +1,116 @@
+import { cacheableMethods, readCacheHints } from '../../protocol/stateless/cache-hints.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+
+interface Kept {
+  readonly method: string
+  readonly params: JsonObject
+  /** The JSON text of the answer: as much memory as it says, and a copy of its own for whoever asks. */
+  readonly text: string
+  readonly bytes: number
+  readonly until: number
+}
+
+/** What may be kept at most. */
+export interface CacheLimits {
+  readonly cacheSize: number
+  readonly cacheBytes: number
+}
+
+/** Which answers a change makes stale. */
+const staleBy: ReadonlyMap<string, readonly string[]> = new Map([
+  ['notifications/tools/list_changed', ['tools/list']],
+  ['notifications/prompts/list_changed', ['prompts/list']],
+  ['notifications/resources/list_changed', ['resources/list', 'resources/templates/list']],
+])
+
+/**
+ * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own;
+ * the oldest go when there are too many of them, or too many bytes, and one that has more bytes than all may
+ * have is not kept. A change that the server tells makes them stale at once, and so does whatever may have
+ * hidden one. Everything in it belongs to one client, and so to one authorization.
+ */
+export class Cache {
+  readonly #limits: CacheLimits
+  readonly #kept = new Map<string, Kept>()
+  #bytes = 0
+  #changes = 0
+
+  constructor(limits: CacheLimits) {
+    this.#limits = limits
+  }
+
+  /** Grows with every change: an answer to a question of before may not be kept. */
+  get changes(): number {
+    return this.#changes
+  }
+
+  get isEmpty(): boolean {
+    return this.#kept.size === 0
+  }
+
+  /** A copy of what was answered to this, if it still holds. */
+  find(method: string, params: JsonObject | undefined, now: number): JsonObject | undefined {
+    const kept = this.#kept.get(keyOf(method, params))
+    return kept === undefined || kept.until <= now ? undefined : JSON.parse(kept.text)
+  }
+
+  /** Keeps an answer as long as it says. */
+  keep(method: string, params: JsonObject | undefined, result: JsonObject, now: number): void {
+    const { ttlMs } = readCacheHints(result)
+    const { cacheSize, cacheBytes } = this.#limits
+    if (cacheSize === 0 || ttlMs === 0 || !cacheableMethods.has(method)) return
+    const key = keyOf(method, params)
+    const text = JSON.stringify(result)
+    const bytes = Buffer.byteLength(text) + key.length
+    this.#forget(key)
+    if (bytes > cacheBytes) return
+    this.#kept.set(key, { method, params: params ?? {}, text, bytes, until: now + ttlMs })
+    this.#bytes += bytes
+    for (const oldest of this.#kept.keys()) {
+      if (this.#kept.size <= cacheSize && this.#bytes <= cacheBytes) return
+      this.#forget(oldest)
+    }
+  }
+
+  /** The server told of a change. */
+  changed(notification: string, params: JsonObject): void {
+    const methods = staleBy.get(notification)
+    if (methods !== undefined) this.#drop((kept) => methods.includes(kept.method))
+    else if (notification === 'notifications/resources/updated') {
+      const { uri } = params
+      this.#drop((kept) => kept.method === 'resources/read' && isSameOrWithin(kept.params.uri, uri))
+    }
+  }
+
+  /** A cursor of this list was refused: its pages do not fit together any more. */
+  dropList(method: string): void {
+    this.#drop((kept) => kept.method === method)
+  }
+
+  /** Nothing holds any more. */
+  clear(): void {
+    this.#drop(() => true)
+  }
+
+  #drop(isStale: (kept: Kept) => boolean): void {
+    this.#changes += 1
+    for (const [key, kept] of this.#kept) if (isStale(kept)) this.#forget(key)
+  }
+
+  #forget(key: string): void {
+    this.#bytes -= this.#kept.get(key)?.bytes ?? 0
+    this.#kept.delete(key)
+  }
+}
+
+/** What belongs to this call alone (progress, traces) is not part of the question. */
+function keyOf(method: string, params: JsonObject = {}): string {
+  const { _meta, ...rest } = params
+  return `${method} ${JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)))}`
+}
+
+/** What is told of may lie below what was read, or above it (specification: resources). */
+function isSameOrWithin(read: unknown, told: unknown): boolean {
+  if (typeof read !== 'string' || typeof told !== 'string') return true
+  return read.startsWith(told) || told.startsWith(read)
+}

@@ -1,0 +1,180 @@
+import type { LogOptions } from '../../runtime/faults/log.js'
+import type { TreeOptions } from '../../runtime/process/tree.js'
+import type { ClientTransport } from '../../transports/contract/contract.js'
+import { readShared, readTreeOptions, type SharedClientOptions } from '../fleet/options.js'
+import { type ClientOptions, type ClientSettings, readClientOptions } from '../options/options.js'
+import { bad, readCount, readFields, readFunction, readMs, readText, readWord } from '../base/read-options.js'
+
+/**
+ * Who serves the next call: each member in turn (`round_robin`), the one with the fewest calls under way
+ * (`least_busy`), or any (`random`).
+ */
+export type PoolStrategy = 'round_robin' | 'least_busy' | 'random'
+
+/** How members are asked for a sign of life. */
+export interface PoolHealthOptions {
+  /** Milliseconds from one question to the next, and until it counts as unanswered. Default 10,000. */
+  readonly every?: number
+  /**
+   * Unanswered questions in a row after which a member gets no more calls, until it answers again. Default 2.
+   */
+  readonly misses?: number
+}
+
+/** How a pool of clients is started. */
+export interface PoolOptions extends TreeOptions, LogOptions {
+  /** Where the server is, or a function that answers it for each member, which are counted from 1. */
+  readonly transport: ClientTransport | ((member: number) => ClientTransport)
+  /** Members to begin with. Default 4. */
+  readonly size?: number
+  /** Members that must be ready before the start resolves. Default all of them. */
+  readonly min?: number
+  /** Milliseconds that those may take. Default 30,000. */
+  readonly readyTimeout?: number
+  /** Default `round_robin`. */
+  readonly strategy?: PoolStrategy
+  /** Shown in trees and errors; members are clients called NAME-1, NAME-2 and so on. Default `pool`. */
+  readonly name?: string
+  /**
+   * What every client is given. Its `backoff` is also the one between the starts of a member that crashed or
+   * failed.
+   */
+  readonly client?: SharedClientOptions
+  /** Milliseconds that a checkout may wait for a member. Default 5000. */
+  readonly checkoutTimeout?: number
+  /**
+   * Milliseconds that a member may stay checked out, then it is taken back. Default: until it is released.
+   */
+  readonly maxLease?: number
+  /**
+   * Calls and checkouts that may wait for a member at once; more are refused with QUEUE_FULL. Default 10,000.
+   */
+  readonly maxWaiting?: number
+  /** `false`: members are not asked. */
+  readonly health?: PoolHealthOptions | false
+  /** Where chance comes from, for `random`: a number from 0 to 1. Default `Math.random`. */
+  readonly random?: () => number
+}
+
+/** What a checkout may be given. */
+export interface CheckoutOptions {
+  /** Whether nobody else uses the member meanwhile. Default true. */
+  readonly exclusive?: boolean
+  /** Milliseconds it may wait for a member. Default the `checkoutTimeout` of the pool. */
+  readonly timeout?: number
+  /** Milliseconds that the member may stay checked out. Default the `maxLease` of the pool. */
+  readonly maxLease?: number
+  /** Gives the wait up when it aborts: the checkout rejects with CANCELLED. */
+  readonly signal?: AbortSignal
+}
+
+/** Checked options of a pool with every default filled in. */
+export interface PoolSettings {
+  readonly name: string
+  readonly size: number
+  readonly min: number
+  readonly readyTimeout: number
+  readonly strategy: PoolStrategy
+  readonly checkoutTimeout: number
+  readonly maxLease: number
+  readonly maxWaiting: number
+  readonly health: Required<PoolHealthOptions> | undefined
+  readonly random: () => number
+  /** Milliseconds that a call may take when it does not say. */
+  readonly timeout: number
+  readonly tree: TreeOptions & LogOptions
+  /**
+   * What the member of that number is made of; `transport` is instead of the usual one. Throws BAD_OPTION.
+   */
+  readonly member: (number: number, transport?: ClientTransport) => MemberPlan
+}
+
+/** One client of a pool that is to be started. */
+export interface MemberPlan {
+  readonly options: ClientOptions & { readonly name: string }
+  readonly settings: ClientSettings
+}
+
+const fields = [
+  'transport',
+  'size',
+  'min',
+  'readyTimeout',
+  'strategy',
+  'name',
+  'client',
+  'checkoutTimeout',
+  'maxLease',
+  'maxWaiting',
+  'health',
+  'random',
+]
+const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
+
+/** Reads the options of a pool. Throws BAD_OPTION, naming the field. */
+export function readPoolOptions(options: PoolOptions): PoolSettings {
+  const given = readFields(options, 'options', [...fields, ...treeFields])
+  const name = given.name === undefined ? 'pool' : readText(given.name, 'name')
+  const size = readCount(given.size, 'size', 4)
+  const min = given.min === 0 ? 0 : readCount(given.min, 'min', size)
+  if (min > size) throw bad('min', `at most ${size}, the size of the pool`, min)
+  const { random = Math.random } = given
+  readFunction(random, 'random')
+  const { client, member } = readMembers(name, options)
+  return Object.freeze({
+    name,
+    size,
+    min,
+    readyTimeout: readMs(given.readyTimeout, 'readyTimeout', 30_000),
+    strategy: readStrategy(given.strategy),
+    checkoutTimeout: readMs(given.checkoutTimeout, 'checkoutTimeout', 5_000),
+    maxLease: readMs(given.maxLease, 'maxLease', Number.POSITIVE_INFINITY),
+    maxWaiting: readCount(given.maxWaiting, 'maxWaiting', 10_000),
+    health: given.health === false ? undefined : readHealth(given.health),
+    random: random as () => number,
+    timeout: readMs(client.timeout, 'timeout', 60_000),
+    tree: readTreeOptions(options),
+    member,
+  })
+}
+
+function readMembers(
+  name: string,
+  { transport, client }: PoolOptions,
+): { client: SharedClientOptions; member: PoolSettings['member'] } {
+  const shared = readShared(client)('')
+  const usual = typeof transport === 'function' ? transport : () => transport
+  const member = (number: number, given?: ClientTransport): MemberPlan => {
+    const own = { ...shared, name: `${name}-${number}`, transport: given ?? usual(number) }
+    return { options: own, settings: readClientOptions(own) }
+  }
+  // What is wrong with the transport is told before anything is started.
+  if (typeof transport !== 'function') member(1)
+  return { client: shared, member }
+}
+
+function readStrategy(value: unknown): PoolStrategy {
+  if (value === undefined) return 'round_robin'
+  return readWord(value, 'strategy', ['round_robin', 'least_busy', 'random'])
+}
+
+function readHealth(value: unknown): Required<PoolHealthOptions> {
+  const given = value === undefined ? {} : readFields(value, 'health', ['every', 'misses'])
+  return Object.freeze({
+    every: readMs(given.every, 'health.every', 10_000),
+    misses: readCount(given.misses, 'health.misses', 2),
+  })
+}
+
+/** Reads the options of a checkout. Throws BAD_OPTION, naming the field. */
+export function readCheckoutOptions(
+  options: CheckoutOptions,
+  usual: Pick<PoolSettings, 'checkoutTimeout' | 'maxLease'>,
+): { exclusive: boolean; timeout: number; maxLease: number; signal: AbortSignal | undefined } {
+  const given = readFields(options, 'options', ['exclusive', 'timeout', 'maxLease', 'signal'])
+  const { exclusive = true, signal } = given
+  if (typeof exclusive !== 'boolean') throw bad('exclusive', 'true or false', exclusive)
+  if (signal !== undefined && !(signal instanceof AbortSignal)) throw bad('signal', 'an AbortSignal', signal)
+  const timeout = readMs(given.timeout, 'timeout', usual.checkoutTimeout)
+  return { exclusive, timeout, maxLease: readMs(given.maxLease, 'maxLease', usual.maxLease), signal }
+}

@@ -1,0 +1,264 @@
+import { bindMethods, methodNames } from '../../runtime/base/detached.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+import type { Method, Params, Result } from '../../protocol/messages/methods.js'
+import type { ListToolsResult } from '../../protocol/messages/types/tools.js'
+import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
+import { handled, lastTurns } from '../../runtime/base/promise.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
+import type { Registry } from '../../runtime/process/registry.js'
+import type { Supervisor } from '../../runtime/supervision/supervise.js'
+import type { ClientTransport } from '../../transports/contract/contract.js'
+import type { CallOptions } from '../options/call-options.js'
+import type { Client, RequestArgs, RequestMethod } from '../handle/client.js'
+import { callError, type ClientError } from '../base/errors.js'
+import type { Undo } from '../holdings/holdings.js'
+import { callOnMember, type MakeCall } from './calls.js'
+import { endClient } from './clients.js'
+import type { PoolDesk } from './desk.js'
+import type { PoolEvent } from './events.js'
+import { Lease } from './lease.js'
+import type { MemberSnapshot } from './member.js'
+import { type CheckoutOptions, type PoolStrategy, readCheckoutOptions } from './options.js'
+import { type PageOptions, readPageOptions } from '../requests/pages.js'
+import { whenIdle, whenReady } from './waits.js'
+import { readFunction, readMs, readOptions } from '../base/read-options.js'
+import type { ToolResult } from '../requests/results.js'
+import { type ReadyOptions, readReadyOptions } from '../handle/when-ready.js'
+
+/** What a handle to a pool is made of. */
+export interface PoolParts {
+  readonly desk: PoolDesk
+  readonly registry: Registry
+  readonly supervisor: Supervisor
+  /** The name of the dynamic supervisor of its clients. */
+  readonly clients: string
+  readonly closed: Promise<void>
+}
+
+/** How many members of a pool are waited for, and how long. */
+export interface PoolReadyOptions extends ReadyOptions {
+  /** Default all of them. */
+  readonly count?: number
+}
+
+/** A pool as people look at it. */
+export interface PoolInspection {
+  readonly name: string
+  readonly strategy: PoolStrategy
+  readonly members: readonly MemberSnapshot[]
+  /** Calls and checkouts that wait for a member. */
+  readonly waiting: number
+  readonly tree: TreeNode
+}
+
+/**
+ * Clients of one server, or of several that are alike, among which calls are divided. Calls go to members
+ * that have a connection and answer; whatever becomes of one member, the others serve, and it comes back.
+ */
+export class ClientPool implements AsyncDisposable {
+  readonly #parts: PoolParts
+  #closing: Promise<void> | undefined
+
+  constructor(parts: PoolParts) {
+    bindMethods(this, methods)
+    this.#parts = parts
+  }
+
+  get name(): string {
+    return this.#parts.desk.settings.name
+  }
+
+  /** The supervisor of the pool, as a process. */
+  get ref(): ProcessRef {
+    return this.#parts.supervisor.ref
+  }
+
+  /** The names of its tree: `findClient(registry, 'NAME-1')` finds a member. */
+  get registry(): Registry {
+    return this.#parts.registry
+  }
+
+  /**
+   * Resolves when the pool is closed; rejects with GAVE_UP when its own actors crashed too often to be
+   * restarted.
+   */
+  get closed(): Promise<void> {
+    return this.#parts.closed
+  }
+
+  /**
+   * Calls a tool on the member whose turn it is, as `client.callTool` does. Rejects with TIMEOUT, `data.sent`
+   * false, when none was free in time.
+   */
+  callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
+    return this.#call(`tools/call ${name}`, options, (client, left) => client.callTool(name, args, left))
+  }
+
+  /** One page of the tools, as `client.listTools` answers it. */
+  listTools(options: PageOptions = {}, ...others: never[]): Promise<ListToolsResult> {
+    return handled(this.#listTools(options, others))
+  }
+
+  /** Makes any request on the member whose turn it is, as `client.request` does. */
+  request<M extends RequestMethod>(method: M, ...args: RequestArgs<Params<M>>): Promise<Result<M>>
+  request<M extends string>(
+    method: M extends Method ? never : M,
+    params?: object,
+    options?: CallOptions,
+  ): Promise<JsonObject>
+  request(method: string, params?: object, options?: CallOptions): Promise<JsonObject> {
+    return this.#call(method, options, (client, left) => client.request(method as never, params, left))
+  }
+
+  /**
+   * Checks a member out: by default nobody else uses it until it is released, and calls that it had under way
+   * are waited for. After `maxLease` ms it is taken back: calls of the lease reject with LEASE_EXPIRED.
+   * Rejects with TIMEOUT when none was free in time, QUEUE_FULL, CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
+   */
+  checkout(options: CheckoutOptions = {}): Promise<Lease> {
+    return handled(this.#checkout(options))
+  }
+
+  /**
+   * Gives a member that is checked out to `fn`, and releases it whatever happens. Resolves with what `fn`
+   * answers.
+   */
+  transaction<T>(fn: (client: Client) => T | Promise<T>, options: CheckoutOptions = {}): Promise<T> {
+    return handled(this.#transaction(fn, options))
+  }
+
+  /**
+   * Resolves once `count` members can be given calls (default all of them). Rejects with NOT_READY after
+   * `timeout` ms (default 30,000), CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
+   */
+  ready(options: PoolReadyOptions = {}): Promise<void> {
+    return handled(this.#ready(options))
+  }
+
+  /**
+   * Adds a member, by default like the others, and answers its name at once; it is given calls as soon as it
+   * is ready. Throws BAD_OPTION, CLOSED or GAVE_UP.
+   */
+  add(transport?: ClientTransport): string {
+    const { desk } = this.#parts
+    if (desk.over !== undefined) throw desk.over('add')
+    const member = desk.enrol(transport)
+    desk.tell('added', member)
+    return member.name
+  }
+
+  /**
+   * Removes a member: it is given no more calls, what it has under way is waited for, for `timeout` ms at
+   * most (default 30,000), then its client is closed in an orderly way. Resolves with false when there is no
+   * such member.
+   */
+  remove(name: string, { timeout }: { readonly timeout?: number } = {}): Promise<boolean> {
+    return handled(this.#remove(name, timeout))
+  }
+
+  /** The members now. */
+  members(): readonly MemberSnapshot[] {
+    return [...this.#parts.desk.members.values()].map((member) => member.snapshot())
+  }
+
+  /**
+   * Calls `fn` with everything that happens to members, until the returned function is called. What it throws
+   * stops nobody.
+   */
+  onEvent(fn: (event: PoolEvent) => void): Undo {
+    readFunction(fn, 'fn')
+    return this.#parts.desk.events.add(fn)
+  }
+
+  /** The pool, its members and its tree, read in one go. */
+  inspect(): PoolInspection {
+    const { desk, supervisor } = this.#parts
+    const { name, strategy } = desk.settings
+    return { name, strategy, members: this.members(), waiting: desk.waiting, tree: inspect(supervisor.ref) }
+  }
+
+  /**
+   * Closes all members at once, each in an orderly way, and ends the tree; calls that wait reject with
+   * CLOSED. Never rejects, and may be called again.
+   */
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #call<T>(what: string, options: CallOptions | undefined, make: MakeCall<T>): Promise<T> {
+    return handled(callOnMember(this.#parts.desk, what, { options, make }))
+  }
+
+  async #listTools(options: PageOptions, others: readonly unknown[]): Promise<ListToolsResult> {
+    const { page, call } = readPageOptions(options, others)
+    return await this.#call('tools/list', call, (client, left) => client.listTools({ ...left, ...page }))
+  }
+
+  async #ready(options: PoolReadyOptions): Promise<void> {
+    const fields = ['count', 'timeout', 'signal']
+    const { count, ...rest } = readOptions(options, fields, '{ count: 2, timeout: 5000 }')
+    const limits = readReadyOptions(rest, 30_000)
+    await whenReady(this.#parts.desk, { count: count as number | undefined, ...limits })
+  }
+
+  async #checkout(options: CheckoutOptions): Promise<Lease> {
+    const { desk } = this.#parts
+    const { exclusive, timeout, maxLease, signal } = readCheckoutOptions(options, desk.settings)
+    for (;;) {
+      const member = await desk.take({ what: 'checkout', exclusive, timeout, signal })
+      const { client } = member
+      if (client !== undefined) return new Lease({ desk, member, client, exclusive, maxLease })
+      // It has gone down on the way here.
+      desk.giveBack(member, exclusive)
+    }
+  }
+
+  async #transaction<T>(fn: (client: Client) => T | Promise<T>, options: CheckoutOptions): Promise<T> {
+    readFunction(fn, 'fn')
+    const lease = await this.#checkout(options)
+    try {
+      return await fn(lease.client)
+    } finally {
+      lease.release()
+    }
+  }
+
+  async #remove(name: string, timeout: number | undefined): Promise<boolean> {
+    const { desk, registry, clients } = this.#parts
+    const ms = readMs(timeout, 'timeout', 30_000)
+    const member = desk.members.get(name)
+    if (member === undefined || member.leaving) return false
+    member.leaving = true
+    desk.update(member)
+    await whenIdle(desk, member, ms)
+    const { client, ref } = member
+    await client?.close()
+    if (ref !== undefined) {
+      // Not through the pool's actor, which may be down just now.
+      endClient(registry, clients, ref)
+      await new Promise<void>((resolve) => void ref.onExit(() => resolve()))
+    }
+    desk.strike(member)
+    desk.tell('removed', member)
+    return true
+  }
+
+  async #close(): Promise<void> {
+    const { desk, supervisor } = this.#parts
+    desk.end((what) => closedError(what, this.name))
+    await Promise.all([...desk.members.values()].map(({ client }) => client?.close()))
+    if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
+    await lastTurns()
+  }
+}
+
+const methods = methodNames(ClientPool)
+
+function closedError(what: string, name: string): ClientError {
+  return callError('CLOSED', `${what}: pool ${name} is closed`, { sent: false, retryable: false })
+}

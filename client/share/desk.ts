@@ -1,0 +1,84 @@
+import type { Registry } from '../../runtime/process/registry.js'
+import type { RefOf } from '../../runtime/process/ref.js'
+import type { Outlet } from '../../transports/contract/contract.js'
+import type { ShareDirectory } from '../../transports/shared/listener.js'
+import type { SharedClient } from '../../transports/shared/words.js'
+import type { ClientParts } from '../handle/client.js'
+import { findParts } from '../handle/supervisor.js'
+import { callError } from '../base/errors.js'
+import type { Relay } from './relay.js'
+import type { relayActor } from './relay-actor.js'
+import type { ShareSettings, ShareSource } from './options.js'
+
+/** One program that uses a shared client, as a snapshot. */
+export interface SharePeer {
+  /** The client that it uses. */
+  readonly client: string
+  /** What it calls itself. */
+  readonly program: string
+  /** Calls under way. */
+  readonly calls: number
+  /** Resources that it has subscribed to. */
+  readonly subscriptions: number
+}
+
+/** The session of one program. */
+export interface ShareSession {
+  readonly ref: RefOf<typeof relayActor>
+  /** Where news goes, once somebody listens. */
+  reader: Outlet | undefined
+}
+
+/** Milliseconds that a client may take to say what it is made of: it may just be starting again. */
+const findTimeout = 5_000
+
+/** What outlives the listener: which clients are shared, and who uses them. */
+export class ShareDesk implements ShareDirectory {
+  readonly settings: ShareSettings
+  readonly sessions = new Map<string, ShareSession>()
+  readonly relays = new Set<Relay>()
+  readonly #source: ShareSource
+
+  constructor(settings: ShareSettings, source: ShareSource) {
+    this.settings = settings
+    this.#source = source
+  }
+
+  names(): readonly string[] {
+    const { names } = this.settings
+    const all = this.#source.names()
+    return names === undefined ? all : all.filter((name) => names.has(name))
+  }
+
+  list(): Promise<readonly SharedClient[]> {
+    return Promise.all(this.names().map((name) => this.#look(name)))
+  }
+
+  peers(): readonly SharePeer[] {
+    return [...this.relays].map((relay) => relay.snapshot())
+  }
+
+  /** What a client is made of. Rejects as `findClient` does. */
+  async find(name: string): Promise<ClientParts> {
+    const registry = this.#registryOf(name)
+    if (registry !== undefined) return findParts(registry, name, findTimeout)
+    throw callError('NOT_FOUND', `client ${name} is not shared`, { sent: false, retryable: false })
+  }
+
+  #registryOf(name: string): Registry | undefined {
+    return this.names().includes(name) ? this.#source.registryOf(name) : undefined
+  }
+
+  /** One that cannot be asked is told as it is, and spoils the list for nobody. */
+  async #look(name: string): Promise<SharedClient> {
+    try {
+      const { state, server } = (await this.find(name)).holdings
+      const { phase } = state
+      if (server === undefined) return { name, phase }
+      const { info, revision } = server
+      return { name, phase, server: { name: info.name, version: info.version, revision } }
+    } catch {
+      return { name, phase: 'failed' }
+    }
+  }
+}

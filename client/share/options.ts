@@ -1,0 +1,149 @@
+import type { LogOptions } from '../../runtime/faults/log.js'
+import { Registry } from '../../runtime/process/registry.js'
+import type { TreeOptions } from '../../runtime/process/tree.js'
+import { readSocketPath } from '../../transports/shared/local-path.js'
+import { usualMessageBytes } from '../../transports/contract/message-sizes.js'
+import { Client } from '../handle/client.js'
+import { Clients } from '../fleet/clients.js'
+import { readTreeOptions } from '../fleet/options.js'
+import { clientActorName } from '../base/names.js'
+import { bad, readCount, readFields, readMs, readText } from '../base/read-options.js'
+
+/** Where clients are shared, and how much of it. */
+export interface ShareLimits {
+  /**
+   * An absolute path in a folder of yours: a Unix domain socket that is made there with mode 0600, so that
+   * programs of your user alone get in. On Windows the name of a pipe, `\\.\pipe\name`.
+   */
+  readonly path: string
+  /** Shown in trees, events and errors. Default `share`. */
+  readonly name?: string
+  /** The names that are shared. Default all there are. */
+  readonly names?: readonly string[]
+  /** Programs, or their clients, that are let in at once. Default 1,000. */
+  readonly maxPeers?: number
+  /** Calls that one of them may have under way; more are refused, and may be retried. Default 1,000. */
+  readonly maxCalls?: number
+  /**
+   * Bytes a message may have, theirs or one to them; a longer one fails the call that it is of. Default 16
+   * MiB, and less where the heap of the process is small.
+   */
+  readonly maxMessageBytes?: number
+  /**
+   * Bytes that may wait to be read by one of them before notifications are dropped and nothing more is taken
+   * from it; one that reads nothing for 30 s is cut off. Default 4 MiB.
+   */
+  readonly maxBufferedBytes?: number
+  /**
+   * Milliseconds that they wait for a client that is not ready when they come; then they come again. Default
+   * 20,000.
+   */
+  readonly readyTimeout?: number
+  /**
+   * Milliseconds that a call of theirs may take at most, whatever their own timeouts are. Default 3,600,000.
+   */
+  readonly callTimeout?: number
+  /** Milliseconds that calls in flight are given at an orderly end. Default 5000. */
+  readonly drainTimeout?: number
+}
+
+/** What `shareClients` takes besides: matters of the tree it starts. */
+export interface ShareOptions extends ShareLimits, TreeOptions, LogOptions {}
+
+/**
+ * What can be shared: the clients of `startClients`, also those to come, single ones, or all of a registry.
+ */
+export type Shareable = Client | readonly Client[] | Clients | Registry
+
+/** Checked options with every default filled in. */
+export type ShareSettings = Readonly<Required<Omit<ShareLimits, 'names'>>> & {
+  readonly names: ReadonlySet<string> | undefined
+}
+
+/** Where clients are found by their names. */
+export interface ShareSource {
+  names(): readonly string[]
+  registryOf(name: string): Registry | undefined
+}
+
+const fields = [
+  'path',
+  'name',
+  'names',
+  'maxPeers',
+  'maxCalls',
+  'maxMessageBytes',
+  'maxBufferedBytes',
+  'readyTimeout',
+  'callTimeout',
+  'drainTimeout',
+]
+const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
+
+/** Reads where clients are shared. Throws BAD_OPTION, naming the field. */
+export function readShareLimits(options: ShareLimits): ShareSettings {
+  const given = readFields(options, 'options', fields)
+  return Object.freeze({
+    path: readPath(given.path),
+    name: given.name === undefined ? 'share' : readText(given.name, 'name'),
+    names: given.names === undefined ? undefined : readNames(given.names),
+    maxPeers: readCount(given.maxPeers, 'maxPeers', 1_000),
+    maxCalls: readCount(given.maxCalls, 'maxCalls', 1_000),
+    maxMessageBytes: readCount(given.maxMessageBytes, 'maxMessageBytes', usualMessageBytes()),
+    maxBufferedBytes: readCount(given.maxBufferedBytes, 'maxBufferedBytes', 4 * 1024 * 1024),
+    readyTimeout: readMs(given.readyTimeout, 'readyTimeout', 20_000),
+    callTimeout: readMs(given.callTimeout, 'callTimeout', 3_600_000),
+    drainTimeout: readMs(given.drainTimeout, 'drainTimeout', 5_000),
+  })
+}
+
+/** Takes the options of `shareClients` apart. Throws BAD_OPTION, naming the field. */
+export function readShareOptions(options: ShareOptions): {
+  settings: ShareSettings
+  tree: TreeOptions & LogOptions
+} {
+  readFields(options, 'options', [...fields, ...treeFields])
+  const { clock, registry, unowned, logger, logLevels, ...limits } = options
+  const { unowned: _, ...tree } = readTreeOptions(options)
+  // others depend on it, as on a server
+  return { settings: readShareLimits(limits), tree: { ...tree, ...(unowned !== undefined && { unowned }) } }
+}
+
+/** Reads what is to be shared. Throws BAD_OPTION. */
+export function readShareable(clients: Shareable): ShareSource {
+  if (clients instanceof Clients) return { names: () => clients.names, registryOf: () => clients.registry }
+  if (clients instanceof Registry) return registrySource(clients)
+  const given: readonly unknown[] = Array.isArray(clients) ? clients : [clients]
+  const all = new Map<string, Client>()
+  for (const client of given) {
+    if (!(client instanceof Client))
+      throw bad('clients', 'clients, what startClients answers, or a Registry', client)
+    if (all.has(client.name)) throw bad('clients', 'names that differ', client.name)
+    all.set(client.name, client)
+  }
+  // one that was closed is not shared any more
+  const names = (): string[] =>
+    [...all].flatMap(([name, { state }]) => (state.phase === 'closed' ? [] : [name]))
+  return { names, registryOf: (name) => all.get(name)?.registry }
+}
+
+/** All clients that have their names in a registry. */
+export function registrySource(registry: Registry): ShareSource {
+  const prefix = clientActorName('')
+  const names = (): string[] =>
+    registry.names().flatMap((name) => (name.startsWith(prefix) ? [name.slice(prefix.length)] : []))
+  return { names, registryOf: () => registry }
+}
+
+function readPath(value: unknown): string {
+  try {
+    return readSocketPath(value, 'path')
+  } catch {
+    throw bad('path', 'an absolute path of at most 103 bytes, or the name of a pipe on Windows', value)
+  }
+}
+
+function readNames(value: unknown): ReadonlySet<string> {
+  if (!Array.isArray(value)) throw bad('names', 'an array of names', value)
+  return new Set(value.map((name, index) => readText(name, `names[${index}]`)))
+}

@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto'
+import { isRequest, buildResult, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
+import { readParams } from '../../protocol/messages/params.js'
+import { childSpec } from '../../runtime/supervision/child-spec.js'
+import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { normal } from '../../runtime/base/exit.js'
+import type { ActorRef, RefOf } from '../../runtime/process/ref.js'
+import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
+import { TransportError } from '../../transports/base/errors.js'
+import { Client } from '../handle/client.js'
+import { relayActor } from './relay-actor.js'
+import { refusalOf } from './relay-calls.js'
+import type { ShareDesk, ShareSession } from './desk.js'
+
+/** Milliseconds that a relay has for its end. */
+const shutdownTime = 1_000
+const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })
+
+/** What the listener asks of those who share: each connection is a session, and each session a relay. */
+export class SharePort implements ServerPort {
+  readonly #desk: ShareDesk
+  readonly #relays: DynamicSupervisor
+
+  /** `relays` is the dynamic supervisor below which they run. */
+  constructor(desk: ShareDesk, relays: ActorRef) {
+    this.#desk = desk
+    this.#relays = new DynamicSupervisor(relays)
+  }
+
+  async open(
+    request: JsonRpcRequest,
+    peer: Peer,
+  ): Promise<{ readonly sessionId: string | undefined; readonly response: Response }> {
+    try {
+      const { clientInfo } = readParams('initialize', request.params)
+      const ref = await this.#start(String(peer.assigns?.client), clientInfo.name)
+      const response = buildResult(request.id, await ref.call('welcome'))
+      const sessionId = randomUUID()
+      this.#keep(sessionId, { ref, reader: undefined })
+      return { sessionId, response }
+    } catch (error) {
+      return { sessionId: undefined, response: refusalOf(request, error) }
+    }
+  }
+
+  async deliver(sessionId: string, message: Message, outlet: Outlet): Promise<Response | undefined> {
+    const { ref } = this.#session(sessionId)
+    try {
+      return await ref.call('deliver', { message, outlet }, forever)
+    } catch (error) {
+      if (!(error instanceof RuntimeError)) throw error
+      return isRequest(message) ? refusalOf(message, error) : undefined
+    }
+  }
+
+  async attach(sessionId: string, outlet: Outlet): Promise<() => void> {
+    const session = this.#session(sessionId)
+    await session.ref.call('attach', outlet)
+    session.reader = outlet
+    return () => void session.ref.cast('detach', outlet)
+  }
+
+  async close(sessionId: string): Promise<void> {
+    const { ref } = this.#session(sessionId)
+    await ref.stop(normal)
+  }
+
+  async #start(name: string, program: string): Promise<RefOf<typeof relayActor>> {
+    const desk = this.#desk
+    const parts = await desk.find(name)
+    await new Client(parts).ready({ timeout: desk.settings.readyTimeout })
+    const how = { id: `${program} at ${name}`, restart: 'temporary', shutdown: shutdownTime } as const
+    const { ref } = await this.#relays.startChild(childSpec(relayActor, { desk, parts, program }, how))
+    return ref as RefOf<typeof relayActor>
+  }
+
+  /** The connection is told when its relay has ended, and ends as well. */
+  #keep(sessionId: string, session: ShareSession): void {
+    const { sessions } = this.#desk
+    sessions.set(sessionId, session)
+    session.ref.onExit(() => {
+      sessions.delete(sessionId)
+      session.reader?.end?.()
+    })
+  }
+
+  #session(sessionId: string): ShareSession {
+    const session = this.#desk.sessions.get(sessionId)
+    if (session?.ref.alive === true) return session
+    throw new TransportError('SESSION_NOT_FOUND', 'the client is not shared any more')
+  }
+}

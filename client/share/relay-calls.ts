@@ -1,0 +1,173 @@
+import { acceptsRequest } from '../../protocol/dialects/dialect.js'
+import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import {
+  buildError,
+  buildNotification,
+  buildResult,
+  isRequestId,
+  type JsonRpcRequest,
+} from '../../protocol/wire/jsonrpc.js'
+import { isMethod } from '../../protocol/messages/methods.js'
+import { readParams } from '../../protocol/messages/params.js'
+import { isModernRevision, latestHandshake } from '../../protocol/dialects/versions.js'
+import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
+import type { Outlet, Response } from '../../transports/contract/contract.js'
+import { writeFate } from '../../transports/shared/words.js'
+import type { CallOptions } from '../options/call-options.js'
+import type { Client } from '../handle/client.js'
+import { ClientError, type ClientErrorCode, sentBefore } from '../base/errors.js'
+import type { Relay } from './relay.js'
+
+/**
+ * Makes a call of a program on the client that it uses, and resolves with its answer; undefined when it was
+ * cancelled. Never rejects.
+ */
+export async function relayCall(
+  relay: Relay,
+  request: JsonRpcRequest,
+  outlet: Outlet,
+): Promise<Response | undefined> {
+  const { calls, desk } = relay
+  const { maxCalls, callTimeout } = desk.settings
+  const { id } = request
+  if (calls.size >= maxCalls) return tooMany(request, maxCalls)
+  const controller = new AbortController()
+  const { signal } = controller
+  calls.set(id, controller)
+  try {
+    const result = await make(relay, request, {
+      timeout: callTimeout,
+      signal,
+      ...progressTo(request, outlet),
+    })
+    return signal.aborted ? undefined : buildResult(id, result)
+  } catch (error) {
+    return signal.aborted ? undefined : refusalOf(request, error)
+  } finally {
+    if (calls.get(id) === controller) calls.delete(id)
+  }
+}
+
+/**
+ * The answer to a call that could not be made, or not be finished: with what became of it, as its own client
+ * would have said it.
+ */
+export function refusalOf({ id, method }: JsonRpcRequest, error: unknown): Response {
+  if (error instanceof McpError) return buildError(id, toJsonRpcError(error))
+  const { code, retryable, data } = readError(error)
+  const { sent, ...facts } = isObject(data) ? data : {}
+  const prefix = `${method}: `
+  const text = messageOf(error)
+  return buildError(id, {
+    code: errorCodes.internalError,
+    message: text.startsWith(prefix) ? text.slice(prefix.length) : text,
+    data: writeFate({ code, retryable, sent: sent !== false, lost: lossCodes.has(code), facts }),
+  })
+}
+
+const lossCodes: ReadonlySet<string> = new Set<ClientErrorCode>(['CONNECTION_LOST', 'SESSION_NOT_FOUND'])
+
+function readError(error: unknown): { code: string; retryable: boolean; data: unknown } {
+  if (error instanceof ClientError) return error
+  // the relay, or the tree of the client, has ended meanwhile
+  if (error instanceof RuntimeError)
+    return { code: 'CONNECTION_LOST', retryable: true, data: { sent: error.code !== 'MAILBOX_FULL' } }
+  return { code: 'INTERNAL', retryable: false, data: { sent: true } }
+}
+
+async function make(
+  relay: Relay,
+  { method, params }: JsonRpcRequest,
+  options: CallOptions,
+): Promise<JsonObject> {
+  const { client, wishing } = relay
+  switch (method) {
+    case 'initialize':
+      throw new McpError(errorCodes.invalidRequest, 'initialize: there is a session already')
+    case 'ping':
+      await client.ping(options)
+      return {}
+    case 'logging/setLevel':
+      await wishing.setLevel(readParams(method, params).level, options)
+      return {}
+    case 'resources/subscribe':
+      await wishing.subscribe(readParams(method, params).uri, options)
+      return {}
+    case 'resources/unsubscribe':
+      await wishing.unsubscribe(readParams(method, params).uri, options)
+      return {}
+    default:
+      if (isMethod(method) && !acceptsRequest(latestHandshake, 'server', method))
+        throw new McpError(errorCodes.methodNotFound, `Method not found: ${method}`)
+      return plain(relay, await ask(relay, method, params, options))
+  }
+}
+
+/**
+ * A server that misses headers (-32020) has changed the tool: the tools are listed again, and the call, which
+ * was refused, is made once more.
+ */
+async function ask(
+  { client }: Relay,
+  method: string,
+  given: JsonObject | undefined,
+  options: CallOptions,
+): Promise<JsonObject> {
+  const params = withoutToken(given)
+  try {
+    return await client.request<string>(method, params, options)
+  } catch (error) {
+    const mismatch = error instanceof McpError && error.code === errorCodes.headerMismatch
+    if (!mismatch || method !== 'tools/call') throw error
+    return listAndRepeat(client, params, options)
+  }
+}
+
+async function listAndRepeat(
+  client: Client,
+  params: JsonObject | undefined,
+  options: CallOptions,
+): Promise<JsonObject> {
+  const { onProgress: _progress, ...rest } = options
+  try {
+    for await (const _tool of client.tools({ ...rest, fresh: true })) {
+      // each page is remembered as it comes
+    }
+    return await client.request<string>('tools/call', params, options)
+  } catch (error) {
+    throw sentBefore(error)
+  }
+}
+
+/** Programs speak a revision with sessions, whose results have no fields of 2026-07-28. */
+function plain({ client }: Relay, result: JsonObject): JsonObject {
+  if (!isModernRevision(client.server?.revision ?? '')) return result
+  const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...rest } = result
+  return rest
+}
+
+/** The token is the program's own: its client has others. */
+function withoutToken(params: JsonObject | undefined): JsonObject | undefined {
+  if (!isObject(params?._meta) || !('progressToken' in params._meta)) return params
+  const { progressToken: _token, ...meta } = params._meta
+  const { _meta, ...rest } = params
+  return Object.keys(meta).length === 0 ? rest : { ...rest, _meta: meta }
+}
+
+function progressTo({ params }: JsonRpcRequest, outlet: Outlet): Pick<CallOptions, 'onProgress'> {
+  const progressToken = isObject(params?._meta) ? params._meta.progressToken : undefined
+  if (!isRequestId(progressToken)) return {}
+  return {
+    onProgress: (progress) =>
+      void outlet.send(buildNotification('notifications/progress', { progressToken, ...progress })),
+  }
+}
+
+function tooMany(request: JsonRpcRequest, maxCalls: number): Response {
+  const message = `${request.method}: this program has ${maxCalls} calls under way already`
+  return refusalOf(
+    request,
+    new ClientError('QUEUE_FULL', message, { retryable: true, data: { sent: false } }),
+  )
+}

@@ -1,0 +1,166 @@
+import { hasCapability } from '../../protocol/dialects/capabilities.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+import { isWantedLevel } from '../../protocol/messages/logging.js'
+import { notifications } from '../../protocol/messages/methods.js'
+import { buildNotification, type JsonRpcNotification, type RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { InitializeResult } from '../../protocol/messages/types/lifecycle.js'
+import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
+import { dialectOf, latestHandshake } from '../../protocol/dialects/versions.js'
+import { outside } from '../../runtime/faults/containment.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import type { Outlet } from '../../transports/contract/contract.js'
+import { Caller } from '../requests/caller.js'
+import { Client, type ClientParts } from '../handle/client.js'
+import { clientActorName } from '../base/names.js'
+import { Requests } from '../requests/requests.js'
+import type { ShareDesk, SharePeer } from './desk.js'
+import type { ClientState, ServerFacts } from '../base/state.js'
+import type { Wisher } from '../holdings/wishes.js'
+import { Wishing } from '../requests/wishing.js'
+
+/** What a relay is started with. */
+export interface RelayInput {
+  readonly desk: ShareDesk
+  /** The client that is used. */
+  readonly parts: ClientParts
+  /** What the program that uses it calls itself. */
+  readonly program: string
+}
+
+const lists = [
+  ['notifications/tools/list_changed', 'tools.listChanged'],
+  ['notifications/prompts/list_changed', 'prompts.listChanged'],
+  ['notifications/resources/list_changed', 'resources.listChanged'],
+] as const
+const passedOn: readonly string[] = Object.freeze([
+  ...lists.map(([method]) => method),
+  'notifications/resources/updated',
+  'notifications/message',
+])
+
+/** What one program has of a shared client: its calls under way, its wishes, and where it hears of news. */
+export class Relay {
+  readonly client: Client
+  readonly desk: ShareDesk
+  readonly wishing: Wishing
+  readonly calls = new Map<RequestId, AbortController>()
+  reader: Outlet | undefined
+  readonly #program: string
+  readonly #parts: ClientParts
+  readonly #wisher: Wisher = { level: undefined, uris: new Set() }
+  readonly #undos: (() => void)[]
+  /** The server that the program was told of, and the session with it. */
+  readonly #facts: string
+  #session: number
+  #isReady = false
+
+  /** `end` ends the relay: what it stands for is not there any more. */
+  constructor({ desk, parts, program }: RelayInput, end: () => void) {
+    const { registry, settings, holdings } = parts
+    const client = new Client(parts)
+    const clock = () => registry.clockOf(clientActorName(settings.name))
+    const requests = new Requests({
+      caller: new Caller(registry, settings, { holdings }),
+      settings,
+      holdings,
+      clock,
+    })
+    const ready = (timeout: number): Promise<void> => client.ready({ timeout })
+    this.client = client
+    this.desk = desk
+    this.#parts = parts
+    this.#program = program
+    this.wishing = new Wishing({ registry, settings, holdings, requests, ready, wisher: this.#wisher })
+    this.#facts = factsOf(holdings.server)
+    this.#session = holdings.counts.sessions
+    holdings.wishes.others.add(this.#wisher)
+    desk.relays.add(this)
+    this.#undos = [
+      client.onState((state) => this.#look(state, end)),
+      ...passedOn.map((method) =>
+        client.onNotification<string>(method, (params: JsonObject) => this.#tell(method, params)),
+      ),
+    ]
+  }
+
+  /** The answer to `initialize`: what the server has said to its client. */
+  welcome(): InitializeResult {
+    const { info, capabilities, instructions, revision } = this.#server()
+    return {
+      protocolVersion: (dialectOf(revision) ?? latestHandshake).revision,
+      capabilities,
+      serverInfo: info,
+      ...(instructions !== undefined && { instructions }),
+    }
+  }
+
+  /** Takes a notification of the program; what the client of the owner answers for is not passed on. */
+  heed({ method, params }: JsonRpcNotification): void {
+    if (method === 'notifications/initialized') this.#isReady = true
+    else if (method === 'notifications/cancelled') this.calls.get(params?.requestId as RequestId)?.abort()
+    // it is not kept for a server that is away: nobody would bound how many
+    else if (!Object.hasOwn(notifications, method) && this.client.state.phase === 'ready')
+      this.client.notify<string>(method, params).catch(() => {})
+  }
+
+  /** The program is gone: nobody waits for its calls, and what it wanted alone nobody wants. */
+  end(): void {
+    for (const undo of this.#undos) undo()
+    for (const controller of this.calls.values()) controller.abort(new Error('its program has gone'))
+    this.calls.clear()
+    this.desk.relays.delete(this)
+    outside(() => this.wishing.leave())
+  }
+
+  snapshot(): SharePeer {
+    const { settings } = this.#parts
+    return {
+      client: settings.name,
+      program: this.#program,
+      calls: this.calls.size,
+      subscriptions: this.#wisher.uris.size,
+    }
+  }
+
+  [describe](): string {
+    const { client, program, calls, subscriptions } = this.snapshot()
+    return `${program} uses ${client}, ${calls} calls, ${subscriptions} subscriptions`
+  }
+
+  #server(): ServerFacts {
+    const { server } = this.#parts.holdings
+    if (server === undefined) throw new Error('a relay is started for a client that has had a server')
+    return server
+  }
+
+  /** Another server is met with another handshake; of the same one, changes may have been missed. */
+  #look({ phase }: ClientState, end: () => void): void {
+    const { holdings } = this.#parts
+    if (phase === 'closed' || phase === 'failed') return end()
+    if (phase !== 'ready' || holdings.counts.sessions === this.#session) return
+    this.#session = holdings.counts.sessions
+    if (factsOf(holdings.server) !== this.#facts) return end()
+    for (const [method, capability] of lists)
+      if (hasCapability(this.#server().capabilities, capability)) this.#tell(method, {})
+  }
+
+  #tell(method: string, params: JsonObject): void {
+    if (this.#isReady && this.#wants(method, params)) this.reader?.send(buildNotification(method, params))
+  }
+
+  #wants(method: string, params: JsonObject): boolean {
+    const { level, uris } = this.#wisher
+    if (method === 'notifications/message')
+      return isWantedLevel(params.level as LoggingLevel, level ?? 'info')
+    if (method !== 'notifications/resources/updated') return true
+    const uri = String(params.uri)
+    // it may be a part of the one that was subscribed to (specification: resources, subscriptions)
+    return (
+      uris.has(uri) || [...uris].some((whole) => uri.startsWith(whole.endsWith('/') ? whole : `${whole}/`))
+    )
+  }
+}
+
+function factsOf(server: ServerFacts | undefined): string {
+  return JSON.stringify(server)
+}

@@ -1,0 +1,122 @@
+import type { Dialect, Revision } from './dialect.js'
+import { dialect20241105 } from './2024-11-05.js'
+import { dialect20250326 } from './2025-03-26.js'
+import { dialect20250618 } from './2025-06-18.js'
+import { dialect20251125 } from './2025-11-25.js'
+import { dialect20260728 } from './2026-07-28.js'
+import { ProtocolError } from '../wire/errors.js'
+
+/**
+ * The revisions with a handshake, newest first: all of them are negotiated. No revision is both here and in
+ * `modernDialects`.
+ */
+export const allHandshakeDialects: readonly Dialect[] = Object.freeze([
+  dialect20251125,
+  dialect20250618,
+  dialect20250326,
+  dialect20241105,
+])
+
+/** The revisions without a handshake, newest first: each request says which of them it is in. */
+export const modernDialects: readonly Dialect[] = Object.freeze([dialect20260728])
+
+/**
+ * What `server/discover` and the error -32022 name: never a revision that takes a handshake (specification:
+ * versioning).
+ */
+export const modernRevisions: readonly Revision[] = Object.freeze(
+  modernDialects.map(({ revision }) => revision),
+)
+
+/** Every revision that we speak, newest first. */
+export const allRevisions: readonly Revision[] = Object.freeze(
+  [...modernDialects, ...allHandshakeDialects].map(({ revision }) => revision),
+)
+
+/** The revisions that take a handshake, newest first. */
+export const handshakeRevisions: readonly Revision[] = Object.freeze(
+  allHandshakeDialects.map(({ revision }) => revision),
+)
+
+/**
+ * Those of some revisions that a client without a handshake can speak; where there are none, it has to fall
+ * back to one of the others.
+ */
+export function offered(among: readonly Revision[]): readonly Revision[] {
+  const modern = among.filter(isModernRevision)
+  return modern.length > 0 ? modern : among
+}
+
+/** Whether some revisions have one that takes a handshake. */
+export function haveHandshake(among: readonly Revision[]): boolean {
+  return among.some((revision) => revision < firstModern)
+}
+
+/** The dialects with a handshake of some revisions, newest first. */
+export function handshakesOf(among: readonly Revision[]): readonly Dialect[] {
+  return allHandshakeDialects.filter(({ revision }) => among.includes(revision))
+}
+
+/** The revision that a client asks for, and that a server offers to a client it does not understand. */
+export const latestHandshake: Dialect = dialect20251125
+
+const firstModern: Revision = '2026-07-28'
+const dateLike = /^\d{4}-\d{2}-\d{2}$/
+
+/**
+ * What an HTTP request without `MCP-Protocol-Version` speaks when nothing else is known (specification:
+ * transports).
+ */
+export const revisionWithoutHeader: Revision = '2025-03-26'
+
+/** Whether this revision is negotiated by a handshake. */
+export function isSupported(revision: string): revision is Revision {
+  return dialectOf(revision) !== undefined
+}
+
+/**
+ * The dialect of a revision with a handshake, or undefined when it is not among those that we know, or that
+ * are given.
+ */
+export function dialectOf(
+  revision: string,
+  among: readonly Dialect[] = allHandshakeDialects,
+): Dialect | undefined {
+  return among.find((dialect) => dialect.revision === revision)
+}
+
+/**
+ * The dialect of a revision without a handshake, or undefined when we do not know it, or it is not among
+ * those that are given.
+ */
+export function modernDialectOf(
+  revision: string,
+  among: readonly Revision[] = modernRevisions,
+): Dialect | undefined {
+  return modernDialects.find((dialect) => dialect.revision === revision && among.includes(dialect.revision))
+}
+
+/** Whether this names a revision without a handshake, be it one that is not known yet. */
+export function isModernRevision(revision: string): boolean {
+  return revision >= firstModern && dateLike.test(revision)
+}
+
+/**
+ * What a server answers to `initialize`: the revision asked for, or else its own newest, which is the first
+ * (specification: lifecycle).
+ */
+export function negotiate(requested: string, among: readonly Dialect[] = allHandshakeDialects): Dialect {
+  return dialectOf(requested, among) ?? among[0] ?? latestHandshake
+}
+
+/**
+ * What a client makes of the answer to `initialize`. Throws NO_COMMON_REVISION: it has to disconnect
+ * (specification: lifecycle).
+ */
+export function acceptRevision(answered: string, among: readonly Dialect[] = allHandshakeDialects): Dialect {
+  const dialect = dialectOf(answered, among)
+  if (dialect !== undefined) return dialect
+  const revisions = among.map(({ revision }) => revision)
+  const problem = `the server speaks ${JSON.stringify(answered.slice(0, 40))}, this client ${revisions.join(', ')}`
+  throw new ProtocolError('NO_COMMON_REVISION', problem, { data: { supported: revisions, answered } })
+}

@@ -1,0 +1,66 @@
+import { errorCodes, McpError, ProtocolError } from '../wire/errors.js'
+import type { JsonObject } from '../wire/json.js'
+import {
+  type Method,
+  type MethodRow,
+  methods,
+  type NotificationMethod,
+  type NotificationParams,
+  notifications,
+  type Params,
+  type Result,
+} from './methods.js'
+import type { Problem } from './shape.js'
+import { sentResults } from './shapes/sent.js'
+
+/**
+ * Checks the params of an incoming request; absent ones are `{}`. Throws McpError -32602 that names the
+ * field.
+ */
+export function readParams<M extends Method>(method: M, params: JsonObject | undefined): Params<M> {
+  const value = params ?? {}
+  const problem = methods[method].params(value)
+  if (problem === undefined) return value as Params<M>
+  throw new McpError(errorCodes.invalidParams, sentence(method, 'params', problem))
+}
+
+/**
+ * Checks the result of an own request. Throws BAD_RESULT that names the field: the far side broke its
+ * promise.
+ */
+export function readResult<M extends Method>(method: M, result: JsonObject): Result<M> {
+  const row: MethodRow = methods[method]
+  const value = row.completed === undefined ? result : row.completed(result)
+  const problem = row.result(value)
+  if (problem === undefined) return value as Result<M>
+  throw new ProtocolError('BAD_RESULT', sentence(method, 'result', problem), { data: { method } })
+}
+
+/**
+ * Checks a result that goes out, which has to be what the strictest receiver takes: no kinds of content that
+ * nobody knows, bytes in base64, hints within their bounds. Throws BAD_RESULT that names the field.
+ */
+export function checkSentResult<M extends Method>(method: M, result: JsonObject): Result<M> {
+  const whole = readResult(method, result)
+  const problem = sentResults[method]?.(whole)
+  if (problem === undefined) return whole
+  throw new ProtocolError('BAD_RESULT', sentence(method, 'result', problem), { data: { method } })
+}
+
+/**
+ * Checks the params of an incoming notification. Throws BAD_PARAMS, to be reported: a notification is never
+ * answered.
+ */
+export function readNotificationParams<N extends NotificationMethod>(
+  method: N,
+  params: JsonObject | undefined,
+): NotificationParams<N> {
+  const value = params ?? {}
+  const problem = notifications[method].params(value)
+  if (problem === undefined) return value as NotificationParams<N>
+  throw new ProtocolError('BAD_PARAMS', sentence(method, 'params', problem), { data: { method } })
+}
+
+function sentence(method: string, part: 'params' | 'result', { path, expected, got }: Problem): string {
+  return `${method}: ${part}${path}: expected ${expected}, got ${got}`
+}

@@ -1,0 +1,214 @@
+import type { FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
+import { ProtocolError } from '../wire/errors.js'
+import { isObject, type JsonObject } from '../wire/json.js'
+import { type Issue, toIssues } from './issues.js'
+import { dialectOfSchema, type SchemaDialect, subschemasOf } from './limits.js'
+import { compilePattern, type Spend } from './pattern.js'
+
+/** Says what is wrong with a value; no issues, all well. */
+export type ValueCheck = (value: unknown) => readonly Issue[]
+
+type Validator = Pick<import('ajv').default, 'compile' | 'addKeyword' | 'removeKeyword'>
+type ValidatorClass = new (options: Options) => Validator
+
+/** How much work one check may be, in steps of about 20 ns; hostile schemas and values stop there. */
+const quickSteps = 6_000_000
+/** How much more to find every issue instead of the first. */
+const thoroughSteps = 50_000
+/** The errors of a form that does not fit are dearer than the form. */
+const stepsPerForm = 10
+const stepKeyword = 'caduceus-steps'
+const perItem = ['items', 'contains', 'unevaluatedItems', 'additionalItems']
+const perField = ['additionalProperties', 'patternProperties', 'propertyNames', 'unevaluatedProperties']
+const options: Options = {
+  strict: false,
+  meta: false,
+  validateSchema: false,
+  validateFormats: false,
+  ownProperties: true,
+  addUsedSchema: false,
+  logger: false,
+}
+
+/** What one look at a subschema costs: alone, and for each item or field that it loops over. */
+interface StepPlan {
+  readonly steps: number
+  readonly perItem: boolean
+  readonly perField: boolean
+}
+
+class TooMuchWork extends Error {}
+
+/**
+ * Loads what `compileCheck` needs for this schema, so that it need not be loaded when the first value comes.
+ */
+export async function prepareCheck(schema: JsonObject): Promise<void> {
+  await load[dialectOfSchema(schema)]()
+}
+
+/**
+ * Compiles an admitted schema; loads ajv at the first call. Rejects with BAD_SCHEMA when it is none after
+ * all. A check takes a fraction of a second at most, however schema and value conspire; one that would take
+ * more fails.
+ */
+export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
+  const Ajv = await load[dialectOfSchema(schema)]()
+  const budget = createBudget()
+  const quick = compile(Ajv, schema, { spend: budget.spend, allErrors: false })
+  let thorough: ValidateFunction | undefined
+
+  function check(value: unknown): readonly Issue[] {
+    const outcome = budget.run(quickSteps, () => quick(value))
+    if (outcome === true) return []
+    if (outcome === undefined)
+      return [{ path: '', message: 'takes too long to check: it is too large or too deep' }]
+    const first = quick.errors ?? []
+    thorough ??= compile(Ajv, schema, { spend: budget.spend, allErrors: true })
+    const all = thorough
+    const finished = budget.run(thoroughSteps, () => all(value)) !== undefined
+    return toIssues(finished ? (all.errors ?? first) : first, value)
+  }
+
+  return check
+}
+
+/** The validators, each in a file of its own: a program that never checks a JSON Schema never loads ajv. */
+const load: Readonly<Record<SchemaDialect, () => Promise<ValidatorClass>>> = {
+  '2020-12': lazy('ajv/dist/2020.js', 'Ajv2020', () => import('ajv/dist/2020.js')),
+  '2019-09': lazy('ajv/dist/2019.js', 'Ajv2019', () => import('ajv/dist/2019.js')),
+  'draft-07': lazy('ajv/dist/ajv.js', 'Ajv', () => import('ajv/dist/ajv.js')),
+}
+
+/**
+ * Node keeps a failed import for ever, under its address, be it for want of a file descriptor: the next one
+ * is made under another address.
+ */
+function lazy(
+  path: string,
+  name: string,
+  importing: () => Promise<Readonly<Record<string, unknown>>>,
+): () => Promise<ValidatorClass> {
+  let loaded: ValidatorClass | undefined
+  return async () => {
+    if (loaded !== undefined) return loaded
+    const again = () => import(/* webpackIgnore: true */ /* @vite-ignore */ `${path}?at=${performance.now()}`)
+    const module = (await importing().catch(again)) as Readonly<Record<string, unknown>>
+    loaded = module[name] as ValidatorClass
+    return loaded
+  }
+}
+
+function compile(
+  Ajv: ValidatorClass,
+  schema: JsonObject,
+  { spend, allErrors }: { spend: Spend; allErrors: boolean },
+): ValidateFunction {
+  const regExp = Object.assign((source: string) => toLinear(source, spend), { code: 'caduceus' })
+  const ajv = new Ajv({ ...options, allErrors, code: { regExp, optimize: false } })
+  ajv.addKeyword(countSteps(spend))
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword(uniqueItems(spend))
+  try {
+    return ajv.compile(withSteps(schema))
+  } catch (cause) {
+    const problem = cause instanceof RangeError ? 'too large to compile' : (cause as Error).message
+    throw new ProtocolError('BAD_SCHEMA', `JSON Schema: ${problem}`, { cause })
+  }
+}
+
+/** A copy that counts steps at every subschema: references alone can make the work exponential. */
+function withSteps(schema: JsonObject): JsonObject {
+  const counted: JsonObject = structuredClone(schema)
+  // beside the ids of parts, ajv does not find a whole without one
+  if (counted.$id === undefined) Reflect.set(counted, '$id', 'https://caduceus.invalid/schema')
+  for (const part of subschemasOf(counted)) {
+    Reflect.deleteProperty(part.schema, '$async') // an extension of ajv that would make the check a promise
+    if (Object.keys(part.schema).length > 0) Reflect.set(part.schema, stepKeyword, planSteps(part.schema))
+  }
+  return counted
+}
+
+function planSteps(schema: JsonObject): StepPlan {
+  const forms = [schema.anyOf, schema.oneOf].flatMap((list) => (Array.isArray(list) ? list : []))
+  return {
+    steps: 1 + stepsPerForm * forms.length,
+    perItem: perItem.some((keyword) => keyword in schema),
+    perField: perField.some((keyword) => keyword in schema),
+  }
+}
+
+function countSteps(spend: Spend): FuncKeywordDefinition {
+  return {
+    keyword: stepKeyword,
+    schemaType: 'object',
+    before: '$ref', // the first of all: a keyword that fails would end the check before it is counted
+    errors: false,
+    validate: (plan: StepPlan, value: unknown) => {
+      spend(plan.steps)
+      if (plan.perItem && Array.isArray(value)) spend(value.length)
+      if (plan.perField && isObject(value)) spend(Object.keys(value).length)
+      return true
+    },
+  }
+}
+
+function toLinear(source: string, spend: Spend) {
+  const pattern = compilePattern(source, spend)
+  if (typeof pattern === 'string')
+    throw new ProtocolError('BAD_SCHEMA', `JSON Schema: the pattern ${pattern}`)
+  return pattern
+}
+
+/** In place of ajv's own, which compares every two items. */
+function uniqueItems(spend: Spend): FuncKeywordDefinition {
+  return {
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    errors: false,
+    validate: (wanted: boolean, items: readonly unknown[]) => {
+      if (!wanted) return true
+      spend(items.length)
+      const [structures, others] = [items.filter(isStructure), items.filter((item) => !isStructure(item))]
+      const texts = structures.map((item) => canonical(item, spend))
+      return new Set(others).size + new Set(texts).size === items.length
+    },
+  }
+}
+
+function isStructure(value: unknown): boolean {
+  return typeof value === 'object' && value !== null
+}
+
+/** Equal structures have equal texts. */
+function canonical(value: unknown, spend: Spend): string {
+  return JSON.stringify(value, (_, inner: unknown) => {
+    if (!isObject(inner)) return inner
+    const fields = Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))
+    spend(20 * fields.length)
+    return Object.fromEntries(fields)
+  })
+}
+
+function createBudget() {
+  let left = 0
+  const tooMuch = new TooMuchWork('the check takes too much work')
+
+  function spend(units: number): void {
+    left -= units
+    if (left < 0) throw tooMuch
+  }
+
+  /** Undefined when the work went beyond `steps`, or beyond the stack. */
+  function run(steps: number, work: () => unknown): boolean | undefined {
+    left = steps
+    try {
+      return work() === true
+    } catch (error) {
+      if (error === tooMuch || error instanceof RangeError) return undefined
+      throw error
+    }
+  }
+
+  return { spend, run }
+}

@@ -1,0 +1,132 @@
+import type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from './calendar.js'
+import { Field, type FieldKind, type FieldNotes } from './field.js'
+import {
+  type FieldInput,
+  type FieldRecord,
+  groupKind,
+  type ListLimits,
+  listKind,
+  mapKind,
+  toField,
+} from './field-groups.js'
+import {
+  anyKind,
+  booleanKind,
+  calendarKind,
+  choiceKind,
+  type NumberLimits,
+  numberKind,
+  type TextLimits,
+  textKind,
+} from './field-kinds.js'
+import type { GroupOutput, OutputOf } from './field-types.js'
+
+type Text = FieldNotes<string> & TextLimits
+type Numeric = FieldNotes<number> & NumberLimits
+type Choices<Choice> = FieldNotes<Choice> & {
+  /** The JSON type; follows from the choices when it is left out. */
+  readonly type?: 'string' | 'integer' | 'number' | 'boolean'
+}
+type ListNotes = FieldNotes<readonly unknown[]> & ListLimits
+
+/** A field that may be left out has a value all the same where there is a default. */
+type Made<Output, Options> = Field<Output, Options extends { default: unknown } ? 'default' : 'required'>
+
+/**
+ * Describes what a tool or a prompt takes, field by field: what the model is shown, what is checked, and the
+ * type that `run` is given. A field has to be given unless it has a `default` or is made `.optional()`. What
+ * is wrong with the options of a field is told by the definition that uses it (BAD_DEFINITION).
+ */
+export const field = Object.freeze({
+  /** Text; lengths in characters. */
+  string: <const O extends Text>(options?: O): Made<string, O> =>
+    make(options, ['min', 'max', 'pattern', 'format', 'enforce'], textKind),
+  /** A number without decimals. */
+  integer: <const O extends Numeric>(options?: O): Made<number, O> =>
+    make(options, ['min', 'max', 'range'], (limits) => numberKind('integer', limits)),
+  /** A number. */
+  number: <const O extends Numeric>(options?: O): Made<number, O> =>
+    make(options, ['min', 'max', 'range'], (limits) => numberKind('number', limits)),
+  /** True or false. */
+  boolean: <const O extends FieldNotes<boolean>>(options?: O): Made<boolean, O> =>
+    make(options, [], () => booleanKind),
+  /** Any JSON value. */
+  any: <const O extends FieldNotes>(options?: O): Made<unknown, O> => make(options, [], () => anyKind),
+  /** A day, such as `2024-01-15`: the same one in every zone. */
+  date: <const O extends FieldNotes<string>>(options?: O): Made<CalendarDate, O> =>
+    make(options, [], () => calendarKind('date')),
+  /** A time of day, such as `14:30:00`. */
+  time: <const O extends FieldNotes<string>>(options?: O): Made<ClockTime, O> =>
+    make(options, [], () => calendarKind('time')),
+  /** A moment, such as `2024-01-15T14:30:00Z`; without a zone it is refused. */
+  datetime: <const O extends FieldNotes<string>>(options?: O): Made<ZonedDateTime, O> =>
+    make(options, [], () => calendarKind('datetime')),
+  /** A day and a time of day, such as `2024-01-15T14:30:00`; with a zone it is refused. */
+  naiveDatetime: <const O extends FieldNotes<string>>(options?: O): Made<NaiveDateTime, O> =>
+    make(options, [], () => calendarKind('naive')),
+  /** One of a few strings, numbers or booleans. */
+  enum: <const Choice extends string | number | boolean, const O extends Choices<NoInfer<Choice>>>(
+    choices: readonly Choice[],
+    options?: O,
+  ): Made<Choice, O> => make(options, ['type'], ({ type }) => choiceKind(choices, type)),
+  /** A list of items that are all described by one field, or by a schema of any library. */
+  list: <const Item extends FieldInput, const O extends ListNotes>(
+    item: Item,
+    options?: O,
+  ): Made<OutputOf<Item>[], O> =>
+    make(options, ['min', 'max'], (limits) => listKind(toField(item), limits) as FieldKind<OutputOf<Item>[]>),
+  /** An object with any keys, whose values are all described by one field, or by a schema of any library. */
+  map: <const Value extends FieldInput, const O extends FieldNotes<object>>(
+    value: Value,
+    options?: O,
+  ): Made<Record<string, OutputOf<Value>>, O> =>
+    make(options, [], () => mapKind(toField(value)) as FieldKind<Record<string, OutputOf<Value>>>),
+  /**
+   * An object with these fields, of which each may be a schema of any library; what else is given is dropped.
+   */
+  group: <const Fields extends FieldRecord, const O extends FieldNotes<object>>(
+    fields: Fields,
+    options?: O,
+  ): Made<GroupOutput<Fields>, O> =>
+    make(options, [], () => groupKind(fields) as FieldKind<GroupOutput<Fields>>),
+})
+
+const presence = 'a field has to be given unless it is made .optional() or has a default'
+
+/** What is written for an option as other libraries have it. */
+const remedies: { readonly [option: string]: string } = {
+  required: presence,
+  optional: presence,
+  nullable: presence,
+  minLength: 'write min',
+  minimum: 'write min',
+  minItems: 'write min',
+  maxLength: 'write max',
+  maximum: 'write max',
+  maxItems: 'write max',
+  regex: 'write pattern',
+  describe: 'write description',
+  desc: 'write description',
+  defaultValue: 'write default',
+  enum: 'write field.enum([...])',
+}
+
+const notes = ['title', 'description', 'default', 'examples', 'header', 'meta']
+
+function make<Options extends FieldNotes, Output>(
+  options: Options | undefined,
+  limits: readonly string[],
+  toKind: (options: Options) => FieldKind<Output>,
+): Made<Output, Options> {
+  const given = options ?? ({} as Options)
+  const kind = toKind(given)
+  const known = [...notes, ...limits]
+  const unknown = Object.keys(given).filter((key) => !known.includes(key))
+  const problems = unknown.map((key) => ({
+    path: '',
+    message: `${key}: expected an option among ${known.join(', ')}${Object.hasOwn(remedies, key) ? `: ${remedies[key]}` : ''}`,
+  }))
+  const whole = problems.length === 0 ? kind : { ...kind, problems: [...kind.problems, ...problems] }
+  const presence = 'default' in given ? 'default' : 'required'
+  return new Field(whole, given, presence) as Made<Output, Options>
+}

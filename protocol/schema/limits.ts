@@ -1,0 +1,247 @@
+import { ProtocolError } from '../wire/errors.js'
+import { isObject, type JsonObject, kindOf } from '../wire/json.js'
+import { compilePattern } from './pattern.js'
+
+/**
+ * What a JSON Schema may be at most, so that compiling and using one from a stranger stays cheap (2026-07-28
+ * asks for such bounds).
+ */
+export const schemaLimits = Object.freeze({
+  maxLength: 262_144,
+  maxDepth: 64,
+  /** More would take ajv and V8 seconds to compile. */
+  maxSubschemas: 2_000,
+  maxPatternLength: 512,
+})
+
+/**
+ * The dialects of JSON Schema that can be checked; without `$schema` it is 2020-12 (specification: basic,
+ * JSON Schema usage).
+ */
+export type SchemaDialect = '2020-12' | '2019-09' | 'draft-07'
+
+/** A part of a schema that is itself one, and the JSON Pointer to it. */
+export interface Subschema {
+  readonly schema: JsonObject
+  readonly pointer: string
+  /**
+   * What its references start from: the nearest schema around it that has an `$id` of its own, or the whole.
+   */
+  readonly base: JsonObject
+}
+
+const dialects: { readonly [uri: string]: SchemaDialect } = {
+  'json-schema.org/draft/2020-12/schema': '2020-12',
+  'json-schema.org/draft/2019-09/schema': '2019-09',
+  'json-schema.org/draft-07/schema': 'draft-07',
+}
+
+/** Which keywords hold schemas: one (or an array of them), or a map of names to them. */
+const holders = new Map<string, 'schema' | 'map'>([
+  ...[
+    'additionalItems additionalProperties allOf anyOf contains contentSchema else if items not oneOf',
+    'prefixItems propertyNames then unevaluatedItems unevaluatedProperties',
+  ]
+    .flatMap((words) => words.split(' '))
+    .map((keyword) => [keyword, 'schema'] as const),
+  ...['$defs', 'definitions', 'dependencies', 'dependentSchemas', 'patternProperties', 'properties'].map(
+    (keyword) => [keyword, 'map'] as const,
+  ),
+])
+
+/** The keywords that apply a schema to the very same value, so that a circle of them never ends. */
+const inPlace = new Set('allOf anyOf dependencies dependentSchemas else if not oneOf then'.split(' '))
+const references = ['$ref', '$dynamicRef', '$recursiveRef']
+
+/** A copy of `input` that is safe to compile. Throws BAD_SCHEMA that says where, and what was expected. */
+export function admitSchema(input: unknown): JsonObject {
+  const schema = copySchema(input)
+  dialectOfSchema(schema)
+  const parts = subschemasOf(schema)
+  if (parts.length > schemaLimits.maxSubschemas) {
+    throw refusal('', `expected at most ${schemaLimits.maxSubschemas} subschemas, got ${parts.length}`)
+  }
+  for (const part of parts) checkPatterns(part)
+  checkReferences(parts)
+  return schema
+}
+
+/**
+ * A copy of `input` that is safe to show: an object of JSON, within the length and depth. Throws BAD_SCHEMA.
+ */
+export function copySchema(input: unknown): JsonObject {
+  if (!isObject(input)) throw refusal('', `expected an object, got ${kindOf(input)}`)
+  const { maxLength, maxDepth } = schemaLimits
+  const text = toText(input)
+  if (text.length > maxLength)
+    throw refusal('', `expected at most ${maxLength} characters, got ${text.length}`)
+  const schema: JsonObject = JSON.parse(text)
+  if (isDeeperThan(schema, maxDepth)) throw refusal('', `expected at most ${maxDepth} levels`)
+  return schema
+}
+
+/** The dialect a schema is written in. Throws BAD_SCHEMA for one that cannot be checked. */
+export function dialectOfSchema({ $schema }: JsonObject): SchemaDialect {
+  if ($schema === undefined) return '2020-12'
+  const dialect = typeof $schema === 'string' ? dialects[$schema.replace(/^https?:\/\/|#$/g, '')] : undefined
+  if (dialect !== undefined) return dialect
+  throw refusal('/$schema', 'expected the URI of draft 2020-12, 2019-09 or 07')
+}
+
+/** The schema and all its parts that are schemas, each object once; boolean schemas are left out. */
+export function subschemasOf(root: JsonObject): readonly Subschema[] {
+  const parts: Subschema[] = [{ schema: root, pointer: '', base: root }]
+  for (const { schema, pointer, base } of parts) {
+    for (const [keyword, held] of Object.entries(schema)) {
+      for (const part of partsIn(keyword, held, `${pointer}/${keyword}`))
+        parts.push({ ...part, base: isBase(part.schema) ? part.schema : base })
+    }
+  }
+  return parts
+}
+
+/**
+ * Whether references within start from this very schema; until draft-07 an `$id` may be an anchor instead.
+ */
+export function isBase({ $id }: JsonObject): boolean {
+  return typeof $id === 'string' && !$id.startsWith('#')
+}
+
+function partsIn(keyword: string, held: unknown, pointer: string): Omit<Subschema, 'base'>[] {
+  const holder = holders.get(keyword)
+  if (holder === undefined || typeof held !== 'object' || held === null) return []
+  if (holder === 'schema' && isObject(held)) return [{ schema: held, pointer }]
+  if (holder === 'map' && Array.isArray(held)) return []
+  return Object.entries(held).flatMap(([key, schema]) =>
+    isObject(schema) ? [{ schema, pointer: `${pointer}/${escapePointer(key)}` }] : [],
+  )
+}
+
+function toText(input: JsonObject): string {
+  try {
+    return JSON.stringify(input)
+  } catch (cause) {
+    throw refusal('', `expected JSON: ${(cause as Error).message.split('\n')[0]}`, cause)
+  }
+}
+
+function isDeeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return levels === 0 || Object.values(value).some((inner) => isDeeperThan(inner, levels - 1))
+}
+
+function checkPatterns({ schema, pointer }: Subschema): void {
+  const { pattern, patternProperties } = schema
+  if (typeof pattern === 'string') checkPattern(pattern, `${pointer}/pattern`)
+  if (!isObject(patternProperties)) return
+  for (const key of Object.keys(patternProperties)) checkPattern(key, `${pointer}/patternProperties`)
+}
+
+function checkPattern(pattern: string, pointer: string): void {
+  const { maxPatternLength } = schemaLimits
+  if (pattern.length > maxPatternLength)
+    throw refusal(pointer, `expected at most ${maxPatternLength} characters`)
+  const compiled = compilePattern(pattern, () => undefined)
+  if (typeof compiled === 'string') throw refusal(pointer, `the pattern ${compiled}`)
+}
+
+function checkReferences(parts: readonly Subschema[]): void {
+  const anchors = anchorsOf(parts)
+  const ways = new Map<unknown, readonly JsonObject[]>()
+  for (const { schema, pointer, base } of parts) {
+    const targets = references.flatMap((keyword) => {
+      const reference = schema[keyword]
+      if (typeof reference !== 'string') return []
+      if (!reference.startsWith('#'))
+        throw refusal(`${pointer}/${keyword}`, 'expected a reference within the schema')
+      const fragment = reference.slice(1)
+      const isPointer = fragment === '' || fragment.startsWith('/')
+      const target = isPointer ? resolve(base, fragment) : anchors.get(base)?.get(fragment)
+      if (target !== undefined) return isObject(target) ? [target] : []
+      const within =
+        base === parts[0]?.schema ? '' : ` within the $id ${JSON.stringify(String(base.$id).slice(0, 80))}`
+      throw refusal(`${pointer}/${keyword}`, `there is no ${JSON.stringify(reference.slice(0, 80))}${within}`)
+    })
+    const inner = Object.entries(schema).filter(([keyword]) => inPlace.has(keyword))
+    const applied = inner.flatMap(([keyword, held]) => partsIn(keyword, held, '').map((part) => part.schema))
+    ways.set(schema, [...targets, ...applied])
+  }
+  if (hasCircle(ways)) throw refusal('', 'it refers to itself without going into the value, which never ends')
+}
+
+/** By the schemas that they are relative to. */
+function anchorsOf(parts: readonly Subschema[]): ReadonlyMap<JsonObject, ReadonlyMap<string, JsonObject>> {
+  const anchors = new Map<JsonObject, Map<string, JsonObject>>()
+  for (const { schema, pointer, base } of parts) {
+    const { $anchor, $dynamicAnchor, $id } = schema
+    const draft07 = typeof $id === 'string' && $id.startsWith('#') ? $id.slice(1) : undefined
+    for (const anchor of [$anchor, $dynamicAnchor, draft07]) {
+      if (typeof anchor !== 'string') continue
+      const known = anchors.get(base) ?? new Map<string, JsonObject>()
+      if (known.has(anchor))
+        throw refusal(pointer, `the anchor ${JSON.stringify(anchor)} stands for another schema as well`)
+      anchors.set(base, known.set(anchor, schema))
+    }
+  }
+  return anchors
+}
+
+/**
+ * Only what a keyword holds is a schema: elsewhere a pointer may lead to anything, which nobody has looked
+ * at.
+ */
+function resolve(base: JsonObject, fragment: string): unknown {
+  let target: unknown = base
+  let isMany = false // a map or a list of schemas
+  for (const key of fragment.split('/').slice(1)) {
+    const name = unescapePointer(key)
+    if (typeof target !== 'object' || target === null || !Object.hasOwn(target, name)) return undefined
+    const holder: 'schema' | 'map' | 'one' | undefined = isMany ? 'one' : holders.get(name)
+    if (holder === undefined) return undefined
+    target = Reflect.get(target, name)
+    isMany = holder === 'map' || (holder === 'schema' && Array.isArray(target))
+  }
+  return !isMany && (isObject(target) || typeof target === 'boolean') ? target : undefined
+}
+
+/** Takes away what nothing leads to until nothing is left, or only circles and what they lead to. */
+function hasCircle(ways: ReadonlyMap<unknown, readonly JsonObject[]>): boolean {
+  const incoming = new Map<unknown, number>()
+  for (const target of [...ways.values()].flat()) incoming.set(target, (incoming.get(target) ?? 0) + 1)
+  const free = [...ways.keys()].filter((schema) => !incoming.has(schema))
+  for (const schema of free) {
+    for (const target of ways.get(schema) ?? []) {
+      const left = (incoming.get(target) ?? 0) - 1
+      incoming.set(target, left)
+      if (left === 0) free.push(target)
+    }
+  }
+  return [...incoming.values()].some((left) => left > 0)
+}
+
+function escapePointer(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+function unescapePointer(key: string): string {
+  const plain = /%[\da-f]{2}/i.test(key) ? decode(key) : key
+  return plain.replaceAll('~1', '/').replaceAll('~0', '~')
+}
+
+function decode(key: string): string {
+  try {
+    return decodeURIComponent(key)
+  } catch {
+    return key // then there is no such place, which is reported
+  }
+}
+
+function refusal(pointer: string, problem: string, cause?: unknown): ProtocolError {
+  const where = pointer.length > 200 ? `${pointer.slice(0, 200)}...` : pointer
+  const details = cause === undefined ? {} : { cause }
+  return new ProtocolError(
+    'BAD_SCHEMA',
+    `JSON Schema${where === '' ? '' : ` at ${where}`}: ${problem}`,
+    details,
+  )
+}

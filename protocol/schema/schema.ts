@@ -1,0 +1,187 @@
+import { ProtocolError } from '../wire/errors.js'
+import { isObject, type JsonObject, kindOf } from '../wire/json.js'
+import { compileCheck, prepareCheck, type ValueCheck } from './check.js'
+import { formatPath, type Issue } from './issues.js'
+import { admitSchema, copySchema } from './limits.js'
+
+/** What came of a value: itself, as the schema types and changes it, or all that is wrong with it. */
+export type Parsed<T> = { readonly value: T } | { readonly issues: readonly Issue[] }
+
+/**
+ * The one face of every kind of schema: what the far side is shown, and what an incoming value is read with.
+ */
+export interface Schema<T = unknown> {
+  readonly jsonSchema: JsonObject
+  /**
+   * Never throws for a bad value. A promise only when it has to be: at the first value, when a JSON Schema is
+   * compiled (and BAD_SCHEMA rejects it where that fails), or when the author's own schema waits for
+   * something.
+   */
+  readonly parse: (value: unknown) => Parsed<T> | Promise<Parsed<T>>
+  /**
+   * Loads what `parse` will need, where that is not done yet: a JSON Schema takes ajv. Rejects when it cannot
+   * be loaded now.
+   */
+  readonly prepare?: () => Promise<void>
+}
+
+/**
+ * A schema of any library that follows Standard Schema 1.1 with its JSON Schema extension, such as zod 4.2 or
+ * arktype.
+ */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1
+    readonly vendor: string
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    readonly jsonSchema: {
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
+      readonly output: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
+    }
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+  }
+}
+
+/** What a Standard Schema says of a value. */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+/** What a Standard Schema finds wrong. */
+export interface StandardIssue {
+  readonly message: string
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
+/** What `toSchema` understands: a Standard Schema, or a plain JSON Schema. */
+export type SchemaInput = StandardSchema | { readonly [keyword: string]: unknown }
+
+/** The type that values have once `S` has read them; of a plain JSON Schema nothing is known. */
+export type SchemaOutput<S> = S extends StandardSchema<infer _, infer Output> ? Output : unknown
+
+/**
+ * Which of its two sides a schema that changes values shows: what it takes, or what it gives. Default
+ * `input`.
+ */
+export type SchemaSide = 'input' | 'output'
+
+/**
+ * Takes any kind of schema. Throws BAD_SCHEMA for a Standard Schema without a JSON Schema, and for a JSON
+ * Schema beyond `schemaLimits`, with a reference to the outside, or in a dialect we do not know.
+ */
+export function toSchema<S extends SchemaInput>(
+  input: S,
+  side: SchemaSide = 'input',
+): Schema<SchemaOutput<S>> {
+  const schema = isOwn(input)
+    ? fromOwn(input)
+    : isStandard(input)
+      ? fromStandard(input, side)
+      : fromJsonSchema(input)
+  return schema as Schema<SchemaOutput<S>>
+}
+
+/** A field, which is a schema already, and knows what is wrong with how it was made. */
+interface OwnSchema extends Schema {
+  readonly problems: readonly Issue[]
+}
+
+/** Whether this is a field, of any copy of the library. */
+export function isOwn(input: SchemaInput): input is SchemaInput & OwnSchema {
+  const { parse, problems } = input as { parse?: unknown; problems?: unknown }
+  return typeof parse === 'function' && Array.isArray(problems)
+}
+
+function fromOwn({ jsonSchema, parse, problems }: OwnSchema): Schema {
+  if (problems.length > 0) {
+    const sentences = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
+    throw new ProtocolError('BAD_SCHEMA', sentences.join('; '))
+  }
+  return Object.freeze({ jsonSchema: freeze(copySchema(jsonSchema)), parse })
+}
+
+/** Whether this follows Standard Schema; it may lack its JSON Schema all the same. */
+export function isStandard(input: unknown): input is StandardSchema {
+  const isHolder = typeof input === 'function' || isObject(input) // arktype's schemas are functions
+  return isHolder && isObject(Reflect.get(input, '~standard'))
+}
+
+function fromStandard(input: StandardSchema, side: SchemaSide): Schema {
+  const standard = input['~standard']
+  const jsonSchema = freeze(copySchema(describe(standard, side)))
+
+  function parse(value: unknown): Parsed<unknown> | Promise<Parsed<unknown>> {
+    const result = standard.validate(value)
+    return result instanceof Promise ? result.then(fromResult) : fromResult(result)
+  }
+
+  return Object.freeze({ jsonSchema, parse })
+}
+
+/** What makes a schema of a library one that shows its JSON Schema. */
+const remedies: { readonly [vendor: string]: string } = {
+  zod: 'zod 4.2 and newer have it (zod 3 has not)',
+  valibot: 'wrap it, toStandardJsonSchema(schema) of @valibot/to-json-schema',
+  arktype: 'arktype 2.1.28 and newer have it',
+}
+
+function describe(standard: StandardSchema['~standard'], side: SchemaSide): unknown {
+  const vendor = String(standard.vendor)
+  if (!isObject(standard.jsonSchema)) {
+    const problem = `expected ~standard.jsonSchema, got nothing from ${vendor}: ${Object.hasOwn(remedies, vendor) ? remedies[vendor] : 'a newer version or its JSON Schema add-on has it'}`
+    throw new ProtocolError('BAD_SCHEMA', problem)
+  }
+  try {
+    return standard.jsonSchema[side]({ target: 'draft-2020-12' })
+  } catch (cause) {
+    const problem = `${vendor} cannot show this schema as JSON Schema: ${cause instanceof Error ? cause.message : kindOf(cause)}`
+    throw new ProtocolError('BAD_SCHEMA', problem, { cause })
+  }
+}
+
+function fromResult(result: StandardResult<unknown>): Parsed<unknown> {
+  if (result.issues === undefined) return { value: result.value }
+  // arrays of a class of their own, as arktype has them, make something else of `map`
+  const issues = Array.from(result.issues, ({ message, path = [] }) => ({
+    path: formatPath(Array.from(path, keyOf)),
+    message,
+  }))
+  return { issues }
+}
+
+function keyOf(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
+  return typeof part === 'object' ? part.key : part
+}
+
+function fromJsonSchema(input: SchemaInput): Schema {
+  const jsonSchema = freeze(admitSchema(input))
+  let compiling: Promise<ValueCheck> | undefined
+  let check: ValueCheck | undefined
+
+  function parse(value: unknown): Parsed<unknown> | Promise<Parsed<unknown>> {
+    if (check !== undefined) return judge(check, value)
+    compiling ??= compileCheck(jsonSchema).catch((error: unknown) => {
+      // a schema stays wrong; what could not be loaded can be later
+      if (!(error instanceof ProtocolError)) compiling = undefined
+      throw error
+    })
+    return compiling.then((ready) => {
+      check = ready
+      return judge(ready, value)
+    })
+  }
+
+  return Object.freeze({ jsonSchema, parse, prepare: () => prepareCheck(jsonSchema) })
+}
+
+function judge(check: ValueCheck, value: unknown): Parsed<unknown> {
+  const issues = check(value)
+  return issues.length === 0 ? { value } : { issues }
+}
+
+function freeze<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) {
+    if (typeof inner === 'object' && inner !== null) freeze(inner)
+  }
+  return Object.freeze(value)
+}

@@ -1,0 +1,151 @@
+import { errorCodes, McpError } from '../wire/errors.js'
+import { isObject, type JsonObject, kindOf } from '../wire/json.js'
+import { isRequestId, type JsonRpcRequest, type Message } from '../wire/jsonrpc.js'
+import { isLoggingLevel } from '../messages/logging.js'
+import type { Implementation, Meta } from '../messages/types/base.js'
+import type { ClientCapabilities } from '../messages/types/capabilities.js'
+import type { LoggingLevel } from '../messages/types/notifications.js'
+
+/** The keys of `_meta` that 2026-07-28 reserves (specification: basic, `_meta`). */
+export const metaKeys = Object.freeze({
+  protocolVersion: 'io.modelcontextprotocol/protocolVersion',
+  clientInfo: 'io.modelcontextprotocol/clientInfo',
+  clientCapabilities: 'io.modelcontextprotocol/clientCapabilities',
+  logLevel: 'io.modelcontextprotocol/logLevel',
+  serverInfo: 'io.modelcontextprotocol/serverInfo',
+  subscriptionId: 'io.modelcontextprotocol/subscriptionId',
+})
+
+/**
+ * What every request of 2026-07-28 says of its sender; it holds for this request only, and nothing of it is
+ * to be kept.
+ */
+export interface Envelope {
+  /** As it was sent: it need not be a revision that we know. */
+  readonly revision: string
+  readonly clientCapabilities: ClientCapabilities
+  /** For display only. */
+  readonly clientInfo: Implementation | undefined
+  /** Undefined: the request wants no log messages. */
+  readonly logLevel: LoggingLevel | undefined
+}
+
+/** What is wrong with an envelope: the `data` of the error that refuses it. */
+export interface EnvelopeProblems {
+  /** Keys of `_meta` that have to be there, or `_meta` itself. */
+  readonly missing: readonly string[]
+  /** Keys of `_meta` that are there and are not what they should be. */
+  readonly malformed: readonly string[]
+}
+
+/**
+ * Whether a message claims to be one of 2026-07-28 or later: it says so in its `_meta`, well or badly
+ * (specification: versioning).
+ */
+export function claimsEnvelope(message: Message): boolean {
+  return claimOf(message) !== undefined
+}
+
+/** The revision that a message claims to be in, whatever it is; undefined when it claims none. */
+export function claimOf(message: Message): unknown {
+  return 'method' in message ? metaOf(message.params)?.[metaKeys.protocolVersion] : undefined
+}
+
+/**
+ * Reads the envelope of a request. Throws McpError -32602 that names every key that is missing or malformed,
+ * with `EnvelopeProblems` as `data.envelope`; over HTTP its status is 400.
+ */
+export function readEnvelope(request: JsonRpcRequest): Envelope {
+  const envelope = findEnvelope(request)
+  if (envelope === undefined) throw refuseEnvelope(request.params)
+  return envelope
+}
+
+/** Whether `readEnvelope` would read it. */
+export function isEnvelope(request: JsonRpcRequest): boolean {
+  return findEnvelope(request) !== undefined
+}
+
+/** The `_meta` of a client's request, with what it has to say of itself; other keys may be added. */
+export function writeEnvelope({ revision, clientCapabilities, clientInfo, logLevel }: Envelope): Meta {
+  return {
+    [metaKeys.protocolVersion]: revision,
+    [metaKeys.clientCapabilities]: clientCapabilities,
+    ...(clientInfo !== undefined && { [metaKeys.clientInfo]: clientInfo }),
+    ...(logLevel !== undefined && { [metaKeys.logLevel]: logLevel }),
+  }
+}
+
+function findEnvelope({ params }: JsonRpcRequest): Envelope | undefined {
+  const meta = metaOf(params)
+  if (meta === undefined) return undefined
+  const revision = meta[metaKeys.protocolVersion]
+  const clientCapabilities = meta[metaKeys.clientCapabilities]
+  const clientInfo = meta[metaKeys.clientInfo]
+  const logLevel = meta[metaKeys.logLevel]
+  const { progressToken } = meta
+  if (
+    typeof revision !== 'string' ||
+    !isObject(clientCapabilities) ||
+    (clientInfo !== undefined && !isImplementation(clientInfo)) ||
+    (logLevel !== undefined && !isLoggingLevel(logLevel)) ||
+    (progressToken !== undefined && !isRequestId(progressToken))
+  )
+    return undefined
+  return { revision, clientCapabilities, clientInfo, logLevel }
+}
+
+function metaOf(params: JsonObject | undefined): JsonObject | undefined {
+  const meta = params?._meta
+  return isObject(meta) ? meta : undefined
+}
+
+function isImplementation(value: unknown): value is Implementation {
+  return isObject(value) && typeof value.name === 'string' && typeof value.version === 'string'
+}
+
+interface Rule {
+  readonly key: string
+  readonly required: boolean
+  readonly expected: string
+  readonly holds: (value: unknown) => boolean
+}
+
+const rules: readonly Rule[] = Object.freeze([
+  {
+    key: metaKeys.protocolVersion,
+    required: true,
+    expected: 'a string',
+    holds: (value: unknown) => typeof value === 'string',
+  },
+  { key: metaKeys.clientCapabilities, required: true, expected: 'an object', holds: isObject },
+  {
+    key: metaKeys.clientInfo,
+    required: false,
+    expected: 'an object with a name and a version',
+    holds: isImplementation,
+  },
+  { key: metaKeys.logLevel, required: false, expected: 'a level such as info', holds: isLoggingLevel },
+  { key: 'progressToken', required: false, expected: 'a string or an integer', holds: isRequestId },
+])
+
+/** The error -32602 with everything that is wrong with an envelope. */
+export function refuseEnvelope(params: JsonObject | undefined): McpError {
+  const given = params?._meta
+  const meta = isObject(given) ? given : {}
+  const absent = given === undefined ? ['_meta'] : []
+  const missing = rules.filter(({ key, required }) => required && meta[key] === undefined)
+  const malformed = rules.filter(({ key, holds }) => meta[key] !== undefined && !holds(meta[key]))
+  const told = [
+    ...(given !== undefined && !isObject(given) ? [`_meta: expected an object, got ${kindOf(given)}`] : []),
+    ...missing.map(({ key }) => `${key} is missing`),
+    ...malformed.map(({ key, expected }) => `${key}: expected ${expected}, got ${kindOf(meta[key])}`),
+  ]
+  const envelope: EnvelopeProblems = {
+    missing: [...absent, ...missing.map(({ key }) => key)],
+    malformed: malformed.map(({ key }) => key),
+  }
+  return new McpError(errorCodes.invalidParams, `params._meta: not an envelope: ${told.join('; ')}`, {
+    data: { envelope },
+  })
+}

@@ -1,0 +1,94 @@
+import type { Question } from '../dialects/capabilities.js'
+import type { Dialect } from '../dialects/dialect.js'
+import { errorCodes, McpError, ProtocolError } from '../wire/errors.js'
+import { fitParams } from '../dialects/fit.js'
+import type { JsonObject } from '../wire/json.js'
+import type { Method, Params, Result } from '../messages/methods.js'
+import { readResult } from '../messages/params.js'
+import type { Problem } from '../messages/shape.js'
+import { inputRequiredResult } from '../messages/shapes/mrtr.js'
+import type { InputResponses, RetryParams } from '../messages/types/base.js'
+import type { ClientCapabilities } from '../messages/types/capabilities.js'
+import type { InputRequest, InputRequiredResult } from '../messages/types/mrtr.js'
+
+/** What came of a request: its result, or the questions that have to be answered first. */
+export type Outcome<M extends Method> =
+  | { readonly type: 'complete'; readonly result: Result<M> }
+  | { readonly type: 'input_required'; readonly result: InputRequiredResult }
+
+/** The methods that may be answered with questions (specification: 2026-07-28, MRTR). */
+export const retriedMethods: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+
+const nothing: ClientCapabilities = Object.freeze({})
+
+/**
+ * A question as a result holds it: without an id, and its params without what the revision lacks, such as
+ * `_meta` and `elicitationId`. Throws NOT_IN_REVISION for what the revision cannot ask.
+ */
+export function embedQuestion<Q extends Question>(
+  dialect: Dialect,
+  method: Q,
+  params: Params<Q>,
+): InputRequest {
+  const fitted = fitParams(dialect, method, params)
+  const isBare = method === 'roots/list' && Object.keys(fitted).length === 0
+  return (isBare ? { method } : { method, params: fitted }) as InputRequest
+}
+
+/**
+ * The error -32021: what was asked for needs capabilities that the client did not declare with this request.
+ * `missing` are paths as `missingForQuestion` has them, and become `data.requiredCapabilities`.
+ */
+export function missingClientCapabilities(missing: readonly string[]): McpError {
+  const requiredCapabilities = missing.reduce(addCapability, nothing)
+  return new McpError(
+    errorCodes.missingClientCapability,
+    `Missing required client capability: ${missing.join(', ')}`,
+    { data: { requiredCapabilities } },
+  )
+}
+
+/**
+ * Reads the answer to a request of 2026-07-28. One without `resultType` is complete: an older server made it.
+ * Throws BAD_RESULT for a type that is unknown, for questions that the method must not be answered with, and
+ * for those without anything to answer or send back.
+ */
+export function readOutcome<M extends Method>(method: M, result: JsonObject): Outcome<M> {
+  const { resultType = 'complete' } = result
+  if (resultType === 'complete') return { type: 'complete', result: readResult(method, result) }
+  if (resultType !== 'input_required')
+    throw badResult(method, 'resultType: expected complete or input_required, got something else')
+  if (!retriedMethods.has(method))
+    throw badResult(method, 'resultType: expected complete, got input_required')
+  const problem: Problem | undefined = inputRequiredResult(result)
+  if (problem !== undefined)
+    throw badResult(method, `result${problem.path}: expected ${problem.expected}, got ${problem.got}`)
+  return { type: 'input_required', result: result as unknown as InputRequiredResult }
+}
+
+/**
+ * The params of a request that is made again: with the answers to the questions of the last answer, and with
+ * the state that came with it. Those of an earlier round are taken out. The request needs an id of its own.
+ */
+export function retryParams<P extends object>(
+  params: P,
+  inputResponses: InputResponses | undefined,
+  requestState: string | undefined,
+): P & RetryParams {
+  const { inputResponses: _answered, requestState: _state, ...rest } = params as P & RetryParams
+  return {
+    ...(rest as P),
+    ...(inputResponses !== undefined && { inputResponses }),
+    ...(requestState !== undefined && { requestState }),
+  }
+}
+
+function addCapability(capabilities: ClientCapabilities, path: string): ClientCapabilities {
+  const [first = '', ...rest] = path.split('.')
+  const known = (capabilities as Record<string, object>)[first] ?? {}
+  return { ...capabilities, [first]: rest.length === 0 ? known : addCapability(known, rest.join('.')) }
+}
+
+function badResult(method: string, problem: string): ProtocolError {
+  return new ProtocolError('BAD_RESULT', `${method}: ${problem}`, { data: { method } })
+}

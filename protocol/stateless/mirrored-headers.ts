@@ -1,0 +1,197 @@
+import { type McpError, ProtocolError } from '../wire/errors.js'
+import {
+  decodeHeaderValue,
+  encodeHeaderValue,
+  headerMismatch,
+  headerOf,
+  type RequestHeaders,
+} from './header-values.js'
+import { isObject, type JsonObject, kindOf } from '../wire/json.js'
+import type { JsonRpcRequest } from '../wire/jsonrpc.js'
+import { subschemasOf } from '../schema/limits.js'
+
+/** One argument of a tool that `Mcp-Param-*` repeats. */
+export interface HeaderParam {
+  /** The keys that lead to it from the arguments. */
+  readonly path: readonly string[]
+  /** The name of the header, in lower case. */
+  readonly header: string
+  readonly type: 'string' | 'integer' | 'boolean' | 'number'
+}
+
+/** How the arguments of one tool are repeated in headers; empty for most tools. */
+export type HeaderPlan = readonly HeaderParam[]
+
+/** How strictly `x-mcp-header` is read. */
+export interface HeaderPlanOptions {
+  /** Takes `number` too, which the specification forbids and official software has sent. Default false. */
+  readonly allowNumber?: boolean
+}
+
+/** Where the value stands that `Mcp-Name` repeats (specification: 2026-07-28, Streamable HTTP). */
+const nameFields = new Map([
+  ['tools/call', 'name'],
+  ['prompts/get', 'name'],
+  ['resources/read', 'uri'],
+])
+
+const keyword = 'x-mcp-header'
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const types = ['string', 'integer', 'boolean', 'number'] as const
+const decimal = /^-?\d+(?:\.\d+)?$/
+const none: HeaderPlan = Object.freeze([])
+/** So that the headers of one request stay below what HTTP servers take. */
+const maxHeaders = 64
+const maxNameLength = 128
+
+/** What `Mcp-Name` has to repeat: undefined for a method without it, and for params that lack it. */
+export function mirroredName({
+  method,
+  params,
+}: {
+  method: string
+  params?: JsonObject
+}): string | undefined {
+  const field = nameFields.get(method)
+  const value = field === undefined ? undefined : params?.[field]
+  return typeof value === 'string' ? value : undefined
+}
+
+/** Whether `Mcp-Name` goes with this method. */
+export function needsName(method: string): boolean {
+  return nameFields.has(method)
+}
+
+/** The headers that a client sends with every request of 2026-07-28 (specification: Streamable HTTP). */
+export function mirroredHeaders(request: JsonRpcRequest, revision: string): Record<string, string> {
+  const name = mirroredName(request) ?? taskOf(request)
+  return {
+    'mcp-protocol-version': revision,
+    'mcp-method': request.method,
+    ...(name !== undefined && { 'mcp-name': encodeHeaderValue(name) }),
+  }
+}
+
+/**
+ * The methods of the tasks extension name their task (`io.modelcontextprotocol/tasks`); nothing is checked
+ * against it.
+ */
+function taskOf({ method, params }: JsonRpcRequest): string | undefined {
+  if (method !== 'tasks/get' && method !== 'tasks/update' && method !== 'tasks/cancel') return undefined
+  return typeof params?.taskId === 'string' ? params.taskId : undefined
+}
+
+/**
+ * Reads what `x-mcp-header` says in the input schema of a tool (specification: 2026-07-28, Streamable HTTP),
+ * at any depth of properties: the page allows what the proposal (SEP-2243) did not. Throws BAD_SCHEMA where
+ * it stands at a wrong place, is no token, is said twice whatever the case, or is about anything but a
+ * string, integer or boolean.
+ */
+export function headerParams(
+  schema: JsonObject,
+  { allowNumber = false }: HeaderPlanOptions = {},
+): HeaderPlan {
+  const marked = subschemasOf(schema).filter((part) => part.schema[keyword] !== undefined)
+  if (marked.length === 0) return none
+  if (marked.length > maxHeaders)
+    throw badSchema('', `expected at most ${maxHeaders} of them, got ${marked.length}`)
+  const taken = new Set<string>()
+  const plan = marked.map(({ schema: part, pointer }) => {
+    const param = readParam(part, pointer, allowNumber)
+    if (taken.has(param.header)) throw badSchema(pointer, 'expected a name that no other argument has')
+    taken.add(param.header)
+    return param
+  })
+  return Object.freeze(plan)
+}
+
+/**
+ * Compares the arguments with the headers of their request. Throws McpError -32020 where an argument is there
+ * and its header is missing or says something else. An argument that is null or absent has no header, and one
+ * that is sent all the same is not looked at.
+ */
+export function checkParamHeaders(
+  plan: HeaderPlan,
+  args: JsonObject | undefined,
+  headers: RequestHeaders,
+): void {
+  for (const param of plan) {
+    const value = valueAt(args, param.path)
+    const expected = toHeaderText(value)
+    // also what does not fit the schema: that is told when the arguments are read
+    if (expected === undefined) continue
+    const problem = problemOf(param, value, { expected, header: headerOf(headers, param.header) })
+    if (problem !== undefined) throw problem
+  }
+}
+
+/** The headers that a client sends with a call of this tool; an argument that is null or absent has none. */
+export function paramHeaders(plan: HeaderPlan, args: JsonObject | undefined): Record<string, string> {
+  const headers: Record<string, string> = {}
+  for (const { path, header } of plan) {
+    const text = toHeaderText(valueAt(args, path))
+    if (text !== undefined) headers[header] = encodeHeaderValue(text)
+  }
+  return headers
+}
+
+function readParam(part: JsonObject, pointer: string, allowNumber: boolean): HeaderParam {
+  const path = pathOf(pointer)
+  if (path === undefined)
+    throw badSchema(pointer, 'expected it on a property that is reached through properties only')
+  const name = part[keyword]
+  if (typeof name !== 'string' || !token.test(name) || name.length > maxNameLength)
+    throw badSchema(pointer, `expected a token of at most ${maxNameLength} characters, got ${kindOf(name)}`)
+  const type = types.find((known) => known === part.type)
+  if (type === undefined || (type === 'number' && !allowNumber))
+    throw badSchema(pointer, 'expected the property to have the type string, integer or boolean')
+  return Object.freeze({ path, header: `mcp-param-${name.toLowerCase()}`, type })
+}
+
+/**
+ * The property that a JSON Pointer into a schema stands for; undefined unless it leads through `properties`
+ * alone.
+ */
+function pathOf(pointer: string): readonly string[] | undefined {
+  const parts = pointer.split('/').slice(1)
+  const isReached = parts.length > 0 && parts.every((part, index) => index % 2 === 1 || part === 'properties')
+  if (!isReached) return undefined
+  return parts
+    .filter((_, index) => index % 2 === 1)
+    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+}
+
+function problemOf(
+  { header: name, type }: HeaderParam,
+  value: unknown,
+  { expected, header }: { readonly expected: string; readonly header: string | undefined },
+): McpError | undefined {
+  if (header === undefined) return headerMismatch(name, 'expected what the argument says, got nothing')
+  const said = decodeHeaderValue(header)
+  if (said === undefined) return headerMismatch(name, 'expected base64 of UTF-8 between its markers')
+  if (said === expected) return undefined
+  const isNumber = (type === 'integer' || type === 'number') && typeof value === 'number'
+  if (isNumber && decimal.test(said) && Number(said) === value) return undefined
+  return headerMismatch(name, 'expected what the argument says, got something else')
+}
+
+/** Undefined for what no header stands for: null, absence, objects, and integers that JSON did not keep. */
+function toHeaderText(value: unknown): string | undefined {
+  if (typeof value === 'string') return value
+  if (typeof value === 'boolean') return value ? 'true' : 'false'
+  if (typeof value !== 'number' || !Number.isFinite(value)) return undefined
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? undefined : String(value)
+}
+
+function valueAt(args: JsonObject | undefined, path: readonly string[]): unknown {
+  let value: unknown = args
+  for (const key of path) {
+    if (!isObject(value) || !Object.hasOwn(value, key)) return undefined
+    value = value[key]
+  }
+  return value
+}
+
+function badSchema(pointer: string, problem: string): ProtocolError {
+  return new ProtocolError('BAD_SCHEMA', `inputSchema${pointer}/${keyword}: ${problem}`)
+}

@@ -1,0 +1,116 @@
+import type { Dialect } from '../dialects/dialect.js'
+import { errorCodes, type JsonRpcError } from '../wire/errors.js'
+import { isObject } from '../wire/json.js'
+import type { DiscoverResult } from '../messages/types/discover.js'
+import { isModernRevision, modernDialects } from '../dialects/versions.js'
+
+/** What came of a client's `server/discover` with an envelope. */
+export type ProbeOutcome =
+  | { readonly type: 'result'; readonly result: DiscoverResult }
+  /** A JSON-RPC error; over HTTP also those in the body of a status that is an error. */
+  | { readonly type: 'error'; readonly error: JsonRpcError; readonly status?: number }
+  /** An HTTP status without a JSON-RPC error in its body. */
+  | { readonly type: 'status'; readonly status: number }
+  | { readonly type: 'timeout' }
+  /** The child process ended, or the pipe did. */
+  | { readonly type: 'ended' }
+  /** The server could not be reached. */
+  | { readonly type: 'unreachable' }
+
+/** What a client does after its probe. */
+export type ProbeVerdict =
+  | { readonly verdict: 'modern'; readonly dialect: Dialect }
+  /** The probe is sent again, once, in this revision. */
+  | { readonly verdict: 'again'; readonly dialect: Dialect }
+  /** `initialize` comes next; with `restart` on a new connection. */
+  | { readonly verdict: 'handshake'; readonly restart: boolean }
+  /** Who asks has to sign in first; this says nothing of the era. */
+  | { readonly verdict: 'unauthorized' }
+  /** The server is out of order; this says nothing of the era. */
+  | { readonly verdict: 'down' }
+  /** There is no revision that both speak. */
+  | { readonly verdict: 'no_common_revision'; readonly supported: readonly string[] }
+
+/** How a probe was made. */
+export interface Probe {
+  readonly over: 'pipe' | 'http'
+  /** Whether it is the one that was sent again. */
+  readonly isSecond: boolean
+}
+
+const handshake: ProbeVerdict = Object.freeze({ verdict: 'handshake', restart: false })
+const restarted: ProbeVerdict = Object.freeze({ verdict: 'handshake', restart: true })
+const unauthorized: ProbeVerdict = Object.freeze({ verdict: 'unauthorized' })
+const down: ProbeVerdict = Object.freeze({ verdict: 'down' })
+
+/**
+ * Which era a server is of, from the outcome of a probe (specification: 2026-07-28, versioning). An outage is
+ * never taken for an era, and no single code but -32022 with the revisions that are supported: silence means
+ * an older server on a pipe, and nothing at all over HTTP.
+ */
+export function judgeProbe(outcome: ProbeOutcome, { over, isSecond }: Probe): ProbeVerdict {
+  switch (outcome.type) {
+    case 'result':
+      return judgeResult(outcome.result)
+    case 'error':
+      return judgeError(outcome, isSecond)
+    case 'status':
+      return judgeStatus(outcome.status)
+    case 'timeout':
+      return over === 'pipe' ? handshake : down
+    case 'ended':
+      return over === 'pipe' ? restarted : down
+    case 'unreachable':
+      return down
+    default:
+      return outcome satisfies never
+  }
+}
+
+function judgeResult({ supportedVersions }: DiscoverResult): ProbeVerdict {
+  const dialect = commonIn(supportedVersions)
+  return dialect === undefined ? handshake : { verdict: 'modern', dialect }
+}
+
+function judgeError(
+  { error, status = 400 }: { readonly error: JsonRpcError; readonly status?: number },
+  isSecond: boolean,
+): ProbeVerdict {
+  const supported = supportedIn(error)
+  if (supported !== undefined) return judgeSupported(supported, isSecond)
+  return status === 401 || status === 403 || status >= 500 ? judgeStatus(status) : handshake
+}
+
+/**
+ * Read liberally: nothing says whether the list may name revisions with a handshake (C10), and where it does,
+ * they are taken.
+ */
+function judgeSupported(supported: readonly string[], isSecond: boolean): ProbeVerdict {
+  const dialect = commonIn(supported)
+  // a server that refuses what it has just offered is not asked a third time
+  if (dialect !== undefined && !isSecond) return { verdict: 'again', dialect }
+  const isModern = supported.length > 0 && supported.every(isModernRevision)
+  return isModern ? { verdict: 'no_common_revision', supported } : handshake
+}
+
+/**
+ * 401 and 403 ask who is there, 408 and 429 ask for patience, and any other refusal is that of a server
+ * without the method.
+ */
+function judgeStatus(status: number): ProbeVerdict {
+  if (status === 401 || status === 403) return unauthorized
+  const isRefusal = status >= 400 && status < 500 && status !== 408 && status !== 429
+  return isRefusal ? handshake : down
+}
+
+/** The newest revision without a handshake that both speak. */
+function commonIn(supported: readonly string[]): Dialect | undefined {
+  return modernDialects.find(({ revision }) => supported.includes(revision))
+}
+
+function supportedIn({ code, data }: JsonRpcError): readonly string[] | undefined {
+  if (code !== errorCodes.unsupportedProtocolVersion || !isObject(data)) return undefined
+  const { supported } = data
+  const isList = Array.isArray(supported) && supported.every((revision) => typeof revision === 'string')
+  return isList ? supported : undefined
+}

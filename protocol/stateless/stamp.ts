@@ -1,0 +1,40 @@
+import { cacheableMethods, notKept, readCacheHints } from './cache-hints.js'
+import { metaKeys } from './envelope.js'
+import type { BaseResult, CacheHints, Implementation, Meta } from '../messages/types/base.js'
+
+/** What a server adds to its results in 2026-07-28. */
+export interface Stamp {
+  readonly serverInfo: Implementation
+  /** For results that may be kept. Default: 0 ms, private. */
+  readonly cache?: CacheHints | undefined
+}
+
+/**
+ * The result as 2026-07-28 wants it: with `resultType` (`complete`, unless it has one of its own), with the
+ * server in its `_meta`, and with cache hints where the method needs them, its own before those of the stamp.
+ * The given result is left alone.
+ */
+export function stampResult<R extends object>(
+  method: string,
+  result: R,
+  { serverInfo, cache = notKept }: Stamp,
+): R & BaseResult {
+  const _meta = { [metaKeys.serverInfo]: serverInfo }
+  const isCacheable = cacheableMethods.has(method)
+  if (additions.some((field) => field in result)) return addTo(result, _meta, isCacheable ? cache : undefined)
+  // V8 adds to a literal in ns, to a copy in µs: what is added stands first
+  if (!isCacheable) return { resultType: 'complete', _meta, ...result }
+  const { ttlMs, cacheScope } = cache
+  return { resultType: 'complete', _meta, ttlMs, cacheScope, ...result }
+}
+
+const additions = Object.freeze(['resultType', '_meta', 'ttlMs', 'cacheScope'])
+
+/** The same for a result that has some of it already. */
+function addTo<R extends object>(result: R, meta: Meta, cache: CacheHints | undefined): R & BaseResult {
+  const own = result as BaseResult & Partial<CacheHints>
+  const { resultType = 'complete' } = own
+  // a result that asks for input is not kept
+  const hints = cache !== undefined && resultType === 'complete' ? readCacheHints(own, cache) : undefined
+  return { ...result, resultType, _meta: { ...own._meta, ...meta }, ...hints }
+}

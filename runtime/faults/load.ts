@@ -1,0 +1,91 @@
+import { closeSync, openSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
+import type { Clock } from '../time/clock.js'
+import { outside } from './containment.js'
+
+/** A module that is only loaded when it is needed, as `import()` would give it to the file that asks. */
+export type Importing<Module> = () => Promise<Module>
+
+/**
+ * A module that is loaded when it is first asked for, in nobody's scope. A load that fails, as without free
+ * file descriptors, costs the one who asks and is tried again by the next: Node keeps a failed `import()` for
+ * ever, so the module is required, by its name as seen from this file.
+ */
+export function lazy<Module extends object>(name: string, importing: Importing<Module>): Importing<Module> {
+  let loaded: Module | undefined
+  return async () => {
+    loaded ??= await outside(() => requireOr(name, importing))
+    return loaded
+  }
+}
+
+/** Milliseconds until what could not be loaded is asked for again. */
+const pause = 250
+
+/**
+ * What cannot be loaded now, as without file descriptors, can be later: an outage like others, waited for by
+ * whoever cannot go on without. A module that is not there, or is broken, is told at once; and so is an error
+ * that comes a second time: Node has kept it, where a bundle has to import.
+ */
+export async function patiently<Module>(
+  load: Importing<Module>,
+  { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal },
+): Promise<Module> {
+  let before: unknown
+  while (true) {
+    try {
+      return await load()
+    } catch (error) {
+      if (signal.aborted || !isOfSystem(error) || error === before) throw error
+      before = error
+      await new Promise((resolve) => clock.setTimeout(() => resolve(undefined), pause))
+    }
+  }
+}
+
+const here = import.meta.url
+
+/**
+ * In the bundle of a program names mean nothing, or something else. In ours, packages have theirs, and what
+ * is not found is imported.
+ */
+const isOurs = /\/runtime\/load\.js$|\/node_modules\/caduceus\/dist\/.*\.js$/.test(here ?? '')
+const require = isOurs ? createRequire(here) : undefined
+
+function requireOr<Module extends object>(
+  name: string,
+  importing: Importing<Module>,
+): Module | Promise<Module> {
+  if (require === undefined) return importing()
+  needDescriptors()
+  try {
+    return require(name) as Module
+  } catch (error) {
+    if (isOfSystem(error)) throw error
+    return importing() // it may be on its way already, or this Node requires no ES modules
+  }
+}
+
+/** Node 20 takes a `package.json` that it cannot open for one that is not there, and remembers that. */
+function needDescriptors(): void {
+  const path = fileURLToPath(here)
+  const open: number[] = []
+  try {
+    for (let i = 0; i < 8; i++) open.push(openSync(path, 'r'))
+  } catch (error) {
+    if (isShortage(error)) throw error // anything else, such as no permission, need not concern Node
+  } finally {
+    for (const descriptor of open) closeSync(descriptor)
+  }
+}
+
+function isShortage(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException
+  return code === 'EMFILE' || code === 'ENFILE'
+}
+
+function isOfSystem(error: unknown): boolean {
+  const { syscall, code } = (error ?? {}) as NodeJS.ErrnoException
+  return syscall !== undefined || code === 'ERR_INVALID_PACKAGE_CONFIG'
+}

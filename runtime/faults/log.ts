@@ -1,0 +1,199 @@
+import { channel } from 'node:diagnostics_channel'
+import { show, optionError } from '../base/errors.js'
+import { type RuntimeEvents, subscribe } from './events.js'
+import { type ExitReason, formatReason } from '../base/exit.js'
+import { lazy } from './load.js'
+import { systemClock } from '../time/clock.js'
+import { throttle } from '../base/throttle.js'
+import { badOption } from '../base/check.js'
+import { plainLogger } from './plain-logger.js'
+
+/** A logger as pino has it: facts first, a short sentence last. */
+export interface Logger {
+  debug(facts: object, message: string): void
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+/** Where reports of a tree are written. */
+export interface LogOptions {
+  /**
+   * Your own logger, or false for none. Default: pino on standard error, loaded when there is something to
+   * write.
+   */
+  logger?: Logger | false | undefined
+  /**
+   * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice` and
+   * `client.warning` warnings, `progress` is for debugging, and `client.log`, what the servers of clients
+   * log, has levels of its own; default `debug` for a logger of your own, and otherwise `info`. What floors
+   * above tell besides is written when it has a level here, under the name of its events: `server.session`,
+   * `server.request`, `server.notification`, `transport.listener`, `transport.connection`,
+   * `transport.stream`, `client.state`, `client.request`; with `info` only errors and refusals, with `debug`
+   * everything. Each line has its `category`.
+   */
+  logLevels?: LogLevels | undefined
+}
+
+/** A level per category; `silent` writes nothing. */
+export type LogLevels = { readonly [Category in LogCategory]?: LogLevel }
+/** What lines are about: the name of an event. */
+export type LogCategory = keyof RuntimeEvents | `${string}.${string}`
+/** From which level on lines are written. */
+export type LogLevel = Level | 'silent'
+
+type Level = 'debug' | 'info' | 'warn' | 'error'
+const ranks: { readonly [Each in LogLevel]: number } = { debug: 1, info: 2, warn: 3, error: 4, silent: 5 }
+const runtimeLevels: { readonly [Name in keyof RuntimeEvents]: Level } = {
+  crash: 'error',
+  supervisor: 'warn',
+  stray: 'error',
+  notice: 'warn',
+  progress: 'debug',
+}
+/**
+ * Floors above are known here by the names of their events alone: the highest level of those that are written
+ * without being asked for.
+ */
+const highest: { readonly [category: string]: Level } = { 'client.warning': 'warn', 'client.log': 'error' }
+type Write = (level: Level, facts: object, message: string) => void
+
+/** Writes the reports of one tree to a logger until the returned function is called. Throws BAD_OPTION. */
+export function logReports({ logger, logLevels, tree }: LogOptions & { tree: number }): () => void {
+  const levels = readLevels(logLevels)
+  if (logger === false) return () => {}
+  const writeLine = logger === undefined ? pinoOnDemand() : writeTo(logger)
+  // Pino is not loaded, and nothing is formatted, for what is not to be written.
+  const usual = logger === undefined ? 'info' : 'debug'
+  const mayReport = throttle(systemClock.now)
+  const undo: (() => void)[] = []
+  const of = <Name extends keyof RuntimeEvents>(
+    category: Name,
+    fn: (event: RuntimeEvents[Name], write: (facts: object, message: string) => void) => void,
+  ): void => {
+    const level = runtimeLevels[category]
+    if (ranks[level] < ranks[levels[category] ?? usual]) return
+    const write = (facts: object, message: string): void => writeLine(level, { category, ...facts }, message)
+    undo.push(
+      subscribe(category, (event) => {
+        if (event.tree === tree) fn(event, write)
+      }),
+    )
+  }
+  // In pino's lines `name` is the logger's.
+  of('crash', ({ reason, name, ...facts }, write) =>
+    write({ actor: name, ...facts, ...errorFacts(reason) }, `${name} crashed`),
+  )
+  of('supervisor', ({ reason, ...facts }, write) => {
+    const why = typeof reason === 'string' ? reason : formatReason(reason)
+    write({ ...facts, reason: why }, `${facts.child.id}: ${facts.context.replace('_', ' ')}`)
+  })
+  of('stray', ({ error, ...facts }, write) => {
+    // what ends the program stands on standard error in any case
+    if (facts.outcome === 'exited' && logger === undefined) return
+    // what fails is as bounded as the tasks and actors that are; whatever else comes may come from a timer,
+    // without end
+    const heldBack = facts.outcome === 'failed' ? 0 : mayReport()
+    if (heldBack !== undefined)
+      write({ ...facts, ...(heldBack > 0 && { heldBack }), err: error }, 'stray error')
+  })
+  of('notice', ({ name, ...facts }, write) =>
+    write({ actor: name, ...facts }, `${name}: ${facts.notice.replace('_', ' ')}`),
+  )
+  of('progress', (facts, write) =>
+    write(facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`),
+  )
+  const unasked = Object.fromEntries(Object.keys(highest).map((category) => [category, usual] as const))
+  for (const [category, level] of Object.entries({ ...unasked, ...levels }))
+    if (!Object.hasOwn(runtimeLevels, category) && ranks[level] <= ranks[highest[category] ?? 'info'])
+      undo.push(logChannel(category, { level, tree, write: writeLine }))
+  return () => {
+    for (const each of undo) each()
+  }
+}
+
+/** Floors above publish events with the number of their tree, a type, and maybe a level. */
+function logChannel(
+  category: string,
+  { level, tree, write }: { readonly level: LogLevel; readonly tree: number; readonly write: Write },
+): () => void {
+  const source = channel(`caduceus.${category}`)
+  const listener = (event: unknown): void => {
+    const {
+      tree: from,
+      type,
+      level: own,
+      ...facts
+    } = event as { tree?: unknown; type?: unknown; level?: Level }
+    if (from !== tree) return
+    const at = own ?? (type === 'error' || type === 'refused' ? 'info' : 'debug')
+    if (ranks[at] >= ranks[level])
+      write(at, { category, tree, type, ...shorten(facts) }, `${category} ${type}`)
+  }
+  source.subscribe(listener)
+  return () => void source.unsubscribe(listener)
+}
+
+/** What a client has chosen, such as the id of a request, may be of any length. */
+function shorten(facts: object): object {
+  return Object.fromEntries(
+    Object.entries(facts).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? value.slice(0, 500) : value,
+    ]),
+  )
+}
+
+function readLevels(given: unknown = {}): Readonly<Record<string, LogLevel>> {
+  if (typeof given !== 'object' || given === null) throw badOption('logLevels', 'an object', given)
+  for (const [category, level] of Object.entries(given)) {
+    if (!Object.hasOwn(runtimeLevels, category) && !/^[a-z]+\.[a-z]+$/.test(category))
+      throw badOption(
+        'logLevels',
+        `categories such as ${Object.keys(runtimeLevels).join(', ')}, server.request`,
+        category,
+      )
+    if (typeof level !== 'string' || !Object.hasOwn(ranks, level))
+      throw badOption(`logLevels.${category}`, `one of ${Object.keys(ranks).join(', ')}`, level)
+  }
+  return given as Readonly<Record<string, LogLevel>>
+}
+
+function writeTo(logger: Logger): Write {
+  const levels: Level[] = ['debug', 'info', 'warn', 'error']
+  const missing = levels.find((level) => typeof (logger as Partial<Logger> | null)?.[level] !== 'function')
+  if (missing === undefined) return (level, facts, message) => logger[level](facts, message)
+  throw optionError(
+    'logger',
+    `logger: expected false or an object with ${levels.join(', ')}, got ${show(logger)} without ${missing}`,
+  )
+}
+
+function errorFacts(reason: ExitReason): object {
+  return reason.type === 'crash' ? { err: reason.error } : { reason: reason.type }
+}
+
+/**
+ * Loads pino at the first line; lines that come while it loads wait for it. Without it, they are written as
+ * they are, and the next asks for it again.
+ */
+function pinoOnDemand(): Write {
+  let loading: Promise<Logger> | undefined
+  return (level, facts, message) => {
+    loading ??= loadPino().catch(() => {
+      loading = undefined
+      return plainLogger
+    })
+    void loading.then((logger) => logger[level](facts, message))
+  }
+}
+
+const importPino = lazy('pino', () => import('pino'))
+
+async function loadPino(): Promise<Logger> {
+  const { pino } = await importPino()
+  const stderr = pino.destination({ fd: 2, sync: true })
+  // Whoever closed our standard error does not want to read there; nobody else is to suffer for it.
+  stderr.on('error', () => {})
+  return pino({ base: { name: 'caduceus' }, level: 'debug' }, stderr) as Logger
+}

@@ -1,0 +1,208 @@
+import { RuntimeError, show } from '../base/errors.js'
+import { type ExitReason, formatReason } from '../base/exit.js'
+import { badOption, checkFunction } from '../base/check.js'
+import { handled } from '../base/promise.js'
+import { fence, processOf, type ProcessRef } from '../process/ref.js'
+
+/** One registration: who, and the value given with it. */
+export interface RegistryEntry<Value> {
+  readonly ref: ProcessRef
+  readonly value: Value
+}
+
+/** What listeners hear of a TopicRegistry. */
+export interface RegistryEvent<Value> {
+  readonly type: 'register' | 'unregister'
+  readonly key: string
+  readonly ref: ProcessRef
+  readonly value: Value
+}
+
+/**
+ * Many processes under one key, one process under a key many times, each with a value (Elixir: Registry with
+ * duplicate keys). It is not a place for names: messages cannot be sent to a key, only dispatched to
+ * everybody under it. Entries vanish with their process.
+ */
+export class TopicRegistry<Value = undefined> {
+  readonly #keys = new Map<string, Set<Entry<Value>>>()
+  readonly #processes = new Map<ProcessRef, Registered<Value>>()
+  readonly #listeners = new Set<(event: RegistryEvent<Value>) => void>()
+  readonly #meta = new Map<string, unknown>()
+  /** The end of each line that waits for a lock; none of them ever rejects. */
+  readonly #locks = new Map<string, Promise<void>>()
+
+  /**
+   * Puts a living process under a key. The returned function takes exactly this registration back. Throws
+   * NOPROC, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
+   */
+  register(
+    key: string,
+    ref: ProcessRef,
+    ...value: undefined extends Value ? [value?: Value] : [value: Value]
+  ): () => void {
+    checkKey(key)
+    fence(processOf(ref))
+    if (!ref.alive) throw new RuntimeError('NOPROC', `register ${show(key)}: ${ref.name} has ended`)
+    const entry: Entry<Value> = { key, ref, value: value[0] as Value }
+    const entries = this.#keys.get(key) ?? new Set()
+    this.#keys.set(key, entries.add(entry))
+    const registered = this.#processes.get(ref) ?? this.#watch(ref)
+    registered.entries.add(entry)
+    this.#tell('register', entry)
+    return () => this.#remove(entry)
+  }
+
+  /**
+   * Takes all registrations of a process under a key back, or only those whose value matches. Throws
+   * BAD_OPTION.
+   */
+  unregister(key: string, ref: ProcessRef, matches: (value: Value) => boolean = () => true): void {
+    checkFunction(matches, 'unregister')
+    for (const entry of this.#under(key)) if (entry.ref === ref && matches(entry.value)) this.#remove(entry)
+  }
+
+  /** Everybody under a key, in the order they came. */
+  lookup(key: string): RegistryEntry<Value>[] {
+    return this.#under(key).map(({ ref, value }) => ({ ref, value }))
+  }
+
+  /** Everybody under a key whose value matches (Elixir: match). Throws BAD_OPTION. */
+  match(key: string, matches: (value: Value) => boolean): RegistryEntry<Value>[] {
+    checkFunction(matches, 'match')
+    return this.lookup(key).filter(({ value }) => matches(value))
+  }
+
+  /** The keys a process is under, one for each registration. */
+  keys(ref: ProcessRef): string[] {
+    return [...(this.#processes.get(ref)?.entries ?? [])].map(({ key }) => key)
+  }
+
+  /** The values a process has under a key. */
+  values(key: string, ref: ProcessRef): Value[] {
+    return this.#under(key)
+      .filter((entry) => entry.ref === ref)
+      .map(({ value }) => value)
+  }
+
+  /** How many registrations there are, in all or under one key. */
+  count(key?: string): number {
+    if (key !== undefined) return this.#under(key).length
+    let sum = 0
+    for (const entries of this.#keys.values()) sum += entries.size
+    return sum
+  }
+
+  /**
+   * Hands everybody under a key to `fn` at once; `fn` is not called when there is nobody. Throws BAD_OPTION.
+   */
+  dispatch(key: string, fn: (entries: RegistryEntry<Value>[]) => void): void {
+    checkFunction(fn, 'dispatch')
+    const entries = this.lookup(key)
+    if (entries.length > 0) fn(entries)
+  }
+
+  /**
+   * Hears of registrations until the returned function is called. A listener that throws makes the
+   * registration throw, after it is done. Throws BAD_OPTION.
+   */
+  onChange(listener: (event: RegistryEvent<Value>) => void): () => void {
+    checkFunction(listener, 'onChange')
+    this.#listeners.add(listener)
+    return () => {
+      this.#listeners.delete(listener)
+    }
+  }
+
+  /** A value kept with the registry itself. */
+  getMeta(key: string): unknown {
+    return this.#meta.get(key)
+  }
+
+  /** Keeps a value with the registry itself. */
+  putMeta(key: string, value: unknown): void {
+    this.#meta.set(key, value)
+  }
+
+  /**
+   * Runs `fn` while nobody else runs under the same lock, in the order of asking; the lock is given back when
+   * `fn` is done, throws, or when the process it is held for ends (Elixir: Registry.lock). Resolves with what
+   * `fn` answers; rejects with what it throws, with EXITED when the holder ends first, NOPROC when it had
+   * ended, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
+   */
+  lock<R>(key: string, holder: ProcessRef, fn: () => R | Promise<R>): Promise<R> {
+    return handled(this.#lock(key, holder, fn))
+  }
+
+  async #lock<R>(key: string, holder: ProcessRef, fn: () => R | Promise<R>): Promise<R> {
+    checkKey(key)
+    checkFunction(fn, 'lock')
+    fence(processOf(holder))
+    if (!holder.alive) throw new RuntimeError('NOPROC', `lock ${show(key)}: ${holder.name} has ended`)
+    const before = this.#locks.get(key) ?? Promise.resolve()
+    let unwatch = (): void => {}
+    const ended = new Promise<never>((_, reject) => {
+      unwatch = holder.onExit((reason) => reject(endedError(key, holder, reason)))
+    })
+    // One that ends while it stands in line does not get its turn.
+    const work = Promise.race([before, ended]).then(() => (holder.alive ? fn() : ended))
+    const result = Promise.race([work, ended])
+    const over = result.then(unwatch, unwatch)
+    const released = before.then(() => over)
+    this.#locks.set(key, released)
+    void released.then(() => {
+      if (this.#locks.get(key) === released) this.#locks.delete(key)
+    })
+    return result
+  }
+
+  #watch(ref: ProcessRef): Registered<Value> {
+    const registered: Registered<Value> = { entries: new Set(), unwatch: () => {} }
+    registered.unwatch = ref.onExit(() => {
+      for (const entry of [...registered.entries]) this.#remove(entry)
+    })
+    this.#processes.set(ref, registered)
+    return registered
+  }
+
+  #under(key: string): Entry<Value>[] {
+    // Between a death and its clean-up an entry may still stand here: the dead are not shown.
+    return [...(this.#keys.get(key) ?? [])].filter(({ ref }) => processOf(ref).reason === null)
+  }
+
+  #remove(entry: Entry<Value>): void {
+    const entries = this.#keys.get(entry.key)
+    if (!entries?.delete(entry)) return
+    if (entries.size === 0) this.#keys.delete(entry.key)
+    const registered = this.#processes.get(entry.ref)
+    registered?.entries.delete(entry)
+    if (registered?.entries.size === 0) {
+      registered.unwatch()
+      this.#processes.delete(entry.ref)
+    }
+    this.#tell('unregister', entry)
+  }
+
+  #tell(type: RegistryEvent<Value>['type'], { key, ref, value }: Entry<Value>): void {
+    for (const listener of [...this.#listeners]) listener({ type, key, ref, value })
+  }
+}
+
+interface Entry<Value> {
+  readonly key: string
+  readonly ref: ProcessRef
+  readonly value: Value
+}
+
+interface Registered<Value> {
+  readonly entries: Set<Entry<Value>>
+  unwatch: () => void
+}
+
+function checkKey(key: unknown): void {
+  if (typeof key !== 'string') throw badOption('key', 'a string', key)
+}
+
+function endedError(key: string, { name }: ProcessRef, reason: ExitReason): RuntimeError {
+  const message = `lock ${show(key)}: ${name} ended while it held it or waited for it (${formatReason(reason)})`
+  return new RuntimeError('EXITED', message, { data: { reason } })
+}

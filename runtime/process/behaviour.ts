@@ -1,0 +1,287 @@
+import type { ActorContext } from './context.js'
+import { RuntimeError, show } from '../base/errors.js'
+import type { ExitReason } from '../base/exit.js'
+import type { Monitor } from './monitor.js'
+import type { ProcessRef } from './ref.js'
+
+/**
+ * Answered by `init` when there is nothing to do: the start answers `IGNORED`, and a supervisor goes on
+ * without it.
+ */
+export const ignore: unique symbol = Symbol('ignore')
+
+/** The answer of an `init` that declines to start. */
+export type Ignore = typeof ignore
+
+/**
+ * Handles one message: the state, what was sent, the context. What it returns (or its promise) is a call's
+ * reply.
+ */
+export type Handler<State> = (state: State, input: never, ctx: ActorContext) => unknown
+
+/** Named message handlers of one kind. */
+export type Handlers<State> = { readonly [name: string]: Handler<State> }
+
+/** News of a monitored process. */
+export interface Down {
+  readonly monitor: Monitor
+  readonly process: ProcessRef
+  readonly reason: ExitReason
+}
+
+/** An exit signal as a message, for an actor that traps exits. */
+export interface Exit {
+  readonly from: ProcessRef | null
+  readonly reason: ExitReason
+}
+
+/** Messages from the runtime and from `ref.send`. */
+export interface InfoHandlers<State> {
+  /** What `ref.send` sent. */
+  message?(state: State, message: unknown, ctx: ActorContext): unknown
+  /** What `ctx.sendAfter` was given, when its time has come. */
+  timer?(state: State, payload: unknown, ctx: ActorContext): unknown
+  /** Nothing came for as long as `ctx.idleAfter` was told. */
+  timeout?(state: State, nothing: undefined, ctx: ActorContext): unknown
+  /** A monitored process ended. */
+  down?(state: State, down: Down, ctx: ActorContext): unknown
+  /** A linked process ended; only with `trapExit`. The parent's exit never comes here: it ends the actor. */
+  exit?(state: State, exit: Exit, ctx: ActorContext): unknown
+}
+
+/** What an actor is, before any of it runs. */
+export interface ActorDefinition<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>> {
+  /** Shown in reports, trees and errors. */
+  name: string
+  /** Makes the state, at once or later. A throw fails the start; `ignore` declines it. */
+  init(input: Input, ctx: ActorContext): State | Ignore | Promise<State | Ignore>
+  /** Messages that are answered. */
+  call?: Calls & Handlers<State>
+  /** Messages that are not. */
+  cast?: Casts & Handlers<State>
+  /** Messages from the runtime and from `ref.send`. */
+  info?: InfoHandlers<State>
+  /**
+   * Cleans up after a stop or a crash, and on the parent's shutdown if exits are trapped; never after a kill.
+   */
+  terminate?(state: State, reason: ExitReason, ctx: ActorContext): unknown
+  /** What reports and `sys.getStatus` may show of the state; without it they show nothing of it. */
+  formatStatus?(state: State): unknown
+  /**
+   * Whether exit signals of linked processes become `info.exit` messages, and `terminate` runs on shutdown.
+   * Default false.
+   */
+  trapExit?: boolean
+  /** Messages that may wait before calls are refused with MAILBOX_FULL and casts dropped. Default 100,000. */
+  mailboxLimit?: number
+  /**
+   * What an error that strayed from its code does: `crash` ends the actor, `report` only tells. Default
+   * `crash`.
+   */
+  stray?: 'crash' | 'report'
+  /** Milliseconds an asynchronous `terminate` may take when no supervisor sets the limit. Default 5000. */
+  terminateTimeout?: number
+}
+
+/** One message handler, looked up when a message is sent. */
+export class Entry {
+  readonly name: string
+  readonly kind: 'call' | 'cast' | 'info'
+  readonly run: (state: unknown, input: unknown, ctx: ActorContext) => unknown
+
+  constructor(name: string, kind: 'call' | 'cast' | 'info', run: Entry['run']) {
+    this.name = name
+    this.kind = kind
+    this.run = run
+  }
+}
+
+declare const types: unique symbol
+declare const deferred: unique symbol
+
+/** A checked and frozen actor definition: data, not a process; start as many from it as you like. */
+export interface Behaviour<
+  State = unknown,
+  Input = never,
+  Calls extends Handlers<State> = never,
+  Casts extends Handlers<State> = never,
+> {
+  readonly [types]?: { state: State; input: Input; calls: Calls; casts: Casts }
+  readonly name: string
+  readonly kind: 'actor' | 'supervisor'
+  readonly definition: ActorDefinition<State, Input, Calls, Casts>
+  readonly calls: ReadonlyMap<string, Entry>
+  readonly casts: ReadonlyMap<string, Entry>
+  readonly info: { readonly [Kind in keyof InfoHandlers<State>]-?: Entry | undefined }
+  readonly trapExit: boolean
+  readonly mailboxLimit: number
+  readonly stray: 'crash' | 'report'
+  readonly terminateTimeout: number
+}
+
+/**
+ * Describes an actor. State, inputs and replies are inferred from `init` and the handlers; handlers change
+ * the state object in place, one message at a time, and a crash throws it away. Throws BAD_BEHAVIOUR, naming
+ * the field, when it cannot work.
+ */
+export function defineActor<
+  State,
+  Input,
+  Calls extends Handlers<State> = Record<never, never>,
+  Casts extends Handlers<State> = Record<never, never>,
+>(definition: ActorDefinition<State, Input, Calls, Casts>): Behaviour<State, Input, Calls, Casts> {
+  checkShape(definition)
+  return behaviourOf(definition, 'actor')
+}
+
+/**
+ * The behaviour of a checked definition; supervisors are actors of another kind, for people and for
+ * inspection.
+ */
+export function behaviourOf<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
+  definition: ActorDefinition<State, Input, Calls, Casts>,
+  kind: 'actor' | 'supervisor',
+): Behaviour<State, Input, Calls, Casts> {
+  const {
+    name,
+    info = {},
+    trapExit = false,
+    mailboxLimit = 100_000,
+    stray = 'crash',
+    terminateTimeout = 5_000,
+  } = definition
+  return Object.freeze({
+    name,
+    kind,
+    definition: Object.freeze({ ...definition }),
+    calls: entries(name, 'call', definition.call),
+    casts: entries(name, 'cast', definition.cast),
+    info: Object.freeze({
+      message: infoEntry(name, 'message', info.message),
+      timer: infoEntry(name, 'timer', info.timer),
+      timeout: infoEntry(name, 'timeout', info.timeout),
+      down: infoEntry(name, 'down', info.down),
+      exit: infoEntry(name, 'exit', info.exit),
+    }),
+    trapExit,
+    mailboxLimit,
+    stray,
+    terminateTimeout,
+  })
+}
+
+interface Field {
+  readonly expected: string
+  readonly fits: (value: unknown) => boolean
+}
+
+const oneOrMore = { fits: isPositive, expected: 'a number above 0' }
+const handlers = { fits: isRecord, expected: 'an object of functions' }
+const required: Readonly<Record<string, Field>> = {
+  name: { expected: 'a non-empty string', fits: (value) => typeof value === 'string' && value !== '' },
+  init: { expected: 'a function', fits: isFunction },
+}
+const optional: Readonly<Record<string, Field>> = {
+  call: handlers,
+  cast: handlers,
+  info: handlers,
+  terminate: { expected: 'a function', fits: isFunction },
+  formatStatus: { expected: 'a function', fits: isFunction },
+  trapExit: { expected: 'a boolean', fits: (value) => typeof value === 'boolean' },
+  mailboxLimit: oneOrMore,
+  stray: { expected: "'crash' or 'report'", fits: (value) => value === 'crash' || value === 'report' },
+  terminateTimeout: { ...oneOrMore, expected: 'milliseconds above 0' },
+}
+const fields = [...Object.keys(required), ...Object.keys(optional)]
+const infoNames = ['message', 'timer', 'timeout', 'down', 'exit']
+
+function checkShape(definition: object): void {
+  if (!isRecord(definition)) throw bad('definition', 'an object', definition)
+  const { info = {} } = definition
+  for (const [field, { expected, fits }] of Object.entries(required))
+    if (!fits(definition[field])) throw bad(field, expected, definition[field])
+  for (const [field, { expected, fits }] of Object.entries(optional))
+    if (definition[field] !== undefined && !fits(definition[field]))
+      throw bad(field, expected, definition[field])
+  checkNames('', fields, definition)
+  checkNames('info.', infoNames, info as object)
+}
+
+function checkNames(prefix: string, known: readonly string[], given: object): void {
+  for (const name of Object.keys(given))
+    if (!known.includes(name)) throw bad(prefix + name, `one of ${known.join(', ')}`, name)
+}
+
+function entries(
+  behaviour: string,
+  kind: 'call' | 'cast',
+  handlers: object = {},
+): ReadonlyMap<string, Entry> {
+  return new Map(Object.entries(handlers).map(([name, run]) => [name, entry(behaviour, kind, name, run)]))
+}
+
+function infoEntry(behaviour: string, name: string, run: unknown): Entry | undefined {
+  return run === undefined ? undefined : entry(behaviour, 'info', name, run)
+}
+
+function entry(behaviour: string, kind: 'call' | 'cast' | 'info', name: string, run: unknown): Entry {
+  if (typeof run !== 'function') throw bad(`${behaviour}.${kind}.${name}`, 'a function', run)
+  return new Entry(name, kind, run as Entry['run'])
+}
+
+function isPositive(value: unknown): boolean {
+  return typeof value === 'number' && value > 0
+}
+
+function isFunction(value: unknown): boolean {
+  return typeof value === 'function'
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function bad(field: string, expected: string, got: unknown): RuntimeError {
+  return new RuntimeError('BAD_BEHAVIOUR', `${field}: expected ${expected}, got ${show(got)}`, {
+    data: { field },
+  })
+}
+
+/** A call's answer that is an error: the caller's promise rejects with it, and the actor goes on. */
+export class Refusal {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    this.error = error
+  }
+}
+
+/** Answers a call with an error without crashing: `return refuse(new Error('no such account'))`. */
+export function refuse(error: unknown): Refusal {
+  return new Refusal(error)
+}
+
+/** What a handler takes besides the state; `never` when it takes nothing. */
+export type InputOf<H> = H extends (...args: infer Args) => unknown
+  ? Args extends readonly [] | readonly [unknown]
+    ? never
+    : Args[1]
+  : never
+
+/** What a call answers: the handler's return value, its promise's value, or what it deferred. */
+export type ReplyOf<H> = H extends (...args: never[]) => infer R ? Settled<Awaited<R>> : never
+
+type Settled<R> = R extends Deferred<infer T> ? T : Exclude<R, Refusal>
+
+/**
+ * A reply to be given later: returned by the handler, settled whenever; a second settling is dropped (OTP:
+ * gen_server:reply).
+ */
+export interface Deferred<T> {
+  readonly [deferred]: T
+  resolve(value: T): void
+  reject(error: unknown): void
+}
+
+/** The behaviour with any state, input and messages. */
+export type AnyBehaviour = Behaviour<never, never, never, never>

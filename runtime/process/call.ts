@@ -1,0 +1,127 @@
+import type { Actor } from './actor.js'
+import { Deadline } from '../time/deadlines.js'
+import { RuntimeError } from '../base/errors.js'
+import { type ExitReason, formatReason } from '../base/exit.js'
+import { handled, isPromise } from '../base/promise.js'
+import type { TurnoverSet } from '../base/turnover.js'
+
+/** One call that waits for its one answer: a reply, the end of the server, or the deadline. */
+export class Call extends Deadline {
+  readonly promise: Promise<unknown>
+  readonly #actor: Actor
+  readonly #name: string
+  readonly #ms: number
+  #open = true
+  /** The deferred calls of the actor, once this is one of them. */
+  #deferred: TurnoverSet<Call> | null = null
+  // Assigned by the executor below, which runs at once.
+  #resolve: (value: unknown) => void = unreachable
+  #reject: (error: unknown) => void = unreachable
+
+  constructor(actor: Actor, name: string, ms: number) {
+    super()
+    this.#actor = actor
+    this.#name = name
+    this.#ms = ms
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    actor.tree.deadlines.arm(this, ms)
+  }
+
+  /** Whether somebody still waits: after a timeout the server works on, but its answer is dropped. */
+  get open(): boolean {
+    return this.#open
+  }
+
+  resolve(value: unknown): void {
+    if (!this.#close()) return
+    if (isPromise(value)) void handled(this.promise)
+    this.#resolve(value)
+  }
+
+  /**
+   * Rejects the caller; the promise is marked handled first, so that a rejection nobody awaits is never
+   * fatal.
+   */
+  reject(error: unknown): void {
+    if (!this.#close()) return
+    void handled(this.promise)
+    this.#reject(error)
+  }
+
+  expire(): void {
+    const { name } = this.#actor
+    const { mailbox, during } = this.#actor.doing()
+    const message = `${name}.${this.#name}: no reply within ${this.#ms} ms (${mailbox} messages waiting, busy with ${during})`
+    this.reject(
+      new RuntimeError('TIMEOUT', message, {
+        retryable: true,
+        data: { actor: name, call: this.#name, ms: this.#ms },
+      }),
+    )
+  }
+
+  /** The server is gone: the caller is told at once, not after its timeout. */
+  fail(reason: ExitReason, code: 'EXITED' | 'NOPROC' = 'EXITED'): void {
+    if (this.#open) this.reject(exitedError(code, this.#actor.name, this.#name, reason))
+  }
+
+  /** Whoever gives the reply now holds the call; until then it is one of those that fail with the actor. */
+  defer(deferred: TurnoverSet<Call>): void {
+    if (!this.#open) return
+    deferred.add(this)
+    this.#deferred = deferred
+  }
+
+  #close(): boolean {
+    if (!this.#open) return false
+    this.#open = false
+    this.#deferred?.delete(this)
+    this.#actor.tree.deadlines.disarm(this)
+    return true
+  }
+}
+
+/** The error of a call whose server was gone (NOPROC) or went (EXITED); `data.reason` says how it ended. */
+export function exitedError(
+  code: 'EXITED' | 'NOPROC',
+  actor: string,
+  call: string,
+  reason: ExitReason,
+): RuntimeError {
+  const what = code === 'NOPROC' ? 'is not running' : 'ended before it replied'
+  return new RuntimeError(code, `${actor}.${call}: ${actor} ${what} (${formatReason(reason)})`, {
+    retryable: true,
+    data: { actor, call, reason, sent: code === 'EXITED' },
+    ...(reason.type === 'crash' ? { cause: reason.error } : {}),
+  })
+}
+
+/** A rejected promise that is already marked handled: for errors found before anything was sent. */
+export function refused(error: unknown): Promise<never> {
+  return handled(Promise.reject(error))
+}
+
+/** A reply given later; fenced with its actor. */
+export class DeferredReply {
+  readonly #call: Call
+
+  constructor(call: Call, waiting: TurnoverSet<Call>) {
+    this.#call = call
+    call.defer(waiting)
+  }
+
+  resolve(value: unknown): void {
+    this.#call.resolve(value)
+  }
+
+  reject(error: unknown): void {
+    this.#call.reject(error)
+  }
+}
+
+function unreachable(): never {
+  throw new Error('a promise executor runs at once')
+}

@@ -1,0 +1,285 @@
+import { inspect } from 'node:util'
+import type { Actor } from './actor.js'
+import type { Behaviour, Handlers, InputOf, ReplyOf } from './behaviour.js'
+import { Call, refused } from './call.js'
+import { msError } from '../time/clock.js'
+import { answerFor, currentOwner } from '../faults/containment.js'
+import { RuntimeError, show, optionError } from '../base/errors.js'
+import {
+  checkReason,
+  checkRequest,
+  type ExitReason,
+  type ExitRequest,
+  kill,
+  noproc,
+  normal,
+} from '../base/exit.js'
+import { sendInfo } from './info.js'
+import { Message } from './message.js'
+import { Monitor } from './monitor.js'
+import { badOption, checkFunction } from '../base/check.js'
+import type { Process } from './process.js'
+import { handled } from '../base/promise.js'
+
+/**
+ * Stands for one incarnation of a process: after its end the reference stays dead; a restart makes another
+ * one.
+ */
+export class ProcessRef {
+  readonly #process: Process
+
+  constructor(process: Process) {
+    this.#process = process
+  }
+
+  /** The process behind a reference; for the runtime itself. */
+  static reveal(ref: ProcessRef): Process {
+    return ref.#process
+  }
+
+  /** Unique within its tree, and never used again. */
+  get id(): number {
+    return this.#process.id
+  }
+
+  /** The name of its behaviour, or what the task was called. */
+  get name(): string {
+    return this.#process.name
+  }
+
+  /** Whether it has not ended yet. */
+  get alive(): boolean {
+    return this.#process.reason === null
+  }
+
+  /** Why it ended; undefined while it lives. */
+  get reason(): ExitReason | undefined {
+    return this.#process.reason ?? undefined
+  }
+
+  /**
+   * Calls `fn` exactly once when the process has ended, with the reason; `noproc` in the next microtask if it
+   * already had. The returned function takes the watch back: no call after that (OTP: monitor, demonitor with
+   * flush). A throw in `fn` is the crash of whoever watches. Throws BAD_OPTION.
+   */
+  onExit(fn: (reason: ExitReason) => void): () => void {
+    checkFunction(fn, 'onExit')
+    const process = this.#process
+    const owner = currentOwner()
+    const monitor = new Monitor(process, null, (reason) => answerFor(owner, () => fn(reason)))
+    if (process.reason === null) {
+      process.monitors ??= new Set()
+      process.monitors.add(monitor)
+    } else queueMicrotask(() => monitor.fire(noproc))
+    return () => monitor.cancel()
+  }
+
+  /**
+   * Sends an exit signal (OTP: exit/2): `kill` cannot be trapped, `normal` is ignored by processes that do
+   * not trap exits.
+   */
+  exit(request: ExitRequest): void {
+    checkRequest(request, 'exit')
+    fence(this.#process)
+    this.#process.signal(null, request)
+  }
+
+  /** Ends the process at once, whatever it is doing; others see the reason `killed`. */
+  kill(): void {
+    this.exit(kill)
+  }
+
+  [inspect.custom](): string {
+    const reason = this.#process.reason
+    return `<${this.name} ${this.#process.tree.id}.${this.id}${reason === null ? '' : ` ended: ${reason.type}`}>`
+  }
+}
+
+/** What a call may be given besides its input. */
+export interface CallOptions {
+  /**
+   * Milliseconds until the call fails with TIMEOUT; the server is not told, and a late reply is dropped.
+   * Default 5000.
+   */
+  timeout?: number
+}
+
+/** The arguments after the name of a message: its input, if the handler takes one, and options. */
+export type MessageArgs<Input, Options> = [Input] extends [never]
+  ? [input?: undefined, options?: Options]
+  : unknown extends Input
+    ? [input?: unknown, options?: Options]
+    : undefined extends Input
+      ? [input?: Input, options?: Options]
+      : [input: Input, options?: Options]
+
+/** A reference to an actor, typed by its behaviour: wrong names and payloads do not compile. */
+export class ActorRef<
+  Calls extends Handlers<never> = Record<never, never>,
+  Casts extends Handlers<never> = Record<never, never>,
+> extends ProcessRef {
+  /**
+   * Sends a message and waits for its reply (OTP: gen_server:call). Rejects with TIMEOUT, NOPROC (already
+   * ended), EXITED (ended before it replied; `data.reason`), MAILBOX_FULL, CALLING_SELF, ACTOR_DEAD (the
+   * caller is a dead incarnation) or BAD_MESSAGE (no such call); an error the handler names with
+   * `return refuse(error)` or `ctx.defer().reject(error)` arrives as it is.
+   */
+  call<Name extends keyof Calls & string>(
+    name: Name,
+    ...args: MessageArgs<InputOf<Calls[Name]>, CallOptions>
+  ): Promise<ReplyOf<Calls[Name]>> {
+    const [input, options] = args
+    return callActor(actorOf(this), name, input, options) as Promise<ReplyOf<Calls[Name]>>
+  }
+
+  /**
+   * Sends a message and does not wait (OTP: gen_server:cast). Answers whether it was put into the mailbox:
+   * false when the actor has ended or its mailbox is full. Throws BAD_MESSAGE (no such cast), ACTOR_DEAD (the
+   * caller is a dead incarnation).
+   */
+  cast<Name extends keyof Casts & string>(
+    name: Name,
+    ...args: MessageArgs<InputOf<Casts[Name]>, never>
+  ): boolean {
+    const actor = actorOf(this)
+    const entry = actor.behaviour.casts.get(name)
+    if (entry === undefined) throw unknownMessage(actor, 'cast', name)
+    fence(actor)
+    return actor.post(new Message(entry, args[0], null))
+  }
+
+  /**
+   * Sends anything to `info.message`; answers as `cast` does. Without such a handler the message is reported
+   * and dropped.
+   */
+  send(message: unknown): boolean {
+    const actor = actorOf(this)
+    fence(actor)
+    return sendInfo(actor, message)
+  }
+
+  /**
+   * Asks the actor to end after the messages before this one, by default with the reason `normal`, runs its
+   * `terminate`, and resolves with the reason it ended with once what it owned is released (OTP:
+   * gen_server:stop). Rejects with TIMEOUT after `timeout` ms (default 5000; it goes on ending), NOPROC if it
+   * had ended, and ACTOR_DEAD or BAD_OPTION as `call` does.
+   */
+  stop(reason: ExitReason = normal, timeout = 5_000): Promise<ExitReason> {
+    return stopActor(actorOf(this), this, reason, timeout)
+  }
+}
+
+/** Reference type for a behaviour: `RefOf<typeof counter>`. */
+export type RefOf<B> =
+  B extends Behaviour<infer _State, infer _Input, infer Calls, infer Casts> ? ActorRef<Calls, Casts> : never
+
+/** The process behind a reference; for the runtime itself. */
+export function processOf(ref: ProcessRef): Process {
+  if (ref instanceof ProcessRef) return ProcessRef.reveal(ref)
+  throw optionError('ref', `expected a reference to a process, got ${show(ref)}`)
+}
+
+/** An ActorRef is only ever made for an actor. */
+function actorOf(ref: ProcessRef): Actor {
+  return ProcessRef.reveal(ref) as Actor
+}
+
+/** The untyped call, for the runtime itself and for names resolved at send time. */
+export function callActor(
+  actor: Actor,
+  name: string,
+  input: unknown,
+  options: CallOptions | undefined,
+): Promise<unknown> {
+  const entry = actor.behaviour.calls.get(name)
+  if (entry === undefined) return refused(unknownMessage(actor, 'call', name))
+  const wrong = options === undefined ? undefined : wrongOptions(options)
+  if (wrong !== undefined) return refused(wrong)
+  const timeout = options?.timeout ?? 5_000
+  const owner = currentOwner()
+  if (owner !== undefined) {
+    if (owner.fenced) return refused(deadCaller(actor, owner.name))
+    if (owner === actor.token && (actor.handling || actor.phase !== 'running'))
+      return refused(
+        new RuntimeError(
+          'CALLING_SELF',
+          `${actor.name}.${name}: an actor cannot call itself while it handles a message, it would wait for itself`,
+        ),
+      )
+  }
+  const call = new Call(actor, name, timeout)
+  if (actor.reason !== null) call.fail(actor.reason, 'NOPROC')
+  else if (!actor.post(new Message(entry, input, call))) {
+    call.reject(
+      new RuntimeError(
+        'MAILBOX_FULL',
+        `${actor.name}.${name}: ${actor.backlog} messages are waiting already`,
+        { retryable: true, data: { sent: false } },
+      ),
+    )
+  }
+  return call.promise
+}
+
+/** The error for options that no call takes; undefined when they are fine. */
+export function wrongOptions(options: CallOptions): RuntimeError | undefined {
+  if (typeof options !== 'object' || options === null) return badOption('options', 'an object', options)
+  for (const field in options)
+    if (field !== 'timeout') return badOption(field, 'no option of a call but timeout', field)
+  return options.timeout === undefined ? undefined : msError(options.timeout, 'timeout')
+}
+
+function stopActor(actor: Actor, ref: ProcessRef, reason: ExitReason, timeout: number): Promise<ExitReason> {
+  try {
+    checkReason(reason, 'stop')
+    fence(actor)
+    const wrong = msError(timeout, 'timeout')
+    if (wrong !== undefined) throw wrong
+    if (!ref.alive) throw new RuntimeError('NOPROC', `stop: ${actor.name} has already ended`)
+  } catch (error) {
+    return refused(error)
+  }
+  const { clock } = actor.tree
+  const stopped = new Promise<ExitReason>((resolve, reject) => {
+    const expired = (): void => {
+      unwatch()
+      reject(
+        new RuntimeError('TIMEOUT', `stop: ${actor.name} did not end within ${timeout} ms`, {
+          data: actor.doing(),
+          retryable: true,
+        }),
+      )
+    }
+    const timer = timeout === Number.POSITIVE_INFINITY ? undefined : clock.setTimeout(expired, timeout)
+    const unwatch = ref.onExit((ended) => {
+      clock.clearTimeout(timer)
+      // Whoever waits for the end of an actor waits for what it owned, too: a port is free then.
+      if (actor.released === null) resolve(ended)
+      else void actor.released.then(() => resolve(ended))
+    })
+    actor.stopWith(reason)
+  })
+  return handled(stopped)
+}
+
+/** Refuses effects of code that runs in the scope of a dead incarnation, and counts them. */
+export function fence(target: Process): void {
+  const owner = currentOwner()
+  if (owner?.fenced === true) throw deadCaller(target, owner.name)
+}
+
+function deadCaller(target: Process, name: string): RuntimeError {
+  target.tree.afterlife.refused += 1
+  return new RuntimeError(
+    'ACTOR_DEAD',
+    `${name} has ended: what it still does has no effect on ${target.name}`,
+  )
+}
+
+function unknownMessage(actor: Actor, kind: 'call' | 'cast', name: unknown): RuntimeError {
+  const known = [...(kind === 'call' ? actor.behaviour.calls : actor.behaviour.casts).keys()]
+  return new RuntimeError(
+    'BAD_MESSAGE',
+    `${actor.name}: expected a ${kind} among [${known.join(', ')}], got ${show(name)}`,
+  )
+}

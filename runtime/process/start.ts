@@ -1,0 +1,179 @@
+import { Actor } from './actor.js'
+import { type AnyBehaviour, ignore } from './behaviour.js'
+import { refused } from './call.js'
+import { runIn } from '../faults/containment.js'
+import { messageOf, RuntimeError, show } from '../base/errors.js'
+import { crash, formatReason, kill, normal, shutdownWith } from '../base/exit.js'
+import { badOption, checkFields } from '../base/check.js'
+import { type Process, unlink } from './process.js'
+import { handled, isPromise } from '../base/promise.js'
+import type { ActorRef } from './ref.js'
+import type { Tree } from './tree.js'
+
+/** How one actor is started. */
+export interface StartOptions {
+  /** The name it holds while it lives; refused with ALREADY_STARTED when a living process has it. */
+  name?: string
+  /**
+   * Milliseconds `init` may take before the start fails with START_TIMEOUT. Default 5000, for supervisors
+   * Infinity.
+   */
+  startTimeout?: number
+}
+
+/** The arguments after the behaviour: its input, if `init` takes one, and options. */
+export type StartArgs<Input, Options = StartOptions> = unknown extends Input
+  ? [input?: unknown, options?: Options]
+  : undefined extends Input
+    ? [input?: Input, options?: Options]
+    : [input: Input, options?: Options]
+
+/**
+ * Starts one actor under `parent` and resolves when its `init` is done; the start is over by then, one way or
+ * the other: when it rejects, the actor has ended and what it owned is released.
+ */
+export function startProcess(
+  tree: Tree,
+  parent: Process | null,
+  behaviour: unknown,
+  input: unknown,
+  options: StartOptions = {},
+): Promise<ActorRef> {
+  let actor: Actor
+  try {
+    checkStart(behaviour, options)
+    actor = spawn(tree, parent, behaviour as AnyBehaviour, options)
+  } catch (error) {
+    return refused(error)
+  }
+  const { startTimeout = actor.kind === 'supervisor' ? Number.POSITIVE_INFINITY : 5_000 } = options
+  const init = actor.behaviour.definition.init as (input: unknown, ctx: unknown) => unknown
+  try {
+    const state = runIn(actor.token, init, input, actor.ctx)
+    return isPromise(state) ? awaitInit(actor, state, startTimeout) : begin(actor, state)
+  } catch (error) {
+    return initFailed(actor, error)
+  }
+}
+
+function spawn(tree: Tree, parent: Process | null, behaviour: AnyBehaviour, options: StartOptions): Actor {
+  const { name } = options
+  if (name !== undefined) tree.registry.vacancy(name)
+  const actor = new Actor(tree, parent, behaviour)
+  const slot = parent?.belongings?.startingSlot
+  if (slot != null) {
+    actor.slot = slot
+    if (parent !== null) parent.own.startingSlot = null
+  }
+  if (name !== undefined) tree.registry.claim(name, actor)
+  return actor
+}
+
+function awaitInit(actor: Actor, init: PromiseLike<unknown>, startTimeout: number): Promise<ActorRef> {
+  const { clock } = actor.tree
+  const started = new Promise<ActorRef>((resolve) => {
+    let over = false
+    const finish = (answer: () => Promise<ActorRef>): void => {
+      if (over) return
+      over = true
+      clock.clearTimeout(timer)
+      unwatch()
+      resolve(answer())
+    }
+    const expire = (): void => finish(() => tooSlow(actor, startTimeout))
+    const timer = Number.isFinite(startTimeout) ? clock.setTimeout(expire, startTimeout) : undefined
+    const unwatch = actor.ref.onExit(() => finish(() => endedEarly(actor)))
+    // A foreign thenable may settle twice, or throw instead.
+    Promise.resolve(init).then(
+      (state) => finish(() => begin(actor, state)),
+      (error) => finish(() => initFailed(actor, error)),
+    )
+  })
+  return handled(started)
+}
+
+/**
+ * `init` is over: the actor is up from here on, unless it declined, was told to stop, or has been ended
+ * meanwhile.
+ */
+function begin(actor: Actor, state: unknown): Promise<ActorRef> {
+  if (actor.reason !== null) return endedEarly(actor)
+  if (state === ignore) {
+    actor.end(normal)
+    return notStarted(actor, new RuntimeError('IGNORED', `${actor.name}: init declined to start`))
+  }
+  actor.started(state)
+  if (actor.reason !== null) return endedEarly(actor)
+  for (const name of actor.belongings?.names ?? []) actor.tree.registry.rise(name, actor)
+  return Promise.resolve(actor.ref)
+}
+
+/**
+ * The one who asked gets the error and is not ended by the link as well (OTP: a start with a timeout unlinks,
+ * then kills).
+ */
+function tooSlow(actor: Actor, startTimeout: number): Promise<never> {
+  if (actor.parent !== null) unlink(actor, actor.parent)
+  actor.signal(null, kill)
+  const message = `${actor.name}: init took longer than ${startTimeout} ms`
+  return notStarted(actor, new RuntimeError('START_TIMEOUT', message))
+}
+
+function initFailed(actor: Actor, error: unknown): Promise<never> {
+  if (actor.kind === 'supervisor' && error instanceof RuntimeError && error.code === 'START_FAILED') {
+    // The child has been reported; its supervisor ends in order (OTP: {shutdown, {failed_to_start_child, Id,
+    // Reason}}).
+    actor.end(shutdownWith(error))
+    return notStarted(actor, error)
+  }
+  if (actor.reason === null) {
+    actor.reportCrash(crash(error), 'init')
+    actor.end(crash(error))
+  }
+  const message = `${actor.name}: init failed: ${messageOf(error)}`
+  return notStarted(
+    actor,
+    new RuntimeError('START_FAILED', message, { cause: error, data: { reason: actor.reason } }),
+  )
+}
+
+function endedEarly(actor: Actor): Promise<never> {
+  const { reason } = actor
+  const why = reason === null ? 'unknown' : formatReason(reason)
+  const message = `${actor.name}: ended before init was done (${why})`
+  const cause = reason?.type === 'crash' ? { cause: reason.error } : {}
+  return notStarted(actor, new RuntimeError('START_FAILED', message, { data: { reason }, ...cause }))
+}
+
+/** A port that `init` had taken is free again before the error can lead to another attempt. */
+function notStarted({ released }: Actor, error: RuntimeError): Promise<never> {
+  if (released === null) return refused(error)
+  return handled(
+    released.then(() => {
+      throw error
+    }),
+  )
+}
+
+/** Throws BAD_BEHAVIOUR unless `defineActor` made it. */
+export function checkBehaviour(behaviour: unknown): void {
+  const made =
+    typeof behaviour === 'object' && behaviour !== null && 'definition' in behaviour && 'calls' in behaviour
+  if (!made)
+    throw new RuntimeError('BAD_BEHAVIOUR', `expected what defineActor returns, got ${show(behaviour)}`)
+}
+
+/** The fields of StartOptions. */
+export const startFields: readonly string[] = ['name', 'startTimeout']
+
+function checkStart(behaviour: unknown, options: StartOptions): void {
+  checkBehaviour(behaviour)
+  checkFields(options, startFields)
+  const { startTimeout } = options
+  if (!isStartTimeout(startTimeout)) throw badOption('startTimeout', 'milliseconds above 0', startTimeout)
+}
+
+/** Whether it is a time that a start may take, or undefined for the default. */
+export function isStartTimeout(startTimeout: unknown): boolean {
+  return startTimeout === undefined || (typeof startTimeout === 'number' && startTimeout > 0)
+}

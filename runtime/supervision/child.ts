@@ -1,0 +1,161 @@
+import { ignore } from '../process/behaviour.js'
+import type { FullChildSpec, Shutdown, StartAnswer } from './child-spec.js'
+import type { ActorContext } from '../process/context.js'
+import { RuntimeError, show } from '../base/errors.js'
+import { emit, type SupervisorEvent } from '../faults/events.js'
+import { type ExitReason, kill, noproc, shutdown } from '../base/exit.js'
+import { type Process, whenEnded } from '../process/process.js'
+import { ProcessRef, processOf } from '../process/ref.js'
+import { Slot } from '../process/slot.js'
+
+/** A supervisor's record of one child: its spec and who fills the place now. */
+export class Child extends Slot {
+  readonly spec: FullChildSpec
+  process: Process | null = null
+  /** The last incarnation, until the next one is up. */
+  previous: Process | null = null
+  /** `restarting` from the end of one incarnation to the start of the next. */
+  status: 'running' | 'restarting' | 'stopped' = 'stopped'
+  /** The attempt to restart it that is queued with its supervisor. */
+  retry: object | null = null
+  restarts = 0
+
+  constructor(spec: FullChildSpec, supervisor: Process) {
+    super(supervisor, spec.restart !== 'temporary')
+    this.spec = spec
+  }
+}
+
+/** What a start led to: a running child with what its start handed over, or `ignored`. */
+export interface ChildStarted {
+  readonly ref: ProcessRef | undefined
+  readonly extra: unknown
+}
+
+/** Runs a child's start function; throws what made it fail. */
+export async function startChild(child: Child, ctx: ActorContext, restarted: boolean): Promise<ChildStarted> {
+  const { supervisor, spec } = child
+  child.retry = null
+  if (restarted) child.status = 'restarting'
+  if (!restarted) warnOfSilence(child)
+  child.fill()
+  const started = await runStart(child, ctx)
+  const process = started.ref === undefined ? null : processOf(started.ref)
+  const first = process?.slot === child
+  if (process !== null) process.slot ??= child
+  child.process = process
+  child.previous = null
+  child.status = process === null ? 'stopped' : 'running'
+  if (restarted) child.restarts += 1
+  settleNames(child, process, first)
+  const facts = { id: spec.id, process: process?.id }
+  emit('progress', () => ({ tree: supervisor.tree.id, supervisor: supervisor.name, child: facts, restarted }))
+  return started
+}
+
+/**
+ * Names of the last incarnation that this one did not take; if it is gone already, its exit signal decides
+ * about them. Names that it has lost itself since it came up (a supervisor that gives up passes them here)
+ * wait for that signal, too.
+ */
+function settleNames(child: Child, process: Process | null, first: boolean): void {
+  if (process !== null && process.reason !== null) return
+  if (first) child.settleEarlierNames(noproc)
+  else child.settleNames(noproc)
+}
+
+/**
+ * A supervisor that gives up ends with `shutdown`, a normal reason: unless permanent, its branch stays dead
+ * without a word (OTP-57).
+ */
+function warnOfSilence({ supervisor, spec }: Child): void {
+  if (spec.type !== 'supervisor' || spec.restart === 'permanent') return
+  const detail = { child: spec.id, restart: spec.restart }
+  emit('notice', () => ({ ...supervisor.facts(), notice: 'branch_may_stay_dead', detail }))
+}
+
+async function runStart(child: Child, ctx: ActorContext): Promise<ChildStarted> {
+  const { supervisor, spec } = child
+  // The supervisor may have been killed while it waited for something else.
+  if (supervisor.reason !== null) throw new RuntimeError('ACTOR_DEAD', `${supervisor.name} has ended`)
+  supervisor.own.startingSlot = child
+  try {
+    return readAnswer(child, await spec.start(ctx))
+  } catch (error) {
+    if (error instanceof RuntimeError && error.code === 'IGNORED') return ignored
+    throw error
+  } finally {
+    if (supervisor.belongings !== null) supervisor.belongings.startingSlot = null
+  }
+}
+
+const ignored: ChildStarted = { ref: undefined, extra: undefined }
+
+function readAnswer({ supervisor, spec }: Child, answer: StartAnswer): ChildStarted {
+  if (answer === ignore) return ignored
+  const started = answer instanceof ProcessRef ? { ref: answer, extra: undefined } : answer
+  const ref: unknown = started?.ref
+  if (!(ref instanceof ProcessRef))
+    throw badAnswer(spec, 'a reference to a process, { ref, extra } or ignore', answer)
+  // A process of somebody else tells somebody else when it ends, and does not end with this supervisor.
+  if (processOf(ref).parent !== supervisor)
+    throw badAnswer(spec, 'a process started with the context given', ref)
+  return { ref, extra: started.extra }
+}
+
+function badAnswer({ id }: FullChildSpec, expected: string, got: unknown): RuntimeError {
+  return new RuntimeError('BAD_RETURN', `child ${show(id)}: start: expected ${expected}, got ${show(got)}`, {
+    data: { id },
+  })
+}
+
+/**
+ * Stops a child as its spec says and resolves once it is gone and its resources are released. Waits through a
+ * monitor, so that a child which unlinked itself cannot be missed.
+ */
+export async function stopChild(child: Child): Promise<void> {
+  const { process, previous, spec } = child
+  child.process = null
+  child.previous = null
+  child.retry = null
+  child.status = 'stopped'
+  if (process === null) return void (await previous?.released)
+  const reason = await stopProcess(process, spec.shutdown)
+  if (isUnexpected(reason, spec)) reportChild(child, process, 'shutdown_error', reason)
+}
+
+async function stopProcess(process: Process, how: Shutdown): Promise<ExitReason> {
+  const { parent, tree } = process
+  const { clock } = tree
+  const ended = whenEnded(process)
+  process.signal(parent, how === 'brutal_kill' ? kill : shutdown)
+  const limited = typeof how === 'number' && process.reason === null
+  const timer = limited ? clock.setTimeout(() => process.signal(parent, kill), how) : undefined
+  const reason = await ended
+  if (timer !== undefined) clock.clearTimeout(timer)
+  await process.released
+  return reason
+}
+
+function isUnexpected(reason: ExitReason, spec: FullChildSpec): boolean {
+  if (spec.shutdown === 'brutal_kill' && reason.type === 'killed') return false
+  if (reason.type === 'shutdown') return false
+  return !(reason.type === 'normal' && spec.restart !== 'permanent')
+}
+
+/** Tells of a child's end or failed start, as OTP's supervisor report does. */
+export function reportChild(
+  child: Child,
+  process: Process | null,
+  context: SupervisorEvent['context'],
+  reason: SupervisorEvent['reason'],
+): void {
+  const { supervisor, spec } = child
+  emit('supervisor', () => ({
+    tree: supervisor.tree.id,
+    supervisor: supervisor.name,
+    context,
+    reason,
+    child: { id: spec.id, process: process?.id, restart: spec.restart },
+  }))
+}

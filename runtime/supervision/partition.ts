@@ -1,0 +1,107 @@
+import type { ChildSpec } from './child-spec.js'
+import { badOption, checkFields, checkFunction } from '../base/check.js'
+import type { ActorRef, ProcessRef } from '../process/ref.js'
+import { Registry } from '../process/registry.js'
+import { supervisorSpec } from './supervise.js'
+
+/** What a partition supervisor is made of. */
+export interface PartitionSupervisorOptions {
+  /** The name of the supervisor; partition `i` is registered as `<name>/<i>`. */
+  name: string
+  /** How many children run. Default 4. */
+  partitions?: number
+  /**
+   * The spec of one partition, given its number and the name to start it under; its id is replaced by the
+   * number.
+   */
+  child(partition: number, name: string): ChildSpec
+  /** As for a supervisor. */
+  intensity?: number
+  /** As for a supervisor. */
+  periodMs?: number
+}
+
+/**
+ * The child spec of a supervisor with several equal children, so that one of them is not the bottleneck
+ * (Elixir: PartitionSupervisor). Throws BAD_OPTION.
+ */
+export function partitionSupervisorSpec(options: PartitionSupervisorOptions): ChildSpec {
+  checkFields(options, ['name', 'partitions', 'child', 'intensity', 'periodMs'])
+  const { name, partitions = 4, child, intensity, periodMs } = options
+  checkPartitions(partitions)
+  checkName(name)
+  checkFunction(child, 'child')
+  return supervisorSpec({
+    name,
+    strategy: 'one_for_one',
+    ...(intensity === undefined ? {} : { intensity }),
+    ...(periodMs === undefined ? {} : { periodMs }),
+    children: Array.from({ length: partitions }, (_, i) => ({
+      ...child(i, partitionName(name, i)),
+      id: String(i),
+    })),
+  })
+}
+
+/**
+ * The partition a key belongs to, the same for the same key every time: an integer is taken modulo the number
+ * of partitions, anything else is hashed by its text. Throws BAD_OPTION.
+ */
+export function partitionOf(key: string | number | bigint, partitions: number): number {
+  checkPartitions(partitions)
+  if (typeof key === 'number' && Number.isInteger(key)) return Math.abs(key) % partitions
+  if (!['string', 'number', 'bigint'].includes(typeof key))
+    throw badOption('key', 'a string or a number', key)
+  return hash(String(key)) % partitions
+}
+
+/**
+ * The actor that serves a key now, or undefined while its partition is being restarted. Throws BAD_OPTION.
+ */
+export function partitionFor(
+  registry: Registry,
+  name: string,
+  key: string | number | bigint,
+  partitions: number,
+): ActorRef | undefined {
+  checkPlace(registry, name)
+  return registry.whereis(partitionName(name, partitionOf(key, partitions)))
+}
+
+/** The name partition `i` of a partition supervisor is registered under. */
+export function partitionName(name: string, partition: number): string {
+  return `${name}/${partition}`
+}
+
+/** All partitions that run now, by number. Throws BAD_OPTION. */
+export function partitionsOf(registry: Registry, name: string, partitions: number): Map<number, ProcessRef> {
+  checkPlace(registry, name)
+  checkPartitions(partitions)
+  const found = new Map<number, ProcessRef>()
+  for (let i = 0; i < partitions; i++) {
+    const ref = registry.whereis(partitionName(name, i))
+    if (ref !== undefined) found.set(i, ref)
+  }
+  return found
+}
+
+/** FNV-1a over UTF-16 code units: spreads well enough, and is the same in every process. */
+function hash(text: string): number {
+  let value = 0x811c9dc5
+  for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193)
+  return value >>> 0
+}
+
+function checkPartitions(partitions: unknown): void {
+  if (Number.isInteger(partitions) && Number(partitions) > 0) return
+  throw badOption('partitions', 'an integer above 0', partitions)
+}
+
+function checkPlace(registry: unknown, name: unknown): void {
+  if (!(registry instanceof Registry)) throw badOption('registry', 'a Registry', registry)
+  checkName(name)
+}
+
+function checkName(name: unknown): void {
+  if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
+}

@@ -1,0 +1,93 @@
+import { type Clock, msError } from '../time/clock.js'
+import { RuntimeError, show, optionError } from '../base/errors.js'
+import { kill } from '../base/exit.js'
+import { badOption } from '../base/check.js'
+import { handled } from '../base/promise.js'
+import { ProcessRef, processOf } from '../process/ref.js'
+import type { TaskRef } from './supervisor.js'
+
+/** How a task came out: with a value, or with the error that ended it. */
+export type TaskOutcome<T> =
+  | { readonly type: 'ok'; readonly value: T }
+  | { readonly type: 'exit'; readonly error: unknown }
+
+/**
+ * Waits for a task's value (Elixir: Task.await). Rejects with what ended the task, BAD_OPTION, or with
+ * TIMEOUT after `timeout` ms (default 5000); the task is killed then, and a value that comes later is
+ * dropped.
+ */
+export function awaitTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<T> {
+  return handled(valueWithin(task, timeout))
+}
+
+async function valueWithin<T>(task: TaskRef<T>, timeout: number): Promise<T> {
+  const outcome = await yieldTask(task, timeout)
+  if (outcome?.type === 'ok') return outcome.value
+  if (outcome !== undefined) throw outcome.error
+  task.ref.kill()
+  throw new RuntimeError('TIMEOUT', `${task.ref.name}: no value within ${timeout} ms`, { retryable: true })
+}
+
+/**
+ * How a task came out, or undefined when it still runs after `timeout` ms (default 5000); ask again (Elixir:
+ * Task.yield). Rejects with BAD_OPTION.
+ */
+export function yieldTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<TaskOutcome<T> | undefined> {
+  return handled(outcomeWithin(task, timeout))
+}
+
+async function outcomeWithin<T>(task: TaskRef<T>, timeout: number): Promise<TaskOutcome<T> | undefined> {
+  checkTaskRef(task)
+  const wrong = msError(timeout, 'timeout')
+  if (wrong !== undefined) throw wrong
+  return within(processOf(task.ref).tree.clock, outcomeOf(task), timeout)
+}
+
+/**
+ * Ends a task and answers how it came out if it had by then, else undefined (Elixir: Task.shutdown). What the
+ * task owned has been released when this resolves. `brutal_kill` is the same in one step: a task does not
+ * trap exits. Rejects with BAD_OPTION.
+ */
+export async function shutdownTask<T>(
+  task: TaskRef<T>,
+  how: number | 'brutal_kill' = 5_000,
+): Promise<TaskOutcome<T> | undefined> {
+  if (how !== 'brutal_kill' && !(typeof how === 'number' && how >= 0)) {
+    throw optionError(
+      'shutdown',
+      `shutdown: expected 'brutal_kill' or milliseconds of 0 or more, got ${show(how)}`,
+    )
+  }
+  checkTaskRef(task)
+  const process = processOf(task.ref)
+  const ended = process.reason !== null
+  if (how === 'brutal_kill') process.signal(null, kill)
+  else task.cancel()
+  await process.released
+  return ended ? outcomeOf(task) : undefined
+}
+
+/** Settles with how the task came out; never rejects. Throws BAD_OPTION for what is no task. */
+export function outcomeOf<T>(task: TaskRef<T>): Promise<TaskOutcome<T>> {
+  checkTaskRef(task)
+  return task.result.then(
+    (value) => ({ type: 'ok', value }),
+    (error) => ({ type: 'exit', error }),
+  )
+}
+
+function checkTaskRef(task: TaskRef<unknown>): void {
+  if (task?.ref instanceof ProcessRef && task.result instanceof Promise) return
+  throw badOption('task', 'what start of a task supervisor returned', task)
+}
+
+function within<T>(clock: Clock, promise: Promise<T>, timeout: number): Promise<T | undefined> {
+  if (!Number.isFinite(timeout)) return promise
+  return new Promise((resolve) => {
+    const timer = clock.setTimeout(() => resolve(undefined), timeout)
+    void promise.then((value) => {
+      clock.clearTimeout(timer)
+      resolve(value)
+    })
+  })
+}

@@ -1,0 +1,211 @@
+import type { Actor } from '../process/actor.js'
+import { type Behaviour, behaviourOf } from '../process/behaviour.js'
+import { type ChildOverrides, type ChildSpec, childSpec } from '../supervision/child-spec.js'
+import { currentOwner } from '../faults/containment.js'
+import { type ActorContext, ProcessContext } from '../process/context.js'
+import { RuntimeError, show, optionError } from '../base/errors.js'
+import { kill, shutdown } from '../base/exit.js'
+import { badOption, checkFields } from '../base/check.js'
+import { handled } from '../base/promise.js'
+import { type ActorRef, ProcessRef, processOf } from '../process/ref.js'
+import { isCount, readTaskSupervisorOptions, type TaskSupervisorOptions } from '../supervision/options.js'
+import { Task, type TaskContext, type TaskEnd } from './task.js'
+
+/** How one task is started. */
+export interface TaskOptions {
+  /** Shown in trees and reports. Default `task`. */
+  name?: string
+  /**
+   * A process that shares the task's fate: it crashes with the task, unless it traps exits, and the task ends
+   * with it, however it ends.
+   */
+  link?: ProcessRef
+  /** Milliseconds the task may take before it is killed. Default: no limit. */
+  timeout?: number
+  /** Whether an error thrown by the function is reported as a crash. Default true. */
+  report?: boolean
+}
+
+/** A running task. */
+export interface TaskRef<T> {
+  readonly ref: ProcessRef
+  /**
+   * The function's value. Rejects with what the function threw, or with EXITED when the task was ended
+   * (`data.reason`). A rejection that nobody awaits is never fatal.
+   */
+  readonly result: Promise<T>
+  /** Ends the task: its signal aborts, what it owns is released, what it still does has no effect. */
+  cancel(): void
+}
+
+/** What a task supervisor knows: its tasks tell it nothing, they only count. */
+class TaskSupervisorState {
+  running = 0
+  readonly maxChildren: number
+
+  constructor(maxChildren: number) {
+    this.maxChildren = maxChildren
+  }
+}
+
+/** Makes the promise of its result when somebody asks for it: many tasks are started for what they do. */
+class StartedTask<T> implements TaskRef<T> {
+  readonly ref: ProcessRef
+  readonly #task: Task
+  #end: TaskEnd | null = null
+  #result: Promise<T> | null = null
+  #settle: ((end: TaskEnd) => void) | null = null
+
+  constructor(task: Task) {
+    this.ref = task.ref
+    this.#task = task
+  }
+
+  get result(): Promise<T> {
+    this.#result ??= handled(
+      new Promise((resolve, reject) => {
+        this.#settle = (end) => (end.type === 'value' ? resolve(end.value as T) : reject(end.error))
+      }),
+    )
+    if (this.#end !== null) this.settle(this.#end)
+    return this.#result
+  }
+
+  settle(end: TaskEnd): void {
+    this.#end = end
+    this.#settle?.(end)
+  }
+
+  cancel(): void {
+    this.#task.signal(null, shutdown)
+  }
+}
+
+/** Runs functions as supervised processes that are never restarted (Elixir: Task.Supervisor). */
+export class TaskSupervisor {
+  /** The supervisor as a process. */
+  readonly ref: ActorRef
+  readonly #maxChildren: number
+  readonly #actor: Actor
+
+  /** `maxChildren` may lower the limit for those who start tasks through this handle. Throws BAD_OPTION. */
+  constructor(ref: ActorRef, maxChildren = Number.POSITIVE_INFINITY) {
+    if (!isCount(maxChildren))
+      throw badOption('maxChildren', 'a whole number of 0 or more, or Infinity', maxChildren)
+    this.ref = ref
+    this.#actor = processOf(ref) as Actor
+    const { state } = this.#actor
+    const own = state instanceof TaskSupervisorState ? state.maxChildren : Number.POSITIVE_INFINITY
+    this.#maxChildren = Math.min(maxChildren, own)
+  }
+
+  /** How many tasks run. */
+  get running(): number {
+    return (this.#actor.state as TaskSupervisorState | undefined)?.running ?? 0
+  }
+
+  /**
+   * Runs `fn` at once as a task. Throws MAX_CHILDREN, BAD_OPTION, NOPROC when the supervisor has ended,
+   * ACTOR_DEAD when the caller is a dead incarnation.
+   */
+  start<T>(fn: (ctx: TaskContext) => T | Promise<T>, options: TaskOptions = {}): TaskRef<T> {
+    checkFields(options, taskFields)
+    const { name = 'task', timeout = Number.POSITIVE_INFINITY, report = true, link: linked } = options
+    checkTask(fn, { name, timeout, report, link: linked })
+    this.#admit()
+    const supervisor = this.#actor
+    const { clock } = supervisor.tree
+    const state = supervisor.state as TaskSupervisorState
+    state.running += 1
+    const task = new Task(supervisor.tree, supervisor, name, report)
+    if (linked !== undefined) task.share(processOf(linked))
+    const started = new StartedTask<T>(task)
+    const limited = Number.isFinite(timeout) && task.reason === null
+    const timer = limited ? clock.setTimeout(() => task.signal(null, kill), timeout) : undefined
+    task.run(fn, (end) => {
+      state.running -= 1
+      if (timer !== undefined) clock.clearTimeout(timer)
+      started.settle(end)
+    })
+    return started
+  }
+
+  #admit(): void {
+    const owner = currentOwner()
+    if (owner?.fenced === true) {
+      this.#actor.tree.afterlife.refused += 1
+      throw new RuntimeError('ACTOR_DEAD', `${owner.name} has ended: it starts no task on ${this.ref.name}`)
+    }
+    if (!this.ref.alive) throw new RuntimeError('NOPROC', `${this.ref.name} has ended`, { retryable: true })
+    if (this.running < this.#maxChildren) return
+    const message = `${this.ref.name}: ${this.running} tasks are running already`
+    throw new RuntimeError('MAX_CHILDREN', message, {
+      retryable: true,
+      data: { maxChildren: this.#maxChildren },
+    })
+  }
+}
+
+/**
+ * The child spec of a task supervisor; its start hands out the TaskSupervisor as `extra`. Throws BAD_OPTION.
+ */
+export function taskSupervisorSpec(
+  options: TaskSupervisorOptions = {},
+  overrides: ChildOverrides = {},
+): ChildSpec {
+  const behaviour = taskSupervisorBehaviour(options)
+  const spec = childSpec(behaviour, undefined, overrides)
+  return {
+    ...spec,
+    async start(ctx) {
+      const ref = (await spec.start(ctx)) as ActorRef
+      return { ref, extra: new TaskSupervisor(ref) }
+    },
+  }
+}
+
+/**
+ * Starts tasks under a task supervisor that was started as a child. Throws BAD_OPTION when the process is
+ * none.
+ */
+export function taskSupervisorAt(ref: ProcessRef | undefined): TaskSupervisor {
+  const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
+  if (actor?.state instanceof TaskSupervisorState) return new TaskSupervisor(actor.ref)
+  throw optionError('ref', `taskSupervisorAt: expected the reference of a task supervisor, got ${show(ref)}`)
+}
+
+/** Starts a task supervisor as a linked child of the actor that asks. Rejects with BAD_OPTION. */
+export function startTaskSupervisor(
+  ctx: ActorContext,
+  options: TaskSupervisorOptions = {},
+): Promise<TaskSupervisor> {
+  return handled(startLinked(ctx, options))
+}
+
+async function startLinked(ctx: ActorContext, options: TaskSupervisorOptions): Promise<TaskSupervisor> {
+  if (!(ctx instanceof ProcessContext)) throw badOption('ctx', 'the context of an actor', ctx)
+  return new TaskSupervisor(await ctx.start(taskSupervisorBehaviour(options)))
+}
+
+function taskSupervisorBehaviour(options: TaskSupervisorOptions): Behaviour<unknown, undefined> {
+  const { name, maxChildren } = readTaskSupervisorOptions(options)
+  const init = (): TaskSupervisorState => new TaskSupervisorState(maxChildren)
+  const behaviour = behaviourOf({ name, trapExit: true, stray: 'report', init }, 'supervisor')
+  return behaviour as Behaviour<unknown, undefined>
+}
+
+const taskFields = ['name', 'link', 'timeout', 'report']
+
+function checkTask(fn: unknown, { name, timeout, report, link }: Record<keyof TaskOptions, unknown>): void {
+  if (typeof fn !== 'function') throw bad('fn', 'a function', fn)
+  if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
+  if (!(typeof timeout === 'number' && timeout >= 0))
+    throw bad('timeout', 'milliseconds of 0 or more', timeout)
+  if (typeof report !== 'boolean') throw bad('report', 'a boolean', report)
+  if (link !== undefined && !(link instanceof ProcessRef))
+    throw bad('link', 'the reference of a process', link)
+}
+
+function bad(field: string, expected: string, got: unknown): RuntimeError {
+  return optionError(field, `task: ${field}: expected ${expected}, got ${show(got)}`)
+}

@@ -1,0 +1,109 @@
+import { exitedError } from '../process/call.js'
+import { runIn } from '../faults/containment.js'
+import { ProcessContext } from '../process/context.js'
+import { crash, type ExitReason, type ExitRequest, normal, shutdown } from '../base/exit.js'
+import { link, Process } from '../process/process.js'
+import { isPromise } from '../base/promise.js'
+import { ProcessRef } from '../process/ref.js'
+import type { Tree } from '../process/tree.js'
+
+/** What a task's function may do: its signal is aborted when the task is stopped. */
+export class TaskContext extends ProcessContext {}
+
+/** A process that runs one function and ends (Elixir: Task). */
+export class Task extends Process {
+  readonly ref: ProcessRef
+  readonly kind = 'task'
+  readonly #report: boolean
+  #settle: ((settled: TaskEnd) => void) | null = null
+  #sharer: Process | null = null
+
+  constructor(tree: Tree, parent: Process, name: string, report: boolean) {
+    super(tree, parent, name)
+    this.ref = new ProcessRef(this)
+    this.#report = report
+  }
+
+  protected get trapsExits(): boolean {
+    return false
+  }
+
+  protected get strayPolicy(): 'crash' {
+    return 'crash'
+  }
+
+  protected trapped(): void {}
+
+  /**
+   * Links it with the process it works for; unlike a plain link, that one's normal end is the task's end,
+   * too.
+   */
+  share(other: Process): void {
+    this.#sharer = other
+    link(this, other)
+  }
+
+  override signal(from: Process | null, request: ExitRequest): void {
+    super.signal(
+      from,
+      request.type === 'normal' && from !== null && from === this.#sharer ? shutdown : request,
+    )
+  }
+
+  stopWith(reason: ExitReason): void {
+    this.end(reason)
+  }
+
+  /**
+   * Runs `fn` at once in the task's scope and calls `settle` exactly once: with its value, its error, or how
+   * the task was ended.
+   */
+  run(fn: (ctx: TaskContext) => unknown, settle: (settled: TaskEnd) => void): void {
+    // The process it is linked with may have been gone.
+    if (this.reason !== null) return settle(this.#ended(this.reason))
+    this.#settle = settle
+    try {
+      const result = runIn(this.token, fn, new TaskContext(this), null)
+      if (isPromise(result))
+        result.then(
+          (value) => this.#done(value),
+          (error) => this.#threw(error),
+        )
+      else this.#done(result)
+    } catch (error) {
+      this.#threw(error)
+    }
+  }
+
+  protected onEnd(reason: ExitReason): void {
+    const settle = this.#settle
+    this.#settle = null
+    if (settle !== null) settle(this.#ended(reason))
+  }
+
+  #done(value: unknown): void {
+    const settle = this.#settle
+    if (this.reason !== null || settle === null) return
+    this.#settle = null
+    settle({ type: 'value', value })
+    this.end(normal)
+  }
+
+  #threw(error: unknown): void {
+    if (this.reason !== null) return
+    if (this.#report) this.reportCrash(crash(error), 'task')
+    this.end(crash(error))
+  }
+
+  #ended(reason: ExitReason): TaskEnd {
+    return {
+      type: 'ended',
+      error: reason.type === 'crash' ? reason.error : exitedError('EXITED', this.name, 'result', reason),
+    }
+  }
+}
+
+/** How a task came out. */
+export type TaskEnd =
+  | { readonly type: 'value'; readonly value: unknown }
+  | { readonly type: 'ended'; readonly error: unknown }

@@ -1,0 +1,40 @@
+import type { Actor } from '../process/actor.js'
+import { Entry } from '../process/behaviour.js'
+import { RuntimeError } from '../base/errors.js'
+import { type ExitReason, formatReason } from '../base/exit.js'
+import { Message } from '../process/message.js'
+import { badOption } from '../base/check.js'
+import { handled } from '../base/promise.js'
+import { type WaitOptions, waitFor } from './recording.js'
+import { fence, type ProcessRef, processOf } from '../process/ref.js'
+
+/**
+ * Has an actor, or a supervisor, crash as by a bug of its own: it handles one more message, after those that
+ * wait, whose handler throws `error`. Resolves with the reason once it has ended. For tests. Rejects with
+ * NOPROC, BAD_OPTION (a task has no messages), ACTOR_DEAD, or TIMEOUT when it does not come to that message.
+ */
+export function crashActor(ref: ProcessRef, error: unknown, options: WaitOptions = {}): Promise<ExitReason> {
+  const fail = (): never => {
+    throw error
+  }
+  const ended = waitFor<ExitReason>(
+    (resolve) => {
+      const actor = living(ref)
+      const unwatch = ref.onExit(resolve)
+      actor.deliver(new Message(new Entry('crash', 'info', fail), undefined, null))
+      return unwatch
+    },
+    options,
+    (timeout) => new RuntimeError('TIMEOUT', `${ref.name} did not crash within ${timeout} ms`),
+  )
+  return handled(ended)
+}
+
+function living(ref: ProcessRef): Actor {
+  const process = processOf(ref)
+  if (process.kind === 'task') throw badOption('crash', 'an actor or a supervisor', `task ${process.name}`)
+  if (process.reason !== null)
+    throw new RuntimeError('NOPROC', `${process.name} has ended (${formatReason(process.reason)})`)
+  fence(process)
+  return process as Actor
+}

@@ -1,0 +1,208 @@
+import type { Actor } from '../process/actor.js'
+import type { Child } from '../supervision/child.js'
+import { RuntimeError, show } from '../base/errors.js'
+import { formatReason } from '../base/exit.js'
+import type { Process } from '../process/process.js'
+import { badOption } from '../base/check.js'
+import { ProcessRef, processOf } from '../process/ref.js'
+import type { RestartWindow } from '../supervision/restart-window.js'
+
+/** One process of a tree as people look at it. */
+export interface TreeNode {
+  /** Its id under its supervisor, or its name. */
+  readonly id: string
+  readonly name: string
+  /** Undefined for a child that does not run now. */
+  readonly process: number | undefined
+  readonly kind: 'actor' | 'supervisor' | 'task'
+  readonly status: 'starting' | 'running' | 'suspended' | 'stopping' | 'restarting' | 'stopped' | 'ended'
+  /** Names it is registered under. */
+  readonly names: readonly string[]
+  /** Messages that wait. */
+  readonly mailbox: number
+  /** Milliseconds since this incarnation started. */
+  readonly uptime: number
+  /** How often its supervisor started it again. */
+  readonly restarts: number
+  /** Why it ended, if it has. */
+  readonly reason?: string
+  /** Supervisors only. */
+  readonly strategy?: string
+  /** Supervisors only: restarts that are left in the current window. */
+  readonly restartsLeft?: number
+  /**
+   * Root only: stray errors that belonged to nobody. The tree goes on, but something in this process of Node
+   * is broken.
+   */
+  readonly degraded?: number
+  /** What the actor tells of itself through its state's `[describe]`, if it does. */
+  readonly about?: string
+  readonly children: readonly TreeNode[]
+}
+
+/** The key of a method on an actor's state that says in a few words how it is, for `inspect`. */
+export const describe: unique symbol = Symbol.for('caduceus.describe')
+
+/**
+ * What has a tree that can be looked at: a process, or what stands for one, such as a supervisor, a server, a
+ * client, or clients.
+ */
+export type Inspectable = ProcessRef | { readonly ref: ProcessRef | undefined }
+
+/**
+ * What a tree looks like now, from this process down: read in one go, without a message to anybody. Throws
+ * RuntimeError NOPROC for a handle whose tree has not been started yet, and BAD_OPTION for what has none.
+ */
+export function inspect(what: Inspectable): TreeNode {
+  const process = processOf(refOf(what))
+  const top = nodeOf(process, process.name, 0)
+  const open: Open[] = [{ process, children: top.children }]
+  // Level by level, not by recursion: nothing bounds how deep a tree is.
+  for (const { process, children } of open) fillIn(process, children, open)
+  return top
+}
+
+function refOf(what: Inspectable): ProcessRef {
+  if (what instanceof ProcessRef) return what
+  const ref: unknown = what?.ref
+  if (ref instanceof ProcessRef) return ref
+  if (typeof what === 'object' && what !== null && 'ref' in what && ref === undefined)
+    throw new RuntimeError('NOPROC', `inspect: the tree of ${show(what)} is not there now`)
+  throw badOption('inspect', 'a process, or a supervisor, server, client or pool', what)
+}
+
+type Node = Omit<TreeNode, 'children'> & { readonly children: Node[] }
+
+/** A process whose children are still to be looked at. */
+interface Open {
+  readonly process: Process
+  readonly children: Node[]
+}
+
+/**
+ * The tree as indented text, one process a line; the indentation grows for the first 100 levels. Throws
+ * BAD_OPTION.
+ */
+export function formatTree(node: TreeNode): string {
+  if (!Array.isArray(node?.children)) throw badOption('formatTree', 'what inspect() answers', node)
+  const lines: string[] = []
+  const open: Line[] = [{ node, lead: '', below: '' }]
+  for (let line = open.pop(); line !== undefined; line = open.pop()) write(line, lines, open)
+  return lines.join('\n')
+}
+
+function nodeOf(process: Process, id: string, restarts: number): Node {
+  const actor = process.kind === 'task' ? undefined : (process as Actor)
+  const state = actor?.state as { strategy?: string; window?: RestartWindow } | undefined
+  const { clock, strays } = process.tree
+  const about = tellAbout(actor?.state)
+  return {
+    id,
+    name: process.name,
+    process: process.id,
+    kind: process.kind,
+    status: actor?.phase ?? (process.reason === null ? 'running' : 'ended'),
+    names: [...(process.belongings?.names ?? [])],
+    mailbox: process.backlog,
+    uptime: clock.now() - process.startedAt,
+    restarts,
+    ...(process.reason === null ? {} : { reason: formatReason(process.reason) }),
+    ...(process.kind === 'supervisor' && state?.strategy !== undefined ? { strategy: state.strategy } : {}),
+    ...(process.kind === 'supervisor' && state?.window !== undefined
+      ? { restartsLeft: state.window.left(clock.now()) }
+      : {}),
+    ...(process.parent === null && strays > 0 ? { degraded: strays } : {}),
+    ...(about === undefined ? {} : { about }),
+    children: [],
+  }
+}
+
+/** The state is the user's: whatever its `[describe]` does, the look at the tree goes on. */
+function tellAbout(state: unknown): string | undefined {
+  try {
+    const own = state as { [describe]?: () => unknown } | null | undefined
+    const about = own?.[describe]?.()
+    return about === undefined ? undefined : String(about)
+  } catch {
+    return '(its describe failed)'
+  }
+}
+
+/**
+ * Supervised children in start order, then whatever else it started: tasks, and children that are no business
+ * of a spec.
+ */
+function fillIn(process: Process, children: Node[], open: Open[]): void {
+  const add = (child: Process, id: string, restarts: number): void => {
+    const node = nodeOf(child, id, restarts)
+    children.push(node)
+    open.push({ process: child, children: node.children })
+  }
+  const records = (process.reason === null ? [...(process.slots?.() ?? [])] : []) as Child[]
+  const others = new Set([...(process.links ?? [])].filter((other) => other.parent === process))
+  for (const child of records) {
+    // A child that is being started is not in its record yet.
+    const filling = child.process ?? [...others].find((other) => other.slot === child)
+    if (filling === undefined) {
+      children.push(vacant(child))
+      continue
+    }
+    others.delete(filling)
+    add(filling, child.spec.id, child.restarts)
+  }
+  for (const other of others) add(other, other.name, 0)
+}
+
+function vacant({ spec, status, restarts }: Child): Node {
+  const kind = spec.type === 'supervisor' ? 'supervisor' : 'actor'
+  return {
+    id: spec.id,
+    name: spec.id,
+    process: undefined,
+    kind,
+    status,
+    names: [],
+    mailbox: 0,
+    uptime: 0,
+    restarts,
+    children: [],
+  }
+}
+
+/** A process that is still to be written, with what stands before it and before what is below it. */
+interface Line {
+  readonly node: TreeNode
+  readonly lead: string
+  readonly below: string
+}
+
+/** Three characters a level. */
+const widest = 300
+
+function write({ node, lead, below }: Line, lines: string[], open: Line[]): void {
+  lines.push(lead + summary(node))
+  const deeper = below.length < widest
+  // The last first, so that the first is taken next.
+  for (const [i, child] of [...node.children.entries()].reverse()) {
+    const last = i === node.children.length - 1
+    open.push({
+      node: child,
+      lead: `${below}${last ? '└─ ' : '├─ '}`,
+      below: deeper ? `${below}${last ? '   ' : '│  '}` : below,
+    })
+  }
+}
+
+function summary(node: TreeNode): string {
+  const facts = [
+    node.degraded === undefined ? undefined : `degraded: ${node.degraded} stray errors of nobody`,
+    node.strategy === undefined ? undefined : `${node.strategy}, ${node.restartsLeft} restarts left`,
+    node.status === 'running' ? undefined : node.status,
+    node.about,
+    node.restarts > 0 ? `restarted ${node.restarts}x` : undefined,
+    node.mailbox > 0 ? `${node.mailbox} waiting` : undefined,
+    node.reason,
+  ].filter((fact) => fact !== undefined)
+  const title = node.id === node.name ? node.id : `${node.id} (${node.name})`
+  return facts.length === 0 ? title : `${title}  ${facts.join(', ')}`
+}

@@ -1,0 +1,195 @@
+import type { Actor } from '../process/actor.js'
+import { msError } from '../time/clock.js'
+import { RuntimeError, optionError } from '../base/errors.js'
+import { formatReason } from '../base/exit.js'
+import { Message } from '../process/message.js'
+import { checkFunction } from '../base/check.js'
+import { handled } from '../base/promise.js'
+import { fence, type ProcessRef, processOf } from '../process/ref.js'
+
+/** One message as `trace` tells of it: before it is handled (`in`) and after (`out`). */
+export interface TraceEvent {
+  readonly what: 'in' | 'out'
+  /** `call`, `cast`, `info`, or `system` for stops and continuations. */
+  readonly kind: string
+  readonly name: string
+  readonly input: unknown
+}
+
+/** What `getStatus` answers. */
+export interface ActorStatus {
+  readonly name: string
+  readonly phase: string
+  /** Messages that wait. */
+  readonly mailbox: number
+  /** What the behaviour's `formatStatus` makes of the state; undefined without one. */
+  readonly status: unknown
+}
+
+/** What `statistics` has counted so far. */
+export interface Statistics {
+  /** Milliseconds since counting began. */
+  readonly forMs: number
+  readonly messagesIn: number
+  readonly messagesOut: number
+}
+
+/**
+ * Looks at an actor's state between two messages, for debugging (OTP: sys:get_state). Answers what `fn` makes
+ * of it, by default the state itself: not a copy, so do not keep or change it. Rejects with what `fn` throws,
+ * NOPROC, EXITED, BAD_OPTION, or TIMEOUT after `timeout` ms (default 5000).
+ */
+export function getState<T = unknown>(
+  ref: ProcessRef,
+  fn: (state: unknown) => T = (state) => state as T,
+  timeout = 5_000,
+): Promise<T> {
+  return handled(
+    between(
+      () => looked(ref, fn),
+      (actor) => fn(actor.state),
+      timeout,
+    ),
+  )
+}
+
+/**
+ * Puts another state in place of an actor's, between two messages (OTP: sys:replace_state). If `fn` throws,
+ * the old one stays. Rejects as `getState` does, and with ACTOR_DEAD when a dead incarnation asks.
+ */
+export function replaceState<State>(
+  ref: ProcessRef,
+  fn: (state: State) => State,
+  timeout = 5_000,
+): Promise<State> {
+  const replace = (actor: Actor): State => {
+    const next = fn(actor.state as State)
+    actor.state = next
+    return next
+  }
+  return handled(between(() => changed(looked(ref, fn)), replace, timeout))
+}
+
+/**
+ * Lets an actor's messages wait from the next one on; a stop and a kill get through (OTP: sys:suspend).
+ * Throws NOPROC, BAD_OPTION, ACTOR_DEAD.
+ */
+export function suspend(ref: ProcessRef): void {
+  changed(living(ref)).suspend(true)
+}
+
+/** Lets a suspended actor go on with what waits (OTP: sys:resume). Throws as `suspend` does. */
+export function resume(ref: ProcessRef): void {
+  changed(living(ref)).suspend(false)
+}
+
+/**
+ * What can be said of an actor without showing its state, unless its `formatStatus` says how (OTP:
+ * sys:get_status).
+ */
+export function getStatus(ref: ProcessRef): ActorStatus {
+  const { name, phase, backlog, status } = living(ref)
+  return { name, phase, mailbox: backlog, status }
+}
+
+/**
+ * Tells `fn` of every message of an actor until the returned function is called (OTP: sys:trace). `fn` runs
+ * on the actor's way: keep it short; an error it throws is reported as nobody's and ends nothing. Throws as
+ * `suspend` does.
+ */
+export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => void {
+  checkFunction(fn, 'trace')
+  const rare = changed(living(ref)).sometimes()
+  const observer = (what: 'in' | 'out', kind: string, name: string, input: unknown): void => {
+    try {
+      fn({ what, kind, name, input })
+    } catch (error) {
+      // Thrown from a turn of its own, where no actor can be blamed for it.
+      setImmediate(() => {
+        throw error
+      })
+    }
+  }
+  rare.observers ??= new Set()
+  rare.observers.add(observer)
+  return () => {
+    if (rare.observers?.delete(observer) && rare.observers.size === 0) rare.observers = null
+  }
+}
+
+/**
+ * Counts an actor's messages from now on; the returned function reads the counters, its `stop` ends counting
+ * (OTP: sys:statistics).
+ */
+export function statistics(ref: ProcessRef): { (): Statistics; stop(): void } {
+  const { clock } = processOf(ref).tree
+  const start = clock.now()
+  const counts = { in: 0, out: 0 }
+  const stop = trace(ref, ({ what }) => {
+    counts[what] += 1
+  })
+  const read = (): Statistics => ({
+    forMs: clock.now() - start,
+    messagesIn: counts.in,
+    messagesOut: counts.out,
+  })
+  return Object.assign(read, { stop })
+}
+
+function between<T>(find: () => Actor, fn: (actor: Actor) => T, timeout: number): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const wrong = msError(timeout, 'timeout')
+    if (wrong !== undefined) throw wrong
+    const actor = find()
+    const { ref } = actor
+    const { clock } = actor.tree
+    const expired = (): void => {
+      unwatch()
+      reject(
+        new RuntimeError('TIMEOUT', `${ref.name}: not between two messages within ${timeout} ms`, {
+          retryable: true,
+        }),
+      )
+    }
+    const timer = clock.setTimeout(expired, timeout)
+    const unwatch = ref.onExit((reason) => {
+      clock.clearTimeout(timer)
+      reject(
+        new RuntimeError('EXITED', `${ref.name} ended first (${formatReason(reason)})`, { data: { reason } }),
+      )
+    })
+    const run = (): void => {
+      clock.clearTimeout(timer)
+      unwatch()
+      try {
+        resolve(fn(actor))
+      } catch (error) {
+        reject(error)
+      }
+    }
+    const idle =
+      !actor.handling && (actor.phase === 'suspended' || (actor.phase === 'running' && actor.backlog === 0))
+    if (idle) run()
+    else actor.deliver(new Message('continue', run, null))
+  })
+}
+
+function looked(ref: ProcessRef, fn: unknown): Actor {
+  checkFunction(fn, 'fn')
+  return living(ref)
+}
+
+/** Refuses a dead incarnation that would change another actor. */
+function changed(actor: Actor): Actor {
+  fence(actor)
+  return actor
+}
+
+function living(ref: ProcessRef): Actor {
+  const process = processOf(ref)
+  if (process.kind === 'task')
+    throw optionError('ref', `${ref.name}: expected an actor or a supervisor, got a task`)
+  if (process.reason !== null)
+    throw new RuntimeError('NOPROC', `${ref.name} has ended (${formatReason(process.reason)})`)
+  return process as Actor
+}

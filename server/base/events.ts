@@ -1,0 +1,97 @@
+import { type Channel, channel } from 'node:diagnostics_channel'
+import type { RequestId } from '../../protocol/wire/jsonrpc.js'
+import { tell } from '../../runtime/faults/containment.js'
+
+/** Where something happened. */
+export interface RequestOrigin {
+  /** The name of the server. */
+  readonly server: string
+  readonly tree: number
+  /**
+   * The process of the session, as in `SessionOrigin`; absent where the revision has no sessions
+   * (2026-07-28).
+   */
+  readonly process?: number
+}
+
+/** Which session an event is about: by its process, since the id of a session is for its client alone. */
+export interface SessionOrigin extends RequestOrigin {
+  /** The number of the session's process in its tree; another one after a restart. */
+  readonly process: number
+}
+
+/** A session came or went. */
+export interface SessionEvent extends SessionOrigin {
+  readonly type: 'opened' | 'restored' | 'ended'
+  readonly revision: string
+  /** Why it ended: `normal`, `shutdown`, `crash`, `killed`. */
+  readonly reason?: string
+}
+
+/**
+ * A request came, and was answered with a result (`stop`), with an error (`error`), or, when cancelled, not
+ * at all (`stop`).
+ */
+export interface RequestEvent extends RequestOrigin {
+  readonly type: 'start' | 'stop' | 'error'
+  /** As the client wrote it, at most 100 characters. */
+  readonly method: string
+  /** As the client chose it. */
+  readonly id: RequestId
+  /** Milliseconds from its start; absent in `start`. */
+  readonly duration?: number
+  /** The JSON-RPC code of an `error`. */
+  readonly code?: number
+  /** Whether the client cancelled it. */
+  readonly cancelled?: boolean
+}
+
+/** A notification came from the client, or was sent to it. */
+export interface NotificationEvent extends RequestOrigin {
+  readonly type: 'received' | 'sent'
+  /** At most 100 characters. */
+  readonly method: string
+}
+
+/**
+ * What servers tell: published on `node:diagnostics_channel` as `caduceus.server.NAME`. No event has params,
+ * results, headers, ids of sessions or messages of errors in it: those may be secret.
+ */
+export interface ServerEvents {
+  session: SessionEvent
+  request: RequestEvent
+  notification: NotificationEvent
+}
+
+const channels: { readonly [Name in keyof ServerEvents]: Channel } = Object.freeze({
+  session: channel('caduceus.server.session'),
+  request: channel('caduceus.server.request'),
+  notification: channel('caduceus.server.notification'),
+})
+
+/**
+ * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
+ * nobody's crash.
+ */
+export function emitServer<Name extends keyof ServerEvents>(
+  name: Name,
+  payload: () => ServerEvents[Name],
+): void {
+  const target = channels[name]
+  if (target.hasSubscribers) tell(() => target.publish(payload()))
+}
+
+/**
+ * Hears every event of that name, of all servers in this process of Node, until the returned function is
+ * called.
+ */
+export function subscribeServer<Name extends keyof ServerEvents>(
+  name: Name,
+  fn: (event: ServerEvents[Name]) => void,
+): () => void {
+  const listener = (event: unknown): void => fn(event as ServerEvents[Name])
+  channels[name].subscribe(listener)
+  return () => {
+    channels[name].unsubscribe(listener)
+  }
+}

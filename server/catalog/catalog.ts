@@ -1,0 +1,271 @@
+import type { Dialect, Revision } from '../../protocol/dialects/dialect.js'
+import { fitResult } from '../../protocol/dialects/fit.js'
+import type { Method, Result } from '../../protocol/messages/methods.js'
+import { stampResult } from '../../protocol/stateless/stamp.js'
+import type { Annotations, CacheHints } from '../../protocol/messages/types/base.js'
+import type { ServerCapabilities } from '../../protocol/messages/types/capabilities.js'
+import type { PromptArgument } from '../../protocol/messages/types/prompts.js'
+import type { ObjectSchema } from '../../protocol/messages/types/tools.js'
+import type { TemplateValue } from '../../protocol/uri-template/parts.js'
+import { offered } from '../../protocol/dialects/versions.js'
+import { Cursors } from './cursors.js'
+import type { PromptDefinition } from '../definitions/define-prompt.js'
+import type { ResourceDefinition, ResourceTemplateDefinition } from '../definitions/define-resource.js'
+import type { ServerDefinition } from '../definitions/define-server.js'
+import type { ToolDefinition } from '../definitions/define-tool.js'
+import { given } from '../definitions/definition.js'
+import type { LowLevel } from '../definitions/low-level.js'
+import type { ServerSettings } from '../holdings/options.js'
+import { shownLast } from '../definitions/presented.js'
+import { Shelf } from './shelf.js'
+import { type Immediate, immediate } from '../requests/work.js'
+
+/** Anything that a server offers. */
+export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
+
+/** Which list of a server a change is about; templates count as resources. */
+export type ListKind = 'tools' | 'resources' | 'prompts'
+
+/** How what a server offers is shown. */
+export type CatalogSettings = Pick<ServerSettings, 'pageSize' | 'revisions'> &
+  Partial<Pick<ServerSettings, 'cursorKeys'>>
+
+/** Where a uri leads: a resource, or one of a family. */
+export type Found =
+  | { readonly resource: ResourceDefinition }
+  | {
+      readonly template: ResourceTemplateDefinition
+      readonly variables: Readonly<Record<string, TemplateValue>>
+    }
+
+/** Characters: matching takes time and memory with each of them. */
+const maxMatched = 65_536
+
+const listOf = Object.freeze({
+  tool: 'tools',
+  resource: 'resources',
+  resourceTemplate: 'resources',
+  prompt: 'prompts',
+} as const)
+
+/**
+ * What one server offers, components added at run time included. Written by the base actor only and read by
+ * everybody.
+ */
+export class Catalog {
+  readonly tools: Shelf<ToolDefinition, 'tools/list'>
+  readonly resources: Shelf<ResourceDefinition, 'resources/list'>
+  readonly templates: Shelf<ResourceTemplateDefinition, 'resources/templates/list'>
+  readonly prompts: Shelf<PromptDefinition, 'prompts/list'>
+  readonly #definition: ServerDefinition
+  readonly #offered: readonly Revision[]
+  /** Kept until a change. */
+  #discoveries = new Map<Dialect, Immediate>()
+  /** Later than what an earlier program has told its clients: what this one offers may be something else. */
+  #version = Date.now()
+  readonly #changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
+  #capabilities: ServerCapabilities
+
+  constructor(definition: ServerDefinition, { pageSize, revisions, cursorKeys }: CatalogSettings) {
+    const { tools, resources, resourceTemplates, prompts } = definition
+    const cursors = new Cursors(definition.info.name, cursorKeys)
+    const how = {
+      pageSize,
+      cursors,
+      finish: this.finish.bind(this),
+      privately: () => this.privately(undefined),
+    }
+    this.#definition = definition
+    this.#offered = offered(revisions)
+    this.tools = new Shelf(toolPlan, tools, how)
+    this.resources = new Shelf(resourcePlan, resources, how)
+    this.templates = new Shelf(templatePlan, resourceTemplates, how)
+    this.prompts = new Shelf(promptPlan, prompts, how)
+    this.#capabilities = this.#readCapabilities()
+  }
+
+  /** Methods, notifications and the handler of requests that are the author's own. */
+  get lowLevel(): LowLevel {
+    return this.#definition.lowLevel
+  }
+
+  /** Another number after every change. */
+  get version(): number {
+    return this.#version
+  }
+
+  /** What the server declares to a client that opens a session now. */
+  get capabilities(): ServerCapabilities {
+    return this.#capabilities
+  }
+
+  /** The lists that have changed since a version; all of them when the version is none of this catalog. */
+  changedSince(version: number): ListKind[] {
+    const lists = Object.keys(this.#changedAt) as ListKind[]
+    return lists.filter(
+      (list) =>
+        this.#definition.declared[list] && (version > this.#version || this.#changedAt[list] > version),
+    )
+  }
+
+  /** Whether the server declares this kind: only those can be added. */
+  declares({ kind }: Pick<Component, 'kind'>): boolean {
+    return this.#definition.declared[listOf[kind]]
+  }
+
+  /**
+   * The resource of this uri, or the first family that it belongs to; no family has uris of more than 65,536
+   * characters.
+   */
+  find(uri: string): Found | undefined {
+    const resource = this.resources.get(uri)
+    if (resource !== undefined) return { resource }
+    if (uri.length > maxMatched) return undefined
+    for (const template of this.templates.all()) {
+      const variables = template.matcher.match(uri)
+      if (variables !== undefined) return { template, variables }
+    }
+    return undefined
+  }
+
+  /** The answer to `server/discover`, made once (specification: 2026-07-28, discover). */
+  discover(dialect: Dialect): Immediate {
+    const known = this.#discoveries.get(dialect)
+    if (known !== undefined) return known
+    const { instructions } = this.#definition
+    const result = this.finish(dialect, 'server/discover', {
+      supportedVersions: [...this.#offered],
+      capabilities: this.#capabilities,
+      ...(instructions !== undefined && { instructions }),
+    })
+    const discovery = immediate(result)
+    this.#discoveries.set(dialect, discovery)
+    return discovery
+  }
+
+  /**
+   * A result as a peer of this revision is sent it; `cache` says how long it may be kept where the server
+   * says otherwise.
+   */
+  finish<M extends Method>(dialect: Dialect, method: M, result: Result<M>, cache?: CacheHints): Result<M> {
+    const fitted = fitResult(dialect, method, result)
+    if (dialect.handshake) return fitted
+    const { info: serverInfo } = this.#definition
+    return stampResult(method, fitted, { serverInfo, cache: cache ?? this.#definition.cache })
+  }
+
+  /** The same hints for what is not the same for everybody; undefined: those of the server. */
+  privately(cache: CacheHints | undefined): CacheHints {
+    const { ttlMs } = cache ?? this.#definition.cache
+    return { ttlMs, cacheScope: 'private' }
+  }
+
+  /** Whether there are resources that take scopes. */
+  get guardsResources(): boolean {
+    return this.resources.isGuarded || this.templates.isGuarded
+  }
+
+  /** False when its name or uri is taken. */
+  add(component: Component): boolean {
+    return this.#note(component.kind, (this.#shelf(component.kind) as Shelf<Component, never>).add(component))
+  }
+
+  /** False when there is no such component. */
+  remove(kind: Component['kind'], key: string): boolean {
+    return this.#note(kind, this.#shelf(kind).remove(key))
+  }
+
+  /**
+   * Notes that a list is another one, for reasons of its author; false when the server does not declare it.
+   */
+  touch(list: ListKind): boolean {
+    if (!this.#definition.declared[list]) return false
+    this.#version += 1
+    this.#changedAt[list] = this.#version
+    return true
+  }
+
+  #note(kind: Component['kind'], changed: boolean): boolean {
+    if (!changed) return false
+    this.#version += 1
+    this.#changedAt[listOf[kind]] = this.#version
+    this.#capabilities = this.#readCapabilities()
+    this.#discoveries = new Map()
+    return true
+  }
+
+  #shelf(kind: Component['kind']): Pick<Shelf<never, never>, 'remove'> {
+    const { tools, resources, templates, prompts } = this
+    return { tool: tools, resource: resources, resourceTemplate: templates, prompt: prompts }[kind]
+  }
+
+  #readCapabilities(): ServerCapabilities {
+    const { tools, resources, prompts, logging } = this.#definition.declared
+    return Object.freeze({
+      ...(logging && { logging: {} }),
+      ...([...this.templates.all(), ...this.prompts.all()].some(completes) && { completions: {} }),
+      ...(prompts && { prompts: { listChanged: true } }),
+      ...(resources && { resources: { subscribe: true, listChanged: true } }),
+      ...(tools && { tools: { listChanged: true } }),
+    })
+  }
+}
+
+function completes({ completers }: PromptDefinition | ResourceTemplateDefinition): boolean {
+  return Object.keys(completers).length > 0
+}
+
+const toolPlan = {
+  method: 'tools/list',
+  key: ({ name }: ToolDefinition) => name,
+  list: (tools: readonly ToolDefinition[]) => ({
+    tools: tools.map(({ name, title, description, schema, output, annotations, ...last }) => ({
+      name,
+      ...given({ title, description }),
+      inputSchema: schema.jsonSchema as ObjectSchema,
+      ...given({ outputSchema: output?.jsonSchema, annotations }),
+      ...shownLast(last),
+    })),
+  }),
+} as const
+
+const resourcePlan = {
+  method: 'resources/list',
+  key: ({ uri }: ResourceDefinition) => uri,
+  list: (resources: readonly ResourceDefinition[]) => ({
+    resources: resources.map(({ uri, name, title, description, mimeType, size, annotations, ...last }) => ({
+      uri,
+      name,
+      ...given({ title, description, mimeType, size, annotations: annotations as Annotations | undefined }),
+      ...shownLast(last),
+    })),
+  }),
+} as const
+
+const templatePlan = {
+  method: 'resources/templates/list',
+  key: ({ uriTemplate }: ResourceTemplateDefinition) => uriTemplate,
+  list: (templates: readonly ResourceTemplateDefinition[]) => ({
+    resourceTemplates: templates.map(
+      ({ uriTemplate, name, title, description, mimeType, annotations, ...last }) => ({
+        uriTemplate,
+        name,
+        ...given({ title, description, mimeType, annotations: annotations as Annotations | undefined }),
+        ...shownLast(last),
+      }),
+    ),
+  }),
+} as const
+
+const promptPlan = {
+  method: 'prompts/list',
+  key: ({ name }: PromptDefinition) => name,
+  list: (prompts: readonly PromptDefinition[]) => ({
+    prompts: prompts.map(({ name, title, description, arguments: args, ...last }) => ({
+      name,
+      ...given({ title, description }),
+      ...(args.length > 0 && { arguments: args as PromptArgument[] }),
+      ...shownLast(last),
+    })),
+  }),
+} as const

@@ -1,0 +1,191 @@
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import type { Method, Result } from '../../protocol/messages/methods.js'
+import type { CacheHints } from '../../protocol/messages/types/base.js'
+import type { Peer } from '../../transports/contract/contract.js'
+import { type Guarded, isAllowed } from './authorization.js'
+import type { Cursors } from './cursors.js'
+import { isUsable, type MayNeedSession } from '../definitions/session-needs.js'
+
+/** The requests for a page of a list. */
+export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
+
+/** One page of a list with its JSON text. */
+export interface PreparedPage<M extends ListMethod = ListMethod> {
+  readonly result: Result<M>
+  readonly text: string
+}
+
+/** How one kind of component is kept and shown. */
+export interface ShelfPlan<Component, M extends ListMethod> {
+  readonly method: M
+  /** What no two of them share. */
+  key(component: Component): string
+  /** The result that shows them. */
+  list(components: readonly Component[]): Result<M>
+}
+
+/**
+ * Makes of a result what a peer of a revision is sent; `cache` says how long it may be kept where the server
+ * says otherwise.
+ */
+export type Finish = <M extends Method>(
+  dialect: Dialect,
+  method: M,
+  result: Result<M>,
+  cache?: CacheHints,
+) => Result<M>
+
+/** What shelves of one server share. */
+export interface ShelfSettings {
+  readonly pageSize: number
+  readonly cursors: Cursors
+  readonly finish: Finish
+  /** The cache hints of a list that is not the same for everybody. */
+  privately(): CacheHints
+}
+
+/** Who is shown a list, and in which revision. */
+export interface Viewer {
+  readonly dialect: Dialect
+  readonly peer: Peer
+}
+
+/** What those see who have the same scopes, as far as the shelf asks for them. */
+interface View<Component, M extends ListMethod> {
+  readonly components: readonly Component[]
+  readonly pages: Map<Dialect, Map<number, PreparedPage<M>>>
+}
+
+/** Views that are kept: one for each set of scopes that is in use, as far as clients have so many. */
+const maxViews = 64
+
+/**
+ * The components of one kind; pages of their list are written out once for each revision and for those who
+ * see the same of it, and kept until a change.
+ */
+export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMethod> {
+  readonly #plan: ShelfPlan<Component, M>
+  readonly #settings: ShelfSettings
+  #components: ReadonlyMap<string, Component>
+  /** Where each was put, counted from 1 and never given out twice: what comes and goes moves nobody. */
+  readonly #places = new Map<string, number>()
+  #lastPlace = 0
+  /** Components by the scopes that they take, each set of scopes once; none takes any where this is empty. */
+  #guards: readonly Guarded[] = []
+  /** The one that was used last comes last. */
+  #views = new Map<string, View<Component, M>>()
+
+  constructor(plan: ShelfPlan<Component, M>, components: readonly Component[], settings: ShelfSettings) {
+    this.#plan = plan
+    this.#settings = settings
+    this.#components = new Map(components.map((component) => [plan.key(component), component]))
+    for (const key of this.#components.keys()) this.#place(key)
+    this.#guards = guardsOf(components)
+  }
+
+  get(key: string): Component | undefined {
+    return this.#components.get(key)
+  }
+
+  /** In the order they were added. */
+  all(): Iterable<Component> {
+    return this.#components.values()
+  }
+
+  /** Whether some of them take scopes. */
+  get isGuarded(): boolean {
+    return this.#guards.length > 0
+  }
+
+  /** A page of what this viewer may know of. Throws McpError -32602 for a cursor that is not of this list. */
+  page(cursor: string | undefined, { dialect, peer }: Viewer): PreparedPage<M> {
+    const view = this.#viewOf(peer)
+    const pages = view.pages.get(dialect) ?? new Map<number, PreparedPage<M>>()
+    const after = cursor === undefined ? 0 : this.#find(cursor)
+    const known = pages.get(after)
+    if (known !== undefined) return known
+    const page = this.#write(after, dialect, view)
+    view.pages.set(dialect, pages.set(after, page))
+    return page
+  }
+
+  /** False when the key is taken. */
+  add(component: Component): boolean {
+    const key = this.#plan.key(component)
+    if (this.#components.has(key)) return false
+    this.#place(key)
+    this.#change(new Map([...this.#components, [key, component]]))
+    return true
+  }
+
+  /** False when there is no such component. */
+  remove(key: string): boolean {
+    if (!this.#components.has(key)) return false
+    this.#places.delete(key)
+    this.#change(new Map([...this.#components].filter(([other]) => other !== key)))
+    return true
+  }
+
+  #viewOf(peer: Peer): View<Component, M> {
+    // what it passes says all that matters: other scopes of its token make no difference
+    const key = this.#guards.map((guard) => (isAllowed(peer, guard) ? '1' : '0')).join('')
+    const known = this.#views.get(key)
+    const view = known ?? { components: this.#visible(peer), pages: new Map() }
+    if (known !== undefined && this.#guards.length === 0) return known
+    this.#views.delete(key)
+    this.#views.set(key, view)
+    const [oldest = key] = this.#views.keys()
+    if (this.#views.size > maxViews) this.#views.delete(oldest)
+    return view
+  }
+
+  #visible(peer: Peer): readonly Component[] {
+    return [...this.#components.values()].filter((component) => isAllowed(peer, component))
+  }
+
+  #place(key: string): void {
+    this.#lastPlace += 1
+    this.#places.set(key, this.#lastPlace)
+  }
+
+  /**
+   * The place after which a list goes on: that of its program, or, in another one, that of the component of
+   * this key.
+   */
+  #find(cursor: string): number {
+    const { place, key, isOurs } = this.#settings.cursors.read(this.#plan.method, cursor)
+    return isOurs ? place : (this.#places.get(key) ?? place)
+  }
+
+  #placeOf(component: Component): number {
+    return this.#places.get(this.#plan.key(component)) ?? 0
+  }
+
+  #write(after: number, dialect: Dialect, { components }: View<Component, M>): PreparedPage<M> {
+    const { pageSize, finish, privately, cursors } = this.#settings
+    const rest = components.filter(
+      (component) => this.#placeOf(component) > after && isUsable(dialect, component),
+    )
+    const items = rest.slice(0, pageSize)
+    const last = rest.length > items.length ? items.at(-1) : undefined
+    const nextCursor =
+      last && cursors.write(this.#plan.method, { place: this.#placeOf(last), key: this.#plan.key(last) })
+    const listed = this.#plan.list(items)
+    const whole: Result<M> = nextCursor === undefined ? listed : { ...listed, nextCursor }
+    const cache = this.isGuarded ? privately() : undefined
+    const result = finish(dialect, this.#plan.method, whole, cache)
+    return { result, text: JSON.stringify(result) }
+  }
+
+  #change(components: ReadonlyMap<string, Component>): void {
+    this.#components = components
+    this.#guards = guardsOf([...components.values()])
+    this.#views = new Map()
+  }
+}
+
+function guardsOf(components: readonly Guarded[]): readonly Guarded[] {
+  const guards = new Map<string, Guarded>()
+  for (const { scopes = [] } of components) if (scopes.length > 0) guards.set(scopes.join(' '), { scopes })
+  return [...guards.values()]
+}

@@ -1,0 +1,159 @@
+import { randomBytes } from 'node:crypto'
+import type { Question } from '../../protocol/dialects/capabilities.js'
+import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { readResult } from '../../protocol/messages/params.js'
+import { AskError } from '../base/errors.js'
+import type { Answer, CallState } from '../holdings/request-state.js'
+import type { FinishedSteps } from '../context/steps.js'
+
+/** A question that waits for the next retry. */
+export interface OpenQuestion {
+  readonly method: Question
+  /** As the author asked it. */
+  readonly params: object
+  /** Milliseconds that the client has for it. */
+  readonly timeout: number
+  resolve(result: JsonObject): void
+  reject(error: Error): void
+}
+
+/** Questions of one call at once. */
+const maxOpen = 100
+/** How often one call may ask its client. */
+const maxRounds = 25
+
+/**
+ * What one run of a handler has learned from its client in the rounds before, and what it still wants to
+ * know.
+ */
+export class Rounds {
+  /** The same in all rounds and runs of a call. */
+  readonly call: string
+  readonly #answers: Map<string, readonly Answer[]>
+  readonly #offered: Map<string, unknown>
+  readonly #open = new Map<string, OpenQuestion>()
+  /** How many answers of each key this run has been given. */
+  readonly #taken = new Map<string, number>()
+  #round: number
+  /** Whether the next questions are those of the last round, and nothing else. */
+  #isRepeating: boolean
+
+  /** `offered`: answers that came without a state; each counts where its key is asked first, if it fits. */
+  constructor(known?: CallState, offered: JsonObject = {}) {
+    this.call = known?.call ?? randomBytes(12).toString('base64url')
+    this.#round = known?.round ?? 0
+    this.#answers = new Map(known?.answers)
+    this.#offered = new Map(Object.entries(offered))
+    this.#isRepeating = known !== undefined
+  }
+
+  /** How many times the client has been asked. */
+  get round(): number {
+    return this.#round
+  }
+
+  get open(): ReadonlyMap<string, OpenQuestion> {
+    return this.#open
+  }
+
+  /** The next answer that is known under a key, once. */
+  take(key: string, method: Question): JsonObject | undefined {
+    const taken = this.#taken.get(key) ?? 0
+    const known = this.#answers.get(key) ?? []
+    const answer = known[taken] ?? this.#accept(key, method)
+    if (answer === undefined) return undefined
+    if (answer.method !== method) {
+      // the handler is another one by now: what it asks here was never answered
+      this.#answers.set(key, known.slice(0, taken))
+      return undefined
+    }
+    this.#taken.set(key, taken + 1)
+    return structuredClone(answer.result)
+  }
+
+  #accept(key: string, method: Question): Answer | undefined {
+    const offered = this.#offered.get(key)
+    this.#offered.delete(key)
+    if (!isObject(offered)) return undefined
+    try {
+      const answer = { method, result: readResult(method, offered) as object as JsonObject }
+      this.#answers.set(key, [...(this.#answers.get(key) ?? []), answer])
+      return answer
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+      return undefined // the question is asked, and says what is wanted
+    }
+  }
+
+  /** Adds a question to those that the next `next` asks. Throws AskError TOO_MANY_QUESTIONS. */
+  add(key: string, question: OpenQuestion): void {
+    if (this.#open.size >= maxOpen)
+      throw new AskError('TOO_MANY_QUESTIONS', `a call may have ${maxOpen} questions open`)
+    this.#open.set(key, question)
+  }
+
+  /** Takes a question back, which may not be asked any more. */
+  drop(key: string, error: Error): void {
+    const question = this.#open.get(key)
+    this.#open.delete(key)
+    question?.reject(error)
+  }
+
+  /** The client's answers go to those who wait for them, and into what is known. */
+  learn(answers: ReadonlyMap<string, Answer>): void {
+    for (const [key, answer] of answers) {
+      this.#isRepeating = false
+      this.#answers.set(key, [...(this.#answers.get(key) ?? []), answer])
+      const question = this.#open.get(key)
+      if (question === undefined) continue
+      this.#open.delete(key)
+      const result = this.take(key, question.method)
+      if (result !== undefined) question.resolve(result)
+    }
+  }
+
+  /**
+   * What the client is to send back with its answers: a new round, unless nothing was learned since the last.
+   * Throws AskError TOO_MANY_QUESTIONS after too many.
+   */
+  next(steps: FinishedSteps): CallState {
+    if (!this.#isRepeating) this.#round += 1
+    this.#isRepeating = true
+    if (this.#round > maxRounds)
+      throw new AskError('TOO_MANY_QUESTIONS', `a call may ask its client in ${maxRounds} rounds at most`)
+    const asked = new Map([...this.#open].map(([key, { method }]) => [key, method]))
+    return { call: this.call, round: this.#round, asked, answers: this.#answers, steps }
+  }
+}
+
+/**
+ * The answers that a retry brings to what was asked; others are ignored, and missing ones are simply not
+ * there (specification: mrtr). Throws McpError -32602 for one that is no answer to its question.
+ */
+export function readAnswers(
+  asked: ReadonlyMap<string, Question>,
+  responses: JsonObject | undefined,
+): Map<string, Answer> {
+  const answers = new Map<string, Answer>()
+  for (const [key, method] of asked) {
+    if (responses === undefined || !Object.hasOwn(responses, key)) continue
+    answers.set(key, { method, result: readAnswer(key, method, responses[key]) })
+  }
+  return answers
+}
+
+function readAnswer(key: string, method: Question, response: unknown): JsonObject {
+  if (!isObject(response)) throw badAnswer(key, `${method}: expected an object`)
+  try {
+    return readResult(method, response) as object as JsonObject
+  } catch (cause) {
+    if (!(cause instanceof ProtocolError)) throw cause
+    throw badAnswer(key, cause.message)
+  }
+}
+
+function badAnswer(key: string, problem: string): McpError {
+  const message = `inputResponses[${JSON.stringify(key.slice(0, 100))}]: ${problem}`
+  return new McpError(errorCodes.invalidParams, message)
+}

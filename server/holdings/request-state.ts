@@ -1,0 +1,109 @@
+import type { Question } from '../../protocol/dialects/capabilities.js'
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+import { ServerError } from '../base/errors.js'
+import { Sealing, sealedLength } from '../base/sealing.js'
+import type { FinishedSteps } from '../context/steps.js'
+
+/** An answer of the client to a question of a call. */
+export interface Answer {
+  readonly method: Question
+  readonly result: JsonObject
+}
+
+/** What a call knows from its earlier rounds; plain data, by the author's keys. */
+export interface CallState {
+  /** Which run of a handler this is about, the same in all its rounds. */
+  readonly call: string
+  /** How many times the client has been asked. */
+  readonly round: number
+  /** What was asked in the last round. */
+  readonly asked: ReadonlyMap<string, Question>
+  /** Every answer to each key, oldest first: a key is asked again when its answer did not fit. */
+  readonly answers: ReadonlyMap<string, readonly Answer[]>
+  readonly steps: FinishedSteps
+}
+
+/** Bytes of what a call knows, before it is sealed. */
+const maxBytes = 64 * 1024
+/** Milliseconds that a state is good for at most. */
+const maxLifetime = 24 * 60 * 60_000
+const format = 1
+
+/**
+ * Seals what a call knows into the `requestState` of 2026-07-28, and opens what clients send back
+ * (specification: mrtr).
+ */
+export class RequestStates {
+  readonly #sealing: Sealing
+  readonly #server: string
+  /** In ms since 1970. */
+  readonly #now: () => number
+
+  constructor({ sealing, server, now = Date.now }: RequestStatesOptions) {
+    this.#sealing = sealing
+    this.#server = server
+    this.#now = now
+  }
+
+  /**
+   * A text that only the request of this digest opens, for `lifetime` ms (24 h at most). Throws ServerError
+   * BAD_STATE when the call knows more than 64 KiB.
+   */
+  seal(state: CallState, digest: string, lifetime: number): string {
+    const { call, round, asked, answers, steps } = state
+    const expiresAt = this.#now() + Math.min(lifetime, maxLifetime)
+    const content = [format, expiresAt, call, round, [...asked], [...answers], [...steps]]
+    const plain = Buffer.from(JSON.stringify(content))
+    if (plain.length <= maxBytes) return this.#sealing.seal(plain, this.#about(digest))
+    const problem = `answers and steps (ctx.once) of a call: expected ${maxBytes} bytes at most, got ${plain.length}`
+    throw new ServerError('BAD_STATE', problem)
+  }
+
+  /**
+   * What a call knows. Throws McpError -32602 for what was changed, has expired, or is about another request,
+   * user or server.
+   */
+  open(text: string, digest: string): CallState {
+    const plain =
+      text.length <= sealedLength(maxBytes) ? this.#sealing.open(text, this.#about(digest)) : undefined
+    const opened = plain === undefined ? undefined : decode(plain)
+    if (opened === undefined)
+      throw refused('expected what the last answer to this very request came with, unchanged')
+    if (opened.expiresAt <= this.#now()) throw refused('it has expired: make the request again without it')
+    return opened.state
+  }
+
+  #about(digest: string): string {
+    return `caduceus request state ${digest} ${this.#server}`
+  }
+}
+
+/** Seals nothing but states. Throws BAD_OPTION. */
+export function sealRequestStates(secrets: unknown): Sealing {
+  return new Sealing(secrets, { purpose: 'caduceus request states', field: 'requestStateKeys' })
+}
+
+/** What states are sealed with. */
+export interface RequestStatesOptions {
+  readonly sealing: Sealing
+  /** The name of the definition: other servers do not open it. */
+  readonly server: string
+  /** In ms since 1970. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+function decode(plain: Buffer): { readonly expiresAt: number; readonly state: CallState } | undefined {
+  const [version, expiresAt, call, round, asked, answers, steps] = JSON.parse(plain.toString())
+  if (version !== format) return undefined
+  // a step without a value is null in JSON: its entry is text otherwise
+  const texts = steps.map(([key, text]: [string, string | null]) => [key, text ?? undefined])
+  return {
+    expiresAt,
+    state: { call, round, asked: new Map(asked), answers: new Map(answers), steps: new Map(texts) },
+  }
+}
+
+function refused(problem: string): McpError {
+  return new McpError(errorCodes.invalidParams, `requestState: ${problem}`)
+}

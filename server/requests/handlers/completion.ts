@@ -1,0 +1,81 @@
+import { limitCompletion } from '../../../protocol/messages/completion.js'
+import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
+import { isObject } from '../../../protocol/wire/json.js'
+import type { Params, Result } from '../../../protocol/messages/methods.js'
+import { checkSentResult } from '../../../protocol/messages/params.js'
+import { show } from '../../../runtime/base/errors.js'
+import { checkAllowed, type Guarded } from '../../catalog/authorization.js'
+import type { Catalog, Found } from '../../catalog/catalog.js'
+import type { Completers } from '../../definitions/completer.js'
+import type { ResourceTemplateDefinition } from '../../definitions/define-resource.js'
+import { ServerError } from '../../base/errors.js'
+import { checkUsable, type MayNeedSession } from '../../definitions/session-needs.js'
+import { type Immediate, immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
+
+/** Milliseconds that suggestions are worth waiting for. */
+const timeout = 10_000
+
+interface Target extends Guarded, MayNeedSession {
+  readonly names: readonly string[]
+  readonly completers: Completers
+}
+
+/**
+ * Plans `completion/complete`; where nobody suggests anything, the answer is an empty list. Throws McpError
+ * -32602 for a prompt, a resource or an argument that does not exist (specification: completion).
+ */
+export function complete(
+  { ref, argument, context }: Params<'completion/complete'>,
+  { catalog, dialect, peer }: RouteScope,
+): Immediate | Work {
+  const target = find(ref, catalog)
+  checkAllowed(peer, target)
+  checkUsable(dialect, target, 'what is to be completed')
+  const { name, value } = argument
+  if (!target.names.includes(name))
+    throw new McpError(errorCodes.invalidParams, `Unknown argument: ${show(name)}`)
+  const completer = Object.hasOwn(target.completers, name) ? target.completers[name] : undefined
+  if (completer === undefined)
+    return immediate(catalog.finish(dialect, 'completion/complete', { completion: { values: [] } }))
+  return {
+    name: `completion/complete ${name}`,
+    timeout,
+    run: async (ctx) => toResult(await completer(value, context?.arguments ?? {}, ctx)),
+    timedOut: (ms) => noAnswerIn(ms, 'completing the argument'),
+  }
+}
+
+function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Target {
+  const { prompts, templates } = catalog
+  if (ref.type === 'ref/prompt') {
+    const prompt = prompts.get(ref.name)
+    if (prompt === undefined) throw unknown('prompt', ref.name)
+    const { completers, scopes, session } = prompt
+    return { names: prompt.arguments.map(({ name }) => name), completers, scopes, session }
+  }
+  // the uri is that of the template, or of one of its resources
+  const template = templates.get(ref.uri) ?? familyOf(catalog.find(ref.uri))
+  if (template === undefined) throw unknown('resource template', ref.uri)
+  const { completers, scopes, session } = template
+  return { names: template.matcher.variables, completers, scopes, session }
+}
+
+function familyOf(found: Found | undefined): ResourceTemplateDefinition | undefined {
+  return found !== undefined && 'template' in found ? found.template : undefined
+}
+
+function toResult(returned: unknown): Result<'completion/complete'> {
+  const completion = Array.isArray(returned) ? { values: returned } : returned
+  try {
+    if (!isObject(completion)) throw new TypeError(`got ${show(returned)}`)
+    const result = checkSentResult('completion/complete', { completion })
+    return { ...result, completion: limitCompletion(result.completion) }
+  } catch (cause) {
+    const problem = `a completer returned no suggestions: expected an array of strings, or an object with values; ${(cause as Error).message}`
+    throw new ServerError('BAD_RESULT', problem, { cause })
+  }
+}
+
+function unknown(kind: string, name: string): McpError {
+  return new McpError(errorCodes.invalidParams, `Unknown ${kind}: ${show(name)}`)
+}

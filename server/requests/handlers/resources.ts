@@ -1,0 +1,84 @@
+import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
+import type { Params } from '../../../protocol/messages/methods.js'
+import type { ReadResourceResult } from '../../../protocol/messages/types/resources.js'
+import { show } from '../../../runtime/base/errors.js'
+import { checkAllowed, guardedIn } from '../../catalog/authorization.js'
+import type { Found } from '../../catalog/catalog.js'
+import type { ToolContext } from '../../context/context.js'
+import { isOutsideRoots } from '../../base/errors.js'
+import { toReadResult } from '../../results/results.js'
+import { checkUsable } from '../../definitions/session-needs.js'
+import { type Immediate, keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
+
+/** Answers `resources/list` with bytes that are made once (specification: resources). */
+export function listResources({ cursor }: Params<'resources/list'>, scope: RouteScope): Immediate {
+  return scope.catalog.resources.page(cursor, scope)
+}
+
+/** Answers `resources/templates/list`, like `resources/list`. */
+export function listTemplates({ cursor }: Params<'resources/templates/list'>, scope: RouteScope): Immediate {
+  return scope.catalog.templates.page(cursor, scope)
+}
+
+/** Plans `resources/read`. Throws McpError resourceNotFound, and 403 for a scope that is not there. */
+export function readResource({ uri }: Params<'resources/read'>, scope: RouteScope): Work {
+  const found = find(uri, scope)
+  const { timeout, cache, scopes } = definitionOf(found)
+  return {
+    name: `resources/read ${uri.slice(0, 100)}`,
+    timeout,
+    cache: scopes === undefined ? cache : scope.catalog.privately(cache),
+    run: (ctx) => read(uri, found, ctx),
+    timedOut: (ms) => noAnswerIn(ms, 'reading the resource'),
+  }
+}
+
+/**
+ * Plans `resources/subscribe`: from now on this session hears of changes. Throws McpError like
+ * `resources/read`.
+ */
+export function subscribe({ uri }: Params<'resources/subscribe'>, scope: RouteScope): Work {
+  find(uri, scope)
+  return keep('resources/subscribe', (wishes) => wishes.subscribe(uri))
+}
+
+/** Plans `resources/unsubscribe`; one that was never subscribed to is none now either. */
+export function unsubscribe({ uri }: Params<'resources/unsubscribe'>): Work {
+  return keep('resources/unsubscribe', (wishes) => wishes.unsubscribe(uri))
+}
+
+async function read(uri: string, found: Found, ctx: ToolContext): Promise<ReadResourceResult> {
+  const result = toReadResult(
+    { uri, mimeType: definitionOf(found).mimeType },
+    await readFound(uri, found, ctx),
+  )
+  if (result === undefined) throw notFound(uri)
+  return result
+}
+
+/** To a client, what lies outside of the roots is not there. */
+async function readFound(uri: string, found: Found, ctx: ToolContext): Promise<unknown> {
+  try {
+    return 'resource' in found
+      ? await found.resource.read(ctx)
+      : await found.template.read(found.variables as never, ctx)
+  } catch (error) {
+    throw isOutsideRoots(error) ? notFound(uri) : error
+  }
+}
+
+function find(uri: string, { catalog, peer, dialect }: RouteScope): Found {
+  const found = catalog.find(uri)
+  if (found === undefined) throw notFound(uri)
+  checkAllowed(peer, guardedIn(found))
+  checkUsable(dialect, definitionOf(found), `resource ${show(uri)}`)
+  return found
+}
+
+function definitionOf(found: Found) {
+  return 'resource' in found ? found.resource : found.template
+}
+
+function notFound(uri: string): McpError {
+  return new McpError(errorCodes.resourceNotFound, 'Resource not found', { data: { uri } })
+}

@@ -1,0 +1,104 @@
+import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
+import { isObject } from '../../../protocol/wire/json.js'
+import type { Params } from '../../../protocol/messages/methods.js'
+import { checkParamHeaders } from '../../../protocol/stateless/mirrored-headers.js'
+import type { Parsed } from '../../../protocol/schema/schema.js'
+import type { CallToolResult } from '../../../protocol/messages/types/tools.js'
+import { messageOf, show } from '../../../runtime/base/errors.js'
+import { isPromise } from '../../../runtime/base/promise.js'
+import type { ExchangeCall } from '../../../transports/contract/contract.js'
+import { checkAllowed } from '../../catalog/authorization.js'
+import type { Catalog } from '../../catalog/catalog.js'
+import type { ToolContext } from '../../context/context.js'
+import type { ToolDefinition } from '../../definitions/define-tool.js'
+import { AskError, isOutsideRoots, ToolError } from '../../base/errors.js'
+import { requirementError } from '../required-capabilities.js'
+import { checkUsable } from '../../definitions/session-needs.js'
+import { badArguments, toolFailure, toToolResult } from '../../results/results.js'
+import { toStructuredResult } from '../../results/structured.js'
+import type { Immediate, RouteScope, Work } from '../work.js'
+
+/** Answers `tools/list` with bytes that are made once (specification: tools). */
+export function listTools({ cursor }: Params<'tools/list'>, scope: RouteScope): Immediate {
+  return scope.catalog.tools.page(cursor, scope)
+}
+
+/**
+ * Plans `tools/call`. Throws McpError -32602 for a tool that does not exist, and 403 for one that takes a
+ * scope which is not there.
+ */
+export function callTool(
+  { name, arguments: args = {} }: Params<'tools/call'>,
+  { catalog, peer, dialect }: RouteScope,
+): Work {
+  const tool = catalog.tools.get(name)
+  if (tool === undefined) throw new McpError(errorCodes.invalidParams, `Unknown tool: ${show(name)}`)
+  checkAllowed(peer, tool)
+  checkUsable(dialect, tool, `tool ${show(name)}`)
+  return {
+    name: `tools/call ${name}`,
+    timeout: tool.timeout,
+    run: (ctx) => runTool(tool, args, ctx),
+    timedOut: (ms) => toolFailure(`The tool ${name} took longer than ${ms} ms and was stopped.`),
+  }
+}
+
+/**
+ * Checks that `Mcp-Param-*` say what the arguments say, for a tool whose schema wants that (specification:
+ * 2026-07-28, Streamable HTTP); what is wrong otherwise is found later. Throws McpError -32020.
+ */
+export function checkArguments({ request: { params }, peer }: ExchangeCall, { tools }: Catalog): void {
+  const tool = typeof params?.name === 'string' ? tools.get(params.name) : undefined
+  if (tool === undefined || tool.headers.length === 0) return
+  checkParamHeaders(tool.headers, isObject(params?.arguments) ? params.arguments : undefined, peer.headers)
+}
+
+/** Synchronous where the schema and the tool are: a promise costs more than most tools. */
+function runTool(
+  tool: ToolDefinition,
+  args: unknown,
+  ctx: ToolContext,
+): CallToolResult | Promise<CallToolResult> {
+  const parsed = tool.schema.parse(args)
+  return parsed instanceof Promise
+    ? parsed.then((late) => runParsed(tool, late, ctx))
+    : runParsed(tool, parsed, ctx)
+}
+
+function runParsed(
+  tool: ToolDefinition,
+  parsed: Parsed<unknown>,
+  ctx: ToolContext,
+): CallToolResult | Promise<CallToolResult> {
+  if ('issues' in parsed) return badArguments(tool.name, parsed.issues)
+  try {
+    const returned = tool.run(parsed.value as never, ctx)
+    return isPromise(returned) ? awaitTool(tool, returned) : toResult(tool, returned)
+  } catch (error) {
+    return toFailure(error)
+  }
+}
+
+async function awaitTool(tool: ToolDefinition, returned: PromiseLike<unknown>): Promise<CallToolResult> {
+  let value: unknown
+  try {
+    value = await returned
+  } catch (error) {
+    return toFailure(error)
+  }
+  return toResult(tool, value)
+}
+
+function toResult(tool: ToolDefinition, returned: unknown): CallToolResult | Promise<CallToolResult> {
+  const { name, output } = tool
+  return output === undefined ? toToolResult(name, returned) : toStructuredResult(name, output, returned)
+}
+
+/** What the model is to read of an error; throws all others. */
+function toFailure(error: unknown): CallToolResult {
+  const refusal = error instanceof AskError ? requirementError(error) : undefined
+  if (refusal !== undefined) throw refusal
+  if (error instanceof ToolError || error instanceof AskError || isOutsideRoots(error))
+    return toolFailure(messageOf(error))
+  throw error
+}

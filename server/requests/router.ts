@@ -1,0 +1,106 @@
+import { missingCapability } from '../../protocol/dialects/capabilities.js'
+import { acceptsRequest, type Dialect } from '../../protocol/dialects/dialect.js'
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
+import {
+  isMethod,
+  type Method,
+  type Params,
+  type RequestTo,
+  type Result,
+} from '../../protocol/messages/methods.js'
+import { readParams } from '../../protocol/messages/params.js'
+import { isPromise } from '../../runtime/base/promise.js'
+import { complete } from './handlers/completion.js'
+import { discover } from './handlers/discover.js'
+import { setLevel } from './handlers/logging.js'
+import { ping } from './handlers/ping.js'
+import { getPrompt, listPrompts } from './handlers/prompts.js'
+import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './handlers/resources.js'
+import { callTool, listTools } from './handlers/tools.js'
+import { checkAllowed } from '../catalog/authorization.js'
+import { isOwnable, planMethod, planOwned } from './own-requests.js'
+import { checkUsable } from '../definitions/session-needs.js'
+import type { Immediate, RouteScope, Work } from './work.js'
+
+/** A session begins with `initialize`, and `subscriptions/listen` is a stream: neither is answered here. */
+type Served = Exclude<RequestTo<'server'>, 'initialize' | 'subscriptions/listen'>
+
+const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope) => Immediate | Work } = {
+  'server/discover': discover,
+  ping,
+  'tools/list': listTools,
+  'tools/call': callTool,
+  'resources/list': listResources,
+  'resources/templates/list': listTemplates,
+  'resources/read': readResource,
+  'resources/subscribe': subscribe,
+  'resources/unsubscribe': unsubscribe,
+  'prompts/list': listPrompts,
+  'prompts/get': getPrompt,
+  'completion/complete': complete,
+  'logging/setLevel': setLevel,
+}
+
+/**
+ * What is to be done about a request. Throws McpError: -32601 for a method that the revision or the server
+ * does not have, -32602 for bad params, -32600 for a second `initialize`.
+ */
+export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | Work {
+  const { handleRequest } = scope.catalog.lowLevel
+  const { method } = request
+  const planned =
+    handleRequest === undefined || !isOwnable(method)
+      ? plan(request, scope)
+      : planOwned(request, handleRequest, () => plan(request, scope))
+  // what is written out already was written for this revision
+  return 'text' in planned || !isFitted(scope.dialect, method)
+    ? planned
+    : fitted(planned, method as Method, scope)
+}
+
+function plan({ method, params }: JsonRpcRequest, scope: RouteScope): Immediate | Work {
+  const own = scope.catalog.lowLevel.methods.get(method)
+  if (own !== undefined) {
+    checkAllowed(scope.peer, own)
+    checkUsable(scope.dialect, own, `method ${method}`)
+    return planMethod(method, own, params)
+  }
+  if (!acceptsRequest(scope.dialect, 'server', method)) throw unknownMethod(method)
+  if (method === 'initialize')
+    throw new McpError(errorCodes.invalidRequest, 'this session is initialized already')
+  const missing = missingCapability(method, scope.catalog.capabilities, scope.dialect)
+  if (missing !== undefined) throw unknownMethod(method)
+  const handle = handlers[method as Served] as (params: unknown, scope: RouteScope) => Immediate | Work
+  return handle(readParams(method, params), scope)
+}
+
+/** Whether the results of a method are not the same in every revision. */
+function isFitted({ handshake, lacks }: Dialect, method: string): boolean {
+  if (!handshake) return true
+  return lacks !== undefined && isMethod(method) && lacks.results?.includes(method) !== false
+}
+
+function fitted<M extends Method>(work: Work, method: M, { dialect, catalog }: RouteScope): Work {
+  const fit = (result: unknown) => catalog.finish(dialect, method, result as Result<M>, work.cache)
+  const { name, timeout, cache, change } = work
+  return {
+    name,
+    timeout,
+    cache,
+    ...(change !== undefined && { change }),
+    timedOut(ms) {
+      const outcome = work.timedOut(ms)
+      return outcome instanceof McpError ? outcome : fit(outcome)
+    },
+    run(ctx) {
+      const result = work.run(ctx)
+      return isPromise(result) ? Promise.resolve(result).then(fit) : fit(result)
+    },
+  }
+}
+
+/** The error -32601. */
+export function unknownMethod(method: string): McpError {
+  return new McpError(errorCodes.methodNotFound, `Method not found: ${method.slice(0, 100)}`)
+}

@@ -1,0 +1,66 @@
+import { McpError } from '../../protocol/wire/errors.js'
+import { isWantedLevel } from '../../protocol/messages/logging.js'
+import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
+import { tooManyRequests } from '../base/errors.js'
+
+/** What a record keeps of a client's wishes; absent where it has none. */
+export interface WishesRecord {
+  readonly logLevel?: LoggingLevel
+  readonly subscriptions?: readonly string[]
+}
+
+/** Resources that one session may subscribe to. */
+const maxSubscriptions = 1_000
+
+/**
+ * What a client has chosen: the level of logs, and the resources it wants to hear of. Changed by the session
+ * actor only.
+ */
+export class SessionWishes {
+  #logLevel: LoggingLevel | undefined
+  #subscriptions: Set<string> = new Set()
+
+  constructor(record: WishesRecord) {
+    this.adopt(record)
+  }
+
+  /** What was kept is what counts. */
+  adopt({ logLevel, subscriptions = [] }: WishesRecord): void {
+    this.#logLevel = logLevel
+    this.#subscriptions = new Set(subscriptions)
+  }
+
+  /**
+   * Whether messages of this level are wanted; `info` and above where the client has not said (specification:
+   * logging).
+   */
+  wantsLog(level: LoggingLevel): boolean {
+    return isWantedLevel(level, this.#logLevel ?? 'info')
+  }
+
+  setLogLevel(level: LoggingLevel): void {
+    this.#logLevel = level
+  }
+
+  isSubscribed(uri: string): boolean {
+    return this.#subscriptions.has(uri)
+  }
+
+  /** Throws McpError 429 beyond 1,000 resources. */
+  subscribe(uri: string): void {
+    if (this.#subscriptions.size >= maxSubscriptions && !this.#subscriptions.has(uri))
+      throw new McpError(tooManyRequests, `a session may have ${maxSubscriptions} subscriptions`)
+    this.#subscriptions.add(uri)
+  }
+
+  unsubscribe(uri: string): void {
+    this.#subscriptions.delete(uri)
+  }
+
+  toRecord(): WishesRecord {
+    return {
+      ...(this.#logLevel !== undefined && { logLevel: this.#logLevel }),
+      ...(this.#subscriptions.size > 0 && { subscriptions: Object.freeze([...this.#subscriptions]) }),
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { unsupportedHandshake } from '../../protocol/stateless/era.js'
+import { type McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import { fitError, fitResult } from '../../protocol/dialects/fit.js'
+import { buildError, buildResult, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
+import { readParams } from '../../protocol/messages/params.js'
+import type { InitializeResult } from '../../protocol/messages/types/lifecycle.js'
+import { handshakesOf, haveHandshake, negotiate } from '../../protocol/dialects/versions.js'
+import type { Peer, Response } from '../../transports/contract/contract.js'
+import type { Holdings } from '../holdings/holdings-actor.js'
+import type { SealedFacts } from '../holdings/sealed-payload.js'
+import { ownerOf } from './owner.js'
+
+/**
+ * What a client that begins with `initialize` is, and the revision that both will speak. Throws McpError:
+ * -32602, or -32022 where no revision has a handshake.
+ */
+export function readOpening(
+  request: JsonRpcRequest,
+  peer: Peer,
+  { settings: { revisions } }: Pick<Holdings, 'settings'>,
+): { readonly facts: SealedFacts; readonly dialect: Dialect } {
+  if (!haveHandshake(revisions)) throw unsupportedHandshake(request, revisions)
+  const { protocolVersion, clientInfo: client, capabilities } = readParams('initialize', request.params)
+  const dialect = negotiate(protocolVersion, handshakesOf(revisions))
+  const principal = ownerOf(peer)
+  const { revision } = dialect
+  return {
+    facts: { revision, client, capabilities, ...(principal !== undefined && { principal }) },
+    dialect,
+  }
+}
+
+/** The answer to `initialize` (specification: lifecycle). */
+export function answerOpening({ id }: JsonRpcRequest, dialect: Dialect, holdings: Holdings): Response {
+  const { info, instructions } = holdings.settings.definition
+  const result: InitializeResult = {
+    protocolVersion: dialect.revision,
+    capabilities: holdings.catalog.capabilities,
+    serverInfo: info,
+    ...(instructions !== undefined && { instructions }),
+  }
+  return buildResult(id, fitResult(dialect, 'initialize', result))
+}
+
+/** The same for a session that is not opened, in the words of its revision, if one was agreed on. */
+export function refuseOpening(
+  { id }: JsonRpcRequest,
+  dialect: Dialect | undefined,
+  error: McpError,
+): Response {
+  const told = toJsonRpcError(error)
+  return buildError(id, dialect === undefined ? told : fitError(dialect, told))
+}

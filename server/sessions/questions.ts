@@ -1,0 +1,182 @@
+import { missingCapability, missingForQuestion } from '../../protocol/dialects/capabilities.js'
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { McpError, ProtocolError } from '../../protocol/wire/errors.js'
+import { fitParams } from '../../protocol/dialects/fit.js'
+import {
+  buildNotification,
+  buildRequest,
+  type JsonRpcErrorResponse,
+  type JsonRpcResult,
+  type RequestId,
+} from '../../protocol/wire/jsonrpc.js'
+import type { Params } from '../../protocol/messages/methods.js'
+import { readParams, readResult } from '../../protocol/messages/params.js'
+import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
+import type { Deferred } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { TimerRef } from '../../runtime/process/timers.js'
+import type { Outlet } from '../../transports/contract/contract.js'
+import type { AskMethod } from '../context/ask.js'
+import { AskError, optionError } from '../base/errors.js'
+
+/** A question to the client, on behalf of one request of its. */
+export interface Asking {
+  /** The request that is worked on. */
+  readonly of: RequestId
+  readonly method: AskMethod
+  /** Plain JSON. */
+  readonly params: object | undefined
+  /** Milliseconds. */
+  readonly timeout: number
+}
+
+/** What the client of a question knows and can do. */
+export interface Asked {
+  readonly dialect: Dialect
+  readonly capabilities: ClientCapabilities
+}
+
+/** Where a question goes. */
+export interface AskRoute {
+  /**
+   * Whether the client has said `notifications/initialized`; before that only `ping` may be sent
+   * (specification: lifecycle).
+   */
+  readonly isReady: boolean
+  readonly outlet: Outlet
+}
+
+interface Open {
+  readonly asking: Asking
+  readonly outlet: Outlet
+  readonly reply: Deferred<object>
+  readonly timer: TimerRef
+}
+
+/** Questions of one session at once. */
+const maxOpen = 100
+
+/** The questions of a session that wait for the client's answer, each with a deadline. */
+export class SessionQuestions {
+  readonly #open = new Map<RequestId, Open>()
+  /** Ids are never used again, not even by the session when it is brought back. */
+  readonly #prefix: string
+  #count = 0
+
+  constructor(prefix: string) {
+    this.#prefix = prefix
+  }
+
+  /**
+   * Sends a question over the stream of its request, and answers the call that is being handled later.
+   * `info.timer` is given the id when the time is up. Throws AskError when it cannot be asked.
+   */
+  ask(asking: Asking, { isReady, outlet }: AskRoute, ctx: ActorContext): Deferred<object> {
+    const { method, params, timeout } = asking
+    if (!isReady && method !== 'ping')
+      throw new AskError('NOT_INITIALIZED', `${method}: the client has not sent notifications/initialized`)
+    if (this.#open.size >= maxOpen)
+      throw new AskError('TOO_MANY_QUESTIONS', `a session may have ${maxOpen} questions open`, {
+        retryable: true,
+      })
+    this.#count += 1
+    const id = `${this.#prefix}.${this.#count}`
+    if (!outlet.send(buildRequest(id, method, params)))
+      throw new AskError('CLIENT_GONE', `${method}: the client no longer reads this request's stream`)
+    const reply = ctx.defer<object>()
+    this.#open.set(id, { asking, outlet, reply, timer: ctx.sendAfter(timeout, id) })
+    return reply
+  }
+
+  /** Takes the client's answer; one that nobody waits for any more is dropped. */
+  answer(response: JsonRpcResult | JsonRpcErrorResponse): void {
+    const open = response.id === undefined ? undefined : this.#take(response.id)
+    if (open === undefined) return
+    const { method } = open.asking
+    if ('error' in response) return open.reply.reject(refused(method, response))
+    try {
+      open.reply.resolve(readResult(method, response.result))
+    } catch (cause) {
+      if (!(cause instanceof ProtocolError)) throw cause
+      open.reply.reject(new AskError('BAD_ANSWER', `the client's answer: ${cause.message}`, { cause }))
+    }
+  }
+
+  /** The time of a question is up: the client is told that its answer is no longer wanted. */
+  expire(id: RequestId): void {
+    const open = this.#take(id)
+    if (open === undefined) return
+    const { method, timeout } = open.asking
+    const message = `${method}: no answer of the client within ${timeout} ms`
+    open.reply.reject(new AskError('ASK_TIMEOUT', message, { retryable: true }))
+    withdraw(id, open, 'the time is up')
+  }
+
+  /** The request has ended: nobody waits for what it asked. */
+  drop(request: RequestId): void {
+    for (const [id, open] of this.#open) {
+      if (open.asking.of !== request) continue
+      this.#take(id)
+      withdraw(id, open, 'the request has ended')
+    }
+  }
+
+  #take(id: RequestId): Open | undefined {
+    const open = this.#open.get(id)
+    this.#open.delete(id)
+    open?.timer.cancel()
+    return open
+  }
+}
+
+function withdraw(requestId: RequestId, { outlet }: Open, reason: string): void {
+  outlet.send(buildNotification('notifications/cancelled', { requestId, reason }))
+}
+
+/**
+ * The params of a question as the client's revision has them, as plain JSON; undefined for none. Throws
+ * AskError MISSING_CAPABILITY where it must not be asked, and ServerError BAD_OPTION for what is no question.
+ */
+export function readQuestion<M extends AskMethod>(
+  method: M,
+  params: Params<M>,
+  { dialect, capabilities }: Asked,
+): object | undefined {
+  if (method === 'ping') return undefined
+  const plain = toPlain(method, params)
+  if (!dialect.requests.client.includes(method)) {
+    const problem = `${method}: the client's revision ${dialect.revision} does not have it`
+    throw new AskError('MISSING_CAPABILITY', problem, { data: { capability: missingCapability(method, {}) } })
+  }
+  const capability = missingForQuestion(dialect, method, plain as never, capabilities)
+  if (capability !== undefined) {
+    const problem = `${method}: the client has not declared ${capability}`
+    throw new AskError('MISSING_CAPABILITY', problem, { data: { capability } })
+  }
+  try {
+    return fitParams(dialect, method, plain as never)
+  } catch (cause) {
+    if (!(cause instanceof ProtocolError)) throw cause
+    throw new AskError('MISSING_CAPABILITY', cause.message, { cause })
+  }
+}
+
+/**
+ * An author's objects stay with the author: what they do when they are written out is done here, and not in
+ * the session.
+ */
+function toPlain<M extends AskMethod>(method: M, params: Params<M>): Params<M> {
+  try {
+    return readParams(method, JSON.parse(JSON.stringify(params)))
+  } catch (cause) {
+    throw optionError('question', `${method}: not a question: ${(cause as Error).message}`, cause)
+  }
+}
+
+function refused(method: AskMethod, { error: { code, message, data } }: JsonRpcErrorResponse): AskError {
+  const cause = new McpError(code, message, { data })
+  return new AskError('ASK_REFUSED', `${method}: the client answered with an error (${code}): ${message}`, {
+    cause,
+    data: { code },
+  })
+}

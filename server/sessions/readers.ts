@@ -1,0 +1,91 @@
+import { encode } from '../../protocol/wire/codec.js'
+import { buildNotification, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
+import type { Outlet } from '../../transports/contract/contract.js'
+import { encodedText } from '../../transports/base/encoded.js'
+import type { Catalog, ListKind } from '../catalog/catalog.js'
+
+/** Readers of one session at once; one more, and the oldest is let go. */
+const maxReaders = 16
+
+const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
+  tools: withText(buildNotification('notifications/tools/list_changed')),
+  resources: withText(buildNotification('notifications/resources/list_changed')),
+  prompts: withText(buildNotification('notifications/prompts/list_changed')),
+})
+
+/**
+ * Who reads what belongs to no request, such as GET streams; each message goes to one of them (specification:
+ * transports).
+ */
+export class SessionReaders {
+  /** Newest last. */
+  #all: Outlet[] = []
+  /** The number of the catalog that the client was told of. */
+  #told: number
+  /** Resources that changed since the client was told; at most as many as it has subscriptions. */
+  readonly #updated = new Set<string>()
+  readonly #onSent: (method: string) => void
+
+  constructor(told: number, onSent: (method: string) => void = () => {}) {
+    this.#told = told
+    this.#onSent = onSent
+  }
+
+  get size(): number {
+    return this.#all.length
+  }
+
+  get told(): number {
+    return this.#told
+  }
+
+  attach(reader: Outlet): void {
+    this.#all.push(reader)
+    if (this.#all.length > maxReaders) this.#all.shift()?.end?.()
+  }
+
+  detach(reader: Outlet): void {
+    this.#all = this.#all.filter((other) => other !== reader)
+  }
+
+  /** Each list that has news, once; a client without a reader is told when it has one. */
+  tellCatalog(catalog: Pick<Catalog, 'version' | 'changedSince'>): void {
+    if (this.#told === catalog.version) return
+    const lists = catalog.changedSince(this.#told)
+    if (lists.every((list) => this.#send(changed[list]))) this.#told = catalog.version
+  }
+
+  /** A resource that the client wants to hear of has changed. */
+  noteUpdated(uri: string): void {
+    this.#updated.add(uri)
+  }
+
+  /** Each resource that has changed, once; a client without a reader is told when it has one. */
+  tellUpdated(): void {
+    for (const uri of this.#updated) {
+      if (!this.#send(buildNotification('notifications/resources/updated', { uri }))) return
+      this.#updated.delete(uri)
+    }
+  }
+
+  /** What the client no longer wants to hear of is not kept for it. */
+  prune(isWanted: (uri: string) => boolean): void {
+    for (const uri of this.#updated) if (!isWanted(uri)) this.#updated.delete(uri)
+  }
+
+  end(): void {
+    const all = this.#all
+    this.#all = []
+    for (const reader of all) reader.end?.()
+  }
+
+  #send(message: JsonRpcNotification): boolean {
+    const sent = this.#all.toReversed().some((reader) => reader.send(message))
+    if (sent) this.#onSent(message.method)
+    return sent
+  }
+}
+
+function withText(message: JsonRpcNotification): JsonRpcNotification {
+  return Object.freeze({ ...message, [encodedText]: encode(message) })
+}

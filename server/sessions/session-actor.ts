@@ -1,0 +1,236 @@
+import { acceptsNotification } from '../../protocol/dialects/dialect.js'
+import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import { fitError } from '../../protocol/dialects/fit.js'
+import {
+  buildError,
+  isNotification,
+  isRequest,
+  type JsonRpcNotification,
+  type Message,
+  type RequestId,
+} from '../../protocol/wire/jsonrpc.js'
+import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { patiently } from '../../runtime/faults/load.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
+import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
+import { encodedResult } from '../requests/answer.js'
+import type { OpenSessionFacts } from '../context/context.js'
+import { AskError } from '../base/errors.js'
+import { loadSessionMachine } from '../holdings/holdings-actor.js'
+import { route } from '../requests/router.js'
+import { openSession, recordSession, type Session, type SessionInput } from './session.js'
+import { answered, noteNotification, noteRequest, noteSession } from './session-events.js'
+import { expireIfIdle } from './idle.js'
+import type { SessionPhase } from '../holdings/session-machine.js'
+import type { Asking } from './questions.js'
+import { peerProblem } from './owner.js'
+import { learnConfirmation, shareConfirmation } from './sharing.js'
+import type { SessionRecord } from '../stores/session-store.js'
+import { cancelWork, endWork, type RequestDelivery, startWork, taskEnded } from './work.js'
+
+/** One message of the client, and where what comes before its answer goes. */
+export interface Delivery {
+  readonly message: Message
+  readonly outlet: Outlet
+  readonly peer: Peer
+}
+
+/** Who reads what belongs to no request. */
+interface Reading {
+  readonly outlet: Outlet
+  readonly peer: Peer | undefined
+}
+
+/** What people and programs see of a session. */
+export interface SessionInfo extends OpenSessionFacts {
+  readonly phase: SessionPhase
+  /** Requests that are not answered yet. */
+  readonly requests: number
+  /** How many of them wait for their turn (`maxRequests`). */
+  readonly waiting: number
+  /** Attached readers, such as GET streams. */
+  readonly readers: number
+  /** The session's process. */
+  readonly ref: ProcessRef
+}
+
+/**
+ * One session: what it keeps, and which requests are in flight. Its handlers are short and run no code of an
+ * author; requests run as tasks beside it, so ping and cancellation are served while tools run.
+ */
+export const sessionActor = defineActor({
+  name: 'session',
+  trapExit: true,
+  stray: 'report',
+  mailboxLimit: 10_000,
+  init(input: SessionInput, ctx: ActorContext): Session {
+    const session = openSession(input, ctx)
+    ctx.own(() => close(session))
+    ctx.sendAfter(Math.min(input.holdings.settings.idleTimeout, input.lifetime))
+    return session
+  },
+  call: {
+    deliver: (session, { message, outlet, peer }: Delivery, ctx) => {
+      const problem = peerProblem(session.record, peer)
+      if (problem !== undefined) return refuse(problem)
+      session.lastActive = session.now()
+      if (isRequest(message)) return takeRequest(session, { message, outlet, peer }, ctx)
+      if (isNotification(message)) return takeNotification(session, { message, peer }, ctx)
+      session.questions.answer(message)
+      return undefined
+    },
+    read: (session, key: string) => session.state.read(key),
+    swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>
+      session.state.swap(key, version, value),
+    record: (session) => recordSession(session),
+    frame: (session) => session.frame,
+    ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
+    adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
+    attach: (session, { outlet, peer }: Reading) => attach(session, outlet, peer),
+    /** The session's revision, for a peer that does not speak of another. */
+    revision: ({ record }, peer: Peer | undefined) => {
+      const problem = peerProblem(record, peer)
+      return problem === undefined ? record.revision : refuse(problem)
+    },
+    info: (session): SessionInfo => ({
+      ...session.facts,
+      phase: session.phase,
+      requests: session.requests.size,
+      waiting: session.waiting.size,
+      readers: session.readers.size,
+      ref: session.self,
+    }),
+  },
+  cast: {
+    detach: (session, outlet: Outlet) => {
+      session.lastActive = session.now()
+      session.readers.detach(outlet)
+    },
+    changed: (session) => {
+      learnConfirmation(session)
+      tellChanges(session)
+    },
+    updated: (session, uri: string) => {
+      if (session.wishes.isSubscribed(uri)) session.readers.noteUpdated(uri)
+      learnConfirmation(session)
+      tellChanges(session)
+    },
+  },
+  info: {
+    exit: (session, exit) => taskEnded(session, exit),
+    timer: (session, question, ctx) =>
+      question === undefined ? expireIfIdle(session, ctx) : session.questions.expire(question as RequestId),
+  },
+})
+
+function takeRequest(
+  session: Session,
+  { message, outlet, peer }: RequestDelivery,
+  ctx: ActorContext,
+): Response | Deferred<Response | undefined> {
+  const { id } = message
+  noteRequest(session, message, () => ({ type: 'start' }))
+  if (session.requests.has(id))
+    return answered(
+      session,
+      message,
+      refusal(id, errorCodes.invalidRequest, 'a request with this id is in flight'),
+    )
+  try {
+    const { dialect, holdings } = session
+    const planned = route(message, { dialect, catalog: holdings.catalog, peer })
+    if ('text' in planned) return answered(session, message, encodedResult(id, planned.result, planned.text))
+    return startWork(session, planned, { message, outlet, peer }, ctx)
+  } catch (error) {
+    if (!(error instanceof McpError)) throw error
+    return answered(session, message, buildError(id, fitError(session.dialect, toJsonRpcError(error))))
+  }
+}
+
+/**
+ * A question of a request in flight goes to the client over the stream of that request (specification:
+ * transports).
+ */
+function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<object> | Refusal {
+  const request = session.requests.get(asking.of)
+  if (request === undefined || request.cancelled)
+    return refuse(new AskError('CLIENT_GONE', `${asking.method}: the request has ended`))
+  const to = { isReady: session.phase === 'ready', outlet: request.outlet }
+  try {
+    return session.questions.ask(asking, to, ctx)
+  } catch (error) {
+    if (error instanceof AskError) return refuse(error)
+    throw error
+  }
+}
+
+/** What a client tells; whatever does not fit is ignored, since a notification is never answered. */
+function takeNotification(
+  session: Session,
+  { message: notification, peer }: { readonly message: JsonRpcNotification; readonly peer: Peer },
+  ctx: ActorContext,
+): Promise<Deferred<undefined> | undefined> | undefined {
+  const { method, params } = notification
+  noteNotification(session.origin, 'received', method)
+  const own = session.holdings.catalog.lowLevel.notifications.get(method)
+  if (own !== undefined) session.notices.take(session, own, notification, peer)
+  if (!acceptsNotification(session.dialect, 'server', method)) return undefined
+  if (method === 'notifications/cancelled') cancelWork(session, params?.requestId)
+  return method === 'notifications/initialized' ? confirm(session, ctx) : undefined
+}
+
+/**
+ * What follows waits: a server on pipes fetches the machine with the first confirmation, since it has to
+ * answer `initialize` before it needs one.
+ */
+async function confirm(session: Session, ctx: ActorContext): Promise<Deferred<undefined> | undefined> {
+  const shared = shareConfirmation(session, ctx)
+  await becomeReady(session, ctx)
+  return shared
+}
+
+async function becomeReady(session: Session, ctx: ActorContext): Promise<void> {
+  const { nextPhase } = await patiently(loadSessionMachine, ctx)
+  session.phase = nextPhase(session.phase, 'initialized')
+  tellChanges(session)
+}
+
+function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refusal | undefined {
+  const problem = peerProblem(session.record, peer)
+  if (problem !== undefined) return refuse(problem)
+  session.lastActive = session.now()
+  outlet.negotiated?.(session.facts.revision)
+  session.readers.attach(outlet)
+  tellChanges(session)
+  return undefined
+}
+
+/** Before the client has initialized it is told nothing (specification: lifecycle). */
+function tellChanges({ phase, readers, holdings }: Session): void {
+  if (phase !== 'ready') return
+  readers.tellCatalog(holdings.catalog)
+  readers.tellUpdated()
+}
+
+function close(session: Session): void {
+  session.phase = 'closed'
+  session.readers.end()
+  endWork(session)
+  noteSession(session, 'ended')
+}
+
+/** What another program has made of the session since; what it has not changed may be known better here. */
+async function adopt(session: Session, record: SessionRecord, ctx: ActorContext): Promise<void> {
+  session.isConfirmed ||= record.initialized === true
+  if (record.version > session.version) {
+    session.version = record.version
+    session.state.adopt(record.state)
+    session.wishes.adopt(record)
+  }
+  if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
+}
+
+function refusal(id: RequestId, code: number, message: string): Response {
+  return buildError(id, { code, message })
+}

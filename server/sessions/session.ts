@@ -1,0 +1,120 @@
+import { changesOf } from '../context/changes.js'
+import { SessionFrame } from '../context/session-frame.js'
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import type { RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
+import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
+import { TurnoverMap } from '../../runtime/base/turnover.js'
+import { EarlyCancellations } from './early-cancellations.js'
+import type { Holdings } from '../holdings/holdings-actor.js'
+import type { sessionActor } from './session-actor.js'
+import { noteNotification, noteSession, originOf } from './session-events.js'
+import type { SessionPhase } from '../holdings/session-machine.js'
+import { SessionNotices } from './notices.js'
+import { SessionQuestions } from './questions.js'
+import { SessionReaders } from './readers.js'
+import type { SessionLink, SessionRequest } from './session-request.js'
+import { confirmationElsewhere } from './confirmation.js'
+import { SessionState } from '../context/session-state.js'
+import type { SessionRecord } from '../stores/session-store.js'
+import { SessionWishes } from '../requests/session-wishes.js'
+import { WaitingLine } from '../holdings/waiting-line.js'
+
+/** What a session is started with: anew, or from what was kept of it. */
+export interface SessionInput {
+  readonly record: SessionRecord
+  readonly restored: boolean
+  readonly dialect: Dialect
+  readonly holdings: Holdings
+  /** Milliseconds after which it ends in any case. */
+  readonly lifetime: number
+}
+
+/** What a session actor owns. */
+export interface Session extends SessionInput, SessionLink {
+  readonly state: SessionState
+  readonly tasks: TaskSupervisor
+  readonly requests: TurnoverMap<RequestId, SessionRequest>
+  readonly byTask: TurnoverMap<ProcessRef, SessionRequest>
+  /** Those that wait until fewer are at work. */
+  readonly waiting: WaitingLine<SessionRequest>
+  readonly cancelledEarly: EarlyCancellations
+  readonly readers: SessionReaders
+  readonly questions: SessionQuestions
+  readonly notices: SessionNotices
+  /** When its lifetime is over. */
+  readonly endsAt: number
+  phase: SessionPhase
+  /** Whether what is kept says that the client has confirmed the session. */
+  isConfirmed: boolean
+  version: number
+  lastActive: number
+  lastSaved: number
+  now(): number
+  [describe](): string
+}
+
+/** Makes a session from its record. Throws RuntimeError NOPROC when its group is not complete. */
+export function openSession(input: SessionInput, ctx: ActorContext): Session {
+  const { record, restored, holdings, dialect } = input
+  const { id, client, revision, capabilities } = record
+  const { clock } = ctx
+  const self = ctx.self as RefOf<typeof sessionActor>
+  const tasks = ctx.registry.whereis(holdings.settings.names.tasks)
+  if (tasks === undefined)
+    throw new RuntimeError('NOPROC', 'a session needs the task supervisor of its group', { retryable: true })
+  const origin = originOf(self, holdings)
+  const noteSent = (method: string) => noteNotification(origin, 'sent', method)
+  const session: Session = {
+    ...input,
+    frame: new SessionFrame(changesOf(ctx.registry, holdings.settings.names.base)),
+    facts: Object.freeze({ id, client, revision, capabilities }),
+    self,
+    store: holdings.store,
+    dialect,
+    origin,
+    wishes: new SessionWishes(record),
+    confirmedElsewhere: () => confirmationElsewhere(session),
+    canLog: () => holdings.catalog.capabilities.logging !== undefined,
+    askTimeout: holdings.settings.askTimeout,
+    state: new SessionState(record.state),
+    tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
+    requests: new TurnoverMap(),
+    byTask: new TurnoverMap(),
+    waiting: new WaitingLine(holdings.settings.maxWaiting, holdings.waiting),
+    cancelledEarly: new EarlyCancellations(),
+    readers: new SessionReaders(record.catalog, noteSent),
+    notices: new SessionNotices(),
+    questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),
+    endsAt: clock.now() + input.lifetime,
+    phase: restored ? 'ready' : 'initializing',
+    isConfirmed: record.initialized === true,
+    version: record.version,
+    lastActive: clock.now(),
+    lastSaved: clock.now(),
+    now: clock.now,
+    [describe]: () => `${session.phase}, ${session.requests.size} in flight`,
+  }
+  noteSession(session, restored ? 'restored' : 'opened')
+  return session
+}
+
+/** What is kept of a session from now on. */
+export function recordSession(session: Session): SessionRecord {
+  const { facts, state, readers, wishes } = session
+  const { principal } = session.record
+  session.version += 1
+  session.lastSaved = session.now()
+  return Object.freeze({
+    ...facts,
+    ...(principal !== undefined && { principal }),
+    version: session.version,
+    ...((session.isConfirmed || session.phase === 'ready') && { initialized: true as const }),
+    catalog: readers.told,
+    state: Object.freeze(state.toRecord()),
+    ...wishes.toRecord(),
+  })
+}

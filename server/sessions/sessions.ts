@@ -1,0 +1,295 @@
+import { nanoid } from 'nanoid'
+import { openBatch } from '../../protocol/dialects/batch.js'
+import type { Batch } from '../../protocol/wire/codec.js'
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { McpError } from '../../protocol/wire/errors.js'
+import type { JsonRpcRequest, Message } from '../../protocol/wire/jsonrpc.js'
+import { dialectOf, handshakesOf } from '../../protocol/dialects/versions.js'
+import { childSpec } from '../../runtime/supervision/child-spec.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { type ExitReason, normal } from '../../runtime/base/exit.js'
+import type { RefOf } from '../../runtime/process/ref.js'
+import type { Registry } from '../../runtime/process/registry.js'
+import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
+import { TurnoverMap } from '../../runtime/base/turnover.js'
+import { ClientCounts } from '../../transports/connections/client-counts.js'
+import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
+import { TransportError } from '../../transports/base/errors.js'
+import type { Holdings } from '../holdings/holdings-actor.js'
+import type { hooksActor } from './hooks-actor.js'
+import type { SessionInput } from './session.js'
+import { type Delivery, sessionActor } from './session-actor.js'
+import { failedDelivery, isAccepted, isGone } from './failures.js'
+import { answerOpening, readOpening, refuseOpening } from './opening.js'
+import { type Known, SessionRecords } from './records.js'
+import { labelOf, noSession, ownedKey, ownerOf, peerProblem } from './owner.js'
+
+type SessionRef = RefOf<typeof sessionActor>
+
+/** Milliseconds a session has for its end. */
+const shutdownTime = 1_000
+
+/**
+ * Finds sessions by their ids, opens them, and brings back from the store those that died without having
+ * ended. One for each incarnation of the group; it runs in the scope of whoever asks, so that a store that
+ * throws costs one request.
+ */
+export class Sessions implements ServerPort {
+  readonly #holdings: Holdings
+  readonly #registry: Registry
+  readonly #supervisor: DynamicSupervisor
+  readonly #records: SessionRecords
+  /** Whose sessions those are that run. */
+  readonly #clients: ClientCounts<SessionInput>
+  readonly #now: () => number
+  readonly #restoring = new Map<string, Promise<SessionRef>>()
+  /** Those that are open here: found without building the name that a message would look up. */
+  readonly #open = new TurnoverMap<string, SessionRef>()
+
+  /** Throws RuntimeError NOPROC when the group is not complete. */
+  constructor(holdings: Holdings, ctx: ActorContext) {
+    const { names } = holdings.settings
+    const [sessions, tasks] = [ctx.registry.whereis(names.sessions), ctx.registry.whereis(names.tasks)]
+    if (sessions === undefined || tasks === undefined)
+      throw new RuntimeError('NOPROC', 'sessions need the supervisors of their group')
+    this.#holdings = holdings
+    this.#registry = ctx.registry
+    this.#now = ctx.clock.now
+    this.#clients = new ClientCounts(holdings.settings.maxSessionsPerClient)
+    this.#supervisor = new DynamicSupervisor(sessions)
+    this.#records = new SessionRecords(holdings, new TaskSupervisor(tasks, Number.POSITIVE_INFINITY))
+  }
+
+  async open(
+    request: JsonRpcRequest,
+    peer: Peer,
+  ): Promise<{ sessionId: string | undefined; response: Response }> {
+    let dialect: Dialect | undefined
+    let begun: SessionRef | undefined
+    try {
+      const { facts, dialect: negotiated } = readOpening(request, peer, this.#holdings)
+      dialect = negotiated
+      const known = this.#records.issue(facts, nanoid)
+      const session = await this.#start(known, peer, false)
+      begun = session
+      const hasBegun = await this.#begin(session, known, false)
+      await this.#records.save(hasBegun ? await session.call('record') : known.record)
+      this.#noteOpen(known.record.id, session)
+      return { sessionId: known.record.id, response: answerOpening(request, dialect, this.#holdings) }
+    } catch (error) {
+      begun?.kill() // nobody knows of it
+      if (!(error instanceof McpError)) throw error
+      return { sessionId: undefined, response: refuseOpening(request, dialect, error) }
+    }
+  }
+
+  deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined> {
+    const delivery = { message, outlet, peer }
+    const session = this.#records.areShared ? undefined : this.#open.get(sessionId)
+    if (session?.alive !== true) return this.#search(sessionId, delivery)
+    return session.call('deliver', delivery, forever).catch((error) => {
+      if (isGone(error)) return this.#search(sessionId, delivery)
+      return failedDelivery(message, error)
+    })
+  }
+
+  async #search(sessionId: string, delivery: Delivery): Promise<Response | undefined> {
+    try {
+      return await this.#ask(sessionId, delivery.peer, (session) =>
+        session.call('deliver', delivery, forever),
+      )
+    } catch (error) {
+      return failedDelivery(delivery.message, error)
+    }
+  }
+
+  /** Whether a session is at work here. */
+  knows(sessionId: string): boolean {
+    return this.#open.get(sessionId)?.alive === true
+  }
+
+  /**
+   * Finds out whether a session may be given messages of this peer; one that does not run is not brought back
+   * for that. Rejects with TransportError SESSION_NOT_FOUND and REVISION_MISMATCH, and with what the store
+   * throws.
+   */
+  async admit(sessionId: string, peer?: Peer): Promise<void> {
+    const session = this.#find(sessionId)
+    if (session?.alive && !this.#records.areShared && (await isAccepted(session, peer))) return
+    const problem = peerProblem((await this.#current(sessionId, session)).record, peer)
+    if (problem !== undefined) throw problem
+  }
+
+  async deliverBatch(
+    sessionId: string,
+    batch: Batch,
+    outlet: Outlet,
+    peer: Peer,
+  ): Promise<readonly Response[]> {
+    const revision = await this.#ask(sessionId, peer, (session) => session.call('revision', peer))
+    const { messages, refusals } = openBatch(batch, dialectOf(revision))
+    const answers = await Promise.all(
+      messages.map((message) => this.deliver(sessionId, message, outlet, peer)),
+    )
+    return [...answers.filter((answer) => answer !== undefined), ...refusals]
+  }
+
+  async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
+    const session = await this.#ask(sessionId, peer, async (found) => {
+      await found.call('attach', { outlet, peer })
+      return found
+    })
+    return () => void session.cast('detach', outlet)
+  }
+
+  async close(sessionId: string, peer?: Peer): Promise<void> {
+    await this.admit(sessionId, peer)
+    const session = this.#find(sessionId)
+    if (session?.alive) await session.stop(normal)
+    await this.#end(sessionId)
+  }
+
+  /** A session that ends at this very moment is brought back, and asked once more. */
+  async #ask<Answer>(
+    id: string,
+    peer: Peer | undefined,
+    ask: (session: SessionRef) => Promise<Answer>,
+  ): Promise<Answer> {
+    try {
+      return await ask(await this.#session(id, peer))
+    } catch (error) {
+      if (!isGone(error)) throw error
+      return ask(await this.#session(id, peer))
+    }
+  }
+
+  async #session(id: string, peer: Peer | undefined): Promise<SessionRef> {
+    const session = this.#restoring.has(ownedKey(id, peer)) ? undefined : this.#find(id)
+    if (session === undefined) return this.#restore(id, peer)
+    if (this.#records.areShared) await session.call('adopt', (await this.#current(id, session)).record)
+    return session
+  }
+
+  /** What is known of a session now, here and elsewhere: one that was ended elsewhere ends here, too. */
+  async #current(id: string, session: SessionRef | undefined): Promise<Known> {
+    try {
+      return await this.#records.load(id)
+    } catch (error) {
+      const isOver = error instanceof TransportError && error.code === 'SESSION_NOT_FOUND'
+      if (isOver && session?.alive) await session.stop(normal)
+      throw error
+    }
+  }
+
+  #find(id: string): SessionRef | undefined {
+    return this.#registry.whereis(this.#holdings.settings.names.session(id)) as SessionRef | undefined
+  }
+
+  #noteOpen(id: string, session: SessionRef): void {
+    if (session.alive) this.#open.set(id, session)
+  }
+
+  /**
+   * Several messages may find a session missing at once: it is brought back once, and by nobody whose it is
+   * not.
+   */
+  #restore(id: string, peer: Peer | undefined): Promise<SessionRef> {
+    const key = ownedKey(id, peer)
+    const known = this.#restoring.get(key)
+    if (known !== undefined) return known
+    const restoring = this.#bringBack(id, peer).finally(() => this.#restoring.delete(key))
+    this.#restoring.set(key, restoring)
+    return restoring
+  }
+
+  async #bringBack(id: string, peer: Peer | undefined): Promise<SessionRef> {
+    const known = await this.#records.load(id)
+    if (known.record.principal !== ownerOf(peer)) throw noSession()
+    const session = await this.#start(known, peer, true)
+    try {
+      await this.#begin(session, known, true)
+    } catch (error) {
+      session.kill() // it has no resources
+      throw error
+    }
+    this.#noteOpen(id, session)
+    return session
+  }
+
+  /** Runs the author's `init`, if there are hooks; answers whether there are. */
+  async #begin(session: SessionRef, { record }: Known, restored: boolean): Promise<boolean> {
+    const { definition, names } = this.#holdings.settings
+    if (definition.session === undefined) return false
+    const { id, client, revision, capabilities } = record
+    const facts = Object.freeze({ id, client, revision, capabilities })
+    const hooks = this.#registry.named<typeof hooksActor>(names.hooks)
+    await hooks.call('begin', { session, facts, restored }, forever)
+    return true
+  }
+
+  async #start({ record, expiresAt }: Known, peer: Peer | undefined, restored: boolean): Promise<SessionRef> {
+    const { names, maxSessions, sessionIds, revisions } = this.#holdings.settings
+    const lifetime = Math.max(0, (expiresAt ?? Number.POSITIVE_INFINITY) - (sessionIds?.now() ?? 0))
+    const dialect = dialectOf(record.revision, handshakesOf(revisions))
+    if (dialect === undefined)
+      throw new TransportError('SESSION_NOT_FOUND', 'the session speaks a revision that is not served')
+    const input = { record, restored, lifetime, dialect, holdings: this.#holdings }
+    if (peer !== undefined && !this.#clients.enterAs(peer, input)) {
+      this.#clients.leave(input)
+      throw tooMany(this.#clients.max)
+    }
+    const how = {
+      id: labelOf(record.id),
+      name: names.session(record.id),
+      restart: 'temporary',
+      shutdown: shutdownTime,
+    } as const
+    try {
+      const { ref } = await this.#supervisor.startChild(childSpec(sessionActor, input, how))
+      const session = ref as SessionRef
+      session.onExit((reason) => {
+        this.#clients.leave(input)
+        if (this.#open.get(record.id) === session) this.#open.delete(record.id)
+        this.#ended(record.id, reason)
+      })
+      return session
+    } catch (error) {
+      this.#clients.leave(input)
+      if (!(error instanceof RuntimeError && error.code === 'MAX_CHILDREN')) throw error
+      throw new TransportError('SESSION_LIMIT', `the server has ${maxSessions} sessions already`, {
+        cause: error,
+        retryable: true,
+      })
+    }
+  }
+
+  /**
+   * An end of its own choice is for good, and so is one crash too many; after anything else the session may
+   * come back. So it may when its id is sealed and it was not used here: another program may have gone on
+   * with it.
+   */
+  #ended(id: string, reason: ExitReason): void {
+    if (reason.type === 'shutdown' || !this.#supervisor.ref.alive) return
+    if (reason.type !== 'normal' && this.#holdings.restores.add(id, this.#now())) return
+    if (reason.type === 'normal' && this.#mayGoOnElsewhere) return this.#holdings.restores.forget(id)
+    this.#end(id).catch(() => {})
+  }
+
+  get #mayGoOnElsewhere(): boolean {
+    return this.#records.areShared || this.#holdings.settings.sessionIds !== undefined
+  }
+
+  async #end(id: string): Promise<void> {
+    this.#holdings.restores.forget(id)
+    await this.#records.end(id)
+  }
+}
+
+function tooMany(max: number): TransportError {
+  const problem = `one client may have ${max} sessions`
+  return new TransportError('CLIENT_LIMIT', problem, { retryable: true })
+}
+
+const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

@@ -1,0 +1,192 @@
+import { type Deferred, defineActor, refuse } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
+import { show } from '../../runtime/base/errors.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import type { RefOf } from '../../runtime/process/ref.js'
+import type { TimerRef } from '../../runtime/process/timers.js'
+import type { Component, ListKind } from '../catalog/catalog.js'
+import { optionError, ServerError } from '../base/errors.js'
+import type { Holdings } from '../holdings/holdings-actor.js'
+import { type Listen, type ListenCall, Listens } from './listens.js'
+import type { sessionActor } from '../sessions/session-actor.js'
+import { noteNotification, originOf } from '../sessions/session-events.js'
+
+interface Base {
+  readonly holdings: Holdings
+  readonly listens: Listens
+  /** The catalog that streams were told of. */
+  told: number
+  /** Runs while a change has not been told yet. */
+  announcement: TimerRef | undefined
+  /** Runs while updates of resources have not been told yet. */
+  telling: TimerRef | undefined
+  /** Runs while readers of streams are behind. */
+  retrying: TimerRef | undefined
+  [describe](): string
+}
+
+/** A request of `subscriptions/listen`. */
+interface Listening extends Omit<ListenCall, 'ended'> {
+  /** Aborted when its client has gone or cancels. */
+  readonly signal: AbortSignal
+}
+
+/** Changes within this many ms are told together. */
+const coalesce = 10
+/** Milliseconds until a reader that was behind is tried again. */
+const retryAfter = 250
+
+const keyField = Object.freeze({
+  tool: 'name',
+  resource: 'uri',
+  resourceTemplate: 'uriTemplate',
+  prompt: 'name',
+})
+
+/**
+ * What a server offers, what comes and goes while it runs included, and who tells the sessions of a change.
+ */
+export const baseActor = defineActor({
+  name: 'base',
+  stray: 'report',
+  init(holdings: Holdings, ctx: ActorContext): Base {
+    const { definition, maxListens } = holdings.settings
+    const origin = originOf(ctx.self, holdings)
+    const noteSent = (method: string) => noteNotification(origin, 'sent', method)
+    const listens = new Listens({ maxListens }, ctx.clock.now, noteSent)
+    ctx.own(() => listens.abandon())
+    return {
+      holdings,
+      listens,
+      told: holdings.catalog.version,
+      announcement: undefined,
+      telling: undefined,
+      retrying: undefined,
+      [describe]: () => `${definition.info.name} ${definition.info.version}`,
+    }
+  },
+  call: {
+    add(base, component: Component, ctx) {
+      const { kind, name } = component
+      const { catalog } = base.holdings
+      if (!catalog.declares(component)) {
+        const problem = `${kind} ${show(name)}: the server does not declare this kind: give defineServer an empty array of it`
+        return refuse(new ServerError('BAD_DEFINITION', problem, { data: { field: kind } }))
+      }
+      if (!catalog.add(component)) {
+        const key = keyField[kind]
+        const problem = `${kind} ${show(Reflect.get(component, key))}: expected a ${key} that no other ${kind} has`
+        return refuse(new ServerError('BAD_DEFINITION', problem, { data: { field: key } }))
+      }
+      announce(base, ctx)
+      return undefined
+    },
+    remove(base, { kind, key }: { kind: Component['kind']; key: string }, ctx) {
+      const removed = base.holdings.catalog.remove(kind, key)
+      if (removed) announce(base, ctx)
+      return removed
+    },
+    listChanged(base, list: ListKind, ctx) {
+      const { catalog } = base.holdings
+      if (!catalog.touch(list)) {
+        const problem = `listChanged: expected a list that the server declares, got ${show(list)}`
+        return refuse(optionError('list', problem))
+      }
+      announce(base, ctx)
+      return undefined
+    },
+    resourceUpdated(base, uri: string, ctx) {
+      base.listens.noteUpdated(uri)
+      base.telling ??= ctx.sendAfter(coalesce, 'tell')
+      return tellSessions(base, ctx, (session) => void session.cast('updated', uri))
+    },
+    listen,
+  },
+  cast: {
+    tell: (base, _nothing: undefined, ctx) => tell(base, ctx),
+    closeListen: ({ listens }, stream: Listen) => listens.close(stream),
+    endListens: ({ listens }) => listens.endAll(),
+  },
+  info: {
+    timer(base, what: 'announce' | 'tell' | 'retry', ctx) {
+      if (what === 'announce') return announceNow(base, ctx)
+      if (what === 'tell') return tell(base, ctx)
+      base.retrying = undefined
+      base.listens.retry()
+      return retryLater(base, ctx)
+    },
+  },
+})
+
+function announce(base: Base, ctx: ActorContext): void {
+  base.announcement ??= ctx.sendAfter(coalesce, 'announce')
+}
+
+async function announceNow(base: Base, ctx: ActorContext): Promise<void> {
+  const { catalog } = base.holdings
+  base.announcement = undefined
+  for (const list of catalog.changedSince(base.told)) base.listens.noteChanged(list)
+  base.told = catalog.version
+  tell(base, ctx)
+  await tellSessions(base, ctx, (session) => void session.cast('changed'))
+}
+
+/** The reply is how the stream ended: by us, or closed by its client. */
+function listen(base: Base, { signal, ...call }: Listening, ctx: ActorContext): Deferred<'ended' | 'closed'> {
+  const { listens, holdings } = base
+  const self = ctx.self as RefOf<typeof baseActor>
+  const reply = ctx.defer<'ended' | 'closed'>()
+  if (signal.aborted) {
+    reply.resolve('closed')
+    return reply
+  }
+  const ended = (error?: unknown): void => {
+    signal.removeEventListener('abort', onAbort)
+    if (error === undefined) reply.resolve('ended')
+    else reply.reject(error)
+  }
+  const onAbort = (): void => {
+    self.cast('closeListen', stream)
+    reply.resolve('closed')
+  }
+  let stream: Listen
+  try {
+    stream = listens.open({ ...call, ended }, holdings.catalog.capabilities)
+  } catch (error) {
+    reply.reject(error)
+    return reply
+  }
+  if (stream.open) signal.addEventListener('abort', onAbort, { once: true })
+  retryLater(base, ctx)
+  return reply
+}
+
+/**
+ * Streams are told a few at a time, each time as a message of its own: other messages, and the event loop,
+ * come between.
+ */
+function tell(base: Base, ctx: ActorContext): void {
+  base.telling = undefined
+  const self = ctx.self as RefOf<typeof baseActor>
+  // a mailbox may be full
+  if (base.listens.tell() && !self.cast('tell')) base.telling = ctx.sendAfter(coalesce, 'tell')
+  retryLater(base, ctx)
+}
+
+function retryLater(base: Base, ctx: ActorContext): void {
+  if (base.listens.hasBehind) base.retrying ??= ctx.sendAfter(retryAfter, 'retry')
+}
+
+/** Sessions that do not run now find out by themselves when they are brought back. */
+async function tellSessions(
+  { holdings }: Base,
+  ctx: ActorContext,
+  tell: (session: RefOf<typeof sessionActor>) => void,
+): Promise<void> {
+  const supervisor = ctx.registry.whereis(holdings.settings.names.sessions)
+  if (supervisor === undefined) return
+  for (const { ref } of await new DynamicSupervisor(supervisor).children()) {
+    if (ref?.alive) tell(ref as RefOf<typeof sessionActor>)
+  }
+}

@@ -1,0 +1,109 @@
+import { metaKeys } from '../../protocol/stateless/envelope.js'
+import { buildNotification, type JsonRpcNotification, type RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { ServerCapabilities } from '../../protocol/messages/types/capabilities.js'
+import type { SubscriptionFilter } from '../../protocol/messages/types/subscriptions.js'
+import { TurnoverSet } from '../../runtime/base/turnover.js'
+import { encodedText } from '../../transports/base/encoded.js'
+import type { ListKind } from '../catalog/catalog.js'
+
+/** Something that changes, and who wants to hear of it. */
+export class Topic<Listener> {
+  readonly listeners = new TurnoverSet<Listener>()
+  readonly #method: string
+  readonly #params: object
+  /** The text up to the id of a subscription, which is all that differs among its messages. */
+  readonly #head: string
+
+  constructor(method: string, params: Readonly<Record<string, string>> = {}) {
+    const fields = Object.entries(params).map(([name, value]) => `"${name}":${JSON.stringify(value)},`)
+    this.#method = method
+    this.#params = params
+    this.#head = `{"jsonrpc":"2.0","method":"${method}","params":{${fields.join('')}"_meta":{"${metaKeys.subscriptionId}":`
+  }
+
+  /**
+   * What one subscription is told; its id comes back in its own JSON type (specification: 2026-07-28,
+   * subscriptions).
+   */
+  messageFor(id: RequestId): JsonRpcNotification & { readonly [encodedText]: string } {
+    const message = buildNotification(this.#method, { ...this.#params, ...tagOf(id) })
+    return { ...message, [encodedText]: `${this.#head}${JSON.stringify(id)}}}}` }
+  }
+}
+
+/**
+ * The topics of one server: one for each of its lists, and one for each resource that somebody listens to.
+ */
+export class Topics<Listener> {
+  readonly #lists: { readonly [Kind in ListKind]: Topic<Listener> } = {
+    tools: new Topic('notifications/tools/list_changed'),
+    prompts: new Topic('notifications/prompts/list_changed'),
+    resources: new Topic('notifications/resources/list_changed'),
+  }
+  readonly #resources = new Map<string, Topic<Listener>>()
+
+  /** Resources that somebody listens to. */
+  get resources(): number {
+    return this.#resources.size
+  }
+
+  list(kind: ListKind): Topic<Listener> {
+    return this.#lists[kind]
+  }
+
+  /** Undefined when nobody listens to the resource. */
+  resource(uri: string): Topic<Listener> | undefined {
+    return this.#resources.get(uri)
+  }
+
+  /** From now on the listener is among those of each topic of the filter. */
+  join(filter: SubscriptionFilter, listener: Listener): void {
+    const { resourceSubscriptions = [] } = filter
+    for (const kind of kinds) if (filter[fieldOf[kind]] === true) this.#lists[kind].listeners.add(listener)
+    for (const uri of resourceSubscriptions) this.#resourceFor(uri).listeners.add(listener)
+  }
+
+  /** Takes back what `join` did. */
+  leave({ resourceSubscriptions = [] }: SubscriptionFilter, listener: Listener): void {
+    for (const kind of kinds) this.#lists[kind].listeners.delete(listener)
+    for (const uri of resourceSubscriptions) {
+      const topic = this.#resources.get(uri)
+      topic?.listeners.delete(listener)
+      if (topic?.listeners.size === 0) this.#resources.delete(uri)
+    }
+  }
+
+  #resourceFor(uri: string): Topic<Listener> {
+    const known = this.#resources.get(uri)
+    if (known !== undefined) return known
+    const topic = new Topic<Listener>('notifications/resources/updated', { uri })
+    this.#resources.set(uri, topic)
+    return topic
+  }
+}
+
+const kinds: readonly ListKind[] = Object.freeze(['tools', 'prompts', 'resources'])
+const fieldOf = Object.freeze({
+  tools: 'toolsListChanged',
+  prompts: 'promptsListChanged',
+  resources: 'resourcesListChanged',
+} as const)
+
+/**
+ * What of a filter is honoured: the kinds that the server declares, each resource once. Nothing asked for is
+ * an error.
+ */
+export function honoured(wanted: SubscriptionFilter, capabilities: ServerCapabilities): SubscriptionFilter {
+  const { resourceSubscriptions: uris } = wanted
+  const told: SubscriptionFilter = {}
+  for (const kind of kinds)
+    if (wanted[fieldOf[kind]] === true && capabilities[kind]?.listChanged === true) told[fieldOf[kind]] = true
+  if (uris !== undefined && capabilities.resources?.subscribe === true)
+    told.resourceSubscriptions = [...new Set(uris)]
+  return told
+}
+
+/** What names the subscription in all that belongs to it. */
+export function tagOf(id: RequestId): { readonly _meta: Readonly<Record<string, RequestId>> } {
+  return { _meta: { [metaKeys.subscriptionId]: id } }
+}

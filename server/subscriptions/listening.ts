@@ -1,0 +1,70 @@
+import { buildResult } from '../../protocol/wire/jsonrpc.js'
+import { readParams } from '../../protocol/messages/params.js'
+import { stampResult } from '../../protocol/stateless/stamp.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import type { RefOf } from '../../runtime/process/ref.js'
+import type { ExchangeAnswer, ExchangeCall, Peer } from '../../transports/contract/contract.js'
+import { allowedOf } from '../catalog/authorization.js'
+import type { baseActor } from './base-actor.js'
+import type { Listening } from '../exchanges/exchanges.js'
+import type { Holdings } from '../holdings/holdings-actor.js'
+import { tagOf } from './listen-topics.js'
+
+/** The streams of `subscriptions/listen`, as the base actor keeps them; for one incarnation of the group. */
+export class BaseListening implements Listening {
+  readonly #base: RefOf<typeof baseActor>
+  readonly #holdings: Holdings
+  readonly #clock: Clock
+
+  /** Throws RuntimeError NOPROC when the group is not complete. */
+  constructor(holdings: Holdings, { registry, clock }: ActorContext) {
+    const base = registry.whereis(holdings.settings.names.base)
+    if (base === undefined) throw new RuntimeError('NOPROC', 'streams need the base of their group')
+    this.#base = base as RefOf<typeof baseActor>
+    this.#holdings = holdings
+    this.#clock = clock
+  }
+
+  /**
+   * Answers once the stream has ended, also because who reads it may do so no longer, without a response when
+   * its client has ended it. Rejects with McpError -32602 for a bad filter, with TransportError
+   * EXCHANGE_LIMIT when there are too many streams, and with RuntimeError when the group goes down.
+   */
+  async open({ request, outlet, peer, signal }: ExchangeCall): Promise<ExchangeAnswer> {
+    const { id, method, params } = request
+    const { notifications } = readParams('subscriptions/listen', params)
+    const filter = allowedOf(notifications, peer, this.#holdings.catalog)
+    const lease = leaseOf(peer, this.#clock)
+    try {
+      const until = lease === undefined ? signal : AbortSignal.any([signal, lease.signal])
+      const ended = await this.#base.call('listen', { id, filter, outlet, peer, signal: until }, forever)
+      if (ended === 'closed' && lease?.signal.aborted !== true) return { response: undefined, refused: false }
+    } finally {
+      lease?.end()
+    }
+    const { info: serverInfo } = this.#holdings.settings.definition
+    return { response: buildResult(id, stampResult(method, tagOf(id), { serverInfo })), refused: false }
+  }
+
+  end(): void {
+    this.#base.cast('endListens')
+  }
+}
+
+/** Aborted when what is known of the peer is no longer true. */
+function leaseOf(
+  { principal }: Peer,
+  clock: Clock,
+): { readonly signal: AbortSignal; end(): void } | undefined {
+  const left = (principal?.expiresAt ?? Number.POSITIVE_INFINITY) - Date.now()
+  if (left > longest) return undefined
+  const controller = new AbortController()
+  const timer = clock.setTimeout(() => controller.abort(), Math.max(0, left))
+  return { signal: controller.signal, end: () => clock.clearTimeout(timer) }
+}
+
+/** Milliseconds that a timer of Node can be set to. */
+const longest = 2 ** 31 - 1
+const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

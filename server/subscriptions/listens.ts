@@ -1,0 +1,249 @@
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import { buildNotification, type RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { ServerCapabilities } from '../../protocol/messages/types/capabilities.js'
+import type { SubscriptionFilter } from '../../protocol/messages/types/subscriptions.js'
+import type { Outlet, Peer } from '../../transports/contract/contract.js'
+import { TransportError } from '../../transports/base/errors.js'
+import type { ListKind } from '../catalog/catalog.js'
+import { honoured, tagOf, Topics, type Topic } from './listen-topics.js'
+
+/** A request of `subscriptions/listen`, and where its stream goes. */
+export interface ListenCall {
+  readonly id: RequestId
+  readonly filter: SubscriptionFilter
+  readonly outlet: Outlet
+  /** Whose streams are counted together: the same object for all of one connection. */
+  readonly peer: Peer
+  /** Called once, unless it is closed before: in order (undefined), or because its outlet failed. */
+  readonly ended: (error?: unknown) => void
+}
+
+/** One stream. */
+export interface Listen {
+  readonly call: ListenCall
+  readonly filter: SubscriptionFilter
+  /** Characters of its uris. */
+  readonly weight: number
+  /** What it has not been told yet: never more than its filter has. */
+  readonly pending: Set<Topic<Listen>>
+  acknowledged: boolean
+  /** Whether it stands in the queue. */
+  queued: boolean
+  open: boolean
+  /** Since when its reader has not kept up, by the clock of the tree; undefined while it does. */
+  behindSince: number | undefined
+}
+
+/** What a server may be asked to remember. */
+export interface ListenLimits {
+  /** Streams of the whole server. */
+  readonly maxListens: number
+}
+
+const maxPerConnection = 100
+const maxUris = 1_000
+/** Characters of one uri, and of all uris of all filters. */
+const maxUriLength = 8_192
+const maxWeight = 16 * 1024 * 1024
+/** Streams that are told at a time. */
+const slice = 16
+/** Milliseconds that a reader may be behind. */
+const patience = 30_000
+
+/**
+ * The streams of `subscriptions/listen` (2026-07-28): each is told what its filter names, tagged with its id,
+ * the acknowledgement first. A reader that is behind keeps what it has to be told as a set, so that nothing
+ * grows, and loses its stream after 30 s.
+ */
+export class Listens {
+  readonly #limits: ListenLimits
+  readonly #now: () => number
+  readonly #onSent: (method: string) => void
+  readonly #topics = new Topics<Listen>()
+  readonly #all = new Set<Listen>()
+  readonly #behind = new Set<Listen>()
+  readonly #perPeer = new WeakMap<Peer, number>()
+  #queue: Listen[] = []
+  #weight = 0
+
+  constructor(limits: ListenLimits, now: () => number, onSent: (method: string) => void = () => {}) {
+    this.#limits = limits
+    this.#now = now
+    this.#onSent = onSent
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  /** Whether there is something to be told at once; see `tell`. */
+  get hasNews(): boolean {
+    return this.#queue.length > 0
+  }
+
+  /** Whether there are readers to come back to; see `retry`. */
+  get hasBehind(): boolean {
+    return this.#behind.size > 0
+  }
+
+  /**
+   * Opens a stream and acknowledges it. Throws McpError -32602 for a filter, TransportError EXCHANGE_LIMIT
+   * for a stream too many.
+   */
+  open(call: ListenCall, capabilities: ServerCapabilities): Listen {
+    const filter = honoured(call.filter, capabilities)
+    const weight = weigh(filter)
+    this.#checkRoom(call.peer, weight)
+    const listen: Listen = {
+      call,
+      filter,
+      weight,
+      pending: new Set(),
+      acknowledged: false,
+      queued: false,
+      open: true,
+      behindSince: undefined,
+    }
+    this.#topics.join(filter, listen)
+    this.#all.add(listen)
+    this.#weight += weight
+    this.#count(call.peer, 1)
+    this.#advance(listen)
+    return listen
+  }
+
+  /** Takes a stream off whose client has gone: nothing is sent to it any more. */
+  close(listen: Listen): void {
+    if (!listen.open) return
+    listen.open = false
+    listen.pending.clear()
+    this.#all.delete(listen)
+    this.#behind.delete(listen)
+    this.#topics.leave(listen.filter, listen)
+    this.#weight -= listen.weight
+    this.#count(listen.call.peer, -1)
+  }
+
+  /** Notes that a list has changed; `tell` passes it on. */
+  noteChanged(list: ListKind): void {
+    this.#note(this.#topics.list(list))
+  }
+
+  /** Notes that a resource has changed; `tell` passes it on. */
+  noteUpdated(uri: string): void {
+    const topic = this.#topics.resource(uri)
+    if (topic !== undefined) this.#note(topic)
+  }
+
+  /** Tells some streams what was noted, and answers whether more have to be told. */
+  tell(): boolean {
+    for (const listen of this.#queue.splice(0, slice)) {
+      listen.queued = false
+      this.#advance(listen)
+    }
+    return this.hasNews
+  }
+
+  /**
+   * Tries again where a reader was behind, ends what has been behind for 30 s, and answers whether any still
+   * are.
+   */
+  retry(): boolean {
+    for (const listen of this.#behind) {
+      if (this.#advance(listen)) continue
+      const { behindSince = this.#now() } = listen
+      if (this.#now() - behindSince >= patience) this.#end(listen)
+    }
+    return this.hasBehind
+  }
+
+  /** Ends every stream in order: what was noted is told, then comes the result. */
+  endAll(): void {
+    for (const listen of this.#all) {
+      this.#advance(listen)
+      this.#end(listen)
+    }
+    this.#queue = []
+  }
+
+  /** Lets go of every stream, as it is: whoever keeps them is gone. */
+  abandon(): void {
+    for (const listen of this.#all) this.#end(listen)
+  }
+
+  #note(topic: Topic<Listen>): void {
+    for (const listen of topic.listeners) {
+      listen.pending.add(topic)
+      // a reader that is behind is told by `retry`
+      if (listen.queued || listen.behindSince !== undefined) continue
+      listen.queued = true
+      this.#queue.push(listen)
+    }
+  }
+
+  /** Sends what is pending, as far as it is taken; answers whether all of it was. */
+  #advance(listen: Listen): boolean {
+    try {
+      return this.#sendAll(listen)
+    } catch (error) {
+      this.#end(listen, error) // one bad outlet is nothing to the other streams
+      return true
+    }
+  }
+
+  #sendAll(listen: Listen): boolean {
+    const { call, filter, pending } = listen
+    if (!listen.open) return true
+    if (!listen.acknowledged) {
+      const params = { notifications: filter, ...tagOf(call.id) }
+      const message = buildNotification('notifications/subscriptions/acknowledged', params)
+      if (!call.outlet.send(message)) return this.#fallBehind(listen)
+      listen.acknowledged = true
+      this.#onSent(message.method)
+    }
+    for (const topic of pending) {
+      const message = topic.messageFor(call.id)
+      if (!call.outlet.send(message)) return this.#fallBehind(listen)
+      pending.delete(topic)
+      this.#onSent(message.method)
+    }
+    if (listen.behindSince !== undefined) this.#behind.delete(listen)
+    listen.behindSince = undefined
+    return true
+  }
+
+  #fallBehind(listen: Listen): false {
+    listen.behindSince ??= this.#now()
+    this.#behind.add(listen)
+    return false
+  }
+
+  #end(listen: Listen, error?: unknown): void {
+    if (!listen.open) return
+    this.close(listen)
+    listen.call.ended(error)
+  }
+
+  #checkRoom(peer: Peer, weight: number): void {
+    const { maxListens } = this.#limits
+    if (this.#all.size >= maxListens) throw tooMany(`the server has ${maxListens} streams already`)
+    if ((this.#perPeer.get(peer) ?? 0) >= maxPerConnection)
+      throw tooMany(`the connection has ${maxPerConnection} streams already`)
+    if (this.#weight + weight > maxWeight) throw tooMany('the server is listened to for too many resources')
+  }
+
+  #count(peer: Peer, change: 1 | -1): void {
+    this.#perPeer.set(peer, (this.#perPeer.get(peer) ?? 0) + change)
+  }
+}
+
+function weigh({ resourceSubscriptions: uris = [] }: SubscriptionFilter): number {
+  const long = uris.find((uri) => uri.length > maxUriLength)
+  if (uris.length <= maxUris && long === undefined) return uris.reduce((sum, uri) => sum + uri.length, 0)
+  const expected = `expected ${maxUris} uris at most, of ${maxUriLength} characters at most`
+  throw new McpError(errorCodes.invalidParams, `notifications.resourceSubscriptions: ${expected}`)
+}
+
+function tooMany(problem: string): TransportError {
+  return new TransportError('EXCHANGE_LIMIT', problem, { retryable: true })
+}

@@ -1,0 +1,287 @@
+import * as assert from 'uvu/assert'
+import { oauth } from '../../../client/auth/provider.js'
+import type { OAuthOptions } from '../../../client/auth/options.js'
+import { memoryAuthStorage } from '../../../client/auth/storage.js'
+import { http } from '../../../transports/http/client/client.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import {
+  type GuardedServer,
+  type OAuthServer,
+  quickSignIn,
+  startGuarded,
+  startOAuthServer,
+} from './_oauth.js'
+import { rejection, watch } from '../_raw.js'
+
+const test = suite('OAuth client')
+
+async function setup(t: TestContext) {
+  const issuer = await startOAuthServer(t)
+  const server = await startGuarded(t, issuer)
+  return { issuer, server }
+}
+
+function connect(t: TestContext, server: GuardedServer, options: OAuthOptions = {}) {
+  const signIn = quickSignIn()
+  const auth = oauth({ signIn, ...options })
+  t.after(() => auth.close())
+  const { client } = watch(t, { transport: http(server.url, { auth, stream: false }) })
+  return { client, auth, signIn }
+}
+
+function grants(issuer: OAuthServer): (string | undefined)[] {
+  return issuer.of('/token').map(({ form }) => form.grant_type)
+}
+
+test('a server that wants a sign-in is discovered, registered with and signed in at, with resource and PKCE', async (t) => {
+  const { issuer, server } = await setup(t)
+  const { client, signIn } = connect(t, server)
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.is(signIn.opened.length, 1)
+  const asked = signIn.opened[0]?.searchParams
+  assert.is(asked?.get('resource'), server.url)
+  assert.is(asked?.get('code_challenge_method'), 'S256')
+  assert.is(asked?.get('scope'), null)
+  const [registered] = issuer.of('/register')
+  assert.equal(registered?.form.application_type, 'native')
+  assert.is(issuer.of('/token')[0]?.form.resource, server.url)
+})
+
+test('a hundred calls that are refused at once cause one refresh of a rotating token', async (t) => {
+  const { issuer, server } = await setup(t)
+  const { client } = connect(t, server)
+  await client.callTool('x')
+  issuer.good.clear()
+  const calls = Array.from({ length: 100 }, () => client.callTool('x'))
+  assert.equal(new Set((await Promise.all(calls)).map(({ text }) => text)), new Set(['in']))
+  assert.equal(grants(issuer), ['authorization_code', 'refresh_token'])
+  assert.is(issuer.reuses, 0)
+})
+
+test('clients that share a storage share tokens, and refresh them once', async (t) => {
+  const { issuer, server } = await setup(t)
+  const storage = memoryAuthStorage()
+  const pair = [connect(t, server, { storage }), connect(t, server, { storage })]
+  await Promise.all(pair.map(({ client }) => client.callTool('x')))
+  assert.equal(grants(issuer), ['authorization_code'])
+  issuer.good.clear()
+  await Promise.all(pair.flatMap(({ client }) => [client.callTool('x'), client.callTool('x')]))
+  assert.equal(grants(issuer), ['authorization_code', 'refresh_token'])
+  assert.is(issuer.reuses, 0)
+})
+
+test('a failed sign-in fails all that wait, once, and says why', async (t) => {
+  const { issuer, server } = await setup(t)
+  issuer.redirect = ({ state, iss }) => ({
+    state,
+    iss,
+    error: 'access_denied',
+    error_description: 'not today',
+  })
+  const { client, signIn } = connect(t, server)
+  const errors = await Promise.all(Array.from({ length: 20 }, () => rejection(client.callTool('x'))))
+  for (const error of errors) assert.match(error.message, /access_denied: not today/)
+  assert.is(signIn.opened.length, 1)
+})
+
+test('a refresh token that is not taken any more leads to a sign-in', async (t) => {
+  const { issuer, server } = await setup(t)
+  const { client } = connect(t, server)
+  await client.callTool('x')
+  issuer.good.clear()
+  issuer.instead = ({ grant_type }) =>
+    grant_type === 'refresh_token' ? { status: 400, body: { error: 'invalid_grant' } } : undefined
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.equal(grants(issuer), ['authorization_code', 'refresh_token', 'authorization_code'])
+})
+
+test('a token that ends soon is refreshed before it is sent', async (t) => {
+  const { issuer, server } = await setup(t)
+  issuer.expiresIn = 10
+  const { client } = connect(t, server)
+  await client.ready()
+  issuer.expiresIn = 3600
+  await client.callTool('x')
+  const refused = server.seen.all.filter(({ response }) => response.statusCode === 401)
+  assert.is(refused.length, 1)
+  assert.ok(grants(issuer).includes('refresh_token'))
+})
+
+test('more scopes are asked for together with those before, and once only', async (t) => {
+  const { server } = await setup(t)
+  server.metadata = { scopes_supported: ['read'] }
+  server.wants.set('write it', 'write')
+  const { client, signIn } = connect(t, server)
+  await client.callTool('x')
+  assert.is((await client.callTool('write it')).text, 'in')
+  assert.equal(
+    signIn.opened.map(({ searchParams }) => searchParams.get('scope')),
+    ['read', 'read write'],
+  )
+  // the scopes of a token are looked at one by one, so that two at once are never there
+  server.wants.set('never', 'a b')
+  for (let i = 0; i < 3; i++) assert.match((await rejection(client.callTool('never'))).message, /scopes/)
+  assert.is(signIn.opened.length, 3)
+  assert.is((await client.callTool('x')).text, 'in')
+})
+
+test('what an issuer gave is never sent to another: the server moves, and the client registers anew', async (t) => {
+  const { issuer, server } = await setup(t)
+  const second = await startOAuthServer(t)
+  const { client } = connect(t, server)
+  await client.callTool('x')
+  server.issuer = second.issuer
+  server.servers.push(second)
+  issuer.good.clear()
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.equal([issuer.of('/register').length, second.of('/register').length], [1, 1])
+  const [first, other] = [issuer, second].map((one) => one.of('/authorize')[0]?.form.client_id)
+  assert.is.not(first, other)
+  assert.equal(grants(second), ['authorization_code'])
+})
+
+test('a client registered beforehand stays with its issuer', async (t) => {
+  const { issuer, server } = await setup(t)
+  const second = await startOAuthServer(t)
+  const { client } = connect(t, server, { client: { id: 'me', secret: 'canary-secret' } })
+  await client.callTool('x')
+  assert.is(issuer.of('/token')[0]?.authorization, `Basic ${btoa('me:canary-secret')}`)
+  server.issuer = second.issuer
+  issuer.good.clear()
+  const error = await rejection(client.callTool('x'))
+  assert.match(error.message, /client me was used at/)
+  assert.equal([second.of('/authorize').length, second.of('/token').length], [0, 0])
+})
+
+const liars: Record<string, (parts: { issuer: OAuthServer; server: GuardedServer }) => void> = {
+  'metadata of another resource': ({ server }) =>
+    (server.metadata = { resource: 'https://evil.example/mcp' }),
+  'metadata of another issuer': ({ issuer }) => (issuer.metadata.issuer = `${issuer.issuer}/`),
+  'no PKCE': ({ issuer }) => delete issuer.metadata.code_challenge_methods_supported,
+  'plain PKCE only': ({ issuer }) => (issuer.metadata.code_challenge_methods_supported = ['plain']),
+  'a script to sign in at': ({ issuer }) => (issuer.metadata.authorization_endpoint = 'javascript:alert(1)'),
+  'a file to sign in at': ({ issuer }) => (issuer.metadata.authorization_endpoint = 'file:///etc/passwd'),
+  'http to somewhere else': ({ issuer }) => (issuer.metadata.token_endpoint = 'http://169.254.169.254/token'),
+  'a cloud as issuer': ({ server }) =>
+    (server.metadata = { authorization_servers: ['http://169.254.169.254'] }),
+}
+for (const [what, lie] of Object.entries(liars))
+  test(`refused before anybody signs in: ${what}`, async (t) => {
+    const parts = await setup(t)
+    lie(parts)
+    const { client, signIn } = connect(t, parts.server)
+    await rejection(client.callTool('x'))
+    assert.is(client.state.phase, 'failed')
+    assert.equal([signIn.opened.length, parts.issuer.of('/token').length], [0, 0])
+  })
+
+const redirects: Record<string, OAuthServer['redirect']> = {
+  'the issuer of somebody else': (given) => ({ ...given, iss: 'https://evil.example' }),
+  'an issuer that is only nearly the same': (given) => ({ ...given, iss: `${given.iss}/` }),
+  'no issuer, though promised': (given) => ({ ...given, iss: undefined }),
+  'the state of somebody else': (given) => ({ ...given, state: 'other' }),
+  'no state': (given) => ({ ...given, state: undefined }),
+}
+for (const [what, redirect] of Object.entries(redirects))
+  test(`a redirect is refused before any token is asked for: ${what}`, async (t) => {
+    const { issuer, server } = await setup(t)
+    issuer.metadata.authorization_response_iss_parameter_supported = true
+    issuer.redirect = (given) => ({ ...redirect(given), error_description: 'canary of a mix-up' })
+    const { client } = connect(t, server)
+    const error = await rejection(client.callTool('x'))
+    assert.not.match(error.message, /canary/)
+    assert.is(issuer.of('/token').length, 0)
+  })
+
+test('a token endpoint that knows the client no more, and says so with a challenge, is registered at anew', async (t) => {
+  const { issuer, server } = await setup(t)
+  let refused = 0
+  issuer.instead = () => {
+    refused += 1
+    return refused === 1 ? { status: 401, headers: { 'www-authenticate': 'Basic realm="as"' } } : undefined
+  }
+  const storage = memoryAuthStorage()
+  await rejection(connect(t, server, { storage }).client.callTool('x'))
+  const { client } = connect(t, server, { storage })
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.is(issuer.of('/register').length, 2)
+})
+
+test('metadata without a token endpoint say that there is none', async (t) => {
+  const { issuer, server } = await setup(t)
+  delete issuer.metadata.token_endpoint
+  const { client } = connect(t, server)
+  assert.match((await rejection(client.callTool('x'))).message, 'expected https addresses, got none')
+})
+
+test('a sign-in is closed when it is over, however it ends', async (t) => {
+  const { issuer, server } = await setup(t)
+  let closed = 0
+  let fails = true
+  const begin = async () => {
+    const session = await quickSignIn().begin(undefined)
+    return {
+      ...session,
+      authorize: (url: URL, signal: AbortSignal) =>
+        fails ? Promise.reject(new Error('no screen')) : session.authorize(url, signal),
+      close: async () => {
+        closed += 1
+        assert.is(issuer.of('/token').length, fails ? 0 : 1)
+      },
+    }
+  }
+  const failing = connect(t, server, { signIn: { begin } })
+  assert.match((await rejection(failing.client.callTool('x'))).message, 'no screen')
+  assert.is(closed, 1)
+  fails = false
+  const { client } = connect(t, server, { signIn: { begin } })
+  assert.is((await client.callTool('x')).text, 'in')
+  assert.is(closed, 2)
+})
+
+test('a sign-in that never ends fails after its time', async (t) => {
+  const { server } = await setup(t)
+  const begin = async () => ({
+    redirectUri: 'http://127.0.0.1:3000/callback',
+    authorize: () => new Promise<never>(() => {}),
+  })
+  const { client } = connect(t, server, { signIn: { begin }, signInTimeout: 100 })
+  assert.match((await rejection(client.callTool('x'))).message, /nobody has signed in within 100 ms/)
+})
+
+test(
+  'an authorization server that is out of order is tried again',
+  async (t) => {
+    const { issuer, server } = await setup(t)
+    let broken = 0
+    issuer.instead = () => (broken++ === 0 ? { status: 503, body: {} } : undefined)
+    const { client } = connect(t, server)
+    assert.is((await client.callTool('x')).text, 'in')
+    assert.is(broken, 2)
+  },
+  { timeout: 20_000 },
+)
+
+test('without a way to ask anybody, the error says what to do', async (t) => {
+  const { server } = await setup(t)
+  const auth = oauth()
+  t.after(() => auth.close())
+  const { client } = watch(t, { transport: http(server.url, { auth }) })
+  const error = await rejection(client.callTool('x'))
+  assert.match(error.message, /somebody has to sign in .* option signIn/)
+})
+
+test('nothing secret is in errors, states or inspections', async (t) => {
+  const { issuer, server } = await setup(t)
+  const { client } = connect(t, server, { client: { id: 'me', secret: 'canary-secret' } })
+  await client.callTool('x')
+  const secrets = [...issuer.good.keys(), 'canary-secret', 'refresh-', 'access-']
+  issuer.good.clear()
+  issuer.instead = () => ({ status: 200, body: { access_token: 'canary-secret', token_type: 'strange' } })
+  const error = await rejection(client.callTool('x'))
+  const { inspect } = await import('node:util')
+  const shown = inspect([error, client.state, client.inspect()], { depth: 20, showHidden: true })
+  for (const secret of secrets) assert.not.ok(shown.includes(secret), secret)
+})
+
+test.run()

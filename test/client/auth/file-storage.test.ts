@@ -1,0 +1,143 @@
+import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { fileAuthStorage } from '../../../client/auth/file-storage.js'
+import { type AuthStorage, memoryAuthStorage } from '../../../client/auth/storage.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { rejection } from '../_raw.js'
+
+const test = suite('storages of tokens')
+
+async function folder(t: TestContext): Promise<string> {
+  const path = await mkdtemp(join(tmpdir(), 'caduceus-auth-'))
+  t.after(() => rm(path, { recursive: true, force: true }))
+  return join(path, 'tokens')
+}
+
+const kinds: Record<string, (t: TestContext) => Promise<readonly [AuthStorage, AuthStorage]>> = {
+  async memory() {
+    const storage = memoryAuthStorage()
+    return [storage, storage]
+  },
+  async file(t) {
+    const path = await folder(t)
+    return [fileAuthStorage(path), fileAuthStorage(path)]
+  },
+}
+
+for (const [kind, open] of Object.entries(kinds)) {
+  test(`${kind}: what one writes another reads, by key, until it is removed`, async (t) => {
+    const [one, other] = await open(t)
+    assert.is(await other.read('tokens https://as'), undefined)
+    await one.write('tokens https://as', { token: 'x' })
+    await one.write('tokens https://as/', { token: 'y' })
+    assert.equal(await other.read('tokens https://as'), { token: 'x' })
+    await other.write('tokens https://as', undefined)
+    await other.write('tokens https://as', undefined)
+    assert.is(await one.read('tokens https://as'), undefined)
+    assert.equal(await one.read('tokens https://as/'), { token: 'y' })
+  })
+
+  test(`${kind}: work for one key is done by one at a time, also after a failure`, async (t) => {
+    const pair = await open(t)
+    let [inside, most, done] = [0, 0, 0]
+    const work = async (): Promise<void> => {
+      inside += 1
+      most = Math.max(most, inside)
+      await new Promise((resolve) => setImmediate(resolve))
+      inside -= 1
+      done += 1
+      if (done % 3 === 0) throw new Error('failed')
+    }
+    const all = Array.from({ length: 12 }, (_, i) => {
+      const { signal } = new AbortController()
+      return (pair[i % 2] as AuthStorage).exclusive('k', work, signal)
+    })
+    const ends = await Promise.allSettled(all)
+    assert.equal([most, done], [1, 12])
+    assert.is(ends.filter(({ status }) => status === 'rejected').length, 4)
+  })
+
+  test(`${kind}: whoever waits for its turn can give up`, async (t) => {
+    const [one, other] = await open(t)
+    let [free, inside] = [(): void => {}, (): void => {}]
+    const freed = new Promise<void>((resolve) => (free = resolve))
+    const begun = new Promise<void>((resolve) => (inside = resolve))
+    const hold = (): Promise<void> => {
+      inside()
+      return freed
+    }
+    const held = one.exclusive('k', hold, new AbortController().signal)
+    await begun
+    const controller = new AbortController()
+    const waiting = other.exclusive('k', async () => 'never', controller.signal)
+    controller.abort(new Error('given up'))
+    assert.ok(await rejection(waiting))
+    free()
+    await held
+    assert.is(await other.exclusive('k', async () => 'mine', t.signal), 'mine')
+  })
+}
+
+test('file: only the user may read, nothing else is left, and a broken file counts as none', async (t) => {
+  const path = await folder(t)
+  const storage = fileAuthStorage(path)
+  await storage.exclusive('k', () => storage.write('k', { token: 'x' }), t.signal)
+  const [name = '', ...rest] = await readdir(path)
+  assert.equal(rest, [])
+  assert.is((await stat(path)).mode & 0o777, 0o700)
+  assert.is((await stat(join(path, name))).mode & 0o777, 0o600)
+  await writeFile(join(path, name), '{"key":')
+  assert.is(await storage.read('k'), undefined)
+})
+
+test('file: the lock of a process that died is taken over', async (t) => {
+  const path = await folder(t)
+  const storage = fileAuthStorage(path)
+  let lockName = ''
+  await storage.exclusive(
+    'k',
+    async () => {
+      lockName = (await readdir(path)).find((name) => name.endsWith('.lock')) ?? ''
+    },
+    t.signal,
+  )
+  await writeFile(join(path, lockName), 'of somebody dead')
+  const old = new Date(Date.now() - 60_000)
+  await utimes(join(path, lockName), old, old)
+  assert.is(await storage.exclusive('k', async () => 'mine', t.signal), 'mine')
+  assert.equal(await readdir(path), [])
+})
+
+test('file: a folder that is none is an error of the caller', () => {
+  assert.throws(() => fileAuthStorage(''), /folder: expected a non-empty string/)
+})
+
+test('many that find a dead lock at once bury it together, and have theirs one after the other', async (t) => {
+  const path = await folder(t)
+  const storages = Array.from({ length: 8 }, () => fileAuthStorage(path))
+  const [first] = storages as [AuthStorage]
+  let lockName = ''
+  await first.exclusive(
+    'k',
+    async () => {
+      lockName = (await readdir(path)).find((name) => name.endsWith('.lock')) ?? ''
+    },
+    t.signal,
+  )
+  const old = new Date(Date.now() - 3_600_000)
+  await writeFile(join(path, lockName), 'of somebody dead')
+  await utimes(join(path, lockName), old, old)
+  let inside = 0
+  const work = async (): Promise<void> => {
+    inside += 1
+    await new Promise(setImmediate)
+    assert.is(inside, 1)
+    inside -= 1
+  }
+  await Promise.all(storages.map((storage) => storage.exclusive('k', work, t.signal)))
+  assert.equal(await readdir(path), [])
+})
+
+test.run()

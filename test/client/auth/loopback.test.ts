@@ -1,0 +1,94 @@
+import { spawnSync } from 'node:child_process'
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { loopbackSignIn } from '../../../client/auth/loopback.js'
+import { openUrl } from '../../../transports/sign-in/open-url.js'
+import { suite } from '../../support/suite.js'
+import { rejection } from '../_raw.js'
+
+const test = suite('sign-in with the browser of this machine')
+const place = new URL('https://as.example/authorize?state=s')
+
+test('the address is shown, and the redirect that belongs to it is received', async (t) => {
+  const shown: URL[] = []
+  const session = await loopbackSignIn({ open: (url) => shown.push(url) }).begin(undefined)
+  t.after(() => session.close?.())
+  const answer = session.authorize(place, t.signal)
+  const { origin } = new URL(session.redirectUri)
+  assert.match(session.redirectUri, /^http:\/\/127\.0\.0\.1:\d+\/callback$/)
+  assert.is((await fetch(`${origin}/favicon.ico`)).status, 404)
+  assert.is((await fetch(`${session.redirectUri}?code=stray`)).status, 404)
+  assert.is((await fetch(`${session.redirectUri}?code=c&state=s&state2=<script>`)).status, 200)
+  assert.is((await answer).get('code'), 'c')
+  assert.equal(shown, [place])
+})
+
+test('the port that is registered already is taken again, and another when it is not free', async (t) => {
+  const signIn = loopbackSignIn({ open: () => {} })
+  const first = await signIn.begin(undefined)
+  const other = await signIn.begin(first.redirectUri)
+  t.after(() => other.close?.())
+  assert.is.not(other.redirectUri, first.redirectUri)
+  await first.close?.()
+  const again = await signIn.begin(first.redirectUri)
+  t.after(() => again.close?.())
+  assert.is(again.redirectUri, first.redirectUri)
+})
+
+test('whoever waits can give up, and an address that cannot be shown says what to do', async (t) => {
+  const controller = new AbortController()
+  const session = await loopbackSignIn({ open: () => {} }).begin(undefined)
+  t.after(() => session.close?.())
+  const waiting = session.authorize(place, controller.signal)
+  controller.abort(new Error('given up'))
+  assert.is((await rejection(waiting)).message, 'given up')
+  const broken = () => {
+    throw new Error('no screen')
+  }
+  const blind = await loopbackSignIn({ open: broken }).begin(undefined)
+  t.after(() => blind.close?.())
+  const error = await rejection(blind.authorize(place, t.signal))
+  assert.is(error.code, 'SIGN_IN_NEEDED')
+  assert.match(error.message, /no screen.* option open/)
+})
+
+test('an address is one argument to a program, never text for a shell', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'caduceus-open-'))
+  t.after(() => rm(folder, { recursive: true, force: true }))
+  const program = join(folder, 'xdg-open')
+  await writeFile(
+    program,
+    `#!/bin/sh\nprintf '%s\\n' "$#" "$@" > '${folder}/got.tmp'\nmv '${folder}/got.tmp' '${folder}/got'\n`,
+  )
+  await chmod(program, 0o755)
+  const before = process.env.PATH
+  process.env.PATH = `${folder}:${before}`
+  t.after(() => {
+    process.env.PATH = before
+  })
+  const url = new URL("https://as.example/authorize?a=$(touch%20x)&b=`id`;touch y&c='|&&")
+  await openUrl(url, 'linux')
+  let got: string | undefined
+  while (got === undefined && !t.signal.aborted)
+    got = await readFile(join(folder, 'got'), 'utf8').catch(() => undefined)
+  assert.is(got, `1\n${url.href}\n`)
+  assert.is(spawnSync('ls', [folder], { encoding: 'utf8' }).stdout, 'got\nxdg-open\n')
+})
+
+test('scripts and files are never opened', async (t) => {
+  for (const bad of ['javascript:alert(1)', 'file:///etc/passwd', 'data:text/html,x'])
+    assert.is((await rejection(openUrl(new URL(bad)))).code, 'BAD_OPTION')
+  const session = await loopbackSignIn({ open: () => assert.unreachable() }).begin(undefined)
+  t.after(() => session.close?.())
+  assert.is((await rejection(session.authorize(new URL('file:///etc/passwd'), t.signal))).code, 'BAD_OPTION')
+})
+
+test('options that are none are refused', () => {
+  assert.throws(() => loopbackSignIn({ port: 70_000 }), /port: expected a port/)
+  assert.throws(() => loopbackSignIn({ path: 'callback' }), /path: expected a path/)
+  assert.throws(() => loopbackSignIn({ open: 1 as never }), /open: expected a function/)
+})
+
+test.run()

@@ -1,0 +1,99 @@
+import * as assert from 'uvu/assert'
+import {
+  covers,
+  resourceMetadataUrls,
+  resourceOf,
+  serverMetadataUrls,
+} from '../../../client/auth/addresses.js'
+import { readBearer } from '../../../client/auth/challenge.js'
+import { chooseScope, hasScopes } from '../../../client/auth/scopes.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('parts of the OAuth client')
+
+test('metadata of a resource is looked for with its path, then at the root', () => {
+  const places = (url: string) => resourceMetadataUrls(new URL(url)).map(({ href }) => href)
+  const root = 'https://h/.well-known/oauth-protected-resource'
+  assert.equal(places('https://h/public/mcp?x=1'), [`${root}/public/mcp`, root])
+  assert.equal(places('https://h/'), [root])
+})
+
+test('metadata of an issuer is looked for as OAuth, then as OpenID Connect, both ways', () => {
+  const places = (url: string) => serverMetadataUrls(new URL(url)).map(({ pathname }) => pathname)
+  const [oauth, openid] = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
+  assert.equal(places('https://as'), [oauth, openid])
+  assert.equal(places('https://as/t/'), [`${oauth}/t`, `${openid}/t`, `/t${openid}`])
+})
+
+test('a resource covers a server at its own origin and below its own path only', () => {
+  const server = new URL('https://h/a/mcp')
+  for (const good of [
+    'https://h',
+    'https://h/',
+    'https://h/a',
+    'https://h/a/',
+    'https://h/a/mcp',
+    'https://H/a/mcp/',
+  ])
+    assert.is(covers(good, server), true, good)
+  for (const bad of [
+    'https://h/other',
+    'https://h/a/mcp/b',
+    'https://h/a/mc',
+    'http://h/a',
+    'https://h:8/a',
+    'x',
+    'https://h/#',
+  ])
+    assert.is(covers(bad, server), false, bad)
+  assert.is(resourceOf(new URL('HTTPS://H:443/a/?q#f')), 'https://h/a/')
+  assert.is(resourceOf(new URL('https://h/')), 'https://h')
+})
+
+test('the Bearer challenge is found among others, in any case and quoting', () => {
+  const good = [
+    'Bearer resource_metadata="https://h/x", scope="a b", error="insufficient_scope"',
+    'Basic realm="Bearer scope=no, x", bearer RESOURCE_METADATA="https://h/x",scope = "a b" , error=insufficient_scope',
+    'Negotiate abc==, Bearer scope="a b", resource_metadata=https://h/x, error="insufficient\\_scope"',
+    'Bearer, Bearer error=insufficient_scope, resource_metadata="https://h/x", scope="a b", Digest nonce="q"',
+  ]
+  for (const header of good)
+    assert.equal(
+      readBearer(header),
+      { error: 'insufficient_scope', scope: 'a b', resourceMetadata: 'https://h/x' },
+      header,
+    )
+  assert.equal(readBearer('Bearer'), {})
+  assert.equal(readBearer('Bearer error="cut'), {})
+  for (const none of [undefined, '', 'Basic realm="x"', '"Bearer"', ',,,'])
+    assert.is(readBearer(none), undefined)
+})
+
+test('a hostile challenge is read in linear time', () => {
+  const began = process.cpuUsage().user
+  for (const part of ['a,', '="', 'Bearer a="\\"', ' \t ', 'x=', '\\\\', 'a '])
+    readBearer(`Bearer ${part.repeat(100_000)}`)
+  assert.ok(process.cpuUsage(undefined).user - began < 500_000)
+})
+
+test('scopes: the challenge, or the wish, or all of the resource; none is named when none is known', () => {
+  const none = {
+    challenged: undefined,
+    wanted: undefined,
+    resource: undefined,
+    before: undefined,
+    offline: false,
+  }
+  assert.is(chooseScope(none), undefined)
+  assert.is(chooseScope({ ...none, offline: true }), undefined)
+  assert.is(chooseScope({ ...none, resource: [] }), undefined)
+  assert.is(chooseScope({ ...none, resource: ['a', 'b'] }), 'a b')
+  assert.is(chooseScope({ ...none, wanted: 'c', resource: ['a'] }), 'c')
+  assert.is(chooseScope({ ...none, challenged: 'd', wanted: 'c', before: 'a d' }), 'a d')
+  assert.is(chooseScope({ ...none, challenged: 'd', offline: true }), 'd offline_access')
+  assert.is(hasScopes('a b', 'b'), true)
+  assert.is(hasScopes('a b', 'b c'), false)
+  assert.is(hasScopes(undefined, undefined), true)
+})
+
+test.run()

@@ -1,0 +1,165 @@
+import * as assert from 'uvu/assert'
+import { Reports } from '../../../client/base/reports.js'
+import { firstState, type Phase } from '../../../client/base/state.js'
+import { type LogEvent, subscribeClient, type WarningEvent } from '../../../client/base/events.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { connect } from '../../../testing.js'
+import { stdio } from '../../../transports/stdio/client.js'
+import { heard } from '../../support/heard.js'
+import { type Line, lines } from '../../support/lines.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { rejection, watch } from '../_raw.js'
+
+const test = suite('what a client tells the log')
+
+const talkative = defineServer({
+  name: 'talkative',
+  version: '1.0.0',
+  logging: true,
+  tools: {
+    talk: defineTool({
+      input: {},
+      run(_, ctx) {
+        ctx.log('debug', 'fine print')
+        ctx.log('notice', { rows: 3 }, 'db')
+        ctx.log('warning', 'w')
+        ctx.log('emergency', 'x'.repeat(10_000))
+        return 'said'
+      },
+    }),
+    flood: defineTool({
+      input: {},
+      run(_, ctx) {
+        for (let at = 0; at < 1_000; at += 1) ctx.log('info', `line ${at}`)
+        ctx.log('error', 'what matters')
+        return 'said'
+      },
+    }),
+  },
+})
+
+async function talk(t: TestContext, logLevels = {}) {
+  const { all, logger } = lines()
+  const pair = await connect(talkative, { logger, logLevels, client: { name: 'listener' } })
+  t.after(() => pair.close())
+  await pair.client.setLevel('debug')
+  const told = (): readonly Line[] => all.filter(({ facts }) => facts.category === 'client.log')
+  return { client: pair.client, told }
+}
+
+test('what a server logs is written to our logger, by level, with client and logger, and bounded', async (t) => {
+  const { client, told } = await talk(t)
+  await client.callTool('talk')
+  assert.equal(
+    told().map(({ level, message, facts: { tree: _, ...facts } }) => [level, message, facts]),
+    [
+      ['debug', 'debug', { data: 'fine print' }],
+      ['info', 'notice', { logger: 'db', data: '{"rows":3}' }],
+      ['warn', 'warning', { data: 'w' }],
+      ['error', 'emergency', { data: 'x'.repeat(500) }],
+    ].map(([level, type, facts]) => [
+      level,
+      `client.log ${type}`,
+      { category: 'client.log', type, client: 'listener', ...(facts as object) },
+    ]),
+  )
+})
+
+test('whoever has a handler for what a server logs gets it instead of the log, as long as the handler is there', async (t) => {
+  const { client, told } = await talk(t)
+  const mine = heard<unknown>()
+  const undo = client.onNotification('notifications/message', ({ data }) => mine.add(data))
+  await client.callTool('talk')
+  await mine.next((data) => data === 'w')
+  assert.equal(told(), [])
+  undo()
+  await client.callTool('talk')
+  assert.is(told().length, 4)
+})
+
+test('logLevels chooses what of it is written, or nothing', async (t) => {
+  for (const [level, count] of [
+    ['warn', 2],
+    ['error', 1],
+    ['silent', 0],
+  ] as const) {
+    const { client, told } = await talk(t, { 'client.log': level })
+    await client.callTool('talk')
+    assert.is(told().length, count, level)
+  }
+})
+
+test('a flood of one level is cut, and hides no other', async (t) => {
+  const { client, told } = await talk(t)
+  await client.callTool('flood')
+  const levels = told().map(({ level }) => level)
+  assert.equal(levels, [...Array<string>(100).fill('info'), 'error'])
+})
+
+test('a server that is not there is told by one warning with the reason, and not again with the next attempts', async (t) => {
+  const { all, logger } = lines()
+  const { states, client } = watch(
+    t,
+    {
+      name: 'absent',
+      logger,
+      transport: stdio({ command: process.execPath, args: ['-e', 'process.exit(3)'] }),
+    },
+    [],
+  )
+  await states.next(({ attempt }) => attempt === 3)
+  const told = all.filter(({ facts }) => facts.category === 'client.warning')
+  assert.equal(
+    told.map(({ level, message, facts: { type, client: of } }) => [level, message, type, of]),
+    [['warn', 'client.warning connect_failed', 'connect_failed', 'absent']],
+  )
+  assert.match(String(told[0]?.facts.reason), /^attempt 1 to connect failed, more follow: .*3/s)
+  await client.close()
+})
+
+test('where trying again is of no use, the log says so', async (t) => {
+  const { all, logger } = lines()
+  const { client } = watch(t, { logger, transport: stdio({ command: 'no-such-program-anywhere' }) })
+  await rejection(client.ready())
+  const told = all.filter(({ facts }) => facts.category === 'client.warning')
+  assert.is(told.length, 1)
+  assert.match(String(told[0]?.facts.reason), /^trying again is of no use: .*no-such-program-anywhere/s)
+})
+
+test('of attempts that fail the 1st, 10th, 100th and so on are told, and the first again after it was ready', (t) => {
+  const warnings = heard<WarningEvent>()
+  t.after(subscribeClient('warning', warnings.add))
+  const reports = new Reports({ name: 'counted', tree: -1 })
+  const reason = new Error('nobody there')
+  const goes = (from: Phase, to: Phase): void =>
+    reports.look({ ...firstState, phase: from }, { ...firstState, phase: to, reason })
+  const fail = (times: number): void => {
+    for (let at = 0; at < times; at += 1) {
+      goes('connecting', at % 2 === 0 ? 'disconnected' : 'initializing')
+      if (at % 2 === 1) goes('initializing', 'disconnected')
+      // a call that begins to wait makes the pause shorter, and is no attempt
+      goes('disconnected', 'disconnected')
+    }
+  }
+  fail(150)
+  goes('initializing', 'ready')
+  goes('ready', 'disconnected')
+  fail(1)
+  const counts = warnings.all.map(({ reason: text }) => Number(text.match(/^attempt (\d+) /)?.[1]))
+  assert.equal(counts, [1, 10, 100, 1])
+})
+
+test('what was held back is counted with the next that is told', (t) => {
+  const events = heard<LogEvent>()
+  t.after(subscribeClient('log', events.add))
+  let now = 0
+  const reports = new Reports({ name: 'counted', tree: -1 }, () => now)
+  for (let at = 0; at < 250; at += 1) reports.log({ level: 'info', data: at })
+  assert.is(events.all.length, 100)
+  now = 10_000
+  reports.log({ level: 'info', data: 'later' })
+  assert.equal([events.all.at(-1)?.data, events.all.at(-1)?.heldBack], ['later', 150])
+})
+
+test.run()

@@ -1,0 +1,88 @@
+import * as assert from 'uvu/assert'
+import { startClient } from '../../../client/handle/supervisor.js'
+import { startClients } from '../../../client/fleet/start-clients.js'
+import { isRequest } from '../../../protocol/wire/jsonrpc.js'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import type { ClientTransport } from '../../../transports/contract/contract.js'
+import { suite } from '../../support/suite.js'
+import { gone } from '../../transports/_processes.js'
+import { closeWith } from '../_flaky.js'
+import { raw, rejection } from '../_raw.js'
+
+const test = suite('many calls', { timeout: 15_000 })
+
+/** A server that answers when it has been asked `count` times, all at once and in an order of its own. */
+function shuffling(count: number): ClientTransport {
+  return {
+    name: 'shuffling',
+    connect(events) {
+      const waiting: { readonly id: number | string; readonly text: string }[] = []
+      const answer = (id: number | string, result: object): void =>
+        events.message(JSON.stringify({ jsonrpc: '2.0', id, result }))
+      events.opened()
+      return {
+        send(_, message) {
+          if (!isRequest(message)) return
+          const serverInfo = { name: 'shuffling', version: '1' }
+          if (message.method !== 'tools/call')
+            return answer(message.id, {
+              protocolVersion: '2025-11-25',
+              capabilities: { tools: {} },
+              serverInfo,
+            })
+          const { text = '' } = (message.params?.arguments ?? {}) as { text?: string }
+          if (waiting.push({ id: message.id, text }) < count) return
+          // each number is met once, since 7 has no divisor in common with the count
+          for (let i = 0; i < count; i++) {
+            const one = waiting[(i * 7 + 3) % count]
+            if (one !== undefined) answer(one.id, { content: [{ type: 'text', text: one.text }] })
+          }
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+}
+
+test('S064, S065: of 1,000 calls at once, answered in any order, each gets its own answer, and nothing of them is left', async (t) => {
+  const clock = createFakeClock()
+  const client = startClient({ transport: shuffling(1_000), clock, logger: false })
+  t.after(() => closeWith(client, clock))
+  await client.ready()
+  const texts = Array.from({ length: 1_000 }, (_, i) => `text ${i}`)
+  const answers = await Promise.all(texts.map(async (text) => (await client.callTool('echo', { text })).text))
+  assert.equal(answers, texts)
+  const { inFlight, waiting } = client.inspect()
+  assert.equal([inFlight, waiting], [0, 0])
+  await closeWith(client, clock)
+  assert.is(clock.pending, 0)
+})
+
+test('S059, S068: of ten servers one dies of a segmentation fault: its call is told, the others notice nothing', async (t) => {
+  const names = Array.from({ length: 10 }, (_, i) => `s${i}`)
+  const entries = Object.fromEntries(names.map((name) => [name, { transport: raw() }]))
+  const clients = await startClients(entries, {
+    required: 'all',
+    logger: false,
+    client: { backoff: { base: 1, cap: 1 } },
+  })
+  t.after(() => clients.close())
+  const all = names.map((name) => clients.get(name) as NonNullable<ReturnType<typeof clients.get>>)
+  const pids = await Promise.all(all.map(async (client) => Number((await client.callTool('pid')).text)))
+  const [victim] = all
+  const hanging = rejection(victim?.callTool('hang') ?? Promise.resolve())
+  await victim?.ping()
+  process.kill(Number(pids[0]), 'SIGSEGV')
+  const error = await hanging
+  assert.is((error.data as { signal: string }).signal, 'SIGSEGV')
+  await gone(Number(pids[0]))
+  const after = await Promise.all(all.map(async (client) => Number((await client.callTool('pid')).text)))
+  assert.is.not(after[0], pids[0])
+  assert.equal(after.slice(1), pids.slice(1))
+  assert.equal(
+    all.map((client) => client.inspect().counts.sessions),
+    [2, 1, 1, 1, 1, 1, 1, 1, 1, 1],
+  )
+})
+
+test.run()

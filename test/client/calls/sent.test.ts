@@ -1,0 +1,211 @@
+import * as assert from 'uvu/assert'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { http } from '../../../transports/http/client/client.js'
+import { sse } from '../../../transports/http/client/sse.js'
+import { heard } from '../../support/heard.js'
+import { suite } from '../../support/suite.js'
+import { end, greet, json, listen, polite, result, type Seen, status } from '../../transports/_http.js'
+import { refuse, stateless } from '../_modern.js'
+import { near } from '../_near.js'
+import { rejection, watch } from '../_raw.js'
+
+const test = suite('whether a call was sent')
+
+function called({ message }: Seen): boolean {
+  return message.method === 'tools/call'
+}
+
+/** A client whose call was seen by a server that died of it; its repetition waits for a server. */
+async function repeating(t: Parameters<typeof watch>[0], options: object = {}) {
+  const clock = createFakeClock()
+  const { url, seen, server } = await listen(
+    t,
+    polite((one) => (called(one) ? undefined : json(one, result(one, {})))),
+  )
+  const watched = watch(t, {
+    transport: http(url, { stream: false }),
+    clock,
+    backoff: { base: 1_000_000, cap: 1_000_000, random: () => 1 },
+  })
+  await watched.client.ready()
+  const call = rejection(watched.client.callTool('pay', {}, { retry: 'safe', ...options }))
+  await seen.next(called)
+  const away = watched.phase('disconnected')
+  await end(server)
+  await away
+  return { ...watched, clock, call }
+}
+
+test('a call that was lost stays sent when its repetition waits, and its time is over', async (t) => {
+  const { clock, call } = await repeating(t, { timeout: 5_000 })
+  await clock.advance(5_000)
+  const error = await call
+  assert.equal([error.code, (error.data as { sent: boolean }).sent], ['TIMEOUT', true])
+  assert.match(error.message, /its answer got lost, and it was not sent again within 5000 ms/)
+})
+
+test('a call that was lost stays sent when its repetition waits, and its caller gives it up', async (t) => {
+  const controller = new AbortController()
+  const { call } = await repeating(t, { signal: controller.signal })
+  controller.abort()
+  const error = await call
+  assert.equal([error.code, error.data], ['CANCELLED', { sent: true }])
+})
+
+test('a call that was lost stays sent when its repetition waits, and the client is closed', async (t) => {
+  const { client, call } = await repeating(t)
+  await client.close()
+  const error = await call
+  assert.equal([error.code, error.data], ['CLOSED', { sent: true }])
+})
+
+test('a call that was lost stays sent when its repetition waits, and the client dies of crashes', async (t) => {
+  const { call, client, kill } = await repeating(t)
+  const over = rejection(client.closed)
+  while (client.state.reason?.message.includes('too often') !== true && client.state.phase !== 'failed') {
+    kill('client')
+    await new Promise(setImmediate)
+  }
+  await over
+  assert.equal([(await call).code, ((await call).data as { sent: boolean }).sent], ['GAVE_UP', true])
+})
+
+test('a call that may be made twice is made again after a crash of its client, too', async (t) => {
+  const { client, said, kill } = watch(t)
+  await client.ready()
+  const call = client.callTool('hang', {}, { retry: 'safe' })
+  const once = rejection(client.callTool('hang'))
+  void call.catch(() => {})
+  for (const _ of [1, 2]) await said.next((line) => line === 'got tools/call hang')
+  kill('client')
+  const error = await once
+  assert.equal([error.code, (error.data as { sent: boolean }).sent], ['CONNECTION_LOST', true])
+  await said.next((line) => line === 'got tools/call hang')
+  assert.is(client.inspect().counts.repeated, 1)
+})
+
+test('a call was sent that is to be made again after the tools were listed, when the list does not come', async (t) => {
+  const { url } = await listen(
+    t,
+    stateless((one) => (called(one) ? refuse(one, -32020) : status(one, 429))),
+  )
+  const { client } = watch(t, { transport: http(url), era: 'modern' })
+  const error = await rejection(client.callTool('pay'))
+  assert.equal([error.code, (error.data as { sent: boolean }).sent], ['REQUEST_FAILED', true])
+})
+
+test('a call that a redirect led to nobody was sent', async (t) => {
+  const { url: nowhere, server } = await listen(t, () => {})
+  await end(server)
+  const { url } = await listen(
+    t,
+    polite((one) => {
+      if (called(one)) one.response.writeHead(307, { location: nowhere }).end()
+      else json(one, result(one, {}))
+    }),
+  )
+  const transport = http(url, { stream: false })
+  const { client } = watch(t, { transport, backoff: { base: 1, cap: 1 } })
+  const error = await rejection(client.callTool('pay', {}, { timeout: 300 }))
+  assert.equal([error.code, (error.data as { sent: boolean }).sent], ['REQUEST_FAILED', true])
+})
+
+test('a call whose token cannot be had was not sent', async (t) => {
+  let asks = 0
+  const { url, seen } = await listen(
+    t,
+    polite((one) => json(one, result(one, {}))),
+  )
+  const auth = {
+    authorize: () => {
+      if (++asks > 2) throw Object.assign(new Error('the vault is locked'), { retryable: true })
+      return {}
+    },
+  }
+  const { client } = watch(t, { transport: http(url, { stream: false, auth }) })
+  await client.ready()
+  const error = await rejection(client.callTool('pay'))
+  assert.equal([error.code, (error.data as { sent: boolean }).sent], ['REQUEST_FAILED', false])
+  assert.not.ok(seen.all.some(called))
+})
+
+test('calls that wait for one of the connections when the session ends are made in the next one', async (t) => {
+  let session = 1
+  const { url, seen } = await listen(t, (one) => {
+    if (one.message.method === 'initialize') return greet(one, `session-${session}`)
+    if (one.headers['mcp-session-id'] !== `session-${session}`) return status(one, 404)
+    return polite((call) => (session === 1 ? undefined : json(call, result(call, { content: [] }))))(one)
+  })
+  const { client } = watch(t, { transport: http(url, { stream: false, connections: 1 }) })
+  await client.ready()
+  const first = rejection(client.callTool('first'))
+  await seen.next(called)
+  const second = client.callTool('second')
+  session += 1
+  client.notify('notifications/roots/list_changed').catch(() => {})
+  assert.equal([(await first).code, (await first).data], ['SESSION_NOT_FOUND', { status: 404, sent: true }])
+  await second
+  assert.equal(
+    seen.all.filter(called).map(({ message }) => message.params?.name),
+    ['first', 'second'],
+  )
+})
+
+test('a post over HTTP+SSE that finds nobody was not sent', async (t) => {
+  const said = heard<string>()
+  let writes: (text: string) => void = () => {}
+  const { url, server } = await listen(t, (one) => {
+    if (one.method === 'GET') {
+      one.response.writeHead(200, { 'content-type': 'text/event-stream' })
+      one.response.write('event: endpoint\ndata: /post\n\n')
+      writes = (text) => void one.response.write(`data: ${text}\n\n`)
+      return
+    }
+    said.add(String(one.message.method))
+    one.response.writeHead(202, { connection: 'close' }).end()
+    if (one.message.method !== 'initialize') return
+    writes(
+      JSON.stringify(
+        result(one, {
+          protocolVersion: '2025-06-18',
+          capabilities: {},
+          serverInfo: { name: 's', version: '1' },
+        }),
+      ),
+    )
+  })
+  const { client } = watch(t, { transport: sse(url) })
+  await client.ready()
+  await said.next((method) => method === 'notifications/initialized')
+  server.close()
+  const error = await rejection(client.callTool('pay', {}, { timeout: 300 }))
+  assert.equal([error.code, (error.data as { sent: boolean }).sent], ['TIMEOUT', false])
+})
+
+test('a call that is given up at any moment on its way out never leaves once its caller was told that it did not', async (t) => {
+  const { transport, said } = near(({ method }) => (method === 'ping' ? { result: {} } : undefined))
+  const { client } = watch(t, { transport })
+  await client.ready()
+  let unsent = 0
+  for (let moment = 0; moment < 4; moment++) {
+    // more than one turn of the event loop takes: some are on their way to the transport when it ends
+    const methods = Array.from({ length: 1_000 }, (_, call) => `x/${moment}/${call}`)
+    const controller = new AbortController()
+    const { signal } = controller
+    const calls = methods.map((method) => rejection(client.request(method, {}, { signal })))
+    for (let turn = 0; turn < moment; turn++) await undefined
+    controller.abort()
+    const errors = await Promise.all(calls)
+    await client.ping() // whatever was on its way has left by now
+    const seen = new Set(said)
+    for (const [index, { data }] of errors.entries()) {
+      const { sent } = data as { sent: boolean }
+      if (sent) continue
+      unsent += 1
+      assert.not.ok(seen.has(methods[index] as string), `after ${moment} turns`)
+    }
+  }
+  assert.ok(unsent > 0)
+})
+
+test.run()

@@ -1,0 +1,135 @@
+import * as assert from 'uvu/assert'
+import { clientSpec, findClient } from '../../../client/handle/supervisor.js'
+import type { Client } from '../../../client/handle/client.js'
+import { transportName } from '../../../client/base/names.js'
+import { isRequest } from '../../../protocol/wire/jsonrpc.js'
+import { Registry } from '../../../runtime/process/registry.js'
+import { startSupervisor } from '../../../runtime/supervision/supervise.js'
+import type { ClientTransport } from '../../../transports/contract/contract.js'
+import { suite } from '../../support/suite.js'
+import { flaky } from '../_flaky.js'
+import { raw, rejection, watch } from '../_raw.js'
+
+const test = suite('clients given up or embedded')
+
+test('a client that crashes too often is given up: calls fail at once, closed rejects, and nobody need look', async (t) => {
+  const { client, kill, said, phase } = watch(t, { intensity: 1 })
+  await client.ready()
+  kill('client')
+  await phase('disconnected')
+  await phase('ready')
+  const call = client.callTool('hang')
+  await said.next((line) => line === 'got tools/call hang')
+  kill('client')
+  assert.is((await rejection(call)).code, 'CONNECTION_LOST')
+  assert.is((await rejection(client.closed)).code, 'GAVE_UP')
+  const error = await rejection(client.ping())
+  assert.equal([error.code, error.retryable], ['GAVE_UP', false])
+  assert.is((error.data as { sent: boolean }).sent, false)
+  assert.is((await rejection(client.ready())).code, 'GAVE_UP')
+  assert.is(client.state.phase, 'failed')
+  const phases: string[] = []
+  for await (const state of client.states()) phases.push(state.phase)
+  assert.equal(phases, ['failed'])
+  await client.close()
+})
+
+test('a client whose transport crashes too often has given up, too, and is not taken for closed', async (t) => {
+  const { client, kill, phase } = watch(t, { intensity: 1 })
+  await client.ready()
+  kill('transport')
+  await phase('disconnected')
+  await phase('ready')
+  kill('transport')
+  assert.is((await rejection(client.closed)).code, 'GAVE_UP')
+  assert.is((await rejection(client.ping())).code, 'GAVE_UP')
+  assert.is((await rejection(client.ready())).code, 'GAVE_UP')
+  assert.is(client.state.phase, 'failed')
+})
+
+test('an embedded client that gave up, and that its parent does not start again, is not taken for closed', async (t) => {
+  const registry = new Registry()
+  const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
+  t.after(() => tree[Symbol.asyncDispose]())
+  const spec = clientSpec({ name: 'mayfly', transport: raw(), intensity: 0 }, { restart: 'transient' })
+  const client = (await tree.startChild(spec)).extra as Client
+  await client.ready()
+  registry.whereis(transportName('mayfly'))?.kill()
+  assert.is((await rejection(client.closed)).code, 'GAVE_UP')
+  assert.is((await rejection(client.ping())).code, 'GAVE_UP')
+})
+
+test("a transport of one's own that throws what has no text loses the call, which may have left, and is no crash", async (t) => {
+  const { transport } = flaky(0)
+  const weird: ClientTransport = {
+    name: 'weird',
+    connect(events, scope) {
+      const link = transport.connect(events, scope)
+      const send: typeof link.send = (text, message) => {
+        if (isRequest(message) && message.method === 'ping') throw Object.create(null)
+        link.send(text, message)
+      }
+      return { send, close: () => link.close() }
+    },
+  }
+  const { client } = watch(t, { transport: weird })
+  const error = await rejection(client.ping())
+  assert.equal([error.code, error.data], ['REQUEST_FAILED', { sent: true }])
+  assert.match(error.message, 'the transport could not send: ')
+  assert.equal(
+    client.inspect().tree?.children.map(({ restarts }) => restarts),
+    [0, 0],
+  )
+})
+
+test("a transport of one's own that throws is a failure to connect, and no crash", async (t) => {
+  const transport: ClientTransport = {
+    name: 'broken',
+    connect: () => {
+      throw new Error('no idea how')
+    },
+  }
+  const { client } = watch(t, { transport })
+  const error = await rejection(client.ready())
+  assert.is(error.code, 'CONNECT_FAILED')
+  assert.match(error.message, 'no idea how')
+  assert.equal(
+    client.inspect().tree?.children.map(({ restarts }) => restarts),
+    [0, 0],
+  )
+})
+
+test('a client lives in a tree of yours, is found by name, and ends with it', async (t) => {
+  const registry = new Registry()
+  const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
+  t.after(() => tree[Symbol.asyncDispose]())
+  const { extra } = await tree.startChild(clientSpec({ name: 'embedded', transport: raw() }))
+  const client = extra as Client
+  assert.is((await client.callTool('count')).text, '1')
+  const found = await findClient(registry, 'embedded')
+  assert.is((await found.callTool('count')).text, '2')
+  await tree.stop()
+  await client.closed
+  assert.is((await rejection(client.ping())).code, 'CLOSED')
+  assert.is((await rejection(found.ping())).code, 'CLOSED')
+})
+
+test('an embedded client that gave up is started again by its parent, behind the same handle', async (t) => {
+  const registry = new Registry()
+  const tree = await startSupervisor({ strategy: 'one_for_one', registry, logger: false })
+  t.after(() => tree[Symbol.asyncDispose]())
+  const { extra } = await tree.startChild(clientSpec({ name: 'phoenix', transport: raw(), intensity: 0 }))
+  const client = extra as Client
+  const pid = (await client.callTool('pid')).text
+  registry.whereis('client phoenix')?.kill()
+  assert.is.not((await client.callTool('pid')).text, pid)
+  await client.close()
+  assert.is(client.state.phase, 'closed')
+  assert.equal(
+    (await tree.children()).map(({ status }) => status),
+    ['running'],
+  )
+  assert.is((await rejection(client.ping())).code, 'CLOSED')
+})
+
+test.run()

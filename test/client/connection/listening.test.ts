@@ -1,0 +1,298 @@
+import * as assert from 'uvu/assert'
+import { metaKeys } from '../../../protocol/stateless/envelope.js'
+import { isObject } from '../../../protocol/wire/json.js'
+import { isRequest } from '../../../protocol/wire/jsonrpc.js'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import type { ClientTransport } from '../../../transports/contract/contract.js'
+import { http } from '../../../transports/http/client/client.js'
+import { heard } from '../../support/heard.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { json, listen, result, status } from '../../transports/_http.js'
+import { complete, discover, listening, modern, refuse, stateless, tool } from '../_modern.js'
+import { rejection, watch } from '../_raw.js'
+
+const test = suite('changes in the newer era')
+const toolsChanged = 'notifications/tools/list_changed'
+const updated = 'notifications/resources/updated'
+
+type Stream = ReturnType<typeof listening>
+
+/** A server whose streams are in the hands of the test; each acknowledges at once, unless `acks` is false. */
+async function server(t: TestContext, acks = true, options: Parameters<typeof watch>[1] = {}) {
+  const streams = heard<Stream>()
+  const { url, seen } = await listen(
+    t,
+    stateless((one) => {
+      if (one.message.method !== 'subscriptions/listen') return tool(one, 'done')
+      const stream = listening(one)
+      if (acks) stream.acknowledge()
+      streams.add(stream)
+    }),
+  )
+  const backoff = { base: 10, cap: 10 }
+  const { client } = watch(t, { transport: http(url), era: 'modern', backoff, ...options })
+  return { client, streams, seen }
+}
+
+function closed({ response }: Stream): Promise<unknown> {
+  return new Promise((resolve) => response.once('close', resolve))
+}
+
+test('whoever has a handler for changes is told of them, on one stream for all kinds that are heard', async (t) => {
+  const { client, streams } = await server(t)
+  await client.ready()
+  const news = heard<object>()
+  client.onNotification(toolsChanged, news.add)
+  const stream = await streams.next()
+  assert.equal(stream.filter, { toolsListChanged: true })
+  stream.tell(toolsChanged)
+  await news.next()
+  assert.is(streams.all.length, 1)
+})
+
+test('a client that wants to hear nothing opens no stream', async (t) => {
+  const { client, streams } = await server(t)
+  await client.callTool('any')
+  client.onNotification('notifications/progress', () => {})
+  await client.callTool('any')
+  assert.is(streams.all.length, 0)
+})
+
+test('a subscription resolves once the server agrees; another one replaces the stream, the new one first', async (t) => {
+  const { client, streams, seen } = await server(t)
+  const news = heard<{ uri: string }>()
+  client.onNotification(updated, news.add)
+  await client.subscribe('a:1')
+  const first = await streams.next()
+  assert.equal(first.filter, { resourceSubscriptions: ['a:1'] })
+  const gone = closed(first)
+  await client.subscribe('a:2')
+  const second = await streams.next()
+  assert.equal(second.filter, { resourceSubscriptions: ['a:1', 'a:2'] })
+  await gone
+  second.tell(updated, { uri: 'a:2' })
+  assert.is((await news.next()).uri, 'a:2')
+  const end = closed(second)
+  await client.unsubscribe('a:1')
+  await end
+  const third = await streams.next()
+  const last = closed(third)
+  await client.unsubscribe('a:2')
+  await last
+  assert.not.ok(seen.all.some(({ message }) => String(message.method).startsWith('resources/')))
+  // over HTTP a stream is given up by closing it, without a word
+  assert.not.ok(seen.all.some(({ message }) => message.method === 'notifications/cancelled'))
+})
+
+test('a change told on another stream, or before the server agreed, is not told', async (t) => {
+  const { client, streams } = await server(t, false)
+  await client.ready()
+  const news = heard<object>()
+  client.onNotification(toolsChanged, news.add)
+  const stream = await streams.next()
+  stream.tell(toolsChanged, { early: true })
+  stream.acknowledge()
+  const foreign = {
+    method: toolsChanged,
+    params: { foreign: true, _meta: { [metaKeys.subscriptionId]: 'x' } },
+  }
+  stream.response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', ...foreign })}\n\n`)
+  stream.tell(toolsChanged, { right: true })
+  assert.is(((await news.next()) as { right?: boolean }).right, true)
+})
+
+for (const how of ['end', 'break', 'fail'] as const) {
+  test(`a stream that the server ${how}s is opened anew, with all wishes`, async (t) => {
+    const { client, streams } = await server(t)
+    await client.subscribe('a:1')
+    const first = await streams.next()
+    if (how === 'end') first.end()
+    else if (how === 'fail') first.fail()
+    else first.response.destroy()
+    const second = await streams.next()
+    assert.equal(second.filter, { resourceSubscriptions: ['a:1'] })
+  })
+}
+
+test('a server that cannot begin a stream now, and says that it may be asked again, is asked again', async (t) => {
+  const { client, streams } = await server(t, false)
+  const refused = rejection(client.subscribe('a:1'))
+  const first = await streams.next()
+  first.fail({ retryable: true })
+  assert.is((await refused).code, -32603)
+  await client.ready()
+  client.onNotification(toolsChanged, () => {})
+  const second = await streams.next()
+  second.fail({ retryable: true })
+  const third = await streams.next()
+  assert.equal(third.filter, second.filter)
+})
+
+test('a server that comes back after long is listened to within about a second', async (t) => {
+  const clock = createFakeClock()
+  const { client, streams } = await server(t, false, { clock, backoff: { random: () => 1 } })
+  await client.ready()
+  const news = heard<object>()
+  client.onNotification(toolsChanged, news.add)
+  for (let failures = 1; failures <= 8; failures++) {
+    const stream = await streams.next()
+    stream.fail({ retryable: true })
+    while (client.inspect().counts.troubles < failures) await new Promise(setImmediate)
+    await clock.advance(1_000)
+  }
+  const last = await streams.next()
+  last.acknowledge()
+  last.tell(toolsChanged)
+  await news.next()
+})
+
+test('a stream on a pipe is given up once, when another takes its place, and no time of its own is left', async (t) => {
+  const clock = createFakeClock()
+  const opened = heard<{ id: string | number; filter: object }>()
+  const cancelled: unknown[] = []
+  let tell = (_message: object): void => {}
+  const transport: ClientTransport = {
+    name: 'pipe',
+    connect(events) {
+      tell = (message) => events.message(JSON.stringify({ jsonrpc: '2.0', ...message }))
+      events.opened()
+      return {
+        send(_, message) {
+          const { method, params } = message as { method: string; params?: Record<string, unknown> }
+          if (method === 'notifications/cancelled') cancelled.push(params?.requestId)
+          if (!isRequest(message)) return
+          const { id } = message
+          if (method === 'subscriptions/listen')
+            return opened.add({ id, filter: params?.notifications as object })
+          const _meta = { [metaKeys.serverInfo]: { name: 'piped', version: '1' } }
+          const offered = { resources: { subscribe: true } }
+          const result = { supportedVersions: [modern], capabilities: offered, ...complete, _meta }
+          tell({ id, result })
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+  const { client } = watch(t, { transport, era: 'modern', clock })
+  await client.ready()
+  const first = client.subscribe('a:1')
+  const dropped = await opened.next()
+  const second = client.subscribe('a:2')
+  const { id, filter } = await opened.next()
+  const params = { notifications: filter, _meta: { [metaKeys.subscriptionId]: id } }
+  tell({ method: 'notifications/subscriptions/acknowledged', params })
+  await Promise.all([first, second])
+  await clock.advance(31_000)
+  await client.ping()
+  assert.equal(cancelled, [dropped.id])
+})
+
+test('a busy server is listened to no sooner than it says', async (t) => {
+  const clock = createFakeClock()
+  const asked = heard<number>()
+  const { url } = await listen(
+    t,
+    stateless((one) => {
+      asked.add(clock.now())
+      status(one, 503, { 'retry-after': '5' })
+    }),
+  )
+  const { client } = watch(t, { transport: http(url), era: 'modern', clock, backoff: { random: () => 0.5 } })
+  await client.ready()
+  client.onNotification(toolsChanged, () => {})
+  await asked.next()
+  while (asked.all.length < 2) await clock.advance(100)
+  assert.ok((asked.all[1] as number) >= 5_000)
+})
+
+test('subscriptions made side by side are all agreed to', async (t) => {
+  const { client } = await server(t)
+  await Promise.all(['a:1', 'a:2', 'a:3'].map((uri) => client.subscribe(uri)))
+})
+
+test('a server that does not agree to a subscription, or has none, refuses it', async (t) => {
+  const streams = heard<Stream>()
+  let offered: object = { resources: { subscribe: true } }
+  const { url } = await listen(t, (one) => {
+    if (one.message.method === 'server/discover') return discover(one, offered)
+    const stream = listening(one)
+    stream.acknowledge({})
+    streams.add(stream)
+  })
+  const { client } = watch(t, { transport: http(url), era: 'modern' })
+  assert.is((await rejection(client.subscribe('a:1'))).code, 'NOT_SUPPORTED')
+  offered = { resources: {} }
+  const { client: other } = watch(t, { transport: http(url), era: 'modern', name: 'other' })
+  assert.is((await rejection(other.subscribe('a:1'))).code, 'NOT_SUPPORTED')
+  assert.is(streams.all.length, 1)
+})
+
+test('a server that refuses to be listened to says so to whoever subscribes', async (t) => {
+  const { url } = await listen(
+    t,
+    stateless((one) => refuse(one, -32602, 200)),
+  )
+  const { client } = watch(t, { transport: http(url), era: 'modern' })
+  assert.is((await rejection(client.subscribe('a:1'))).code, -32602)
+})
+
+test('a client that is closed closes its stream', async (t) => {
+  const { client, streams } = await server(t)
+  await client.subscribe('a:1')
+  const stream = await streams.next()
+  const end = closed(stream)
+  await client.close()
+  await end
+})
+
+test('the level of log messages goes with every request', async (t) => {
+  const { client, seen } = await server(t)
+  await client.callTool('any')
+  await client.setLevel('warning')
+  await client.callTool('any')
+  const levels = seen.all.map(({ message }) => {
+    const meta = message.params?._meta
+    return isObject(meta) ? meta[metaKeys.logLevel] : 'no envelope'
+  })
+  assert.equal(levels, [undefined, undefined, 'warning'])
+})
+
+test('a list that may be kept is asked for again once a change was told, or may have been missed', async (t) => {
+  let lists = 0
+  const streams = heard<Stream>()
+  const { url } = await listen(
+    t,
+    stateless((one) => {
+      if (one.message.method === 'subscriptions/listen') {
+        const stream = listening(one)
+        stream.acknowledge()
+        return streams.add(stream)
+      }
+      lists += 1
+      json(
+        one,
+        result(one, {
+          ...complete,
+          ttlMs: 60_000,
+          tools: [{ name: `v${lists}`, inputSchema: { type: 'object' } }],
+        }),
+      )
+    }),
+  )
+  const { client } = watch(t, { transport: http(url), era: 'modern', backoff: { base: 1, cap: 1 } })
+  const news = heard<object>()
+  client.onNotification(toolsChanged, news.add)
+  const version = async (): Promise<string | undefined> => (await client.listTools()).tools[0]?.name
+  const first = await streams.next()
+  assert.is(await version(), 'v1')
+  assert.is(await version(), 'v1')
+  first.tell(toolsChanged)
+  await news.next()
+  assert.is(await version(), 'v2')
+  first.response.destroy()
+  await streams.next()
+  assert.is(await version(), 'v3')
+  assert.is((await client.listTools({ fresh: true })).tools[0]?.name, 'v4')
+})
+
+test.run()

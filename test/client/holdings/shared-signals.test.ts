@@ -1,0 +1,80 @@
+import { getEventListeners } from 'node:events'
+import * as assert from 'uvu/assert'
+import { SharedSignals } from '../../../client/holdings/shared-signals.js'
+import { suite } from '../../support/suite.js'
+import { startPool } from '../pool/_pool.js'
+import { rejection, watch } from '../_raw.js'
+
+const test = suite('one signal for many calls')
+
+/** A signal, and how many listen to it. */
+function counted() {
+  const controller = new AbortController()
+  const { signal } = controller
+  return { controller, signal, count: () => getEventListeners(signal, 'abort').length }
+}
+
+test('a thousand calls of one client listen once, and leave nothing behind', async (t) => {
+  const { client } = watch(t)
+  const { signal, count } = counted()
+  const calls = Array.from({ length: 1_000 }, () => client.callTool('count', {}, { signal }))
+  assert.is(count(), 1)
+  await Promise.all(calls)
+  assert.is(count(), 0)
+})
+
+test('all of them are given up when it aborts, and one that comes later', async (t) => {
+  const { client } = watch(t)
+  const { controller, signal } = counted()
+  const calls = Array.from({ length: 20 }, () => client.callTool('never', {}, { signal }))
+  controller.abort(new Error('enough'))
+  for (const call of [...calls, client.callTool('count', {}, { signal })]) {
+    const { code, message } = await rejection(call)
+    assert.equal([code, message], ['CANCELLED', 'tools/call: the caller gave it up (enough)'])
+  }
+})
+
+test('a thousand that wait for a member of a pool listen once', async (t) => {
+  const { pool } = await startPool(t, { size: 1 })
+  const { controller, signal, count } = counted()
+  const lease = await pool.checkout()
+  const calls = Array.from({ length: 1_000 }, () => pool.callTool('count', {}, { signal }))
+  assert.is(count(), 1)
+  controller.abort()
+  for (const call of calls) assert.is((await rejection(call)).code, 'CANCELLED')
+  lease.release()
+})
+
+test('many clients that share a signal are no leak to warn of', async (t) => {
+  const { signal, count } = counted()
+  const warned: Error[] = []
+  const note = (warning: Error) => warned.push(warning)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const clients = Array.from({ length: 20 }, () => watch(t).client)
+  const ready = clients.map((client) => client.ready({ signal }))
+  assert.is(count(), 20)
+  await Promise.all(ready)
+  assert.is(count(), 0)
+  await new Promise(setImmediate) // Node warns in a later turn
+  assert.equal(warned, [])
+})
+
+test('who leaves is not called, who listens again is', () => {
+  const signals = new SharedSignals()
+  const { controller, signal, count } = counted()
+  const called: string[] = []
+  const undo = signals.listen(signal, () => called.push('first'))
+  undo()
+  undo()
+  assert.is(count(), 0)
+  const leave = signals.listen(signal, () => called.push('second'))
+  signals.listen(signal, () => called.push('third'))
+  leave()
+  undo()
+  assert.is(count(), 1)
+  controller.abort()
+  assert.equal(called, ['third'])
+})
+
+test.run()

@@ -1,0 +1,35 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../support/suite.js'
+import { watch } from '../_raw.js'
+
+const test = suite('streams of a client')
+
+test('states can be followed in a loop, from the present one to the end, and left early', async (t) => {
+  const { client } = watch(t)
+  const early: string[] = []
+  for await (const { phase } of client.states()) {
+    early.push(phase)
+    if (phase === 'ready') break
+  }
+  assert.equal(early, ['disconnected', 'connecting', 'initializing', 'ready'])
+  const rest: string[] = []
+  const loop = (async () => {
+    for await (const { phase } of client.states()) rest.push(phase)
+  })()
+  await client.close()
+  await loop
+  assert.equal(rest, ['ready', 'closed'])
+})
+
+test('whoever asks for several states at once gets them in order, and the end for what is asked beyond it', async (t) => {
+  const { client } = watch(t)
+  const states = client.states()
+  const first = Promise.all([states.next(), states.next(), states.next(), states.next(), states.next()])
+  await client.ready()
+  await client.close()
+  const phases = (await first).map(({ value }) => value?.phase)
+  assert.equal(phases, ['disconnected', 'connecting', 'initializing', 'ready', 'closed'])
+  assert.equal(await states.next(), { done: true, value: undefined })
+})
+
+test.run()

@@ -1,0 +1,42 @@
+import type { ClientPool } from '../../../client/pool/pool.js'
+import type { PoolEvent } from '../../../client/pool/events.js'
+import type { PoolOptions } from '../../../client/pool/options.js'
+import { startClientPool } from '../../../client/pool/start-pool.js'
+import { type Heard, heard } from '../../support/heard.js'
+import type { TestContext } from '../../support/suite.js'
+import { raw } from '../_raw.js'
+
+/** A pool under test. */
+export type WatchedPool = {
+  readonly pool: ClientPool
+  readonly events: Heard<PoolEvent>
+  /** What the raw servers said on standard error. */
+  readonly said: Heard<string>
+  event(type: PoolEvent['type'], member?: string): Promise<PoolEvent>
+  /** Calls of each member so far. */
+  served(): Record<string, number>
+}
+
+/** Starts a pool, by default of raw servers; it is closed with the test. */
+export async function startPool(t: TestContext, options: Partial<PoolOptions> = {}): Promise<WatchedPool> {
+  const said = heard<string>()
+  const pool = await startClientPool({
+    transport: raw([], { stderr: said.add }),
+    size: 2,
+    health: false,
+    logger: false,
+    client: { backoff: { base: 1, cap: 1 } },
+    ...options,
+  })
+  t.after(() => pool.close())
+  const events = heard<PoolEvent>()
+  pool.onEvent(events.add)
+  return {
+    pool,
+    events,
+    said,
+    event: (type, member) =>
+      events.next((event) => event.type === type && (member === undefined || event.member === member)),
+    served: () => Object.fromEntries(pool.members().map(({ name, served }) => [name, served])),
+  }
+}

@@ -1,0 +1,31 @@
+import * as assert from 'uvu/assert'
+import { urlElicitations } from '../../../protocol/messages/url-demand.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('protocol/url-demand')
+const page = { mode: 'url', elicitationId: '1', url: 'https://example.com/', message: 'Please sign in.' }
+
+test('the pages that an error -32042 wants are those of its list', () => {
+  assert.equal(urlElicitations({ code: -32042, message: '', data: { elicitations: [page, page] } }), [
+    page,
+    page,
+  ])
+  assert.equal(urlElicitations({ code: -32042, message: '', data: { elicitations: [] } }), [])
+})
+
+test('any other error, and a list of anything else, wants no page', () => {
+  for (const error of [
+    undefined,
+    -32042,
+    { code: -32603, data: { elicitations: [page] } },
+    { code: -32042 },
+    { code: -32042, data: [page] },
+    { code: -32042, data: { elicitations: page } },
+    { code: -32042, data: { elicitations: [page, 5] } },
+    { code: -32042, data: { elicitations: [page, { ...page, mode: 'form' }] } },
+    { code: -32042, data: { elicitations: [{ ...page, url: 5 }] } },
+  ])
+    assert.equal(urlElicitations(error), [], JSON.stringify(error))
+})
+
+test.run()

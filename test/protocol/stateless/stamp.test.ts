@@ -1,0 +1,116 @@
+import * as assert from 'uvu/assert'
+import { cacheableMethods, readCacheHints } from '../../../protocol/stateless/cache-hints.js'
+import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
+import { metaKeys } from '../../../protocol/stateless/envelope.js'
+import { stampResult } from '../../../protocol/stateless/stamp.js'
+import type { CacheHints } from '../../../protocol/messages/types/base.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('protocol/stamp')
+const serverInfo = Object.freeze({ name: 's', version: '1' })
+const cache: CacheHints = Object.freeze({ ttlMs: 60_000, cacheScope: 'public' })
+const meta = { [metaKeys.serverInfo]: serverInfo }
+const keepable: readonly string[] = [
+  'server/discover',
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+]
+
+for (const method of dialect20260728.requests.server) {
+  const isKept = keepable.includes(method)
+  test(`the result of ${method} says that it is complete, who made it${isKept ? ', and how long it may be kept' : ''}`, () => {
+    assert.is(cacheableMethods.has(method), isKept)
+    assert.equal(stampResult(method, { a: 1 }, { serverInfo, cache }), {
+      a: 1,
+      resultType: 'complete',
+      _meta: meta,
+      ...(isKept && cache),
+    })
+  })
+}
+
+test('without hints a result is not kept, and private (trap 7)', () => {
+  assert.equal(stampResult('server/discover', { supportedVersions: [], capabilities: {} }, { serverInfo }), {
+    supportedVersions: [],
+    capabilities: {},
+    resultType: 'complete',
+    _meta: meta,
+    ttlMs: 0,
+    cacheScope: 'private',
+  })
+})
+
+test('the given result stays as it is, and what is in its _meta is kept', () => {
+  const result = Object.freeze({ content: [], _meta: Object.freeze({ 'example.com/a': 1 }) })
+  assert.equal(stampResult('tools/call', result, { serverInfo })._meta, { 'example.com/a': 1, ...meta })
+  assert.equal(result, { content: [], _meta: { 'example.com/a': 1 } })
+})
+
+test('a field that is there and undefined counts as absent', () => {
+  const result = {
+    content: [],
+    _meta: undefined,
+    resultType: undefined,
+    ttlMs: undefined,
+    cacheScope: undefined,
+  }
+  const stamped = JSON.parse(JSON.stringify(stampResult('resources/read', result, { serverInfo, cache })))
+  assert.equal(stamped, { content: [], resultType: 'complete', _meta: meta, ...cache })
+})
+
+test('nobody but the server says who it is', () => {
+  const forged = { _meta: { [metaKeys.serverInfo]: { name: 'other', version: '0' } } }
+  assert.equal(stampResult('tools/call', forged, { serverInfo })._meta, meta)
+})
+
+test("a result's own hints win, each for itself, and what is no hint counts for none", () => {
+  const hints = (own: object) => {
+    const { ttlMs, cacheScope } = stampResult('resources/read', own, {
+      serverInfo,
+      cache,
+    }) as Partial<CacheHints>
+    return [ttlMs, cacheScope]
+  }
+  assert.equal(hints({ ttlMs: 5 }), [5, 'public'])
+  assert.equal(hints({ ttlMs: 0, cacheScope: 'private' }), [0, 'private'])
+  for (const bad of [-5, 1.5, Number.NaN, '5', null]) assert.equal(hints({ ttlMs: bad }), [60_000, 'public'])
+  assert.equal(hints({ cacheScope: 'shared' }), [60_000, 'public'])
+})
+
+test('a result that asks for input, or of an extension, has no hints (trap 74)', () => {
+  for (const resultType of ['input_required', 'task']) {
+    assert.equal(stampResult('resources/read', { resultType, requestState: 's' }, { serverInfo, cache }), {
+      resultType,
+      requestState: 's',
+      _meta: meta,
+    })
+  }
+})
+
+const read: readonly [object, CacheHints][] = [
+  [
+    { ttlMs: 5, cacheScope: 'public' },
+    { ttlMs: 5, cacheScope: 'public' },
+  ],
+  [
+    { ttlMs: -5, cacheScope: 'public' },
+    { ttlMs: 0, cacheScope: 'public' },
+  ],
+  [{ ttlMs: 1e300 }, { ttlMs: 0, cacheScope: 'private' }],
+  [
+    { ttlMs: '5', cacheScope: 'Public' },
+    { ttlMs: 0, cacheScope: 'private' },
+  ],
+  [{}, { ttlMs: 0, cacheScope: 'private' }],
+]
+
+for (const [result, hints] of read) {
+  test(`a client reads ${JSON.stringify(result)} as ${JSON.stringify(hints)} (trap 77)`, () => {
+    assert.equal(readCacheHints(result), hints)
+  })
+}
+
+test.run()

@@ -1,0 +1,120 @@
+import { channel } from 'node:diagnostics_channel'
+import { EventEmitter } from 'node:events'
+import * as assert from 'uvu/assert'
+import { adopt, OwnerToken } from '../../../runtime/faults/containment.js'
+import { shutdown } from '../../../runtime/base/exit.js'
+import { suite } from '../../support/suite.js'
+import { gate, startTree } from '../_family.js'
+import { scene, straysInTask, turns } from '../_strays.js'
+
+const test = suite('containment of listeners')
+const error = new Error('stray')
+const never = new Promise<never>(() => {})
+
+function throws(): never {
+  throw error
+}
+
+test('a subscriber of events that throws is nobody’s crash: Node warns, and there is no end of it in sight', async (t) => {
+  const at = await scene(t)
+  const warnings: Error[] = []
+  const onWarning = (warning: Error): number => warnings.push(warning)
+  process.on('warning', onWarning)
+  t.after(() => process.off('warning', onWarning))
+  for (const name of ['caduceus.crash', 'caduceus.stray']) {
+    channel(name).subscribe(throws)
+    t.after(() => channel(name).unsubscribe(throws))
+  }
+  t.expectStray(3)
+  // One for the stray itself, one for each subscriber that was told of it.
+  const own = new Error('own')
+  assert.is(await straysInTask(at, () => Promise.reject(own)), own)
+  await turns()
+  assert.equal(
+    warnings.map((warning) => [
+      (warning as { code?: string }).code,
+      /subscriber of runtime events failed: Error: stray/.test(warning.message),
+    ]),
+    [
+      ['CADUCEUS_SUBSCRIBER', true],
+      ['CADUCEUS_SUBSCRIBER', true],
+    ],
+  )
+  await at.untouched()
+})
+
+test('what a subscriber starts is nobody’s crash either', async (t) => {
+  t.expectStray(2)
+  const at = await scene(t)
+  const warned = gate<Error>()
+  process.once('warning', warned.open)
+  const rejects = async (): Promise<void> => {
+    await null
+    throw error
+  }
+  channel('caduceus.stray').subscribe(rejects)
+  t.after(() => channel('caduceus.stray').unsubscribe(rejects))
+  const own = new Error('own')
+  assert.is(await straysInTask(at, () => Promise.reject(own)), own)
+  assert.match((await warned.opened).message, 'subscriber')
+  await at.untouched()
+})
+
+test('a watcher of an exit that throws costs its owner; the others are told all the same', async (t) => {
+  const at = await scene(t)
+  const told: string[] = []
+  const watched = at.tasks.start(() => never)
+  const watching = at.tasks.start(
+    () => {
+      watched.ref.onExit(throws)
+      return never
+    },
+    { name: 'watching' },
+  )
+  watched.ref.onExit(() => told.push('told'))
+  watched.cancel()
+  assert.is(await watching.result.catch((reason: unknown) => reason), error)
+  assert.equal(told, ['told'])
+  await at.untouched()
+  const other = at.tasks.start(() => never)
+  other.ref.onExit(throws)
+  other.ref.onExit(() => told.push('told again'))
+  other.ref.kill()
+  assert.equal(told, ['told', 'told again'])
+  assert.equal(at.strays.at(-1)?.owner, undefined)
+  assert.is(await at.neighbour.call('id'), 'neighbour')
+})
+
+test('the listeners of the process are taken back with the last tree', async (t) => {
+  const count = (): number[] => [
+    process.listenerCount('uncaughtException'),
+    process.listenerCount('unhandledRejection'),
+  ]
+  const before = count()
+  const one = await startTree(t, { strategy: 'one_for_one' })
+  const installed = count()
+  assert.equal(
+    installed,
+    before.map((listeners) => listeners + 1),
+  )
+  const other = await startTree(t, { strategy: 'one_for_one' })
+  assert.equal(count(), installed)
+  await one.stop()
+  await turns()
+  assert.equal(count(), installed)
+  assert.equal(await other.stop(), shutdown)
+  await turns()
+  assert.equal(count(), before)
+})
+
+test('an adopted emitter tells whether anybody listens, also when a listener throws', () => {
+  const failures: unknown[] = []
+  const emitter = new EventEmitter()
+  adopt(new OwnerToken('an owner', { fail: (reason) => failures.push(reason) }, null), emitter)
+  assert.is(emitter.emit('nobody'), false)
+  emitter.on('event', throws)
+  assert.is(emitter.emit('event'), true)
+  assert.is(failures.length, 1)
+})
+
+test.run()

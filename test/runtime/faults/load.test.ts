@@ -1,0 +1,70 @@
+import * as assert from 'uvu/assert'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { lazy, patiently } from '../../../runtime/faults/load.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('modules that are loaded when they are needed')
+const { signal } = new AbortController()
+const shortage = () => Object.assign(new Error('too many open files'), { code: 'EMFILE', syscall: 'open' })
+
+/** Asks for a module whose loads fail with these errors, one after the other, until there are no more. */
+async function load(errors: readonly Error[]) {
+  const clock = createFakeClock()
+  const left = [...errors]
+  const loads: number[] = []
+  let outcome: unknown
+  const loading = async () => {
+    loads.push(clock.now())
+    const error = left.shift()
+    if (error !== undefined) throw error
+    return 'loaded'
+  }
+  const settled = patiently(loading, { clock, signal }).then(
+    (module) => {
+      outcome = module
+    },
+    (error: unknown) => {
+      outcome = error
+    },
+  )
+  for (let i = 0; i < 10 && outcome === undefined; i++) await clock.advance(250)
+  await settled
+  return { outcome, loads, pending: clock.pending }
+}
+
+test('want of file descriptors is waited for', async () => {
+  const unread = Object.assign(new Error('Invalid package config'), { code: 'ERR_INVALID_PACKAGE_CONFIG' })
+  assert.equal(await load([shortage(), unread, shortage()]), {
+    outcome: 'loaded',
+    loads: [0, 250, 500, 750],
+    pending: 0,
+  })
+})
+
+test('what could not be imported is imported again when it is asked for again, and then never more', async () => {
+  let imports = 0
+  const module = lazy('no-such-package', async () => {
+    imports += 1
+    if (imports === 1) throw shortage()
+    return { name: 'a module' }
+  })
+  assert.is(await module().catch(({ code }) => code), 'EMFILE')
+  assert.equal(await module(), { name: 'a module' })
+  assert.equal(await module(), { name: 'a module' })
+  assert.is(imports, 2)
+})
+
+test('a module that is not there, or is broken, is told at once', async () => {
+  for (const error of [
+    Object.assign(new Error('Cannot find module'), { code: 'ERR_MODULE_NOT_FOUND' }),
+    new SyntaxError('Unexpected token'),
+  ])
+    assert.equal(await load([error]), { outcome: error, loads: [0], pending: 0 })
+})
+
+test('an error that Node has kept is not waited for', async () => {
+  const kept = shortage()
+  assert.equal(await load([kept, kept]), { outcome: kept, loads: [0, 250], pending: 0 })
+})
+
+test.run()

@@ -1,0 +1,215 @@
+import { channel } from 'node:diagnostics_channel'
+import * as assert from 'uvu/assert'
+import { crash } from '../../../runtime/base/exit.js'
+import type { Logger } from '../../../runtime/faults/log.js'
+import { startActor } from '../../../runtime/process/root.js'
+import { defineActor } from '../../../runtime/process/behaviour.js'
+import { processOf } from '../../../runtime/process/ref.js'
+import { startSupervisor } from '../../../runtime/supervision/supervise.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { ending, failure, gather, Recorder, startTree, turn, worker, workerOf } from '../_family.js'
+import { runProgram, runtimeUrl } from '../_program.js'
+
+const test = suite('log')
+const strategy = 'one_for_one'
+const boom = new Error('boom')
+
+type Line = [level: string, message: string, facts: Record<string, unknown>]
+
+function memoryLogger(): { lines: Line[]; logger: Logger } {
+  const lines: Line[] = []
+  const at = (level: string) => (facts: object, message: string) =>
+    void lines.push([level, message, { ...facts }])
+  return { lines, logger: { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') } }
+}
+
+async function crashOnce(t: TestContext, logger: Logger | false): Promise<void> {
+  const log = new Recorder()
+  const tree = await startTree(t, { strategy, logger, children: [worker(log, 'a')] })
+  ;(await workerOf(tree, 'a')).cast('crash', boom)
+  await log.next(3)
+  await tree.stop()
+}
+
+test('an own logger gets the reports of its tree: facts first, then a sentence', async (t) => {
+  const { lines, logger } = memoryLogger()
+  await crashOnce(t, logger)
+  assert.equal(
+    lines.map(([level, message]) => [level, message]),
+    [
+      ['debug', 'a: started'],
+      ['error', 'a crashed'],
+      ['warn', 'a: child terminated'],
+      ['debug', 'a: restarted'],
+    ],
+  )
+  const [, [, , crashed] = [], [, , terminated] = []] = lines
+  assert.is(crashed?.err, boom)
+  assert.equal([crashed?.actor, crashed?.during, crashed?.ancestors], ['a', 'crash', ['supervisor']])
+  assert.equal([terminated?.supervisor, terminated?.reason], ['supervisor', 'crash: boom'])
+})
+
+test('a category is written from the level on that was chosen for it', async (t) => {
+  const { lines, logger } = memoryLogger()
+  const logLevels = { crash: 'silent', supervisor: 'error', progress: 'debug', stray: 'debug' } as const
+  const log = new Recorder()
+  const tree = await startTree(t, { strategy, logger, logLevels, children: [worker(log, 'a')] })
+  ;(await workerOf(tree, 'a')).cast('crash', boom)
+  await log.next(3)
+  await tree.stop()
+  assert.equal(
+    lines.map(([level, message, { category }]) => [level, message, category]),
+    [
+      ['debug', 'a: started', 'progress'],
+      ['debug', 'a: restarted', 'progress'],
+    ],
+  )
+})
+
+test('events of the floors above are written at their own level, from the one on that was chosen', async (t) => {
+  const { lines, logger } = memoryLogger()
+  const logLevels = { 'server.request': 'info', 'client.log': 'silent' } as const
+  const tree = await startTree(t, { strategy, logger, logLevels })
+  const { id } = processOf(tree.ref).tree
+  const tell = (category: string, facts: object): void =>
+    channel(`caduceus.${category}`).publish({ tree: id, ...facts })
+  tell('server.request', { type: 'started' })
+  tell('server.request', { type: 'error', id: 'x'.repeat(600), count: 1 })
+  tell('server.request', { type: 'refused' })
+  tell('server.request', { type: 'started', level: 'warn' })
+  tell('server.request', { type: 'error', tree: id + 1 })
+  tell('server.session', { type: 'error' })
+  tell('client.log', { type: 'said', level: 'error' })
+  tell('client.warning', { type: 'odd', level: 'warn' })
+  await tree.stop()
+  const category = 'server.request'
+  assert.equal(lines, [
+    ['info', 'server.request error', { category, tree: id, type: 'error', id: 'x'.repeat(500), count: 1 }],
+    ['info', 'server.request refused', { category, tree: id, type: 'refused' }],
+    ['warn', 'server.request started', { category, tree: id, type: 'started' }],
+    ['warn', 'client.warning odd', { category: 'client.warning', tree: id, type: 'odd' }],
+  ])
+})
+
+test('logger: false writes nothing, and another tree’s logger hears nothing of this one', async (t) => {
+  const { lines, logger } = memoryLogger()
+  const other = await startTree(t, { strategy, logger })
+  const crashes = gather(t, 'crash')
+  await crashOnce(t, false)
+  assert.is(crashes.length, 1)
+  assert.equal(lines, [])
+  await other.stop()
+})
+
+test('nothing is written after a tree has ended, and a start that failed leaves no subscription', async () => {
+  const { lines, logger } = memoryLogger()
+  const log = new Recorder()
+  const fails = worker(log, 'a', {
+    init() {
+      throw boom
+    },
+  })
+  await failure(startSupervisor({ strategy, logger, children: [fails] }))
+  await turn()
+  assert.equal(
+    lines.splice(0).map(([, message]) => message),
+    ['a crashed', 'a: start error'],
+  )
+  const quiet = await startSupervisor({ strategy, logger: false, children: [worker(log, 'b')] })
+  const ended = ending(quiet.ref)
+  quiet.ref.exit(crash(boom))
+  await ended
+  assert.equal(lines, [])
+})
+
+test('a logger that throws is nobody’s crash', async (t) => {
+  t.expectStray()
+  const fails = (): never => {
+    throw boom
+  }
+  const logger = { debug: fails, info: fails, warn: fails, error: fails }
+  const log = new Recorder()
+  const tree = await startTree(t, { strategy, logger, children: [worker(log, 'a')] })
+  ;(await workerOf(tree, 'a')).cast('crash')
+  await log.next(3)
+  assert.is(await (await workerOf(tree, 'a')).call('id'), 'a')
+  await tree.stop()
+})
+
+test('what is no logger is refused with BAD_OPTION, and nothing is left behind', async () => {
+  const listeners = process.listenerCount('uncaughtException')
+  const behaviour = defineActor({ name: 'a', init: () => 0 })
+  for (const logger of [true, 'console', null, { error: () => {} }]) {
+    const error = await failure(startActor(behaviour, undefined, { logger: logger as never }))
+    assert.is(error.code, 'BAD_OPTION')
+    assert.match(error.message, 'logger: expected false or an object with debug, info, warn, error')
+  }
+  await turn()
+  await turn()
+  assert.is(process.listenerCount('uncaughtException'), listeners)
+})
+
+const counting = `
+  import { createRequire } from 'node:module'
+  import { defineActor, startSupervisor, childSpec, subscribe } from ${JSON.stringify(runtimeUrl)}
+  const loaded = () => Object.keys(createRequire(import.meta.url).cache).some((path) => path.includes('/pino/'))
+  const tell = (text) => process.stderr.write(JSON.stringify({ told: text, loaded: loaded() }) + '\\n')
+  const fragile = defineActor({ name: 'fragile', init: () => 0, cast: { crash() { throw new Error('boom') } } })
+  const tree = await startSupervisor({ strategy: 'one_for_one', children: [childSpec(fragile)] })
+`
+
+test('by default reports go to standard error as JSON lines, and pino is loaded for the first of them', async (t) => {
+  const program = `${counting}
+    tell('started')
+    const ref = (await tree.children())[0].ref
+    ref.cast('crash')
+    await new Promise((resolve) => subscribe('progress', resolve))
+    while (!loaded()) await new Promise((resolve) => setImmediate(resolve))
+    await tree.stop()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    tell('stopped')
+  `
+  const { code, stdout, stderr } = await runProgram(t, program)
+  assert.equal([code, stdout], [0, ''])
+  const lines = stderr
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>)
+  assert.equal(lines[0], { told: 'started', loaded: false })
+  assert.equal(
+    lines
+      .slice(1, 3)
+      .map(({ level, name, actor, msg, err }) => [
+        level,
+        name,
+        actor,
+        msg,
+        (err as { message?: string })?.message,
+      ]),
+    [
+      [50, 'caduceus', 'fragile', 'fragile crashed', 'boom'],
+      [40, 'caduceus', undefined, 'fragile: child terminated', undefined],
+    ],
+  )
+  assert.equal(lines.at(-1), { told: 'stopped', loaded: true })
+})
+
+test('a reader that closed our standard error costs its lines only', async (t) => {
+  const program = `${counting}
+    import { closeSync } from 'node:fs'
+    process.stderr.on('error', () => {})
+    closeSync(2)
+    for (let i = 0; i < 3; i++) {
+      const started = new Promise((resolve) => subscribe('progress', resolve))
+      ;(await tree.children())[0].ref.cast('crash')
+      await started
+      await new Promise((resolve) => setTimeout(resolve, 30))
+    }
+    console.log((await tree.children())[0].restarts)
+    await tree.stop()
+  `
+  const { code, stdout } = await runProgram(t, program)
+  assert.equal([code, stdout], [0, '3\n'])
+})
+
+test.run()

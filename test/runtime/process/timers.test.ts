@@ -1,0 +1,132 @@
+import * as assert from 'uvu/assert'
+import { crash } from '../../../runtime/base/exit.js'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { processOf } from '../../../runtime/process/ref.js'
+import { suite } from '../../support/suite.js'
+import { Notes, startHost, thrown } from '../_actors.js'
+
+const test = suite('timers')
+
+test('OTP-110 sendAfter delivers its payload once, after that time and in the order of the times', async (t) => {
+  const clock = createFakeClock()
+  const host = await startHost(t, { clock })
+  host.ctx.sendAfter(30, 'late')
+  host.ctx.sendAfter(10, 'early')
+  host.ctx.sendAfter(0, 'at once')
+  await clock.advance(0)
+  assert.equal(host.messages.seen, ['at once'])
+  await clock.advance(9)
+  assert.equal(host.messages.seen, ['at once'])
+  await clock.advance(1)
+  assert.equal(host.messages.seen, ['at once', 'early'])
+  await clock.advance(1_000)
+  assert.equal(host.messages.seen, ['at once', 'early', 'late'])
+})
+
+test('OTP-110 cancel answers the time that was left, and false once the timer has fired or was cancelled', async (t) => {
+  const clock = createFakeClock()
+  const host = await startHost(t, { clock })
+  const timer = host.ctx.sendAfter(100, 'never')
+  const fired = host.ctx.sendAfter(5, 'fired')
+  await clock.advance(30)
+  assert.is(timer.cancel(), 70)
+  assert.is(timer.cancel(), false)
+  assert.is(fired.cancel(), false)
+  await clock.advance(1_000)
+  assert.equal(host.messages.seen, ['fired'])
+  assert.is(clock.pending, 0)
+})
+
+test('OTP-110 the timer of a dead actor delivers nothing and is given back', async (t) => {
+  const clock = createFakeClock()
+  const host = await startHost(t, { clock })
+  const fired = new Notes<string>()
+  const timer = host.ctx.sendAfter(10, 'never')
+  const { ctx } = host
+  ctx.clock.setTimeout(() => fired.add('never'), 10)
+  assert.is(clock.pending, 2)
+  host.ref.kill()
+  assert.is(clock.pending, 0)
+  assert.is(timer.cancel(), false)
+  await clock.advance(20)
+  assert.equal([host.messages.seen, fired.seen], [[], []])
+})
+
+test('the clock of a context runs its callbacks in the scope of the actor: a throw in one is its crash', async (t) => {
+  const clock = createFakeClock()
+  const host = await startHost(t, { clock })
+  const error = new Error('in a timer')
+  assert.is(host.ctx.clock.now(), 0)
+  host.ctx.clock.setTimeout(() => {
+    throw error
+  }, 10)
+  await clock.advance(10)
+  assert.equal(host.ref.reason, crash(error))
+})
+
+test('a timer of the clock of a context can be taken back, once or twice, and anything else is ignored', async (t) => {
+  const clock = createFakeClock()
+  const host = await startHost(t, { clock })
+  const fired = new Notes<string>()
+  const timers = host.ctx.clock
+  const timer = timers.setTimeout(() => fired.add('never'), 10)
+  timers.clearTimeout(timer)
+  timers.clearTimeout(timer)
+  timers.clearTimeout(undefined)
+  timers.clearTimeout(7)
+  await clock.advance(20)
+  assert.equal([fired.seen, clock.pending, host.ref.alive], [[], 0, true])
+})
+
+test('the clock of a dead context arms nothing, and that is counted as refused', async (t) => {
+  const clock = createFakeClock()
+  const host = await startHost(t, { clock })
+  const timers = host.ctx.clock
+  host.ref.kill()
+  const fired = new Notes<string>()
+  timers.clearTimeout(timers.setTimeout(() => fired.add('never'), 1))
+  timers.setTimeout(() => fired.add('never'), 1)
+  await clock.advance(5)
+  assert.equal([fired.seen, clock.pending], [[], 0])
+  assert.is(processOf(host.ref).tree.afterlife.refused, 2)
+})
+
+test('sendAfter refuses what is no time', async (t) => {
+  const host = await startHost(t)
+  for (const ms of [-1, Number.NaN, '10' as unknown as number]) {
+    const { message } = thrown(() => host.ctx.sendAfter(ms), 'BAD_OPTION')
+    assert.match(message, /^sendAfter: expected milliseconds of 0 or more, got /)
+  }
+})
+
+test('a timer of ctx.clock that has fired is not cleared when its actor ends, one that has not is', async (t) => {
+  const clock = createFakeClock()
+  const cleared: unknown[] = []
+  const watched = Object.assign(Object.create(clock) as typeof clock, {
+    clearTimeout: (timer: unknown) => {
+      cleared.push(timer)
+      clock.clearTimeout(timer)
+    },
+  })
+  const host = await startHost(t, { clock: watched })
+  host.ctx.clock.setTimeout(() => {}, 10)
+  host.ctx.clock.setTimeout(() => {}, 20)
+  await clock.advance(10)
+  cleared.length = 0
+  host.ref.kill()
+  assert.is(cleared.length, 1)
+  assert.is(clock.pending, 0)
+})
+
+test('ctx.clock has the grain of the clock of its tree, and none where that says nothing', async (t) => {
+  const { now, setTimeout, clearTimeout } = createFakeClock()
+  for (const [grain, expected] of [
+    [16, 16],
+    [undefined, 0],
+  ] as const) {
+    const clock = { now, setTimeout, clearTimeout, ...(grain !== undefined && { grain }) }
+    assert.is((await startHost(t, { clock })).ctx.clock.grain, expected)
+  }
+})
+
+test.run()

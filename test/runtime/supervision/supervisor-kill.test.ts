@@ -1,0 +1,62 @@
+import * as assert from 'uvu/assert'
+import { defineActor } from '../../../runtime/process/behaviour.js'
+import { childSpec } from '../../../runtime/supervision/child-spec.js'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { supervisorSpec } from '../../../runtime/supervision/supervise.js'
+import { suite } from '../../support/suite.js'
+import { ending, Recorder, startTree, worker, workerOf } from '../_family.js'
+
+const test = suite('supervisor kill')
+const strategy = 'one_for_one'
+
+test('OTP-30 the kill of a supervisor ends its children, the trapping ones with their terminate', async (t) => {
+  const log = new Recorder()
+  const trapping = {
+    trapExit: true,
+    terminate: (reason: { type: string }) => log.note(`terminate c ${reason.type}`),
+  }
+  const inner = supervisorSpec({ name: 'inner', strategy, children: [worker(log, 'b')] })
+  const tree = await startTree(t, {
+    strategy,
+    children: [worker(log, 'a'), inner, worker(log, 'c', trapping)],
+  })
+  const a = ending(await workerOf(tree, 'a'))
+  tree.ref.kill()
+  assert.is((await a).type, 'killed')
+  const seen = await log.next(7)
+  assert.equal(seen.sort(), [
+    'end a',
+    'end b',
+    'end c',
+    'start a',
+    'start b',
+    'start c',
+    'terminate c killed',
+  ])
+})
+
+test('OTP-30 a trapping child of a killed supervisor is bounded by its own terminateTimeout', async (t) => {
+  const log = new Recorder()
+  const clock = createFakeClock()
+  const stuck = defineActor({
+    name: 'stuck',
+    trapExit: true,
+    terminateTimeout: 300,
+    init(_: undefined, ctx) {
+      ctx.own(() => log.note('end stuck'))
+      return 0
+    },
+    terminate: () => {
+      log.note('terminate stuck')
+      return new Promise(() => {})
+    },
+  })
+  const tree = await startTree(t, { strategy, clock, children: [childSpec(stuck)] })
+  tree.ref.kill()
+  await clock.advance(299)
+  assert.equal(log.rest(), ['terminate stuck'])
+  await clock.advance(1)
+  assert.equal(log.rest(), ['end stuck'])
+})
+
+test.run()

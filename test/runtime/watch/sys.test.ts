@@ -1,0 +1,271 @@
+import * as assert from 'uvu/assert'
+import { defineActor } from '../../../runtime/process/behaviour.js'
+import { childSpec } from '../../../runtime/supervision/child-spec.js'
+import type { RuntimeError } from '../../../runtime/base/errors.js'
+import { subscribe } from '../../../runtime/faults/events.js'
+import { normal } from '../../../runtime/base/exit.js'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { startActor } from '../../../runtime/process/root.js'
+import { startSupervisor } from '../../../runtime/supervision/supervise.js'
+import {
+  getState,
+  getStatus,
+  replaceState,
+  resume,
+  statistics,
+  suspend,
+  trace,
+} from '../../../runtime/watch/sys.js'
+import { taskSupervisorSpec, type TaskSupervisor } from '../../../runtime/tasks/supervisor.js'
+import type { TimerFired } from '../../../runtime/process/timers.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('looks inside')
+
+const account = defineActor({
+  name: 'account',
+  trapExit: true,
+  init: (ended: (word: string) => void) => ({ balance: 0, pin: '1234', ended }),
+  formatStatus: ({ balance, pin }) => ({ balance, pin: pin.replace(/./g, '*') }),
+  call: {
+    read: (state) => state.balance,
+    wait: (_, until: Promise<void>) => until,
+  },
+  cast: {
+    pay: (state, amount: number) => {
+      state.balance += amount
+    },
+    crash: () => {
+      throw new Error('bankrupt')
+    },
+  },
+  terminate: ({ ended }, reason) => ended(reason.type),
+})
+
+async function startAccount(
+  t: { after(undo: () => unknown): void },
+  ended: (word: string) => void = () => {},
+) {
+  const clock = createFakeClock()
+  const ref = await startActor(account, ended, { logger: false, clock })
+  t.after(() => ref.kill())
+  return { ref, clock }
+}
+
+function failure(promise: Promise<unknown>): Promise<RuntimeError | undefined> {
+  return promise.then(
+    () => undefined,
+    (error) => error,
+  )
+}
+
+test('OTP-112 state can be read between two messages', async (t) => {
+  const { ref } = await startAccount(t)
+  ref.cast('pay', 5)
+  assert.is(await getState(ref, (state) => (state as { balance: number }).balance), 5)
+  assert.is((await getState<{ balance: number }>(ref)).balance, 5)
+})
+
+test('OTP-112 a look waits for the message that is being handled, and not for ever', async (t) => {
+  const { ref, clock } = await startAccount(t)
+  let release: () => void = () => {}
+  const held = ref.call('wait', new Promise<void>((resolve) => (release = resolve)))
+  await clock.advance(0)
+  const late = failure(getState(ref, undefined, 100))
+  await clock.advance(100)
+  assert.is((await late)?.code, 'TIMEOUT')
+  release()
+  await held
+  assert.is(await ref.call('read'), 0)
+})
+
+test('OTP-112 state can be replaced, and stays when the replacement throws', async (t) => {
+  const { ref } = await startAccount(t)
+  const state = await getState<{ balance: number }>(ref)
+  await replaceState<typeof state>(ref, (old) => ({ ...old, balance: 7 }))
+  const failing = () => {
+    throw new Error('no')
+  }
+  assert.is((await failure(replaceState(ref, failing)))?.message, 'no')
+  assert.is(await ref.call('read'), 7)
+})
+
+test('OTP-112 a suspended actor lets messages wait until it is resumed', async (t) => {
+  const { ref, clock } = await startAccount(t)
+  suspend(ref)
+  ref.cast('pay', 1)
+  const answer = ref.call('read')
+  await clock.advance(10)
+  assert.is(getStatus(ref).phase, 'suspended')
+  assert.is(getStatus(ref).mailbox, 2)
+  assert.is(await getState(ref, (state) => (state as { balance: number }).balance), 0)
+  resume(ref)
+  assert.is(await answer, 1)
+})
+
+test('OTP-112 a suspended actor can be stopped, and shut down by its supervisor', async (t) => {
+  const words: string[] = []
+  const { ref } = await startAccount(t, (word) => words.push(word))
+  suspend(ref)
+  assert.equal(await ref.stop(), normal)
+  const spec = childSpec(account, (word: string) => words.push(word))
+  const tree = await startSupervisor({ strategy: 'one_for_one', logger: false, children: [spec] })
+  const [child] = await tree.children()
+  if (child?.ref === undefined) throw new Error('the child runs')
+  suspend(child.ref)
+  await tree.stop()
+  assert.equal(words, ['normal', 'shutdown'])
+})
+
+test('OTP-112 every message of an actor can be traced', async (t) => {
+  const { ref } = await startAccount(t)
+  const seen: string[] = []
+  const stop = trace(ref, ({ what, kind, name, input }) => seen.push(`${what} ${kind} ${name} ${input}`))
+  ref.cast('pay', 2)
+  await ref.call('read')
+  stop()
+  await ref.call('read')
+  assert.equal(seen, ['in cast pay 2', 'out cast pay 2', 'in call read undefined', 'out call read undefined'])
+})
+
+test('a tracer that throws costs the actor nothing', async (t) => {
+  t.expectStray(1)
+  const { ref } = await startAccount(t)
+  const stop = trace(ref, ({ what }) => {
+    if (what === 'in') throw new Error('tracer')
+  })
+  assert.is(await ref.call('read'), 0)
+  stop()
+  await new Promise((resolve) => setImmediate(() => setImmediate(resolve)))
+  assert.ok(ref.alive)
+})
+
+test('OTP-112 messages can be counted', async (t) => {
+  const { ref, clock } = await startAccount(t)
+  const counters = statistics(ref)
+  ref.cast('pay', 1)
+  await ref.call('read')
+  await clock.advance(50)
+  assert.equal(counters(), { forMs: 50, messagesIn: 2, messagesOut: 2 })
+  counters.stop()
+  await ref.call('read')
+  assert.is(counters().messagesIn, 2)
+})
+
+test('OTP-112 looks work on supervisors, and refuse tasks and the dead', async (t) => {
+  const tree = await startSupervisor({ strategy: 'one_for_one', logger: false })
+  t.after(() => tree.stop())
+  const { extra } = await tree.startChild(taskSupervisorSpec())
+  const children = await getState(tree.ref, (state) => (state as { children: unknown[] }).children.length)
+  assert.is(children, 1)
+  const task = (extra as TaskSupervisor).start(() => new Promise<never>(() => {}))
+  assert.throws(() => suspend(task.ref), /expected an actor or a supervisor, got a task/)
+  const { ref } = await startAccount(t)
+  ref.kill()
+  assert.is((await failure(getState(ref)))?.code, 'NOPROC')
+})
+
+test('a look at an actor that ends first rejects with EXITED', async (t) => {
+  const { ref, clock } = await startAccount(t)
+  void ref.call('wait', new Promise<void>(() => {}), { timeout: Number.POSITIVE_INFINITY })
+  await clock.advance(0)
+  const look = failure(getState(ref))
+  ref.kill()
+  assert.is((await look)?.code, 'EXITED')
+})
+
+test('OTP-118 reports show of a state what formatStatus makes of it, and nothing without it', async (t) => {
+  const { ref } = await startAccount(t)
+  const statuses: unknown[] = []
+  t.after(subscribe('crash', ({ status }) => statuses.push(status)))
+  assert.equal(getStatus(ref).status, { balance: 0, pin: '****' })
+  ref.cast('crash')
+  await new Promise((resolve) => ref.onExit(resolve))
+  const plain = defineActor({
+    name: 'plain',
+    init: () => ({ secret: 'canary' }),
+    cast: {
+      crash: () => {
+        throw new Error('crash')
+      },
+    },
+  })
+  const other = await startActor(plain, undefined, { logger: false })
+  other.cast('crash')
+  await new Promise((resolve) => other.onExit(resolve))
+  assert.equal(statuses, [{ balance: 0, pin: '****' }, undefined])
+})
+
+test('OTP-118 a formatStatus that throws breaks no report', async (t) => {
+  const broken = defineActor({
+    name: 'broken',
+    init: () => ({}),
+    formatStatus: () => {
+      throw new Error('not shown')
+    },
+  })
+  const ref = await startActor(broken, undefined, { logger: false })
+  t.after(() => ref.kill())
+  assert.is(getStatus(ref).status, 'formatStatus failed: not shown')
+})
+
+const waiter = defineActor({
+  name: 'waiter',
+  init(heard: (word: unknown) => void, ctx) {
+    ctx.idleAfter(100)
+    return { heard }
+  },
+  cast: {
+    ping: () => {},
+    wait: (_, ms: number, ctx) => ctx.idleAfter(ms),
+  },
+  info: { timeout: ({ heard }) => heard('timeout') },
+})
+
+test('OTP-94 a timeout comes when nothing else does, and any message takes it back', async (t) => {
+  const clock = createFakeClock()
+  const heard: unknown[] = []
+  const ref = await startActor(waiter, (word: unknown) => heard.push(word), { logger: false, clock })
+  t.after(() => ref.kill())
+  await clock.advance(99)
+  ref.cast('ping')
+  await clock.advance(500)
+  assert.equal(heard, [])
+  ref.cast('wait', 10)
+  await clock.advance(10)
+  assert.equal(heard, ['timeout'])
+  ref.cast('wait', 10)
+  ref.kill()
+  await clock.advance(50)
+  assert.is(clock.pending, 0)
+})
+
+test('OTP-111 a message of startTimer carries its timer, so that a stale one can be told apart', async (t) => {
+  const clock = createFakeClock()
+  const heard: unknown[] = []
+  const restless = defineActor({
+    name: 'restless',
+    init: (_: undefined, ctx) => ({ current: ctx.startTimer(10, 'first') }),
+    cast: {
+      again: (state, _: undefined, ctx) => {
+        state.current = ctx.startTimer(10, 'second')
+      },
+    },
+    info: {
+      timer: (state, fired) => {
+        const { timer, payload } = fired as TimerFired
+        heard.push([payload, timer === state.current])
+      },
+    },
+  })
+  const ref = await startActor(restless, undefined, { logger: false, clock })
+  t.after(() => ref.kill())
+  ref.cast('again')
+  await clock.advance(10)
+  assert.equal(heard, [
+    ['first', false],
+    ['second', true],
+  ])
+})
+
+test.run()

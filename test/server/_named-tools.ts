@@ -1,7 +1,0 @@
-import { defineTool } from '../../server/define-tool.js'
-
-/** Named by its export. */
-export const addNumbers = defineTool({ description: 'Add two numbers', run: () => String(1 + 2) })
-
-/** Named by itself. */
-export const other = defineTool({ name: 'own-name', run: () => '' })

@@ -1,0 +1,27 @@
+import * as assert from 'uvu/assert'
+import { ServerError } from '../../../server/base/errors.js'
+import { toBeAwaited } from '../../../server/base/to-be-awaited.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('promises that were not awaited')
+
+test('one that is used as a text or put into JSON says what is missing, and is one all the same', async () => {
+  const promise = toBeAwaited('update', Promise.resolve(5))
+  for (const use of [() => `${promise}`, () => Number(promise), () => JSON.stringify({ promise })])
+    assert.throws(
+      use,
+      (error: unknown) =>
+        error instanceof ServerError &&
+        error.code === 'BAD_RESULT' &&
+        error.message === 'ctx.update(...) is a promise, and was used as a value: await it',
+    )
+  assert.is(await promise, 5)
+})
+
+test('what it rejects with is no second error of the program', async () => {
+  const promise = toBeAwaited('get', Promise.reject(new Error('gone')))
+  assert.throws(() => `${promise}`, 'ctx.get(...)')
+  await new Promise((resolve) => setImmediate(resolve))
+})
+
+test.run()

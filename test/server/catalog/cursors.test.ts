@@ -1,0 +1,57 @@
+import * as assert from 'uvu/assert'
+import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
+import { allRevisions } from '../../../protocol/dialects/versions.js'
+import { Catalog } from '../../../server/catalog/catalog.js'
+import { definePrompt } from '../../../server/definitions/define-prompt.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('cursors of lists')
+const viewer = {
+  dialect: dialect20251125,
+  peer: { transport: 'http', headers: {}, remoteAddress: undefined },
+}
+const keys = ['a secret of the tests, and of nobody else']
+
+function open(names: string, cursorKeys?: readonly string[]): Catalog {
+  const tools = [...names].map((name) => defineTool({ name, run: () => '' }))
+  const prompts = [...names].map((name) => definePrompt({ name, get: () => '' }))
+  const definition = defineServer({ name: 'lists', version: '1', tools, prompts })
+  return new Catalog(definition, { pageSize: 2, revisions: allRevisions, cursorKeys })
+}
+
+function page(catalog: Catalog, cursor?: string): { names: string; next: string } {
+  const { tools, nextCursor = '' } = catalog.tools.page(cursor, viewer).result
+  return { names: tools.map(({ name }) => name).join(''), next: nextCursor }
+}
+
+test('a list that changes between two pages neither skips nor repeats what stayed', () => {
+  for (const [gone, expected] of [
+    ['a', 'cd'],
+    ['b', 'cd'],
+    ['c', 'de'],
+  ] as const) {
+    const catalog = open('abcde')
+    const { names, next } = page(catalog)
+    assert.is(names, 'ab')
+    catalog.remove('tool', gone)
+    assert.is(page(catalog, next).names, expected)
+  }
+})
+
+test('a cursor that was made up, changed, or is of another list or program is refused', () => {
+  const catalog = open('abcde')
+  const { next } = page(catalog)
+  const changed = `${next.slice(0, -1)}${next.endsWith('A') ? 'B' : 'A'}`
+  for (const cursor of [btoa('offset:2'), '', 'x', changed, page(open('abcde')).next])
+    assert.throws(() => page(catalog, cursor), /cursor: expected a nextCursor of this list/)
+  assert.throws(() => catalog.prompts.page(next, viewer), /cursor/)
+})
+
+test('programs that share keys go on with the pages of each other, by key', () => {
+  const { next } = page(open('abcde', keys))
+  assert.is(page(open('xabcde', keys), next).names, 'cd')
+})
+
+test.run()

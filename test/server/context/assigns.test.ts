@@ -1,0 +1,165 @@
+import * as assert from 'uvu/assert'
+import { connect } from '../../../testing.js'
+import { createApp } from '../../../server/definitions/app.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineResource } from '../../../server/definitions/define-resource.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { SessionFrame, mergedAssigns } from '../../../server/context/session-frame.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { Recording } from '../../../runtime/watch/recording.js'
+import { suite } from '../../support/suite.js'
+import { RawClient } from '../_client.js'
+import { startParts } from '../_servers.js'
+import { posted, startStateless } from '../_stateless.js'
+
+const test = suite('server/assigns')
+
+class Connection {
+  isOpen = true
+  readonly number: number
+  constructor(number: number) {
+    this.number = number
+  }
+}
+interface Assigns {
+  db: Connection
+  note: string
+}
+
+const app = createApp<{ assigns: Assigns }>()
+
+/** A server whose sessions have a connection each, and what became of them. */
+function parts() {
+  const made: Connection[] = []
+  const ended = new Recording<string>('ends')
+  const show = app.defineTool({
+    name: 'show',
+    run: (_, ctx) => `${ctx.assigns.db?.number} ${ctx.assigns.db?.isOpen} ${ctx.assigns.note}`,
+  })
+  const note = app.defineTool({
+    name: 'note',
+    input: { type: 'object', properties: { text: { type: 'string' } }, required: ['text'] },
+    run({ text }, ctx) {
+      ctx.assign({ note: text })
+      return `${ctx.assigns.note}`
+    },
+  })
+  const definition = app.defineServer({
+    name: 'test',
+    version: '1',
+    tools: [show, note],
+    session: {
+      init(ctx, { restored }) {
+        const db = new Connection(made.length + 1)
+        made.push(db)
+        ctx.assign({ db, note: restored ? 'again' : 'first' })
+      },
+      terminate({ assigns }, { type }) {
+        if (assigns.db !== undefined) assigns.db.isOpen = false
+        ended.add(`${assigns.db?.number} ${assigns.note} ${type}`)
+      },
+    },
+  })
+  return { definition, made, ended }
+}
+
+const textOf = (result: { readonly text: string }) => result.text
+
+test('what init and tools assign is there for later requests of that session, and for no other', async () => {
+  const { definition, made, ended } = parts()
+  const pair = await connect(definition, { client: { era: 'handshake' } })
+  assert.is(textOf(await pair.client.callTool('show')), '1 true first')
+  assert.is(textOf(await pair.client.callTool('note', { text: 'mine' })), 'mine')
+  assert.is(textOf(await pair.client.callTool('show')), '1 true mine')
+  await pair.close()
+  assert.match(await ended.next(), /^1 mine /)
+  assert.equal(
+    made.map(({ isOpen }) => isOpen),
+    [false],
+  )
+})
+
+test('a session that is brought back makes its values anew, and another one has its own', async (t) => {
+  const { definition, ended } = parts()
+  const server = await startServer(definition, { transport: serveHttp(), logger: false })
+  t.after(() => server.stop())
+  const [one, two] = [await new RawClient(t, server.url).open(), await new RawClient(t, server.url).open()]
+  const said = async (client: RawClient, name: string, args = {}) =>
+    (await client.call(name, args)).result?.content?.[0]?.text
+  await said(one, 'note', { text: 'mine' })
+  assert.is(await said(two, 'show'), '2 true first')
+  assert.is(await said(one, 'show'), '1 true mine')
+  const [first] = await server.sessions()
+  first?.ref.kill()
+  assert.match(await ended.next(), / killed$/)
+  const shown = [await said(one, 'show'), await said(two, 'show')]
+  assert.is(shown.filter((text) => text === '3 true again').length, 1)
+  assert.ok(shown.includes('1 true mine') || shown.includes('2 true first'))
+})
+
+test('what is said of one request counts more', () => {
+  const frame = new SessionFrame({} as never)
+  const own = Object.freeze({ user: 'Ada' })
+  assert.is(mergedAssigns(frame.assigns, own), own)
+  frame.assign({ user: 'Bob', db: 1 })
+  assert.equal(mergedAssigns(frame.assigns, own), { user: 'Ada', db: 1 })
+  assert.is(mergedAssigns(frame.assigns, undefined), frame.assigns)
+  assert.equal(mergedAssigns(undefined, undefined), {})
+})
+
+test('without a session there is nothing to assign to', async (t) => {
+  const tool = defineTool({
+    name: 'x',
+    run(_, ctx) {
+      ctx.assign({ a: 1 })
+      return 'done'
+    },
+  })
+  const { send } = await startStateless(t, { tools: [tool] })
+  const { messages } = await send(posted('tools/call', { name: 'x', arguments: {} }))
+  assert.equal((messages[0]?.error?.data as { code?: string } | undefined)?.code, 'NO_SESSION')
+})
+
+test('what is no object is refused', async (t) => {
+  const tool = defineTool({
+    name: 'x',
+    run(_, ctx) {
+      ctx.assign('db' as never)
+      return 'done'
+    },
+  })
+  const { client } = await startParts(t, { tools: [tool] }, { exposeErrors: true })
+  assert.match((await client.call('x')).error?.message ?? '', /assign: expected an object, got "db"/)
+})
+
+test('a handler tells that a resource or a list has changed, in both eras', async () => {
+  const tool = defineTool({
+    name: 'x',
+    async run(_, ctx) {
+      await ctx.resourceUpdated('a:b')
+      await ctx.listChanged('resources')
+      const wrong = await ctx.listChanged('tool' as never).catch(({ message }: Error) => message)
+      const none = await ctx.listChanged('prompts').catch(({ message }: Error) => message)
+      return `${wrong}\n${none}`
+    },
+  })
+  const resource = defineResource({ uri: 'a:b', name: 'b', read: () => 'x' })
+  for (const era of ['handshake', 'modern'] as const) {
+    const definition = defineServer({ name: 's', version: '1', tools: [tool], resources: [resource] })
+    await using pair = await connect(definition, { client: { era } })
+    const told = new Recording<string>('what the client hears')
+    pair.client.onNotification('notifications/resources/updated', ({ uri }) => told.add(uri))
+    pair.client.onNotification('notifications/resources/list_changed', () => told.add('list'))
+    await pair.client.subscribe('a:b')
+    const { text } = await pair.client.callTool('x')
+    assert.match(
+      text,
+      /listChanged: expected a list among tools, resources, prompts \(did you mean "tools"\?\), got "tool"/,
+    )
+    assert.match(text, /listChanged: expected a list that the server declares, got "prompts"/)
+    assert.equal([await told.next(), await told.next()].sort(), ['a:b', 'list'])
+  }
+})
+
+test.run()

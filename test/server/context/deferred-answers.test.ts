@@ -1,0 +1,95 @@
+import * as assert from 'uvu/assert'
+import type { DeferredAnswer } from '../../../server/context/deferred-answer.js'
+import { definePrompt } from '../../../server/definitions/define-prompt.js'
+import { defineResource } from '../../../server/definitions/define-resource.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { ToolError } from '../../../server/base/errors.js'
+import type { ToolReturn } from '../../../server/results/results.js'
+import { heard } from '../../support/heard.js'
+import { suite } from '../../support/suite.js'
+import { startParts } from '../_servers.js'
+
+const test = suite('server/deferred-answers')
+
+/** A tool whose calls are answered by the test. */
+function laterTool(timeout = 60_000) {
+  const replies = heard<DeferredAnswer<ToolReturn>>()
+  const tool = defineTool({
+    name: 'later',
+    timeout,
+    run(_args, ctx) {
+      const reply = ctx.defer()
+      replies.add(reply)
+      return reply.answer
+    },
+  })
+  return { tool, replies }
+}
+
+test('an answer is given by another task, in any order, once', async (t) => {
+  const { tool, replies } = laterTool()
+  const { client } = await startParts(t, { tools: [tool] })
+  const [first, second] = [client.text('later'), client.text('later')]
+  const [one, two] = [await replies.next(), await replies.next()]
+  assert.is(two.resolve('of the second'), true)
+  assert.is(one.open, true)
+  assert.is(one.resolve('of the first'), true)
+  assert.equal([one.open, one.resolve('again'), one.reject(new Error('late'))], [false, false, false])
+  assert.equal((await Promise.all([first, second])).sort(), ['of the first', 'of the second'])
+})
+
+test('it may fail the call, like a throw of its handler', async (t) => {
+  const { tool, replies } = laterTool()
+  const { client } = await startParts(t, { tools: [tool] })
+  const told = client.call('later')
+  const reply = await replies.next()
+  reply.reject(new ToolError('no luck'))
+  assert.equal((await told).result, { content: [{ type: 'text', text: 'no luck' }], isError: true })
+  const crashed = client.call('later')
+  const other = await replies.next()
+  other.reject(new Error('secret'))
+  assert.match((await crashed).error?.message ?? '', /^Internal error \(report /)
+})
+
+test('one that is never given ends with the time of the call, and then comes too late', async (t) => {
+  const { tool, replies } = laterTool(20)
+  const { client } = await startParts(t, { tools: [tool] })
+  const { result } = await client.call('later')
+  assert.equal(
+    [result?.isError, result?.content?.[0]?.text],
+    [true, 'The tool later took longer than 20 ms and was stopped.'],
+  )
+  const reply = await replies.next()
+  assert.equal([reply.open, reply.resolve('late')], [false, false])
+})
+
+test('a cancelled call takes no answer any more', async (t) => {
+  const { tool, replies } = laterTool()
+  const { client } = await startParts(t, { tools: [tool] })
+  const call = client.post({ jsonrpc: '2.0', id: 'gone', method: 'tools/call', params: { name: 'later' } })
+  const reply = await replies.next()
+  await client.tell('notifications/cancelled', { requestId: 'gone' })
+  assert.equal((await call).messages, [])
+  assert.equal([reply.open, reply.resolve('late')], [false, false])
+})
+
+test('resources and prompts may be answered later, too', async (t) => {
+  const replies = heard<DeferredAnswer<string>>()
+  const later = (ctx: { defer<Value>(): DeferredAnswer<Value> }) => {
+    const reply = ctx.defer<string>()
+    replies.add(reply)
+    return reply.answer
+  }
+  const { client } = await startParts(t, {
+    resources: [defineResource({ uri: 'x:r', name: 'r', read: (ctx) => later(ctx) })],
+    prompts: [definePrompt({ name: 'p', get: (_args, ctx) => later(ctx) })],
+  })
+  const read = client.ask('resources/read', { uri: 'x:r' })
+  ;(await replies.next()).resolve('text')
+  assert.equal((await read).result?.contents, [{ uri: 'x:r', text: 'text' }])
+  const got = client.ask('prompts/get', { name: 'p' })
+  ;(await replies.next()).resolve('hello')
+  assert.equal((await got).result?.messages, [{ role: 'user', content: { type: 'text', text: 'hello' } }])
+})
+
+test.run()

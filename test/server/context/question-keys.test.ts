@@ -1,0 +1,112 @@
+import * as assert from 'uvu/assert'
+import type { ToolContext } from '../../../server/context/context.js'
+import { definePrompt } from '../../../server/definitions/define-prompt.js'
+import { defineResource } from '../../../server/definitions/define-resource.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { defineMethod } from '../../../server/definitions/define-method.js'
+import { type ServerError, ToolError } from '../../../server/base/errors.js'
+import { suite } from '../../support/suite.js'
+import type { Wire } from '../_client.js'
+import { form, startAsking, textOf } from './_asking.js'
+import { startPort } from '../exchanges/_exchanges.js'
+import { converse, type Send } from '../exchanges/_rounds.js'
+import { startParts } from '../_servers.js'
+
+const test = suite('server/question-keys')
+
+const said = { messages: [], maxTokens: 5 }
+const other = { ...form, message: 'Somebody else?' }
+
+/** What each of several questions under one key comes to. */
+async function askAll(ctx: ToolContext): Promise<unknown> {
+  const why = ({ code, message, data }: ServerError) => [code, (data as { field: string }).field, message]
+  const first = await ctx.elicit('k', form)
+  return [
+    first,
+    await ctx.elicit('k', form),
+    await ctx.sample('k', said).catch(why),
+    await ctx.roots('k').catch(why),
+    await ctx.elicit('k', other).catch(why),
+  ]
+}
+
+const answers = () => ({ k: { action: 'accept', content: { name: 'Ada' } } })
+
+function check(text: string): void {
+  const [first, same, sampled, roots, asked] = JSON.parse(text)
+  assert.is(first.action, 'accept')
+  assert.equal(same, first)
+  const end = 'of this call: give each question a key of its own'
+  assert.equal(sampled, ['BAD_OPTION', 'key', `sample: key: "k" belongs to elicit() ${end}`])
+  assert.equal(roots, ['BAD_OPTION', 'key', `roots: key: "k" belongs to elicit() ${end}`])
+  assert.equal(asked, ['BAD_OPTION', 'key', `elicit: key: "k" belongs to another question ${end}`])
+}
+
+test('a key belongs to one question in a session', async (t) => {
+  const { call, answer } = await startAsking(t, askAll)
+  const stream = await call()
+  await answer(await stream.next(), { action: 'accept', content: { name: 'Ada' } })
+  check(String(await textOf(stream)))
+})
+
+for (const parking of [true, false]) {
+  test(`a key belongs to one question in rounds, ${parking ? 'parked' : 'also after the handler ran again'}`, async (t) => {
+    const tool = defineTool({ name: 'x', run: async (_, ctx) => JSON.stringify(await askAll(ctx)) })
+    const { send } = await startPort(t, { tools: [tool] }, { parking })
+    const sender: Send = async (method, params, how) => {
+      const { wire, told } = send(method, params, how)
+      return [...told, (await wire) as Wire]
+    }
+    const { text, rounds } = await converse(sender, 'tools/call', { name: 'x', arguments: {} }, { answers })
+    assert.is(rounds.length, 1)
+    check(text)
+  })
+}
+
+test('a question without a key, or with a field that nobody knows, says what was meant', async (t) => {
+  const { client } = await startAsking(t, async (ctx) => [
+    await ctx.elicit(form as never, {} as never).catch(({ message }: Error) => message),
+    await ctx.elicit('k', undefined as never).catch(({ message }: Error) => message),
+    await ctx.elicit('k', { message: 'a', form: {} } as never).catch(({ message }: Error) => message),
+    await ctx.sample('', said).catch(({ message }: Error) => message),
+  ])
+  const [key, question, field, empty] = JSON.parse(
+    String((await client.call('ask')).result?.content?.[0]?.text),
+  )
+  assert.match(
+    key,
+    /^elicit: key: expected a non-empty string first, as in ctx\.elicit\('what', \{ \.\.\. \}\), got an/,
+  )
+  assert.match(question, /^elicit: question: expected an object, got undefined$/)
+  assert.match(field, /^elicit: form: expected a field among .* \(did you mean "requestedSchema"\?\)/)
+  assert.match(empty, /^sample: key: expected a non-empty string first/)
+})
+
+test('what a ToolError says is told, also by prompts, resources, completers and methods', async (t) => {
+  const fail = () => {
+    throw new ToolError('The archive is closed today.')
+  }
+  const later = async () => fail()
+  const { client } = await startParts(t, {
+    tools: [],
+    prompts: [definePrompt({ name: 'p', arguments: [{ name: 'a' }], get: fail, complete: { a: fail } })],
+    resources: [defineResource({ uri: 'a:b', name: 'r', read: later })],
+    methods: { 'x/y': defineMethod({ run: later }) },
+  })
+  const requests = [
+    ['prompts/get', { name: 'p' }],
+    ['resources/read', { uri: 'a:b' }],
+    ['completion/complete', { ref: { type: 'ref/prompt', name: 'p' }, argument: { name: 'a', value: '' } }],
+    ['x/y', {}],
+  ] as const
+  for (const [method, params] of requests) {
+    const { error } = await client.ask(method, params)
+    assert.equal(
+      error,
+      { code: -32603, message: 'The archive is closed today.', data: { code: 'TOOL_FAILED' } },
+      method,
+    )
+  }
+})
+
+test.run()

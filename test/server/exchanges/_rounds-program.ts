@@ -1,0 +1,20 @@
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import type { Principal } from '../../../transports/contract/principal.js'
+import { serveStdio } from '../../../transports/stdio/server.js'
+import { parts } from './_rounds-definition.js'
+
+// serves the rounds: `stdio`, or one of several programs behind one address, which have a key in common, and say where
+const [kind = '', key = ''] = process.argv.slice(2)
+const definition = defineServer({ name: 'rounds', version: '1', ...parts })
+if (kind === 'stdio') await startServer(definition, { transport: serveStdio(), logger: false })
+else {
+  const transport = serveHttp({
+    authenticate({ headers: { 'x-principal': text } }) {
+      return text === undefined ? undefined : (JSON.parse(String(text)) as Principal)
+    },
+  })
+  const server = await startServer(definition, { transport, requestStateKeys: [key], logger: false })
+  process.stdout.write(`${server.url}\n`)
+}

@@ -1,0 +1,279 @@
+import * as assert from 'uvu/assert'
+import { errorCodes } from '../../../protocol/wire/errors.js'
+import { type CrashEvent, subscribe } from '../../../runtime/faults/events.js'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import type { ToolContext } from '../../../server/context/context.js'
+import { definePrompt } from '../../../server/definitions/define-prompt.js'
+import { defineTool, type ToolDefinition } from '../../../server/definitions/define-tool.js'
+import { type RequestEvent, subscribeServer } from '../../../server/base/events.js'
+import { TransportError } from '../../../transports/base/errors.js'
+import { heard } from '../../support/heard.js'
+import { suite } from '../../support/suite.js'
+import { startPort } from './_exchanges.js'
+import { echo } from '../_servers.js'
+
+const test = suite('exchange runs')
+const never = new Promise<never>(() => {})
+
+/** A tool that hands its context to the test and never comes to an end by itself. */
+function holding(): { hold: ToolDefinition; held: () => Promise<ToolContext>; all: readonly ToolContext[] } {
+  const contexts = heard<ToolContext>()
+  const run = (_args: unknown, ctx: ToolContext): Promise<never> => {
+    contexts.add(ctx)
+    return never
+  }
+  return { hold: defineTool({ name: 'hold', run }), held: () => contexts.next(), all: contexts.all }
+}
+
+test('progress goes out under the token of the request, and not at all without one', async (t) => {
+  const told: boolean[] = []
+  const run = (_args: unknown, ctx: ToolContext) => {
+    told.push(ctx.progress(1, 2, 'half'), ctx.progress(1), ctx.progress(2))
+    return ''
+  }
+  const { send } = await startPort(t, { tools: [defineTool({ name: 'work', run })] })
+  const sent = send('tools/call', { name: 'work' }, { progressToken: 0 })
+  await sent.answer
+  const method = 'notifications/progress'
+  assert.equal(sent.told, [
+    { jsonrpc: '2.0', method, params: { progressToken: 0, progress: 1, total: 2, message: 'half' } },
+    { jsonrpc: '2.0', method, params: { progressToken: 0, progress: 2 } },
+  ])
+  const silent = send('tools/call', { name: 'work' })
+  await silent.answer
+  assert.equal(silent.told, [])
+  assert.equal(told, [true, false, true, false, false, false])
+})
+
+test('logs go out only with a level in the request, from that level on, and where the server logs', async (t) => {
+  const run = (_args: unknown, ctx: ToolContext) => {
+    ctx.log('info', 'low')
+    ctx.log('error', { high: 1 }, 'x')
+    return ''
+  }
+  const tools = [defineTool({ name: 'work', run })]
+  const { send } = await startPort(t, { tools, logging: true })
+  const logged = async (how: object) => {
+    const sent = send('tools/call', { name: 'work' }, how)
+    await sent.answer
+    return sent.told.map(({ params }) => params)
+  }
+  const [low, high] = [
+    { level: 'info', data: 'low' },
+    { level: 'error', data: { high: 1 }, logger: 'x' },
+  ]
+  assert.equal(await logged({}), [])
+  assert.equal(await logged({ logLevel: 'debug' }), [low, high])
+  assert.equal(await logged({ logLevel: 'warning' }), [high])
+  const silent = await startPort(t, { tools })
+  const sent = silent.send('tools/call', { name: 'work' }, { logLevel: 'debug' })
+  await sent.answer
+  assert.equal(sent.told, [])
+})
+
+test('a client that goes away aborts the call at once; nothing is sent afterwards and nothing answered', async (t) => {
+  const { hold, held } = holding()
+  const { send } = await startPort(t, { tools: [hold], logging: true })
+  const sent = send('tools/call', { name: 'hold' }, { progressToken: 'p', logLevel: 'debug' })
+  const ctx = await held()
+  assert.is(ctx.progress(1), true)
+  const { signal } = ctx
+  sent.abort()
+  assert.is(signal.aborted, true)
+  assert.equal([ctx.progress(2), ctx.log('info', 'x')], [false, false])
+  assert.equal(await sent.answer, { response: undefined, refused: false })
+  assert.is(sent.told.length, 1)
+})
+
+test('a client that has gone before its call came starts nothing that stays', async (t) => {
+  const { hold, all } = holding()
+  const { send, port } = await startPort(t, { tools: [hold] })
+  const before = send('tools/call', { name: 'hold' })
+  before.abort()
+  await before.answer
+  assert.is(all.length, 1)
+  assert.is(all[0]?.signal.aborted, true)
+  assert.ok(port())
+})
+
+test('two requests with one id do not know of each other', async (t) => {
+  const { hold, held } = holding()
+  const { send, call } = await startPort(t, { tools: [hold, echo] })
+  const first = send('tools/call', { name: 'hold' }, { id: 1 })
+  const ctx = await held()
+  assert.is((await call('echo', { text: 'b' }, { id: 1 })).result?.content?.[0]?.text, 'b')
+  assert.is(ctx.signal.aborted, false)
+  first.abort()
+  await first.answer
+})
+
+test('a call that takes too long is stopped and told to the model, and others are errors', async (t) => {
+  const clock = createFakeClock()
+  const hold = defineTool({ name: 'hold', timeout: 1_000, run: () => never })
+  const prompt = definePrompt({ name: 'hold', timeout: 2_000, get: () => never })
+  const { send } = await startPort(t, { tools: [hold], prompts: [prompt] }, { clock })
+  const called = send('tools/call', { name: 'hold' })
+  const asked = send('prompts/get', { name: 'hold' })
+  await clock.advance(999)
+  await clock.advance(1)
+  const text = 'The tool hold took longer than 1000 ms and was stopped.'
+  assert.equal((await called.wire)?.result, {
+    content: [{ type: 'text', text }],
+    isError: true,
+    resultType: 'complete',
+    _meta: { 'io.modelcontextprotocol/serverInfo': { name: 'test', version: '1' } },
+  })
+  await clock.advance(1_000)
+  const { error } = (await asked.wire) ?? {}
+  assert.equal(
+    [error?.code, error?.message],
+    [errorCodes.internalError, 'writing the prompt took longer than 2000 ms and was stopped'],
+  )
+})
+
+const crashes = {
+  'throws at once': () => {
+    throw new Error('secret')
+  },
+  'rejects after a while': async () => {
+    await Promise.resolve()
+    throw new Error('secret')
+  },
+  'throws from a timer': () => {
+    setTimeout(() => {
+      throw new Error('secret')
+    }, 1)
+    return never
+  },
+}
+
+for (const [how, run] of Object.entries(crashes)) {
+  test(`a tool that ${how} costs its own call, which is answered with the number of the report`, async (t) => {
+    if (how.includes('timer')) t.expectStray(1)
+    const { hold, held } = holding()
+    const tools = [defineTool({ name: 'crash', run }), hold, echo]
+    const { call, send } = await startPort(t, { tools })
+    const other = send('tools/call', { name: 'hold' })
+    const ctx = await held()
+    const crashed = heard<CrashEvent>()
+    t.after(subscribe('crash', crashed.add))
+    const answer = await call('crash')
+    const { tree, id } = await crashed.next()
+    const report = `${tree}.${id}`
+    assert.equal(answer.error, {
+      code: errorCodes.internalError,
+      message: `Internal error (report ${report})`,
+      data: { report },
+    })
+    assert.is(ctx.signal.aborted, false)
+    assert.is((await call('echo', { text: 'a' })).result?.content?.[0]?.text, 'a')
+    other.abort()
+    await other.answer
+  })
+}
+
+test('the message of a crash is told only with exposeErrors', async (t) => {
+  const crash = defineTool({ name: 'crash', run: crashes['throws at once'] })
+  const { call } = await startPort(t, { tools: [crash] }, { exposeErrors: true })
+  assert.match(String((await call('crash')).error?.message), /^Internal error: secret \(report /)
+})
+
+test('beyond maxExchanges as many wait as may, no more are taken, lists are answered, and a free place is used', async (t) => {
+  const { hold, held } = holding()
+  const limits = { maxExchanges: 2, maxWaiting: 1 }
+  const { send, call, ask } = await startPort(t, { tools: [hold, echo] }, limits)
+  const first = send('tools/call', { name: 'hold' })
+  const second = send('tools/call', { name: 'hold' })
+  await held()
+  await held()
+  const waiting = call('echo', { text: 'a' })
+  const events = heard<RequestEvent>()
+  t.after(subscribeServer('request', events.add))
+  const problem = await call('echo', { text: 'b' }).catch((error: unknown) => error)
+  assert.equal(
+    events.all.map(({ type, code }) => [type, code]),
+    [
+      ['start', undefined],
+      ['error', 429],
+    ],
+  )
+  assert.ok(problem instanceof TransportError)
+  assert.equal([problem.code, problem.retryable], ['EXCHANGE_LIMIT', true])
+  assert.ok((await ask('tools/list')).result)
+  first.abort()
+  assert.is(await first.wire, undefined)
+  assert.is((await waiting).result?.content?.[0]?.text, 'a')
+  assert.is((await call('echo', { text: 'c' })).result?.content?.[0]?.text, 'c')
+  second.abort()
+  await second.answer
+})
+
+test('a refused request takes no place', async (t) => {
+  const { ask, call } = await startPort(t, { tools: [echo] }, { maxExchanges: 1 })
+  for (let left = 3; left > 0; left -= 1) assert.ok((await ask('tools/call', { name: 'no' })).error)
+  for (let left = 3; left > 0; left -= 1) assert.ok((await call('echo', { text: 'a' })).result)
+})
+
+test('a restart of the group ends what is in flight with an error that may be tried again', async (t) => {
+  const { hold, held } = holding()
+  const { send, call, port, server } = await startPort(t, { tools: [hold, echo] })
+  const before = port()
+  const sent = send('tools/call', { name: 'hold' })
+  const ctx = await held()
+  server.registry.whereis('test/base')?.kill()
+  const { error } = (await sent.wire) ?? {}
+  assert.equal([error?.code, error?.data], [errorCodes.internalError, { retryable: true }])
+  assert.is(ctx.signal.aborted, true)
+  while (port() === before) await new Promise(setImmediate)
+  assert.is((await call('echo', { text: 'a' })).result?.content?.[0]?.text, 'a')
+})
+
+test('a request that comes to a group that is gone is answered that it may be tried again', async (t) => {
+  const { port, send, server } = await startPort(t, { tools: [echo] })
+  const before = port()
+  server.registry.whereis('test/tasks')?.kill()
+  const sent = send('tools/call', { name: 'echo', arguments: { text: 'a' } })
+  assert.equal((await sent.wire)?.error?.data, { retryable: true })
+  while (port() === before) await new Promise(setImmediate)
+})
+
+test('requests are told of when they start and how they came out, without a session', async (t) => {
+  const { hold, held } = holding()
+  const { call, ask, send } = await startPort(t, { tools: [hold, echo] })
+  const events = heard<object>()
+  const unsubscribe = subscribeServer('request', ({ tree: _, duration, ...event }) => {
+    assert.is(event.type === 'start', duration === undefined)
+    events.add(event)
+  })
+  t.after(unsubscribe)
+  await ask('tools/list', {}, { id: 'l' })
+  await call('echo', { text: 'x' }, { id: 'e' })
+  await ask('ping', {}, { id: 'p' })
+  const sent = send('tools/call', { name: 'hold' }, { id: 'h' })
+  await held()
+  sent.abort()
+  await sent.answer
+  const server = 'test'
+  const about = (method: string, id: string) => ({ server, method, id })
+  assert.equal(events.all, [
+    { ...about('tools/list', 'l'), type: 'start' },
+    { ...about('tools/list', 'l'), type: 'stop' },
+    { ...about('tools/call', 'e'), type: 'start' },
+    { ...about('tools/call', 'e'), type: 'stop' },
+    { ...about('ping', 'p'), type: 'start' },
+    { ...about('ping', 'p'), type: 'error', code: -32601 },
+    { ...about('tools/call', 'h'), type: 'start' },
+    { ...about('tools/call', 'h'), type: 'stop', cancelled: true },
+  ])
+})
+
+test('notifications that go out with a request are told of, without a session', async (t) => {
+  const work = defineTool({ name: 'work', run: (_args, ctx) => String(ctx.progress(1)) })
+  const { call } = await startPort(t, { tools: [work] })
+  const events = heard<object>()
+  t.after(subscribeServer('notification', ({ tree: _, ...event }) => events.add(event)))
+  await call('work', {}, { progressToken: 1 })
+  assert.equal(events.all, [{ server: 'test', type: 'sent', method: 'notifications/progress' }])
+})
+
+test.run()

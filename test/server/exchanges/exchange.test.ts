@@ -1,0 +1,57 @@
+import * as assert from 'uvu/assert'
+import { buildError, buildRequest } from '../../../protocol/wire/jsonrpc.js'
+import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
+import { Exchange } from '../../../server/exchanges/exchange.js'
+import type { ExchangeCall, Response } from '../../../transports/contract/contract.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('one exchange')
+const response = buildError(1, { code: -32603, message: 'failed' })
+
+function begin() {
+  const controller = new AbortController()
+  const call: ExchangeCall = {
+    request: buildRequest(1, 'tools/list', {}),
+    envelope: {
+      revision: '2026-07-28',
+      clientCapabilities: {},
+      clientInfo: undefined,
+      logLevel: undefined,
+    },
+    peer: { transport: 'test', headers: {}, remoteAddress: undefined },
+    mirrored: false,
+    outlet: { send: () => true },
+    signal: controller.signal,
+  }
+  const settled: (Response | undefined)[] = []
+  const owner = { settled: (_: Exchange, told: Response | undefined) => void settled.push(told) }
+  return { exchange: new Exchange(call, dialect20260728, 0, owner), settled, controller }
+}
+
+test('one that cannot be worked on is over, for its owner and for whoever waits', async () => {
+  const { exchange, settled } = begin()
+  const answer = exchange.answered()
+  exchange.fail(new Error('broken'), response)
+  await answer.then(
+    () => assert.unreachable(),
+    ({ message }: Error) => assert.is(message, 'broken'),
+  )
+  assert.equal([exchange.isOpen, settled], [false, [response]])
+  assert.equal(await exchange.answered(), { response, refused: false })
+})
+
+test('an answer counts once, and a client that goes away after it is not heard of', async () => {
+  const { exchange, settled, controller } = begin()
+  let aborted = 0
+  exchange.onAbort(() => {
+    aborted += 1
+  })
+  exchange.settle(response)
+  exchange.settle(undefined)
+  exchange.fail(new Error('late'), response)
+  controller.abort()
+  assert.equal([settled, aborted], [[response], 0])
+  assert.equal(await exchange.answered(), { response, refused: false })
+})
+
+test.run()

@@ -1,0 +1,106 @@
+import * as assert from 'uvu/assert'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { KeptOutcomes } from '../../../server/exchanges/kept-outcomes.js'
+import { Parking, type ParkingOptions, readParking } from '../../../server/exchanges/parking.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('parking')
+
+function lot(options: ParkingOptions | boolean = true) {
+  const clock = createFakeClock()
+  const expired: string[] = []
+  const parking = new Parking<{ owner: string | undefined; expire(): void }>(readParking(options), clock)
+  const park = (key: string, owner?: string, time = 1_000) =>
+    parking.park(key, { owner, expire: () => void expired.push(key) }, time)
+  return { clock, expired, parking, park }
+}
+
+test('what is parked is handed out once', async () => {
+  const { parking, park, clock, expired } = lot()
+  assert.is(park('a', 'me'), true)
+  assert.is(parking.take('a')?.owner, 'me')
+  assert.is(parking.take('a'), undefined)
+  await clock.advance(5_000)
+  assert.equal([parking.size, expired], [0, []])
+})
+
+test('it expires after its own time, and at the latest after the time of the lot', async () => {
+  const { parking, park, clock, expired } = lot({ time: 2_000 })
+  park('a', 'me', 1_000)
+  park('b', 'me', 5_000)
+  await clock.advance(999)
+  assert.equal(expired, [])
+  await clock.advance(1)
+  assert.equal(expired, ['a'])
+  await clock.advance(1_000)
+  assert.equal([expired, parking.size], [['a', 'b'], 0])
+})
+
+test('there is room for some of each principal, and for so many in all', () => {
+  const { parking, park } = lot({ max: 4, maxPerPrincipal: 2 })
+  assert.equal([park('a', 'me'), park('b', 'me'), park('c', 'me')], [true, true, false])
+  assert.equal([park('d'), park('e'), park('f'), park('g', 'you')], [true, true, false, false])
+  parking.take('a')
+  assert.equal([park('g', 'you'), park('h', 'you')], [true, false])
+  parking.take('b')
+  assert.equal([park('h', 'me'), park('i', 'me')], [true, false])
+})
+
+test('who has taken one of several back has room for one', () => {
+  const { parking, park } = lot({ maxPerPrincipal: 2 })
+  assert.equal([park('a', 'me'), park('b', 'me')], [true, true])
+  parking.take('a')
+  assert.equal([park('c', 'me'), park('d', 'me')], [true, false])
+})
+
+test('what takes the place of another ends it', () => {
+  const { parking, park, expired } = lot({ max: 1 })
+  assert.equal([park('a', 'me'), park('a', 'you')], [true, true])
+  assert.equal([expired, parking.take('a')?.owner], [['a'], 'you'])
+})
+
+test('parking can be switched off', () => {
+  assert.is(lot(false).park('a'), false)
+})
+
+test('options are checked', () => {
+  assert.equal(readParking(undefined), { time: 600_000, max: 1_000, maxPerPrincipal: 16 })
+  assert.equal(readParking({ max: 5 }), { time: 600_000, max: 5, maxPerPrincipal: 16 })
+  for (const bad of [
+    'yes',
+    1,
+    null,
+    [],
+    { many: 1 },
+    { max: 0 },
+    { time: '1' },
+    { maxPerPrincipal: Number.NaN },
+  ])
+    assert.throws(() => readParking(bad), /parking.*: expected .*, got/)
+})
+
+test('an outcome is kept for its time, and the oldest go when there are too many', () => {
+  let now = 0
+  const kept = new KeptOutcomes(() => now)
+  const [a, b] = [outcome('a'), outcome('b')]
+  kept.keep('a.1', a, 1_000)
+  kept.keep('b.1', b, 9_000)
+  assert.equal(kept.get('a.1'), a)
+  now = 1_000
+  assert.equal([kept.get('a.1'), kept.get('b.1'), kept.size], [undefined, b, 1])
+  for (let count = 0; count < 1_000; count++) kept.keep(`c.${count}`, a, 9_000)
+  assert.equal([kept.size, kept.get('b.1'), kept.get('c.0')], [1_000, undefined, a])
+})
+
+test('large outcomes push out the others', () => {
+  const kept = new KeptOutcomes(() => 0)
+  const large = outcome('x'.repeat(6 * 1024 * 1024))
+  for (const key of ['a', 'b', 'c']) kept.keep(key, large, 1_000)
+  assert.equal([kept.size, kept.get('a'), kept.get('c')], [2, undefined, large])
+})
+
+function outcome(text: string) {
+  return { jsonrpc: '2.0' as const, id: 1, result: { text } }
+}
+
+test.run()

@@ -1,0 +1,222 @@
+import * as assert from 'uvu/assert'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import type { ToolContext } from '../../../server/context/context.js'
+import { heard } from '../../support/heard.js'
+import { suite } from '../../support/suite.js'
+import type { Wire } from '../_client.js'
+import { settle } from './_exchanges.js'
+import { startAsker, textOf, who, wireOf } from '../context/_asker.js'
+import { ask } from './_rounds-definition.js'
+
+const test = suite('retried calls')
+const both = [true, false]
+
+test('a second retry joins the first, and goes on when the client of the first is gone', async (t) => {
+  for (const parking of both) {
+    const gate = heard<() => void>()
+    const run = async (ctx: ToolContext) => {
+      await who(ctx)
+      await new Promise<void>((resolve) => gate.add(resolve))
+      ctx.progress(1)
+      return ctx.requestId
+    }
+    const { call, retry, contexts } = await startAsker(t, run, { parking })
+    const asked = await wireOf(call())
+    const how = { progressToken: 1 }
+    const [a, b, c] = ['a', 'b', 'c'].map((id) => retry(asked, { id, ...how }))
+    const open = await gate.next()
+    a?.abort()
+    assert.is((await a?.answer)?.response, undefined)
+    open()
+    const answers = [await b?.wire, await c?.wire]
+    assert.equal(
+      answers.map((wire) => [wire?.id, textOf(wire ?? {})]),
+      [
+        ['b', '"b"'],
+        ['c', '"b"'],
+      ],
+    )
+    assert.equal(
+      [a, b, c].map((sent) => sent?.told.length),
+      [0, 1, 0],
+    )
+    assert.is(contexts.all.at(-1)?.signal.aborted, true) // it has ended
+    assert.is(contexts.all.length, parking ? 1 : 2)
+  }
+})
+
+test('the same answers lead to the same outcome, also when it is there already', async (t) => {
+  for (const parking of both) {
+    const run = async (ctx: ToolContext) => {
+      for (const key of ['a', 'b']) await ctx.elicit(key, ask('name'))
+      return ctx.requestId
+    }
+    const { call, retry, contexts } = await startAsker(t, run, { parking })
+    const first = await wireOf(call())
+    const second: Wire[] = await Promise.all([wireOf(retry(first)), wireOf(retry(first))])
+    second.push(await wireOf(retry(first, { id: 'late' })))
+    assert.is(second[2]?.id, 'late')
+    for (const { result } of second) assert.equal(result, second[0]?.result)
+    const [asked = {}] = second
+    const ends = [await wireOf(retry(asked, { id: 'x' })), await wireOf(retry(asked, { id: 'y' }))]
+    assert.equal(
+      ends.map((wire) => [wire.id, textOf(wire)]),
+      [
+        ['x', '"x"'],
+        ['y', '"x"'],
+      ],
+    )
+    assert.is(contexts.all.length, parking ? 1 : 3)
+  }
+})
+
+test('the work of a round is stopped when all who wait for it are gone, and can be begun once more', async (t) => {
+  const gate = heard<() => void>()
+  const { call, retry, contexts } = await startAsker(t, async (ctx) => {
+    await who(ctx)
+    await new Promise<void>((resolve) => gate.add(resolve))
+    return 'done'
+  })
+  const asked = await wireOf(call())
+  const sent = [retry(asked), retry(asked)]
+  await gate.next()
+  sent[1]?.abort()
+  assert.is(contexts.all[0]?.signal.aborted, false)
+  sent[0]?.abort()
+  assert.is(contexts.all[0]?.signal.aborted, true)
+  const again = retry(asked)
+  ;(await gate.next())()
+  assert.is(textOf(await wireOf(again)), '"done"')
+})
+
+test('an error is not kept: the next retry tries again', async (t) => {
+  for (const parking of both) {
+    let tries = 0
+    const run = async (ctx: ToolContext) => {
+      await who(ctx)
+      tries += 1
+      if (tries === 1) throw new Error('not yet')
+      return tries
+    }
+    const { call, retry } = await startAsker(t, run, { parking })
+    const asked = await wireOf(call())
+    assert.equal([textOf(await wireOf(retry(asked))), textOf(await wireOf(retry(asked)))], ['-32603', '2'])
+  }
+})
+
+test('a state outlives a restart of the group, and no step is done again', async (t) => {
+  let paid = 0
+  const { call, retry, port, server, contexts } = await startAsker(t, async (ctx) => {
+    await ctx.once('pay', () => {
+      paid += 1
+    })
+    return (await who(ctx)).action
+  })
+  const asked = await wireOf(call())
+  const before = port()
+  server.registry.whereis('test/base')?.kill()
+  while (port() === before) await new Promise(setImmediate)
+  assert.is(contexts.all[0]?.signal.aborted, true)
+  assert.is(textOf(await wireOf(retry(asked))), '"accept"')
+  assert.equal([paid, contexts.all.length], [1, 2])
+})
+
+test('a step that is running is waited for before the client is asked', async (t) => {
+  for (const parking of both) {
+    const gate = heard<() => void>()
+    let paid = 0
+    const run = async (ctx: ToolContext) => {
+      const paying = ctx.once('pay', async () => {
+        await new Promise<void>((resolve) => gate.add(resolve))
+        return ++paid
+      })
+      return [(await who(ctx)).action, await paying]
+    }
+    const { call, retry } = await startAsker(t, run, { parking })
+    const sent = call()
+    const open = await gate.next()
+    let answered = false
+    void sent.answer.then(() => {
+      answered = true
+    })
+    await settle(5)
+    assert.is(answered, false)
+    open()
+    assert.is(textOf(await wireOf(retry(await wireOf(sent)))), '["accept",1]')
+    assert.is(paid, 1)
+  }
+})
+
+test('a step may ask by itself, and one that never ends holds nobody up for ever', async (t) => {
+  for (const parking of both) {
+    const run = (ctx: ToolContext) =>
+      ctx.once('outer', () => ctx.once('inner', async () => (await who(ctx)).action))
+    const { call, retry } = await startAsker(t, run, { parking })
+    assert.is(textOf(await wireOf(retry(await wireOf(call())))), '"accept"')
+  }
+  const clock = createFakeClock()
+  const stuck = await startAsker(
+    t,
+    (ctx) => {
+      const asking = who(ctx)
+      return ctx.once('stuck', async () => (await asking).action)
+    },
+    { clock },
+  )
+  const sent = stuck.call()
+  await clock.advance(30_000)
+  assert.is(textOf(await wireOf(stuck.retry(await wireOf(sent)))), '"accept"')
+})
+
+test('the time for an answer is that of its question', async (t) => {
+  const { call, retry, contexts } = await startAsker(
+    t,
+    (ctx) => ctx.elicit('who', ask('name'), { timeout: 1 }),
+    {
+      parking: false,
+    },
+  )
+  const asked = await wireOf(call())
+  const due = Date.now() + 1
+  while (Date.now() <= due) await settle()
+  const { error } = await wireOf(retry(asked))
+  assert.is(error?.code, -32602)
+  assert.match(String(error?.message), /expired/)
+  assert.is(contexts.all.length, 1)
+})
+
+test('keys are exchanged one after the other', async (t) => {
+  const [old, young] = ['old secret '.repeat(4), 'young secret '.repeat(4)] as const
+  const run = async (ctx: ToolContext) => (await who(ctx)).action
+  const startWith = (...requestStateKeys: string[]) => startAsker(t, run, { requestStateKeys })
+  const [first, second, third] = [await startWith(old), await startWith(young, old), await startWith(young)]
+  assert.is(textOf(await wireOf(second.retry(await wireOf(first.call())))), '"accept"')
+  assert.is(textOf(await wireOf(third.retry(await wireOf(second.call())))), '"accept"')
+  assert.is(textOf(await wireOf(third.retry(await wireOf(first.call())))), '-32602')
+  const [one, other] = [await startAsker(t, run), await startAsker(t, run)]
+  assert.is(textOf(await wireOf(other.retry(await wireOf(one.call())))), '-32602')
+})
+
+test('the options are checked, and secrets are not shown', async (t) => {
+  const secret = 'a secret that is long enough, says everybody'
+  const bad: [object, RegExp][] = [
+    [{ parking: 'no' }, /parking: expected true, false or an object/],
+    [{ parking: { maxPerPrincipal: 0 } }, /parking\.maxPerPrincipal: expected a number above 0, got 0/],
+    [{ parking: { max: 1.5 } }, /parking\.max: expected a whole number above 0, got 1\.5/],
+    [{ parking: { maxPerPrincipal: 0.5 } }, /parking\.maxPerPrincipal: expected a whole number above 0/],
+    [{ parking: { time: 0 } }, /parking\.time: expected a number above 0/],
+    [{ requestStateKeys: [] }, /requestStateKeys: expected an array of 1 to 16 secrets/],
+    [{ requestStateKeys: secret }, /requestStateKeys: expected an array/],
+    [{ requestStateKeys: [secret, 'short'] }, /requestStateKeys\[1\]: expected .* of length 32 or more/],
+  ]
+  for (const [options, expected] of bad) {
+    const problem: Error = await startAsker(t, who, options).then(
+      () => new Error('it started'),
+      (error) => error,
+    )
+    assert.match(problem.message, expected)
+    assert.not.match(problem.message, /secret that/)
+  }
+})
+
+test.run()

@@ -1,0 +1,253 @@
+import * as assert from 'uvu/assert'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import type { holdingsActor } from '../../../server/holdings/holdings-actor.js'
+import type { ServerOptions } from '../../../server/holdings/options.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { namesOf } from '../../../server/base/names.js'
+import { WaitingLine } from '../../../server/holdings/waiting-line.js'
+import { crash } from '../../../testing.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { heard } from '../../support/heard.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { RawClient } from '../_client.js'
+import { posted } from '../_stateless.js'
+
+const test = suite('requests that wait for their turn')
+
+/** A server with a tool that ends when it is told to, by the name that it was called with. */
+async function start(t: TestContext, options: Partial<ServerOptions> = {}) {
+  const begun = heard<string>()
+  const ends = new Map<string, () => void>()
+  const work = defineTool({
+    name: 'work',
+    input: { type: 'object', properties: { as: { type: 'string' } }, required: ['as'] },
+    timeout: 60_000,
+    async run({ as }, { signal }) {
+      begun.add(as)
+      await new Promise<void>((resolve) => {
+        ends.set(as, resolve)
+        signal.addEventListener('abort', () => resolve())
+      })
+      return as
+    },
+  })
+  const definition = defineServer({ name: 'slow', version: '1', tools: [work] })
+  const limits = { maxRequests: 2, maxExchanges: 2, maxWaiting: 3, ...options }
+  const server = await startServer(definition, { transport: serveHttp(), logger: false, ...limits })
+  t.after(() => server.stop())
+  const client = await new RawClient(t, server.url).open()
+  const call = (as: string) => client.call('work', { as }, as)
+  return { server, client, call, begun, end: (as: string) => ends.get(as)?.() }
+}
+
+/** Until so many requests of the one session wait. */
+async function untilWaiting(
+  server: Awaited<ReturnType<typeof start>>['server'],
+  count: number,
+): Promise<void> {
+  for (;;) {
+    const [session] = await server.sessions()
+    if (session?.waiting === count) return
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+test('as many are at work as there may be, the rest begin in their order, and one too many is told to try again', async (t) => {
+  const { server, client, call, begun, end } = await start(t)
+  const answers: Promise<unknown>[] = []
+  for (const [place, as] of ['a', 'b', 'c', 'd', 'e'].entries()) {
+    answers.push(call(as))
+    if (place < 2) assert.is(await begun.next(), as)
+    else await untilWaiting(server, place - 1)
+  }
+  const { error } = await client.call('work', { as: 'f' }, 'f')
+  assert.is(error?.code, 429)
+  assert.equal(error?.data, { retryable: true })
+  assert.match(
+    String(error?.message),
+    /2 of a session are at work \(maxRequests\), and 3, or 64 MiB, may wait/,
+  )
+  // never behind the others
+  assert.equal((await client.ask('ping')).result, {})
+  assert.is((await client.list()).length, 1)
+  for (const [ended, next] of [
+    ['a', 'c'],
+    ['c', 'd'],
+    ['b', 'e'],
+  ] as const) {
+    end(ended)
+    assert.is(await begun.next(), next)
+  }
+  end('d')
+  end('e')
+  await Promise.all(answers)
+})
+
+test('one that waits is cancelled without ever having begun', async (t) => {
+  const { server, client, call, begun, end } = await start(t)
+  const answers = [call('a'), call('b')]
+  await begun.next()
+  await begun.next()
+  const cancelled = client.post({
+    jsonrpc: '2.0',
+    id: 'c',
+    method: 'tools/call',
+    params: { name: 'work', arguments: { as: 'c' } },
+  })
+  await untilWaiting(server, 1)
+  const last = call('d')
+  await untilWaiting(server, 2)
+  await client.tell('notifications/cancelled', { requestId: 'c' })
+  assert.is((await cancelled).status, 202)
+  await untilWaiting(server, 1)
+  end('a')
+  assert.is(await begun.next(), 'd')
+  end('b')
+  end('d')
+  await Promise.all([...answers, last])
+})
+
+test('those that wait are told to try again when their session, or the whole group, goes down', async (t) => {
+  for (const part of ['session', 'tasks'] as const) {
+    const { server, call, begun } = await start(t)
+    const answers = ['a', 'b', 'c', 'd'].map((as) =>
+      call(as).then(
+        ({ error }) => error,
+        () => undefined,
+      ),
+    )
+    await begun.next()
+    await begun.next()
+    await untilWaiting(server, 2)
+    const [session] = await server.sessions()
+    if (part === 'session' && session !== undefined) await crash(session)
+    else await crash(server, { part: 'tasks' })
+    // of a group that goes down, a response may be without a body
+    for (const error of await Promise.all(answers)) if (error !== undefined) assert.is(error.code, -32603)
+    assert.equal(begun.all.length, 2)
+  }
+})
+
+test('a group that goes down gives back the room of all that wait in it', async (t) => {
+  const { server, client, call, begun } = await start(t)
+  const holdings = server.registry.named<typeof holdingsActor>(namesOf('slow').holdings)
+  const { waiting } = await holdings.call('share')
+  const agentless = (as: string) => {
+    const { body, headers } = posted('tools/call', { name: 'work', arguments: { as } })
+    return client.post(body, { ...headers, 'mcp-session-id': '' })
+  }
+  for (const part of ['transport', 'tasks'] as const) {
+    const answers = ['a', 'b', 'c'].flatMap((as) => [call(`${part} ${as}`), agentless(`${part} ${as}`)])
+    for (let i = 0; i < 4; i++) await begun.next()
+    while (waiting.bytes < 2 * 1_024) await new Promise((resolve) => setImmediate(resolve))
+    await crash(server, { part })
+    await Promise.allSettled(answers)
+    assert.is(waiting.bytes, 0, part)
+  }
+})
+
+test('the time of a call runs from its beginning, not while it waits', async (t) => {
+  const { server, call, begun, end } = await start(t, { requestTimeout: 60_000 })
+  const answers = ['a', 'b'].map(call)
+  await begun.next()
+  await begun.next()
+  const third = call('c')
+  await untilWaiting(server, 1)
+  end('a')
+  end('b')
+  assert.is(await begun.next(), 'c')
+  end('c')
+  await Promise.all(answers)
+  assert.is((await third).result?.content?.[0]?.text, 'c')
+})
+
+test('without sessions they wait, too; whoever goes away waits no more, and one too many is 503', async (t) => {
+  const { client, begun, end } = await start(t)
+  const agentless = (as: string) => {
+    const { body, headers } = posted('tools/call', { name: 'work', arguments: { as } })
+    return client.post(body, { ...headers, 'mcp-session-id': '' }).then(({ messages, status }) => ({
+      status,
+      text: messages[0]?.result?.content?.[0]?.text,
+      data: messages[0]?.error?.data,
+    }))
+  }
+  const first = [agentless('a'), agentless('b')]
+  await begun.next()
+  await begun.next()
+  const gone = new AbortController()
+  const { body, headers } = posted('tools/call', { name: 'work', arguments: { as: 'gone' } })
+  const init = { method: 'POST', body: JSON.stringify(body), headers: { ...client.headers(), ...headers } }
+  const leaving = fetch(client.url, { ...init, signal: gone.signal }).catch(() => 'gone')
+  const rest = ['c', 'd', 'e', 'f'].map(agentless)
+  const refusals = rest.map(async (answer) => {
+    const { status, data } = await answer
+    if (status !== 503) throw new Error('served')
+    return data
+  })
+  assert.equal(await Promise.any(refusals), { retryable: true })
+  gone.abort()
+  assert.is(await leaving, 'gone')
+  end('a')
+  end('b')
+  const served = Promise.all([...first, ...rest])
+  let isOver = false
+  void served.then(() => {
+    isOver = true
+    begun.add('over')
+  })
+  while (!isOver) end(await begun.next())
+  const texts = (await served).flatMap(({ text }) => text ?? [])
+  assert.ok(texts.length >= 4 && !texts.includes('gone'))
+})
+
+test('limits that are not whole are refused where they are written', async () => {
+  const definition = defineServer({ name: 'x', version: '1', tools: [] })
+  for (const field of [
+    'pageSize',
+    'maxRequests',
+    'maxWaiting',
+    'maxExchanges',
+    'maxSessions',
+    'maxSessionsPerClient',
+  ]) {
+    const failed = await startServer(definition, { transport: serveHttp(), [field]: 0.5 }).catch(
+      (error) => error,
+    )
+    assert.equal([failed.code, failed.data.field], ['BAD_OPTION', field])
+  }
+})
+
+test('a line keeps the order of each client, takes clients by turns, and bounds requests and bytes', () => {
+  const all = { bytes: 0 }
+  const line = new WaitingLine<string>(3, all)
+  const request = (size: number) =>
+    ({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { text: 'x'.repeat(size) } }) as const
+  for (const item of ['a1', 'a2', 'a3']) assert.ok(line.add(item, request(1), 'a'))
+  assert.not.ok(line.add('a4', request(1), 'a'))
+  assert.ok(line.add('b1', request(1), 'b'))
+  assert.equal([line.take(), line.take(), line.take()], ['a1', 'b1', 'a2'])
+  assert.ok(line.delete('a3', 'a'))
+  assert.not.ok(line.delete('a3', 'a'))
+  assert.equal([line.size, line.take(), all.bytes], [0, undefined, 0])
+  const mib = 1024 * 1024
+  assert.ok(line.add('big', request(40 * mib), 'a'))
+  assert.not.ok(line.add('too big', request(30 * mib), 'a'))
+  assert.ok(line.add('of another', request(30 * mib), 'b'))
+  all.bytes += 190 * mib
+  assert.not.ok(line.add('of a third', request(30 * mib), 'c'))
+  all.bytes -= 190 * mib
+  line.clear()
+  const taken = 1024 + '{"text":""}'.length
+  assert.ok(line.add('half', request(32 * mib - taken)))
+  assert.not.ok(line.add('more than the other half', request(32 * mib - taken + 1)))
+  assert.ok(line.add('the other half', request(32 * mib - taken)))
+  all.bytes += 191 * mib
+  assert.not.ok(line.add('more than the rest', request(mib - taken + 1), 'b'))
+  assert.ok(line.add('the rest', request(mib - taken), 'b'))
+  all.bytes -= 191 * mib
+  line.clear()
+  assert.equal([line.size, all.bytes, line.take()], [0, 0, undefined])
+})
+
+test.run()

@@ -1,0 +1,223 @@
+import * as assert from 'uvu/assert'
+import { dialect20241105 } from '../../../protocol/dialects/2024-11-05.js'
+import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
+import { allRevisions } from '../../../protocol/dialects/versions.js'
+import { Catalog } from '../../../server/catalog/catalog.js'
+import { definePrompt } from '../../../server/definitions/define-prompt.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import type { ServerError } from '../../../server/base/errors.js'
+import { RestoreLimit } from '../../../server/holdings/restore-limit.js'
+import { nextPhase } from '../../../server/holdings/session-machine.js'
+import { SessionReaders } from '../../../server/sessions/readers.js'
+import { SessionState } from '../../../server/context/session-state.js'
+import { createMemoryStore, type SessionRecord } from '../../../server/stores/session-store.js'
+import { SessionWishes } from '../../../server/requests/session-wishes.js'
+import { suite } from '../../support/suite.js'
+
+const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
+
+const test = suite('server session parts')
+
+test('a session is initializing, ready and closed, in that order only', () => {
+  assert.equal(
+    (['initializing', 'ready', 'closed'] as const).map((phase) => [
+      nextPhase(phase, 'initialized'),
+      nextPhase(phase, 'closed'),
+    ]),
+    [
+      ['ready', 'closed'],
+      ['ready', 'closed'],
+      ['closed', 'closed'],
+    ],
+  )
+})
+
+test('a session subscribes to a thousand resources, each once', () => {
+  const wishes = new SessionWishes({ subscriptions: Array.from({ length: 999 }, (_, n) => `x:${n}`) })
+  wishes.subscribe('x:last')
+  wishes.subscribe('x:last')
+  assert.throws(() => wishes.subscribe('x:more'), 'a session may have 1000 subscriptions')
+  wishes.unsubscribe('x:0')
+  wishes.subscribe('x:more')
+  assert.equal([wishes.isSubscribed('x:0'), wishes.isSubscribed('x:more')], [false, true])
+})
+
+test('a memory store keeps the newest record of each session, up to its bound', () => {
+  const store = createMemoryStore({ maxSessions: 2, now: () => 0 })
+  store.save(record('a', 1))
+  store.save(record('b', 1))
+  store.save(record('a', 3))
+  store.save(record('a', 2))
+  assert.is((store.load('a') as SessionRecord).version, 3)
+  store.save(record('c', 1))
+  assert.equal(
+    ['a', 'b', 'c'].map((id) => store.load(id) !== undefined),
+    [true, false, true],
+  )
+  store.delete('a')
+  assert.is(store.load('a'), undefined)
+})
+
+test('a memory store takes the same version again, which counts as saved then', () => {
+  let now = 0
+  const store = createMemoryStore({ idleTimeout: 100, now: () => now })
+  store.save(record('a', 1))
+  now = 60
+  store.save({ ...record('a', 1), state: { n: 2 } })
+  now = 120
+  assert.equal((store.load('a') as SessionRecord).state, { n: 2 })
+})
+
+test('a memory store forgets what was not saved for its idle time', () => {
+  let now = 0
+  const store = createMemoryStore({ idleTimeout: 100, now: () => now })
+  store.save(record('a', 1))
+  now = 99
+  assert.ok(store.load('a'))
+  store.save(record('b', 1))
+  now = 100
+  assert.is(store.load('a'), undefined)
+  assert.ok(store.load('b'))
+})
+
+test('options of a memory store that are none are refused by name, when it is made', () => {
+  const refused: readonly [string, unknown][] = [
+    ['options', null],
+    ['options', 5],
+    ['maxSessions', { maxSessions: Number.NaN }],
+    ['maxSessions', { maxSessions: 0 }],
+    ['maxSessions', { maxSessions: '10' }],
+    ['maxSessions', { maxSessions: 2.5 }],
+    ['idleTimeout', { idleTimeout: Number.NaN }],
+    ['idleTimeout', { idleTimeout: -1 }],
+    ['now', { now: 5 }],
+    ['idletimeout', { idletimeout: 5 }],
+  ]
+  for (const [field, options] of refused)
+    assert.throws(
+      () => createMemoryStore(options as object),
+      (error: ServerError) =>
+        error.code === 'BAD_OPTION' && error.message.startsWith(`memory store: ${field}: expected`),
+      field,
+    )
+  createMemoryStore({ idleTimeout: 0.5 })
+  createMemoryStore({ maxSessions: Number.POSITIVE_INFINITY, idleTimeout: Number.POSITIVE_INFINITY })
+})
+
+test('a value is swapped only by who has seen the last one', () => {
+  const state = new SessionState({ kept: [1], ['__proto__']: 'odd' })
+  const seen = state.read('kept')
+  assert.is(state.swap('kept', seen.version, [2]), undefined)
+  assert.equal(state.swap('kept', seen.version, [3])?.value, [2])
+  assert.equal(state.read('none'), { value: undefined, version: 0 })
+  assert.is(state.swap('none', 0, 'new'), undefined)
+  assert.is(state.swap('kept', state.read('kept').version, undefined), undefined)
+  assert.equal(Object.entries(state.toRecord()), [
+    ['__proto__', 'odd'],
+    ['none', 'new'],
+  ])
+})
+
+test('a state that another program has saved takes the place of all that was known', () => {
+  const state = new SessionState({ a: 1, b: 2 })
+  const seen = state.read('b')
+  state.adopt({ b: 3 })
+  assert.equal([state.toRecord(), state.read('a').value], [{ b: 3 }, undefined])
+  assert.is(state.swap('b', seen.version, 4)?.value, 3, 'who has seen the old one is told')
+})
+
+test('the third crash within five seconds is one too many, and quiet sessions are forgotten', () => {
+  const limit = new RestoreLimit()
+  assert.equal([limit.add('a', 0), limit.add('a', 1_000), limit.add('a', 5_000)], [true, true, false])
+  assert.equal([limit.add('b', 0), limit.add('b', 1_000), limit.add('b', 5_001)], [true, true, true])
+  limit.forget('a')
+  assert.ok(limit.add('a', 5_002))
+  for (let n = 0; n < 5_000; n++) limit.add(`x${n}`, 20_000 + n * 10)
+  assert.equal([limit.add('a', 80_000), limit.add('a', 80_000), limit.add('a', 80_000)], [true, true, false])
+})
+
+test('a message goes to the newest reader that takes it, and the oldest of too many is let go', () => {
+  const heard: string[] = []
+  const reader = (name: string, takes: boolean) => ({
+    send: () => takes && heard.push(name) > 0,
+    end: () => void heard.push(`${name} ended`),
+  })
+  const readers = new SessionReaders(0)
+  const catalog = { version: 1, changedSince: () => ['tools' as const] }
+  readers.tellCatalog(catalog)
+  readers.attach(reader('a', true))
+  readers.attach(reader('b', true))
+  readers.attach(reader('c', false))
+  readers.tellCatalog(catalog)
+  readers.tellCatalog(catalog)
+  assert.equal(heard, ['b'])
+  for (let n = readers.size; n < 17; n++) readers.attach(reader(`d${n}`, true))
+  assert.equal([readers.size, heard], [16, ['b', 'a ended']])
+})
+
+test('a catalog writes a page out once for each revision, until a component comes or goes', () => {
+  const tools = ['a', 'b', 'c'].map((name) => defineTool({ name, title: name, run: () => name }))
+  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools }), {
+    pageSize: 2,
+    revisions: allRevisions,
+  })
+  const { version } = catalog
+  const viewer = { dialect: dialect20251125, peer: nobody }
+  const page = () => catalog.tools.page(undefined, viewer)
+  const first = page()
+  assert.is(page(), first)
+  assert.equal(JSON.parse(first.text), first.result)
+  assert.equal(
+    catalog.tools
+      .page(undefined, { ...viewer, dialect: dialect20241105 })
+      .result.tools.map((tool) => 'title' in tool),
+    [false, false],
+  )
+  assert.throws(() => catalog.tools.page('nonsense', viewer), /cursor/)
+  assert.is(catalog.add(tools[0] as (typeof tools)[0]), false)
+  assert.is(page(), first)
+  assert.equal([catalog.remove('tool', 'a'), catalog.remove('tool', 'a')], [true, false])
+  assert.is(catalog.version, version + 1)
+  assert.equal(
+    page().result.tools.map(({ name }) => name),
+    ['b', 'c'],
+  )
+  assert.is(catalog.tools.get('a'), undefined)
+})
+
+test('a catalog says which lists have changed, and only of declared ones', () => {
+  const prompt = definePrompt({ name: 'p', get: () => 'x' })
+  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools: [], prompts: [] }), {
+    pageSize: 10,
+    revisions: allRevisions,
+  })
+  const { version } = catalog
+  assert.equal(
+    [catalog.declares({ kind: 'tool' }), catalog.declares({ kind: 'resourceTemplate' })],
+    [true, false],
+  )
+  assert.ok(catalog.add(prompt))
+  assert.equal(catalog.changedSince(version), ['prompts'])
+  assert.ok(catalog.add(defineTool({ name: 'a', run: () => 'a' })))
+  assert.equal(
+    [catalog.changedSince(version), catalog.changedSince(version + 1), catalog.changedSince(version + 2)],
+    [['tools', 'prompts'], ['tools'], []],
+  )
+  assert.equal(catalog.changedSince(version + 99), ['tools', 'prompts'])
+  assert.equal(catalog.changedSince(version - 99), ['tools', 'prompts'])
+})
+
+function record(id: string, version: number): SessionRecord {
+  return {
+    id,
+    version,
+    revision: '2025-11-25',
+    client: { name: 'x', version: '1' },
+    capabilities: {},
+    catalog: 0,
+    state: {},
+  }
+}
+
+test.run()

@@ -1,0 +1,308 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import * as assert from 'uvu/assert'
+import { createFileStore } from '../../../server/stores/file-store.js'
+import type { FileStoreOptions } from '../../../server/stores/file-store-options.js'
+import { suite } from '../../support/suite.js'
+import { makeFolder, makeRecord } from './_file-store.js'
+
+const test = suite('file store')
+const saving = fileURLToPath(new URL('../_saving-program.js', import.meta.url))
+
+test('another store on the folder finds what was saved, dates, maps and bytes as they were', async (t) => {
+  const folder = makeFolder(t)
+  const state = {
+    at: new Date(5),
+    tags: new Map([['a', 1n]]),
+    bytes: new Uint8Array([1, 2]),
+    none: undefined,
+  }
+  await createFileStore({ folder }).save(makeRecord('one', 3, state))
+  const found = await createFileStore({ folder }).load('one')
+  assert.equal(found, makeRecord('one', 3, state))
+  assert.ok(found?.state.at instanceof Date && found.state.tags instanceof Map)
+  assert.is(await createFileStore({ folder }).load('other'), undefined)
+})
+
+test('a deleted session is not found any more, and deleting it again is fine', async (t) => {
+  const folder = makeFolder(t)
+  const store = createFileStore({ folder })
+  await store.save(makeRecord('one', 1))
+  await store.delete('one')
+  await store.delete('one')
+  assert.is(await store.load('one'), undefined)
+  assert.equal(readdirSync(folder), [])
+})
+
+test('the folder is made for its owner alone, and so are the files, whatever their sessions are called', async (t) => {
+  const folder = join(makeFolder(t), 'deep', 'down')
+  const store = createFileStore({ folder })
+  const ids = ['../../outside', '/etc/passwd', 'a/b', '.', '..', 'nul\0', 'CON', 'x'.repeat(5_000), 'é']
+  for (const id of ids) await store.save(makeRecord(id, 1, { id }))
+  for (const id of ids) assert.equal((await store.load(id))?.state, { id })
+  assert.is(statSync(folder).mode & 0o777, 0o700)
+  const files = readdirSync(folder)
+  assert.is(files.length, ids.length)
+  for (const name of files) {
+    assert.match(name, /^[0-9a-f]{64}\.session$/)
+    assert.is(statSync(join(folder, name)).mode & 0o777, 0o600)
+  }
+})
+
+test('a torn, damaged or foreign file is no session, and is replaced by the next save', async (t) => {
+  const folder = makeFolder(t)
+  const store = createFileStore({ folder })
+  await store.save(makeRecord('one', 2, { text: 'kept' }))
+  await store.save(makeRecord('two', 2, { text: 'other' }))
+  const [file = '', other = ''] = readdirSync(folder).map((name) => join(folder, name))
+  const whole = readFileSync(file)
+  const damaged = (at: number) => whole.map((byte, index) => (index === at ? byte ^ 1 : byte))
+  const wrong = [
+    ...Array.from({ length: whole.length }, (_, length) => whole.subarray(0, length)),
+    ...Array.from({ length: whole.length }, (_, at) => damaged(at)),
+    Buffer.concat([whole, Buffer.from('x')]),
+    readFileSync(other),
+  ]
+  const id = (await store.load('one'))?.state.text === 'kept' && whole.includes('kept') ? 'one' : 'two'
+  for (const bytes of wrong) {
+    writeFileSync(file, bytes)
+    assert.is(await createFileStore({ folder }).load(id), undefined)
+  }
+  const next = createFileStore({ folder })
+  await next.save(makeRecord(id, 1))
+  assert.is((await next.load(id))?.version, 1)
+})
+
+test('of saves that overlap the newest record stays', async (t) => {
+  const store = createFileStore({ folder: makeFolder(t) })
+  await Promise.all([1, 5, 3, 2, 4].map((version) => store.save(makeRecord('one', version))))
+  assert.is((await store.load('one'))?.version, 5)
+  await store.save(makeRecord('one', 4))
+  assert.is((await store.load('one'))?.version, 5)
+})
+
+test('a save that is under way when a session is deleted does not bring it back', async (t) => {
+  const folder = makeFolder(t)
+  const store = createFileStore({ folder })
+  const saves = [store.save(makeRecord('one', 1)), store.save(makeRecord('one', 2))]
+  await store.delete('one')
+  await Promise.all(saves)
+  assert.is(await store.load('one'), undefined)
+})
+
+test('an older record than another program has saved is not written', async (t) => {
+  const folder = makeFolder(t)
+  const [here, there] = [createFileStore({ folder, shared: true }), createFileStore({ folder, shared: true })]
+  await here.save(makeRecord('one', 1))
+  await there.save(makeRecord('one', 7))
+  await here.save(makeRecord('one', 2))
+  assert.is((await there.load('one'))?.version, 7)
+  assert.equal([here.shared, createFileStore({ folder }).shared], [true, false])
+})
+
+test('a session that is saved again is not the next to be forgotten', async (t) => {
+  const store = createFileStore({ folder: makeFolder(t), maxSessions: 2 })
+  for (const [id, version] of [
+    ['a', 1],
+    ['b', 1],
+    ['a', 2],
+    ['c', 1],
+  ] as const)
+    await store.save(makeRecord(id, version))
+  const found = await Promise.all(['a', 'b', 'c'].map((id) => store.load(id)))
+  assert.equal(
+    found.map((record) => record?.version),
+    [2, undefined, 1],
+  )
+})
+
+test('of what was deleted nothing is known: a session of this id begins anew', async (t) => {
+  const store = createFileStore({ folder: makeFolder(t) })
+  await store.save(makeRecord('a', 5))
+  await store.delete('a')
+  await store.save(makeRecord('a', 1))
+  assert.is((await store.load('a'))?.version, 1)
+})
+
+test('the same version again takes the place of the first', async (t) => {
+  const store = createFileStore({ folder: makeFolder(t) })
+  for (const n of [1, 2]) await store.save(makeRecord('a', 1, { n }))
+  assert.equal((await store.load('a'))?.state, { n: 2 })
+})
+
+test('beyond its bound the session saved longest ago is forgotten, those of earlier programs first', async (t) => {
+  const folder = makeFolder(t)
+  let now = 1_000_000
+  const options = { folder, maxSessions: 3, now: () => now++ }
+  const first = createFileStore(options)
+  for (const id of ['a', 'b', 'c']) await first.save(makeRecord(id, 1))
+  await first.save(makeRecord('a', 2))
+  const second = createFileStore(options)
+  for (const id of ['d', 'e']) await second.save(makeRecord(id, 1))
+  const found = await Promise.all(['a', 'b', 'c', 'd', 'e'].map((id) => second.load(id)))
+  assert.equal(
+    found.map((record) => record?.id),
+    ['a', undefined, undefined, 'd', 'e'],
+  )
+  assert.is(readdirSync(folder).length, 3)
+})
+
+test('what was not saved for the idle time is not found any more, and its file goes', async (t) => {
+  const folder = makeFolder(t)
+  let now = 1_000_000
+  const options = { folder, idleTimeout: 1_000, now: () => now }
+  const store = createFileStore(options)
+  await store.save(makeRecord('old', 1))
+  now += 600
+  await store.save(makeRecord('new', 1))
+  now += 600
+  assert.is(await store.load('old'), undefined)
+  assert.is((await store.load('new'))?.version, 1)
+  const next = createFileStore(options)
+  await next.save(makeRecord('third', 1))
+  await next.delete('third')
+  // the old one goes beside the first save
+  while (readdirSync(folder).length > 1) await new Promise((resolve) => setImmediate(resolve))
+  assert.is((await next.load('new'))?.version, 1)
+})
+
+test('a session that was ended for good is kept until its id ends', async (t) => {
+  const folder = makeFolder(t)
+  let now = 1_000_000
+  const store = createFileStore({ folder, idleTimeout: 1_000, now: () => now })
+  await store.save({ ...makeRecord('one', Number.MAX_SAFE_INTEGER), ended: true, expiresAt: now + 5_000 })
+  await store.save(makeRecord('one', 4))
+  now += 4_000
+  assert.is((await createFileStore({ folder, idleTimeout: 1_000, now: () => now }).load('one'))?.ended, true)
+  now += 1_001
+  assert.is(await store.load('one'), undefined)
+})
+
+test('files that a killed program had not finished are removed', async (t) => {
+  const folder = makeFolder(t)
+  const abandoned = join(folder, '.0b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp')
+  const fresh = join(folder, '.1b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp')
+  const foreign = join(folder, 'notes.txt')
+  for (const path of [abandoned, fresh, foreign]) writeFileSync(path, 'half')
+  for (const path of [abandoned, foreign]) utimesSync(path, 0, 0)
+  const store = createFileStore({ folder })
+  await store.save(makeRecord('one', 1))
+  assert.equal(
+    readdirSync(folder)
+      .filter((name) => !name.endsWith('.session'))
+      .sort(),
+    ['.1b7e1d8e-53cf-4b55-9d7a-0b3d3a8e2f10.tmp', 'notes.txt'],
+  )
+})
+
+test('a record that is too large is refused, and the one before stays', async (t) => {
+  const store = createFileStore({ folder: makeFolder(t), maxBytes: 1_000 })
+  await store.save(makeRecord('one', 1))
+  const error = await rejection(store.save(makeRecord('one', 2, { text: 'x'.repeat(1_000) })))
+  assert.equal([error.code, /at most 1000 bytes/.test(error.message)], ['BAD_STATE', true])
+  assert.is((await store.load('one'))?.version, 1)
+  assert.is((await rejection(store.save(makeRecord('one', 2, { fn: () => {} })))).code, 'BAD_STATE')
+  await store.save(makeRecord('one', 3))
+  assert.is((await store.load('one'))?.version, 3)
+})
+
+test('a folder that cannot be written fails the save and not the program', async (t) => {
+  const folder = makeFolder(t)
+  const store = createFileStore({ folder })
+  await store.save(makeRecord('one', 1))
+  chmodSync(folder, 0o500)
+  const isRoot = process.getuid?.() === 0
+  if (!isRoot) assert.is((await rejection(store.save(makeRecord('one', 2)))).code, 'EACCES')
+  chmodSync(folder, 0o700)
+  await store.save(makeRecord('one', 3))
+  assert.is((await store.load('one'))?.version, 3)
+})
+
+test('wrong options are refused by name', (t) => {
+  const folder = makeFolder(t)
+  const file = join(folder, 'file')
+  writeFileSync(file, '')
+  const wrong: [unknown, string][] = [
+    [undefined, 'options'],
+    [{}, 'folder'],
+    [{ folder: '' }, 'folder'],
+    [{ folder: file }, 'folder'],
+    [{ folder: join(file, 'below') }, 'folder'],
+    [{ folder, maxSessions: 0 }, 'maxSessions'],
+    [{ folder, maxSessions: 0.5 }, 'maxSessions'],
+    [{ folder, maxBytes: 1024.5 }, 'maxBytes'],
+    [{ folder, idleTimeout: '1' }, 'idleTimeout'],
+    [{ folder, maxBytes: Number.NaN }, 'maxBytes'],
+    [{ folder, durable: 1 }, 'durable'],
+    [{ folder, shared: 'yes' }, 'shared'],
+    [{ folder, now: 5 }, 'now'],
+    [{ folder, directory: '.' }, 'directory'],
+  ]
+  for (const [options, field] of wrong) {
+    try {
+      createFileStore(options as FileStoreOptions)
+      assert.unreachable(`${field} was taken`)
+    } catch (error) {
+      const { code, data } = error as { code?: string; data?: { field: string } }
+      assert.equal([code, data?.field], ['BAD_OPTION', field])
+    }
+  }
+})
+
+test('a durable store keeps what it was given as well', async (t) => {
+  const folder = makeFolder(t)
+  await createFileStore({ folder, durable: true }).save(makeRecord('one', 1))
+  assert.is((await createFileStore({ folder }).load('one'))?.version, 1)
+})
+
+test(
+  'a program killed while it saves leaves every session as it was last saved, or newer, and whole',
+  async (t) => {
+    const folder = makeFolder(t)
+    const saved = new Map<string, number>()
+    for (let round = 1; round <= 4; round++) {
+      await killWhileSaving(t, folder, { saved, lines: 37 * round })
+      const store = createFileStore({ folder })
+      for (const [id, version] of saved) {
+        const record = await store.load(id)
+        assert.ok(record !== undefined && record.version >= version, `${id} ${version}: ${record?.version}`)
+        assert.is(record.state.version, record.version)
+      }
+    }
+    assert.is(saved.size, 4)
+  },
+  { timeout: 30_000 },
+)
+
+async function killWhileSaving(
+  t: { after(undo: () => unknown): void },
+  folder: string,
+  { saved, lines }: { saved: Map<string, number>; lines: number },
+): Promise<void> {
+  const child = spawn(process.execPath, [saving, folder], { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  const closed = once(child, 'close')
+  let left = lines
+  for await (const line of createInterface({ input: child.stdout })) {
+    const [id = '', version] = line.split(' ')
+    saved.set(id, Number(version))
+    left -= 1
+    if (left === 0) child.kill('SIGKILL')
+  }
+  await closed
+}
+
+async function rejection(promise: unknown): Promise<{ code?: string; message: string }> {
+  try {
+    await promise
+  } catch (error) {
+    return error as { code?: string; message: string }
+  }
+  throw new Error('expected a rejection')
+}
+
+test.run()

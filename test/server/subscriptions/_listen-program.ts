@@ -1,0 +1,31 @@
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { startServer } from '../../../server/server-supervisor.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+
+// a server that adds or removes a tool when it is told to, and says what the news cost it
+const tool = defineTool({ name: 'tool', run: () => 'ran' })
+const news = defineTool({ name: 'news', run: () => 'new' })
+const definition = defineServer({ name: 'test', version: '1', tools: [tool] })
+const transport = serveHttp({ maxConnections: 20_000 })
+const server = await startServer(definition, { transport, logger: false })
+let isAdded = false
+let before = process.cpuUsage()
+
+process.on('message', (order: 'change' | 'cost' | 'stop') => void obey(order))
+process.on('disconnect', () => process.exit(1))
+process.send?.({ port: server.port })
+
+async function obey(order: 'change' | 'cost' | 'stop'): Promise<void> {
+  if (order === 'change') {
+    before = process.cpuUsage()
+    isAdded = !isAdded
+    await (isAdded ? server.addTool(news) : server.removeTool('news'))
+  } else if (order === 'cost') {
+    const { user, system } = process.cpuUsage(before)
+    process.send?.({ cost: (user + system) / 1_000 })
+  } else {
+    await server.stop()
+    process.exit(0)
+  }
+}

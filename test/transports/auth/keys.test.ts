@@ -1,0 +1,140 @@
+import { createServer } from 'node:http'
+import * as assert from 'uvu/assert'
+import { fetchJson } from '../../../transports/auth/fetch.js'
+import { issuerKeys } from '../../../transports/auth/issuer.js'
+import { IssuerKeys } from '../../../transports/auth/keys.js'
+import { TransportError } from '../../../transports/base/errors.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { startAuthorizationServer } from './_authorization-server.js'
+
+const test = suite('auth keys')
+const [cooldown, maxAge] = [30, 600]
+
+async function start(t: TestContext) {
+  const issuer = await startAuthorizationServer(t)
+  const time = { now: 0 }
+  const load = () => fetchJson(`${issuer.issuer}/jwks`, { timeout: 30_000 })
+  const keys = new IssuerKeys({ load, cooldown, maxAge, now: () => time.now })
+  const find = async (kid = String(issuer.publicKey().kid)) => {
+    try {
+      await keys.find({ alg: 'ES256', kid }, { payload: '', signature: '' })
+      return 'found'
+    } catch (error) {
+      return (error as { code: string }).code
+    }
+  }
+  return { issuer, time, find, fetches: () => issuer.asked.length }
+}
+
+const unknown = 'ERR_JWKS_NO_MATCHING_KEY'
+
+test('unknown keys are looked for once in a cool-down, however many ask at once', async (t) => {
+  const { find, fetches, time } = await start(t)
+  assert.is(await find(), 'found')
+  const flood = await Promise.all(Array.from({ length: 100 }, (_, n) => find(`k${n}`)))
+  assert.equal([new Set(flood), fetches()], [new Set([unknown]), 1])
+  time.now = cooldown
+  await Promise.all(Array.from({ length: 100 }, (_, n) => find(`k${n}`)))
+  assert.is(fetches(), 2)
+  assert.is(await find('k'), unknown)
+  assert.is(fetches(), 2)
+})
+
+test('a key that is new is found, as soon as the cool-down is over', async (t) => {
+  const { issuer, find, time } = await start(t)
+  assert.is(await find(), 'found')
+  const old = String(issuer.publicKey().kid)
+  await issuer.rotate()
+  assert.is(await find(), unknown)
+  time.now = cooldown
+  assert.is(await find(), 'found')
+  assert.is(await find(old), unknown, 'and the old one is none any more')
+})
+
+test('a key that is taken back is good until the keys are old', async (t) => {
+  const { issuer, find, time, fetches } = await start(t)
+  const old = String(issuer.publicKey().kid)
+  await find()
+  await issuer.rotate()
+  time.now = maxAge
+  assert.equal([await find(old), fetches()], ['found', 1])
+  time.now = maxAge + 1
+  assert.equal([await find(old), fetches()], [unknown, 2])
+})
+
+test('an issuer that is away is asked once in a cool-down; what is known goes on for a while', async (t) => {
+  const { issuer, find, time, fetches } = await start(t)
+  issuer.broken = true
+  const all = await Promise.all([find(), find(), find()])
+  assert.equal(
+    [all, await find(), fetches()],
+    [Array(3).fill('AUTHORIZATION_UNAVAILABLE'), 'AUTHORIZATION_UNAVAILABLE', 1],
+  )
+  issuer.broken = false
+  time.now = cooldown
+  assert.is(await find(), 'found')
+  issuer.broken = true
+  time.now = 6 * maxAge + cooldown
+  assert.is(await find(), 'found')
+  time.now += 1
+  assert.is(await find(), 'AUTHORIZATION_UNAVAILABLE')
+  assert.is(fetches(), 3)
+})
+
+test('keys that an issuer has moved are found again', async (t) => {
+  const [issuer, other] = [await startAuthorizationServer(t), await startAuthorizationServer(t)]
+  const load = issuerKeys({ issuer: issuer.issuer, jwks: undefined, fetchTimeout: 5_000 })
+  const kids = async () => ((await load()) as { keys: { kid: string; x: string }[] }).keys.map(({ x }) => x)
+  assert.equal(await kids(), [issuer.publicKey().x])
+  issuer.metadata = { jwks_uri: `${other.issuer}/jwks` }
+  assert.equal(await kids(), [issuer.publicKey().x], 'while they are there, nobody looks elsewhere')
+  issuer.broken = true
+  assert.match(String(await kids().catch(String)), /status 500/)
+  issuer.broken = false
+  assert.equal(await kids(), [other.publicKey().x])
+})
+
+test('what is no set of keys is said to be none', async () => {
+  for (const loaded of [{}, { keys: 'x' }, { keys: [1] }]) {
+    const keys = new IssuerKeys({ load: async () => loaded, cooldown, maxAge, now: () => 0 })
+    const finding = Promise.resolve(keys.find({ alg: 'ES256' }, { payload: '', signature: '' }))
+    const error = await finding.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    )
+    assert.instance(error, TransportError)
+  }
+})
+
+test('an answer that is no JSON object, too long, a redirect or late is none', async (t) => {
+  const bodies: { readonly [path: string]: string } = {
+    '/list': '[]',
+    '/text': 'canary of a page',
+    '/long': `"${'a'.repeat(2 * 1024 * 1024)}"`,
+  }
+  const server = createServer((request, response) => {
+    const [path = ''] = String(request.url).split('?')
+    if (path === '/silent') return
+    if (path === '/moved') return response.writeHead(302, { location: '/list' }).end()
+    response.end(bodies[path])
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    return new Promise((resolve) => server.close(resolve))
+  })
+  const { port } = server.address() as { port: number }
+  const problem = (path: string, timeout = 5_000) =>
+    fetchJson(`http://127.0.0.1:${port}${path}?canary`, { timeout }).then(
+      String,
+      (error: Error) => error.message,
+    )
+  assert.match(await problem('/list'), /\/list: expected a JSON object$/)
+  assert.match(await problem('/text'), /\/text: expected a JSON object$/)
+  assert.match(await problem('/long'), /1048576 bytes/)
+  assert.match(await problem('/moved'), /\/moved: status 302$/)
+  assert.match(await problem('/silent', 50), /\/silent: /)
+  for (const path of ['/list', '/text', '/moved']) assert.not.match(await problem(path), /canary/)
+})
+
+test.run()

@@ -1,0 +1,46 @@
+import * as assert from 'uvu/assert'
+import { TransportCall } from '../../../transports/contract/exchange-call.js'
+import { TransportError } from '../../../transports/base/errors.js'
+import { suite } from '../../support/suite.js'
+import { request } from '../_modern.js'
+
+const test = suite('exchange calls')
+
+function newCall(): TransportCall {
+  return new TransportCall({
+    request: request(1, 'tools/list'),
+    envelope: { revision: '2026-07-28', clientCapabilities: {}, clientInfo: undefined, logLevel: undefined },
+    outlet: { send: () => true },
+    peer: { transport: 'test', headers: {}, remoteAddress: undefined },
+    mirrored: false,
+  })
+}
+
+test('an abort is told once, to who watches at that time and to the signal', () => {
+  const told: string[] = []
+  const call = newCall()
+  call.onAbort(() => told.push('replaced'))
+  call.onAbort(() => told.push('watching'))
+  call.signal.addEventListener('abort', () => told.push('listening'))
+  call.abort()
+  call.abort()
+  assert.equal(told.sort(), ['listening', 'watching'])
+  assert.ok(call.signal.reason instanceof TransportError)
+})
+
+test('a watch that was taken back hears nothing', () => {
+  const call = newCall()
+  call.onAbort(() => assert.unreachable())
+  call.onAbort(undefined)
+  call.abort()
+})
+
+test('who comes after the abort is told at once, and finds an aborted signal', () => {
+  const told: string[] = []
+  const call = newCall()
+  call.abort()
+  call.onAbort(() => told.push('watching'))
+  assert.equal([told, call.signal.aborted], [['watching'], true])
+})
+
+test.run()

@@ -1,0 +1,75 @@
+import { PassThrough, Readable } from 'node:stream'
+import * as assert from 'uvu/assert'
+import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
+import type { LinkScope } from '../../../../transports/contract/contract.js'
+import { type AnswerPort, readAnswer, readJson } from '../../../../transports/http/client/answer-stream.js'
+import type { HttpResponse } from '../../../../transports/http/outgoing/dispatcher.js'
+import { suite } from '../../../support/suite.js'
+
+const test = suite('reading answers')
+
+function scopeOf(clock = createFakeClock()) {
+  const scope: LinkScope = {
+    signal: new AbortController().signal,
+    clock,
+    own: (resource) => resource,
+    bind: (fn) => fn,
+  }
+  return { clock, scope }
+}
+
+function responseOf(body: Readable, type: string): HttpResponse {
+  const headers = { 'content-type': type }
+  return { status: 200, headers, body, complete: false, origin: 'http://x', text: async () => '' }
+}
+
+const nobody: AnswerPort = {
+  resume: () => Promise.reject(new Error('not asked for')),
+  absence: () => new AbortController().signal,
+  refused: async () => false,
+  message: () => {},
+  skipped: () => {},
+  room: () => undefined,
+}
+
+test('no timer is left of a stream that has ended, with its answer and without', async () => {
+  const { clock, scope } = scopeOf()
+  const request = {
+    id: 1,
+    controller: new AbortController(),
+    resumable: false,
+    maxBytes: 1_000,
+    idleTimeout: 1_000,
+  }
+  const events = 'data: {"jsonrpc":"2.0","id":1,"result":{}}\n\n'
+  await readAnswer(
+    responseOf(Readable.from([Buffer.from(events)]), 'text/event-stream'),
+    request,
+    nobody,
+    scope,
+  )
+  assert.is(clock.pending, 0)
+  await readAnswer(
+    responseOf(Readable.from([Buffer.from(': \n\n')]), 'text/event-stream'),
+    request,
+    nobody,
+    scope,
+  )
+  assert.is(clock.pending, 0)
+  assert.is(request.controller.signal.aborted, false)
+})
+
+test('an answer in JSON that has begun, and of which not a byte comes, counts as broken', async () => {
+  const { clock, scope } = scopeOf()
+  const limits = { maxMessageBytes: 1_000, idleTimeout: 1_000 }
+  const reading = readJson(responseOf(new PassThrough(), 'application/json'), limits, scope)
+  const failed = reading.then(
+    () => undefined,
+    (error: Error) => error.message,
+  )
+  await clock.advance(1_000)
+  assert.is(await failed, 'nothing came for 1000 ms')
+  assert.is(clock.pending, 0)
+})
+
+test.run()

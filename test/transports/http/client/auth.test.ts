@@ -1,0 +1,136 @@
+import * as assert from 'uvu/assert'
+import { withClient } from '../../../../client/handle/with-client.js'
+import type { AuthOption, ClientAuth } from '../../../../transports/http/client/auth.js'
+import type { Authenticate } from '../../../../transports/auth/authenticate.js'
+import { TransportError } from '../../../../transports/base/errors.js'
+import { http } from '../../../../transports/http/client/client.js'
+import { serveHttp } from '../../../../transports/http/server/serve.js'
+import { sse } from '../../../../transports/http/client/sse.js'
+import { serveSse } from '../../../../transports/sse/serve.js'
+import { websocket } from '../../../../transports/websocket/client.js'
+import { serveWebSocket } from '../../../../transports/websocket/serve.js'
+import { suite, type TestContext } from '../../../support/suite.js'
+import { listen, polite, json, result, status } from '../../_http.js'
+import { startSuiteServer } from '../../_suite-server.js'
+
+const test = suite('auth of client transports')
+
+const kinds = {
+  http: { serve: serveHttp, connect: (url: string, auth: AuthOption) => http(url, { auth }) },
+  sse: { serve: serveSse, connect: (url: string, auth: AuthOption) => sse(url, { auth }) },
+  websocket: { serve: serveWebSocket, connect: (url: string, auth: AuthOption) => websocket(url, { auth }) },
+}
+
+/** A server that lets in whoever has the good token of the moment. */
+async function start(t: TestContext, kind: keyof typeof kinds) {
+  const gate = { good: 'first', refusals: 0 }
+  const authenticate: Authenticate = ({ headers }) => {
+    if (headers.authorization === `Bearer ${gate.good}`) return { issuer: 'test', subject: 'ada' }
+    gate.refusals += 1
+    throw new TransportError('UNAUTHORIZED', 'who are you', { data: { challenge: 'Bearer scope="x"' } })
+  }
+  const server = await startSuiteServer(kinds[kind].serve({ authenticate } as never))
+  t.after(() => server.stop())
+  const call = (auth: AuthOption): Promise<string> =>
+    withClient(
+      { transport: kinds[kind].connect(String(server.url), auth), logger: false },
+      async (client) => {
+        return (await client.callTool('count')).text
+      },
+    )
+  return { gate, call }
+}
+
+for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
+  test(`${kind}: a token goes with every request, and one that is refused is told at once`, async (t) => {
+    const { gate, call } = await start(t, kind)
+    assert.is(await call('first'), '1')
+    assert.is(gate.refusals, 0)
+    const error = await call('canary').catch((cause: Error) => cause)
+    assert.match(String(error), /authorization \(401\)/)
+    assert.not.match(String(error), /canary/)
+  })
+
+  test(`${kind}: a function is asked for another token when one is refused`, async (t) => {
+    const { gate, call } = await start(t, kind)
+    let token = 'old'
+    const asked: (string | undefined)[] = []
+    const give = ({ refused }: { readonly refused?: string }): string => {
+      if (refused !== undefined) asked.push(refused)
+      if (refused === token) token = 'first'
+      return token
+    }
+    assert.is(await call(give), '1')
+    assert.equal([asked, gate.refusals], [['old'], 1])
+  })
+
+  test(`${kind}: one of your own hears of a refusal, and its error is everybody's`, async (t) => {
+    const { call } = await start(t, kind)
+    const heard: unknown[] = []
+    const auth: ClientAuth = {
+      authorize: () => ({ authorization: 'Bearer wrong' }),
+      async refused({ status, challenge, sent }) {
+        heard.push([status, challenge, sent.authorization])
+        throw new Error('the door is shut')
+      },
+    }
+    const error = await call(auth).catch((cause: Error) => cause)
+    assert.match(String(error), /the door is shut/)
+    assert.equal(heard, [[401, 'Bearer scope="x"', 'Bearer wrong']])
+  })
+}
+
+test('a request is sent once more only, whatever the provider says', async (t) => {
+  const server = await listen(t, (seen) => status(seen, 401))
+  const auth: ClientAuth = { authorize: () => ({ authorization: 'Bearer x' }), refused: async () => {} }
+  const error = await withClient({ transport: http(server.url, { auth }), logger: false }, () => {}).catch(
+    (cause: Error) => cause,
+  )
+  assert.match(String(error), /401/)
+  assert.is(server.seen.all.length, 2)
+})
+
+test('a token never goes to another origin', async (t) => {
+  const elsewhere = await listen(t, polite())
+  const home = await listen(t, (seen) => status(seen, 307, { location: elsewhere.url }))
+  const auth: ClientAuth = {
+    authorize: () => ({ authorization: 'Bearer canary', 'x-canary': '1' }),
+    refused: async () => {},
+  }
+  await withClient({ transport: http(home.url, { auth, stream: false }), logger: false }, (client) =>
+    client.ready(),
+  )
+  assert.ok(home.seen.all.every(({ headers }) => headers.authorization === 'Bearer canary'))
+  assert.ok(elsewhere.seen.all.length > 0)
+  for (const { headers } of elsewhere.seen.all)
+    assert.equal([headers.authorization, headers['x-canary']], [undefined, undefined])
+})
+
+test('too few scopes cost that call alone, and the connection goes on', async (t) => {
+  const server = await listen(
+    t,
+    polite((seen) => {
+      if (seen.message.params?.name !== 'admin') return json(seen, result(seen, { content: [] }))
+      return status(seen, 403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="admin"' })
+    }),
+  )
+  const transport = http(server.url, { auth: 'token', stream: false })
+  await withClient({ transport, logger: false }, async (client) => {
+    const error = await client.callTool('admin').catch((cause: Error) => cause)
+    assert.match(String(error), /403/)
+    assert.equal((await client.callTool('other')).content, [])
+  })
+})
+
+test('what is no auth is refused, and never shown', () => {
+  for (const auth of ['', 'canary canary', 'canary\r\nx: y', 7, {}, null])
+    try {
+      http('http://127.0.0.1:1', { auth: auth as never })
+      assert.unreachable()
+    } catch (error) {
+      assert.match(String(error), /auth: expected a token/)
+      assert.not.match(String(error), /canary/)
+    }
+})
+
+test.run()

@@ -1,0 +1,51 @@
+import * as assert from 'uvu/assert'
+import { startClient } from '../../../../client/handle/supervisor.js'
+import { http } from '../../../../transports/http/client/client.js'
+import { serveSse } from '../../../../transports/sse/serve.js'
+import { suite } from '../../../support/suite.js'
+import { listen, status } from '../../_http.js'
+import { startSuiteServer } from '../../_suite-server.js'
+
+const test = suite('http, and what came before it', { timeout: 15_000 })
+
+for (const era of ['auto', 'handshake'] as const) {
+  test(`a server that knows HTTP+SSE only is reached at the address of its stream (era ${era})`, async (t) => {
+    const server = await startSuiteServer(serveSse())
+    t.after(() => server.stop())
+    const client = startClient({ transport: http(server.url ?? ''), era, logger: false })
+    t.after(() => client.close())
+    assert.is((await client.callTool('count')).text, '1')
+    assert.is((await client.callTool('count')).text, '2')
+    assert.ok(client.server?.revision.startsWith('202'))
+  })
+}
+
+for (const code of [400, 404, 405]) {
+  test(`a server that has no event stream either is refused with what it said first (${code})`, async (t) => {
+    const { url, seen } = await listen(t, (one) => status(one, one.method === 'GET' ? 500 : code))
+    const slow = { base: 60_000, cap: 60_000, random: () => 1 }
+    const client = startClient({ transport: http(url), backoff: slow, logger: false })
+    t.after(() => client.close())
+    const error = await client.ready({ timeout: 1_000 }).catch((thrown: Error) => thrown)
+    assert.match(String(error), String(code))
+    assert.equal(
+      seen.all.map(({ method }) => method),
+      ['POST', 'GET'],
+    )
+  })
+}
+
+test('what fails in another way, and a client that does not want it, is not tried the older way', async (t) => {
+  const { url, seen } = await listen(t, (one) =>
+    status(one, one.headers.authorization === undefined ? 500 : 404),
+  )
+  for (const transport of [http(url), http(url, { sseFallback: false, headers: { authorization: 'x' } })]) {
+    const slow = { base: 60_000, cap: 60_000, random: () => 1 }
+    const client = startClient({ transport, backoff: slow, logger: false })
+    await client.ready({ timeout: 500 }).catch(() => {})
+    await client.close()
+  }
+  assert.not.ok(seen.all.some(({ method }) => method === 'GET'))
+})
+
+test.run()

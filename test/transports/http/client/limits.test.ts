@@ -1,0 +1,246 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import * as assert from 'uvu/assert'
+import { startClient } from '../../../../client/handle/supervisor.js'
+import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
+import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
+import type { TransportError } from '../../../../transports/base/errors.js'
+import { http } from '../../../../transports/http/client/client.js'
+import { heard } from '../../../support/heard.js'
+import { suite } from '../../../support/suite.js'
+import { connect, greetings, json, listen, polite, result, type Seen, status, stream } from '../../_http.js'
+import { type LinkTree, startLink } from '../../_link.js'
+
+const test = suite('http client limits', { timeout: 15_000 })
+
+async function lost(link: LinkTree, id: number): Promise<TransportError> {
+  const news = await link.news.next((one) => one.type === 'lost' && one.id === id)
+  if (news.type !== 'lost') throw new Error('expected a loss')
+  return news.error
+}
+
+/** Writes a hundred megabytes, as fast as they are read; answers how much the client took. */
+async function pour(response: ServerResponse): Promise<number> {
+  const socket = response.socket as Socket
+  const closed = new Promise<void>((resolve) => response.once('close', resolve))
+  const block = Buffer.alloc(1024 * 1024, 'x')
+  for (let i = 0; i < 100 && !response.destroyed; i++) {
+    if (!response.write(block))
+      await Promise.race([closed, new Promise((resolve) => response.once('drain', resolve))])
+  }
+  await closed
+  return socket.bytesWritten
+}
+
+test('fault 61: a result of 100 MB, as JSON or as an event, is cut off at the limit, and costs that call alone', async (t) => {
+  const poured = heard<number>()
+  const both = await connect(
+    t,
+    polite((seen) => {
+      const kind = seen.message.params?.name
+      if (kind === 'small') return json(seen, result(seen, {}))
+      if (kind === 'sse') stream(seen).write('data: ')
+      else seen.response.writeHead(200, { 'content-type': 'application/json' })
+      void pour(seen.response).then(poured.add)
+    }),
+  )
+  await greetings(both)
+  const { link } = both
+  const before = process.memoryUsage().rss
+  for (const [id, name] of [
+    [1, 'json'],
+    [2, 'sse'],
+  ] as const) {
+    link.send(1, buildRequest(id, 'tools/call', { name }))
+    const error = await lost(link, id)
+    assert.is(error.code, 'MESSAGE_TOO_LONG')
+    // what lies in the buffers of both sockets comes on top of the limit
+    assert.ok((await poured.next()) < 32 * 1024 * 1024)
+  }
+  link.send(1, buildRequest(3, 'tools/call', { name: 'small' }))
+  assert.is((await link.message()).id, 3)
+  assert.ok(process.memoryUsage().rss - before < 150 * 1024 * 1024)
+})
+
+test('a result of 100 MB arrives where the limit allows it', async (t) => {
+  const server = await listen(
+    t,
+    polite((seen) =>
+      json(seen, result(seen, { content: [{ type: 'text', text: 'x'.repeat(100 * 1024 * 1024) }] })),
+    ),
+  )
+  const options = { maxMessageBytes: 128 * 1024 * 1024, stream: false }
+  const client = startClient({ transport: http(server.url, options), logger: false })
+  t.after(() => client.close())
+  assert.is((await client.callTool('big')).text.length, 100 * 1024 * 1024)
+})
+
+test('a response that does not begin in time is a lost request, where that is asked for', async (t) => {
+  const clock = createFakeClock()
+  const server = await listen(
+    t,
+    polite((seen) => (seen.message.id === 2 ? json(seen, result(seen, {})) : undefined)),
+  )
+  const link = await startLink(t, http(server.url, { headersTimeout: 1_000, stream: false }), clock)
+  link.open(1)
+  await greetings({ server, link })
+  link.send(1, buildRequest(1, 'tools/call'))
+  const { response } = await server.seen.next(({ message }) => message.id === 1)
+  const closed = new Promise((resolve) => response.once('close', resolve))
+  await clock.advance(1_000)
+  const error = await lost(link, 1)
+  assert.equal([error.code, error.retryable], ['CONNECTION_LOST', true])
+  assert.match(error.message, 'within 1000 ms')
+  await closed
+  link.send(1, buildRequest(2, 'ping'))
+  assert.is((await link.message()).id, 2)
+})
+
+test('a response that falls silent counts as broken, where that is asked for, and goes on where it can', async (t) => {
+  const clock = createFakeClock()
+  let asked: Seen | undefined
+  const server = await listen(t, (seen) => {
+    if (seen.method === 'GET' && asked) stream(seen).end(`data: ${JSON.stringify(result(asked, {}))}\n\n`)
+    else
+      polite((call) => {
+        asked = call
+        stream(call).write(
+          call.message.id === 1
+            ? 'data: {"jsonrpc":"2.0","method":"a"}\n\n'
+            : 'id: 1\ndata: {"jsonrpc":"2.0","method":"a"}\n\n',
+        )
+      })(seen)
+  })
+  const link = await startLink(t, http(server.url, { idleTimeout: 1_000, stream: false }), clock)
+  link.open(1)
+  await greetings({ server, link })
+  for (const id of [1, 2]) {
+    link.send(1, buildRequest(id, 'tools/call'))
+    assert.is((await link.message()).method, 'a')
+    await clock.advance(1_000)
+    if (id === 1) {
+      assert.match((await lost(link, 1)).message, 'nothing came for 1000 ms')
+      continue
+    }
+    const answer = link.message()
+    while (server.seen.all.at(-1)?.method !== 'GET') {
+      await new Promise((resolve) => setImmediate(resolve))
+      if (clock.pending > 0) await clock.advance(500)
+    }
+    assert.is((await answer).id, 2)
+  }
+})
+
+test('calls wait for a connection, streams beyond their number are refused, and neither takes the place of the other', async (t) => {
+  const both = await connect(
+    t,
+    (seen) => {
+      if (seen.method === 'GET') return void stream(seen)
+      if (seen.message.method === 'subscriptions/listen') return void stream(seen)
+      if (seen.message.method === 'hang') return
+      polite((call) => json(call, result(call, {})))(seen)
+    },
+    { connections: 1, maxStreams: 2 },
+  )
+  await greetings(both)
+  const { link, server } = both
+  await server.seen.next(({ method }) => method === 'GET')
+  link.send(1, buildRequest(1, 'subscriptions/listen'))
+  await server.seen.next(({ message }) => message.id === 1)
+  link.send(1, buildRequest(2, 'subscriptions/listen'))
+  const error = await lost(link, 2)
+  assert.equal([error.code, error.retryable], ['SEND_FAILED', true])
+  link.send(1, buildRequest(3, 'ping'))
+  assert.is((await link.message()).id, 3)
+})
+
+test('a hundred calls share few connections, which are kept', async (t) => {
+  const sockets = new Set<Socket>()
+  const server = await listen(
+    t,
+    polite((seen) => json(seen, result(seen, { content: [] }))),
+  )
+  server.server.on('connection', (socket) => sockets.add(socket))
+  const client = startClient({ transport: http(server.url, { connections: 4 }), logger: false })
+  t.after(() => client.close())
+  await client.ready()
+  await Promise.all(Array.from({ length: 100 }, () => client.callTool('x')))
+  for (let i = 0; i < 20; i++) await client.callTool('x')
+  // four for calls, and those of the handshake's notification and of the stream
+  assert.ok(sockets.size <= 6, `${sockets.size} connections`)
+})
+
+test('200 calls, one of which hangs: the others, a ping and a cancellation are not held up', async (t) => {
+  const gone = heard<number>()
+  const server = await listen(
+    t,
+    polite((seen) => {
+      if (seen.message.params?.name !== 'hang') return json(seen, result(seen, { content: [] }))
+      seen.response.once('close', () => gone.add(1))
+    }),
+  )
+  const client = startClient({ transport: http(server.url, { connections: 8 }), logger: false })
+  t.after(() => client.close())
+  await client.ready()
+  const controller = new AbortController()
+  const hanging = client.callTool('hang', {}, { signal: controller.signal }).catch((error: unknown) => error)
+  await Promise.all(Array.from({ length: 199 }, () => client.callTool('x')))
+  await client.ping()
+  controller.abort()
+  assert.is(((await hanging) as { code: string }).code, 'CANCELLED')
+  await gone.next()
+})
+
+test('fault 29: 502, 429 with Retry-After and a page of a proxy are told as what they are, and cost that call alone', async (t) => {
+  const both = await connect(
+    t,
+    polite((seen) => {
+      const { id, response } = { id: seen.message.id, response: seen.response }
+      if (id === 1) response.writeHead(502, { 'content-type': 'text/html' }).end('<h1>Bad Gateway</h1>')
+      else if (id === 2) status(seen, 429, { 'retry-after': '7' })
+      else if (id === 3) response.writeHead(200, { 'content-type': 'text/html' }).end('<h1>Log in</h1>')
+      else json(seen, result(seen, {}))
+    }),
+  )
+  await greetings(both)
+  const { link } = both
+  const facts: unknown[] = []
+  for (const id of [1, 2, 3]) {
+    link.send(1, buildRequest(id, 'tools/call'))
+    const { code, retryable, data } = await lost(link, id)
+    facts.push([code, retryable, (data as { retryAfter?: string } | undefined)?.retryAfter])
+  }
+  assert.equal(facts, [
+    ['HTTP_STATUS', true, undefined],
+    ['HTTP_STATUS', true, '7'],
+    ['CONNECTION_LOST', true, undefined],
+  ])
+  link.send(1, buildRequest(4, 'ping'))
+  assert.is((await link.message()).id, 4)
+})
+
+test('fault 29: 401 in the middle of a session ends it for good', async (t) => {
+  const both = await connect(
+    t,
+    polite((seen) => status(seen, 401, { 'www-authenticate': 'Bearer error="invalid_token"' })),
+  )
+  await greetings(both)
+  both.link.send(1, buildRequest(1, 'tools/call'))
+  const { error, fatal } = await both.link.closed()
+  assert.equal([error?.code, fatal], ['UNAUTHORIZED', true])
+})
+
+test('fault 29: a proxy that holds everything back until the end delays messages, and loses none', async (t) => {
+  const { link } = await connect(t, (seen) => {
+    const progress = buildNotification('notifications/progress', { progressToken: 1, progress: 1 })
+    const text = `: alive\n\ndata: ${JSON.stringify(progress)}\n\ndata: ${JSON.stringify(result(seen, {}))}\n\n`
+    seen.response
+      .writeHead(200, { 'content-type': 'text/event-stream', 'content-length': String(text.length) })
+      .end(text)
+  })
+  link.send(1, buildRequest(1, 'tools/call'))
+  assert.is((await link.message()).method, 'notifications/progress')
+  assert.is((await link.message()).id, 1)
+})
+
+test.run()

@@ -1,0 +1,162 @@
+import type { IncomingMessage } from 'node:http'
+import * as assert from 'uvu/assert'
+import { createGuard, guardedHeaders, isLoopback } from '../../../../transports/http/listen/guard.js'
+import { HttpPeer } from '../../../../transports/http/listen/peer.js'
+import { suite } from '../../../support/suite.js'
+
+const test = suite('http guard')
+const loopback = createGuard({
+  host: '127.0.0.1',
+  allowedHosts: [],
+  allowedOrigins: ['https://app.example.com'],
+})
+const named = createGuard({
+  host: '0.0.0.0',
+  allowedHosts: ['mcp.example.com', 'other.example.com:8443'],
+  allowedOrigins: [],
+})
+const open = createGuard({ host: '0.0.0.0', allowedHosts: ['*'], allowedOrigins: [] })
+
+test('on loopback only the names of this machine are hosts', () => {
+  for (const host of ['localhost', 'localhost:3000', 'LOCALHOST:1', '127.0.0.1:3000', '[::1]', '[::1]:3000'])
+    assert.is(loopback({ host, origin: undefined }), undefined, host)
+  for (const host of [
+    undefined,
+    '',
+    'evil.example',
+    'localhost.',
+    'localhost:',
+    'localhost:x',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '127.0.0.2',
+    '::1',
+    'localhost:3000:1',
+    'a@localhost',
+  ])
+    assert.match(loopback({ host, origin: undefined }) ?? '', 'Host', String(host))
+})
+
+test('another address of this machine that is listened on is a host of its own', () => {
+  const second = createGuard({ host: '127.0.0.2', allowedHosts: [], allowedOrigins: [] })
+  for (const host of ['127.0.0.2', '127.0.0.2:3000', 'localhost'])
+    assert.is(second({ host, origin: undefined }), undefined, host)
+  assert.match(second({ host: '127.0.0.3', origin: undefined }) ?? '', 'Host')
+})
+
+test('a host that is allowed at the port of its scheme is let in without it', () => {
+  const allowedHosts = ['a.example:443', 'b.example:80', 'c.example:8443']
+  const guard = createGuard({ host: '0.0.0.0', allowedHosts, allowedOrigins: [] })
+  for (const host of ['a.example', 'A.example:443', 'b.example', 'b.example:80', 'c.example:8443'])
+    assert.is(guard({ host, origin: undefined }), undefined, host)
+  for (const host of ['a.example:444', 'c.example', 'c.example:443'])
+    assert.match(guard({ host, origin: undefined }) ?? '', 'Host', host)
+})
+
+test('an origin is let in if it is the host itself or named', () => {
+  const host = 'localhost:3000'
+  for (const origin of [undefined, 'http://localhost:3000', 'https://app.example.com'])
+    assert.is(loopback({ host, origin }), undefined, String(origin))
+  for (const origin of [
+    'null',
+    '',
+    'http://localhost:3001',
+    'http://localhost',
+    'http://evil.example',
+    'https://app.example.com.evil.example',
+    'http://127.0.0.1:3000',
+    'file://localhost:3000',
+    'http://x@localhost:3000',
+    'http://localhost:3000/',
+    'http://localhost:3000, http://evil.example',
+  ])
+    assert.match(loopback({ host, origin }) ?? '', 'Origin', String(origin))
+})
+
+test('beyond loopback the named hosts are let in, at the named port where there is one', () => {
+  for (const host of ['mcp.example.com', 'mcp.example.com:444', 'MCP.example.com', 'other.example.com:8443'])
+    assert.is(named({ host, origin: undefined }), undefined, host)
+  for (const host of [
+    'localhost',
+    '127.0.0.1',
+    'other.example.com',
+    'other.example.com:1',
+    'x.mcp.example.com',
+  ])
+    assert.match(named({ host, origin: undefined }) ?? '', 'Host', host)
+  assert.is(named({ host: 'mcp.example.com', origin: 'https://mcp.example.com' }), undefined)
+  assert.is(named({ host: 'mcp.example.com:80', origin: 'http://mcp.example.com' }), undefined)
+  assert.match(named({ host: 'mcp.example.com', origin: 'https://mcp.example.com:444' }) ?? '', 'Origin')
+})
+
+test('a star lets every host in, but no foreign origin', () => {
+  assert.is(open({ host: 'anything:1', origin: undefined }), undefined)
+  assert.match(open({ host: 'anything:1', origin: 'http://evil.example' }) ?? '', 'Origin')
+})
+
+test('a star for origins lets every web site in, but no document without an origin', () => {
+  const guard = createGuard({ host: '127.0.0.1', allowedHosts: [], allowedOrigins: ['*'] })
+  assert.is(guard({ host: 'localhost', origin: 'http://evil.example' }), undefined)
+  assert.match(guard({ host: 'localhost', origin: 'null' }) ?? '', 'Origin')
+  const named = createGuard({ host: '127.0.0.1', allowedHosts: [], allowedOrigins: ['null'] })
+  assert.is(named({ host: 'localhost', origin: 'null' }), undefined)
+})
+
+test('a host that was let in once lets no other in', () => {
+  const guard = createGuard({ host: '127.0.0.1', allowedHosts: [], allowedOrigins: [] })
+  for (const [host, passes] of [
+    ['localhost:1', true],
+    ['localhost:1', true],
+    ['evil.example', false],
+    ['localhost:1', true],
+    ['localhost.', false],
+    ['evil.example', false],
+  ] as const)
+    assert.is(guard({ host, origin: undefined }) === undefined, passes, host)
+})
+
+test('names are compared without regard to case', () => {
+  const guard = createGuard({ host: '0.0.0.0', allowedHosts: ['MCP.Example.com'], allowedOrigins: [] })
+  assert.is(guard({ host: 'mcp.example.COM:1', origin: undefined }), undefined)
+})
+
+test('of several Host or Origin headers none is believed', () => {
+  const see = (...rawHeaders: string[]) => {
+    const headers: Record<string, string> = {}
+    for (let i = rawHeaders.length - 2; i >= 0; i -= 2)
+      headers[String(rawHeaders[i]).toLowerCase()] = String(rawHeaders[i + 1])
+    return guardedHeaders({ rawHeaders, headers } as unknown as IncomingMessage, 0)
+  }
+  assert.equal(see('Host', 'a', 'X', 'b'), { host: 'a', origin: undefined })
+  assert.equal(see('Host', 'a', 'hOST', 'a').host, undefined)
+  assert.equal(see('Host', 'a', 'Origin', 'http://a', 'origin', 'http://b').host, undefined)
+  assert.equal(see('X', 'a').host, undefined)
+})
+
+test('behind proxies the host and the address are what the outermost trusted one says', () => {
+  const rawHeaders = ['Host', '10.0.0.1']
+  const request = (forwardedHost: string, forwardedFor = '9.9.9.9, 1.2.3.4') =>
+    ({
+      rawHeaders,
+      headers: { host: '10.0.0.1', 'x-forwarded-host': forwardedHost, 'x-forwarded-for': forwardedFor },
+      socket: { remoteAddress: '127.0.0.1' },
+    }) as unknown as IncomingMessage
+  assert.is(guardedHeaders(request('mcp.example.com'), 0).host, '10.0.0.1')
+  assert.is(guardedHeaders(request('mcp.example.com'), 1).host, 'mcp.example.com')
+  assert.is(guardedHeaders(request('evil.example, mcp.example.com'), 1).host, 'mcp.example.com')
+  assert.is(guardedHeaders(request('evil.example, mcp.example.com, x'), 2).host, 'mcp.example.com')
+  assert.is(guardedHeaders(request(''), 1).host, '')
+  assert.equal(
+    [0, 1, 2, 3].map((proxies) => new HttpPeer(request('x'), proxies).remoteAddress),
+    ['127.0.0.1', '1.2.3.4', '9.9.9.9', '9.9.9.9'],
+  )
+  assert.is(guardedHeaders({ rawHeaders, headers: { host: 'a' } } as unknown as IncomingMessage, 1).host, 'a')
+})
+
+test('loopback is what only this machine can reach', () => {
+  for (const host of ['localhost', '127.0.0.1', '127.9.9.9', '::1']) assert.ok(isLoopback(host), host)
+  for (const host of ['0.0.0.0', '::', '10.0.0.1', 'example.com', '127.evil.example'])
+    assert.not.ok(isLoopback(host), host)
+})
+
+test.run()

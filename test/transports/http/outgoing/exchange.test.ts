@@ -1,0 +1,105 @@
+import { once } from 'node:events'
+import * as assert from 'uvu/assert'
+import {
+  discard,
+  type HttpDispatchers,
+  openDispatchers,
+  readText,
+} from '../../../../transports/http/outgoing/dispatcher.js'
+import { heard } from '../../../support/heard.js'
+import { suite, type TestContext } from '../../../support/suite.js'
+import { listen, type Seen } from '../../_http.js'
+
+const test = suite('http exchange', { timeout: 10_000 })
+
+/** A server that a test answers for, and one connection to it. */
+async function open(t: TestContext, handle: (seen: Seen) => unknown) {
+  const { url, seen } = await listen(t, handle)
+  const { origin, pathname } = new URL(url)
+  const dispatchers = await openDispatchers(origin, { connections: 1, connectTimeout: 5_000 })
+  t.after(() => dispatchers.destroy())
+  return { dispatchers, seen, path: pathname }
+}
+
+function get({ dispatchers, path }: { dispatchers: HttpDispatchers; path: string }, signal?: AbortSignal) {
+  const controller = new AbortController()
+  return dispatchers.send({ method: 'GET', path, headers: {}, signal: signal ?? controller.signal })
+}
+
+test('a body that was there before anybody read it is text, and in the limit', async (t) => {
+  const both = await open(t, ({ response }) => response.end('x'.repeat(1_000)))
+  assert.is(await (await get(both)).text(1_000), 'x'.repeat(1_000))
+  const error = await (await get(both)).text(999).catch((cause) => cause)
+  assert.is(error.code, 'MESSAGE_TOO_LONG')
+})
+
+test('a long body waits at the server for its reader, and is read whole: as text, and as a stream', async (t) => {
+  const long = 'ž'.repeat(4 * 1024 * 1024)
+  const both = await open(t, ({ response }) => response.end(long))
+  const first = await get(both)
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.ok((await first.text(16 * 1024 * 1024)) === long)
+  const second = await get(both)
+  assert.ok((await readText(second.body, 16 * 1024 * 1024)) === long)
+})
+
+test('a body that is cut off is an error, of the text and of the stream', async (t) => {
+  const both = await open(t, ({ response }) => {
+    response.writeHead(200, { 'content-length': '10' })
+    response.write('half')
+    setImmediate(() => response.destroy())
+  })
+  const asText = await (await get(both)).text(100).catch((cause) => cause)
+  assert.instance(asText, Error)
+  const { body } = await get(both)
+  const asStream = await readText(body, 100).catch((cause) => cause)
+  assert.instance(asStream, Error)
+})
+
+test('what is given up while it waits for a connection ends at once, and never gets to the server', async (t) => {
+  const waiting = heard<Seen>()
+  const both = await open(t, (seen) => {
+    if (waiting.all.length === 0) waiting.add(seen)
+    else seen.response.end('second')
+  })
+  const first = get(both)
+  const held = await waiting.next()
+  const controller = new AbortController()
+  const second = get(both, controller.signal)
+  controller.abort(new Error('nobody waits'))
+  assert.is((await second.catch((cause) => cause)).message, 'nobody waits')
+  held.response.end('first')
+  assert.is(await (await first).text(100), 'first')
+  assert.is(await (await get(both)).text(100), 'second')
+  assert.is(both.seen.all.length, 2)
+})
+
+test('what is given up in the middle of its body rejects with the reason, and ends at the server', async (t) => {
+  const ended = heard<string>()
+  const both = await open(t, ({ response }) => {
+    response.write('begun')
+    response.once('close', () => ended.add('closed'))
+  })
+  const controller = new AbortController()
+  const text = (await get(both, controller.signal)).text(100)
+  controller.abort(new Error('enough'))
+  assert.is((await text.catch((cause) => cause)).message, 'enough')
+  await ended.next()
+})
+
+test('a stream that its reader leaves ends at the server, and what is discarded frees its connection', async (t) => {
+  const ended = heard<string>()
+  const both = await open(t, ({ response }) => {
+    if (both.seen.all.length > 1) return response.end('next')
+    response.write('begun')
+    return response.once('close', () => ended.add('closed'))
+  })
+  const { body } = await get(both)
+  await once(body, 'data')
+  body.destroy()
+  await ended.next()
+  discard(await get(both))
+  assert.is(await (await get(both)).text(100), 'next')
+})
+
+test.run()

@@ -1,0 +1,253 @@
+import * as assert from 'uvu/assert'
+import { createServer, type IncomingMessage, type Server as NodeServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type HttpBindings, serve } from '@hono/node-server'
+import express from 'express'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import { defineServer } from '../../../../server/definitions/define-server.js'
+import { defineTool } from '../../../../server/definitions/define-tool.js'
+import { startServer } from '../../../../server/server-supervisor.js'
+import { TransportError } from '../../../../transports/base/errors.js'
+import { http } from '../../../../transports/http/client/client.js'
+import { type Mount, mount, type MountOptions } from '../../../../transports/http/server/mount.js'
+import { initialize, RawClient } from '../../../server/_client.js'
+import { suite, type TestContext } from '../../../support/suite.js'
+import { exchange } from '../../_listener.js'
+import { connected, text, transportSuite } from '../../_suite.js'
+import { startSuiteServer } from '../../_suite-server.js'
+
+/** Puts a mount into a web server of some kind, under `/deep/mcp`, and answers where that is. */
+type Host = (t: TestContext, mcp: Mount) => Promise<string>
+
+const hosts: { readonly [name: string]: Host } = {
+  'node:http': (t, mcp) =>
+    listenNode(
+      t,
+      createServer((request, response) => {
+        if (request.url?.startsWith('/deep/mcp')) mcp.handler(request, response)
+        else response.writeHead(404).end()
+      }),
+    ),
+  'Express, body not parsed': (t, mcp) => {
+    const app = express()
+    app.use('/deep/mcp', mcp.handler)
+    return listenNode(t, createServer(app))
+  },
+  'Express, body parsed': (t, mcp) => {
+    const app = express()
+    app.use(express.json({ limit: '8mb' }))
+    app.use('/deep/mcp', mcp.handler)
+    return listenNode(t, createServer(app))
+  },
+  Fastify: async (t, mcp) => {
+    const app = fastify({ bodyLimit: 8 * 1024 * 1024, forceCloseConnections: true })
+    app.all('/deep/mcp', (request, reply) => {
+      reply.hijack()
+      mcp.handle(request.raw, reply.raw, { body: request.body, assigns: { user: request.headers['x-user'] } })
+    })
+    t.after(() => app.close())
+    return `${await app.listen({ host: '127.0.0.1', port: 0 })}/deep/mcp`
+  },
+  Hono: async (t, mcp) => {
+    const app = new Hono<{ Bindings: HttpBindings }>()
+    app.all('/deep/mcp', (c) => mcp.fetch(c.req.raw, { assigns: { user: c.req.header('x-user') } }))
+    const server = await new Promise<NodeServer>((resolve) => {
+      const made = serve({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, () =>
+        resolve(made as NodeServer),
+      )
+    })
+    t.after(() => end(server))
+    return urlOf(server)
+  },
+}
+
+for (const [name, host] of Object.entries(hosts)) {
+  const everyTransport = transportSuite(`mounted in ${name}`, async (t) => {
+    const mcp = mount()
+    const url = await host(t, mcp)
+    let server = await startSuiteServer(mcp)
+    t.after(() => server.stop())
+    return {
+      connect: () => http(url),
+      sessions: async () => (await server.sessions()).length,
+      async restart() {
+        await server.stop()
+        server = await startSuiteServer(mcp)
+      },
+    }
+  })
+  everyTransport.run()
+}
+
+const test = suite('mount', { timeout: 15_000 })
+
+async function start(t: TestContext, host: string, options: MountOptions = {}) {
+  const mcp = mount(options)
+  const url = await hosts[host]?.(t, mcp)
+  const server = await startSuiteServer(mcp)
+  t.after(() => server.stop())
+  return { mcp, url: String(url), server }
+}
+
+for (const name of Object.keys(hosts)) {
+  test(`in ${name}, Host and Origin are judged, and bad bodies get their statuses`, async (t) => {
+    const { url } = await start(t, name)
+    const client = await new RawClient(t, url).open()
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'ping' })
+    const headers = client.headers()
+    const statusOf = async (extra: Record<string, string>, body = ping, method = 'POST') =>
+      (await client.send(method, body, { ...headers, ...extra })).status
+    assert.is(await statusOf({ host: 'evil.example' }), 403)
+    assert.is(await statusOf({ origin: 'https://evil.example' }), 403)
+    assert.is(await statusOf({ accept: 'application/json' }), 406)
+    assert.is(await statusOf({ 'mcp-session-id': 'made-up' }), 404)
+    assert.is(await statusOf({}, '{"jsonrpc":"1.0"}'), 400)
+    assert.is(await statusOf({}, ping, 'PUT'), 405)
+    assert.is(await statusOf({}), 200)
+    // a client that ends its session sends no body, and says so
+    const { 'content-type': _, ...bodiless } = headers
+    assert.is((await client.send('DELETE', undefined, bodiless)).status, 204)
+    assert.is(await statusOf({}), 404)
+  })
+}
+
+for (const name of Object.keys(hosts)) {
+  test(`in ${name}, a stream that broke is taken up again where it broke, by its session only`, async (t) => {
+    let leave = (): void => {}
+    const left = new Promise<void>((resolve) => {
+      leave = resolve
+    })
+    const gate = defineTool({
+      name: 'gate',
+      async run(_args, ctx) {
+        ctx.progress(1)
+        await left
+        ctx.progress(2)
+        return 'left'
+      },
+    })
+    const mcp = mount()
+    const url = String(await hosts[name]?.(t, mcp))
+    const definition = defineServer({ name: 'resuming', version: '1', tools: [gate] })
+    const server = await startServer(definition, { transport: mcp, logger: false })
+    t.after(() => server.stop())
+    const [client, other] = [await new RawClient(t, url).open(), await new RawClient(t, url).open()]
+    const params = { name: 'gate', _meta: { progressToken: 'p' } }
+    const body = { jsonrpc: '2.0', id: 7, method: 'tools/call', params }
+    const broken = await exchange(t, url, { body, headers: client.headers() })
+    const [first, progress] = [await broken.next(), await broken.next()]
+    assert.equal([first.data, JSON.parse(progress.data).params.progress], ['', 1])
+    broken.cut()
+    await broken.ended
+    leave()
+    const comeBack = (who: RawClient) =>
+      exchange(t, url, { method: 'GET', headers: { ...who.headers(), 'last-event-id': String(progress.id) } })
+    const again = await comeBack(client)
+    assert.is(JSON.parse((await again.next()).data).params.progress, 2)
+    assert.is(JSON.parse((await again.next()).data).result.content[0].text, 'left')
+    await again.ended
+    assert.is((await comeBack(other)).status, 400)
+  })
+}
+
+test('a body that is too long for the server is answered 413, also through fetch', async (t) => {
+  for (const name of ['node:http', 'Hono']) {
+    const { url } = await start(t, name, { maxMessageBytes: 1_000 })
+    const client = new RawClient(t, url)
+    const answer = await client.send('POST', 'x'.repeat(2_000), client.headers())
+    assert.is(answer.status, 413, name)
+  }
+})
+
+test('an event stream opened with fetch carries list changes, and ends with the server', async (t) => {
+  const { url, server } = await start(t, 'Hono')
+  const client = await new RawClient(t, url).open()
+  const stream = await client.listen()
+  await client.call('grow')
+  assert.is((await stream.next()).method, 'notifications/tools/list_changed')
+  await server.stop()
+  await stream.ended
+})
+
+test('what middleware knows of a request is told to tools, and no other request', async (t) => {
+  const whoami = defineTool({ name: 'whoami', run: (_args, ctx) => String(ctx.peer.assigns?.user) })
+  const mcp = mount()
+  const app = express()
+  app.use((request, _response, next) => {
+    Object.assign(request, { user: request.headers['x-user'] })
+    next()
+  })
+  app.use('/deep/mcp', (request, response) => {
+    const { user, body } = request as IncomingMessage & { user?: string; body?: unknown }
+    mcp.handle(request, response, { body, assigns: { user } })
+  })
+  const url = await listenNode(t, createServer(app))
+  const server = await startServer(defineServer({ name: 'assigns', version: '1.0.0', tools: [whoami] }), {
+    transport: mcp,
+    logger: false,
+  })
+  t.after(() => server.stop())
+  const client = await new RawClient(t, url).open()
+  const ask = async (user: string) => {
+    const call = { jsonrpc: '2.0', id: user, method: 'tools/call', params: { name: 'whoami' } }
+    return (await client.post(call, { 'x-user': user })).messages[0]?.result?.content?.[0]?.text
+  }
+  assert.equal(await Promise.all([ask('ada'), ask('grace')]), ['ada', 'grace'])
+})
+
+test('before its server has started, and after it has ended, a mount answers 503', async (t) => {
+  const mcp = mount()
+  const url = await hosts['node:http']?.(t, mcp)
+  const client = new RawClient(t, url)
+  const greet = () => client.post(initialize())
+  assert.is((await greet()).status, 503)
+  const server = await startSuiteServer(mcp)
+  assert.is((await greet()).status, 200)
+  await server.stop()
+  const { status, headers } = await greet()
+  assert.equal([status, headers['retry-after']], [503, '1'])
+  const request = new Request('http://localhost/mcp', { method: 'POST', body: '{}' })
+  assert.is((await mcp.fetch(request)).status, 503)
+})
+
+test('a host beyond loopback is let in when it is allowed', async (t) => {
+  const { mcp } = await start(t, 'node:http', { allowedHosts: ['mcp.example.com'] })
+  const ask = async (host: string) => {
+    const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+    const body = JSON.stringify(initialize())
+    return (await mcp.fetch(new Request(`https://${host}/any/path`, { method: 'POST', headers, body })))
+      .status
+  }
+  assert.equal([await ask('mcp.example.com'), await ask('other.example.com')], [200, 403])
+})
+
+test('a client of a web server with other pages shares it', async (t) => {
+  const { url } = await start(t, 'Express, body parsed')
+  assert.is((await fetch(new URL('/', url))).status, 404)
+  assert.is(await text(await connected(t, { connect: () => http(url) }), 'count'), '1')
+})
+
+test('options are checked', () => {
+  assert.throws(
+    () => mount({ allowedHosts: 'all' } as never),
+    (error: unknown) => error instanceof TransportError && error.code === 'BAD_OPTION',
+  )
+})
+
+async function listenNode(t: TestContext, server: NodeServer): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => end(server))
+  return urlOf(server)
+}
+
+function urlOf(server: NodeServer): string {
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/deep/mcp`
+}
+
+function end(server: NodeServer): Promise<void> {
+  server.closeAllConnections()
+  return new Promise((resolve) => server.close(() => resolve()))
+}
+
+test.run()

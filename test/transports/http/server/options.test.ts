@@ -1,0 +1,32 @@
+import { createServer } from 'node:http'
+import * as assert from 'uvu/assert'
+import { serveHttp } from '../../../../transports/http/server/serve.js'
+import { suite } from '../../../support/suite.js'
+
+const test = suite('http serve options')
+
+test('options that cannot work are refused at once, and say what would', () => {
+  const refused = (options: object, pattern: RegExp) =>
+    assert.throws(
+      () => serveHttp(options),
+      (error: Error & { code: string }) => error.code === 'BAD_OPTION' && pattern.test(error.message),
+    )
+  refused(
+    { host: '0.0.0.0' },
+    /"0\.0\.0\.0" can be reached from other machines: set allowedHosts to the names that clients use/,
+  )
+  refused({ port: 70_000 }, /port: expected a port from 0 to 65535, got 70000/)
+  refused({ path: 'mcp' }, /path: expected a path such as \/mcp, got "mcp"/)
+  refused({ prot: 1 }, /prot: expected an option among port, host, path/)
+  refused(
+    { allowedHosts: ['http://x'] },
+    /allowedHosts: expected an array of hosts such as "mcp.example.com"/,
+  )
+  refused({ allowedOrigins: ['https://x/'] }, /allowedOrigins: expected an array of origins such as/)
+  refused({ resume: { maxAgee: 1 } }, /resume\.maxAgee: expected an option among maxEvents/)
+  refused({ resume: 'yes' }, /resume: expected true, false or an object, got "yes"/)
+  refused({ server: createServer(), tls: {} }, /tls: expected nothing beside server/)
+  assert.ok(Object.isFrozen(serveHttp({ host: '0.0.0.0', allowedHosts: ['mcp.example.com'] })))
+})
+
+test.run()

@@ -1,0 +1,124 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import * as assert from 'uvu/assert'
+import { defineTool } from '../../../../server/definitions/define-tool.js'
+import { echo, startTestServer } from '../../../server/_servers.js'
+import { suite, type TestContext } from '../../../support/suite.js'
+
+const test = suite('http resume with clients')
+
+test('the official client of version 1 gets the answer and the news of streams that broke', async (t) => {
+  const place = '@modelcontextprotocol/sdk/client'
+  const { Client } = await import(`${place}/index.js`)
+  const { StreamableHTTPClientTransport } = await import(`${place}/streamableHttp.js`)
+  await tryOfficial(
+    t,
+    { Client, StreamableHTTPClientTransport, hasSchema: true },
+    async (client, changed) => {
+      const { ToolListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js')
+      client.setNotificationHandler(ToolListChangedNotificationSchema, changed)
+    },
+  )
+})
+
+test('the official client of version 2 gets the answer and the news of streams that broke', async (t) => {
+  const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
+  const official = { Client, StreamableHTTPClientTransport, hasSchema: false } as unknown as Official
+  await tryOfficial(t, official, async (client, changed) => {
+    client.setNotificationHandler('notifications/tools/list_changed', changed)
+  })
+})
+
+interface OfficialClient {
+  connect(transport: object): Promise<void>
+  close(): Promise<void>
+  setNotificationHandler(schema: unknown, handler: () => void): void
+  callTool(params: object, ...rest: (object | undefined)[]): Promise<{ content: unknown }>
+}
+
+interface Official {
+  readonly Client: new (info: object, options?: object) => OfficialClient
+  /** Whether a schema comes before the options of a call. */
+  readonly hasSchema: boolean
+  readonly StreamableHTTPClientTransport: new (url: URL, options: object) => object
+}
+
+async function tryOfficial(
+  t: TestContext,
+  { Client, StreamableHTTPClientTransport, hasSchema }: Official,
+  listen: (client: OfficialClient, changed: () => void) => Promise<void>,
+): Promise<void> {
+  const { url, server, cut, progressed, finish } = await startCutting(t)
+  const client = new Client({ name: 'official', version: '1' })
+  t.after(() => client.close())
+  const reconnectionOptions = {
+    initialReconnectionDelay: 20,
+    maxReconnectionDelay: 20,
+    reconnectionDelayGrowFactor: 1,
+    maxRetries: 20,
+  }
+  let changes = 0
+  const changed = new Promise<void>((resolve) => {
+    void listen(client, () => {
+      changes += 1
+      resolve()
+    })
+  })
+  await client.connect(new StreamableHTTPClientTransport(new URL(url), { reconnectionOptions }))
+  const progress: unknown[] = []
+  const options = { onprogress: (news: unknown) => progress.push(news) }
+  const result = client.callTool({ name: 'slow' }, ...(hasSchema ? [undefined] : []), options)
+  await progressed
+  while (progress.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  await cut()
+  await server.addTool(echo)
+  finish()
+  assert.equal((await result).content, [{ type: 'text', text: 'done' }])
+  await changed
+  assert.is(changes, 1)
+}
+
+/** A server whose connections a test cuts, with a tool that is in the middle of its work then. */
+async function startCutting(t: TestContext) {
+  const [progressed, finished] = [makeSignal(), makeSignal()]
+  const slow = defineTool({
+    name: 'slow',
+    async run(_args, ctx) {
+      ctx.progress(1, 2)
+      progressed.resolve()
+      await finished.promise
+      return 'done'
+    },
+  })
+  const listening = createServer()
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    listening.closeAllConnections()
+    return new Promise((resolve) => listening.close(resolve))
+  })
+  const server = await startTestServer(t, [slow], { http: { server: listening, retryInterval: 30 } })
+  assert.is(server.port, (listening.address() as AddressInfo).port)
+  return {
+    url: String(server.url),
+    server,
+    progressed: progressed.promise,
+    finish: finished.resolve,
+    /** Resolves once the server knows that all are gone. */
+    async cut(): Promise<void> {
+      listening.closeAllConnections()
+      const count = (): Promise<number> =>
+        new Promise((resolve) => listening.getConnections((_error, open) => resolve(open)))
+      while ((await count()) > 0) await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+function makeSignal() {
+  let resolve = (): void => {}
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve: () => resolve() }
+}
+
+test.run()

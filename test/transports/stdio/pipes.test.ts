@@ -1,0 +1,100 @@
+import { PassThrough } from 'node:stream'
+import * as assert from 'uvu/assert'
+import { buildNotification } from '../../../protocol/wire/jsonrpc.js'
+import { systemClock } from '../../../runtime/time/clock.js'
+import type { LinkScope } from '../../../transports/contract/contract.js'
+import { bindStdioPipes } from '../../../transports/stdio/pipes.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('stdio server pipes')
+const mebibyte = 'x'.repeat(1024 * 1024)
+
+test('lines of one turn are written at once, complete and in order', async () => {
+  const { pipes, written } = await bind()
+  for (const n of [1, 2, 3]) pipes.write(line(n))
+  assert.equal(written(), [])
+  await turn()
+  assert.equal(written(), [[1, 2, 3]])
+  pipes.write(line(4))
+  await turn()
+  assert.equal(written(), [[1, 2, 3], [4]])
+})
+
+test('closing writes the lines of this turn, and later lines without delay', async () => {
+  const { pipes, written } = await bind()
+  pipes.write(line(1))
+  pipes.close()
+  assert.equal(written(), [[1]])
+  pipes.write(line(2))
+  assert.equal(written(), [[1], [2]])
+  await turn()
+  assert.equal(written(), [[1], [2]])
+})
+
+test('lines that are not written yet count towards the stall', async () => {
+  const { pipes } = await bind()
+  pipes.write(line(1))
+  assert.is(pipes.isStalled, false)
+  pipes.write(line(2, mebibyte))
+  assert.is(pipes.isStalled, true)
+  await turn()
+})
+
+test('an input that stays paused for lines not written yet is read on after them', async () => {
+  const { pipes, input } = await bind(8 * 1024 * 1024)
+  pipes.write(line(1, mebibyte))
+  pipes.attach(() => {})
+  assert.is(input.isPaused(), true)
+  await turn()
+  assert.is(input.isPaused(), false)
+  pipes.close()
+})
+
+test('nothing is written to an output that was destroyed in the same turn', async () => {
+  const { pipes, output, written } = await bind()
+  pipes.write(line(1))
+  output.destroy()
+  await turn()
+  assert.equal(written(), [])
+})
+
+function line(n: number, filler = '') {
+  return buildNotification('notifications/n', { n, filler })
+}
+
+/** The end of the turn that runs. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+async function bind(highWaterMark = 16 * 1024) {
+  const input = new PassThrough()
+  const output = new PassThrough({ highWaterMark })
+  const chunks: string[] = []
+  const write = output.write.bind(output)
+  output.write = (chunk: string) => {
+    chunks.push(chunk)
+    return write(chunk)
+  }
+  output.resume()
+  const scope: LinkScope = {
+    signal: new AbortController().signal,
+    clock: systemClock,
+    own: (resource) => resource,
+    bind: (fn) => fn,
+  }
+  const maxMessageBytes = 4 * 1024 * 1024
+  const times = { endTimeout: 100, exit: false }
+  const settings = { input, output, maxMessageBytes, maxPendingBytes: 2 * maxMessageBytes, ...times }
+  const pipes = await bindStdioPipes(settings, scope)
+  const written = (): number[][] =>
+    chunks.map((chunk) =>
+      chunk
+        .trimEnd()
+        .split('\n')
+        .map((text) => JSON.parse(text).params.n),
+    )
+  return { pipes, input, output, written }
+}
+
+test.run()

@@ -1,0 +1,141 @@
+import { isObject } from '../../protocol/wire/json.js'
+import { outside } from '../../runtime/faults/containment.js'
+import { lazy } from '../../runtime/faults/load.js'
+import type { JwtCheck } from './jwt-check.js'
+import { readSecureUrl } from '../base/secure-url.js'
+import type { TokenUse, TokenVerifier } from './verifier.js'
+import { badOption, orElse, type Read, readCount, readFields, readMs, readText } from '../base/read-option.js'
+
+const loadCheck = lazy('./jwt-check.js', () => import('./jwt-check.js'))
+
+/** How JWTs are checked. */
+export interface JwtOptions {
+  /** Who issues them; `iss` has to be exactly this. */
+  readonly issuer: string
+  /** What `aud` has to name. Default: the `resource` of the listener. */
+  readonly audience?: string | readonly string[]
+  /**
+   * Where the public keys are, or the keys themselves (a JWK Set). Default: where the metadata of the issuer
+   * says (RFC 8414, OpenID Connect Discovery).
+   */
+  readonly jwks?: string | { readonly keys: readonly object[] }
+  /**
+   * Default: all of `ES256 ES384 ES512 PS256 PS384 PS512 RS256 RS384 RS512 EdDSA Ed25519`; no others can be
+   * chosen.
+   */
+  readonly algorithms?: readonly string[]
+  /** Milliseconds that the clock of the issuer may differ by. Default 5,000. */
+  readonly clockTolerance?: number
+  /** Milliseconds after a fetch of the keys before there is another. Default 30,000. */
+  readonly cooldown?: number
+  /**
+   * Milliseconds after which the keys are fetched anew; while that fails, they are used for six times as
+   * long. Default 600,000.
+   */
+  readonly keyMaxAge?: number
+  /**
+   * Milliseconds that a token which was checked need not be checked again, but for its expiry; 0: it is
+   * checked each time. Default 60,000.
+   */
+  readonly cacheTime?: number
+  /** Tokens of which that is kept. Default 1,000. */
+  readonly maxCached?: number
+  /** Milliseconds that a fetch may take. Default 5,000. */
+  readonly fetchTimeout?: number
+}
+
+/** Checked options with every default filled in. */
+export interface JwtSettings extends Required<Omit<JwtOptions, 'audience' | 'jwks'>> {
+  readonly audience: readonly string[] | undefined
+  readonly jwks: JwtOptions['jwks'] | undefined
+}
+
+/**
+ * Only such as have a public key: what the issuer signs with a shared secret could be forged with a public
+ * key (RFC 8725, 2.1).
+ */
+const publicAlgorithms: readonly string[] = [
+  'ES256',
+  'ES384',
+  'ES512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'RS256',
+  'RS384',
+  'RS512',
+  'EdDSA',
+  'Ed25519',
+]
+
+const fields = [
+  'issuer',
+  'audience',
+  'jwks',
+  'algorithms',
+  'clockTolerance',
+  'cooldown',
+  'keyMaxAge',
+  'cacheTime',
+  'maxCached',
+  'fetchTimeout',
+] as const
+
+/**
+ * Checks access tokens that are JWTs (RFC 9068): signature, algorithm, issuer, audience, times, whose it is.
+ * The keys of the issuer are fetched when the first token comes; a token with an unknown key is refused
+ * without a fetch where there was one within `cooldown`. Without any key requests are answered 503. Throws
+ * TransportError BAD_OPTION.
+ */
+export function jwt(options: JwtOptions): TokenVerifier {
+  const settings = readJwt(options)
+  let check: JwtCheck | undefined
+  /** Before a listener accepts, or with the first token. */
+  async function prepare(): Promise<JwtCheck> {
+    const { JwtCheck: Check } = await loadCheck()
+    const made = check ?? outside(() => new Check(settings))
+    check = made
+    return made
+  }
+  return Object.assign(
+    async (token: string, use: TokenUse) => (check ?? (await prepare())).verify(token, use),
+    { prepare },
+  )
+}
+
+function readJwt(options: JwtOptions): JwtSettings {
+  const given = readFields(options, 'jwt', fields)
+  return Object.freeze({
+    issuer: readSecureUrl(given.issuer, 'jwt.issuer'),
+    audience: orElse(readAudience, undefined)(given.audience, 'jwt.audience'),
+    jwks: orElse(readJwks, undefined)(given.jwks, 'jwt.jwks'),
+    algorithms: orElse(readAlgorithms, publicAlgorithms)(given.algorithms, 'jwt.algorithms'),
+    clockTolerance:
+      given.clockTolerance === 0 ? 0 : orElse(readMs, 5_000)(given.clockTolerance, 'jwt.clockTolerance'),
+    cooldown: orElse(readMs, 30_000)(given.cooldown, 'jwt.cooldown'),
+    keyMaxAge: orElse(readMs, 600_000)(given.keyMaxAge, 'jwt.keyMaxAge'),
+    cacheTime: given.cacheTime === 0 ? 0 : orElse(readMs, 60_000)(given.cacheTime, 'jwt.cacheTime'),
+    maxCached: orElse(readCount, 1_000)(given.maxCached, 'jwt.maxCached'),
+    fetchTimeout: orElse(readMs, 5_000)(given.fetchTimeout, 'jwt.fetchTimeout'),
+  })
+}
+
+/** One audience or several. */
+export const readAudience: Read<readonly string[]> = (value, field) => {
+  const all = Array.isArray(value) ? value : [value]
+  if (all.length === 0) throw badOption(field, 'one audience or more', value)
+  return Object.freeze(all.map((audience) => readText(audience, field)))
+}
+
+const readJwks: Read<NonNullable<JwtOptions['jwks']>> = (value, field) => {
+  if (typeof value === 'string') return readSecureUrl(value, field)
+  if (isObject(value) && Array.isArray(value.keys) && value.keys.every(isObject)) return { keys: value.keys }
+  throw badOption(field, 'an address, or an object with keys', value)
+}
+
+const readAlgorithms: Read<readonly string[]> = (value, field) => {
+  if (!Array.isArray(value) || value.length === 0) throw badOption(field, 'an array of algorithms', value)
+  const other = value.find((name) => !publicAlgorithms.includes(name))
+  if (other !== undefined) throw badOption(field, `algorithms among ${publicAlgorithms.join(', ')}`, other)
+  return Object.freeze([...value])
+}

@@ -1,0 +1,122 @@
+import { isObject } from '../../protocol/wire/json.js'
+import { jwt } from './jwt.js'
+import { type ImpliedScopes, isScope } from './scopes.js'
+import { readSecureUrl } from '../base/secure-url.js'
+import type { TokenVerifier } from './verifier.js'
+import { badOption, orElse, type Read, readFields } from '../base/read-option.js'
+
+/**
+ * Who may use a listener: those with an access token for it (specification: authorization; OAuth 2.1 resource
+ * server).
+ */
+export interface AuthOptions {
+  /**
+   * What this server is called by clients and in tokens: the address of its endpoint as clients write it,
+   * such as `https://mcp.example.com/mcp` (RFC 8707). https, or http on this machine.
+   */
+  readonly resource: string
+  /** The issuers of tokens that clients are sent to (RFC 9728): one or more. */
+  readonly authorizationServers: readonly string[]
+  /**
+   * Checks tokens. Default: as JWTs of the authorization server, `jwt({ issuer })`, where there is only one.
+   */
+  readonly verify?: TokenVerifier
+  /**
+   * What every request takes; components may take more (`scopes` of `defineTool` and the others). Default
+   * none.
+   */
+  readonly scopes?: readonly string[]
+  /** What clients may ask for when they know nothing better: as few as are of use. Default: `scopes`. */
+  readonly scopesSupported?: readonly string[]
+  /** Scopes that stand for others as well, such as `{ admin: ['read', 'write'] }`. Default none. */
+  readonly impliedScopes?: ImpliedScopes
+  /**
+   * More of the published metadata, such as `resource_name` and `resource_documentation` (RFC 9728, section
+   * 2).
+   */
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+
+/** Checked options with every default filled in. */
+export interface AuthSettings extends Required<AuthOptions> {
+  /** Where clients find the metadata. */
+  readonly metadataUrl: string
+}
+
+const fields = [
+  'resource',
+  'authorizationServers',
+  'verify',
+  'scopes',
+  'scopesSupported',
+  'impliedScopes',
+  'metadata',
+] as const
+/** What the options say already. */
+const ownMetadata: readonly string[] = [
+  'resource',
+  'authorization_servers',
+  'scopes_supported',
+  'bearer_methods_supported',
+]
+
+/** Reads the option `auth`. Throws TransportError BAD_OPTION, naming the field. */
+export function readAuth(options: unknown): AuthSettings {
+  const given = readFields(options, 'auth', fields)
+  const resource = readSecureUrl(given.resource, 'auth.resource')
+  const authorizationServers = readIssuers(given.authorizationServers, 'auth.authorizationServers')
+  const scopes = orElse(readScopes, [])(given.scopes, 'auth.scopes')
+  const [issuer = ''] = authorizationServers
+  if (given.verify === undefined && authorizationServers.length > 1)
+    throw badOption('auth.verify', 'a function, where there are several authorization servers', undefined)
+  return Object.freeze({
+    resource,
+    authorizationServers,
+    verify: given.verify === undefined ? jwt({ issuer }) : readVerifier(given.verify, 'auth.verify'),
+    scopes,
+    scopesSupported: orElse(readScopes, scopes)(given.scopesSupported, 'auth.scopesSupported'),
+    impliedScopes: orElse(readImplied, {})(given.impliedScopes, 'auth.impliedScopes'),
+    metadata: orElse(readMetadata, {})(given.metadata, 'auth.metadata'),
+    metadataUrl: metadataUrlOf(resource),
+  })
+}
+
+/** RFC 9728, section 3.1: between the host and the path of the resource. */
+function metadataUrlOf(resource: string): string {
+  const { origin, pathname, search } = new URL(resource)
+  return `${origin}/.well-known/oauth-protected-resource${pathname === '/' ? '' : pathname}${search}`
+}
+
+const readVerifier: Read<TokenVerifier> = (value, field) => {
+  if (typeof value === 'function') return value as TokenVerifier
+  throw badOption(field, 'what jwt() or introspection() returns, or a function', value)
+}
+
+const readIssuers: Read<readonly string[]> = (value, field) => {
+  if (!Array.isArray(value) || value.length === 0)
+    throw badOption(field, 'an array of one issuer or more', value)
+  return Object.freeze(value.map((issuer) => readSecureUrl(issuer, field)))
+}
+
+const readScopes: Read<readonly string[]> = (value, field) => {
+  if (!Array.isArray(value) || !value.every(isScope)) throw badOption(field, 'an array of scopes', value)
+  // whether a client stays signed in is between it and the authorization server (specification: 2026-07-28,
+  // authorization)
+  if (value.includes('offline_access'))
+    throw badOption(field, 'scopes of this server, which offline_access is not', 'offline_access')
+  return Object.freeze([...new Set(value)])
+}
+
+const readImplied: Read<ImpliedScopes> = (value, field) => {
+  if (!isObject(value)) throw badOption(field, 'an object of arrays of scopes', value)
+  const read: Record<string, readonly string[]> = {}
+  for (const [scope, others] of Object.entries(value)) read[scope] = readScopes(others, `${field}.${scope}`)
+  return Object.freeze(read)
+}
+
+const readMetadata: Read<Readonly<Record<string, unknown>>> = (value, field) => {
+  if (!isObject(value)) throw badOption(field, 'an object', value)
+  const taken = Object.keys(value).find((name) => ownMetadata.includes(name))
+  if (taken !== undefined) throw badOption(field, 'nothing that an option of its own says', taken)
+  return Object.freeze({ ...value })
+}

@@ -1,0 +1,20 @@
+import { encode } from '../../protocol/wire/codec.js'
+import type { JsonRpcResult, Message } from '../../protocol/wire/jsonrpc.js'
+
+/**
+ * Where a message may carry its own JSON text, so that it is made once; JSON and people never see the key.
+ */
+export const encodedText: unique symbol = Symbol('encodedText')
+
+/** A good answer together with its JSON text. */
+export interface EncodedResult extends JsonRpcResult {
+  readonly [encodedText]: string
+}
+
+/**
+ * The one-line JSON text of a message: the one it carries, or a new one. Throws ProtocolError
+ * NOT_SERIALISABLE.
+ */
+export function textOf(message: Message & { readonly [encodedText]?: string }): string {
+  return message[encodedText] ?? encode(message)
+}

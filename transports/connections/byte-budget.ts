@@ -1,0 +1,144 @@
+import { getHeapStatistics } from 'node:v8'
+import { TurnoverMap } from '../../runtime/base/turnover.js'
+import { isThisMachine, networkOf } from './client-counts.js'
+import type { Peer } from '../contract/contract.js'
+import { TransportError } from '../base/errors.js'
+import { keyOfPrincipal } from '../contract/principal.js'
+
+/** How many bytes of messages a listener may hold. */
+export interface PendingOptions {
+  /**
+   * Bytes of messages that are being read or worked on, and of answers that wait for their readers, of all
+   * clients together; a message beyond them is answered 503 with Retry-After. At least `maxMessageBytes`.
+   * Default an eighth of the heap that the process may have (512 MiB of 4 GiB).
+   */
+  readonly maxPendingBytes?: number
+  /**
+   * The same of one client, which is an address (IPv6: a /64) or whoever `authenticate` finds; beyond them
+   * 429 with Retry-After. Default half of `maxPendingBytes`, and all of it for the addresses of this machine.
+   */
+  readonly maxPendingBytesPerClient?: number
+}
+
+/** Checked options. */
+export interface PendingSettings {
+  readonly maxMessageBytes: number
+  readonly maxPendingBytes: number
+  readonly maxPendingBytesPerClient: number | undefined
+}
+
+/** An eighth of the heap: texts and values that are made of bytes take several times as much. */
+export function usualPendingBytes(): number {
+  return Math.floor(getHeapStatistics().heap_size_limit / 8)
+}
+
+/** Below this an account is nobody's in particular: counted in all, and not looked up by its client. */
+const small = 16 * 1024
+const MiB = 1024 * 1024
+
+/** Bytes of messages that a listener holds, for all clients and for each. */
+export class ByteBudget {
+  readonly max: number
+  readonly maxPerClient: number
+  readonly #countsLoopback: boolean
+  readonly #clients = new TurnoverMap<string, number>()
+  #used = 0
+
+  constructor({ maxMessageBytes, maxPendingBytes, maxPendingBytesPerClient }: PendingSettings) {
+    this.max = Math.max(maxMessageBytes, maxPendingBytes)
+    this.maxPerClient = Math.max(maxMessageBytes, maxPendingBytesPerClient ?? Math.floor(this.max / 2))
+    this.#countsLoopback = maxPendingBytesPerClient !== undefined
+  }
+
+  /** Bytes that are held now. */
+  get used(): number {
+    return this.#used
+  }
+
+  /** What one message, or one connection, holds. */
+  account(peer: Peer): ByteAccount {
+    return new ByteAccount(this, peer)
+  }
+
+  /** For people who look: how much of it is used. */
+  describe(): string {
+    return `${(this.#used / MiB).toFixed(1)} of ${(this.max / MiB).toFixed(0)} MiB pending`
+  }
+
+  /**
+   * Takes bytes for an account that holds `before`; false, with nothing taken, where that is too much for its
+   * client or in all.
+   */
+  take(bytes: number, before: number, peer: Peer): TransportError | undefined {
+    if (this.#used + bytes > this.max) return full('all messages together', this.max, false)
+    const key = before + bytes > small ? this.#keyOf(peer) : undefined
+    if (key !== undefined) {
+      const count = (this.#clients.get(key) ?? 0) + (before > small ? bytes : before + bytes)
+      if (count > this.maxPerClient) return full('the messages of one client', this.maxPerClient, true)
+      this.#clients.set(key, count)
+    }
+    this.#used += bytes
+    return undefined
+  }
+
+  /** Gives back all but `left` of what an account holds. */
+  give(held: number, left: number, peer: Peer): void {
+    this.#used -= held - left
+    if (held <= small) return
+    const key = this.#keyOf(peer)
+    if (key === undefined) return
+    const count = (this.#clients.get(key) ?? 0) - held + (left > small ? left : 0)
+    if (count > 0) this.#clients.set(key, count)
+    else this.#clients.delete(key)
+  }
+
+  #keyOf({ principal, remoteAddress }: Peer): string | undefined {
+    if (principal !== undefined) return keyOfPrincipal(principal)
+    if (remoteAddress === undefined) return undefined
+    return !this.#countsLoopback && isThisMachine(remoteAddress) ? undefined : networkOf(remoteAddress)
+  }
+}
+
+/** The bytes that one message, or one connection, holds of a budget. */
+export class ByteAccount {
+  readonly #budget: ByteBudget
+  #peer: Peer
+  #held = 0
+
+  constructor(budget: ByteBudget, peer: Peer) {
+    this.#budget = budget
+    this.#peer = peer
+  }
+
+  /** Takes more; answers why not. What is known of the client by the first of many bytes is what counts. */
+  add(bytes: number): TransportError | undefined {
+    // who it is may be found out later, and is given back to the one it was taken for
+    if (this.#held <= small && this.#held + bytes > small) this.#peer = fixed(this.#peer)
+    const refused = this.#budget.take(bytes, this.#held, this.#peer)
+    if (refused === undefined) this.#held += bytes
+    return refused
+  }
+
+  /** Holds this many from now on; answers why it may not, and then holds what it held. */
+  set(bytes: number): TransportError | undefined {
+    if (bytes > this.#held) return this.add(bytes - this.#held)
+    this.#budget.give(this.#held, bytes, this.#peer)
+    this.#held = bytes
+    return undefined
+  }
+
+  /** Gives all back; calling it again does nothing. */
+  release(): void {
+    this.set(0)
+  }
+}
+
+function fixed({ transport, headers, principal, remoteAddress }: Peer): Peer {
+  return { transport, headers, principal, remoteAddress }
+}
+
+function full(whose: string, max: number, client: boolean): TransportError {
+  const option = client ? 'maxPendingBytesPerClient' : 'maxPendingBytes'
+  const problem = `${whose} may have ${max} bytes at once (${option}): try again soon`
+  return new TransportError('BYTES_LIMIT', problem, { retryable: true, data: { client } })
+}

@@ -1,0 +1,227 @@
+import type { Clock } from '../../runtime/time/clock.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
+import { Channel } from './channel.js'
+import { connectionListener } from './listener-actor.js'
+import type { Binding, LinkScope, ListenScope, Peer, ServerPort } from '../contract/contract.js'
+import { addressOf, emitTransport, noteRefused, originHere } from '../contract/events.js'
+
+/** Why a server ends a connection. */
+export type ConnectionEnd = 'going_away' | 'session_ended' | 'no_session' | 'too_many'
+
+/** What may go out on a connection. */
+export interface ConnectionSizes {
+  /** Bytes that may wait for a slow reader before notifications are dropped. */
+  readonly maxBufferedBytes: number
+  /** Bytes a message may have. */
+  readonly maxMessageBytes: number
+}
+
+/**
+ * One client on a transport that has connections, such as a socket: what you write for a transport of your
+ * own.
+ */
+export interface Connection {
+  readonly peer: Peer
+  /** Hands over one encoded message. */
+  send(text: string): void
+  /**
+   * Whether the client reads too slowly: then notifications are dropped. A transport ends what is beyond
+   * hope.
+   */
+  readonly isStalled: boolean
+  /**
+   * Takes room for an answer of many bytes that is sent next; answers why there is none: that is told in its
+   * place. Default: there always is.
+   */
+  readonly room?: { add(bytes: number): Error | undefined }
+  /**
+   * Bytes a message to the client may have; in place of a longer answer there is an error. Default Infinity.
+   */
+  readonly maxMessageBytes?: number
+  /** Too many messages wait to be taken: reads no more until `resume`. */
+  pause(): void
+  resume(): void
+  /** Ends the connection in an orderly way within a few seconds. */
+  close(why: ConnectionEnd): void
+}
+
+/** Where a transport tells what comes in on one connection. */
+export interface Accepted {
+  /**
+   * One complete message of the client, still encoded; false when it was not taken, because too many wait
+   * already. `peer` is for transports where each message comes with headers of its own, from the same
+   * principal. Default: the connection's.
+   */
+  message(text: string, peer?: Peer): boolean
+  /** The connection is over, whoever ended it: so is its session. Calling it again does nothing. */
+  closed(): void
+}
+
+/** Where connections come from. */
+export interface ConnectionSource {
+  /** Where clients reach it; undefined where there is no address. */
+  readonly url?: string
+  readonly port?: number
+  /** Takes no new connections from here on; open ones go on. */
+  stopListening?(): void
+  /** Connections at once; one more is ended with `too_many`. Default 10,000. */
+  readonly maxConnections?: number
+  /** Milliseconds a connection may last without having opened a session. Default 30,000. */
+  readonly openTimeout?: number
+  /** Whether its clients have handshakes only, as the transport is older than 2026-07-28. Default false. */
+  readonly handshakeOnly?: boolean
+  /**
+   * Milliseconds between the end of readiness and the end of listening, part of the server's `drainTimeout`.
+   * Default 0.
+   */
+  readonly drainDelay?: number
+  /** What else people who look are told of it. */
+  describe?(): string
+}
+
+/** What serves connections: one incarnation of a listener. */
+export interface Serving {
+  readonly server: ServerPort
+  /** Runs in the scope of the listener, which answers for a throw. */
+  run(fn: () => void): void
+  /** Tells of an error that is nobody's request. */
+  report(error: unknown): void
+}
+
+/**
+ * Makes connections servable: each is one session, which ends with it. The connections outlive restarts of
+ * the server's group: requests in flight are answered with an error then, and what comes meanwhile waits.
+ * They end with `scope`.
+ */
+export function bindConnections(scope: LinkScope, source: ConnectionSource = {}): Connections {
+  const connections = new Connections(scope, source)
+  scope.own(() => connections.close())
+  return connections
+}
+
+/** The binding of a transport that has connections. */
+export class Connections implements Binding {
+  readonly url: string | undefined
+  readonly port: number | undefined
+  readonly #source: ConnectionSource
+  readonly #clock: Clock
+  readonly #channels = new Set<Channel>()
+  readonly #origin = originHere('')
+  #count = 0
+  #serving: Serving | null = null
+  #onAnswered: (() => void) | null = null
+  /** Whether the server is to be stopped, but still serves what comes. */
+  #isLeaving = false
+  #isDraining = false
+
+  constructor(scope: LinkScope, source: ConnectionSource) {
+    this.url = source.url
+    this.port = source.port
+    this.#source = source
+    // taken now, since the scope refuses everything once its end is being cleaned up
+    this.#clock = scope.clock
+  }
+
+  /** Connections that are open, and those whose sessions are still to be ended. */
+  get size(): number {
+    return this.#channels.size
+  }
+
+  /** Whether new connections are taken and served. */
+  get isReady(): boolean {
+    return this.#serving !== null && !this.#isLeaving
+  }
+
+  /** For people who look. */
+  describe(): string {
+    const more = this.#source.describe?.()
+    return `${this.size} connections, ${this.unanswered} unanswered${more === undefined ? '' : `, ${more}`}`
+  }
+
+  /** Requests that wait for their answers. */
+  get unanswered(): number {
+    let count = 0
+    for (const channel of this.#channels) count += channel.unanswered
+    return count
+  }
+
+  /** Takes in a connection that has come about, and answers whom to tell what it brings. */
+  accept(connection: Connection): Accepted {
+    const { maxConnections = 10_000, openTimeout = 30_000, handshakeOnly = false } = this.#source
+    const { transport, remoteAddress } = connection.peer
+    const origin = { ...this.#origin, transport }
+    if (this.#isDraining || this.#channels.size >= maxConnections) {
+      noteRefused(origin, remoteAddress, { reason: this.#isDraining ? 'stopping' : 'limit' })
+      connection.close(this.#isDraining ? 'going_away' : 'too_many')
+      return nobody
+    }
+    this.#count += 1
+    const about = { connection: this.#count, remoteAddress: addressOf(remoteAddress) }
+    const events = {
+      over: () => {
+        if (!this.#channels.delete(channel)) return
+        emitTransport('connection', () => ({ ...origin, type: 'closed', ...about }))
+      },
+      answered: () => this.#answered(),
+    }
+    const channel = new Channel(connection, events, handshakeOnly ? 'handshake' : 'none')
+    this.#channels.add(channel)
+    emitTransport('connection', () => ({ ...origin, type: 'opened', ...about }))
+    channel.expectSession(this.#clock, openTimeout)
+    channel.serve(this.#serving)
+    return channel
+  }
+
+  start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
+    return ctx.start(connectionListener, { connections: this, server, scope }, { name: scope.name })
+  }
+
+  /** Has every connection served, also those to come, until the returned function is called. */
+  serve(serving: Serving): () => void {
+    this.#serving = serving
+    for (const channel of [...this.#channels]) channel.serve(serving)
+    return () => {
+      if (this.#serving !== serving) return
+      this.#serving = null
+      for (const channel of [...this.#channels]) channel.serve(null)
+    }
+  }
+
+  /**
+   * Takes no new connections and requests, and gives those in flight `timeout` ms, the delay before that
+   * included.
+   */
+  async drain(timeout: number, clock: Clock): Promise<void> {
+    const delay = Math.min(timeout, this.#source.drainDelay ?? 0)
+    this.#isLeaving = true
+    if (delay > 0) await new Promise<void>((resolve) => void clock.setTimeout(resolve, delay))
+    this.#isDraining = true
+    this.#source.stopListening?.()
+    for (const channel of this.#channels) channel.drain()
+    this.#serving?.server.endSubscriptions?.()
+    if (this.unanswered === 0) return
+    await new Promise<void>((resolve) => {
+      const timer = clock.setTimeout(resolve, timeout - delay)
+      this.#onAnswered = () => {
+        clock.clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+
+  /** Ends every connection. */
+  close(): void {
+    this.#isLeaving = true
+    this.#isDraining = true
+    this.#source.stopListening?.()
+    for (const channel of [...this.#channels]) channel.end('going_away')
+    this.#channels.clear()
+  }
+
+  #answered(): void {
+    if (this.#onAnswered !== null && this.unanswered === 0) this.#onAnswered()
+  }
+}
+
+const nobody: Accepted = Object.freeze({ message: () => false, closed: () => {} })

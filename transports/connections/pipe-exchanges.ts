@@ -1,0 +1,128 @@
+import type { Envelope } from '../../protocol/stateless/envelope.js'
+import {
+  buildNotification,
+  type JsonRpcRequest,
+  type Message,
+  type RequestId,
+} from '../../protocol/wire/jsonrpc.js'
+import { TurnoverMap } from '../../runtime/base/turnover.js'
+import type { ExchangeAnswer, Outlet, Peer, ServerPort } from '../contract/contract.js'
+import { TransportCall } from '../contract/exchange-call.js'
+
+/** One request without a session that has come by a pipe or a socket. */
+export interface PipeRequest {
+  readonly request: JsonRpcRequest
+  readonly envelope: Envelope
+  readonly peer: Peer
+  /** Called once at most: with the answer, or with nothing when the request was cancelled. */
+  readonly settle: (response: Message | undefined) => void
+}
+
+/**
+ * The requests without a session of one connection, which goes by their ids: two with one id are never there
+ * at once. What is cancelled is not answered (specification: 2026-07-28, cancellation).
+ */
+export class PipeExchanges {
+  readonly #send: Outlet['send']
+  readonly #failed: (error: unknown, id: RequestId) => Message
+  readonly #all = new TurnoverMap<RequestId, PipeCall>()
+
+  /**
+   * `send` takes what comes before answers, as an outlet does; `failed` makes the answer of what the server
+   * did not foresee.
+   */
+  constructor(send: Outlet['send'], failed: (error: unknown, id: RequestId) => Message) {
+    this.#send = send
+    this.#failed = failed
+  }
+
+  /** Has a request served; it is not waited for. */
+  start(server: ServerPort, request: PipeRequest): void {
+    const call = new PipeCall(request, this.#send)
+    this.#all.set(request.request.id, call)
+    const answered = server.exchange?.(call)
+    answered?.then(
+      (answer) => this.#answer(call, answer),
+      (error) => {
+        if (this.#leave(call)) call.settle(this.#failed(error, call.request.id))
+      },
+    )
+  }
+
+  /**
+   * Does what a notification asks for: what `notifications/cancelled` names is cancelled. What is unknown or
+   * over is passed over in silence.
+   */
+  heed(message: Message): void {
+    if (!('method' in message) || message.method !== 'notifications/cancelled') return
+    const call = this.#all.get(message.params?.requestId as RequestId)
+    if (call === undefined) return
+    this.#leave(call)
+    call.end()
+    call.settle(undefined)
+  }
+
+  /** Nobody answers any more. Those who listen are told so: their streams would have had no other end. */
+  abandon(): void {
+    for (const call of this.#all.values()) {
+      this.#leave(call)
+      call.end()
+      if (call.isListening) this.#sayEnd(call)
+    }
+  }
+
+  #answer(call: PipeCall, { response, refused }: ExchangeAnswer): void {
+    if (!this.#leave(call)) return
+    call.settle(response)
+    if (call.isListening && !refused && response !== undefined) this.#sayEnd(call)
+  }
+
+  /**
+   * One page asks for a result, another for this, and the schema for pipes only: so both are sent, in this
+   * order.
+   */
+  #sayEnd({ request: { id } }: PipeCall): void {
+    const params = { requestId: id, reason: 'the subscription has ended' }
+    this.#send(buildNotification('notifications/cancelled', params))
+  }
+
+  #leave(call: PipeCall): boolean {
+    const { id } = call.request
+    return this.#all.get(id) === call && this.#all.delete(id)
+  }
+}
+
+class PipeCall extends TransportCall {
+  readonly settle: PipeRequest['settle']
+  readonly #gate: Gate
+
+  constructor({ request, envelope, peer, settle }: PipeRequest, send: Outlet['send']) {
+    const gate = new Gate(send)
+    super({ request, envelope, peer, outlet: gate, mirrored: false })
+    this.settle = settle
+    this.#gate = gate
+  }
+
+  get isListening(): boolean {
+    return this.request.method === 'subscriptions/listen'
+  }
+
+  /** Nothing is sent from here on. */
+  end(): void {
+    this.#gate.isOpen = false
+    this.abort()
+  }
+}
+
+class Gate implements Outlet {
+  isOpen = true
+  readonly #send: Outlet['send']
+
+  constructor(send: Outlet['send']) {
+    this.#send = send
+  }
+
+  send(message: Message): boolean {
+    return this.isOpen && this.#send(message)
+  }
+}

@@ -1,0 +1,127 @@
+import { type Channel, channel } from 'node:diagnostics_channel'
+import { isIP } from 'node:net'
+import { currentOwner, tell } from '../../runtime/faults/containment.js'
+
+/** Which listener an event is about. */
+export interface ListenerOrigin {
+  /**
+   * `http` (mounted or not), `sse`, `websocket`, `stdio`, `memory`, `shared`, or the name of a transport of
+   * your own.
+   */
+  readonly transport: string
+  /** The number of its tree, as in the events of the runtime. */
+  readonly tree: number | undefined
+}
+
+/** A port, or the pipes of the program, were taken or given back. */
+export interface ListenerEvent extends ListenerOrigin {
+  readonly type: 'listening' | 'stopped'
+  /** The name of the server. */
+  readonly server: string
+  readonly url: string | undefined
+  readonly port: number | undefined
+}
+
+/** A connection came or went, or somebody was kept out. */
+export interface ConnectionEvent extends ListenerOrigin {
+  /** `refused` is told of a connection, or of one request on it. */
+  readonly type: 'opened' | 'closed' | 'refused'
+  /** The number of the connection on its listener; absent where a request was refused. */
+  readonly connection?: number
+  /** Where it comes from, or says that it does (`trustProxy`); undefined for what is no address. */
+  readonly remoteAddress: string | undefined
+  /** The HTTP status that a request was refused with. */
+  readonly status?: number
+  /**
+   * What was wrong with a request that was refused, in words: why a token was, or that its issuer does not
+   * answer; nothing of what was sent.
+   */
+  readonly problem?: string
+  /** Why a connection was refused. */
+  readonly reason?: 'limit' | 'client_limit' | 'stopping'
+}
+
+/**
+ * An event stream of Streamable HTTP began, was taken up again, was ended early for its client to come back,
+ * or is over.
+ */
+export interface StreamEvent extends ListenerOrigin {
+  readonly type: 'opened' | 'resumed' | 'released' | 'closed'
+  /** Whether it belongs to one request, or to the session at large. */
+  readonly kind: 'call' | 'listen'
+}
+
+/**
+ * What listeners tell: published on `node:diagnostics_channel` as `caduceus.transport.NAME`. No event has
+ * headers, queries, bodies, ids of sessions, streams or events, or principals in it.
+ */
+export interface TransportEvents {
+  listener: ListenerEvent
+  connection: ConnectionEvent
+  stream: StreamEvent
+}
+
+const channels: { readonly [Name in keyof TransportEvents]: Channel } = Object.freeze({
+  listener: channel('caduceus.transport.listener'),
+  connection: channel('caduceus.transport.connection'),
+  stream: channel('caduceus.transport.stream'),
+})
+
+/**
+ * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
+ * nobody's crash.
+ */
+export function emitTransport<Name extends keyof TransportEvents>(
+  name: Name,
+  payload: () => TransportEvents[Name],
+): void {
+  const target = channels[name]
+  if (target.hasSubscribers) tell(() => target.publish(payload()))
+}
+
+/**
+ * Hears every event of that name, of all listeners in this process of Node, until the returned function is
+ * called.
+ */
+export function subscribeTransport<Name extends keyof TransportEvents>(
+  name: Name,
+  fn: (event: TransportEvents[Name]) => void,
+): () => void {
+  const listener = (event: unknown): void => fn(event as TransportEvents[Name])
+  channels[name].subscribe(listener)
+  return () => {
+    channels[name].unsubscribe(listener)
+  }
+}
+
+/** The listener that is being set up by the running code. */
+export function originHere(transport: string): ListenerOrigin {
+  return Object.freeze({ transport, tree: currentOwner()?.afterlife?.tree })
+}
+
+/** Tells that a request was kept out with this status, or a connection for this reason. */
+export function noteRefused(
+  origin: ListenerOrigin,
+  address: string | undefined,
+  why: Pick<ConnectionEvent, 'status' | 'problem' | 'reason'>,
+): void {
+  emitTransport('connection', () => ({
+    ...origin,
+    type: 'refused',
+    remoteAddress: addressOf(address),
+    ...why,
+  }))
+}
+
+/**
+ * Whether a status says that somebody is kept out: by the guard, for want of an authorization, or because
+ * there is too much already.
+ */
+export function isKeptOut(status: number): boolean {
+  return status === 401 || status === 403 || status === 429 || status === 503
+}
+
+/** What a proxy has passed on may be anything. */
+export function addressOf(text: string | undefined): string | undefined {
+  return text !== undefined && isIP(text) > 0 ? text : undefined
+}

@@ -1,0 +1,205 @@
+import type { Readable } from 'node:stream'
+import type { RequestId } from '../../../protocol/wire/jsonrpc.js'
+import type { ProtocolError } from '../../../protocol/wire/errors.js'
+import type { LinkScope } from '../../contract/contract.js'
+import { TransportError } from '../../base/errors.js'
+import { createAnswerWatch } from './answer-watch.js'
+import { goneError, interruptedError, isNobodyThere, judge } from './errors.js'
+import type { HttpSettings } from './options.js'
+import { discard, type HttpResponse, readText } from '../outgoing/dispatcher.js'
+import { awayTime, goodLife, isEventStream, readEvents } from './event-stream.js'
+import { pause } from './reconnect.js'
+import { answeredBy, longAnswer, tooLong } from '../../contract/long-messages.js'
+import { type AnswerEnd, createResumption } from './resumption.js'
+import { idleTimer } from '../../base/idle-timer.js'
+
+/** Milliseconds for a stream to end after its answer. */
+const lingerTime = 2_000
+/**
+ * What a server in trouble answers, or who stands before it; anything else is the last word on the rest of a
+ * stream.
+ */
+const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504])
+
+/** What the reader of an answer needs from its connection. */
+export interface AnswerPort {
+  /** Asks for the rest of the stream (GET with Last-Event-ID). */
+  resume(lastEventId: string): Promise<HttpResponse>
+  /** Aborted, with the error, when somebody finds that nobody listens there any more. */
+  absence(): AbortSignal
+  /** The server refuses us or our session; true when the connection is over by that. */
+  refused(response: HttpResponse): Promise<boolean>
+  message(text: string): void
+  skipped(error: ProtocolError): void
+  room(): Promise<void> | undefined
+}
+
+/** One request, and how its answer is read. */
+export interface AnswerRequest {
+  readonly id: RequestId
+  /**
+   * Aborted when nobody waits for the answer any more; the reader aborts it when a stream is left open after
+   * it.
+   */
+  readonly controller: AbortController
+  /**
+   * Whether the rest may be asked for when the stream ends early: the revisions with sessions, where events
+   * have ids.
+   */
+  readonly resumable: boolean
+  readonly maxBytes: number
+  /** Milliseconds without a byte after which a stream counts as broken. */
+  readonly idleTimeout: number
+}
+
+/**
+ * Reads the event stream of one request until its answer is there. Where it ends, or breaks, before and its
+ * events had ids, the rest is asked for (specification 2025-11-25: transports, resumability; SEP-1699), as
+ * often as it takes while something comes. Resolves when nothing more will come. Rejects when the stream
+ * breaks and there is nothing to go on from, when the network stays cut, and as soon as nobody listens there
+ * any more: whoever worked on the answer is gone then.
+ */
+export async function readAnswer(
+  first: HttpResponse,
+  request: AnswerRequest,
+  port: AnswerPort,
+  scope: LinkScope,
+): Promise<void> {
+  const { controller, resumable, maxBytes } = request
+  const { clock } = scope
+  const resumption = createResumption(clock)
+  const answer = createAnswerWatch(request.id)
+  let lastEventId: string | undefined
+  let linger: unknown
+  /** Why there is no stream, where something is wrong. */
+  let problem: TransportError | undefined
+
+  try {
+    let end = await read(first)
+    while (!answer.seen && resumable && lastEventId !== undefined) {
+      const delay = resumption.delayAfter(end)
+      if (delay === undefined) return giveUp()
+      if (await isOver(delay)) return
+      const next = await ask(lastEventId)
+      if (next === undefined) return giveUp()
+      end = 'accepted' in next ? next : await read(next)
+    }
+  } finally {
+    clock.clearTimeout(linger)
+  }
+
+  /** Reads one stream to its end. */
+  async function read(response: HttpResponse): Promise<AnswerEnd> {
+    const idle = watchIdle(request.idleTimeout, response.body, scope)
+    const began = clock.now()
+    let brought = false
+    let orderly = true
+    problem = undefined
+    try {
+      await readEvents(response.body, maxBytes, {
+        alive: () => idle.restart(),
+        room: () => port.room(),
+        message(text) {
+          brought = true
+          port.message(text)
+          // The server should end the stream now; if it does not, the connection is taken back.
+          if (answer.sees(text)) linger ??= clock.setTimeout(() => controller.abort(), lingerTime)
+        },
+        // what may be the answer is not waited for: it may have no end
+        skipping({ about }) {
+          if (about === 'response' || about === 'unknown') throw longAnswer(maxBytes)
+        },
+        skipped(error) {
+          if (answeredBy(error) === request.id) throw tooLong(error)
+          port.skipped(error)
+        },
+        id(id) {
+          brought = true
+          lastEventId = id
+        },
+        retry: (ms) => resumption.asked(ms),
+      })
+    } catch (cause) {
+      survive(cause)
+      orderly = false
+    } finally {
+      idle.stop()
+    }
+    return { accepted: true, good: brought || clock.now() - began >= goodLife, orderly }
+  }
+
+  /** Waits for the time of the next attempt; true when nobody wants the answer any more. */
+  async function isOver(delay: number): Promise<boolean> {
+    const absence = port.absence()
+    await pause(delay, scope, controller.signal, scope.signal, absence)
+    if (controller.signal.aborted || scope.signal.aborted) return true
+    if (absence.aborted) throw goneError(absence.reason)
+    return false
+  }
+
+  /** The next stream, or how the attempt to get one ended; undefined: there is none. */
+  async function ask(from: string): Promise<HttpResponse | AnswerEnd | undefined> {
+    try {
+      const response = await port.resume(from)
+      if (isEventStream(response)) return response
+      if (await port.refused(response)) return undefined
+      discard(response, clock)
+      problem = noStream(response)
+      return passing.has(response.status) ? failed(awayTime(response)) : undefined
+    } catch (cause) {
+      if (isNobodyThere(cause)) throw goneError(cause)
+      survive(cause)
+      return failed()
+    }
+  }
+
+  /** Throws what there is no going on after. */
+  function survive(cause: unknown): void {
+    const lasting = cause instanceof TransportError ? !cause.retryable : judge(cause) === 'untrusted'
+    if (lasting || !resumable || lastEventId === undefined || controller.signal.aborted || answer.seen)
+      throw cause
+    problem = interruptedError(cause)
+  }
+
+  function giveUp(): void {
+    if (problem !== undefined) throw problem
+  }
+}
+
+/**
+ * The body of an answer that is JSON. Rejects when nothing of it comes for too long, and with
+ * MESSAGE_TOO_LONG.
+ */
+export async function readJson(
+  response: HttpResponse,
+  { maxMessageBytes, idleTimeout }: Pick<HttpSettings, 'maxMessageBytes' | 'idleTimeout'>,
+  scope: LinkScope,
+): Promise<string> {
+  if (!Number.isFinite(idleTimeout) || response.complete) return response.text(maxMessageBytes)
+  const idle = watchIdle(idleTimeout, response.body, scope)
+  try {
+    return await readText(response.body, maxMessageBytes, () => idle.restart())
+  } finally {
+    idle.stop()
+  }
+}
+
+function failed(away?: number): AnswerEnd {
+  return { accepted: false, good: false, orderly: false, away }
+}
+
+function noStream({ status }: HttpResponse): TransportError {
+  const message = `the answer broke off, and the rest of it was refused with status ${status}`
+  return new TransportError('CONNECTION_LOST', message, { retryable: true, data: { status } })
+}
+
+function watchIdle(ms: number, body: Readable, { clock }: LinkScope) {
+  const controller = new AbortController()
+  if (Number.isFinite(ms)) {
+    const error = new TransportError('CONNECTION_LOST', `nothing came for ${ms} ms`, { retryable: true })
+    controller.signal.addEventListener('abort', () => body.destroy(error), { once: true })
+  }
+  const timer = idleTimer(ms, clock, controller)
+  timer.restart()
+  return timer
+}

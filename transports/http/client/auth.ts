@@ -1,0 +1,112 @@
+import { messageOf } from '../../../runtime/base/errors.js'
+import { badOption, type Read } from '../../base/read-option.js'
+import { TransportError } from '../../base/errors.js'
+
+/** One request that is about to be sent. */
+export interface AuthRequest {
+  /** The address of the server, as the transport was given it. */
+  readonly url: URL
+  /** Aborted when nobody waits for the request any more. */
+  readonly signal: AbortSignal
+}
+
+/** What a server answered to a request that it did not let in. */
+export interface AuthRefusal extends AuthRequest {
+  /** 401: who are you; 403: you may not, for lack of scopes. */
+  readonly status: 401 | 403
+  /** The `WWW-Authenticate` header, if there was one. */
+  readonly challenge: string | undefined
+  /** The headers that `authorize` had given for it. */
+  readonly sent: Readonly<Record<string, string>>
+}
+
+/** Who a client is: what stands behind the option `auth`, and what you write for a scheme of your own. */
+export interface ClientAuth {
+  /**
+   * Headers for one request, their names in lower case; never sent to another origin than that of the server.
+   * A rejection fails the request.
+   */
+  authorize(
+    request: AuthRequest,
+  ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>
+  /**
+   * Hears of a refusal: resolves when the request is worth sending once more, and rejects when it is not.
+   * Absent: it never is.
+   */
+  refused?(refusal: AuthRefusal): Promise<void>
+}
+
+/**
+ * The option `auth`: a token that never changes, a function that is asked for one before every request, or a
+ * provider such as `oauth()`.
+ */
+export type AuthOption = string | ((request: TokenRequest) => string | Promise<string>) | ClientAuth
+
+/** What a function that gives tokens is told. */
+export interface TokenRequest extends AuthRequest {
+  /** A token that the server has just refused: another one is wanted. */
+  readonly refused?: string
+}
+
+/** Checks the option `auth`. Throws BAD_OPTION, and never shows what it was given. */
+export const readAuth: Read<ClientAuth> = (value, field) => {
+  if (typeof value === 'string') {
+    if (/^Bearer\s/i.test(value)) throw badOption(field, 'the token alone: Bearer is put before it', 'both')
+    if (!isToken(value)) throw badOption(field, 'a token of visible ASCII characters', 'something else')
+    const headers = bearer(value)
+    return { authorize: () => headers }
+  }
+  if (typeof value === 'function') return fromFunction(value as (request: TokenRequest) => unknown)
+  if (typeof (value as ClientAuth | null)?.authorize === 'function') return value as ClientAuth
+  throw badOption(field, 'a token, a function, or an object with authorize', typeof value)
+}
+
+function fromFunction(ask: (request: TokenRequest) => unknown): ClientAuth {
+  async function tokenFor(request: TokenRequest): Promise<string> {
+    const token = await ask(request)
+    if (typeof token === 'string' && isToken(token)) return token
+    throw new TransportError('UNAUTHORIZED', 'auth: expected a token of visible ASCII characters')
+  }
+  return {
+    authorize: async (request) => bearer(await tokenFor(request)),
+    async refused({ status, sent, challenge, url, signal }) {
+      const old = sent.authorization?.slice('Bearer '.length)
+      // the function keeps what it answers here, and is asked again for the request itself
+      const fresh =
+        status === 401 && old !== undefined && (await tokenFor({ url, signal, refused: old })) !== old
+      if (!fresh) throw unauthorized(status, challenge)
+    },
+  }
+}
+
+/** The error for a request that is not let in, and never will be with what we have. */
+export function unauthorized(status: number, challenge: unknown): TransportError {
+  if (status === 403) {
+    const message = 'the server wants scopes (403) that the token does not have'
+    return new TransportError('INSUFFICIENT_SCOPE', message, { data: { status, challenge } })
+  }
+  const message = 'the server wants authorization (401): give it with the option auth'
+  return new TransportError('UNAUTHORIZED', message, { data: { status, challenge } })
+}
+
+/**
+ * What `authorize` or `refused` threw, as an error of this floor: UNAUTHORIZED (INSUFFICIENT_SCOPE after a
+ * 403), or AUTHORIZATION_UNAVAILABLE where trying again may help.
+ */
+export function authError(cause: unknown, status: 401 | 403 = 401): TransportError {
+  if (cause instanceof TransportError) return cause
+  const retryable = (cause as { retryable?: unknown } | null)?.retryable === true
+  // who has too few scopes may go on with what needs fewer
+  const lasting = status === 403 ? 'INSUFFICIENT_SCOPE' : 'UNAUTHORIZED'
+  const code = retryable ? 'AUTHORIZATION_UNAVAILABLE' : lasting
+  return new TransportError(code, messageOf(cause), { cause, retryable })
+}
+
+function bearer(token: string): Readonly<Record<string, string>> {
+  return Object.freeze({ authorization: `Bearer ${token}` })
+}
+
+/** Anything else would be another header, or none. */
+function isToken(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text)
+}

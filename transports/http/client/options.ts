@@ -1,0 +1,205 @@
+import { type AuthOption, type ClientAuth, readAuth } from './auth.js'
+import {
+  badOption,
+  orElse,
+  type Read,
+  readCount,
+  readFields,
+  readFlag,
+  readMs,
+} from '../../base/read-option.js'
+import type { RedirectRules } from '../outgoing/redirect.js'
+import { usualMessageBytes } from '../../contract/message-sizes.js'
+import { readTls, type TlsOptions, type TlsSettings } from '../outgoing/tls-options.js'
+
+/** How a client reaches a Streamable HTTP server. */
+export interface HttpOptions {
+  /**
+   * Sent with every request; those of the protocol itself (Accept, Content-Type, Mcp-Session-Id ...) cannot
+   * be set.
+   */
+  readonly headers?: Readonly<Record<string, string>>
+  /**
+   * Who we are: a token, a function that gives one before every request, or a provider such as `oauth()`.
+   * Goes to the origin of the address only, and over `headers`. Default: nobody, and a server that wants to
+   * know (401) is a fatal failure.
+   */
+  readonly auth?: AuthOption
+  /**
+   * Connections for requests at once; more requests wait for one. Event streams do not count. Default 100.
+   */
+  readonly connections?: number
+  /**
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
+   * and less where the heap of the process is small.
+   */
+  readonly maxMessageBytes?: number
+  /** Milliseconds to establish a TCP or TLS connection. Default 10,000. */
+  readonly connectTimeout?: number
+  /** Whether to keep a stream open for what belongs to no request, such as list changes. Default true. */
+  readonly stream?: boolean
+  /** Milliseconds without a byte after which that stream is opened again. Default 5 minutes. */
+  readonly streamIdleTimeout?: number
+  /**
+   * Streams, and other responses that hold a connection besides `connections`, at once; a request beyond them
+   * is lost with SEND_FAILED. Default 1000.
+   */
+  readonly maxStreams?: number
+  /**
+   * Milliseconds until the response to a request has to begin. Default Infinity: the deadline of the call is
+   * all there is.
+   */
+  readonly headersTimeout?: number
+  /**
+   * Milliseconds without a byte after which the response to a request, stream or JSON, counts as broken.
+   * Default Infinity.
+   */
+  readonly idleTimeout?: number
+  /** Whom to trust, and who we are, where the address is https. */
+  readonly tls?: TlsOptions
+  /**
+   * An HTTP proxy that every connection goes through (CONNECT), such as `http://user:password@proxy:3128`.
+   * Default none, whatever the environment says.
+   */
+  readonly proxy?: string | URL
+  /**
+   * Redirects of one request that are followed, method and body as they are; 0: none. To another origin
+   * without the headers given here. Default 5.
+   */
+  readonly maxRedirects?: number
+  /**
+   * Whether a server that refuses to be posted `initialize` (400, 404, 405) is tried as one of 2024-11-05: an
+   * event stream at the same address that says where to post. Default true.
+   */
+  readonly sseFallback?: boolean
+}
+
+/** Checked options with every default filled in. */
+export interface HttpSettings {
+  readonly url: URL
+  readonly headers: Readonly<Record<string, string>>
+  readonly auth: ClientAuth | undefined
+  readonly connections: number
+  readonly maxMessageBytes: number
+  readonly connectTimeout: number
+  readonly stream: boolean
+  readonly streamIdleTimeout: number
+  readonly maxStreams: number
+  readonly headersTimeout: number
+  readonly idleTimeout: number
+  readonly tls: TlsSettings | undefined
+  readonly proxy: URL | undefined
+  readonly redirects: RedirectRules
+  readonly sseFallback: boolean
+}
+
+const fields = [
+  'headers',
+  'auth',
+  'connections',
+  'maxMessageBytes',
+  'connectTimeout',
+  'stream',
+  'streamIdleTimeout',
+  'maxStreams',
+  'headersTimeout',
+  'idleTimeout',
+  'tls',
+  'proxy',
+  'maxRedirects',
+  'sseFallback',
+]
+const reserved = new Set([
+  'accept',
+  'connection',
+  'content-length',
+  'content-type',
+  'host',
+  'last-event-id',
+  'mcp-protocol-version',
+  'mcp-session-id',
+  'transfer-encoding',
+])
+
+/** Reads the arguments of `http()`. Throws BAD_OPTION, naming the field. */
+export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSettings {
+  const given = readFields(options, 'options', fields)
+  return Object.freeze({
+    url: readUrl(url, 'url'),
+    headers: orElse(readHeaders, {})(given.headers, 'headers'),
+    auth: orElse(readAuth, undefined)(given.auth, 'auth'),
+    connections: orElse(readCount, 100)(given.connections, 'connections'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
+    stream: orElse(readFlag, true)(given.stream, 'stream'),
+    streamIdleTimeout: orElse(readMs, 300_000)(given.streamIdleTimeout, 'streamIdleTimeout'),
+    maxStreams: orElse(readCount, 1_000)(given.maxStreams, 'maxStreams'),
+    headersTimeout: orElse(readMs, Number.POSITIVE_INFINITY)(given.headersTimeout, 'headersTimeout'),
+    idleTimeout: orElse(readMs, Number.POSITIVE_INFINITY)(given.idleTimeout, 'idleTimeout'),
+    tls: orElse(readTls, undefined)(given.tls, 'tls'),
+    proxy: orElse(readProxy, undefined)(given.proxy, 'proxy'),
+    redirects: { maxRedirects: orElse(readHops, 5)(given.maxRedirects, 'maxRedirects'), elsewhere: true },
+    sseFallback: orElse(readFlag, true)(given.sseFallback, 'sseFallback'),
+  })
+}
+
+/** What people most often give instead. */
+function schemeHint({ protocol, pathname, hostname }: URL): string {
+  if (protocol === 'ws:' || protocol === 'wss:') return ', and of websocket() this one'
+  return hostname === '' && /^\d+(?:\/|$)/.test(pathname) ? ` such as http://${protocol}${pathname}` : ''
+}
+
+const readUrl: Read<URL> = (value, field) => {
+  const text = value instanceof URL ? value.href : value
+  if (typeof text !== 'string' || !URL.canParse(text))
+    throw badOption(field, 'an http or https address such as http://localhost:3000/mcp', value)
+  const url = new URL(text)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw badOption(field, `an http or https address${schemeHint(url)}`, url.protocol)
+  // The address is shown in trees and errors, where no secret may be.
+  if (url.username !== '' || url.password !== '')
+    throw badOption(field, 'no user and password (use headers)', 'both or one')
+  return url
+}
+
+/** The address may have a password: it is not shown. */
+const readProxy: Read<URL> = (value, field) => {
+  const text = value instanceof URL ? value.href : value
+  if (typeof text === 'string' && URL.canParse(text) && /^https?:$/.test(new URL(text).protocol))
+    return new URL(text)
+  throw badOption(field, 'the http or https address of a proxy', typeof value)
+}
+
+const readHops: Read<number> = (value, field) => {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= 20) return value
+  throw badOption(field, 'a whole number from 0 to 20', value)
+}
+
+/** Headers of the user's own, their names in lower case. */
+export const readHeaders: Read<Readonly<Record<string, string>>> = (value, field) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badOption(field, 'an object of strings', typeof value)
+  // not imported: a program that serves standard input and output alone never loads it
+  const { validateHeaderName, validateHeaderValue } = process.getBuiltinModule('node:http')
+  const headers: Record<string, string> = {}
+  for (const [name, text] of Object.entries(value)) {
+    const lower = name.toLowerCase()
+    if (!isValid(() => validateHeaderName(name))) throw badOption(field, 'names of HTTP headers', name)
+    if (reserved.has(lower))
+      throw badOption(`${field}.${name}`, 'a header that the transport does not set itself', lower)
+    // The value may be a secret: it is not shown.
+    if (!isValid(() => validateHeaderValue(name, text)))
+      throw badOption(`${field}.${name}`, 'a header value', typeof text)
+    headers[lower] = text as string
+  }
+  return Object.freeze(headers)
+}
+
+function isValid(check: () => void): boolean {
+  try {
+    check()
+    return true
+  } catch {
+    return false
+  }
+}

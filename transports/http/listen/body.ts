@@ -1,0 +1,115 @@
+import type { IncomingMessage } from 'node:http'
+import { type Batch, decode } from '../../../protocol/wire/codec.js'
+import { errorCodes, ProtocolError } from '../../../protocol/wire/errors.js'
+import { answerInvalid, buildError, type Message } from '../../../protocol/wire/jsonrpc.js'
+import { describeLong, keptOfLong } from '../../../protocol/wire/long-message.js'
+import type { ByteAccount } from '../../connections/byte-budget.js'
+import { optionError, TransportError } from '../../base/errors.js'
+import { HttpRefusal } from './refusal.js'
+
+const utf8 = new TextDecoder('utf-8', { fatal: true })
+
+/** What a body may have. */
+export interface BodyLimits {
+  readonly maxMessageBytes: number
+  /** Where its bytes are taken from; who is done with them gives them back. */
+  readonly bytes: ByteAccount
+}
+
+/**
+ * The message or batch in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error;
+ * with TransportError BYTES_LIMIT; with TransportError BAD_OPTION for a body that a web server around us has
+ * read and not handed over, which is no fault of the client.
+ */
+export async function readMessageBody(
+  request: IncomingMessage,
+  limits: BodyLimits,
+): Promise<Message | Batch> {
+  return readAsMessage(await readBody(request, limits), (text) => decode(text))
+}
+
+/** The text of a message or batch in the body of a POST. Rejects like `readMessageBody`. */
+export async function readMessageText(request: IncomingMessage, limits: BodyLimits): Promise<string> {
+  return readAsMessage(await readBody(request, limits), (text) => {
+    decode(text)
+    return text
+  })
+}
+
+function readAsMessage<T>(body: Uint8Array, read: (text: string) => T): T {
+  try {
+    return read(utf8.decode(body))
+  } catch (error) {
+    throw new HttpRefusal(400, explain(error))
+  }
+}
+
+function readBody(
+  request: IncomingMessage,
+  { maxMessageBytes: maxBytes, bytes }: BodyLimits,
+): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    if (request.readableDidRead) return reject(readAlready())
+    if (request.destroyed) return reject(new HttpRefusal(400, 'the body was cut off'))
+    if (Number(request.headers['content-length']) > maxBytes) return reject(tooLarge(maxBytes))
+    const chunks: Buffer[] = []
+    let size = 0
+    const refuse = (refusal: Error): void => {
+      chunks.length = 0
+      request.off('data', take)
+      request.pause()
+      reject(refusal)
+    }
+    const take = (piece: Buffer | string): void => {
+      // text where middleware has set an encoding
+      const chunk = typeof piece === 'string' ? Buffer.from(piece) : piece
+      size += chunk.length
+      chunks.push(chunk)
+      const full = size > maxBytes ? tooLarge(maxBytes, chunks) : bytes.add(chunk.length)
+      if (full === undefined) return
+      bytes.release()
+      refuse(full)
+    }
+    request.on('data', take)
+    request.on('end', () => {
+      const [first] = chunks
+      if (size <= maxBytes)
+        resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks))
+    })
+    // anybody may break off; what the web server around us has done is told as its own
+    request.on('error', (error) =>
+      reject(error instanceof TransportError ? error : new HttpRefusal(400, 'the body was cut off')),
+    )
+    request.on('close', () => {
+      if (!request.complete) reject(new HttpRefusal(400, 'the body was cut off'))
+    })
+    // middleware may have paused it, to look at something else first
+    if (request.isPaused()) request.resume()
+  })
+}
+
+/** What becomes of a request whose body has gone to somebody else: nobody would ever be told of its end. */
+export function readAlready(): TransportError {
+  const problem =
+    'the body of a mounted request: expected it unread, or handed over as `body`; it has been read already'
+  return optionError('body', problem)
+}
+
+/** Whether the body was an array: only 2025-03-26 has batches. */
+export function isBatch(decoded: Message | Batch): decoded is Batch {
+  return Array.isArray(decoded)
+}
+
+function explain(error: unknown) {
+  if (error instanceof ProtocolError) return answerInvalid(error) ?? `${error.message}`
+  return buildError(undefined, { code: errorCodes.parseError, message: 'the body is not UTF-8' })
+}
+
+/** Answers the request that it is, where the beginning of it says so. */
+function tooLarge(maxBytes: number, chunks: readonly Buffer[] = []): HttpRefusal {
+  const message = `a message may have ${maxBytes} bytes (maxMessageBytes), the body has more`
+  const head = chunks.length === 0 ? '' : Buffer.concat(chunks.slice(0, 2)).toString('utf8', 0, keptOfLong)
+  const { about, id } = describeLong(head, '')
+  const of = about === 'request' ? id : undefined
+  return new HttpRefusal(413, buildError(of, { code: errorCodes.invalidRequest, message }))
+}

@@ -1,0 +1,123 @@
+import type { IncomingMessage } from 'node:http'
+import { show } from '../../../runtime/base/errors.js'
+import { optionError } from '../../base/errors.js'
+import type { HttpSettings } from '../server/serve.js'
+import { forwarded } from './peer.js'
+
+const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** What a guard looks at: the headers that say where a request believes to be, and where it comes from. */
+export interface GuardedHeaders {
+  readonly host: string | undefined
+  readonly origin: string | undefined
+}
+
+/** Says why a request is kept out, or undefined when it may pass. */
+export type Guard = (headers: GuardedHeaders) => string | undefined
+
+/**
+ * Keeps out what a browser may be made to send (DNS rebinding, cross-site requests): the host must be one of
+ * ours, and an origin, where there is one, must be that same host or be allowed by name (specification:
+ * transports, security).
+ */
+export function createGuard({
+  host,
+  allowedHosts,
+  allowedOrigins,
+}: Pick<HttpSettings, 'host' | 'allowedHosts' | 'allowedOrigins'>): Guard {
+  const hosts = new Set(
+    allowedHosts.length > 0 || !isLoopback(host) ? allowedHosts : [...loopbackNames, host],
+  )
+  const names = new Set([...hosts].map((name) => name.toLowerCase()))
+  const origins = new Set(allowedOrigins)
+  const anyHost = hosts.has('*')
+  // nearly all requests of a client say the same
+  let lastHost: string | undefined
+
+  function isOurs(given: string): boolean {
+    if (given === lastHost) return true
+    const lower = given.toLowerCase()
+    if (!anyHost && !spellings(lower).some((name) => names.has(name))) return false
+    lastHost = given
+    return true
+  }
+
+  return ({ host: given, origin }) => {
+    if (given === undefined || !isOurs(given)) return 'Host: not a name of this server'
+    if (origin === undefined || origins.has(origin) || isSameHost(origin, given)) return undefined
+    // a document without an origin of its own is no origin that could be meant
+    return origins.has('*') && origin !== 'null' ? undefined : 'Origin: not allowed'
+  }
+}
+
+/**
+ * How a name may have been allowed: as it is, at any port, and with the port that clients leave out because
+ * their scheme has it.
+ */
+function spellings(host: string): readonly string[] {
+  const name = host.replace(/:\d{1,5}$/, '')
+  return name === host ? [host, `${host}:443`, `${host}:80`] : [host, name]
+}
+
+/**
+ * The Host and Origin of a request. Node keeps the first of several such headers; several are an attempt to
+ * have two readers see two different ones, and count as a missing host. Behind trusted proxies the host is
+ * what the client asked the first of them for.
+ */
+export function guardedHeaders(request: IncomingMessage, proxies: number): GuardedHeaders {
+  const { rawHeaders, headers } = request
+  let [hosts, origins] = [0, 0]
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? ''
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1
+    else if (name.length === 6 && name.toLowerCase() === 'origin') origins += 1
+  }
+  const host = hosts === 1 && origins <= 1 ? (hostOfTarget(request.url) ?? headers.host) : undefined
+  return { host: host && (forwarded(request, 'x-forwarded-host', proxies) ?? host), origin: headers.origin }
+}
+
+/** The host that a target in absolute form names: it stands for the header then (RFC 9112, section 3.2.2). */
+function hostOfTarget(url: string | undefined): string | undefined {
+  return url === undefined || url.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
+}
+
+/**
+ * Why a request cannot be read as HTTP/1.1, with the status for that (RFC 9112, sections 2.3 and 6.1);
+ * undefined where it can.
+ */
+export function framingProblem(request: IncomingMessage): { status: number; problem: string } | undefined {
+  // a real one of HTTP/2 comes from a web server around us
+  if (Number.parseInt(request.httpVersion, 10) > 1 && !('stream' in request))
+    return { status: 505, problem: 'expected HTTP/1.1' }
+  const coding = request.headers['transfer-encoding']
+  if (coding === undefined || coding.trim().toLowerCase() === 'chunked') return undefined
+  return { status: 501, problem: 'Transfer-Encoding: expected chunked, and nothing else' }
+}
+
+/**
+ * Throws TransportError BAD_OPTION for a listener that other machines reach, unless it knows which hosts are
+ * its own.
+ */
+export function checkReach({ host, allowedHosts }: Pick<HttpSettings, 'host' | 'allowedHosts'>): void {
+  if (isLoopback(host) || allowedHosts.length > 0) return
+  const why = `host: ${show(host)} can be reached from other machines`
+  const advice =
+    'set allowedHosts to the names that clients use, such as ["mcp.example.com"], or ["*"] for any; or listen on 127.0.0.1'
+  throw optionError('allowedHosts', `${why}: ${advice}`)
+}
+
+/** Whether only this machine can reach the address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
+}
+
+/**
+ * A page of the server itself; a missing port means the default of the origin's scheme, as in front of a
+ * proxy.
+ */
+function isSameHost(origin: string, host: string): boolean {
+  if (!/^https?:\/\/[^/?#@\s]+$/i.test(origin) || !URL.canParse(origin)) return false
+  const { protocol, host: from } = new URL(origin)
+  const to = host.toLowerCase()
+  return from === (protocol === 'https:' ? to.replace(/:443$/, '') : to.replace(/:80$/, ''))
+}

@@ -1,0 +1,67 @@
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { queuedBelowTls } from '../../connections/below-tls.js'
+import { nodeMs } from '../../base/node-ms.js'
+
+/**
+ * Bytes of an unwanted body that are thrown away, and milliseconds, so that the client gets to read the
+ * answer; then it is cut off.
+ */
+const patienceBytes = 16 * 1024 * 1024
+const patienceTime = 2_000
+
+/** Statuses that a body is refused with before it has ended. */
+const early: ReadonlySet<number> = new Set([413, 429, 503])
+
+/** What is answered. */
+interface Answer {
+  readonly status: number
+  readonly headers: OutgoingHttpHeaders
+  readonly text: string | Buffer
+}
+
+/**
+ * Writes an answer, unless the client has gone; one that is too much to be read to its end is answered early.
+ */
+export function writeAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  const { status, headers, text } = answer
+  if (response.destroyed) return
+  if (early.has(status) && !request.complete) answerEarly(request, response, answer)
+  else response.writeHead(status, headers).end(text)
+}
+
+/**
+ * Answers a request whose body is still coming, and is not wanted. A connection that is closed with bytes
+ * unread takes the answer with it (RFC 9112, section 9.6): it is closed once the body has come, or has had
+ * its time.
+ */
+export function answerEarly(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  const { status, headers, text } = answer
+  response.writeHead(status, { ...headers, connection: 'close' })
+  // a response without a socket of its own is somebody else's to end
+  if (request.complete || response.socket === null) return void response.end(text)
+  response.write(text)
+  let left = patienceBytes
+  const timer = setTimeout(() => response.end(), patienceTime)
+  request.on('data', (chunk: Buffer | string) => {
+    left -= chunk.length
+    if (left < 0) request.destroy()
+  })
+  request.once('end', () => response.end())
+  response.once('close', () => clearTimeout(timer))
+  request.resume()
+}
+
+/**
+ * Calls `cut` when nothing of a finished answer is taken for so long, 15 s by default. The timer is Node's,
+ * which alone knows of parts of one write.
+ */
+export function expectReader(response: ServerResponse, timeout = 15_000, cut: () => void): void {
+  if (response.listenerCount('timeout') > 0) return
+  let before = queuedBelowTls(response.socket)
+  response.setTimeout(nodeMs(timeout), () => {
+    const left = queuedBelowTls(response.socket)
+    if (left === before) return cut()
+    before = left
+    response.setTimeout(nodeMs(timeout))
+  })
+}

@@ -1,0 +1,83 @@
+import type { IncomingMessage } from 'node:http'
+import type { Peer } from '../../contract/contract.js'
+import type { Principal } from '../../contract/principal.js'
+
+/** Where a request that was mounted carries what its middleware knows of it. */
+export const assignsKey: unique symbol = Symbol('assigns')
+
+/** Where a request carries who sends it, once that is known. */
+export const principalKey: unique symbol = Symbol('principal')
+
+/**
+ * Where a request that was let in by a token carries its headers without it: what is not handed out is not
+ * passed on.
+ */
+export const headersKey: unique symbol = Symbol('headers')
+
+/** A request that may carry such. */
+export type AssignedRequest = IncomingMessage & {
+  [headersKey]?: Peer['headers']
+  [assignsKey]?: Peer['assigns']
+  [principalKey]?: Principal | undefined
+}
+
+/** What is known of the peer behind an HTTP request; read when it is asked for. */
+export class HttpPeer implements Peer {
+  readonly transport = 'http'
+  readonly #request: IncomingMessage
+  readonly #proxies: number
+
+  constructor(request: IncomingMessage, proxies = 0) {
+    this.#request = request
+    this.#proxies = proxies
+  }
+
+  get headers(): Peer['headers'] {
+    return (this.#request as AssignedRequest)[headersKey] ?? this.#request.headers
+  }
+
+  get remoteAddress(): string | undefined {
+    return forwarded(this.#request, 'x-forwarded-for', this.#proxies) ?? this.#request.socket.remoteAddress
+  }
+
+  get query(): string {
+    const { url = '' } = this.#request
+    const at = url.indexOf('?')
+    return at === -1 ? '' : url.slice(at + 1)
+  }
+
+  get scheme(): 'http' | 'https' {
+    const { socket } = this.#request
+    const said = forwarded(this.#request, 'x-forwarded-proto', this.#proxies)?.toLowerCase()
+    if (said === 'http' || said === 'https') return said
+    return 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http'
+  }
+
+  get assigns(): Peer['assigns'] {
+    return (this.#request as AssignedRequest)[assignsKey]
+  }
+
+  get principal(): Principal | undefined {
+    return (this.#request as AssignedRequest)[principalKey]
+  }
+}
+
+/** The headers of a request without its token. */
+export function withoutToken({ authorization: _, ...headers }: IncomingMessage['headers']): Peer['headers'] {
+  return headers
+}
+
+/**
+ * What the outermost of so many trusted proxies says in a header; each proxy adds to the end, so that what
+ * stands before may have been sent by anybody. Undefined without proxies or without the header.
+ */
+export function forwarded(
+  { headers }: Pick<IncomingMessage, 'headers'>,
+  name: 'x-forwarded-for' | 'x-forwarded-host' | 'x-forwarded-proto',
+  proxies: number,
+): string | undefined {
+  const given = headers[name]
+  if (proxies === 0 || given === undefined) return undefined
+  const hops = String(given).split(',')
+  return hops[Math.max(0, hops.length - proxies)]?.trim()
+}

@@ -1,0 +1,375 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { buildError, type Message, type RequestId } from '../../../protocol/wire/jsonrpc.js'
+import { comment, encodeEvent } from '../../../protocol/wire/sse-events.js'
+import { adopt, bindTo, type Owner, OwnerToken, type StrayKind } from '../../../runtime/faults/containment.js'
+import { emit } from '../../../runtime/faults/events.js'
+import type { ByteAccount } from '../../connections/byte-budget.js'
+import type { Outlet, Peer, Response } from '../../contract/contract.js'
+import { textOf } from '../../base/encoded.js'
+import type { TransportError } from '../../base/errors.js'
+import {
+  encodeLogged,
+  encodeMark,
+  type LoggedEvent,
+  type LoggedStream,
+  type StreamReader,
+} from './logged-stream.js'
+import { whenClosed } from '../listen/close.js'
+import { type Headers, noContent, none, streamHeaders } from '../../base/headers.js'
+import type { Beats, ExchangeHome, ExchangeLimits } from './limits.js'
+import { expectReader, writeAnswer } from '../listen/linger.js'
+import { HttpPeer } from '../listen/peer.js'
+import { type HttpRefusal, internalError, unavailable } from '../listen/refusal.js'
+import { bytesOf, textWithin, uncounted } from '../../contract/message-sizes.js'
+
+/**
+ * One HTTP request and its response. It is the owner of all code that runs for it: an error that strays from
+ * there costs this response and nothing else. It is also where messages go that come before the answer: the
+ * first turns it into an event stream.
+ */
+export class Exchange implements Owner, Outlet, StreamReader {
+  readonly request: IncomingMessage
+  readonly token: OwnerToken
+  readonly peer: Peer
+  /** The bytes of its message and of its answer. */
+  readonly bytes: ByteAccount
+  /** The JSON-RPC request that waits for its answer here. */
+  requestId: RequestId | undefined
+  /** True for a GET stream, which never has an answer and is over when the client goes. */
+  isListening = false
+  /** Takes a GET stream off its session; called once it is over. */
+  detach: (() => void) | null = null
+  /** The session, once it is known: from then on an event stream can be resumed. */
+  sessionId: string | undefined
+  readonly #response: ServerResponse
+  readonly #home: ExchangeHome
+  readonly #limits: ExchangeLimits
+  #stream: LoggedStream | null = null
+  /** Clients of revisions before 2025-11-25 would take an event without data for a message. */
+  #primes = false
+  /** Events up to this one are with the client already, when it has come back for the rest. */
+  #after: number | null = null
+  #begunWith: LoggedEvent | undefined
+  /** Bytes that may wait for the reader. */
+  #allowed: number
+  /** Where those of an event stream are counted, once they are many. */
+  #unread: ByteAccount | undefined
+  #beats = 0
+  #streaming = false
+  #over = false
+  #written = false
+  #onOver: (() => void) | null = null
+
+  constructor(
+    request: IncomingMessage,
+    response: ServerResponse,
+    home: ExchangeHome,
+    limits: ExchangeLimits,
+  ) {
+    this.request = request
+    this.#response = response
+    this.#home = home
+    this.#limits = limits
+    this.#allowed = limits.maxBufferedBytes
+    this.token = new OwnerToken(`http ${request.method}`, this, home)
+    this.peer = new HttpPeer(request, limits.proxies)
+    this.bytes = limits.budget.account(this.peer)
+    adopt(this.token, request)
+    adopt(this.token, response)
+  }
+
+  /** True once nothing can be written any more. */
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** Calls `fn` once, when the response is with the client or the client has gone. */
+  whenOver(fn: () => void): void {
+    this.#onOver = fn
+    const bind = (gone: () => void): (() => void) => bindTo(this.token, gone)
+    whenClosed(this.request, this.#response, bind, () => this.#close())
+  }
+
+  /** Sets headers that whatever is answered will have. */
+  addHeaders(headers: Headers): void {
+    if (this.#over || this.#streaming) return
+    for (const [name, value] of Object.entries(headers)) this.#response.setHeader(name, value)
+  }
+
+  /**
+   * Answers the JSON-RPC request, as the last event of the stream or as JSON; with a stream it is kept for a
+   * client that is gone.
+   */
+  answer(answer: Response, headers: Headers = none): void {
+    if (this.#stream === null && this.#over) return
+    // nobody would give back the bytes of a client that has gone; the log has bounds of its own
+    const text = this.#textOf(answer)
+    if (this.#stream !== null) return this.#stream.finish(text)
+    if (!this.#streaming) return this.#json(200, text, headers)
+    this.#over = true
+    this.#response.end(bytesOf(encodeEvent({ event: 'message', data: text })))
+  }
+
+  /**
+   * Answers a batch: as an array, as the last events of the stream, or without a body where nothing is to be
+   * said.
+   */
+  answerAll(answers: readonly Response[]): void {
+    if (this.#over || answers.length === 0) return this.finish(202)
+    if (!this.#streaming)
+      return this.#json(200, `[${answers.map((answer) => this.#textOf(answer)).join(',')}]`, none)
+    for (const answer of answers) this.#answerOne(this.#textOf(answer))
+    this.finish(200)
+  }
+
+  /** Ends without a body. */
+  finish(status: number, headers: Headers = status === 204 ? none : noContent): void {
+    if (this.#stream !== null && this.requestId !== undefined) this.#stream.finish()
+    if (this.#over) return
+    this.#over = true
+    if (this.#streaming) return void this.#response.end()
+    this.#response.writeHead(status, this.#headers(headers)).end()
+  }
+
+  /** Answers with a status that says why not. */
+  refuse({ status, body, headers }: HttpRefusal): void {
+    if (this.#streaming && this.requestId !== undefined && 'error' in body)
+      return this.answer(buildError(this.requestId, body.error))
+    if (this.#over) return
+    if (!this.#streaming) return this.#json(status, textOf(body), headers)
+    this.#cut()
+  }
+
+  /**
+   * Begins an event stream, unless it has begun; one that a client may come back to begins with an id
+   * (SEP-1699).
+   */
+  openStream(): void {
+    if (this.#over || this.#streaming) return
+    const { log } = this.#limits
+    if (log !== undefined && this.sessionId !== undefined && this.#stream === null) {
+      this.#stream = log.open(this.sessionId, 'call')
+      this.#stream.connect(this)
+    }
+    this.#streaming = true
+    this.#limits.noteStream(this, this.#after === null ? 'opened' : 'resumed')
+    this.#response.writeHead(200, this.#headers(streamHeaders))
+    if (this.#stream === null || !this.#begin(this.#stream)) this.#response.flushHeaders()
+  }
+
+  /**
+   * Becomes the connection of a stream: a new one, or one that goes on after the event with this number.
+   * Throws TransportError BYTES_LIMIT.
+   */
+  follow(stream: LoggedStream, after: number | null): void {
+    let missed = 0
+    if (after !== null) for (const { data } of stream.after(after)) missed += data.length
+    const refused = this.#takeRoom(missed)
+    if (refused !== undefined) throw refused
+    this.sessionId = stream.sessionId
+    this.#stream = stream
+    this.#after = after
+    stream.connect(this)
+  }
+
+  negotiated(revision: string): void {
+    this.#primes = revision >= '2025-11-25'
+  }
+
+  send(message: Message): boolean {
+    const text = textWithin(message, this.#limits.maxMessageBytes)
+    if (text === undefined) return false
+    if (this.#stream === null) {
+      if (this.#over || this.#response.destroyed) return false
+      this.openStream()
+    }
+    if (this.#stream !== null) return this.#stream.send(text)
+    if (!this.ready(text)) return false
+    this.#put(encodeEvent({ event: 'message', data: text }))
+    return true
+  }
+
+  /** Ends the connection of a stream that the client can come back to. */
+  release(): boolean {
+    if (this.#over || this.#limits.closing || !this.#primes || this.#limits.log === undefined) return false
+    this.openStream()
+    if (this.#stream?.canResume !== true) return false
+    this.#limits.noteStream(this, 'released')
+    this.#stream.leave(this)
+    this.#over = true
+    this.#response.end()
+    return true
+  }
+
+  ready(text: string): boolean {
+    if (!this.#over && !this.#response.destroyed) {
+      const mayWait = this.#response.writableLength <= this.#allowed
+      return (mayWait && this.#takeRoom(text.length) === undefined) || this.#stalled()
+    }
+    this.#stream?.leave(this)
+    return false
+  }
+
+  write(event: LoggedEvent): void {
+    this.openStream()
+    if (this.#over || event === this.#begunWith) return
+    this.#put(encodeLogged(event))
+  }
+
+  conclude(event?: LoggedEvent): void {
+    this.openStream()
+    if (this.#over) return
+    // what this one began had its answer counted when it was made; anybody else can come again for it
+    if (
+      event !== undefined &&
+      this.requestId === undefined &&
+      this.#takeRoom(event.data.length) !== undefined
+    )
+      return this.#cut()
+    this.#over = true
+    this.#response.end(event === undefined || event === this.#begunWith ? '' : bytesOf(encodeLogged(event)))
+  }
+
+  /** The session behind a GET stream has ended: so does the stream. */
+  end(): void {
+    this.finish(200)
+  }
+
+  /**
+   * Called at every beat: what takes long is answered by an event stream; one that has been open for long
+   * enough is ended, to be resumed (SEP-1699).
+   */
+  beat({ opensAfter, releasesAfter }: Beats): void {
+    this.#beats += 1
+    if (this.sessionId === undefined) return
+    if (this.#beats >= opensAfter && this.requestId !== undefined) this.openStream()
+    if (this.#beats >= releasesAfter && this.#streaming) this.release()
+  }
+
+  /**
+   * Called now and then: keeps a quiet stream from being taken for dead, and gives up on a reader who has
+   * fetched nothing of a finished answer.
+   */
+  keepAlive(): void {
+    const left = this.#response.writableLength
+    if (this.#over) {
+      if (left > 0) expectReader(this.#response, this.#limits.readTimeout, () => this.#cut())
+    } else if (this.#streaming) {
+      this.#count()
+      if (left > this.#allowed) this.#stalled()
+      else if (!this.#written) this.#response.write(comment())
+      this.#written = false
+    }
+  }
+
+  /** The listener goes before this exchange is answered: says so, as far as that is still possible. */
+  interrupt(why: string): void {
+    if (this.#over) return
+    if (this.#streaming && this.requestId === undefined) this.finish(200)
+    else this.refuse(unavailable(this.requestId, why))
+  }
+
+  fail(error: unknown, kind: StrayKind): void {
+    const outcome = this.#over ? 'reported' : 'failed'
+    emit('stray', () => ({ tree: this.#home.id, error, kind, owner: this.token.name, outcome }))
+    if (this.#over) return
+    this.refuse(internalError(this.requestId))
+  }
+
+  /**
+   * A reader that does not read: a request's answer is still due, a GET stream is closed and can be opened
+   * again.
+   */
+  #stalled(): false {
+    if (this.isListening) this.#cut()
+    return false
+  }
+
+  /**
+   * Begins with an id, or when the client has come back with what it has missed; false when nothing is
+   * written.
+   */
+  #begin(stream: LoggedStream): boolean {
+    const missed = stream.after(this.#after ?? 0)
+    const isMarked = this.#primes && (this.#after === null || missed.length === 0)
+    if (isMarked)
+      this.#response.write(
+        encodeMark(stream.mark(this.#after === null ? 0 : undefined), this.#limits.retryInterval),
+      )
+    for (const event of missed) this.#put(encodeLogged(event))
+    this.#written = isMarked || missed.length > 0
+    this.#begunWith = missed.at(-1)
+    this.#allowed += this.#response.writableLength
+    return this.#written
+  }
+
+  /**
+   * The text of an answer, or of the error that stands for it; nobody would give back the bytes of a client
+   * that has gone, and the log has bounds of its own.
+   */
+  #textOf(answer: Response): string {
+    return textWithin(answer, this.#limits.maxMessageBytes, this.#over ? undefined : this.bytes) ?? ''
+  }
+
+  /** One answer of several on an event stream, which is due however slow the reader is. */
+  #answerOne(text: string): void {
+    if (this.#stream === null) this.#put(encodeEvent({ event: 'message', data: text }))
+    else this.#stream.add(text)
+  }
+
+  /** Writes a part of an event stream. */
+  #put(text: string): void {
+    this.#written = true
+    this.#response.write(bytesOf(text))
+    this.#count()
+  }
+
+  /** Takes room for a part of an event stream, and for what waits already; answers why there is none. */
+  #takeRoom(bytes: number): TransportError | undefined {
+    const all = this.#response.writableLength + bytes
+    if (this.#unread === undefined) {
+      if (all <= uncounted) return undefined
+      this.#unread = this.#limits.budget.account(this.peer)
+      this.#response.on('drain', () => this.#count())
+    }
+    return this.#unread.set(all)
+  }
+
+  #count(): void {
+    if (this.#onOver !== null) this.#unread?.set(this.#response.writableLength)
+  }
+
+  #json(status: number, text: string, headers: Headers): void {
+    this.#over = true
+    const body = bytesOf(text)
+    const length = String(Buffer.byteLength(body))
+    const all = { 'content-type': 'application/json', 'content-length': length, ...headers }
+    this.#limits.answers.add(this.token, () => {
+      writeAnswer(this.request, this.#response, { status, headers: this.#headers(all), text: body })
+    })
+  }
+
+  #headers(headers: Headers): Headers {
+    return this.#limits.closing ? { ...headers, connection: 'close' } : headers
+  }
+
+  #cut(): void {
+    this.#over = true
+    this.#stream?.leave(this)
+    this.#response.destroy()
+  }
+
+  #close(): void {
+    const onOver = this.#onOver
+    if (onOver === null) return
+    this.#over = true
+    this.#onOver = null
+    this.bytes.release()
+    this.#unread?.release()
+    if (this.#streaming) this.#limits.noteStream(this, 'closed')
+    this.#stream?.leave(this)
+    this.detach?.()
+    onOver()
+    this.token.end(false)
+  }
+}

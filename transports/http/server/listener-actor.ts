@@ -1,0 +1,192 @@
+import { defineActor } from '../../../runtime/process/behaviour.js'
+import type { Clock } from '../../../runtime/time/clock.js'
+import { guard } from '../../../runtime/faults/containment.js'
+import type { ActorContext } from '../../../runtime/process/context.js'
+import { describe } from '../../../runtime/watch/inspect.js'
+import { processOf } from '../../../runtime/process/ref.js'
+import { TurnoverSet } from '../../../runtime/base/turnover.js'
+import { ClientCounts } from '../../connections/client-counts.js'
+import type { ListenScope, ServerPort } from '../../contract/contract.js'
+import { emitTransport, type StreamEvent } from '../../contract/events.js'
+import { AnswerQueue } from './answer-queue.js'
+import type { Beats, ExchangeLimits } from './limits.js'
+import { Exchange } from './exchange.js'
+import { createRoute } from './routes.js'
+import type { HttpSettings } from './serve.js'
+import type { HttpSocket, TakeRequest } from './port.js'
+import { hasExpired } from '../../contract/principal.js'
+
+/** What a listener is started with. */
+export interface HttpListenerInput {
+  readonly socket: HttpSocket
+  readonly server: ServerPort
+  readonly scope: ListenScope
+}
+
+interface Listener {
+  readonly socket: HttpSocket
+  readonly server: ServerPort
+  readonly scope: ListenScope
+  readonly exchanges: Exchanges
+  readonly limits: ExchangeLimits
+  readonly beats: Beats & { readonly interval: number }
+  [describe](): string
+}
+
+const restarting = 'The server is starting again: try once more'
+const stopping = 'The server is being stopped'
+/** What a response that is written already may take to reach its client when the server stops. */
+const flushTime = 200
+
+/** Serves Streamable HTTP on a port that outlives it; each exchange answers for its own errors. */
+export const httpListener = defineActor({
+  name: 'http_listener',
+  trapExit: true,
+  stray: 'report',
+  init({ socket, server, scope }: HttpListenerInput, ctx: ActorContext): Listener {
+    const { settings, log, origin } = socket
+    const clients = new ClientCounts<Exchange>(settings.maxRequestsPerClient)
+    const exchanges = new Exchanges(clients)
+    const { maxBufferedBytes, maxMessageBytes, retryInterval, commentInterval } = settings
+    const answers = new AnswerQueue()
+    const limits = {
+      answers,
+      maxBufferedBytes,
+      maxMessageBytes,
+      budget: socket.budget,
+      readTimeout: commentInterval,
+      retryInterval,
+      proxies: settings.trustProxy,
+      log,
+      closing: false,
+      noteStream: ({ isListening }: { readonly isListening: boolean }, type: StreamEvent['type']) =>
+        emitTransport('stream', () => ({ ...origin, type, kind: isListening ? 'listen' : 'call' })),
+    }
+    const beats = readBeats(settings)
+    ctx.own(() => {
+      exchanges.interrupt(restarting)
+      answers.flush() // the connections may be closed before the turn is over
+    })
+    ctx.own(
+      socket.attach(
+        takeRequests(exchanges, limits, createRoute(server, settings, { clients, log, origin, limits }), ctx),
+      ),
+    )
+    ctx.sendAfter(commentInterval, 'comment')
+    ctx.sendAfter(beats.interval, 'beat')
+    const about = (): string => `${exchanges.size} open exchanges, ${socket.budget.describe()}`
+    return { socket, server, scope, exchanges, limits, beats, [describe]: about }
+  },
+  info: {
+    timer({ exchanges, socket, beats }, payload, ctx) {
+      if (payload === 'beat') {
+        exchanges.beat(beats)
+        return void ctx.sendAfter(beats.interval, 'beat')
+      }
+      exchanges.keepAlive()
+      socket.log?.trim()
+      ctx.sendAfter(socket.settings.commentInterval, 'comment')
+    },
+  },
+  terminate: ({ scope, ...listener }, _reason, ctx) =>
+    scope.stopping() ? drain({ scope, ...listener }, ctx.clock) : undefined,
+})
+
+/** Often enough for what is waited for, and no timer for each request. */
+function readBeats({ streamAfter, maxStreamTime }: HttpSettings): Beats & { readonly interval: number } {
+  const interval = Math.min(1_000, Math.max(5, Math.min(streamAfter, maxStreamTime) / 4))
+  return {
+    interval,
+    opensAfter: Math.ceil(streamAfter / interval),
+    releasesAfter: Math.ceil(maxStreamTime / interval),
+  }
+}
+
+function takeRequests(
+  exchanges: Exchanges,
+  limits: ExchangeLimits,
+  route: (exchange: Exchange) => Promise<void>,
+  ctx: ActorContext,
+): TakeRequest {
+  const home = processOf(ctx.self).tree
+  return (request, response) => {
+    const exchange = new Exchange(request, response, home, limits)
+    guard(exchange.token, () => {
+      exchanges.add(exchange)
+      if (limits.closing) exchange.interrupt(stopping)
+      else void route(exchange)
+    })
+  }
+}
+
+/** Takes nothing new, ends the streams, gives what is in flight its time, and ends the rest. */
+async function drain({ socket, server, scope, exchanges, limits }: Listener, clock: Clock): Promise<void> {
+  const delay = Math.min(socket.settings.drainDelay, scope.drainTimeout)
+  socket.noLongerReady()
+  if (delay > 0) await new Promise<void>((resolve) => clock.setTimeout(resolve, delay))
+  limits.closing = true
+  socket.stopListening()
+  exchanges.endStreams()
+  server.endSubscriptions?.()
+  const until = clock.now() + scope.drainTimeout - delay
+  await exchanges.whenEmpty(until - clock.now(), clock)
+  // their clients have gone, and cannot come back any more: but what they asked for is done
+  await socket.log?.whenFinished(Math.max(0, until - clock.now()), clock)
+  exchanges.interrupt(stopping)
+  await exchanges.whenEmpty(flushTime, clock)
+}
+
+/** The exchanges that are not over yet. */
+class Exchanges {
+  readonly #all = new TurnoverSet<Exchange>()
+  readonly #clients: ClientCounts<Exchange>
+  #onEmpty: (() => void) | null = null
+
+  constructor(clients: ClientCounts<Exchange>) {
+    this.#clients = clients
+  }
+
+  get size(): number {
+    return this.#all.size
+  }
+
+  add(exchange: Exchange): void {
+    this.#all.add(exchange)
+    exchange.whenOver(() => {
+      this.#all.delete(exchange)
+      this.#clients.leave(exchange)
+      if (this.#all.size === 0) this.#onEmpty?.()
+    })
+  }
+
+  beat(beats: Beats): void {
+    for (const exchange of this.#all) exchange.beat(beats)
+  }
+
+  keepAlive(): void {
+    for (const exchange of this.#all) {
+      // a stream of a session is for as long as its reader may read it
+      if (exchange.isListening && hasExpired(exchange.peer.principal)) exchange.end()
+      else exchange.keepAlive()
+    }
+  }
+
+  endStreams(): void {
+    for (const exchange of this.#all) if (exchange.isListening) exchange.end()
+  }
+
+  interrupt(why: string): void {
+    for (const exchange of this.#all) exchange.interrupt(why)
+  }
+
+  whenEmpty(timeout: number, clock: Clock): Promise<void> {
+    if (this.#all.size === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = clock.setTimeout(resolve, timeout)
+      this.#onEmpty = () => {
+        clock.clearTimeout(timer)
+        resolve()
+      }
+    })
+  }
+}

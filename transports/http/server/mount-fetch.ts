@@ -1,0 +1,179 @@
+import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { Socket } from 'node:net'
+import { readAlready } from '../listen/body.js'
+
+/** Bytes that may wait in the stream of a response. */
+const highWaterMark = 16 * 1024
+/** Statuses whose response has no body (Fetch standard). */
+const bodiless: ReadonlySet<number> = new Set([101, 204, 205, 304])
+
+/** A `Request` as `node:http` would have it, and where its `Response` comes from. */
+export function exchangeOf(request: Request): { incoming: IncomingMessage; outgoing: FetchResponse } {
+  const incoming = new FetchedRequest(request)
+  const outgoing = new FetchResponse(incoming)
+  const gone = (): void => outgoing.clientGone()
+  request.signal.addEventListener('abort', gone, { once: true })
+  outgoing.once('close', () => {
+    request.signal.removeEventListener('abort', gone)
+    incoming.letGo()
+  })
+  if (request.signal.aborted) gone()
+  return { incoming, outgoing }
+}
+
+/** A `Request` whose body is read as fast as it is taken, and no faster. */
+class FetchedRequest extends IncomingMessage {
+  readonly #request: Request
+  #reader: ReadableStreamDefaultReader<Uint8Array> | null = null
+  #isOver = false
+
+  constructor(request: Request) {
+    super(new Socket())
+    this.#request = request
+    const { pathname, search, host } = new URL(request.url)
+    const headers = Object.fromEntries(request.headers)
+    headers.host ??= host
+    this.method = request.method
+    this.url = pathname + search
+    this.headers = headers
+    this.rawHeaders = Object.entries(headers).flat()
+  }
+
+  override _read(size: number): void {
+    super._read(size) // from then on a push asks for more
+    void this.#pull()
+  }
+
+  /** The rest of the body is not wanted. */
+  letGo(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#reader?.cancel().catch(() => {}) // a body that broke off by itself
+  }
+
+  /** Never rejects: a body that breaks off is told as such, and so is one that somebody else has read. */
+  async #pull(): Promise<void> {
+    const { body, bodyUsed } = this.#request
+    if (this.#reader === null && (bodyUsed || body?.locked)) return void this.emit('error', readAlready())
+    try {
+      if (this.#reader === null && body !== null) this.#reader = body.getReader()
+      const { done, value } = (await this.#reader?.read()) ?? { done: true }
+      if (this.#isOver || this.destroyed) return this.letGo()
+      if (!done) return void this.push(Buffer.from(value))
+      this.#isOver = true
+      this.complete = true
+      this.push(null)
+    } catch {
+      this.#isOver = true
+      this.emit('close')
+    }
+  }
+}
+
+/** Turns what is written to a response of `node:http` into a `Response`. */
+export class FetchResponse extends ServerResponse {
+  /**
+   * Resolves once the head is written; a response that is destroyed before that is one with status 500, or
+   * 400 where the client has gone.
+   */
+  readonly result: Promise<Response>
+  // Assigned by the executor in the constructor, which runs at once.
+  #resolve: (response: Response) => void = () => {}
+  #head: { readonly status: number; readonly headers: Headers } | null = null
+  #stream: ReadableStreamDefaultController<Uint8Array> | null = null
+  #isOver = false
+
+  constructor(request: IncomingMessage) {
+    super(request)
+    this.result = new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    Object.defineProperty(this, 'writableLength', { get: () => this.#waiting })
+  }
+
+  override writeHead(status: number, ...rest: unknown[]): this {
+    const given = rest.at(-1)
+    const headers = typeof given === 'object' && given !== null ? (given as OutgoingHttpHeaders) : {}
+    const pairs = Object.entries(headers).map(([name, value]): [string, string] => [name, String(value)])
+    this.#head = { status, headers: new Headers(pairs) }
+    return this
+  }
+
+  override flushHeaders(): void {
+    this.#begin()
+  }
+
+  override write(chunk: unknown): boolean {
+    this.#begin()
+    if (this.#isOver) return false
+    this.#stream?.enqueue(Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk)))
+    return this.#waiting < highWaterMark
+  }
+
+  override end(chunk?: unknown): this {
+    if (this.#isOver) return this
+    if (this.#stream === null)
+      this.#answer(chunk === undefined || Buffer.isBuffer(chunk) ? (chunk ?? null) : String(chunk))
+    else {
+      if (chunk !== undefined && chunk !== '') this.write(chunk)
+      this.#stream.close()
+    }
+    return this.#over()
+  }
+
+  override destroy(): this {
+    return this.#cutOff(500)
+  }
+
+  /** The same, where the client has gone away by itself: that is no error of the server. */
+  clientGone(): void {
+    this.#cutOff(400)
+  }
+
+  #cutOff(status: number): this {
+    if (this.#isOver) return this
+    this.destroyed = true
+    if (this.#stream === null) this.#resolve(new Response(null, { status }))
+    else this.#stream.error(new Error('the response was cut off'))
+    return this.#over()
+  }
+
+  get #waiting(): number {
+    return this.#stream === null
+      ? 0
+      : Math.max(0, highWaterMark - (this.#stream.desiredSize ?? highWaterMark))
+  }
+
+  #begin(): void {
+    if (this.#stream !== null || this.#isOver) return
+    const body = new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          this.#stream = controller
+        },
+        cancel: () => {
+          this.destroyed = true
+          this.#over()
+        },
+      },
+      new ByteLengthQueuingStrategy({ highWaterMark }),
+    )
+    this.#respond(body)
+  }
+
+  #answer(body: string | Buffer | null): void {
+    const { status = 200 } = this.#head ?? {}
+    this.#respond(bodiless.has(status) ? null : body)
+  }
+
+  #respond(body: ReadableStream<Uint8Array> | string | Buffer | null): void {
+    const { status = 200, headers = new Headers() } = this.#head ?? {}
+    this.#resolve(new Response(body, { status, headers }))
+  }
+
+  #over(): this {
+    this.#isOver = true
+    queueMicrotask(() => this.emit('close'))
+    return this
+  }
+}

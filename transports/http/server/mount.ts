@@ -1,0 +1,127 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { outside } from '../../../runtime/faults/containment.js'
+import { lazy } from '../../../runtime/faults/load.js'
+import { metadataOf, writeMetadata } from '../../auth/metadata.js'
+import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
+import { httpFields, type HttpServeOptions, readOptions } from './serve.js'
+import type { HttpSocket } from './port.js'
+import type { Principal } from '../../contract/principal.js'
+
+const loadSocket = lazy('./port.js', () => import('./port.js'))
+const loadRequest = lazy('./mount-request.js', () => import('./mount-request.js'))
+const loadExchange = lazy('./mount-fetch.js', () => import('./mount-fetch.js'))
+
+/** Options of a port and of its connections, which belong to the web server around. */
+const foreign = [
+  'port',
+  'host',
+  'path',
+  'tls',
+  'server',
+  'health',
+  'maxConnections',
+  'maxConnectionsPerClient',
+  'headersTimeout',
+  'bodyTimeout',
+  'idleTimeout',
+] as const
+
+/** How a mounted server is set up: as a Streamable HTTP listener without a port of its own. */
+export type MountOptions = Omit<HttpServeOptions, (typeof foreign)[number]>
+
+const fields = httpFields.filter((field) => !(foreign as readonly string[]).includes(field))
+
+/** What a web framework has found out about a request already. */
+export interface MountedRequest {
+  /** The body, where a parser has read it: a value, a text or bytes. */
+  readonly body?: unknown
+  /** What middleware knows, such as who is signed in: tools find it as `ctx.peer.assigns`. */
+  readonly assigns?: Readonly<Record<string, unknown>>
+  /**
+   * Who sends it, where middleware has found out: `authenticate` is not asked then. A wrong one throws
+   * BAD_OPTION.
+   */
+  readonly principal?: Principal
+}
+
+/** A server transport that lives in a web server of yours, under any path. */
+export interface Mount extends ServerTransport {
+  /** A handler for `node:http`, Express and the like; a body that was parsed is taken from `request.body`. */
+  handler(request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse): void
+  /** The same, told what the framework knows. */
+  handle(request: IncomingMessage, response: ServerResponse, known?: MountedRequest): void
+  /**
+   * A handler for frameworks that speak `Request` and `Response`, such as Hono. Rejects only for a wrong
+   * principal.
+   */
+  fetch(request: Request, known?: Omit<MountedRequest, 'body'>): Promise<Response>
+  /**
+   * What is published with `auth` at `/.well-known/oauth-protected-resource` and below it (RFC 9728);
+   * undefined without.
+   */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+  /** A handler that publishes it, for `node:http`, Express and the like; 404 without `auth`. */
+  metadataHandler(request: IncomingMessage, response: ServerResponse): void
+}
+
+/** A server that has started, and how a request gets to it. */
+interface Place {
+  readonly socket: HttpSocket
+  prepare(request: IncomingMessage, known: MountedRequest): IncomingMessage
+}
+
+/**
+ * Serves Streamable HTTP within a web server of yours: hand the result to `startServer` as the transport, and
+ * its handlers to the framework. `Host` and `Origin` are judged as always, so anything beyond loopback needs
+ * `allowedHosts`. Requests that come before the server has started, or after it has ended, are answered 503.
+ * Throws TransportError BAD_OPTION.
+ */
+export function mount(options: MountOptions = {}): Mount {
+  const settings = readOptions(options, fields)
+  let place: Place | undefined
+
+  async function bind(scope: LinkScope): Promise<Binding> {
+    const http = await outside(() => import('node:http'))
+    const { HttpSocket: Socket } = await loadSocket()
+    const { withKnown } = await loadRequest()
+    await loadExchange() // before the first request
+    await settings.auth?.verify.prepare?.()
+    // a server that never listens: requests are handed to the socket
+    const taken = { server: http.createServer(), settings, isForeign: true, release: () => {} }
+    const socket = new Socket(taken, scope)
+    const own: Place = { socket, prepare: (request, known) => withKnown(request, settings.path, known) }
+    place = own
+    scope.own(() => {
+      if (place === own) place = undefined
+      return socket.close()
+    })
+    return { url: undefined, port: undefined, start: (...args) => socket.start(...args) }
+  }
+
+  function handle(request: IncomingMessage, response: ServerResponse, known: MountedRequest = {}): void {
+    const here = place
+    if (here === undefined) response.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()
+    else outside(() => here.socket.take(here.prepare(request, known), response))
+  }
+
+  async function fetch(request: Request, known: Omit<MountedRequest, 'body'> = {}): Promise<Response> {
+    const { exchangeOf } = await loadExchange()
+    const { incoming, outgoing } = exchangeOf(request)
+    handle(incoming, outgoing, known)
+    return outgoing.result
+  }
+
+  return Object.freeze({
+    name: 'mount',
+    bind,
+    handle,
+    handler: (request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse) =>
+      handle(request, response, request.body === undefined ? {} : { body: request.body }),
+    fetch,
+    metadata: settings.auth === undefined ? undefined : metadataOf(settings.auth),
+    metadataHandler(request: IncomingMessage, response: ServerResponse) {
+      if (settings.auth === undefined) response.writeHead(404, { 'content-length': '0' }).end()
+      else writeMetadata(request, response, settings.auth)
+    },
+  })
+}

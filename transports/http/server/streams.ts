@@ -1,0 +1,108 @@
+import type { Outlet, ServerPort } from '../../contract/contract.js'
+import { textOf } from '../../base/encoded.js'
+import type { EventLog, Position } from './event-log.js'
+import type { LoggedStream } from './logged-stream.js'
+import { HttpRefusal } from '../listen/refusal.js'
+import type { Exchange } from './exchange.js'
+
+/** What a GET needs: whom to ask, and where streams are kept. */
+export interface StreamSurroundings {
+  readonly server: ServerPort
+  readonly log: EventLog
+}
+
+/** A GET stream that ends with its connection. Rejects with TransportError SESSION_NOT_FOUND. */
+export async function listen(exchange: Exchange, sessionId: string, server: ServerPort): Promise<void> {
+  exchange.isListening = true
+  const detach = await server.attach(sessionId, exchange, exchange.peer)
+  if (exchange.over) return detach()
+  exchange.detach = detach
+  exchange.openStream()
+}
+
+/**
+ * A GET stream: a new one, or with `Last-Event-ID` the rest of the one that the id names, however that began
+ * (specification: transports, resumability). Rejects with TransportError SESSION_NOT_FOUND, and HttpRefusal
+ * 400 for an id that is none to go on from.
+ */
+export async function listenOrResume(
+  exchange: Exchange,
+  sessionId: string,
+  around: StreamSurroundings,
+): Promise<void> {
+  const id = exchange.request.headers['last-event-id']
+  if (id === undefined || id === '') return begin(exchange, sessionId, around)
+  const position = around.log.find(sessionId, String(id))
+  // the log did not outlive the process: what came meanwhile is lost, what will come is not
+  if (position.type === 'lost' && position.kind === 'listen') return begin(exchange, sessionId, around)
+  if (position.type === 'found' && position.stream.kind === 'listen')
+    return follow(exchange, position.stream, position.after, around)
+  const detach = await around.server.attach(sessionId, deafFor(exchange), exchange.peer)
+  const why = problemOf(position)
+  if (why === undefined && position.type === 'found' && !exchange.over)
+    return resume(exchange, position, detach)
+  detach()
+  throw new HttpRefusal(400, `Last-Event-ID: ${why}`)
+}
+
+/**
+ * One more stream than are kept costs the session an older one: then it is asked first whether it is theirs.
+ */
+async function begin(exchange: Exchange, sessionId: string, around: StreamSurroundings): Promise<void> {
+  if (around.log.isFull(sessionId))
+    (await around.server.attach(sessionId, deafFor(exchange), exchange.peer))()
+  await follow(exchange, around.log.open(sessionId, 'listen'), null, around)
+}
+
+/** Through all of its connections, the stream is one reader of the session. */
+async function follow(
+  exchange: Exchange,
+  stream: LoggedStream,
+  after: number | null,
+  { server }: StreamSurroundings,
+): Promise<void> {
+  const isNew = after === null
+  exchange.isListening = true
+  if (isNew) exchange.follow(stream, after)
+  const outlet: Outlet = {
+    negotiated: (revision) => exchange.negotiated(revision),
+    send: (message) => stream.send(textOf(message)),
+    end: () => stream.close(),
+  }
+  try {
+    stream.attach(await server.attach(stream.sessionId, outlet, exchange.peer))
+  } catch (error) {
+    if (isNew) stream.leave(exchange)
+    throw error
+  }
+  if (exchange.over) return stream.leave(exchange)
+  if (!isNew) exchange.follow(stream, after)
+  exchange.openStream()
+}
+
+/** The rest of a stream that a request began: nothing else of the session comes here. */
+function resume(
+  exchange: Exchange,
+  { stream, after }: { readonly stream: LoggedStream; readonly after: number },
+  detach: () => void,
+): void {
+  exchange.detach = detach
+  exchange.follow(stream, after)
+  if (stream.ended) exchange.conclude()
+  else exchange.openStream()
+}
+
+function problemOf(position: Position): string | undefined {
+  if (position.type === 'refused') return position.why
+  if (position.type === 'lost') return 'the stream is not kept any more'
+  const { stream, after } = position
+  return stream.ended && stream.last === after ? 'nothing comes after this event' : undefined
+}
+
+/**
+ * Asks whether the session is there, and keeps it while somebody waits, without taking messages from other
+ * readers.
+ */
+function deafFor(exchange: Exchange): Outlet {
+  return { negotiated: (revision) => exchange.negotiated(revision), send: () => false }
+}

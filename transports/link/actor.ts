@@ -1,0 +1,177 @@
+import type { Message, RequestId } from '../../protocol/wire/jsonrpc.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import { emit } from '../../runtime/faults/events.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import { NamedRef } from '../../runtime/process/named-ref.js'
+import { processOf } from '../../runtime/process/ref.js'
+import type { ClientTransport, LinkEnd, SendOptions } from '../contract/contract.js'
+import type { TransportError } from '../base/errors.js'
+import { LinkGauge } from './gauge.js'
+import { HostedLink, type LinkReport } from './host.js'
+
+/** What the transport of a client is started with. */
+export interface LinkInput {
+  readonly transport: ClientTransport
+  /**
+   * The name of the actor that is told everything; it is looked up at every message, so it may be restarted.
+   */
+  readonly owner: string
+  /** Where to count what goes over its connections. Default: nobody looks. */
+  readonly gauge?: LinkGauge | undefined
+}
+
+/**
+ * Whether one request has left this process; shared between who sent it and the transport, which alone knows.
+ */
+export interface Ticket {
+  /** True from the moment the transport has the message. */
+  sent: boolean
+  /** True when nobody wants it sent any more: it stays here, if it still is. */
+  revoked: boolean
+}
+
+/** One message to be sent on one connection. */
+export interface Outgoing {
+  readonly link: number
+  readonly text: string
+  readonly message: Message
+  readonly ticket?: Ticket | undefined
+  readonly options?: SendOptions | undefined
+}
+
+/**
+ * What the transport casts to its owner; `link` is the number the owner gave when it asked for the
+ * connection.
+ */
+export interface LinkNews {
+  /** The transport's actor is there, and has no connection. */
+  readonly attached: undefined
+  readonly opened: { readonly link: number; readonly detail: Readonly<Record<string, unknown>> }
+  readonly message: { readonly link: number; readonly text: string }
+  readonly lost: { readonly link: number; readonly id: RequestId; readonly error: TransportError }
+  readonly trouble: { readonly link: number; readonly error: TransportError }
+  readonly closed: { readonly link: number; readonly end: LinkEnd }
+}
+
+/** The casts that an owner has to understand. */
+export type LinkOwnerCasts = {
+  readonly [Name in keyof LinkNews]: (state: never, news: LinkNews[Name], ctx: ActorContext) => unknown
+}
+
+/** Messages that wait for a client before its server is to wait as well. */
+const crowd = 1_000
+/** Milliseconds until news is told again that found no room. */
+const retryTime = 10
+/** Milliseconds in which whoever a transport is for should have come. */
+const ownerTime = 5_000
+
+class LinkState {
+  readonly input: LinkInput
+  readonly owner: NamedRef<Record<never, never>, LinkOwnerCasts>
+  readonly report: LinkReport
+  readonly gauge: LinkGauge
+  host: HostedLink | undefined
+
+  constructor(input: LinkInput, ctx: ActorContext) {
+    const owner = new NamedRef<Record<never, never>, LinkOwnerCasts>(ctx.registry, input.owner)
+    this.input = input
+    this.owner = owner
+    this.gauge = input.gauge ?? new LinkGauge()
+    // News that decides the fate of calls gets through, also when the mailbox of a client in trouble is full.
+    const { clock } = ctx
+    const insist = (tell: () => boolean): void => {
+      if (!tell() && owner.current !== undefined) clock.setTimeout(() => insist(tell), retryTime)
+    }
+    this.report = {
+      opened: (link, detail) => owner.cast('opened', { link, detail }),
+      message: (link, text) => owner.cast('message', { link, text }) || owner.current === undefined,
+      crowded: () => owner.current !== undefined && processOf(owner.current).backlog > crowd,
+      lost: (link, id, error) => insist(() => owner.cast('lost', { link, id, error })),
+      trouble: (link, error) => owner.cast('trouble', { link, error }),
+      closed: (link, end) => insist(() => owner.cast('closed', { link, end })),
+    }
+  }
+
+  /** The connection with this number, if it is the one there is. */
+  linkOf(number: number): HostedLink | undefined {
+    return this.host?.number === number && !this.host.over ? this.host : undefined
+  }
+
+  [describe](): string {
+    const { host, input } = this
+    if (host === undefined || host.over) return `${input.transport.name}, no connection`
+    const facts = Object.entries(host.detail ?? {}).map(([name, value]) => `${name} ${String(value)}`)
+    return [input.transport.name, ...facts].join(', ')
+  }
+}
+
+/**
+ * Hosts the connections of one client, one at a time, whatever the transport: nothing that a transport throws
+ * gets beyond this actor, and whatever a connection holds is gone when this actor is.
+ */
+export const linkActor = defineActor({
+  name: 'transport',
+  trapExit: true,
+  stray: 'report',
+  init(input: LinkInput, ctx) {
+    const state = new LinkState(input, ctx)
+    ctx.own(() => state.host?.destroy())
+    if (!state.owner.cast('attached')) ctx.sendAfter(ownerTime)
+    return state
+  },
+  cast: {
+    /** Ends the connection there is, if any, and begins a new one. */
+    open(
+      state: LinkState,
+      { link }: { readonly link: number },
+      ctx: ActorContext,
+    ): undefined | Promise<void> {
+      const old = state.host
+      if (old === undefined || old.over) return connect(state, link, ctx)
+      old.close()
+      return old.finished.then(() => connect(state, link, ctx))
+    },
+    send(state: LinkState, { link, text, message, ticket, options }: Outgoing) {
+      if (ticket?.revoked === true) return
+      const sent = state.linkOf(link)?.send(text, message, options) ?? false
+      if (ticket !== undefined && sent) ticket.sent = true
+    },
+    /** Nobody waits for the answer to a request any more. */
+    abort(state: LinkState, { link, id }: { readonly link: number; readonly id: RequestId }) {
+      state.linkOf(link)?.abort(id)
+    },
+    negotiated(state: LinkState, { link, revision }: { readonly link: number; readonly revision: string }) {
+      state.linkOf(link)?.negotiated(revision)
+    },
+    /** Ends a connection in an orderly way; its `closed` is told when it is over. */
+    close(state: LinkState, { link }: { readonly link: number }) {
+      state.linkOf(link)?.close()
+    },
+  },
+  info: {
+    /**
+     * It goes on waiting; a tree that was put together without the client would otherwise do nothing, and say
+     * nothing.
+     */
+    timer({ owner, input }: LinkState, _payload: unknown, ctx: ActorContext) {
+      if (owner.current !== undefined) return
+      const detail = `nobody is called "${input.owner}" in this registry: the supervisor of transportSpec needs clientActorSpec of the same options as another child`
+      emit('notice', () => ({ ...processOf(ctx.self).facts(), notice: 'owner_missing', detail }))
+    },
+  },
+  terminate(state: LinkState, _reason, ctx) {
+    const { host, input } = state
+    // Without an owner this is the restart of a group: the successor must not wait for a server that does not
+    // listen.
+    if (host === undefined || host.over || ctx.registry.whereis(input.owner) === undefined) return undefined
+    host.close()
+    return host.finished
+  },
+})
+
+function connect(state: LinkState, link: number, ctx: ActorContext): undefined {
+  const host = new HostedLink(link, state.report, state.gauge, ctx)
+  state.host = host
+  host.connect(state.input.transport)
+}

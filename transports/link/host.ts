@@ -1,0 +1,232 @@
+import type { Message, RequestId } from '../../protocol/wire/jsonrpc.js'
+import { isRequest } from '../../protocol/wire/jsonrpc.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import type { ClientTransport, Link, LinkEnd, LinkEvents, SendOptions } from '../contract/contract.js'
+import { TransportError, type TransportErrorCode } from '../base/errors.js'
+import type { LinkGauge } from './gauge.js'
+import { createLinkScope, type HostedScope } from './scope.js'
+
+/** What is told of one connection; the number says which, so that late news of an old one can be ignored. */
+export interface LinkReport {
+  opened(link: number, detail: Readonly<Record<string, unknown>>): void
+  /** False when the client has no room for it: it came too fast. */
+  message(link: number, text: string): boolean
+  /** Whether the client has more to do than is good. */
+  crowded(): boolean
+  lost(link: number, id: RequestId, error: TransportError): void
+  trouble(link: number, error: TransportError): void
+  closed(link: number, end: LinkEnd): void
+}
+
+/**
+ * Milliseconds that a connection may take to end in an orderly way; then it counts as over and its resources
+ * are released.
+ */
+const closeTimeout = 6_000
+
+/**
+ * One connection of any transport: calls into code that is not ours, turns its throws into TransportErrors,
+ * and sees to it that nothing is told after the end, which comes exactly once.
+ */
+export class HostedLink {
+  readonly number: number
+  /** Resolves when the connection is over and what it owned is released, at most 6 s later. */
+  readonly finished: Promise<void>
+  readonly #report: LinkReport
+  readonly #gauge: LinkGauge
+  readonly #hosted: HostedScope
+  readonly #clock: Clock
+  #link: Link | undefined
+  readonly #queuedBytes = (): number => this.#link?.queuedBytes ?? 0
+  #over = false
+  #closing = false
+  #closeTimer: unknown
+  #detail: Readonly<Record<string, unknown>> | undefined
+  // Assigned by the executor in the constructor, which runs at once.
+  #finish: () => void = () => {}
+
+  constructor(number: number, report: LinkReport, gauge: LinkGauge, ctx: ActorContext) {
+    this.number = number
+    this.#report = report
+    this.#gauge = gauge
+    this.#clock = ctx.clock
+    this.#hosted = createLinkScope(ctx, (cause) =>
+      this.#trouble(wrap('CONNECTION_LOST', 'clean-up failed', cause)),
+    )
+    this.finished = new Promise((resolve) => {
+      this.#finish = resolve
+    })
+  }
+
+  get over(): boolean {
+    return this.#over
+  }
+
+  /** For people: what the transport said when it opened. */
+  get detail(): Readonly<Record<string, unknown>> | undefined {
+    return this.#detail
+  }
+
+  /** Begins the connection; a throw of the transport is a fatal end. */
+  connect(transport: ClientTransport): void {
+    try {
+      const link = transport.connect(this.#events(), this.#hosted.scope)
+      if (typeof link?.send !== 'function' || typeof link.close !== 'function') {
+        throw new TransportError(
+          'CONNECT_FAILED',
+          `${transport.name}: connect: expected a link with send and close`,
+        )
+      }
+      if (this.#over) return
+      this.#link = link
+      this.#gauge.attach(this.#queuedBytes)
+    } catch (cause) {
+      this.#end({ error: wrap('CONNECT_FAILED', `${transport.name} could not connect`, cause), fatal: true })
+    }
+  }
+
+  /** Hands over a message and says whether it got that far; a request that does not is told as lost. */
+  send(text: string, message: Message, options?: SendOptions): boolean {
+    if (this.#over || this.#link === undefined) return false
+    this.#gauge.sent += 1
+    this.#gauge.sentCharacters += text.length
+    try {
+      this.#link.send(text, message, options)
+    } catch (cause) {
+      const error = couldNotSend(cause)
+      if (isRequest(message)) this.#report.lost(this.number, message.id, error)
+      else this.#trouble(error)
+    }
+    return true
+  }
+
+  abort(id: RequestId): void {
+    if (this.#over) return
+    try {
+      this.#link?.abort?.(id)
+    } catch (cause) {
+      this.#trouble(wrap('CONNECTION_LOST', 'the transport could not give a request up', cause))
+    }
+  }
+
+  negotiated(revision: string): void {
+    if (this.#over) return
+    try {
+      this.#link?.negotiated?.(revision)
+    } catch (cause) {
+      this.#trouble(wrap('BAD_RESPONSE', `the transport could not take over revision ${revision}`, cause))
+    }
+  }
+
+  /** Ends the connection in an orderly way, within `closeTimeout` whatever the transport does. */
+  close(): void {
+    if (this.#over || this.#closing) return
+    this.#closing = true
+    this.#closeTimer = this.#clock.setTimeout(() => this.#end({}), closeTimeout)
+    try {
+      this.#link?.close()
+    } catch (cause) {
+      this.#trouble(wrap('CONNECTION_LOST', 'the transport could not close', cause))
+      this.#end({})
+    }
+  }
+
+  /** Ends the connection without further ado: its actor dies. */
+  destroy(): Promise<void> | undefined {
+    const alreadyReleasing = this.#over
+    this.#over = true
+    this.#letGo()
+    return alreadyReleasing ? this.finished : this.#hosted.release()
+  }
+
+  /** Whoever still has the events of this connection keeps no hold on it. */
+  #letGo(): void {
+    this.#gauge.detach(this.#queuedBytes)
+    this.#link = undefined
+  }
+
+  #events(): LinkEvents {
+    return Object.freeze({
+      opened: (detail?: Readonly<Record<string, unknown>>) => {
+        if (this.#over) return
+        this.#detail = detail ?? {}
+        this.#report.opened(this.number, this.#detail)
+      },
+      message: (text: string) => this.#message(text),
+      lost: (id: RequestId, error: TransportError) => {
+        if (!this.#over)
+          this.#report.lost(this.number, id, wrap('CONNECTION_LOST', 'the request is lost', error))
+      },
+      trouble: (error: TransportError) =>
+        this.#trouble(wrap('CONNECTION_LOST', 'the transport is in trouble', error)),
+      room: () => (this.#report.crowded() ? this.#room() : undefined),
+      closed: (end?: LinkEnd) => this.#end(readEnd(end, this.#closing)),
+    })
+  }
+
+  /** Looked for, not told: a client that works its mailbox off does not know that somebody waits. */
+  async #room(): Promise<void> {
+    do {
+      await new Promise((resolve) => setImmediate(resolve))
+    } while (!this.#over && this.#report.crowded())
+  }
+
+  #message(text: unknown): void {
+    if (this.#over) return
+    if (typeof text !== 'string') {
+      return this.#trouble(new TransportError('BAD_RESPONSE', `message: expected a text, got ${typeof text}`))
+    }
+    this.#gauge.received += 1
+    this.#gauge.receivedCharacters += text.length
+    if (this.#report.message(this.number, text)) return
+    this.#end({
+      error: new TransportError('CONNECTION_LOST', 'the server sends faster than the client can take', {
+        retryable: true,
+      }),
+    })
+  }
+
+  #trouble(error: TransportError): void {
+    this.#gauge.troubles += 1
+    this.#report.trouble(this.number, error)
+  }
+
+  #end(end: LinkEnd): void {
+    if (this.#over) return
+    this.#over = true
+    this.#letGo()
+    this.#clock.clearTimeout(this.#closeTimer)
+    const releasing = this.#hosted.release()
+    this.#report.closed(this.number, end)
+    if (releasing === undefined) return this.#finish()
+    // A disposer that hangs must not keep the next connection from being made.
+    const timer = this.#clock.setTimeout(this.#finish, closeTimeout)
+    void releasing.then(() => {
+      this.#clock.clearTimeout(timer)
+      this.#finish()
+    })
+  }
+}
+
+function readEnd(end: LinkEnd | undefined, asked: boolean): LinkEnd {
+  const { error, fatal } = end ?? {}
+  if (error !== undefined)
+    return { error: wrap('CONNECTION_LOST', 'the connection ended', error), fatal: fatal === true }
+  if (asked) return {}
+  const lost = new TransportError('CONNECTION_LOST', 'the connection ended', { retryable: fatal !== true })
+  return { error: lost, fatal: fatal === true }
+}
+
+/** What throws here breaks the contract: nobody knows how far the message got. */
+function couldNotSend(cause: unknown): TransportError {
+  if (cause instanceof TransportError) return cause
+  const message = `the transport could not send: ${messageOf(cause)}`
+  return new TransportError('SEND_FAILED', message, { cause, retryable: true, data: { sent: true } })
+}
+
+function wrap(code: TransportErrorCode, what: string, cause: unknown): TransportError {
+  if (cause instanceof TransportError) return cause
+  return new TransportError(code, `${what}: ${messageOf(cause)}`, { cause, retryable: true })
+}

@@ -1,0 +1,157 @@
+import type { JsonObject } from '../../protocol/wire/json.js'
+import type { Message } from '../../protocol/wire/jsonrpc.js'
+import { latestHandshake } from '../../protocol/dialects/versions.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
+import { childSpec } from '../../runtime/supervision/child-spec.js'
+import { type Clock, systemClock } from '../../runtime/time/clock.js'
+import type { WaitOptions } from '../../runtime/watch/recording.js'
+import { Registry } from '../../runtime/process/registry.js'
+import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
+import type { ClientTransport, LinkEnd } from '../contract/contract.js'
+import { TransportError } from '../base/errors.js'
+import { linkActor, type LinkNews } from '../link/actor.js'
+import { type Script, ScriptedPeer } from './peer.js'
+
+/** What a scripted client is, besides its answers. */
+export interface ScriptedClientOptions {
+  /** Of its tree, and of the timers of its transport. Default: the clock of this machine. */
+  readonly clock?: Clock
+}
+
+/** What a scripted client says of itself in `initialize`. */
+export interface ScriptedGreeting {
+  /** Default: the latest revision with a handshake. */
+  readonly protocolVersion?: string
+  /** Default: what the methods of the script need. */
+  readonly capabilities?: JsonObject
+  readonly clientInfo?: { readonly name: string; readonly version: string }
+}
+
+/**
+ * A client for tests of servers: it sends what a test says, right or wrong, over any transport, and answers
+ * questions as its script says. Resolves once it is connected; nothing has been sent then. It never comes
+ * back by itself. Rejects with TransportError when the connection does not come about, and with BAD_OPTION.
+ */
+export async function scriptedClient(
+  transport: ClientTransport,
+  script: Script<ScriptedClient> = {},
+  { clock = systemClock }: ScriptedClientOptions = {},
+): Promise<ScriptedClient> {
+  const client = new ScriptedClient(script)
+  await client.open(transport, clock)
+  return client
+}
+
+/** A client that says what a test has written down. */
+export class ScriptedClient extends ScriptedPeer implements AsyncDisposable {
+  /** Resolves when the connection is over, with why. */
+  readonly closed: Promise<LinkEnd>
+  readonly #registry = new Registry()
+  readonly #opened: Promise<void>
+  #tree: Supervisor | undefined
+  // Assigned by the executors in the constructor, which run at once.
+  #tellOpened: () => void = () => {}
+  #tellClosed: (end: LinkEnd) => void = () => {}
+
+  constructor(script: Script<ScriptedClient>) {
+    super('the scripted client', script)
+    this.#opened = new Promise((resolve) => {
+      this.#tellOpened = resolve
+    })
+    this.closed = new Promise((resolve) => {
+      this.#tellClosed = resolve
+    })
+  }
+
+  /** Makes the one connection that it has; `scriptedClient` has done that. */
+  async open(transport: ClientTransport, clock: Clock): Promise<void> {
+    const tree = await startSupervisor({
+      name: 'scripted client',
+      strategy: 'one_for_all',
+      intensity: 0,
+      clock,
+      registry: this.#registry,
+      logger: false,
+      children: [
+        childSpec(this.#owner(), undefined, { name: 'owner' }),
+        childSpec(linkActor, { transport, owner: 'owner' }, { name: 'link', shutdown: 8_000 }),
+      ],
+    })
+    this.#tree = tree
+    tree.onExit(() => this.#ended({}))
+    this.#link().cast('open', { link })
+    const end = await Promise.race([this.#opened, this.closed])
+    if (end === undefined) return
+    await this.close()
+    throw end.error ?? new TransportError('CONNECT_FAILED', 'the connection was ended before it came about')
+  }
+
+  /**
+   * Shakes hands: sends `initialize`, and `notifications/initialized` once that is answered. Resolves with
+   * the result; rejects as `request` does.
+   */
+  async initialize(greeting: ScriptedGreeting = {}, options?: WaitOptions): Promise<JsonObject> {
+    const {
+      protocolVersion = latestHandshake.revision,
+      capabilities = capabilitiesFor(this.methods),
+      clientInfo = { name: 'scripted', version: '1.0.0' },
+    } = greeting
+    const params = { protocolVersion, capabilities, clientInfo }
+    const result = await this.request('initialize', params, options)
+    this.#link().cast('negotiated', { link, revision: String(result.protocolVersion) })
+    this.notify('notifications/initialized')
+    return result
+  }
+
+  /** Ends the connection, and with it whatever it held. Never rejects, and may be called again. */
+  async close(): Promise<void> {
+    const tree = this.#tree
+    if (tree?.ref.alive === true) await tree.stop().catch(() => {})
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #owner() {
+    return defineActor({
+      name: 'owner',
+      stray: 'report',
+      init: () => ({}),
+      cast: {
+        attached: () => {},
+        opened: () => {
+          this.attach((text, message = noMessage) => void this.#link().cast('send', { link, text, message }))
+          this.#tellOpened()
+        },
+        message: (_: object, { text }: LinkNews['message']) => this.take(text),
+        lost: (_: object, { id, error }: LinkNews['lost']) => this.giveUp(id, error),
+        trouble: () => {},
+        closed: (_: object, { end }: LinkNews['closed']) => this.#ended(end),
+      },
+    })
+  }
+
+  #ended(end: LinkEnd): void {
+    this.detach(end.error?.message ?? 'the connection was ended')
+    this.#tellClosed(end)
+  }
+
+  #link() {
+    return this.#registry.named<typeof linkActor>('link')
+  }
+}
+
+/** The number of the only connection. */
+const link = 1
+
+/** Stands for a text that is no message, where a transport wants to see one. */
+const noMessage: Message = Object.freeze({ jsonrpc: '2.0', method: '' })
+
+function capabilitiesFor(methods: readonly string[]): JsonObject {
+  return {
+    ...(methods.includes('roots/list') && { roots: { listChanged: true } }),
+    ...(methods.includes('sampling/createMessage') && { sampling: {} }),
+    ...(methods.includes('elicitation/create') && { elicitation: {} }),
+  }
+}

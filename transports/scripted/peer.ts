@@ -1,0 +1,242 @@
+import { decode } from '../../protocol/wire/codec.js'
+import { errorCodes, McpError, ProtocolError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import {
+  buildError,
+  buildNotification,
+  buildRequest,
+  buildResult,
+  isRequest,
+  isResponse,
+  type JsonRpcRequest,
+  type Message,
+  type RequestId,
+} from '../../protocol/wire/jsonrpc.js'
+import { outside } from '../../runtime/faults/containment.js'
+import { messageOf, show } from '../../runtime/base/errors.js'
+import { handled } from '../../runtime/base/promise.js'
+import { Recording, type WaitOptions, waitFor } from '../../runtime/watch/recording.js'
+import { TransportError, optionError } from '../base/errors.js'
+
+/**
+ * How a scripted peer answers a request: with a result, or, for undefined, never; what it throws is the error
+ * it answers with.
+ */
+export type Answering<Peer> = (
+  request: JsonRpcRequest,
+  peer: Peer,
+) => object | undefined | Promise<object | undefined>
+
+/**
+ * What a scripted peer answers the requests of one method with: a result, an error (an McpError as it is, any
+ * other as -32603 with its message), a function, or a list of these, one for each request; the last of them
+ * stays.
+ */
+export type ScriptedAnswer<Peer> = object | Answering<Peer> | readonly (object | Answering<Peer>)[]
+
+/**
+ * What a scripted peer answers, by method. What is not in it is answered with -32601, and `ping` with `{}`.
+ */
+export type Script<Peer> = Readonly<Record<string, ScriptedAnswer<Peer>>>
+
+/** How a scripted peer sends a text; `message` is the same in parts, where it is one. */
+export type Sending = (text: string, message: Message | undefined) => void
+
+interface Question {
+  resolve(result: JsonObject): void
+  reject(error: unknown): void
+}
+
+/**
+ * One end of a conversation that says what a test has written down, keeps no rule of the protocol by itself,
+ * and records what it hears.
+ */
+export abstract class ScriptedPeer {
+  /** Every message that came, in order; a text that is none is there as its ProtocolError. */
+  readonly received: Recording<Message | ProtocolError>
+  readonly #script: Script<this>
+  readonly #asked = new Map<string, number>()
+  readonly #questions = new Map<RequestId, Question>()
+  #sending: Sending | undefined
+  #lastId = 0
+
+  constructor(name: string, script: Script<never>) {
+    if (!isObject(script))
+      throw optionError('script', `script: expected an object of answers by method, got ${show(script)}`)
+    this.received = new Recording(`what ${name} received`)
+    this.#script = script as Script<this>
+  }
+
+  /** The methods that the script has answers for. */
+  get methods(): readonly string[] {
+    return Object.keys(this.#script)
+  }
+
+  /**
+   * The next message of this method (or one that fits), now or later; each is handed out once. Rejects with
+   * RuntimeError TIMEOUT after `timeout` ms (default 5000).
+   */
+  async next(
+    what: string | ((message: Message) => boolean),
+    options?: WaitOptions,
+  ): Promise<{ readonly id?: RequestId; readonly method?: string; readonly params?: JsonObject } & Message> {
+    const fits = typeof what === 'function' ? what : (message: Message) => methodOf(message) === what
+    const found = await this.received.next((one) => !(one instanceof Error) && fits(one), options)
+    return found as Message
+  }
+
+  /** Sends a message, or any text as it stands. Throws NOT_OPEN while there is no connection. */
+  send(message: object | string): void {
+    const text = typeof message === 'string' ? message : JSON.stringify(message)
+    this.#send(text, readMessageOf(message))
+  }
+
+  /** Sends a notification. Throws NOT_OPEN. */
+  notify(method: string, params?: object): void {
+    this.send(buildNotification(method, params))
+  }
+
+  /**
+   * Sends a request and resolves with its result. Rejects with McpError when that is the answer, and with
+   * TransportError NOT_OPEN, CONNECTION_LOST, or SEND_FAILED when no answer comes within `timeout` ms
+   * (default 5000).
+   */
+  request(method: string, params?: object, options: WaitOptions = {}): Promise<JsonObject> {
+    this.#lastId += 1
+    const id = `scripted-${this.#lastId}`
+    const answered = waitFor<JsonObject>(
+      (resolve, reject) => {
+        this.#questions.set(id, { resolve, reject })
+        this.send(buildRequest(id, method, params))
+        return () => void this.#questions.delete(id)
+      },
+      options,
+      (timeout) => new TransportError('SEND_FAILED', `${method}: no answer came within ${timeout} ms`),
+    )
+    return handled(answered)
+  }
+
+  /** A connection has come about. */
+  protected attach(sending: Sending): void {
+    this.#sending = sending
+  }
+
+  /** There is no connection any more: what was asked has no answer. */
+  protected detach(why: string): void {
+    this.#sending = undefined
+    const error = new TransportError('CONNECTION_LOST', why, { retryable: true })
+    const asked = [...this.#questions.values()]
+    later(() => {
+      for (const { reject } of asked) reject(error)
+    })
+  }
+
+  /** One request of ours will not be answered. */
+  protected giveUp(id: RequestId, error: TransportError): void {
+    later(() => this.#questions.get(id)?.reject(error))
+  }
+
+  /** Takes one text of the far side. */
+  protected take(text: string): void {
+    const sending = this.#sending
+    later(() => this.#read(text, sending))
+  }
+
+  /** What a request is answered with that the script does not have; undefined for none of our own. */
+  protected answerUnscripted({ method }: JsonRpcRequest): object | undefined {
+    return method === 'ping' ? {} : undefined
+  }
+
+  #read(text: string, sending: Sending | undefined): void {
+    for (const message of read(text)) {
+      this.received.add(message)
+      if (message instanceof ProtocolError) continue
+      if (isRequest(message)) void this.#answer(message, sending)
+      else if (isResponse(message)) this.#settle(message)
+    }
+  }
+
+  async #answer(request: JsonRpcRequest, sending: Sending | undefined): Promise<void> {
+    const { id, method } = request
+    const answer = await this.#resultFor(request).then(
+      (result) => (result === undefined ? undefined : buildResult(id, result)),
+      (error: unknown) => buildError(id, describeError(error)),
+    )
+    // the connection it came through may have ended meanwhile
+    if (answer === undefined || sending !== this.#sending) return
+    try {
+      sending?.(JSON.stringify(answer), answer)
+    } catch (error) {
+      const message = `the answer to ${method} has no JSON text: ${messageOf(error)}`
+      const failure = buildError(id, { code: errorCodes.internalError, message })
+      sending?.(JSON.stringify(failure), failure)
+    }
+  }
+
+  async #resultFor(request: JsonRpcRequest): Promise<object | undefined> {
+    const { method } = request
+    const scripted = Object.hasOwn(this.#script, method) ? this.#script[method] : undefined
+    if (scripted === undefined) {
+      const result = this.answerUnscripted(request)
+      if (result === undefined) throw new McpError(errorCodes.methodNotFound, `Method not found: ${method}`)
+      return result
+    }
+    const answer = Array.isArray(scripted) ? scripted[this.#count(method, scripted.length)] : scripted
+    if (answer instanceof Error) throw answer
+    return typeof answer === 'function' ? answer(request, this) : answer
+  }
+
+  /** Which answer of a list is due. */
+  #count(method: string, length: number): number {
+    const count = this.#asked.get(method) ?? 0
+    this.#asked.set(method, count + 1)
+    return Math.min(count, length - 1)
+  }
+
+  #settle(message: Message): void {
+    if (!('id' in message) || message.id === undefined) return
+    const question = this.#questions.get(message.id)
+    if (question === undefined) return
+    if ('result' in message) question.resolve(message.result)
+    else if ('error' in message) {
+      const { code, message: text, data } = message.error
+      question.reject(new McpError(code, text, { data }))
+    }
+  }
+
+  #send(text: string, message: Message | undefined): void {
+    if (this.#sending === undefined)
+      throw new TransportError('NOT_OPEN', 'there is no connection that could be sent on')
+    this.#sending(text, message)
+  }
+}
+
+/** Keeps what is told in its order, and the script out of the scope of whoever tells it. */
+function later(fn: () => void): void {
+  outside(() => queueMicrotask(fn))
+}
+
+function read(text: string): readonly (Message | ProtocolError)[] {
+  try {
+    const decoded = decode(text)
+    return 'jsonrpc' in decoded ? [decoded] : decoded
+  } catch (error) {
+    if (error instanceof ProtocolError) return [error]
+    throw error
+  }
+}
+
+/** The message that a test sends, where it is one. */
+function readMessageOf(given: object | string): Message | undefined {
+  const [message, ...more] = read(typeof given === 'string' ? given : JSON.stringify(given))
+  return more.length > 0 || message instanceof ProtocolError ? undefined : message
+}
+
+function methodOf(message: Message): string | undefined {
+  return 'method' in message ? message.method : undefined
+}
+
+function describeError(error: unknown) {
+  if (error instanceof McpError) return toJsonRpcError(error)
+  return { code: errorCodes.internalError, message: messageOf(error) }
+}

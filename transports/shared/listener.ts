@@ -1,0 +1,193 @@
+import { createServer, type Socket } from 'node:net'
+import { createLineDecoder, type LineDecoder } from '../../protocol/wire/lines.js'
+import { encode } from '../../protocol/wire/codec.js'
+import type { ProtocolError } from '../../protocol/wire/errors.js'
+import { answerInvalid, standIn } from '../../protocol/wire/jsonrpc.js'
+import { ByteBudget, usualPendingBytes } from '../connections/byte-budget.js'
+import { type Accepted, bindConnections, type Connections } from '../connections/connections.js'
+import type { LinkScope } from '../contract/contract.js'
+import { listenAtPath } from './local-listener.js'
+import { endSoon, SharedConnection } from './connection.js'
+import { readWant, type SharedClient, type Want, type Welcome, writeWelcome } from './words.js'
+
+/** Who knows which clients are shared. */
+export interface ShareDirectory {
+  /** The names of those that are shared now. */
+  names(): readonly string[]
+  /** What each of them is doing. */
+  list(): Promise<readonly SharedClient[]>
+}
+
+/** How a place is set up where clients are shared. */
+export interface SharePlace {
+  readonly path: string
+  readonly maxPeers: number
+  readonly maxMessageBytes: number
+  readonly maxBufferedBytes: number
+  /** Milliseconds that a connection may last without having opened a session. */
+  readonly openTimeout: number
+}
+
+/** Milliseconds that a program may take to say what it wants. */
+const helloTimeout = 5_000
+/** Bytes that it may need for that. */
+const longestHello = 64 * 1024
+/** Programs that may be about to say so, beyond those that are in. */
+const sparePeers = 100
+/** Names that are told to a program that asks for another. */
+const shownNames = 20
+
+/**
+ * Listens for programs that want to use a shared client; each connection is one session, with the name of the
+ * client in `peer.assigns`. Rejects as `listenAtPath` does.
+ */
+export async function bindShared(
+  place: SharePlace,
+  scope: LinkScope,
+  directory: ShareDirectory,
+): Promise<Connections> {
+  const { path, maxPeers, openTimeout } = place
+  const server = createServer()
+  server.maxConnections = maxPeers + sparePeers
+  const sockets = new Set<Socket>()
+  let isTaking = true
+  const stopListening = (): void => {
+    if (isTaking) server.close()
+    isTaking = false
+  }
+  scope.own(() => {
+    stopListening()
+    return Promise.all([...sockets].map(endSoon)).then(() => {})
+  })
+  await listenAtPath(server, path, scope)
+  const budget = new ByteBudget({
+    ...place,
+    maxPendingBytes: usualPendingBytes(),
+    maxPendingBytesPerClient: undefined,
+  })
+  const connections = bindConnections(scope, {
+    url: path,
+    maxConnections: maxPeers,
+    openTimeout,
+    handshakeOnly: true,
+    stopListening,
+    describe: () => budget.describe(),
+  })
+  const desk: Desk = { place, scope, directory, connections, budget }
+  server.on(
+    'connection',
+    scope.bind((socket: Socket) => {
+      sockets.add(socket)
+      socket.once('close', () => sockets.delete(socket))
+      receive(socket, desk)
+    }),
+  )
+  // a connection that could not be accepted ends nothing
+  server.on('error', () => {})
+  return connections
+}
+
+interface Desk {
+  readonly place: SharePlace
+  readonly scope: LinkScope
+  readonly directory: ShareDirectory
+  readonly connections: Connections
+  /** Bytes that wait to be read by all programs together. */
+  readonly budget: ByteBudget
+}
+
+/** One program: its first line says what it wants, all others are MCP. */
+function receive(socket: Socket, desk: Desk): void {
+  const { scope, place } = desk
+  const { clock } = scope // taken now: the scope refuses everything once it has ended
+  const lines = createLineDecoder({ maxMessageBytes: place.maxMessageBytes })
+  const timer = clock.setTimeout(() => void socket.destroy(), helloTimeout)
+  let accepted: Accepted | undefined
+  let isOver = false
+  const take = (text: string): boolean => {
+    if (accepted !== undefined) return accepted.message(text)
+    clock.clearTimeout(timer)
+    accepted = welcome(socket, readWant(text), desk)
+    return accepted !== undefined
+  }
+  const read = (chunk: Uint8Array): void => {
+    if (isOver) return
+    isOver = !takeEach(lines.push(chunk), take, (error) => skip(socket, error, accepted))
+    if (accepted === undefined && lines.unfinished > longestHello) isOver = true
+    if (isOver) void endSoon(socket)
+  }
+  socket.on('error', () => {}) // `close` follows
+  socket.on('data', scope.bind(read))
+  socket.once(
+    'close',
+    scope.bind(() => {
+      clock.clearTimeout(timer)
+      accepted?.closed()
+    }),
+  )
+}
+
+/** False for what is no line of text, or comes though nothing more is taken: that costs the connection. */
+function takeEach(
+  items: ReturnType<LineDecoder['push']>,
+  take: (text: string) => boolean,
+  skip: (error: ProtocolError) => boolean,
+): boolean {
+  return items.every((item) =>
+    item.type === 'line' ? take(item.text) : item.type === 'too_long' && skip(item.error),
+  )
+}
+
+/**
+ * A message that was too long costs the request that it is, or that it answers; false where it is the first
+ * line.
+ */
+function skip(socket: Socket, error: ProtocolError, accepted: Accepted | undefined): boolean {
+  if (accepted === undefined) return false
+  const answer = standIn(error)
+  if (answer !== undefined) return accepted.message(encode(answer))
+  const refusal = answerInvalid(error)
+  if (refusal !== undefined && socket.writable) socket.write(`${encode(refusal)}\n`)
+  return true
+}
+
+/** Answers what a program wants; undefined when that is all that it gets. */
+function welcome(socket: Socket, want: Want | undefined, desk: Desk): Accepted | undefined {
+  const { place, connections, budget } = desk
+  if (want?.type === 'list') {
+    void showClients(socket, desk)
+    return nobody
+  }
+  const refusal = refusalOf(want, desk)
+  say(socket, refusal ?? { type: 'opened' })
+  if (want === undefined || refusal !== undefined) return undefined
+  return connections.accept(new SharedConnection(socket, want.client, place, budget))
+}
+
+/** Takes nothing more: all has been said. */
+const nobody: Accepted = Object.freeze({ message: () => false, closed: () => {} })
+
+async function showClients(socket: Socket, { directory }: Desk): Promise<void> {
+  const clients = await directory.list()
+  say(socket, { type: 'clients', clients })
+  await endSoon(socket)
+}
+
+function say(socket: Socket, welcome: Welcome): void {
+  if (socket.writable) socket.write(`${encode(writeWelcome(welcome))}\n`)
+}
+
+function refusalOf(want: Want | undefined, { place, directory, connections }: Desk): Welcome | undefined {
+  if (want?.type !== 'open')
+    return { type: 'refused', why: 'unreadable', message: 'expected caduceus/open or caduceus/clients' }
+  const names = directory.names()
+  if (!names.includes(want.client))
+    return { type: 'refused', why: 'not_shared', message: unknown(want.client, names) }
+  if (connections.size < place.maxPeers) return undefined
+  return { type: 'refused', why: 'too_many', message: `${place.maxPeers} programs use these clients already` }
+}
+
+function unknown(name: string, names: readonly string[]): string {
+  const shown = names.slice(0, shownNames).join(', ') + (names.length > shownNames ? ', ...' : '')
+  return `no client called ${name.slice(0, 100)} is shared here${names.length === 0 ? '' : `: there are ${shown}`}`
+}

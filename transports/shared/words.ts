@@ -1,0 +1,140 @@
+import { decode } from '../../protocol/wire/codec.js'
+import { ProtocolError } from '../../protocol/wire/errors.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import {
+  buildError,
+  buildRequest,
+  buildResult,
+  isRequest,
+  type Message,
+} from '../../protocol/wire/jsonrpc.js'
+
+/** One client that a program shares, as a snapshot. */
+export interface SharedClient {
+  readonly name: string
+  /** What it is doing: a `Phase` of clients. */
+  readonly phase: string
+  /** Name, version and revision of its server, once it was there. */
+  readonly server?: { readonly name: string; readonly version: string; readonly revision: string }
+}
+
+/** What a program wants that has just connected: one client from here on, or to know which there are. */
+export type Want = { readonly type: 'open'; readonly client: string } | { readonly type: 'list' }
+
+/** What it is answered: on `open`, everything that follows is MCP. */
+export type Welcome =
+  | { readonly type: 'opened' }
+  | { readonly type: 'clients'; readonly clients: readonly SharedClient[] }
+  | { readonly type: 'refused'; readonly why: RefusalReason; readonly message: string }
+
+/**
+ * Why a program is not let in: nobody of that name, as many as there may be, or a message that cannot be
+ * understood.
+ */
+export type RefusalReason = 'not_shared' | 'too_many' | 'unreadable'
+
+const methods = Object.freeze({ open: 'caduceus/open', list: 'caduceus/clients' })
+/** Where the error of a call says what became of it on the way to the server. */
+const fateKey = 'caduceus/shared'
+
+/** The first line that a program sends. */
+export function writeWant(want: Want): Message {
+  const params = want.type === 'open' ? { client: want.client } : undefined
+  return buildRequest('hello', methods[want.type], params)
+}
+
+/** Reads the first line of a program; undefined when it is none. */
+export function readWant(text: string): Want | undefined {
+  const message = read(text)
+  if (message === undefined || !isRequest(message)) return undefined
+  if (message.method === methods.list) return { type: 'list' }
+  const client = message.params?.client
+  return message.method === methods.open && typeof client === 'string' ? { type: 'open', client } : undefined
+}
+
+/** The first line that is answered. */
+export function writeWelcome(welcome: Welcome): Message {
+  switch (welcome.type) {
+    case 'opened':
+      return buildResult('hello', {})
+    case 'clients':
+      return buildResult('hello', { clients: welcome.clients })
+    case 'refused':
+      return buildError('hello', { code: -32600, message: welcome.message, data: { why: welcome.why } })
+    default:
+      return welcome satisfies never
+  }
+}
+
+/** Reads the first line that was answered; undefined when it is none. */
+export function readWelcome(text: string): Welcome | undefined {
+  const message = read(text)
+  if (message === undefined || 'method' in message) return undefined
+  if ('result' in message) return readList(message.result)
+  const { message: problem, data } = message.error
+  const why =
+    isObject(data) && (data.why === 'not_shared' || data.why === 'too_many') ? data.why : 'unreadable'
+  return { type: 'refused', why, message: problem }
+}
+
+/** What became of a call that its owner could not make, or not finish. */
+export interface Fate {
+  /** The code of the error at the owner. */
+  readonly code: string
+  /** Whether the server may have seen it. */
+  readonly sent: boolean
+  /** Whether the connection to the server ended while it was in flight. */
+  readonly lost: boolean
+  readonly retryable: boolean
+  /** What else is known: exit code, last lines of standard error. */
+  readonly facts: JsonObject
+}
+
+/** The `data` of an error that says so. */
+export function writeFate(fate: Fate): JsonObject {
+  return { retryable: fate.retryable, [fateKey]: fate as unknown as JsonObject }
+}
+
+/**
+ * The error of a call that says what became of it on its way; undefined for all other messages, which are not
+ * even decoded.
+ */
+export function readFate(text: string): { id: string | number; message: string; fate: Fate } | undefined {
+  if (!text.includes(`"${fateKey}"`)) return undefined
+  const message = read(text)
+  if (message === undefined || !('error' in message) || message.id === undefined) return undefined
+  const { data, message: problem } = message.error
+  const fate = isObject(data) ? data[fateKey] : undefined
+  if (!isObject(fate)) return undefined
+  const { code, sent, lost, retryable, facts } = fate
+  return {
+    id: message.id,
+    message: problem,
+    fate: {
+      code: String(code),
+      sent: sent !== false,
+      lost: lost === true,
+      retryable: retryable === true,
+      facts: isObject(facts) ? facts : {},
+    },
+  }
+}
+
+function readList({ clients }: JsonObject): Welcome {
+  if (!Array.isArray(clients)) return { type: 'opened' }
+  return { type: 'clients', clients: clients.filter(isShared) }
+}
+
+function isShared(value: unknown): value is SharedClient {
+  return isObject(value) && typeof value.name === 'string' && typeof value.phase === 'string'
+}
+
+function read(text: string): Message | undefined {
+  try {
+    const decoded = decode(text)
+    return 'jsonrpc' in decoded ? decoded : undefined
+  } catch (error) {
+    if (error instanceof ProtocolError) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,79 @@
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { comment, encodeEvent } from '../../protocol/wire/sse-events.js'
+import type { Accepted, Connection, ConnectionEnd } from '../connections/connections.js'
+import type { Peer } from '../contract/contract.js'
+import { bytesOf } from '../contract/message-sizes.js'
+import { hasExpired, type Principal } from '../contract/principal.js'
+import { Unread, type UnreadLimits } from '../connections/unread.js'
+
+/** What one client may cost. */
+export interface SseLimits extends UnreadLimits {
+  /** Bytes a message may have. */
+  readonly maxMessageBytes: number
+}
+
+/** One event stream and its client. */
+export class SseConnection implements Connection {
+  readonly peer: Peer
+  readonly maxMessageBytes: number
+  /** Whom to tell what is posted; known once the stream has been taken in. */
+  accepted: Accepted | undefined
+  /** Whether too many messages wait: posts are refused for now. */
+  isPaused = false
+  /** Who has posted last: the stream is for as long as that is true. */
+  principal: Principal | undefined
+  readonly room: Unread
+  readonly #response: ServerResponse
+
+  constructor(response: ServerResponse, socket: Socket, peer: Peer, limits: SseLimits) {
+    this.maxMessageBytes = limits.maxMessageBytes
+    this.#response = response
+    this.peer = peer
+    this.principal = peer.principal
+    this.room = new Unread(socket, limits, { stuck: () => void response.destroy() })
+  }
+
+  get isStalled(): boolean {
+    return this.room.isStalled
+  }
+
+  /** The first event says where to post (specification 2024-11-05: transports). */
+  begin(endpoint: string): void {
+    this.#response.writeHead(200, {
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-cache, no-transform',
+      'x-accel-buffering': 'no',
+    })
+    this.#write(encodeEvent({ event: 'endpoint', data: endpoint }))
+  }
+
+  send(text: string): void {
+    this.#write(encodeEvent({ event: 'message', data: text }))
+    this.room.wrote()
+  }
+
+  pause(): void {
+    this.isPaused = true
+  }
+
+  resume(): void {
+    this.isPaused = false
+  }
+
+  close(_why: ConnectionEnd): void {
+    // who does not read would never see the end
+    if (this.isStalled) this.#response.destroy()
+    else this.#response.end()
+  }
+
+  /** Called now and then: keeps a quiet stream from being taken for dead. */
+  keepAlive(): void {
+    if (hasExpired(this.principal)) return void this.#response.end()
+    if (this.#response.writableLength === 0) this.#write(comment())
+  }
+
+  #write(text: string): void {
+    if (!this.#response.destroyed && !this.#response.writableEnded) this.#response.write(bytesOf(text))
+  }
+}

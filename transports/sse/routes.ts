@@ -1,0 +1,176 @@
+import { randomUUID } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { ByteBudget } from '../connections/byte-budget.js'
+import { bindConnections, type Connections } from '../connections/connections.js'
+import type { LinkScope, Peer } from '../contract/contract.js'
+import { TransportError } from '../base/errors.js'
+import { isKeptOut } from '../contract/events.js'
+import { whenClosed } from '../http/listen/close.js'
+import { corsHeaders, isPreflight, preflightHeaders } from '../http/listen/cors.js'
+import { type ListenServer, listenOn } from '../http/listen/listen-server.js'
+import { isSamePrincipal } from '../contract/principal.js'
+import { SseConnection } from './connection.js'
+import type { SseServeSettings } from './serve.js'
+import { framingProblem } from '../http/listen/guard.js'
+import { bytesRefusal, HttpRefusal, nothingHere } from '../http/listen/refusal.js'
+import { answer, readPost } from './messages.js'
+import { pathOf } from '../base/path.js'
+
+interface Surroundings {
+  readonly settings: SseServeSettings
+  readonly port: ListenServer
+  readonly connections: Connections
+  readonly budget: ByteBudget
+  /** By the id that the endpoint carries, which is the secret that ties posts to their stream. */
+  readonly streams: Map<string, SseConnection>
+  readonly bind: (fn: () => void) => () => void
+}
+
+/** Takes a port and serves the two paths on it. Rejects with TransportError LISTEN_FAILED. */
+export async function bindSse(settings: SseServeSettings, scope: LinkScope): Promise<Connections> {
+  const port = await listenOn(settings, scope, {
+    transport: 'sse',
+    paths: [settings.path, settings.messagesPath],
+    isReady: () => connections.isReady,
+    onRequest(request, response) {
+      request.on('error', () => {}) // a client that goes is told by the end of its response
+      response.on('error', () => {})
+      void route(request, response, around)
+    },
+  })
+  const { maxConnections, openTimeout, drainDelay, commentInterval } = settings
+  const budget = new ByteBudget(settings)
+  const connections = bindConnections(scope, {
+    url: port.url('http', settings.path),
+    port: port.port,
+    stopListening: port.stopListening,
+    maxConnections,
+    openTimeout,
+    drainDelay,
+    handshakeOnly: true,
+    describe: () => budget.describe(),
+  })
+  const bind = (fn: () => void): (() => void) => scope.bind(fn)
+  const around: Surroundings = { settings, port, connections, budget, streams: new Map(), bind }
+  beat(around.streams, commentInterval, scope)
+  return connections
+}
+
+/** Never rejects: whatever goes wrong with one request costs that request. */
+async function route(
+  request: IncomingMessage,
+  response: ServerResponse,
+  around: Surroundings,
+): Promise<void> {
+  try {
+    await pick(request, response, around)(request, response, around)
+  } catch (cause) {
+    const isFull = cause instanceof TransportError && cause.code === 'BYTES_LIMIT'
+    const error = isFull ? bytesRefusal(cause) : cause
+    if (!(error instanceof HttpRefusal)) return void response.destroy()
+    if (isKeptOut(error.status) && !(error instanceof Denied)) around.port.noteRefused(request, error.status)
+    answer(request, response, error)
+  }
+}
+
+/** Whoever is kept out learns nothing else. */
+function pick(request: IncomingMessage, response: ServerResponse, { port, settings }: Surroundings) {
+  const { method, headers, url } = request
+  const framing = framingProblem(request)
+  if (framing !== undefined) throw new HttpRefusal(framing.status, framing.problem)
+  const problem = port.check(request)
+  if (problem !== undefined) throw new HttpRefusal(403, problem)
+  if (settings.cors && headers.origin !== undefined)
+    for (const [name, value] of Object.entries(corsHeaders(headers.origin))) response.setHeader(name, value)
+  const path = pathOf(url)
+  if (path !== settings.path && path !== settings.messagesPath) throw nothingHere(settings)
+  if (settings.cors && isPreflight(request)) return answerPreflight
+  if (path === settings.path) return method === 'GET' ? openStream : () => refuseMethod('GET')
+  return method === 'POST' ? takeMessage : () => refuseMethod('POST')
+}
+
+function answerPreflight(request: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(204, preflightHeaders(request)).end()
+}
+
+function refuseMethod(allow: string): never {
+  throw new HttpRefusal(405, `expected ${allow}`, { allow })
+}
+
+async function openStream(
+  request: IncomingMessage,
+  response: ServerResponse,
+  around: Surroundings,
+): Promise<void> {
+  const { port, settings, connections, streams, bind } = around
+  const { accept = '*/*' } = request.headers
+  if (!/text\/(?:event-stream|\*)|\*\/\*/i.test(accept))
+    throw new HttpRefusal(406, 'Accept: expected text/event-stream')
+  const peer = await admit(request, port)
+  if (response.destroyed) return
+  if (!port.isListening || connections.size >= settings.maxConnections)
+    throw new HttpRefusal(503, 'no more streams are taken at the moment', { 'retry-after': '10' })
+  const id = randomUUID()
+  const { maxBufferedBytes, maxMessageBytes, commentInterval } = settings
+  const account = around.budget.account(peer)
+  const limits = { maxBufferedBytes, maxMessageBytes, timeout: commentInterval, account }
+  const stream = new SseConnection(response, request.socket, peer, limits)
+  if (!port.enter(peer, stream)) {
+    port.leave(stream)
+    throw new HttpRefusal(429, 'this client has too many streams already', { 'retry-after': '10' })
+  }
+  streams.set(id, stream)
+  stream.begin(`${settings.messagesPath}?sessionId=${id}`)
+  stream.accepted = connections.accept(stream)
+  whenClosed(request, response, bind, () => {
+    streams.delete(id)
+    port.leave(stream)
+    stream.accepted?.closed()
+  })
+}
+
+async function takeMessage(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { port, settings, streams, budget }: Surroundings,
+): Promise<void> {
+  const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
+  if (id === null) throw new HttpRefusal(400, 'sessionId: expected the one of the endpoint event')
+  const peer = await admit(request, port)
+  if (request.destroyed) return
+  // a session is for who opened its stream; all others are told nothing of it
+  if (!isSamePrincipal(streams.get(id)?.peer.principal, peer.principal) || !streams.has(id))
+    throw new HttpRefusal(404, 'Session not found')
+  // who does not read what we say is not listened to meanwhile
+  await streams.get(id)?.room.caughtUp()
+  if (request.destroyed) return
+  const bytes = budget.account(peer)
+  response.once('close', () => bytes.release())
+  const text = await readPost(request, { maxMessageBytes: settings.maxMessageBytes, bytes })
+  const stream = streams.get(id)
+  if (stream?.accepted === undefined) throw new HttpRefusal(404, 'Session not found')
+  stream.principal = peer.principal
+  if (stream.isPaused || !stream.accepted.message(text, peer))
+    throw new HttpRefusal(503, 'too many messages wait already', { 'retry-after': '1' })
+  response.writeHead(202, { 'content-type': 'text/plain', 'content-length': '8' }).end('Accepted')
+}
+
+/** Rejects with HttpRefusal. */
+async function admit(request: IncomingMessage, port: ListenServer): Promise<Peer> {
+  const found = await port.identify(request)
+  if (!('denial' in found)) return found
+  const { status, message, headers } = found.denial
+  throw new Denied(status, message, headers)
+}
+
+/** One that subscribers have been told of already. */
+class Denied extends HttpRefusal {}
+
+function beat(streams: ReadonlyMap<string, SseConnection>, interval: number, scope: LinkScope): void {
+  const { clock } = scope
+  const timer = clock.setTimeout(function again() {
+    for (const stream of streams.values()) stream.keepAlive()
+    clock.setTimeout(again, interval)
+  }, interval)
+  scope.own(() => clock.clearTimeout(timer))
+}

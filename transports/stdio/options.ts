@@ -1,0 +1,93 @@
+import { badOption, orElse, type Read, readCount, readFields, readMs, readText } from '../base/read-option.js'
+import { usualMessageBytes, usualQueuedBytes } from '../contract/message-sizes.js'
+import { serverEnvironment } from './environment.js'
+
+/** How a server is started as a child process, without a shell. */
+export interface StdioOptions {
+  /**
+   * The program: looked up in PATH unless it is a path. On Windows no batch file, which `npx` is there: it
+   * would need a shell.
+   */
+  readonly command: string
+  /** Its arguments, each passed on as it is. Default none. */
+  readonly args?: readonly string[]
+  /**
+   * Environment variables besides the inherited ones, of which only harmless ones are passed on (HOME, PATH
+   * and the like).
+   */
+  readonly env?: Readonly<Record<string, string>>
+  /** The folder it runs in. Default: the one of this process. */
+  readonly cwd?: string
+  /**
+   * What becomes of its standard error: kept for error messages only (`ring`, the default), also passed on to
+   * ours (`inherit`), or also given to a function line by line.
+   */
+  readonly stderr?: 'ring' | 'inherit' | ((line: string) => void)
+  /**
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
+   * and less where the heap of the process is small.
+   */
+  readonly maxMessageBytes?: number
+  /**
+   * Bytes that may wait to be read by the server before requests are refused with SEND_FAILED. Default 64
+   * MiB, or four times the default of `maxMessageBytes`.
+   */
+  readonly maxQueuedBytes?: number
+  /** Milliseconds from the end of standard input to SIGTERM, and from there to SIGKILL. Default 2000. */
+  readonly stopTimeout?: number
+}
+
+/** Checked options with every default filled in; `env` is the whole environment of the server. */
+export interface StdioSettings {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string | undefined
+  readonly stderr: 'ring' | 'inherit' | ((line: string) => void)
+  readonly maxMessageBytes: number
+  readonly maxQueuedBytes: number
+  readonly stopTimeout: number
+}
+
+const fields = ['command', 'args', 'env', 'cwd', 'stderr', 'maxMessageBytes', 'maxQueuedBytes', 'stopTimeout']
+
+/** Reads the options of `stdio()`. Throws BAD_OPTION, naming the field. */
+export function readStdioOptions(options: StdioOptions): StdioSettings {
+  const given = readFields(options, 'options', fields)
+  return Object.freeze({
+    command: readText(given.command, 'command'),
+    args: orElse(readArgs, [])(given.args, 'args'),
+    env: serverEnvironment(orElse(readEnv, {})(given.env, 'env')),
+    cwd: orElse(readText, undefined)(given.cwd, 'cwd'),
+    stderr: orElse(readStderr, 'ring' as const)(given.stderr, 'stderr'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    maxQueuedBytes: orElse(readCount, usualQueuedBytes())(given.maxQueuedBytes, 'maxQueuedBytes'),
+    stopTimeout: orElse(readMs, 2_000)(given.stopTimeout, 'stopTimeout'),
+  })
+}
+
+const readArgs: Read<readonly string[]> = (value, field) => {
+  if (!Array.isArray(value)) throw badOption(field, 'an array of strings', value)
+  for (const [index, arg] of value.entries()) {
+    if (typeof arg !== 'string' || arg.includes('\0'))
+      throw badOption(`${field}[${index}]`, 'a string without NUL', arg)
+  }
+  return Object.freeze([...value])
+}
+
+const readEnv: Read<Readonly<Record<string, string>>> = (value, field) => {
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw badOption(field, 'an object of strings', typeof value)
+  for (const [name, text] of Object.entries(value)) {
+    if (name === '' || /[=\0]/.test(name)) throw badOption(field, 'names without = and NUL', name)
+    if (typeof text !== 'string' || text.includes('\0'))
+      throw badOption(`${field}.${name}`, 'a string without NUL', typeof text)
+  }
+  return value as Readonly<Record<string, string>>
+}
+
+const readStderr: Read<StdioSettings['stderr']> = (value, field) => {
+  if (value === 'ring' || value === 'inherit' || typeof value === 'function')
+    return value as StdioSettings['stderr']
+  throw badOption(field, "'ring', 'inherit' or a function", value)
+}

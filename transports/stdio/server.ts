@@ -1,0 +1,93 @@
+import type { Readable, Writable } from 'node:stream'
+import { usualPendingBytes } from '../connections/byte-budget.js'
+import { badOption, orElse, type Read, readCount, readFields, readFlag } from '../base/read-option.js'
+import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
+import { emitTransport, originHere } from '../contract/events.js'
+import { readDelay } from '../http/listen/readers.js'
+import { usualMessageBytes } from '../contract/message-sizes.js'
+import { bindStdioPipes, StdioPipes } from './pipes.js'
+
+/** How a server on standard input and output is set up. */
+export interface StdioServeOptions {
+  /** Where messages come from. Default `process.stdin`. */
+  readonly input?: Readable
+  /**
+   * Where messages go. Default `process.stdout`; whatever else writes there goes to standard error while the
+   * server runs.
+   */
+  readonly output?: Writable
+  /**
+   * Bytes a message may have, in either direction: a longer request is skipped and answered with an error, a
+   * longer answer becomes one. Default 16 MiB, and less where the heap of the process is small.
+   */
+  readonly maxMessageBytes?: number
+  /**
+   * Bytes of answers that may wait for the client to read them; one that finds no room there becomes an error
+   * that may be retried. At least `maxMessageBytes`. Default an eighth of the heap that the process may have
+   * (512 MiB of 4 GiB).
+   */
+  readonly maxPendingBytes?: number
+  /** Milliseconds that requests in flight are given after the end of the input. Default 2,000. */
+  readonly endTimeout?: number
+  /**
+   * Whether the program ends two seconds after an ended input has ended the server, even though something
+   * else still holds it. Default true on `process.stdin`, otherwise false.
+   */
+  readonly exit?: boolean
+}
+
+/** Checked options with every default filled in. */
+export type StdioSettings = Readonly<Required<StdioServeOptions>>
+
+const fields = ['input', 'output', 'maxMessageBytes', 'maxPendingBytes', 'endTimeout', 'exit']
+
+/**
+ * Serves one client over standard input and output, one message a line (specification: transports, stdio).
+ * Its end of input stops the server. Reading goes on while the listener is restarted. Throws TransportError
+ * BAD_OPTION.
+ */
+export function serveStdio(options: StdioServeOptions = {}): ServerTransport {
+  const given = readFields(options, 'options', fields)
+  const read = {
+    input: orElse(readInput, undefined)(given.input, 'input'),
+    output: orElse(readOutput, undefined)(given.output, 'output'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    maxPendingBytes: orElse(readCount, usualPendingBytes())(given.maxPendingBytes, 'maxPendingBytes'),
+    endTimeout: orElse(readDelay, 2_000)(given.endTimeout, 'endTimeout'),
+    exit: orElse(readFlag, undefined)(given.exit, 'exit'),
+  }
+  return Object.freeze({
+    name: 'stdio',
+    bind: (scope: LinkScope, before?: Binding) => {
+      // the streams of the process are made when they are first read
+      const { input = process.stdin, output = process.stdout } = read
+      const exit = read.exit ?? input === process.stdin
+      return bind({ ...read, input, output, exit }, scope, before)
+    },
+  })
+}
+
+async function bind(
+  settings: StdioSettings,
+  scope: LinkScope,
+  before: Binding | undefined,
+): Promise<Binding> {
+  const pipes = await bindStdioPipes(settings, scope)
+  const about = { ...originHere('stdio'), connection: 1, remoteAddress: undefined }
+  emitTransport('connection', () => ({ ...about, type: 'opened' }))
+  scope.own(() => emitTransport('connection', () => ({ ...about, type: 'closed' })))
+  // the client on the other side goes on with its session: a store that kept it brings it back, and without
+  // it the server ends
+  if (before instanceof StdioPipes) pipes.inherit(before)
+  return pipes
+}
+
+const readInput: Read<Readable> = (value, field) => {
+  if (typeof (value as Partial<Readable> | null)?.pipe === 'function') return value as Readable
+  throw badOption(field, 'a readable stream', value)
+}
+
+const readOutput: Read<Writable> = (value, field) => {
+  if (typeof (value as Partial<Writable> | null)?.write === 'function') return value as Writable
+  throw badOption(field, 'a writable stream', value)
+}

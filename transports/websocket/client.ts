@@ -1,0 +1,93 @@
+import { type AuthOption, type ClientAuth, readAuth } from '../http/client/auth.js'
+import { badOption, orElse, type Read, readCount, readFields, readMs } from '../base/read-option.js'
+import type { ClientTransport, LinkEvents, LinkScope } from '../contract/contract.js'
+import { readHeaders } from '../http/client/options.js'
+import { usualMessageBytes, usualQueuedBytes } from '../contract/message-sizes.js'
+import { readTls, type TlsOptions, type TlsSettings } from '../http/outgoing/tls-options.js'
+import { WebSocketLink } from './link.js'
+
+/** How a client reaches a WebSocket server. */
+export interface WebSocketOptions {
+  /** Sent with the upgrade request; those of the protocol itself cannot be set. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Who we are, as for `http()`; asked before each upgrade. */
+  readonly auth?: AuthOption
+  /**
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of, and ends the
+   * connection where it is four times as long. Default 16 MiB, and less where the heap of the process is
+   * small.
+   */
+  readonly maxMessageBytes?: number
+  /**
+   * Bytes that may wait to be sent; beyond that a message is refused with SEND_FAILED. Default 64 MiB, or
+   * four times the default of `maxMessageBytes`.
+   */
+  readonly maxQueuedBytes?: number
+  /** Milliseconds until the socket must be open. Default 10,000. */
+  readonly connectTimeout?: number
+  /**
+   * Milliseconds between pings; a server that has not answered one by the next is taken for dead. Default
+   * 30,000.
+   */
+  readonly pingInterval?: number
+  /** Whom to trust, and who we are, where the address is wss. */
+  readonly tls?: TlsOptions
+}
+
+/** Checked options with every default filled in. */
+export interface WebSocketSettings extends Readonly<Required<Omit<WebSocketOptions, 'tls' | 'auth'>>> {
+  readonly auth: ClientAuth | undefined
+  readonly url: URL
+  readonly tls: TlsSettings | undefined
+}
+
+const fields = [
+  'headers',
+  'auth',
+  'maxMessageBytes',
+  'maxQueuedBytes',
+  'connectTimeout',
+  'pingInterval',
+  'tls',
+]
+
+/**
+ * A server behind a WebSocket, subprotocol `mcp`, one message a text frame: a custom transport that no
+ * revision specifies, as the official TypeScript SDK 1 has it. The session ends with the socket. Throws
+ * BAD_OPTION, naming the field. `ws` is loaded with the first connection. A server that wants authorization
+ * (401), cannot be trusted (TLS) or does not speak `mcp` is a fatal failure.
+ */
+export function websocket(url: string | URL, options: WebSocketOptions = {}): ClientTransport {
+  const given = readFields(options, 'options', fields)
+  const settings: WebSocketSettings = Object.freeze({
+    url: readUrl(url, 'url'),
+    headers: orElse(readHeaders, {})(given.headers, 'headers'),
+    auth: orElse(readAuth, undefined)(given.auth, 'auth'),
+    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
+    maxQueuedBytes: orElse(readCount, usualQueuedBytes())(given.maxQueuedBytes, 'maxQueuedBytes'),
+    connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
+    pingInterval: orElse(readMs, 30_000)(given.pingInterval, 'pingInterval'),
+    tls: orElse(readTls, undefined)(given.tls, 'tls'),
+  })
+  return Object.freeze({
+    name: `websocket ${settings.url.host}${settings.url.pathname}`,
+    connect: (events: LinkEvents, scope: LinkScope) => new WebSocketLink(settings, events, scope),
+  })
+}
+
+const readUrl: Read<URL> = (value, field) => {
+  const text = value instanceof URL ? value.href : value
+  if (typeof text !== 'string' || !URL.canParse(text)) throw badOption(field, 'a ws or wss address', value)
+  const url = new URL(text)
+  if (url.protocol !== 'ws:' && url.protocol !== 'wss:')
+    throw badOption(
+      field,
+      `a ws or wss address${/^https?:$/.test(url.protocol) ? ', and of http() this one' : ''}`,
+      url.protocol,
+    )
+  // The address is shown in trees and errors, where no secret may be.
+  if (url.username !== '' || url.password !== '')
+    throw badOption(field, 'no user and password (use headers)', 'both or one')
+  if (url.hash !== '') throw badOption(field, 'no fragment', url.hash)
+  return url
+}

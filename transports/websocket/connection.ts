@@ -1,0 +1,138 @@
+import type { Socket } from 'node:net'
+import type { ServerOptions, WebSocket } from 'ws'
+import type { Accepted, Connection, ConnectionEnd } from '../connections/connections.js'
+import type { LinkScope, Peer } from '../contract/contract.js'
+import { hasExpired } from '../contract/principal.js'
+import { Unread, type UnreadLimits } from '../connections/unread.js'
+
+/** How a socket that the server ends is closed (RFC 6455, section 7.4.1). */
+const closeCodes: { readonly [End in ConnectionEnd]: number } = {
+  going_away: 1001,
+  session_ended: 1000,
+  no_session: 1008,
+  too_many: 1013,
+}
+/** Milliseconds that the far side may take to answer a close frame. */
+export const closeTimeout = 1_000
+
+/**
+ * What one socket may cost: no compression, which takes fifteen times the memory, and bounds on what is
+ * unfinished.
+ */
+export function socketLimits(maxMessageBytes: number) {
+  return {
+    perMessageDeflate: false,
+    // ws takes what is left of it in 32 bits: more would be less, or no limit at all
+    maxPayload: Math.min(maxMessageBytes, 2 ** 31 - 1),
+    maxFragments: 1_024,
+    maxBufferedChunks: 16_384,
+    maxPendingAutoPongs: 20,
+    closeTimeout,
+  } satisfies ServerOptions & { maxPendingAutoPongs: number; closeTimeout: number }
+}
+
+/** What one client may cost. */
+export interface WebSocketLimits extends UnreadLimits {
+  /** Bytes a message may have. */
+  readonly maxMessageBytes: number
+}
+
+/** A socket of one client, open already. */
+export class WebSocketConnection implements Connection {
+  readonly peer: Peer
+  readonly maxMessageBytes: number
+  /** Resolves when the socket is closed; at most a second after `close`. */
+  readonly closed: Promise<void>
+  readonly room: Unread
+  readonly #socket: WebSocket
+  readonly #scope: LinkScope
+  #alive = true
+  #isPaused = false
+
+  /** `raw` is the socket below. */
+  constructor(socket: WebSocket, raw: Socket, peer: Peer, limits: WebSocketLimits, scope: LinkScope) {
+    this.peer = peer
+    this.maxMessageBytes = limits.maxMessageBytes
+    this.#socket = socket
+    this.#scope = scope
+    this.room = new Unread(raw, limits, {
+      slow: scope.bind(() => socket.pause()),
+      caughtUp: scope.bind(() => this.#caughtUp()),
+      stuck: scope.bind(() => this.#end(1013, 'the client does not read')),
+    })
+    this.closed = new Promise((resolve) => socket.once('close', () => resolve()))
+    // ws closes with 1002, 1007, 1008 or 1009 by itself; without a listener it would be an uncaught error
+    socket.on('error', () => {})
+  }
+
+  get isStalled(): boolean {
+    return this.room.isStalled
+  }
+
+  /** Whom to tell what comes in. */
+  tell(accepted: Accepted): void {
+    const socket = this.#socket
+    const scope = this.#scope
+    const alive = (): void => {
+      this.#alive = true
+    }
+    socket.on(
+      'message',
+      scope.bind((data: Buffer, isBinary: boolean) => {
+        alive()
+        if (isBinary) socket.close(1003, 'expected text frames')
+        else if (!accepted.message(data.toString())) this.#end(1013, 'too many messages')
+      }),
+    )
+    socket.on('pong', alive)
+    socket.once(
+      'close',
+      scope.bind(() => accepted.closed()),
+    )
+  }
+
+  send(text: string): void {
+    if (this.#socket.readyState !== this.#socket.OPEN) return
+    // a failure is told by the close that follows it
+    this.#socket.send(text, () => {})
+    this.room.wrote()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    if (!this.room.isSlow) this.#socket.resume()
+  }
+
+  close(why: ConnectionEnd): void {
+    this.#end(closeCodes[why], why)
+  }
+
+  /**
+   * Called now and then: asks for a sign of life, and gives up when there has been none since the last time,
+   * or who it is has expired.
+   */
+  beat(): void {
+    if (hasExpired(this.peer.principal)) return this.#end(1008, 'the authorization has expired')
+    // the ping would come behind all that it has not read
+    if (this.room.isSlow) return
+    if (!this.#alive) return this.#socket.terminate()
+    this.#alive = this.#socket.isPaused
+    if (this.#socket.readyState === this.#socket.OPEN) this.#socket.ping()
+  }
+
+  #caughtUp(): void {
+    this.#alive = true
+    if (!this.#isPaused) this.#socket.resume()
+  }
+
+  #end(code: number, reason: string): void {
+    // a paused socket would never read the close frame of the far side
+    if (this.#socket.isPaused) this.#socket.resume()
+    this.#socket.close(code, reason)
+  }
+}

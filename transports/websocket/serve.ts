@@ -1,0 +1,57 @@
+import { lazy } from '../../runtime/faults/load.js'
+import { orElse, readFields, readMs } from '../base/read-option.js'
+import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
+import {
+  listenFields,
+  type ListenOptions,
+  type ListenSettings,
+  readListenOptions,
+} from '../http/listen/options.js'
+import { readPath } from '../http/listen/readers.js'
+
+const loadUpgrade = lazy('./upgrade.js', () => import('./upgrade.js'))
+
+/** How a WebSocket listener is set up. */
+export interface WebSocketServeOptions extends ListenOptions {
+  /** The one path that is served. Default `/mcp`. */
+  readonly path?: string
+  /**
+   * Milliseconds between pings; a client that has not answered one by the next is taken for dead. Default
+   * 30,000.
+   */
+  readonly pingInterval?: number
+}
+
+/** Checked options with every default filled in. */
+export type WebSocketServeSettings = ListenSettings &
+  Readonly<Required<Omit<WebSocketServeOptions, keyof ListenOptions>>>
+
+/**
+ * Serves over WebSockets, which no revision of MCP specifies: subprotocol `mcp`, one message a text frame,
+ * one socket a session, which ends with its socket. Sockets stay open while the server's group is restarted.
+ * A frame that breaks RFC 6455 closes with 1002, a binary one with 1003, a message beyond the limit with
+ * 1009, too many fragments with 1008, a reader that is too slow with 1013, the end of the server with 1001.
+ * Throws TransportError BAD_OPTION; a port that cannot be taken fails the start with LISTEN_FAILED.
+ */
+export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTransport {
+  const given = readFields(options, 'options', [...listenFields, 'path', 'pingInterval'])
+  const settings: WebSocketServeSettings = Object.freeze({
+    ...readListenOptions(given),
+    path: orElse(readPath, '/mcp')(given.path, 'path'),
+    pingInterval: orElse(readMs, 30_000)(given.pingInterval, 'pingInterval'),
+  })
+  return Object.freeze({
+    name: 'websocket',
+    bind: (scope: LinkScope, previous?: Binding) => bindLazily(settings, scope, previous),
+  })
+}
+
+/** Imported when a server starts: a program without such a listener never loads node:http and ws. */
+async function bindLazily(
+  settings: WebSocketServeSettings,
+  scope: LinkScope,
+  previous?: Binding,
+): Promise<Binding> {
+  const { bindWebSockets } = await loadUpgrade()
+  return bindWebSockets({ ...settings, port: previous?.port ?? settings.port }, scope)
+}

@@ -1,0 +1,146 @@
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { WebSocket, WebSocketServer } from 'ws'
+import { type ByteAccount, ByteBudget } from '../connections/byte-budget.js'
+import { bindConnections, type Connections } from '../connections/connections.js'
+import type { LinkScope } from '../contract/contract.js'
+import { isKeptOut } from '../contract/events.js'
+import { framingProblem } from '../http/listen/guard.js'
+import { type ListenServer, listenOn } from '../http/listen/listen-server.js'
+import { socketLimits, WebSocketConnection } from './connection.js'
+import type { WebSocketServeSettings } from './serve.js'
+import { pathOf } from '../base/path.js'
+
+/** Takes a port and turns the upgrades on it into connections. Rejects with TransportError LISTEN_FAILED. */
+export async function bindWebSockets(
+  settings: WebSocketServeSettings,
+  scope: LinkScope,
+): Promise<Connections> {
+  const port = await listenOn(settings, scope, {
+    transport: 'websocket',
+    paths: [settings.path],
+    isReady: () => connections.isReady,
+    onRequest(request, response) {
+      const status = port.check(request) === undefined ? 426 : 403
+      response.writeHead(status, { 'content-length': '0', connection: 'close', upgrade: 'websocket' }).end()
+    },
+    onUpgrade: (request, socket, head) => void onUpgrade(request, socket, head),
+  })
+  const sockets = new Set<WebSocketConnection>()
+  // released after the connections have been told to close
+  scope.own(() => Promise.all([...sockets].map((socket) => socket.closed)).then(() => {}))
+  const { maxConnections, openTimeout, drainDelay, maxMessageBytes } = settings
+  const budget = new ByteBudget(settings)
+  const { maxBufferedBytes, pingInterval } = settings
+  const sizes = { maxBufferedBytes, maxMessageBytes, timeout: pingInterval }
+  const connections = bindConnections(scope, {
+    describe: () => budget.describe(),
+    url: port.url('ws', settings.path),
+    port: port.port,
+    stopListening: port.stopListening,
+    maxConnections,
+    openTimeout,
+    drainDelay,
+  })
+  const upgrades = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    handleProtocols: () => 'mcp',
+    WebSocket: tellingSocket(maxMessageBytes),
+    ...socketLimits(maxMessageBytes),
+  })
+  async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on('error', () => {}) // without a listener it would be an uncaught error
+    const status = judge(request, port, settings)
+    const refuse = (why: number, headers?: Readonly<Record<string, string>>): void => {
+      if (isKeptOut(why)) port.noteRefused(request, why)
+      turnAway(socket, why, headers)
+    }
+    if (status !== 101) return refuse(status)
+    const peer = await port.identify(request)
+    if ('denial' in peer) return turnAway(socket, peer.denial.status, peer.denial.headers)
+    if (socket.destroyed) return
+    if (!port.isListening) return refuse(503)
+    socket.once('close', () => port.leave(socket))
+    if (!port.enter(peer, socket)) return refuse(429, { 'retry-after': '10' })
+    upgrades.handleUpgrade(request, socket, head, (upgraded) => {
+      const limits = { ...sizes, account: budget.account(peer) }
+      const connection = new WebSocketConnection(upgraded, socket as Socket, peer, limits, scope)
+      sockets.add(connection)
+      upgraded.once('close', () => sockets.delete(connection))
+      countUnread(socket, upgraded, budget.account(peer))
+      connection.tell(connections.accept(connection))
+    })
+  }
+
+  beat(sockets, pingInterval, scope)
+  return connections
+}
+
+/** ws closes with the bare code for a message that is too long. */
+function tellingSocket(maxMessageBytes: number): typeof WebSocket {
+  const reason = `a message may have ${maxMessageBytes} bytes (maxMessageBytes)`
+  return class extends WebSocket {
+    override close(code?: number, data?: string | Buffer): void {
+      super.close(code, data ?? (code === 1009 ? reason : undefined))
+    }
+  }
+}
+
+/** Bytes of a control frame of a client besides what it carries (RFC 6455, section 5.2). */
+const controlHeader = 6
+
+/**
+ * Counts what has come of a message that is not whole: ws keeps it until it is. Pings and pongs may come in
+ * between, and for ever.
+ */
+function countUnread(socket: Duplex, upgraded: WebSocket, bytes: ByteAccount): void {
+  let isWhole = false
+  let unread = 0
+  upgraded.on('message', () => {
+    isWhole = true
+  })
+  const forget = ({ length }: Buffer): void => {
+    unread -= controlHeader + length
+  }
+  upgraded.on('ping', forget).on('pong', forget)
+  // after ws, which has taken what it could of the chunk by then
+  socket.on('data', (chunk: Buffer) => {
+    unread = isWhole ? 0 : Math.max(0, unread + chunk.length)
+    isWhole = false
+    if (bytes.set(unread) !== undefined) upgraded.close(1013, 'too many bytes are pending')
+  })
+  upgraded.once('close', () => bytes.release())
+}
+
+/** The status that an upgrade is answered with; 101 lets it in. */
+function judge(request: IncomingMessage, port: ListenServer, { path }: WebSocketServeSettings): number {
+  const framing = framingProblem(request)
+  if (framing !== undefined) return framing.status
+  if (port.check(request) !== undefined) return 403
+  if (!port.isListening) return 503
+  if (pathOf(request.url) !== path) return 404
+  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',')
+  return offered.some((name) => name.trim() === 'mcp') ? 101 : 400
+}
+
+function turnAway(socket: Duplex, status: number, headers: Readonly<Record<string, string>> = {}): void {
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}`)
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'connection: close',
+    'content-length: 0',
+    ...more,
+  ]
+  socket.end(`${lines.join('\r\n')}\r\n\r\n`, () => socket.destroy())
+}
+
+function beat(sockets: ReadonlySet<WebSocketConnection>, interval: number, scope: LinkScope): void {
+  const { clock } = scope
+  const timer = clock.setTimeout(function again() {
+    for (const socket of sockets) socket.beat()
+    clock.setTimeout(again, interval)
+  }, interval)
+  scope.own(() => clock.clearTimeout(timer))
+}
