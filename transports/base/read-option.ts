@@ -36,6 +36,12 @@ export function orElse<T, Fallback>(read: Read<T>, fallback: Fallback): Read<T |
   return (value, field) => (value === undefined ? fallback : read(value, field))
 }
 
+/** Milliseconds of 0 or more; Infinity is one. */
+export const readDelay: Read<number> = (value, field) => {
+  if (typeof value === 'number' && value >= 0) return value
+  throw badOption(field, 'milliseconds of 0 or more', value)
+}
+
 /** A number of milliseconds above 0; Infinity is one. */
 export const readMs: Read<number> = (value, field) => {
   if (typeof value === 'number' && value > 0) return value

@@ -1,9 +1,16 @@
 import type { Readable, Writable } from 'node:stream'
 import { usualPendingBytes } from '../connections/byte-budget.js'
-import { badOption, orElse, type Read, readCount, readFields, readFlag } from '../base/read-option.js'
+import {
+  badOption,
+  orElse,
+  type Read,
+  readCount,
+  readFields,
+  readFlag,
+  readDelay,
+} from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
 import { emitTransport, originHere } from '../contract/events.js'
-import { readDelay } from '../http/listen/readers.js'
 import { usualMessageBytes } from '../contract/message-sizes.js'
 import { bindStdioPipes, StdioPipes } from './pipes.js'
 

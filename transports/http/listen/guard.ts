@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { show } from '../../../runtime/base/errors.js'
 import { optionError } from '../../base/errors.js'
-import type { HttpSettings } from '../server/serve.js'
 import { forwarded } from './peer.js'
 
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
@@ -24,7 +23,7 @@ export function createGuard({
   host,
   allowedHosts,
   allowedOrigins,
-}: Pick<HttpSettings, 'host' | 'allowedHosts' | 'allowedOrigins'>): Guard {
+}: Reach & { readonly allowedOrigins: readonly string[] }): Guard {
   const hosts = new Set(
     allowedHosts.length > 0 || !isLoopback(host) ? allowedHosts : [...loopbackNames, host],
   )
@@ -94,11 +93,17 @@ export function framingProblem(request: IncomingMessage): { status: number; prob
   return { status: 501, problem: 'Transfer-Encoding: expected chunked, and nothing else' }
 }
 
+/** Where a listener can be reached, and the hosts it knows as its own. */
+interface Reach {
+  readonly host: string
+  readonly allowedHosts: readonly string[]
+}
+
 /**
  * Throws TransportError BAD_OPTION for a listener that other machines reach, unless it knows which hosts are
  * its own.
  */
-export function checkReach({ host, allowedHosts }: Pick<HttpSettings, 'host' | 'allowedHosts'>): void {
+export function checkReach({ host, allowedHosts }: Reach): void {
   if (isLoopback(host) || allowedHosts.length > 0) return
   const why = `host: ${show(host)} can be reached from other machines`
   const advice =

@@ -3,12 +3,19 @@ import {
   type AuthenticateSettings,
   readAuthenticate,
 } from '../../auth/authenticate.js'
-import { badOption, orElse, readCount, readFlag, readMs, readText } from '../../base/read-option.js'
+import {
+  badOption,
+  orElse,
+  readCount,
+  readFlag,
+  readMs,
+  readText,
+  readDelay,
+} from '../../base/read-option.js'
 import { type PendingOptions, usualPendingBytes } from '../../connections/byte-budget.js'
 import { checkReach } from './guard.js'
 import {
   type HttpServer,
-  readDelay,
   readHosts,
   readOrigins,
   readPort,

@@ -19,12 +19,6 @@ export const readPort: Read<number> = (value, field) => {
   throw badOption(field, 'a port from 0 to 65535', value)
 }
 
-/** Milliseconds of 0 or more; Infinity is one. */
-export const readDelay: Read<number> = (value, field) => {
-  if (typeof value === 'number' && value >= 0) return value
-  throw badOption(field, 'milliseconds of 0 or more', value)
-}
-
 /** How many proxies are in front. */
 export const readProxies: Read<number> = (value, field) => {
   if (typeof value === 'boolean') return Number(value)

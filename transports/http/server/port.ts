@@ -13,7 +13,7 @@ import { answerHealth } from '../listen/health.js'
 import type { HttpSettings } from './serve.js'
 import type { HttpServer } from '../listen/readers.js'
 import { httpListener } from './listener-actor.js'
-import { takeServer, type TakenServer } from '../listen/node-server.js'
+import { takeServer, type TakenServer } from './node-server.js'
 
 /** Takes one request and answers for its errors; it must not throw. */
 export type TakeRequest = (request: IncomingMessage, response: ServerResponse) => void

@@ -13,13 +13,13 @@ import {
   readFlag,
   readMs,
   readText,
+  readDelay,
 } from '../../base/read-option.js'
 import { type PendingOptions, usualPendingBytes } from '../../connections/byte-budget.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
 import { checkReach } from '../listen/guard.js'
 import {
   type HttpServer,
-  readDelay,
   readHosts,
   readOrigins,
   readPath,
