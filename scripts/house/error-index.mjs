@@ -7,6 +7,14 @@ import { floors } from './sources.mjs'
 /** Where the page is, relative to the root. */
 export const errorPage = 'protocol/errors.md'
 
+/** Where the codes of each floor are, lowest floor first. */
+const errorFiles = [
+  'runtime/base/errors.ts',
+  'protocol/wire/errors.ts',
+  'transports/base/errors.ts',
+  'server/base/errors.ts',
+  'client/base/errors.ts',
+]
 const rebuild = 'node scripts/error-index.mjs'
 const intro = `# Errors by code
 
@@ -20,8 +28,7 @@ is the integer of the protocol.
 
 /** Reads the codes of a root; returns the text of the page, undefined where there are no codes or one lacks its sentence, and `{ path, line, text }` findings. */
 export function readErrorIndex(root) {
-  const found = floors
-    .map((floor) => `${floor}/errors.ts`)
+  const found = errorFiles
     .filter((path) => existsSync(join(root, path)))
     .map((path) => readErrors(path, readFileSync(join(root, path), 'utf8')))
   const codes = found.flatMap(({ codes }) => codes)

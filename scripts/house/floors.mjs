@@ -1,13 +1,17 @@
-// The rules of imports: floors, doors, homes of packages, cycles.
+// The rules of imports: floors, rooms, doors, homes of packages, cycles.
 import { isBuiltin } from 'node:module'
 import { posix } from 'node:path'
 import { below, closedToFloor, homes } from './homes.mjs'
+import { findDisorder, judgePlace, judgeRoom } from './rooms.mjs'
 import { floors } from './sources.mjs'
 
 /** Checks the imports of library files, given as a map of path to imports; returns `{ path, line, text }` findings. */
 export function checkImports(files) {
   const findings = []
+  for (const text of findDisorder()) findings.push({ path: 'scripts/house/rooms.mjs', line: 1, text })
   for (const [path, imports] of files) {
+    const misplaced = judgePlace(path)
+    if (misplaced) findings.push({ path, line: 1, text: misplaced })
     for (const found of imports) {
       const text = judge(path, found.specifier, files)
       if (text) findings.push({ path, line: found.line, text })
@@ -31,7 +35,7 @@ function judgeFile(path, specifier, files) {
   if (from && from !== to && !below[from].includes(to))
     return `imports ${target}: ${from}/ may import ${listBelow(from)}`
   if (!files.has(target)) return `imports ${target}, which does not exist`
-  return undefined
+  return judgeRoom(path, target)
 }
 
 function judgeBuiltin(path, specifier) {

@@ -31,16 +31,16 @@ test('a tree that keeps the rules passes', (t) =>
     t,
     {
       'index.ts': `export { serve } from './server/serve.js'\nexport { connect } from './client/connect.js'\n`,
-      'runtime/index.ts': `export { actor } from './actor.js'\n`,
+      'runtime/index.ts': `export { actor } from './process/actor.js'\n`,
       'runtime/process/actor.ts': `import { inspect } from 'node:util'\nexport const actor = inspect\n`,
       'protocol/message.ts': `export type Message = { readonly id: number }\n`,
-      'transports/link.ts': `import { actor } from '../runtime/actor.js'
+      'transports/link.ts': `import { actor } from '../runtime/process/actor.js'
 import type { Message } from '../protocol/message.js'
 import { createServer } from 'node:http'
 export const link = (message: Message) => [message, actor, createServer]\n`,
       'server/serve.ts': `import { link } from '../transports/link.js'\nexport const serve = link\n`,
       'client/connection/client-machine.ts': `import { setup } from 'xstate'\nexport const machine = setup\n`,
-      'client/connect.ts': `export const connect = async () => (await import('./client-machine.js')).machine\n`,
+      'client/connect.ts': `export const connect = async () => (await import('./connection/client-machine.js')).machine\n`,
     },
     [],
   ))
@@ -97,6 +97,39 @@ test('the doors at the top are library, too, and may import every floor', (t) =>
     ],
   ))
 
+test('imports against the table of rooms, and rooms that it does not have, are named', (t) =>
+  expectFindings(
+    t,
+    {
+      'runtime/base/a.ts': `import { b } from '../process/b.js'\nexport const a = b\n`,
+      'runtime/process/b.ts': `import type { C } from '../attic/c.js'\nexport const b = (c: C) => c\n`,
+      'runtime/attic/c.ts': 'export type C = 1\n',
+      'protocol/messages/shapes/d.ts': `import { e } from '../e.js'\nexport const d = e\n`,
+      'protocol/messages/e.ts': 'export const e = 1\n',
+      'protocol/wire/f.ts': `import { d } from '../messages/shapes/d.js'\nimport { g } from '../g.js'\nexport const f = [d, g]\n`,
+      'protocol/g.ts': 'export const g = 1\n',
+    },
+    [
+      'runtime/base/a.ts:1 imports runtime/process/b.ts: runtime/base/ may import no other room of its floor',
+      'runtime/process/b.ts:1 imports runtime/attic/c.ts: runtime/process/ may import base/, time/, faults/ of its floor',
+      'runtime/attic/c.ts:1 runtime/attic/ is no room of the table in scripts/house/rooms.mjs',
+      'protocol/wire/f.ts:1 imports protocol/messages/shapes/d.ts: protocol/wire/ may import no other room of its floor',
+      'protocol/wire/f.ts:2 imports protocol/g.ts: protocol/wire/ may import no other room of its floor',
+    ],
+  ))
+
+test('rooms of the table import only those above them', async () => {
+  const { findDisorder } = (await import(inRoot('scripts', 'house', 'rooms.mjs'))) as {
+    findDisorder(table?: Record<string, Record<string, readonly string[]>>): string[]
+  }
+  assert.equal(findDisorder(), [])
+  const table = { runtime: { base: ['time'], time: ['base'] }, server: { results: ['none'] } }
+  assert.equal(findDisorder(table), [
+    'runtime/base: time is not above it',
+    'server/results: none is not above it',
+  ])
+})
+
 test('packages and node modules outside of their home are named', (t) =>
   expectFindings(
     t,
@@ -109,8 +142,8 @@ test('packages and node modules outside of their home are named', (t) =>
     },
     [
       'protocol/a.ts:1 imports node:fs: protocol/ is pure',
-      'protocol/a.ts:2 imports ajv outside of its home ^protocol\\/schema-check$',
-      'server/b.ts:1 imports pino outside of its home ^runtime\\/log$',
+      'protocol/a.ts:2 imports ajv outside of its home ^protocol\\/schema\\/check$',
+      'server/b.ts:1 imports pino outside of its home ^runtime\\/faults\\/log$',
       'server/b.ts:2 imports node:net: I/O with the far side lives in transports/',
       'client/c.ts:1 imports left-pad, a package without a home (scripts/house/homes.mjs)',
       'client/d.ts:1 imports caduceus, a package without a home (scripts/house/homes.mjs)',
@@ -178,6 +211,7 @@ test('junk names, notes for later and paths of a machine are named', (t) =>
     [
       'runtime/utils.ts:1 utils is no room: name what the file is about',
       'server/helpers/a.ts:1 helpers is no room: name what the file is about',
+      'server/helpers/a.ts:1 server/helpers/ is no room of the table in scripts/house/rooms.mjs',
       'server/SessionActor.ts:1 file names are kebab-case',
       `client/note.ts:1 ${'TO'}${'DO'} is no note for later: open an issue`,
       `client/note.ts:2 ${'@ts-'}${'ignore'} hides an error`,

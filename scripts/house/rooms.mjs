@@ -1,0 +1,88 @@
+// The rooms of the house, and which of them each may import: the architecture as data.
+import { posix } from 'node:path'
+import { floors } from './sources.mjs'
+
+/**
+ * Room to the rooms of its own floor that it may import besides itself, as far as they are listed above it.
+ * The door of a floor (`index.ts`) may import all of it, and nobody imports a door.
+ */
+export const rooms = {
+  runtime: {
+    base: [],
+    time: ['base'],
+    faults: ['base', 'time'],
+    process: ['base', 'time', 'faults'],
+    groups: ['base', 'process'],
+    supervision: ['base', 'faults', 'process'],
+    tasks: ['base', 'time', 'faults', 'process', 'supervision'],
+    watch: ['base', 'time', 'process', 'supervision'],
+  },
+  protocol: {
+    wire: [],
+    schema: ['wire'],
+    'uri-template': ['wire'],
+    messages: ['wire', 'schema'],
+    dialects: ['wire', 'messages'],
+    stateless: ['wire', 'schema', 'messages', 'dialects'],
+  },
+  transports: {
+    base: [],
+    contract: ['base'],
+    link: ['base', 'contract'],
+    connections: ['base', 'contract'],
+    'http/outgoing': ['base', 'contract'],
+    'http/client': ['base', 'contract', 'http/outgoing'],
+    auth: ['base', 'contract', 'http/outgoing'],
+    'http/listen': ['base', 'contract', 'connections', 'auth'],
+    'http/server': ['base', 'contract', 'connections', 'auth', 'http/listen'],
+    stdio: ['base', 'contract', 'connections'],
+    sse: ['base', 'contract', 'connections', 'http/listen'],
+    websocket: ['base', 'contract', 'connections', 'http/outgoing', 'http/client', 'http/listen'],
+    shared: ['base', 'contract', 'connections'],
+    scripted: ['base', 'contract', 'link'],
+    'sign-in': ['base'],
+  },
+  server: {},
+  client: {},
+}
+
+/** Checks a file against the table; returns what is wrong with importing `target`, if anything is. */
+export function judgeRoom(path, target) {
+  const [from, to] = [roomOf(path), roomOf(target)]
+  if (from === undefined || to === undefined || from.floor !== to.floor || from.room === to.room)
+    return undefined
+  const allowed = rooms[from.floor][from.room]
+  if (allowed === undefined || allowed.includes(to.room)) return undefined
+  const below = allowed.length === 0 ? 'no other room' : allowed.map((room) => `${room}/`).join(', ')
+  return `imports ${target}: ${from.floor}/${from.room}/ may import ${below} of its floor`
+}
+
+/** What is wrong with the place of a file: a room that the table does not have. */
+export function judgePlace(path) {
+  const place = roomOf(path)
+  if (place === undefined || place.room === '' || place.room in rooms[place.floor]) return undefined
+  return `${place.floor}/${place.room}/ is no room of the table in scripts/house/rooms.mjs`
+}
+
+/** The rows of a floor that name a room below them, or one that is not there: with none, no rooms form a ring. */
+export function findDisorder(table = rooms) {
+  return Object.entries(table).flatMap(([floor, rows]) => {
+    const above = new Set()
+    return Object.entries(rows).flatMap(([room, allowed]) => {
+      const wrong = allowed.filter((name) => !above.has(name))
+      above.add(room)
+      return wrong.map((name) => `${floor}/${room}: ${name} is not above it`)
+    })
+  })
+}
+
+/** `{ floor, room }` of a file of the library; the room is '' for one that lies at the root of its floor. */
+function roomOf(path) {
+  const [floor, ...folders] = posix.dirname(path).split('/')
+  if (!floors.includes(floor)) return undefined
+  const names = Object.keys(rooms[floor])
+  const inside = folders.join('/')
+  // a folder of a room belongs to that room
+  const room = names.find((name) => inside === name || inside.startsWith(`${name}/`)) ?? inside
+  return { floor, room }
+}
