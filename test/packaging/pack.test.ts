@@ -33,6 +33,25 @@ test('the tarball holds the bundles, the declarations and the papers, and nothin
   for (const [, path = ''] of linked) assert.ok(files.includes(path), `README.md links to ${path}`)
 })
 
+test('every door declares the names that it promises, and no others', async (t) => {
+  const { folder } = await packOnce(t.signal)
+  const promised = JSON.parse(readFileSync(inRoot('test', 'packaging', 'names.json'), 'utf8')) as Record<
+    string,
+    readonly string[]
+  >
+  assert.equal(Object.keys(promised), doors)
+  for (const door of doors) {
+    const file =
+      door === 'caduceus'
+        ? 'index.d.ts'
+        : door === 'caduceus/testing'
+          ? 'testing.d.ts'
+          : `${door.slice(9)}/index.d.ts`
+    const text = readFileSync(join(folder, 'node_modules', 'caduceus', 'dist', file), 'utf8')
+    assert.equal(declaredIn(text), promised[door], door)
+  }
+})
+
 test('every target of exports is in the tarball', async (t) => {
   const { folder } = await packOnce(t.signal)
   const installed = join(folder, 'node_modules', 'caduceus')
@@ -189,5 +208,23 @@ test('attw finds every door resolvable with right types', async (t) => {
   )
   assert.is(code, 0, output)
 })
+
+/** The names that a file of declarations exports. */
+function declaredIn(text: string): string[] {
+  const lists = [...text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)].flatMap(([, names = '']) =>
+    names.split(','),
+  )
+  const listed = lists.map((name) =>
+    name
+      .trim()
+      .replace(/^type /, '')
+      .replace(/^.* as /, ''),
+  )
+  const own = [
+    ...text.matchAll(/^export (?:declare )?(?:abstract )?(?:function|interface|class|const|type) (\w+)/gm),
+  ]
+  const names = [...listed, ...own.map(([, name = '']) => name)].filter((name) => name !== '')
+  return [...new Set(names)].sort()
+}
 
 test.run()
