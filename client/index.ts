@@ -28,6 +28,7 @@ export type {
   SharedClientOptions,
   StartClientsOptions,
 } from './fleet/options.js'
+export type { BackoffOptions } from './base/backoff.js'
 export { type CallErrorData, ClientError, type ClientErrorCode } from './base/errors.js'
 export {
   type CallEvent,
@@ -40,7 +41,7 @@ export {
 export type { HealthOptions } from './connection/health.js'
 export type { Undo } from './holdings/holdings.js'
 export { NotificationTarget } from './holdings/notification-target.js'
-export type { BackoffOptions, ClientOptions, StartClientOptions } from './options/options.js'
+export type { ClientOptions, StartClientOptions } from './options/options.js'
 export type { PageOptions, PagesOptions } from './requests/pages.js'
 export { ClientPool, type PoolInspection, type PoolReadyOptions } from './pool/pool.js'
 export type { PoolEvent, PoolEventType } from './pool/events.js'

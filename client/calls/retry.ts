@@ -1,7 +1,7 @@
 import { CaduceusError } from '../../runtime/base/errors.js'
 import { type ClientErrorCode, sentBefore } from '../base/errors.js'
 import { isSent, type Job } from './job.js'
-import type { BackoffOptions } from '../options/options.js'
+import type { BackoffOptions } from '../base/backoff.js'
 import { bad, readCount, readFields, readFlag, readFunction } from '../base/read-options.js'
 import { isHarmless } from './repeatable.js'
 import { invitationIn, type RetryBudget } from '../holdings/retry-budget.js'
