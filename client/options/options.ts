@@ -20,8 +20,7 @@ import {
   readText,
   readWord,
 } from '../base/read-options.js'
-import { readRetry, type RetryOption } from '../calls/retry.js'
-import { readBudget, type RetryBudgetOptions } from '../holdings/retry-budget.js'
+import { readBudget, readRetry, type RetryBudgetOptions, type RetryOption } from './retry.js'
 
 /** What a client is made of. */
 export interface ClientOptions extends AnswerOptions {
