@@ -38,17 +38,15 @@ export {
   subscribeClient,
   type WarningEvent,
 } from './base/events.js'
-export type { HealthOptions } from './connection/health.js'
 export type { Undo } from './holdings/holdings.js'
 export { NotificationTarget } from './holdings/notification-target.js'
-export type { ClientOptions, StartClientOptions } from './options/options.js'
+export type { ClientOptions, EraOption, HealthOptions, StartClientOptions } from './options/options.js'
 export type { PageOptions, PagesOptions } from './requests/pages.js'
 export { ClientPool, type PoolInspection, type PoolReadyOptions } from './pool/pool.js'
 export type { PoolEvent, PoolEventType } from './pool/events.js'
 export type { Lease } from './pool/lease.js'
 export type { MemberSnapshot, MemberStatus } from './pool/member.js'
 export type { CheckoutOptions, PoolHealthOptions, PoolOptions, PoolStrategy } from './pool/options.js'
-export type { EraOption } from './connection/probe.js'
 export type { PromptResult, ResourceResult, ToolResult } from './requests/results.js'
 export type { CommandEntry, ServerEntry, TransportEntry, UrlEntry } from './fleet/server-entry.js'
 export { Share } from './share/share.js'

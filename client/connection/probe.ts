@@ -9,6 +9,7 @@ import type { DiscoverResult } from '../../protocol/messages/types/discover.js'
 import { allHandshakeDialects, modernRevisions } from '../../protocol/dialects/versions.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { ClientError } from '../base/errors.js'
+import type { EraOption } from '../options/options.js'
 import type { OwnOutcome } from '../calls/own-requests.js'
 import type { ServerFacts } from '../base/state.js'
 
@@ -26,9 +27,6 @@ export interface KnownEra {
  * updated.
  */
 const keptFor = 60 * 60_000
-
-/** How a client goes about the eras; `auto` asks the server. */
-export type EraOption = 'auto' | 'modern' | 'handshake'
 
 /**
  * Whether a connection begins with `server/discover`. A verdict for the older era is kept for an hour, one

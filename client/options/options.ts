@@ -7,8 +7,6 @@ import { Registry } from '../../runtime/process/registry.js'
 import type { TreeOptions, Unowned } from '../../runtime/process/tree.js'
 import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
 import type { BackoffOptions } from '../base/backoff.js'
-import type { HealthOptions } from '../connection/health.js'
-import type { EraOption } from '../connection/probe.js'
 import {
   bad,
   readCount,
@@ -21,6 +19,20 @@ import {
   readWord,
 } from '../base/read-options.js'
 import { readBudget, readRetry, type RetryBudgetOptions, type RetryOption } from './retry.js'
+
+/**
+ * How a client finds out that a server has died without a word, such as one that was stopped or whose machine
+ * is gone.
+ */
+export interface HealthOptions {
+  /** Milliseconds from one question to the next, and until it counts as unanswered. */
+  readonly every: number
+  /** Unanswered questions in a row after which the connection is given up. Default 3. */
+  readonly misses?: number
+}
+
+/** How a client goes about the eras; `auto` asks the server. */
+export type EraOption = 'auto' | 'modern' | 'handshake'
 
 /** What a client is made of. */
 export interface ClientOptions extends AnswerOptions {
