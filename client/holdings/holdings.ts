@@ -8,7 +8,6 @@ import { Demand } from './demand.js'
 import { codeOf, emitClient } from '../base/events.js'
 import { HandlerOwner } from '../base/handler-owner.js'
 import type { ClientSettings } from '../options/options.js'
-import type { KnownEra } from '../connection/probe.js'
 import { Reports } from '../base/reports.js'
 import { type ClientCounts, type ClientState, firstState, type ServerFacts } from '../base/state.js'
 import { RetryBudget } from './retry-budget.js'
@@ -19,6 +18,15 @@ import { noWishes, type Wishes } from './wishes.js'
 export interface Load {
   readonly waiting: number
   readonly inFlight: number
+}
+
+/** What is known of the era of a server since the last connection. */
+export interface KnownEra {
+  readonly era: 'modern' | 'handshake'
+  /** When that was found out, by the clock of the tree. */
+  readonly at: number
+  /** Whether it has been spoken since. */
+  readonly proven: boolean
 }
 
 /** Somebody else's function, and in whose scope it runs. */
