@@ -38,7 +38,6 @@ export {
   subscribeClient,
   type WarningEvent,
 } from './base/events.js'
-export type { Undo } from './holdings/holdings.js'
 export { NotificationTarget } from './holdings/notification-target.js'
 export type { ClientOptions, EraOption, HealthOptions, StartClientOptions } from './options/options.js'
 export type { PageOptions, PagesOptions } from './requests/pages.js'
@@ -55,7 +54,7 @@ export type { Shareable, ShareLimits, ShareOptions } from './share/options.js'
 export { shareClients, shareSpec } from './share/supervisor.js'
 export { startClients } from './fleet/start-clients.js'
 export { startClientPool } from './pool/start-pool.js'
-export type { ClientCounts, ClientState, Phase, ServerFacts } from './base/state.js'
+export type { ClientCounts, ClientState, Phase, ServerFacts, Undo } from './base/state.js'
 export { clientActorSpec, transportSpec } from './handle/transport-spec.js'
 export type { ReadyOptions } from './handle/when-ready.js'
 export { withClient } from './handle/with-client.js'

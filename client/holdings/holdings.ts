@@ -9,7 +9,13 @@ import { codeOf, emitClient } from '../base/events.js'
 import { HandlerOwner } from '../base/handler-owner.js'
 import type { ClientSettings } from '../options/options.js'
 import { Reports } from '../base/reports.js'
-import { type ClientCounts, type ClientState, firstState, type ServerFacts } from '../base/state.js'
+import {
+  type ClientCounts,
+  type ClientState,
+  firstState,
+  type ServerFacts,
+  type Undo,
+} from '../base/state.js'
 import { RetryBudget } from './retry-budget.js'
 import { ToolBook } from './tool-book.js'
 import { noWishes, type Wishes } from './wishes.js'
@@ -37,9 +43,6 @@ interface Watcher<Value> {
 
 type HoldingsInput = Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'> &
   Partial<Pick<ClientSettings, 'retryBudget'>>
-
-/** Stops what was begun by the call that answered it. */
-export type Undo = () => void
 
 /**
  * What outlives the actors of a client: the last known state, who watches it, and counters. Handlers of users
