@@ -15,7 +15,7 @@ import { clientActorName } from '../base/names.js'
 import { bad, readFunction, readOptions, readText } from '../base/read-options.js'
 import type { ServerEntry } from './server-entry.js'
 import type { ClientState, Undo } from '../base/state.js'
-import { Watchers } from '../holdings/watchers.js'
+import { Watchers } from '../base/watchers.js'
 import { type ReadyOptions, readReadyOptions } from '../handle/when-ready.js'
 
 /** What a handle to many clients is made of. */
