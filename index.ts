@@ -10,7 +10,7 @@ export type { ServerEntries, SharedClientOptions, StartClientsOptions } from './
 export { type CallErrorData, ClientError, type ClientErrorCode } from './client/base/errors.js'
 export { type ClientEvents, subscribeClient } from './client/base/events.js'
 export type { AnswerOptions, QuestionContext } from './client/options/answers.js'
-export { NotificationTarget } from './client/holdings/notification-target.js'
+export { NotificationTarget } from './client/handle/notification-target.js'
 export type { CallOptions } from './client/options/call-options.js'
 export type { RetryOption, RetryPolicy } from './client/options/retry.js'
 export type { ClientOptions, HealthOptions, StartClientOptions } from './client/options/options.js'

@@ -38,7 +38,7 @@ export {
   subscribeClient,
   type WarningEvent,
 } from './base/events.js'
-export { NotificationTarget } from './holdings/notification-target.js'
+export { NotificationTarget } from './handle/notification-target.js'
 export type { ClientOptions, EraOption, HealthOptions, StartClientOptions } from './options/options.js'
 export type { PageOptions, PagesOptions } from './requests/pages.js'
 export { ClientPool, type PoolInspection, type PoolReadyOptions } from './pool/pool.js'

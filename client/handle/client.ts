@@ -30,7 +30,7 @@ import { bad, readFunction, readText } from '../base/read-options.js'
 import { Requests } from '../requests/requests.js'
 import { type FeatureSource, ServerFeatures } from './server-features.js'
 import type { ClientCounts, ClientState, ServerFacts, Undo } from '../base/state.js'
-import { newsStream, stateStream } from '../holdings/streams.js'
+import { newsStream, stateStream } from './streams.js'
 import { type ReadyOptions, readReadyOptions, whenReady } from './when-ready.js'
 import { Wishing } from '../requests/wishing.js'
 

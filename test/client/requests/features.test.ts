@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Client } from '../../../client/handle/client.js'
 import { startClient } from '../../../client/handle/supervisor.js'
-import { NotificationTarget } from '../../../client/holdings/notification-target.js'
+import { NotificationTarget } from '../../../client/handle/notification-target.js'
 import type { EraOption } from '../../../client/options/options.js'
 import type { Server } from '../../../server/server.js'
 import { startServer } from '../../../server/server-supervisor.js'

@@ -1,4 +1,4 @@
-import type { Holdings } from './holdings.js'
+import type { Holdings } from '../holdings/holdings.js'
 import type { ClientState, Undo } from '../base/state.js'
 
 /** States that may wait for a slow reader: the newest is what counts. */
