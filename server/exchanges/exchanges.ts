@@ -20,7 +20,7 @@ import { ExchangeTurns } from './exchange-turns.js'
 import { checkArguments } from '../requests/handlers/tools.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { route, unknownMethod } from '../requests/router.js'
-import { noteAnswer, noteRequest } from '../sessions/session-events.js'
+import { noteAnswer, noteRequest } from '../base/events.js'
 import { UndeclaredNeeds } from '../definitions/session-needs.js'
 import type { Work } from '../requests/work.js'
 

@@ -10,7 +10,7 @@ import { optionError, ServerError } from '../base/errors.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { type Listen, type ListenCall, Listens } from './listens.js'
 import type { sessionActor } from '../sessions/session-actor.js'
-import { noteNotification, originOf } from '../sessions/session-events.js'
+import { noteNotification, originOf } from '../base/events.js'
 
 interface Base {
   readonly holdings: Holdings
@@ -51,8 +51,8 @@ export const baseActor = defineActor({
   name: 'base',
   stray: 'report',
   init(holdings: Holdings, ctx: ActorContext): Base {
-    const { definition, maxListens } = holdings.settings
-    const origin = originOf(ctx.self, holdings)
+    const { definition, name, maxListens } = holdings.settings
+    const origin = originOf(ctx.self, name)
     const noteSent = (method: string) => noteNotification(origin, 'sent', method)
     const listens = new Listens({ maxListens }, ctx.clock.now, noteSent)
     ctx.own(() => listens.abandon())
