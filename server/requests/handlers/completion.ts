@@ -10,7 +10,8 @@ import type { Completers } from '../../definitions/completer.js'
 import type { ResourceTemplateDefinition } from '../../definitions/define-resource.js'
 import { ServerError } from '../../base/errors.js'
 import { checkUsable, type MayNeedSession } from '../../definitions/session-needs.js'
-import { type Immediate, immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
+import { type Immediate, immediate } from '../../catalog/immediate.js'
+import { noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Milliseconds that suggestions are worth waiting for. */
 const timeout = 10_000

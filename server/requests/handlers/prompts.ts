@@ -9,7 +9,8 @@ import type { PromptDefinition } from '../../definitions/define-prompt.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toPromptResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
-import { type Immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
+import type { Immediate } from '../../catalog/immediate.js'
+import { noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Answers `prompts/list` with bytes that are made once (specification: prompts). */
 export function listPrompts({ cursor }: Params<'prompts/list'>, scope: RouteScope): Immediate {

@@ -9,7 +9,8 @@ import type { ToolContext } from '../../context/context.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toReadResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
-import { type Immediate, keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
+import type { Immediate } from '../../catalog/immediate.js'
+import { keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Answers `resources/list` with bytes that are made once (specification: resources). */
 export function listResources({ cursor }: Params<'resources/list'>, scope: RouteScope): Immediate {

@@ -16,7 +16,8 @@ import { requirementError } from '../required-capabilities.js'
 import { checkUsable } from '../../definitions/session-needs.js'
 import { badArguments, toolFailure, toToolResult } from '../../results/results.js'
 import { toStructuredResult } from '../../results/structured.js'
-import type { Immediate, RouteScope, Work } from '../work.js'
+import type { Immediate } from '../../catalog/immediate.js'
+import type { RouteScope, Work } from '../work.js'
 
 /** Answers `tools/list` with bytes that are made once (specification: tools). */
 export function listTools({ cursor }: Params<'tools/list'>, scope: RouteScope): Immediate {
