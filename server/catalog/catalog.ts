@@ -8,6 +8,7 @@ import type { PromptArgument } from '../../protocol/messages/types/prompts.js'
 import type { ObjectSchema } from '../../protocol/messages/types/tools.js'
 import type { TemplateValue } from '../../protocol/uri-template/parts.js'
 import { offered } from '../../protocol/dialects/versions.js'
+import type { ListKind } from '../context/changes.js'
 import { Cursors } from './cursors.js'
 import { type Immediate, immediate } from './immediate.js'
 import type { PromptDefinition } from '../definitions/define-prompt.js'
@@ -22,9 +23,6 @@ import { Shelf } from './shelf.js'
 
 /** Anything that a server offers. */
 export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
-
-/** Which list of a server a change is about; templates count as resources. */
-export type ListKind = 'tools' | 'resources' | 'prompts'
 
 /** How what a server offers is shown. */
 export interface CatalogSettings {

@@ -1,4 +1,3 @@
-import { changesOf } from '../context/changes.js'
 import { SessionFrame } from '../context/session-frame.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
@@ -71,7 +70,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
   const noteSent = (method: string) => noteNotification(origin, 'sent', method)
   const session: Session = {
     ...input,
-    frame: new SessionFrame(changesOf(ctx.registry, holdings.settings.names.base)),
+    frame: new SessionFrame(holdings.changes),
     facts: Object.freeze({ id, client, revision, capabilities }),
     self,
     store: holdings.store,
