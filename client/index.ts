@@ -18,7 +18,7 @@ export type {
 export { OAuth, oauth } from './auth/provider.js'
 export { type AuthStorage, memoryAuthStorage } from './auth/storage.js'
 export type { CallOptions } from './options/call-options.js'
-export type { RetryOption, RetryPolicy } from './calls/retry.js'
+export type { RetryBudgetOptions, RetryOption, RetryPolicy } from './options/retry.js'
 export { Client, type ClientInspection, type RequestArgs, type RequestMethod } from './handle/client.js'
 export { clientSpec, findClient, startClient } from './handle/supervisor.js'
 export { Clients, type ClientsReadyOptions } from './fleet/clients.js'
@@ -28,6 +28,7 @@ export type {
   SharedClientOptions,
   StartClientsOptions,
 } from './fleet/options.js'
+export type { BackoffOptions } from './base/backoff.js'
 export { type CallErrorData, ClientError, type ClientErrorCode } from './base/errors.js'
 export {
   type CallEvent,
@@ -37,19 +38,15 @@ export {
   subscribeClient,
   type WarningEvent,
 } from './base/events.js'
-export type { HealthOptions } from './connection/health.js'
-export type { Undo } from './holdings/holdings.js'
-export { NotificationTarget } from './holdings/notification-target.js'
-export type { BackoffOptions, ClientOptions, StartClientOptions } from './options/options.js'
+export { NotificationTarget } from './handle/notification-target.js'
+export type { ClientOptions, EraOption, HealthOptions, StartClientOptions } from './options/options.js'
 export type { PageOptions, PagesOptions } from './requests/pages.js'
 export { ClientPool, type PoolInspection, type PoolReadyOptions } from './pool/pool.js'
 export type { PoolEvent, PoolEventType } from './pool/events.js'
 export type { Lease } from './pool/lease.js'
 export type { MemberSnapshot, MemberStatus } from './pool/member.js'
 export type { CheckoutOptions, PoolHealthOptions, PoolOptions, PoolStrategy } from './pool/options.js'
-export type { EraOption } from './connection/probe.js'
 export type { PromptResult, ResourceResult, ToolResult } from './requests/results.js'
-export type { RetryBudgetOptions } from './holdings/retry-budget.js'
 export type { CommandEntry, ServerEntry, TransportEntry, UrlEntry } from './fleet/server-entry.js'
 export { Share } from './share/share.js'
 export type { SharePeer } from './share/desk.js'
@@ -57,7 +54,7 @@ export type { Shareable, ShareLimits, ShareOptions } from './share/options.js'
 export { shareClients, shareSpec } from './share/supervisor.js'
 export { startClients } from './fleet/start-clients.js'
 export { startClientPool } from './pool/start-pool.js'
-export type { ClientCounts, ClientState, Phase, ServerFacts } from './base/state.js'
+export type { ClientCounts, ClientState, Phase, ServerFacts, Undo } from './base/state.js'
 export { clientActorSpec, transportSpec } from './handle/transport-spec.js'
 export type { ReadyOptions } from './handle/when-ready.js'
 export { withClient } from './handle/with-client.js'

@@ -67,8 +67,7 @@ export type {
   RequestHandler,
 } from './definitions/low-level.js'
 export { type Named, nameFrom } from './definitions/named.js'
-export type { ServerOptions } from './holdings/options.js'
-export type { ParkingOptions } from './exchanges/parking.js'
+export type { ParkingOptions, ServerOptions } from './holdings/options.js'
 export type { Presented } from './definitions/presented.js'
 export type { RequestFacts, TransportFacts } from './context/request-facts.js'
 export {

@@ -12,6 +12,7 @@ import type { SupervisorOptions } from '../runtime/supervision/options.js'
 import { taskSupervisorSpec } from '../runtime/tasks/supervisor.js'
 import { TransportError } from '../transports/base/errors.js'
 import { baseActor } from './subscriptions/base-actor.js'
+import { changesOf } from './subscriptions/changes.js'
 import type { ServerDefinition } from './definitions/define-server.js'
 import { type Holdings, holdingsActor, type Place } from './holdings/holdings-actor.js'
 import { hooksActor } from './sessions/hooks-actor.js'
@@ -98,13 +99,16 @@ export function serverSpec(
  * What outlives the group comes first: when it dies, the group goes with it; when the group dies, it stays.
  */
 function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOptions {
-  const holdingsFor = (supervisor: ActorRef): ChildSpec =>
-    childSpec(holdingsActor, { settings, place, supervisor }, { name: settings.names.holdings })
+  const { names } = settings
+  const holdingsFor = ({ self: supervisor, registry }: ActorContext): ChildSpec => {
+    const changes = changesOf(registry, names.base)
+    return childSpec(holdingsActor, { settings, place, supervisor, changes }, { name: names.holdings })
+  }
   return {
     name: `server ${settings.name}`,
     strategy: 'rest_for_one',
     children: [
-      { id: 'holdings', start: (ctx) => holdingsFor(ctx.self).start(ctx) },
+      { id: 'holdings', start: (ctx) => holdingsFor(ctx).start(ctx) },
       ...hooksSpecs(settings),
       groupSpec(settings),
     ],

@@ -8,8 +8,9 @@ import { DynamicSupervisor } from '../runtime/supervision/dynamic.js'
 import { type Supervisor, supervisorAt } from '../runtime/supervision/supervise.js'
 import { show } from '../runtime/base/errors.js'
 import type { baseActor } from './subscriptions/base-actor.js'
-import type { Component, ListKind } from './catalog/catalog.js'
-import { type Changes, changesOf } from './context/changes.js'
+import type { Component } from './catalog/catalog.js'
+import type { Changes, ListKind } from './context/changes.js'
+import { changesOf } from './subscriptions/changes.js'
 import { isPrompt, type PromptDefinition } from './definitions/define-prompt.js'
 import {
   isResource,

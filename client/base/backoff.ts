@@ -1,4 +1,25 @@
-import type { BackoffOptions } from '../options/options.js'
+/**
+ * How a client waits before it connects again: full jitter below a ceiling that doubles with every failure,
+ * and stays low while somebody waits.
+ */
+export interface BackoffOptions {
+  /** The ceiling of the first wait, in ms. Default 500. */
+  readonly base?: number
+  /**
+   * The highest ceiling, in ms, and the longest time that is added because a busy server (429, 503) asked for
+   * it with `Retry-After`. Default 30,000.
+   */
+  readonly cap?: number
+  /**
+   * The highest ceiling while somebody waits for the client, in ms: a call, or `ready()`. A server that is a
+   * child process may be started again a tenth of the time at most. Default 1,000.
+   */
+  readonly awaitedCap?: number
+  /** How long a connection must be ready until earlier failures are forgotten, in ms. Default 10,000. */
+  readonly stable?: number
+  /** Where the jitter comes from: a number from 0 to 1. Default `Math.random`. */
+  readonly random?: () => number
+}
 
 /** What goes before a pause. */
 export interface Setback {

@@ -1,5 +1,4 @@
-import { pauseAfter, pauseLeft } from './backoff.js'
-import type { BackoffOptions } from '../options/options.js'
+import { type BackoffOptions, pauseAfter, pauseLeft } from './backoff.js'
 
 /**
  * How long to wait before something is started again that ended: not at all the first time it is started,

@@ -52,6 +52,9 @@ export interface ClientCounts {
   unexpected: number
 }
 
+/** Stops what was begun by the call that answered it. */
+export type Undo = () => void
+
 /** The state of a client that has not begun. */
 export const firstState: ClientState = Object.freeze({
   phase: 'disconnected',

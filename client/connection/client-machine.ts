@@ -1,8 +1,7 @@
 import { assign, createActor, setup, type SnapshotFrom } from 'xstate'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
-import { pauseAfter, pauseLeft } from '../base/backoff.js'
-import type { BackoffOptions } from '../options/options.js'
+import { type BackoffOptions, pauseAfter, pauseLeft } from '../base/backoff.js'
 import { invitationIn } from '../holdings/retry-budget.js'
 import type { ClientState, Phase } from '../base/state.js'
 

@@ -4,17 +4,6 @@ import { refused, unreachable } from './link-end.js'
 import type { OwnOutcome } from '../calls/own-requests.js'
 
 /**
- * How a client finds out that a server has died without a word, such as one that was stopped or whose machine
- * is gone.
- */
-export interface HealthOptions {
-  /** Milliseconds from one question to the next, and until it counts as unanswered. */
-  readonly every: number
-  /** Unanswered questions in a row after which the connection is given up. Default 3. */
-  readonly misses?: number
-}
-
-/**
  * Asks for a sign of life while the connection is ready, one question at a time. Any answer is one, also an
  * error.
  */

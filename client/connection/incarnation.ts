@@ -3,6 +3,7 @@ import type { Clock } from '../../runtime/time/clock.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { crash } from '../../runtime/base/exit.js'
 import { describe } from '../../runtime/watch/inspect.js'
+import { hasCapability } from '../../protocol/dialects/capabilities.js'
 import { latestHandshake } from '../../protocol/dialects/versions.js'
 import { actorClock, DueTimer } from '../base/actor-clock.js'
 import type { CallPort } from '../calls/call-port.js'
@@ -21,7 +22,7 @@ import { type OwnOutcome, OwnRequests } from '../calls/own-requests.js'
 import { PendingCalls } from '../calls/pending.js'
 import { Questions } from './questions.js'
 import { plainSpeech, type Speech } from '../calls/speech.js'
-import { sayWishes } from '../holdings/wishes.js'
+import { wishedLevel, wishedUris } from '../holdings/wishes.js'
 
 /** What the actor of a client is started with. */
 export interface ClientInput {
@@ -148,6 +149,23 @@ function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
     },
     crash: (error) => ctx.exit(ctx.self, crash(error)),
   }
+}
+
+/**
+ * Says the wishes to the server of a new session, before any call that waited. Nobody waits for the answers:
+ * what a server refuses now it would have refused then. In 2026-07-28 the level travels with each request,
+ * and the rest is the filter of one stream.
+ */
+function sayWishes(state: Incarnation): void {
+  const { holdings, speech, own, calls, settings } = state
+  if (!speech.dialect.handshake) return state.listening.begin()
+  const level = wishedLevel(holdings.wishes)
+  const capabilities = holdings.server?.capabilities ?? {}
+  const say = (method: string, params: Record<string, unknown>): void =>
+    own.send(speech, { id: calls.nextId(), method, params, timeout: settings.timeout, done: () => {} })
+  if (level !== undefined && hasCapability(capabilities, 'logging')) say('logging/setLevel', { level })
+  if (!hasCapability(capabilities, 'resources.subscribe')) return
+  for (const uri of wishedUris(holdings.wishes)) say('resources/subscribe', { uri })
 }
 
 /** The session may still be good: a sign of life is enough to go on with it. */

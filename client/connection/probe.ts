@@ -9,26 +9,16 @@ import type { DiscoverResult } from '../../protocol/messages/types/discover.js'
 import { allHandshakeDialects, modernRevisions } from '../../protocol/dialects/versions.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { ClientError } from '../base/errors.js'
+import type { KnownEra } from '../holdings/holdings.js'
+import type { EraOption } from '../options/options.js'
 import type { OwnOutcome } from '../calls/own-requests.js'
 import type { ServerFacts } from '../base/state.js'
-
-/** What is known of the era of a server since the last connection. */
-export interface KnownEra {
-  readonly era: 'modern' | 'handshake'
-  /** When that was found out, by the clock of the tree. */
-  readonly at: number
-  /** Whether it has been spoken since. */
-  readonly proven: boolean
-}
 
 /**
  * Milliseconds after which a server that was found to be of the older era is asked again: it may have been
  * updated.
  */
 const keptFor = 60 * 60_000
-
-/** How a client goes about the eras; `auto` asks the server. */
-export type EraOption = 'auto' | 'modern' | 'handshake'
 
 /**
  * Whether a connection begins with `server/discover`. A verdict for the older era is kept for an hour, one

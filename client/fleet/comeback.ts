@@ -6,7 +6,7 @@ import { supervisorSpec } from '../../runtime/supervision/supervise.js'
 import type { Client } from '../handle/client.js'
 import { specOf } from '../handle/supervisor.js'
 import type { ClientPlan } from './options.js'
-import { Demand } from '../holdings/demand.js'
+import { Demand } from '../base/demand.js'
 import { Setbacks } from '../base/setbacks.js'
 
 /** The place of one client among many. */

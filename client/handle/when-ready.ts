@@ -1,10 +1,10 @@
 import type { Clock } from '../../runtime/time/clock.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { callError, ClientError, failedError, givenUpError } from '../base/errors.js'
-import type { Holdings, Undo } from '../holdings/holdings.js'
+import type { Holdings } from '../holdings/holdings.js'
 import { readMs, readOptions, readSignal } from '../base/read-options.js'
-import { onAbortOf } from '../holdings/shared-signals.js'
-import type { ClientState } from '../base/state.js'
+import { onAbortOf } from '../base/shared-signals.js'
+import type { ClientState, Undo } from '../base/state.js'
 
 /** How long is waited until a client, or several, can be called. */
 export interface ReadyOptions {

@@ -4,13 +4,18 @@ import { handled } from '../../runtime/base/promise.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import { LinkGauge } from '../../transports/link/gauge.js'
 import { Cache } from './cache.js'
-import { Demand } from './demand.js'
+import { Demand } from '../base/demand.js'
 import { codeOf, emitClient } from '../base/events.js'
 import { HandlerOwner } from '../base/handler-owner.js'
 import type { ClientSettings } from '../options/options.js'
-import type { KnownEra } from '../connection/probe.js'
 import { Reports } from '../base/reports.js'
-import { type ClientCounts, type ClientState, firstState, type ServerFacts } from '../base/state.js'
+import {
+  type ClientCounts,
+  type ClientState,
+  firstState,
+  type ServerFacts,
+  type Undo,
+} from '../base/state.js'
 import { RetryBudget } from './retry-budget.js'
 import { ToolBook } from './tool-book.js'
 import { noWishes, type Wishes } from './wishes.js'
@@ -21,6 +26,15 @@ export interface Load {
   readonly inFlight: number
 }
 
+/** What is known of the era of a server since the last connection. */
+export interface KnownEra {
+  readonly era: 'modern' | 'handshake'
+  /** When that was found out, by the clock of the tree. */
+  readonly at: number
+  /** Whether it has been spoken since. */
+  readonly proven: boolean
+}
+
 /** Somebody else's function, and in whose scope it runs. */
 interface Watcher<Value> {
   readonly fn: (value: Value) => void
@@ -29,9 +43,6 @@ interface Watcher<Value> {
 
 type HoldingsInput = Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'> &
   Partial<Pick<ClientSettings, 'retryBudget'>>
-
-/** Stops what was begun by the call that answered it. */
-export type Undo = () => void
 
 /**
  * What outlives the actors of a client: the last known state, who watches it, and counters. Handlers of users

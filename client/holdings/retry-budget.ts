@@ -1,16 +1,7 @@
 import { isObject } from '../../protocol/wire/json.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { bad, readCount, readFields } from '../base/read-options.js'
 import { readRetryAfter } from '../../transports/http/client/retry-after.js'
-
-/**
- * How often calls that a busy server turned away (429, 503) are made again when it says after how long
- * (`Retry-After`).
- */
-export interface RetryBudgetOptions {
-  /** Repetitions of all calls of the client within a minute; more fail at once. */
-  readonly perMinute: number
-}
+import type { RetryBudgetOptions } from '../options/retry.js'
 
 const minute = 60_000
 
@@ -58,11 +49,4 @@ export function invitationIn(error: unknown, wallNow: number): number | undefine
   if (!isObject(data)) return undefined
   const { status, retryAfter } = data
   return status === 429 || status === 503 ? readRetryAfter(retryAfter, wallNow) : undefined
-}
-
-/** Reads the option. Throws BAD_OPTION, naming the field. */
-export function readBudget(value: unknown): RetryBudgetOptions {
-  const { perMinute } = readFields(value, 'retryBudget', ['perMinute'])
-  if (perMinute === undefined) throw bad('retryBudget.perMinute', 'a whole number above 0', perMinute)
-  return Object.freeze({ perMinute: readCount(perMinute, 'retryBudget.perMinute', 1) })
 }

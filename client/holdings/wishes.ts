@@ -1,8 +1,6 @@
-import { hasCapability } from '../../protocol/dialects/capabilities.js'
 import { loggingLevels } from '../../protocol/messages/logging.js'
 import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
 import type { Root } from '../../protocol/messages/types/roots.js'
-import type { Incarnation } from '../connection/incarnation.js'
 
 /** Somebody who wants something of a server: the user of a client, or one of those that it is shared with. */
 export interface Wisher {
@@ -44,21 +42,4 @@ export function wishedUris(wishes: Wishes): ReadonlySet<string> {
 /** Whether anybody wants to hear of changes of this resource. */
 export function isWished(wishes: Wishes, uri: string): boolean {
   return wishes.uris.has(uri) || [...wishes.others].some(({ uris }) => uris.has(uri))
-}
-
-/**
- * Says the wishes to the server of a new session, before any call that waited. Nobody waits for the answers:
- * what a server refuses now it would have refused then. In 2026-07-28 the level travels with each request,
- * and the rest is the filter of one stream.
- */
-export function sayWishes(state: Incarnation): void {
-  const { holdings, speech, own, calls, settings } = state
-  if (!speech.dialect.handshake) return state.listening.begin()
-  const level = wishedLevel(holdings.wishes)
-  const capabilities = holdings.server?.capabilities ?? {}
-  const say = (method: string, params: Record<string, unknown>): void =>
-    own.send(speech, { id: calls.nextId(), method, params, timeout: settings.timeout, done: () => {} })
-  if (level !== undefined && hasCapability(capabilities, 'logging')) say('logging/setLevel', { level })
-  if (!hasCapability(capabilities, 'resources.subscribe')) return
-  for (const uri of wishedUris(holdings.wishes)) say('resources/subscribe', { uri })
 }

@@ -2,8 +2,8 @@ import { fieldOf } from '../../runtime/base/errors.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { readHeaders } from '../../transports/http/client/options.js'
 import { optionError } from '../base/errors.js'
-import { readRetry, type RetryOption } from '../calls/retry.js'
 import { bad, readFlag, readMs, readOptions, readSignal } from '../base/read-options.js'
+import { readRetry, type RetryOption } from './retry.js'
 
 /** What one call may be given besides its params. */
 export interface CallOptions {

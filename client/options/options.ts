@@ -6,8 +6,7 @@ import type { Logger, LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
 import type { TreeOptions, Unowned } from '../../runtime/process/tree.js'
 import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
-import type { HealthOptions } from '../connection/health.js'
-import type { EraOption } from '../connection/probe.js'
+import type { BackoffOptions } from '../base/backoff.js'
 import {
   bad,
   readCount,
@@ -19,31 +18,21 @@ import {
   readText,
   readWord,
 } from '../base/read-options.js'
-import { readRetry, type RetryOption } from '../calls/retry.js'
-import { readBudget, type RetryBudgetOptions } from '../holdings/retry-budget.js'
+import { readBudget, readRetry, type RetryBudgetOptions, type RetryOption } from './retry.js'
 
 /**
- * How a client waits before it connects again: full jitter below a ceiling that doubles with every failure,
- * and stays low while somebody waits.
+ * How a client finds out that a server has died without a word, such as one that was stopped or whose machine
+ * is gone.
  */
-export interface BackoffOptions {
-  /** The ceiling of the first wait, in ms. Default 500. */
-  readonly base?: number
-  /**
-   * The highest ceiling, in ms, and the longest time that is added because a busy server (429, 503) asked for
-   * it with `Retry-After`. Default 30,000.
-   */
-  readonly cap?: number
-  /**
-   * The highest ceiling while somebody waits for the client, in ms: a call, or `ready()`. A server that is a
-   * child process may be started again a tenth of the time at most. Default 1,000.
-   */
-  readonly awaitedCap?: number
-  /** How long a connection must be ready until earlier failures are forgotten, in ms. Default 10,000. */
-  readonly stable?: number
-  /** Where the jitter comes from: a number from 0 to 1. Default `Math.random`. */
-  readonly random?: () => number
+export interface HealthOptions {
+  /** Milliseconds from one question to the next, and until it counts as unanswered. */
+  readonly every: number
+  /** Unanswered questions in a row after which the connection is given up. Default 3. */
+  readonly misses?: number
 }
+
+/** How a client goes about the eras; `auto` asks the server. */
+export type EraOption = 'auto' | 'modern' | 'handshake'
 
 /** What a client is made of. */
 export interface ClientOptions extends AnswerOptions {

@@ -8,7 +8,7 @@ import type { Registry } from '../../runtime/process/registry.js'
 import { supervisorAt } from '../../runtime/supervision/supervise.js'
 import type { Client } from '../handle/client.js'
 import { specOf } from '../handle/supervisor.js'
-import type { Demand } from '../holdings/demand.js'
+import type { Demand } from '../base/demand.js'
 import type { PoolMember } from './member.js'
 
 /** Where the clients of a pool live, and who waits for them. */

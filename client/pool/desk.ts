@@ -2,12 +2,12 @@ import type { Clock } from '../../runtime/time/clock.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { callError, type ClientError } from '../base/errors.js'
 import type { PoolEvent, PoolEventType } from './events.js'
-import { Demand } from '../holdings/demand.js'
+import { Demand } from '../base/demand.js'
 import { PoolMember } from './member.js'
 import type { PoolSettings } from './options.js'
 import { cancelled, PoolQueue, type Waiter, type Want } from './queue.js'
 import { Rotation } from './rotation.js'
-import { Watchers } from '../holdings/watchers.js'
+import { Watchers } from '../base/watchers.js'
 
 /**
  * Gives members to those who want one. It outlives the actor that looks after the members, and does nothing

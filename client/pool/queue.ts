@@ -1,8 +1,8 @@
 import type { Clock } from '../../runtime/time/clock.js'
-import type { Demand } from '../holdings/demand.js'
+import type { Demand } from '../base/demand.js'
 import { type ClientError, givenUpError } from '../base/errors.js'
 import type { PoolMember } from './member.js'
-import { SharedSignals } from '../holdings/shared-signals.js'
+import { SharedSignals } from '../base/shared-signals.js'
 
 /** What somebody wants of a pool. */
 export interface Want {

@@ -2,7 +2,7 @@ import { callError, type ClientError, givenUpError } from '../base/errors.js'
 import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 import { readCount, readMs } from '../base/read-options.js'
-import { onAbortOf } from '../holdings/shared-signals.js'
+import { onAbortOf } from '../base/shared-signals.js'
 
 /** How many members have to be ready, and until when. */
 export interface ReadyWait {

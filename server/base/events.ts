@@ -1,6 +1,8 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
-import type { RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
 import { tell } from '../../runtime/faults/containment.js'
+import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
+import type { Response } from '../../transports/contract/contract.js'
 
 /** Where something happened. */
 export interface RequestOrigin {
@@ -79,6 +81,44 @@ export function emitServer<Name extends keyof ServerEvents>(
 ): void {
   const target = channels[name]
   if (target.hasSubscribers) tell(() => target.publish(payload()))
+}
+
+/** Which process of a server an event is about. */
+export function originOf(self: ProcessRef, server: string): SessionOrigin {
+  return Object.freeze({ server, tree: processOf(self).tree.id, process: self.id })
+}
+
+/** Tells subscribers of a request. */
+export function noteRequest(
+  { origin }: { readonly origin: RequestOrigin },
+  { id, method }: JsonRpcRequest,
+  outcome: () => Pick<RequestEvent, 'type' | 'duration' | 'code' | 'cancelled'>,
+): void {
+  emitServer('request', () => ({ ...origin, method: method.slice(0, 100), id, ...outcome() }))
+}
+
+/** Tells subscribers how a request came out; `duration` is asked only when there are some. */
+export function noteAnswer(
+  from: { readonly origin: RequestOrigin },
+  message: JsonRpcRequest,
+  response: Response | undefined,
+  duration: () => number,
+): void {
+  noteRequest(from, message, () => ({
+    type: response !== undefined && 'error' in response ? 'error' : 'stop',
+    duration: duration(),
+    ...(response !== undefined && 'error' in response && { code: response.error.code }),
+    ...(response === undefined && { cancelled: true }),
+  }))
+}
+
+/** Tells subscribers of a notification. */
+export function noteNotification(
+  origin: RequestOrigin,
+  type: NotificationEvent['type'],
+  method: string,
+): void {
+  emitServer('notification', () => ({ ...origin, type, method: method.slice(0, 100) }))
 }
 
 /**

@@ -1,38 +1,12 @@
-import { McpError } from '../../protocol/wire/errors.js'
 import type { SubscriptionFilter } from '../../protocol/messages/types/subscriptions.js'
-import { insufficientScope } from '../../transports/auth/scopes.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Catalog, Found } from './catalog.js'
+import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
-
-/** A component that takes scopes: all of them, or none where there is nothing. */
-export interface Guarded {
-  readonly scopes?: readonly string[] | undefined
-}
 
 /** Beyond that a filter is refused as a whole. */
 const maxUris = 1_000
 const maxUriLength = 8_192
-
-/**
- * Whether a peer may know of a component, and use it. Nobody in particular has no scopes; who started this
- * program is not asked for any.
- */
-export function isAllowed({ principal, trusted }: Peer, { scopes }: Guarded): boolean {
-  if (scopes === undefined || scopes.length === 0) return true
-  if (principal === undefined) return trusted === true
-  return scopes.every((scope) => principal.scopes?.includes(scope) === true)
-}
-
-/**
- * Throws McpError 403, from which a listener makes a challenge: the scopes that it takes are in
- * `data.scopes`.
- */
-export function checkAllowed(peer: Peer, component: Guarded): void {
-  if (isAllowed(peer, component)) return
-  const data = { scopes: component.scopes }
-  throw new McpError(insufficientScope, 'Insufficient scope', { data })
-}
 
 /** Warns of components that take scopes, on a transport where nobody has any and everybody gets them. */
 export function warnOfScopes(definition: ServerDefinition): void {
@@ -47,7 +21,7 @@ export function warnOfScopes(definition: ServerDefinition): void {
   )
 }
 
-/** What is in a resource or family, for the checks above. */
+/** What is in a resource or family, for the checks of scopes. */
 export function guardedIn(found: Found): Guarded {
   return 'resource' in found ? found.resource : found.template
 }

@@ -8,27 +8,31 @@ import type { PromptArgument } from '../../protocol/messages/types/prompts.js'
 import type { ObjectSchema } from '../../protocol/messages/types/tools.js'
 import type { TemplateValue } from '../../protocol/uri-template/parts.js'
 import { offered } from '../../protocol/dialects/versions.js'
+import type { ListKind } from '../context/changes.js'
 import { Cursors } from './cursors.js'
+import { type Immediate, immediate } from './immediate.js'
 import type { PromptDefinition } from '../definitions/define-prompt.js'
 import type { ResourceDefinition, ResourceTemplateDefinition } from '../definitions/define-resource.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 import type { ToolDefinition } from '../definitions/define-tool.js'
 import { given } from '../definitions/definition.js'
 import type { LowLevel } from '../definitions/low-level.js'
-import type { ServerSettings } from '../holdings/options.js'
+import type { Secrets } from '../base/sealing.js'
 import { shownLast } from '../definitions/presented.js'
 import { Shelf } from './shelf.js'
-import { type Immediate, immediate } from '../requests/work.js'
 
 /** Anything that a server offers. */
 export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
-/** Which list of a server a change is about; templates count as resources. */
-export type ListKind = 'tools' | 'resources' | 'prompts'
-
 /** How what a server offers is shown. */
-export type CatalogSettings = Pick<ServerSettings, 'pageSize' | 'revisions'> &
-  Partial<Pick<ServerSettings, 'cursorKeys'>>
+export interface CatalogSettings {
+  /** Components on one page of a list. */
+  readonly pageSize: number
+  /** The revisions that are spoken, newest first. */
+  readonly revisions: readonly Revision[]
+  /** What cursors are sealed with; undefined: a random key. */
+  readonly cursorKeys?: Secrets | undefined
+}
 
 /** Where a uri leads: a resource, or one of a family. */
 export type Found =

@@ -2,18 +2,13 @@ import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { Method, Result } from '../../protocol/messages/methods.js'
 import type { CacheHints } from '../../protocol/messages/types/base.js'
 import type { Peer } from '../../transports/contract/contract.js'
-import { type Guarded, isAllowed } from './authorization.js'
+import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { Cursors } from './cursors.js'
+import { type Immediate, immediate } from './immediate.js'
 import { isUsable, type MayNeedSession } from '../definitions/session-needs.js'
 
 /** The requests for a page of a list. */
 export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
-
-/** One page of a list with its JSON text. */
-export interface PreparedPage<M extends ListMethod = ListMethod> {
-  readonly result: Result<M>
-  readonly text: string
-}
 
 /** How one kind of component is kept and shown. */
 export interface ShelfPlan<Component, M extends ListMethod> {
@@ -53,7 +48,7 @@ export interface Viewer {
 /** What those see who have the same scopes, as far as the shelf asks for them. */
 interface View<Component, M extends ListMethod> {
   readonly components: readonly Component[]
-  readonly pages: Map<Dialect, Map<number, PreparedPage<M>>>
+  readonly pages: Map<Dialect, Map<number, Immediate<Result<M>>>>
 }
 
 /** Views that are kept: one for each set of scopes that is in use, as far as clients have so many. */
@@ -98,9 +93,9 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
   }
 
   /** A page of what this viewer may know of. Throws McpError -32602 for a cursor that is not of this list. */
-  page(cursor: string | undefined, { dialect, peer }: Viewer): PreparedPage<M> {
+  page(cursor: string | undefined, { dialect, peer }: Viewer): Immediate<Result<M>> {
     const view = this.#viewOf(peer)
-    const pages = view.pages.get(dialect) ?? new Map<number, PreparedPage<M>>()
+    const pages = view.pages.get(dialect) ?? new Map<number, Immediate<Result<M>>>()
     const after = cursor === undefined ? 0 : this.#find(cursor)
     const known = pages.get(after)
     if (known !== undefined) return known
@@ -161,7 +156,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     return this.#places.get(this.#plan.key(component)) ?? 0
   }
 
-  #write(after: number, dialect: Dialect, { components }: View<Component, M>): PreparedPage<M> {
+  #write(after: number, dialect: Dialect, { components }: View<Component, M>): Immediate<Result<M>> {
     const { pageSize, finish, privately, cursors } = this.#settings
     const rest = components.filter(
       (component) => this.#placeOf(component) > after && isUsable(dialect, component),
@@ -173,8 +168,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     const listed = this.#plan.list(items)
     const whole: Result<M> = nextCursor === undefined ? listed : { ...listed, nextCursor }
     const cache = this.isGuarded ? privately() : undefined
-    const result = finish(dialect, this.#plan.method, whole, cache)
-    return { result, text: JSON.stringify(result) }
+    return immediate(finish(dialect, this.#plan.method, whole, cache))
   }
 
   #change(components: ReadonlyMap<string, Component>): void {

@@ -1,9 +1,5 @@
-import { show } from '../../runtime/base/errors.js'
-import { among } from '../../runtime/base/near.js'
-import type { Registry } from '../../runtime/process/registry.js'
-import type { baseActor } from '../subscriptions/base-actor.js'
-import type { ListKind } from '../catalog/catalog.js'
-import { optionError } from '../base/errors.js'
+/** Which list of a server a change is about; templates count as resources. */
+export type ListKind = 'tools' | 'resources' | 'prompts'
 
 /** What is told to all clients that listen, whoever says it. */
 export interface Changes {
@@ -11,25 +7,4 @@ export interface Changes {
   resourceUpdated(uri: string): Promise<void>
   /** Rejects with BAD_OPTION for what is no list, or one that the server does not declare. */
   listChanged(list: ListKind): Promise<void>
-}
-
-const lists: readonly ListKind[] = ['tools', 'resources', 'prompts']
-
-/** Tells the sessions and streams of a server, by the process of this name. */
-export function changesOf(registry: Registry, base: string): Changes {
-  const ref = registry.named<typeof baseActor>(base)
-  return Object.freeze({
-    async resourceUpdated(uri: string) {
-      if (typeof uri !== 'string' || uri === '')
-        throw optionError('uri', `resourceUpdated: expected a uri, got ${show(uri)}`)
-      await ref.call('resourceUpdated', uri)
-    },
-    async listChanged(list: ListKind) {
-      if (!lists.includes(list)) {
-        const expected = among('a list', lists, String(list))
-        throw optionError('list', `listChanged: expected ${expected}, got ${show(list)}`)
-      }
-      await ref.call('listChanged', list)
-    },
-  })
 }

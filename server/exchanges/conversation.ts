@@ -12,8 +12,8 @@ import type { Parkable } from './parking.js'
 import type { Answer, CallState } from '../holdings/request-state.js'
 import { withRequirements } from '../requests/required-capabilities.js'
 import { type OpenQuestion, Rounds } from './rounds.js'
-import { ownerOf } from '../sessions/owner.js'
-import { readQuestion } from '../sessions/questions.js'
+import { ownerOf } from '../base/owner.js'
+import { readQuestion } from '../requests/question.js'
 import { noteQuestion, Steps } from '../context/steps.js'
 
 /** What a retry brings to the run that goes on with its call. */

@@ -1,4 +1,3 @@
-import { changesOf } from '../context/changes.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { unsupported } from '../../protocol/stateless/era.js'
 import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
@@ -20,7 +19,7 @@ import { ExchangeTurns } from './exchange-turns.js'
 import { checkArguments } from '../requests/handlers/tools.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { route, unknownMethod } from '../requests/router.js'
-import { noteAnswer, noteRequest } from '../sessions/session-events.js'
+import { noteAnswer, noteRequest } from '../base/events.js'
 import { UndeclaredNeeds } from '../definitions/session-needs.js'
 import type { Work } from '../requests/work.js'
 
@@ -87,7 +86,7 @@ export class Exchanges implements ExchangeOwner {
       origin: Object.freeze({ server: name, tree: processOf(tasks).tree.id }),
       exposeErrors,
       undeclared: new UndeclaredNeeds(name),
-      changes: changesOf(ctx.registry, names.base),
+      changes: holdings.changes,
     })
     this.#parts = makeParts(this.#host)
   }

@@ -15,7 +15,7 @@ import { Parking } from './parking.js'
 import { digestRequest } from './request-digest.js'
 import type { CallState, RequestStates } from '../holdings/request-state.js'
 import { readAnswers } from './rounds.js'
-import { ownerOf } from '../sessions/owner.js'
+import { ownerOf } from '../base/owner.js'
 
 /**
  * Finds what a retry belongs to: the run that waits for it, the outcome of the same retry made before, or

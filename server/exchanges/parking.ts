@@ -1,22 +1,5 @@
-import { among } from '../../runtime/base/near.js'
-import { isObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
-import { show } from '../../runtime/base/errors.js'
-import { isCount } from '../../runtime/supervision/options.js'
-import { type ServerError, optionError } from '../base/errors.js'
-
-/** How calls are kept that wait for their client's answer. */
-export interface ParkingOptions {
-  /** Milliseconds that one is kept at most. Default 10 min. */
-  readonly time?: number
-  /** How many at once. Default 1,000. */
-  readonly max?: number
-  /** How many of one principal at once; those of nobody in particular are not counted apart. Default 16. */
-  readonly maxPerPrincipal?: number
-}
-
-/** Checked limits. */
-export type ParkingLimits = Readonly<Required<ParkingOptions>>
+import type { ParkingLimits } from '../holdings/options.js'
 
 /** What can be kept until it is wanted again. */
 export interface Parkable {
@@ -29,26 +12,6 @@ export interface Parkable {
 interface Parked<Item> {
   readonly item: Item
   readonly timer: unknown
-}
-
-const defaults: ParkingLimits = Object.freeze({ time: 10 * 60_000, max: 1_000, maxPerPrincipal: 16 })
-const none: ParkingLimits = Object.freeze({ time: 0, max: 0, maxPerPrincipal: 0 })
-
-/** Checks the option `parking`; false is no room at all. Throws BAD_OPTION. */
-export function readParking(option: unknown): ParkingLimits {
-  if (option === undefined || option === true) return defaults
-  if (option === false) return none
-  if (!isObject(option)) throw bad('parking', 'true, false or an object', option)
-  const limits: Record<string, unknown> = { ...defaults }
-  for (const [field, value] of Object.entries(option)) {
-    if (!Object.hasOwn(defaults, field))
-      throw bad(`parking.${field}`, among('an option', Object.keys(defaults), field), field)
-    if (value === undefined) continue
-    if (!(typeof value === 'number' && value > 0)) throw bad(`parking.${field}`, 'a number above 0', value)
-    if (field !== 'time' && !isCount(value)) throw bad(`parking.${field}`, 'a whole number above 0', value)
-    limits[field] = value
-  }
-  return Object.freeze(limits) as unknown as ParkingLimits
 }
 
 /** What waits for a client, each for a while, and as much of it as there is room for. */
@@ -101,8 +64,4 @@ export class Parking<Item extends Parkable> {
     else this.#perOwner.delete(owner)
     return parked.item
   }
-}
-
-function bad(field: string, expected: string, got: unknown): ServerError {
-  return optionError(field, `${field}: expected ${expected}, got ${show(got)}`)
 }

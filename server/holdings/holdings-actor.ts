@@ -9,6 +9,7 @@ import { emitTransport, originHere } from '../../transports/contract/events.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { warnOfScopes } from '../catalog/authorization.js'
 import { Catalog } from '../catalog/catalog.js'
+import type { Changes } from '../context/changes.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
@@ -27,6 +28,7 @@ export interface Holdings {
   readonly restores: RestoreLimit
   readonly requestStates: RequestStates
   readonly waiting: WaitingBytes
+  readonly changes: Changes
 }
 
 /** What holdings are started with. */
@@ -35,6 +37,7 @@ export interface HoldingsInput {
   readonly place: Place
   /** The supervisor of the server. */
   readonly supervisor: ActorRef
+  readonly changes: Changes
 }
 
 /**
@@ -58,7 +61,7 @@ export const holdingsActor = defineActor({
   name: 'holdings',
   stray: 'report',
   async init(
-    { settings, place, supervisor }: HoldingsInput,
+    { settings, place, supervisor, changes }: HoldingsInput,
     ctx: ActorContext,
   ): Promise<Holdings & { [describe](): string }> {
     const { definition, transport, maxSessions, idleTimeout } = settings
@@ -81,6 +84,7 @@ export const holdingsActor = defineActor({
       catalog: new Catalog(definition, settings),
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },
+      changes,
       requestStates: new RequestStates({
         sealing: settings.requestStates ?? sealRequestStates([randomBytes(32)]),
         server: definition.info.name,

@@ -9,7 +9,6 @@ import type { ServerTransport } from '../../transports/contract/contract.js'
 import { isServer, type ServerDefinition } from '../definitions/define-server.js'
 import { ServerError, optionError } from '../base/errors.js'
 import { namesOf, type ServerNames } from '../base/names.js'
-import { type ParkingLimits, type ParkingOptions, readParking } from '../exchanges/parking.js'
 import { SealedIds } from './sealed-ids.js'
 import { sealRequestStates } from './request-state.js'
 import type { Sealing, Secrets } from '../base/sealing.js'
@@ -106,6 +105,19 @@ export interface ServerOptions {
   readonly exposeErrors?: boolean
 }
 
+/** How calls are kept that wait for their client's answer. */
+export interface ParkingOptions {
+  /** Milliseconds that one is kept at most. Default 10 min. */
+  readonly time?: number
+  /** How many at once. Default 1,000. */
+  readonly max?: number
+  /** How many of one principal at once; those of nobody in particular are not counted apart. Default 16. */
+  readonly maxPerPrincipal?: number
+}
+
+/** Checked limits. */
+export type ParkingLimits = Readonly<Required<ParkingOptions>>
+
 /** Checked options with every default filled in. */
 export interface ServerSettings
   extends Readonly<
@@ -162,6 +174,8 @@ const numbers = Object.freeze({
   drainTimeout: 10_000,
   pageSize: 500,
 })
+const defaultParking: ParkingLimits = Object.freeze({ time: 10 * 60_000, max: 1_000, maxPerPrincipal: 16 })
+const noParking: ParkingLimits = Object.freeze({ time: 0, max: 0, maxPerPrincipal: 0 })
 const others = [
   'transport',
   'name',
@@ -248,6 +262,23 @@ function readNumbers(options: ServerOptions): typeof numbers {
     read[field] = value
   }
   return read as unknown as typeof numbers
+}
+
+/** Checks the option `parking`; false is no room at all. Throws BAD_OPTION. */
+export function readParking(option: unknown): ParkingLimits {
+  if (option === undefined || option === true) return defaultParking
+  if (option === false) return noParking
+  if (!isObject(option)) throw bad('parking', 'true, false or an object', option)
+  const limits: Record<string, unknown> = { ...defaultParking }
+  for (const [field, value] of Object.entries(option)) {
+    if (!Object.hasOwn(defaultParking, field))
+      throw bad(`parking.${field}`, among('an option', Object.keys(defaultParking), field), field)
+    if (value === undefined) continue
+    if (!(typeof value === 'number' && value > 0)) throw bad(`parking.${field}`, 'a number above 0', value)
+    if (field !== 'time' && !isCount(value)) throw bad(`parking.${field}`, 'a whole number above 0', value)
+    limits[field] = value
+  }
+  return Object.freeze(limits) as unknown as ParkingLimits
 }
 
 /** Takes what belongs to the tree apart from what belongs to the server. */

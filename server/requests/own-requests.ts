@@ -8,7 +8,8 @@ import type { ToolContext } from '../context/context.js'
 import type { MethodDefinition } from '../definitions/define-method.js'
 import { ServerError } from '../base/errors.js'
 import type { RequestHandler } from '../definitions/low-level.js'
-import { type Immediate, noAnswerIn, type Work } from './work.js'
+import type { Immediate } from '../catalog/immediate.js'
+import { noAnswerIn, type Work } from './work.js'
 
 /** What `handleRequest` may own of the protocol: the rest belongs to the session. */
 const ownable: ReadonlySet<string> = new Set<Method>([

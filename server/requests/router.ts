@@ -18,10 +18,11 @@ import { ping } from './handlers/ping.js'
 import { getPrompt, listPrompts } from './handlers/prompts.js'
 import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './handlers/resources.js'
 import { callTool, listTools } from './handlers/tools.js'
-import { checkAllowed } from '../catalog/authorization.js'
+import { checkAllowed } from '../context/scopes.js'
 import { isOwnable, planMethod, planOwned } from './own-requests.js'
 import { checkUsable } from '../definitions/session-needs.js'
-import type { Immediate, RouteScope, Work } from './work.js'
+import type { Immediate } from '../catalog/immediate.js'
+import type { RouteScope, Work } from './work.js'
 
 /** A session begins with `initialize`, and `subscriptions/listen` is a stream: neither is answered here. */
 type Served = Exclude<RequestTo<'server'>, 'initialize' | 'subscriptions/listen'>

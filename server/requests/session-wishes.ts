@@ -2,12 +2,7 @@ import { McpError } from '../../protocol/wire/errors.js'
 import { isWantedLevel } from '../../protocol/messages/logging.js'
 import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
 import { tooManyRequests } from '../base/errors.js'
-
-/** What a record keeps of a client's wishes; absent where it has none. */
-export interface WishesRecord {
-  readonly logLevel?: LoggingLevel
-  readonly subscriptions?: readonly string[]
-}
+import type { WishesRecord } from '../stores/session-store.js'
 
 /** Resources that one session may subscribe to. */
 const maxSubscriptions = 1_000

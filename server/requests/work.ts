@@ -6,12 +6,6 @@ import type { Catalog } from '../catalog/catalog.js'
 import type { ToolContext } from '../context/context.js'
 import type { SessionWishes } from './session-wishes.js'
 
-/** An answer that takes no work, with its JSON text. */
-export interface Immediate {
-  readonly result: object
-  readonly text: string
-}
-
 /** Work of an author's code, to be run as a task. */
 export interface Work {
   /** Shown in trees and reports. */
@@ -33,11 +27,6 @@ export interface RouteScope {
   readonly catalog: Catalog
   /** Who asks, for scopes. */
   readonly peer: Peer
-}
-
-/** An answer that is ready now. */
-export function immediate(result: object): Immediate {
-  return { result, text: JSON.stringify(result) }
 }
 
 /** Work that only changes what the session keeps. */

@@ -9,7 +9,7 @@ import { handshakesOf, haveHandshake, negotiate } from '../../protocol/dialects/
 import type { Peer, Response } from '../../transports/contract/contract.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { SealedFacts } from '../holdings/sealed-payload.js'
-import { ownerOf } from './owner.js'
+import { ownerOf } from '../base/owner.js'
 
 /**
  * What a client that begins with `initialize` is, and the revision that both will speak. Throws McpError:

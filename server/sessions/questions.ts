@@ -1,7 +1,4 @@
-import { missingCapability, missingForQuestion } from '../../protocol/dialects/capabilities.js'
-import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { McpError, ProtocolError } from '../../protocol/wire/errors.js'
-import { fitParams } from '../../protocol/dialects/fit.js'
 import {
   buildNotification,
   buildRequest,
@@ -9,15 +6,13 @@ import {
   type JsonRpcResult,
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
-import type { Params } from '../../protocol/messages/methods.js'
-import { readParams, readResult } from '../../protocol/messages/params.js'
-import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
+import { readResult } from '../../protocol/messages/params.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import type { Outlet } from '../../transports/contract/contract.js'
 import type { AskMethod } from '../context/ask.js'
-import { AskError, optionError } from '../base/errors.js'
+import { AskError } from '../base/errors.js'
 
 /** A question to the client, on behalf of one request of its. */
 export interface Asking {
@@ -28,12 +23,6 @@ export interface Asking {
   readonly params: object | undefined
   /** Milliseconds. */
   readonly timeout: number
-}
-
-/** What the client of a question knows and can do. */
-export interface Asked {
-  readonly dialect: Dialect
-  readonly capabilities: ClientCapabilities
 }
 
 /** Where a question goes. */
@@ -131,46 +120,6 @@ export class SessionQuestions {
 
 function withdraw(requestId: RequestId, { outlet }: Open, reason: string): void {
   outlet.send(buildNotification('notifications/cancelled', { requestId, reason }))
-}
-
-/**
- * The params of a question as the client's revision has them, as plain JSON; undefined for none. Throws
- * AskError MISSING_CAPABILITY where it must not be asked, and ServerError BAD_OPTION for what is no question.
- */
-export function readQuestion<M extends AskMethod>(
-  method: M,
-  params: Params<M>,
-  { dialect, capabilities }: Asked,
-): object | undefined {
-  if (method === 'ping') return undefined
-  const plain = toPlain(method, params)
-  if (!dialect.requests.client.includes(method)) {
-    const problem = `${method}: the client's revision ${dialect.revision} does not have it`
-    throw new AskError('MISSING_CAPABILITY', problem, { data: { capability: missingCapability(method, {}) } })
-  }
-  const capability = missingForQuestion(dialect, method, plain as never, capabilities)
-  if (capability !== undefined) {
-    const problem = `${method}: the client has not declared ${capability}`
-    throw new AskError('MISSING_CAPABILITY', problem, { data: { capability } })
-  }
-  try {
-    return fitParams(dialect, method, plain as never)
-  } catch (cause) {
-    if (!(cause instanceof ProtocolError)) throw cause
-    throw new AskError('MISSING_CAPABILITY', cause.message, { cause })
-  }
-}
-
-/**
- * An author's objects stay with the author: what they do when they are written out is done here, and not in
- * the session.
- */
-function toPlain<M extends AskMethod>(method: M, params: Params<M>): Params<M> {
-  try {
-    return readParams(method, JSON.parse(JSON.stringify(params)))
-  } catch (cause) {
-    throw optionError('question', `${method}: not a question: ${(cause as Error).message}`, cause)
-  }
 }
 
 function refused(method: AskMethod, { error: { code, message, data } }: JsonRpcErrorResponse): AskError {

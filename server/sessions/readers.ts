@@ -2,7 +2,8 @@ import { encode } from '../../protocol/wire/codec.js'
 import { buildNotification, type JsonRpcNotification } from '../../protocol/wire/jsonrpc.js'
 import type { Outlet } from '../../transports/contract/contract.js'
 import { encodedText } from '../../transports/base/encoded.js'
-import type { Catalog, ListKind } from '../catalog/catalog.js'
+import type { Catalog } from '../catalog/catalog.js'
+import type { ListKind } from '../context/changes.js'
 
 /** Readers of one session at once; one more, and the oldest is let go. */
 const maxReaders = 16

@@ -1,4 +1,3 @@
-import { changesOf } from '../context/changes.js'
 import { SessionFrame } from '../context/session-frame.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
@@ -11,7 +10,8 @@ import { TurnoverMap } from '../../runtime/base/turnover.js'
 import { EarlyCancellations } from './early-cancellations.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { sessionActor } from './session-actor.js'
-import { noteNotification, noteSession, originOf } from './session-events.js'
+import { noteNotification, originOf } from '../base/events.js'
+import { noteSession } from './session-events.js'
 import type { SessionPhase } from '../holdings/session-machine.js'
 import { SessionNotices } from './notices.js'
 import { SessionQuestions } from './questions.js'
@@ -66,11 +66,11 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
   const tasks = ctx.registry.whereis(holdings.settings.names.tasks)
   if (tasks === undefined)
     throw new RuntimeError('NOPROC', 'a session needs the task supervisor of its group', { retryable: true })
-  const origin = originOf(self, holdings)
+  const origin = originOf(self, holdings.settings.name)
   const noteSent = (method: string) => noteNotification(origin, 'sent', method)
   const session: Session = {
     ...input,
-    frame: new SessionFrame(changesOf(ctx.registry, holdings.settings.names.base)),
+    frame: new SessionFrame(holdings.changes),
     facts: Object.freeze({ id, client, revision, capabilities }),
     self,
     store: holdings.store,

@@ -24,7 +24,8 @@ import { type Delivery, sessionActor } from './session-actor.js'
 import { failedDelivery, isAccepted, isGone } from './failures.js'
 import { answerOpening, readOpening, refuseOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
-import { labelOf, noSession, ownedKey, ownerOf, peerProblem } from './owner.js'
+import { labelOf, noSession, ownedKey, peerProblem } from './access.js'
+import { ownerOf } from '../base/owner.js'
 
 type SessionRef = RefOf<typeof sessionActor>
 

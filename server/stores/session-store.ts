@@ -3,10 +3,16 @@ import { isObject } from '../../protocol/wire/json.js'
 import { isLoggingLevel } from '../../protocol/messages/logging.js'
 import type { Implementation } from '../../protocol/messages/types/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
+import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
 import { show } from '../../runtime/base/errors.js'
 import { isCount } from '../../runtime/supervision/options.js'
 import { type ServerError, optionError } from '../base/errors.js'
-import type { WishesRecord } from '../requests/session-wishes.js'
+
+/** What a record keeps of a client's wishes; absent where it has none. */
+export interface WishesRecord {
+  readonly logLevel?: LoggingLevel
+  readonly subscriptions?: readonly string[]
+}
 
 /**
  * What is kept of a session, so that it comes back after its actor, the group or the program has died; plain

@@ -5,12 +5,13 @@ import { show } from '../../runtime/base/errors.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
-import type { Component, ListKind } from '../catalog/catalog.js'
+import type { Component } from '../catalog/catalog.js'
+import type { ListKind } from '../context/changes.js'
 import { optionError, ServerError } from '../base/errors.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { type Listen, type ListenCall, Listens } from './listens.js'
 import type { sessionActor } from '../sessions/session-actor.js'
-import { noteNotification, originOf } from '../sessions/session-events.js'
+import { noteNotification, originOf } from '../base/events.js'
 
 interface Base {
   readonly holdings: Holdings
@@ -51,8 +52,8 @@ export const baseActor = defineActor({
   name: 'base',
   stray: 'report',
   init(holdings: Holdings, ctx: ActorContext): Base {
-    const { definition, maxListens } = holdings.settings
-    const origin = originOf(ctx.self, holdings)
+    const { definition, name, maxListens } = holdings.settings
+    const origin = originOf(ctx.self, name)
     const noteSent = (method: string) => noteNotification(origin, 'sent', method)
     const listens = new Listens({ maxListens }, ctx.clock.now, noteSent)
     ctx.own(() => listens.abandon())

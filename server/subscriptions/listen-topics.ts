@@ -4,7 +4,7 @@ import type { ServerCapabilities } from '../../protocol/messages/types/capabilit
 import type { SubscriptionFilter } from '../../protocol/messages/types/subscriptions.js'
 import { TurnoverSet } from '../../runtime/base/turnover.js'
 import { encodedText } from '../../transports/base/encoded.js'
-import type { ListKind } from '../catalog/catalog.js'
+import type { ListKind } from '../context/changes.js'
 
 /** Something that changes, and who wants to hear of it. */
 export class Topic<Listener> {

@@ -4,7 +4,7 @@ import type { ServerCapabilities } from '../../protocol/messages/types/capabilit
 import type { SubscriptionFilter } from '../../protocol/messages/types/subscriptions.js'
 import type { Outlet, Peer } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
-import type { ListKind } from '../catalog/catalog.js'
+import type { ListKind } from '../context/changes.js'
 import { honoured, tagOf, Topics, type Topic } from './listen-topics.js'
 
 /** A request of `subscriptions/listen`, and where its stream goes. */

@@ -4,13 +4,14 @@ import { isObject } from '../../../protocol/wire/json.js'
 import type { Params, Result } from '../../../protocol/messages/methods.js'
 import { checkSentResult } from '../../../protocol/messages/params.js'
 import { show } from '../../../runtime/base/errors.js'
-import { checkAllowed, type Guarded } from '../../catalog/authorization.js'
+import { checkAllowed, type Guarded } from '../../context/scopes.js'
 import type { Catalog, Found } from '../../catalog/catalog.js'
 import type { Completers } from '../../definitions/completer.js'
 import type { ResourceTemplateDefinition } from '../../definitions/define-resource.js'
 import { ServerError } from '../../base/errors.js'
 import { checkUsable, type MayNeedSession } from '../../definitions/session-needs.js'
-import { type Immediate, immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
+import { type Immediate, immediate } from '../../catalog/immediate.js'
+import { noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Milliseconds that suggestions are worth waiting for. */
 const timeout = 10_000

@@ -1,4 +1,4 @@
-import type { Immediate } from '../work.js'
+import type { Immediate } from '../../catalog/immediate.js'
 
 const pong: Immediate = Object.freeze({ result: Object.freeze({}), text: '{}' })
 

@@ -3,13 +3,14 @@ import type { Params } from '../../../protocol/messages/methods.js'
 import type { Issue } from '../../../protocol/schema/issues.js'
 import type { GetPromptResult } from '../../../protocol/messages/types/prompts.js'
 import { messageOf, show } from '../../../runtime/base/errors.js'
-import { checkAllowed } from '../../catalog/authorization.js'
+import { checkAllowed } from '../../context/scopes.js'
 import type { ToolContext } from '../../context/context.js'
 import type { PromptDefinition } from '../../definitions/define-prompt.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toPromptResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
-import { type Immediate, noAnswerIn, type RouteScope, type Work } from '../work.js'
+import type { Immediate } from '../../catalog/immediate.js'
+import { noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Answers `prompts/list` with bytes that are made once (specification: prompts). */
 export function listPrompts({ cursor }: Params<'prompts/list'>, scope: RouteScope): Immediate {

@@ -2,13 +2,15 @@ import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
 import type { Params } from '../../../protocol/messages/methods.js'
 import type { ReadResourceResult } from '../../../protocol/messages/types/resources.js'
 import { show } from '../../../runtime/base/errors.js'
-import { checkAllowed, guardedIn } from '../../catalog/authorization.js'
+import { guardedIn } from '../../catalog/authorization.js'
+import { checkAllowed } from '../../context/scopes.js'
 import type { Found } from '../../catalog/catalog.js'
 import type { ToolContext } from '../../context/context.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toReadResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
-import { type Immediate, keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
+import type { Immediate } from '../../catalog/immediate.js'
+import { keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
 /** Answers `resources/list` with bytes that are made once (specification: resources). */
 export function listResources({ cursor }: Params<'resources/list'>, scope: RouteScope): Immediate {

@@ -7,7 +7,7 @@ import type { CallToolResult } from '../../../protocol/messages/types/tools.js'
 import { messageOf, show } from '../../../runtime/base/errors.js'
 import { isPromise } from '../../../runtime/base/promise.js'
 import type { ExchangeCall } from '../../../transports/contract/contract.js'
-import { checkAllowed } from '../../catalog/authorization.js'
+import { checkAllowed } from '../../context/scopes.js'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { ToolContext } from '../../context/context.js'
 import type { ToolDefinition } from '../../definitions/define-tool.js'
@@ -16,7 +16,8 @@ import { requirementError } from '../required-capabilities.js'
 import { checkUsable } from '../../definitions/session-needs.js'
 import { badArguments, toolFailure, toToolResult } from '../../results/results.js'
 import { toStructuredResult } from '../../results/structured.js'
-import type { Immediate, RouteScope, Work } from '../work.js'
+import type { Immediate } from '../../catalog/immediate.js'
+import type { RouteScope, Work } from '../work.js'
 
 /** Answers `tools/list` with bytes that are made once (specification: tools). */
 export function listTools({ cursor }: Params<'tools/list'>, scope: RouteScope): Immediate {

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Client } from '../../../client/handle/client.js'
 import { startClient } from '../../../client/handle/supervisor.js'
-import type { BackoffOptions } from '../../../client/options/options.js'
+import type { BackoffOptions } from '../../../client/base/backoff.js'
 import { isRequest } from '../../../protocol/wire/jsonrpc.js'
 import { createFakeClock, type FakeClock } from '../../../runtime/time/fake-clock.js'
 import type { ClientTransport } from '../../../transports/contract/contract.js'

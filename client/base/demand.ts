@@ -1,4 +1,4 @@
-import type { Undo } from './holdings.js'
+import type { Undo } from './state.js'
 
 /**
  * Knows whether anybody waits for a client to come back, and tells whoever looks after it when the first one

@@ -1,19 +1,9 @@
 import { createHash } from 'node:crypto'
+import { isSupported, revisionWithoutHeader } from '../../protocol/dialects/versions.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { keyOfPrincipal } from '../../transports/contract/principal.js'
-import { revisionProblem } from './revision.js'
+import { ownerOf } from '../base/owner.js'
 import type { SessionRecord } from '../stores/session-store.js'
-
-/**
- * Whom a session that this peer opens belongs to: a digest of issuer and subject, which is all that is kept
- * of them; undefined for a peer that is nobody in particular.
- */
-export function ownerOf(peer: Peer | undefined): string | undefined {
-  const principal = peer?.principal
-  if (principal === undefined) return undefined
-  return createHash('sha256').update(keyOfPrincipal(principal)).digest('base64url')
-}
 
 /** What a session is called in reports: its id is for its client alone, since whoever has it may use it. */
 export function labelOf(id: string): string {
@@ -42,4 +32,18 @@ export function peerProblem(
   peer: Peer | undefined,
 ): TransportError | undefined {
   return principal === ownerOf(peer) ? revisionProblem(peer, revision) : noSession()
+}
+
+/**
+ * Why a request over HTTP that names another revision than its session's is not taken (specification:
+ * transports); undefined when it is. `2025-03-26` counts as no word about it, since a request without the
+ * header is taken for that.
+ */
+function revisionProblem(peer: Peer | undefined, revision: string): TransportError | undefined {
+  if (peer?.transport !== 'http') return undefined
+  const given = peer.headers['mcp-protocol-version']
+  if (given === undefined || given === revision || given === revisionWithoutHeader) return undefined
+  const got = typeof given === 'string' && isSupported(given) ? given : 'what is none of ours'
+  const problem = `MCP-Protocol-Version: expected ${revision}, which this session has negotiated, got ${got}`
+  return new TransportError('REVISION_MISMATCH', problem)
 }

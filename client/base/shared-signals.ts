@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import type { Undo } from './holdings.js'
+import type { Undo } from './state.js'
 
 /** What one signal of a caller has to be told to. */
 interface Listening {

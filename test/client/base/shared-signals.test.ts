@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
-import { SharedSignals } from '../../../client/holdings/shared-signals.js'
+import { SharedSignals } from '../../../client/base/shared-signals.js'
 import { suite } from '../../support/suite.js'
 import { startPool } from '../pool/_pool.js'
 import { rejection, watch } from '../_raw.js'

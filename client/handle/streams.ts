@@ -1,5 +1,5 @@
-import type { Holdings, Undo } from './holdings.js'
-import type { ClientState } from '../base/state.js'
+import type { Holdings } from '../holdings/holdings.js'
+import type { ClientState, Undo } from '../base/state.js'
 
 /** States that may wait for a slow reader: the newest is what counts. */
 const mostStates = 100

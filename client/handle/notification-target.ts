@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import type { JsonObject } from '../../protocol/wire/json.js'
-import type { Undo } from './holdings.js'
+import type { Undo } from '../base/state.js'
 
 /** Whose notifications become events. */
 interface Source {

@@ -1,6 +1,6 @@
 import { getEventListeners, setMaxListeners } from 'node:events'
 import * as assert from 'uvu/assert'
-import { NotificationTarget } from '../../../client/holdings/notification-target.js'
+import { NotificationTarget } from '../../../client/handle/notification-target.js'
 import { scriptedServer, until } from '../../../testing.js'
 import { suite } from '../../support/suite.js'
 import { watch } from '../_raw.js'

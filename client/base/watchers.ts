@@ -1,7 +1,7 @@
 import { bindTo, currentOwner, guard, outside } from '../../runtime/faults/containment.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
-import { HandlerOwner } from '../base/handler-owner.js'
-import type { Undo } from './holdings.js'
+import { HandlerOwner } from './handler-owner.js'
+import type { Undo } from './state.js'
 
 /**
  * Functions of others that hear of something, each in a microtask of its own and in the scope of whoever
