@@ -17,7 +17,7 @@ import { isSent, type Job } from '../calls/job.js'
 import { isGone } from '../calls/pending-call.js'
 import { firstState } from '../base/state.js'
 
-const importMachine = lazy('./client-machine.js', () => import('./client-machine.js'))
+const importMachine = lazy('../../client/connection/client-machine.js', () => import('./client-machine.js'))
 
 /**
  * One client: its connection machine, and the calls that wait. Its handlers are short and never wait for

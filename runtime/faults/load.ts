@@ -50,7 +50,7 @@ const here = import.meta.url
  * In the bundle of a program names mean nothing, or something else. In ours, packages have theirs, and what
  * is not found is imported.
  */
-const isOurs = /\/runtime\/load\.js$|\/node_modules\/caduceus\/dist\/.*\.js$/.test(here ?? '')
+const isOurs = /\/runtime\/faults\/load\.js$|\/node_modules\/caduceus\/dist\/.*\.js$/.test(here ?? '')
 const require = isOurs ? createRequire(here) : undefined
 
 function requireOr<Module extends object>(

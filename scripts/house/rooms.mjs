@@ -4,7 +4,7 @@ import { floors } from './sources.mjs'
 
 /**
  * Room to the rooms of its own floor that it may import besides itself, as far as they are listed above it.
- * The door of a floor (`index.ts`) may import all of it, and nobody imports a door.
+ * Files at the root of a floor, its door (`index.ts`) among them, may import all of it, and no room imports them.
  */
 export const rooms = {
   runtime: {
@@ -42,8 +42,33 @@ export const rooms = {
     scripted: ['base', 'contract', 'link'],
     'sign-in': ['base'],
   },
-  server: {},
-  client: {},
+  server: {
+    base: [],
+    results: ['base'],
+    context: ['base', 'results'],
+    definitions: ['base', 'results', 'context'],
+    catalog: ['base', 'context', 'definitions'],
+    stores: ['base'],
+    holdings: ['base', 'context', 'definitions', 'catalog', 'stores'],
+    requests: ['base', 'results', 'context', 'definitions', 'catalog', 'stores'],
+    sessions: ['base', 'context', 'definitions', 'catalog', 'stores', 'holdings', 'requests'],
+    exchanges: ['base', 'context', 'definitions', 'catalog', 'holdings', 'requests'],
+    subscriptions: ['base', 'context', 'catalog', 'holdings', 'sessions', 'exchanges'],
+  },
+  client: {
+    base: [],
+    options: ['base'],
+    holdings: ['base', 'options'],
+    calls: ['base', 'options', 'holdings'],
+    answers: ['base', 'options', 'holdings'],
+    connection: ['base', 'options', 'holdings', 'calls', 'answers'],
+    requests: ['base', 'options', 'holdings', 'calls', 'answers', 'connection'],
+    auth: ['base'],
+    handle: ['base', 'options', 'holdings', 'connection', 'requests'],
+    fleet: ['base', 'options', 'handle'],
+    pool: ['base', 'options', 'requests', 'handle', 'fleet'],
+    share: ['base', 'options', 'holdings', 'requests', 'handle', 'fleet'],
+  },
 }
 
 /** Checks a file against the table; returns what is wrong with importing `target`, if anything is. */

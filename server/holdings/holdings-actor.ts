@@ -51,7 +51,10 @@ export interface Place {
 }
 
 /** The machine of sessions, by which each of them goes from phase to phase. */
-export const loadSessionMachine = lazy('./session-machine.js', () => import('./session-machine.js'))
+export const loadSessionMachine = lazy(
+  '../../server/holdings/session-machine.js',
+  () => import('./session-machine.js'),
+)
 
 /**
  * Owns what must outlive the group: the port, the sessions' store, the tools added at run time. It does

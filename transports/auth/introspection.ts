@@ -9,7 +9,7 @@ import { badOption, orElse, type Read, readCount, readFields, readMs, readText }
 import { TransportError } from '../base/errors.js'
 import type { Principal } from '../contract/principal.js'
 
-const importFetch = lazy('./fetch.js', () => import('./fetch.js'))
+const importFetch = lazy('../../transports/auth/fetch.js', () => import('./fetch.js'))
 
 /** How tokens are checked by asking who has issued them. */
 export interface IntrospectionOptions {

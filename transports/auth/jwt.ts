@@ -6,7 +6,7 @@ import { readSecureUrl } from '../base/secure-url.js'
 import type { TokenUse, TokenVerifier } from './verifier.js'
 import { badOption, orElse, type Read, readCount, readFields, readMs, readText } from '../base/read-option.js'
 
-const loadCheck = lazy('./jwt-check.js', () => import('./jwt-check.js'))
+const loadCheck = lazy('../../transports/auth/jwt-check.js', () => import('./jwt-check.js'))
 
 /** How JWTs are checked. */
 export interface JwtOptions {

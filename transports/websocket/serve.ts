@@ -9,7 +9,7 @@ import {
 } from '../http/listen/options.js'
 import { readPath } from '../http/listen/readers.js'
 
-const loadUpgrade = lazy('./upgrade.js', () => import('./upgrade.js'))
+const loadUpgrade = lazy('../../transports/websocket/upgrade.js', () => import('./upgrade.js'))
 
 /** How a WebSocket listener is set up. */
 export interface WebSocketServeOptions extends ListenOptions {

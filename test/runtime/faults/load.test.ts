@@ -1,6 +1,9 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
 import { lazy, patiently } from '../../../runtime/faults/load.js'
+import { inRoot } from '../../support/root.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('modules that are loaded when they are needed')
@@ -65,6 +68,23 @@ test('a module that is not there, or is broken, is told at once', async () => {
 test('an error that Node has kept is not waited for', async () => {
   const kept = shortage()
   assert.equal(await load([kept, kept]), { outcome: kept, loads: [0, 250], pending: 0 })
+})
+
+test('files of ours are required by the name that they have from here', () => {
+  let found = 0
+  for (const floor of ['transports', 'server', 'client'])
+    for (const name of readdirSync(inRoot(floor), { recursive: true, encoding: 'utf8' })) {
+      if (!name.endsWith('.ts')) continue
+      const path = inRoot(floor, name)
+      const loads = readFileSync(path, 'utf8').matchAll(
+        /\blazy\(\s*'(\.[^']*)',\s*\(\) => import\('(\.[^']*)'\)/g,
+      )
+      for (const [, named = '', imported = ''] of loads) {
+        found += 1
+        assert.is(join(inRoot('runtime', 'faults'), named), join(dirname(path), imported), path)
+      }
+    }
+  assert.ok(found >= 14, `${found} found`)
 })
 
 test.run()

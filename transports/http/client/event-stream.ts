@@ -12,7 +12,7 @@ import { createReconnect, pause, type StreamEnd } from './reconnect.js'
 import { readRetryAfter } from './retry-after.js'
 import { idleTimer } from '../../base/idle-timer.js'
 
-const loadDecoder = lazy('../../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
+const loadDecoder = lazy('../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
 
 /** What the reader of an event stream wants to know. */
 export interface EventReader {

@@ -8,7 +8,7 @@ import { HttpLink } from './link.js'
 import type { HttpSettings } from './options.js'
 import type { ServerHabits } from './habits.js'
 
-const loadSse = lazy('./sse-link.js', () => import('./sse-link.js'))
+const loadSse = lazy('../../transports/http/client/sse-link.js', () => import('./sse-link.js'))
 
 /** A message that waits for the older transport, and what becomes of it if that is of no use either. */
 interface Refused {

@@ -24,7 +24,7 @@ import { isEventStream } from './event-stream.js'
 import { heedSkipped, sendable } from '../../contract/long-messages.js'
 import { isInitialized } from './initialized.js'
 
-const loadDecoder = lazy('../../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
+const loadDecoder = lazy('../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
 
 /** One event stream of a server, and the posts that belong to it. */
 export class SseLink implements Link {

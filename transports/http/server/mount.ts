@@ -7,9 +7,9 @@ import { httpFields, type HttpServeOptions, readOptions } from './serve.js'
 import type { HttpSocket } from './port.js'
 import type { Principal } from '../../contract/principal.js'
 
-const loadSocket = lazy('./port.js', () => import('./port.js'))
-const loadRequest = lazy('./mount-request.js', () => import('./mount-request.js'))
-const loadExchange = lazy('./mount-fetch.js', () => import('./mount-fetch.js'))
+const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
+const loadRequest = lazy('../../transports/http/server/mount-request.js', () => import('./mount-request.js'))
+const loadExchange = lazy('../../transports/http/server/mount-fetch.js', () => import('./mount-fetch.js'))
 
 /** Options of a port and of its connections, which belong to the web server around. */
 const foreign = [

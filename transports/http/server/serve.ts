@@ -31,7 +31,7 @@ import {
 } from '../listen/readers.js'
 import { usualMessageBytes } from '../../contract/message-sizes.js'
 
-const loadSocket = lazy('./port.js', () => import('./port.js'))
+const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
 
 /** How an HTTP listener is set up. */
 export interface HttpServeOptions extends AuthenticateOptions, PendingOptions {
