@@ -130,6 +130,18 @@ test('rooms of the table import only those above them', async () => {
   ])
 })
 
+test('README shows the table of rooms', async () => {
+  const { rooms } = (await import(inRoot('scripts', 'house', 'rooms.mjs'))) as {
+    rooms: Record<string, Record<string, readonly string[]>>
+  }
+  const rows = readFileSync(inRoot('README.md'), 'utf8').matchAll(/^\| `([\w/-]+)` \| [^|]+ \| ([^|]+) \|$/gm)
+  const shown = [...rows].map(([, room, imports]) => `${room}: ${imports}`)
+  const said = Object.entries(rooms).flatMap(([floor, rows]) =>
+    Object.entries(rows).map(([room, allowed]) => `${floor}/${room}: ${allowed.join(', ') || '-'}`),
+  )
+  assert.equal(shown, said)
+})
+
 test('packages and node modules outside of their home are named', (t) =>
   expectFindings(
     t,
