@@ -33,7 +33,7 @@ test('each floor makes BAD_OPTION in one place, which takes the field', () => {
   })
   assert.equal(
     makers,
-    floors.map((floor) => join(floor, 'errors.ts')),
+    floors.map((floor) => join(floor, 'base', 'errors.ts')),
   )
   const classes = [RuntimeError, TransportError, ServerError, ClientError]
   for (const [index, make] of [ofRuntime, ofTransports, ofServer, ofClient].entries()) {

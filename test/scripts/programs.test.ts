@@ -19,7 +19,7 @@ function makeHouse(t: TestContext, files: Record<string, string>): string {
 test('start runs the program on the sources, with its arguments and its exit code', async (t) => {
   const project = makeHouse(t, {
     'client/connection/greeting.ts': `export function greet(name: string): string { return 'good day, ' + name }\n`,
-    'client/index.ts': `export { greet } from './greeting.js'\n`,
+    'client/index.ts': `export { greet } from './connection/greeting.js'\n`,
     'scripts/start/main.ts': `import { greet } from 'caduceus/client'
 import { greet as same } from '../../client/connection/greeting.js'
 const [name] = process.argv.slice(2) as [string]

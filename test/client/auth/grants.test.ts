@@ -94,7 +94,7 @@ test('programs that share a folder share tokens, and a rotating refresh token is
   const { issuer, server, call } = await start(t, { signIn: quickSignIn(), storage: fileAuthStorage(folder) })
   assert.is(await call(), 'in')
   issuer.good.clear()
-  const program = fileURLToPath(new URL('./_prog.js', import.meta.url))
+  const program = fileURLToPath(new URL('./_program.js', import.meta.url))
   const outputs = Array.from({ length: 3 }, async () => {
     const child = spawn(process.execPath, [program, server.url, folder], {
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -20,7 +20,7 @@ import { elicitForm, elicitUrl, samples } from '../_samples.js'
 // The official schema of 2026-07-28, without its descriptions. Types that it leaves open by oversight are closed, so that a field
 // of another revision is found.
 const { $defs } = JSON.parse(
-  readFileSync(new URL('golden/2026-07-28-schema.json', import.meta.url), 'utf8'),
+  readFileSync(new URL('../golden/2026-07-28-schema.json', import.meta.url), 'utf8'),
 ) as { $defs: Record<string, JsonObject> }
 const open = /Capabilities$|MetaObject$|^JSON|Error$|^Result$/
 const closed = Object.fromEntries(
