@@ -1,6 +1,6 @@
 import { isObject } from '../../protocol/wire/json.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { readRetryAfter } from '../../transports/http/client/retry-after.js'
+import { readRetryAfter } from '../../transports/base/retry-after.js'
 import type { RetryBudgetOptions } from '../options/retry.js'
 
 const minute = 60_000

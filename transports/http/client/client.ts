@@ -1,8 +1,7 @@
 import type { ClientTransport, LinkEvents, LinkScope } from '../../contract/contract.js'
 import { type HttpOptions, readHttpOptions } from './options.js'
-import { HttpLink } from './link.js'
+import { HttpLink, type ServerHabits } from './link.js'
 import { FallbackLink } from './fallback.js'
-import type { ServerHabits } from './habits.js'
 
 /**
  * A server behind Streamable HTTP (specification: transports): one POST for each message, one GET stream for

@@ -4,13 +4,15 @@ import type { InvalidMessage } from '../../../protocol/wire/jsonrpc.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import { messageOf } from '../../../runtime/base/errors.js'
 import type { LinkScope } from '../../contract/contract.js'
+import { readRetryAfter } from '../../base/retry-after.js'
 import { TransportError } from '../../base/errors.js'
 import { isNobodyThere } from './errors.js'
 import { discard, type HttpResponse } from '../outgoing/dispatcher.js'
-import { eventIdHeader } from './event-id.js'
 import { createReconnect, pause, type StreamEnd } from './reconnect.js'
-import { readRetryAfter } from './retry-after.js'
 import { idleTimer } from '../../base/idle-timer.js'
+
+/** Characters of an id that is sent back; servers refuse headers of 16 KiB. */
+const longestId = 4_096
 
 const loadDecoder = lazy('../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
 
@@ -207,4 +209,15 @@ function broken(cause: unknown): TransportError {
   if (cause instanceof TransportError) return cause
   const why = messageOf(cause)
   return new TransportError('CONNECTION_LOST', `the event stream broke: ${why}`, { cause, retryable: true })
+}
+
+/**
+ * An id of an event as `Last-Event-ID` has it: UTF-8 where it does not fit into a header as it is (HTML
+ * standard, 9.2). Undefined for one that cannot be sent back: it is empty, which takes back the one before,
+ * or endless, or has control characters in it.
+ */
+export function eventIdHeader(id: string): string | undefined {
+  if (id === '' || id.length > longestId) return undefined
+  const bytes = /[^\0-\xff]/.test(id) ? Buffer.from(id, 'utf8').toString('latin1') : id
+  return /^[\t\x20-\x7e\x80-\xff]*$/.test(bytes) ? bytes : undefined
 }

@@ -4,9 +4,8 @@ import type { Message, RequestId } from '../../../protocol/wire/jsonrpc.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from '../../contract/contract.js'
 import type { TransportError } from '../../base/errors.js'
-import { HttpLink } from './link.js'
+import { HttpLink, type ServerHabits } from './link.js'
 import type { HttpSettings } from './options.js'
-import type { ServerHabits } from './habits.js'
 
 const loadSse = lazy('../../transports/http/client/sse-link.js', () => import('./sse-link.js'))
 

@@ -6,7 +6,8 @@ import {
 } from '../../../protocol/wire/jsonrpc.js'
 import { sendAuthorized } from './auth-send.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope, SendOptions } from '../../contract/contract.js'
-import type { TransportError } from '../../base/errors.js'
+import type { Clock } from '../../../runtime/time/clock.js'
+import { TransportError } from '../../base/errors.js'
 import { HeldMessages } from './held-messages.js'
 import { Absence } from './absence.js'
 import { readAnswer, readJson } from './answer-stream.js'
@@ -22,13 +23,20 @@ import {
   openDispatchers,
   readStart,
 } from '../outgoing/dispatcher.js'
-import { inTime } from './deadline.js'
-import type { ServerHabits } from './habits.js'
 import { followStream, mediaType } from './event-stream.js'
 import { type Body, HttpRequests } from './requests.js'
 import { SessionEnd } from './session-end.js'
 import { sendable, type StreamNews, streamNews } from '../../contract/long-messages.js'
 import { isInitialized } from './initialized.js'
+
+/** What is known of a server from one connection to the next. */
+export interface ServerHabits {
+  /**
+   * Whether it leaves the request for the stream unanswered until it has something to say there: then nothing
+   * waits for that.
+   */
+  isSilent: boolean
+}
 
 /** Milliseconds for `initialized` to be acknowledged. */
 const lingerTime = 2_000
@@ -298,4 +306,17 @@ export class HttpLink implements Link {
     for (const { request } of this.#calls.takeUnsent()) this.#events.lost(request.id, notBegun(end.error))
     this.#events.closed(end)
   }
+}
+
+/**
+ * Aborts a request whose response has not begun after `ms`; Infinity: never. The error is retryable, and says
+ * which option it was.
+ */
+function inTime<T>(response: Promise<T>, ms: number, clock: Clock, controller: AbortController): Promise<T> {
+  if (!Number.isFinite(ms)) return response
+  const message = `the response has not begun within ${ms} ms (headersTimeout)`
+  const late = (): void =>
+    controller.abort(new TransportError('CONNECTION_LOST', message, { retryable: true }))
+  const timer = clock.setTimeout(late, ms)
+  return response.finally(() => clock.clearTimeout(timer))
 }

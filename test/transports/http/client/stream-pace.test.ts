@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
 import { http } from '../../../../transports/http/client/client.js'
-import { readRetryAfter } from '../../../../transports/http/client/retry-after.js'
+import { readRetryAfter } from '../../../../transports/base/retry-after.js'
 import { suite } from '../../../support/suite.js'
 import { greetings, json, listen, polite, result, type Seen, status, stream } from '../../_http.js'
 import { startLink } from '../../_link.js'
