@@ -17,7 +17,6 @@ import type { ClientSettings } from '../options/options.js'
 import { goneError } from '../holdings/gone.js'
 import { retryDelay } from '../calls/retry.js'
 import { isRepeatable } from '../calls/repeatable.js'
-import { pause } from '../base/pause.js'
 import { SharedSignals } from '../base/shared-signals.js'
 import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds } from '../answers/rounds.js'
 import { bad, readText } from '../base/read-options.js'
@@ -295,4 +294,18 @@ export class Caller {
 function shutOut(method: string, { data }: ClientError, cause: ClientError): ClientError {
   const { sent } = data as { readonly sent: boolean }
   return callError(cause.code, `${method}: ${cause.message}`, { sent, retryable: false, cause })
+}
+
+/** Resolves after `ms`, or as soon as one of the signals aborts. */
+function pause(ms: number, clock: Clock, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clock.clearTimeout(timer)
+      for (const signal of signals) signal?.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = clock.setTimeout(end, ms)
+    for (const signal of signals) signal?.addEventListener('abort', end, { once: true })
+    if (signals.some((signal) => signal?.aborted)) end()
+  })
 }

@@ -12,9 +12,6 @@ import {
 import { readParams } from '../../protocol/messages/params.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import { complete } from './handlers/completion.js'
-import { discover } from './handlers/discover.js'
-import { setLevel } from './handlers/logging.js'
-import { ping } from './handlers/ping.js'
 import { getPrompt, listPrompts } from './handlers/prompts.js'
 import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './handlers/resources.js'
 import { callTool, listTools } from './handlers/tools.js'
@@ -22,14 +19,16 @@ import { checkAllowed } from '../context/scopes.js'
 import { isOwnable, planMethod, planOwned } from './own-requests.js'
 import { checkUsable } from '../definitions/session-needs.js'
 import type { Immediate } from '../catalog/immediate.js'
-import type { RouteScope, Work } from './work.js'
+import { keep, type RouteScope, type Work } from './work.js'
+
+const pong: Immediate = Object.freeze({ result: Object.freeze({}), text: '{}' })
 
 /** A session begins with `initialize`, and `subscriptions/listen` is a stream: neither is answered here. */
 type Served = Exclude<RequestTo<'server'>, 'initialize' | 'subscriptions/listen'>
 
 const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope) => Immediate | Work } = {
-  'server/discover': discover,
-  ping,
+  'server/discover': (_params, { catalog, dialect }) => catalog.discover(dialect),
+  ping: () => pong,
   'tools/list': listTools,
   'tools/call': callTool,
   'resources/list': listResources,
@@ -40,7 +39,7 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
   'prompts/list': listPrompts,
   'prompts/get': getPrompt,
   'completion/complete': complete,
-  'logging/setLevel': setLevel,
+  'logging/setLevel': ({ level }) => keep('logging/setLevel', (wishes) => wishes.setLogLevel(level)),
 }
 
 /**

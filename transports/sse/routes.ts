@@ -13,7 +13,9 @@ import { SseConnection } from './connection.js'
 import type { SseServeSettings } from './serve.js'
 import { framingProblem } from '../http/listen/guard.js'
 import { bytesRefusal, HttpRefusal, nothingHere } from '../http/listen/refusal.js'
-import { answer, readPost } from './messages.js'
+import { textOf } from '../base/encoded.js'
+import { type BodyLimits, readMessageText } from '../http/listen/body.js'
+import { answerEarly } from '../http/listen/linger.js'
 import { pathOf } from '../base/path.js'
 
 interface Surroundings {
@@ -173,4 +175,26 @@ function beat(streams: ReadonlyMap<string, SseConnection>, interval: number, sco
     clock.setTimeout(again, interval)
   }, interval)
   scope.own(() => clock.clearTimeout(timer))
+}
+
+/** Writes a refusal, unless something has been written already; the connection is not used again. */
+function answer(request: IncomingMessage, response: ServerResponse, refusal: HttpRefusal): void {
+  if (response.headersSent) return void response.destroy()
+  const text = textOf(refusal.body)
+  const length = String(Buffer.byteLength(text))
+  const headers = { 'content-type': 'application/json', 'content-length': length, ...refusal.headers }
+  answerEarly(request, response, { status: refusal.status, headers, text })
+}
+
+/** The text of a POST, which is a message, or a batch. Rejects with HttpRefusal: 413, 415 or 400. */
+async function readPost(request: IncomingMessage, limits: BodyLimits): Promise<string> {
+  checkContent(request)
+  return readMessageText(request, limits)
+}
+
+function checkContent({ headers }: IncomingMessage): void {
+  const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = headers
+  if (encoding !== 'identity') throw new HttpRefusal(415, 'Content-Encoding: compressed bodies are not taken')
+  if (type.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json')
+    throw new HttpRefusal(415, 'Content-Type: expected application/json')
 }

@@ -15,12 +15,25 @@ import {
   type StreamReader,
 } from './logged-stream.js'
 import { whenClosed } from '../listen/close.js'
-import { type Headers, noContent, none, streamHeaders } from '../../base/headers.js'
 import type { Beats, ExchangeHome, ExchangeLimits } from './limits.js'
 import { expectReader, writeAnswer } from '../listen/linger.js'
 import { HttpPeer } from '../listen/peer.js'
 import { type HttpRefusal, internalError, unavailable } from '../listen/refusal.js'
 import { bytesOf, textWithin, uncounted } from '../../contract/message-sizes.js'
+
+/** Headers of an answer, names in lower case. */
+type Headers = Readonly<Record<string, string>>
+
+/** No headers. */
+const none: Headers = Object.freeze({})
+/** Of an answer without a body. */
+const noContent = Object.freeze({ 'content-length': '0' })
+/** Of an event stream that no proxy is to hold back. */
+const streamHeaders = Object.freeze({
+  'content-type': 'text/event-stream',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no',
+})
 
 /**
  * One HTTP request and its response. It is the owner of all code that runs for it: an error that strays from
