@@ -8,9 +8,9 @@ import type { PoolMember } from './member.js'
 export type MakeCall<T> = (client: Client, options: CallOptions) => Promise<T>
 
 /**
- * Makes a call on the member whose turn it is, under one deadline, the wait for a member included. A call that
- * never left because its member went away is made on another, and on the same one only where nobody else is free.
- * Rejects with BAD_OPTION, naming the field, before anything is done.
+ * Makes a call on the member whose turn it is, under one deadline, the wait for a member included. A call
+ * that never left because its member went away is made on another, and on the same one only where nobody else
+ * is free. Rejects with BAD_OPTION, naming the field, before anything is done.
  */
 export async function callOnMember<T>(
   desk: PoolDesk,

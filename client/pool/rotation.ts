@@ -30,7 +30,10 @@ export class Rotation {
     if (!member.free && index >= 0) this.#remove(index)
   }
 
-  /** Who serves the next call, which is one of `avoid` only if there is nobody else; undefined when there is nobody. */
+  /**
+   * Who serves the next call, which is one of `avoid` only if there is nobody else; undefined when there is
+   * nobody.
+   */
   pick(avoid?: ReadonlySet<PoolMember>): PoolMember | undefined {
     const chosen = this.#freshest(this.#choose)
     if (chosen === undefined || avoid?.has(chosen) !== true) return chosen
