@@ -1,5 +1,5 @@
 // A program with clients on stdio: prints the pids of what it started, and ends when it is told how.
-//   node _stdio-host.js <raw-server.mjs> <number of clients> [arguments of the raw server ...]
+//   node _host.js <raw-server.mjs> <number of clients> [arguments of the raw server ...]
 import { startClient } from '../../../client/handle/supervisor.js'
 import { stdio } from '../../../transports/stdio/client.js'
 
