@@ -1,3 +1,4 @@
+import { existsSync, readFileSync } from 'node:fs'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
 import { runNode } from '../support/project.js'
@@ -72,6 +73,19 @@ test('a seed picks the same mutants each time, and the operators take turns', as
   assert.equal(lines(one), lines(again))
   assert.not.equal(lines(one), lines(other))
   assert.is(one.filter(({ operator }) => operator === 'await').length, 4)
+})
+
+test('what is judged to change nothing stands where the list says', () => {
+  const text = readFileSync(inRoot('scripts', 'mutate', 'equivalent.json'), 'utf8')
+  const judged = JSON.parse(text) as readonly { readonly path: string; readonly line: string }[]
+  const stale = judged.filter(({ path, line }) => {
+    if (!existsSync(inRoot(path))) return true
+    return !readFileSync(inRoot(path), 'utf8')
+      .split('\n')
+      .some((one) => one.trim() === line)
+  })
+  assert.ok(judged.length > 0)
+  assert.equal(stale, [])
 })
 
 test.run()
