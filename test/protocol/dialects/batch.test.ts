@@ -13,7 +13,7 @@ import {
 import { allHandshakeDialects } from '../../../protocol/dialects/versions.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/batch')
+const test = suite('protocol/dialects/batch')
 const ping = buildRequest(1, 'ping')
 const note = buildNotification('notifications/initialized')
 const initialize = buildRequest(0, 'initialize', {})

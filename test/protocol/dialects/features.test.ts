@@ -13,7 +13,7 @@ import { readNotificationParams, readParams, readResult } from '../../../protoco
 import { suite } from '../../support/suite.js'
 import { elicitUrl, samples } from '../_samples.js'
 
-const test = suite('protocol/features')
+const test = suite('protocol/dialects/features')
 
 test('every sample of a message is read as it is', () => {
   for (const [method, params] of Object.entries(samples.params)) {

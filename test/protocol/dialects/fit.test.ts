@@ -20,7 +20,7 @@ import type { CreateMessageParams, SamplingContent } from '../../../protocol/mes
 import { suite } from '../../support/suite.js'
 import { elicitForm, elicitUrl, samples } from '../_samples.js'
 
-const test = suite('protocol/fit')
+const test = suite('protocol/dialects/fit')
 const older = [dialect20250618, dialect20250326, dialect20241105]
 
 test('a message for a peer of the newest revision is the very object that was given', () => {

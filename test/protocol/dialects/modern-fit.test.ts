@@ -11,7 +11,7 @@ import type { ContentBlock } from '../../../protocol/messages/types/content.js'
 import { suite } from '../../support/suite.js'
 import { samples } from '../_samples.js'
 
-const test = suite('protocol/modern-fit')
+const test = suite('protocol/dialects/modern-fit')
 const modern = dialect20260728
 const lacks = modern.lacks ?? nothing()
 

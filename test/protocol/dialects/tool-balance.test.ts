@@ -3,7 +3,7 @@ import { McpError } from '../../../protocol/wire/errors.js'
 import { readParams } from '../../../protocol/messages/params.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/tool-balance')
+const test = suite('protocol/dialects/tool-balance')
 const use = (id: string) => ({ type: 'tool_use', id, name: 'n', input: {} })
 const result = (toolUseId: string) => ({ type: 'tool_result', toolUseId, content: [] })
 const assistant = (...content: object[]) => ({ role: 'assistant', content })

@@ -24,7 +24,7 @@ import {
 } from '../../../protocol/dialects/versions.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/versions')
+const test = suite('protocol/dialects/versions')
 const sides: readonly Side[] = ['client', 'server']
 
 test('a revision we speak is answered with itself, any other with our newest (trap 1)', () => {

@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { isLoggingLevel, isWantedLevel, loggingLevels } from '../../../protocol/messages/logging.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/logging')
+const test = suite('protocol/messages/logging')
 
 test('a message is wanted from the level on that was asked for', () => {
   const wanted = (level: (typeof loggingLevels)[number]) =>

@@ -13,7 +13,7 @@ import {
 import { readNotificationParams, readParams, readResult } from '../../../protocol/messages/params.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/methods')
+const test = suite('protocol/messages/methods')
 const clientInfo = { name: 'c', version: '1' }
 
 test('only names of the tables are known, not those every object has', () => {

@@ -15,7 +15,7 @@ import type { CreateMessageParams } from '../../../protocol/messages/types/sampl
 import { suite } from '../../support/suite.js'
 import { elicitForm, elicitUrl } from '../_samples.js'
 
-const test = suite('protocol/questions')
+const test = suite('protocol/messages/questions')
 
 const modes: readonly [Dialect, ClientCapabilities, readonly string[]][] = [
   [dialect20251125, {}, []],

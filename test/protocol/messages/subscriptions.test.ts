@@ -4,7 +4,7 @@ import { readNotificationParams, readParams, readResult } from '../../../protoco
 import { suite } from '../../support/suite.js'
 import { refusalOf } from '../_modern.js'
 
-const test = suite('protocol/subscriptions')
+const test = suite('protocol/messages/subscriptions')
 
 const filters: readonly JsonObject[] = [
   {},

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { ClockTime, parseDate, parseNaive, parseTime, parseZoned } from '../../../protocol/schema/calendar.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/calendar')
+const test = suite('protocol/schema/calendar')
 
 test('days of the calendar are read as they are written', () => {
   for (const text of ['2024-01-15', '2024-02-29', '2000-02-29', '0001-12-31'])

@@ -8,7 +8,7 @@ import { field } from '../../../protocol/schema/fields.js'
 import { type SchemaInput, toSchema } from '../../../protocol/schema/schema.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/schema-defined')
+const test = suite('protocol/schema/defined')
 
 /** What is wrong with a schema of a definition; empty when nothing is. */
 function problem(input: unknown): string {

@@ -6,7 +6,7 @@ import { isField } from '../../../protocol/schema/field.js'
 import { field } from '../../../protocol/schema/fields.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/fields')
+const test = suite('protocol/schema/fields')
 
 function read(input: SchemaInput, value: unknown): Parsed<unknown> {
   const parsed = toSchema(input).parse(value)

@@ -4,7 +4,7 @@ import { toSchema } from '../../../protocol/schema/schema.js'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/schema-limits')
+const test = suite('protocol/schema/limits')
 
 const refused: readonly [what: string, schema: object, message: RegExp][] = [
   [

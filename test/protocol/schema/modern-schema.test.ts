@@ -27,7 +27,7 @@ const closed = Object.fromEntries(
   Object.entries($defs).map(([name, schema]) => [name, open.test(name) ? schema : close(schema)]),
 )
 
-const test = suite('protocol/modern-schema')
+const test = suite('protocol/schema/modern-schema')
 const dialect = dialect20260728
 const serverInfo = { name: 's', version: '1' }
 const meta = writeEnvelope({

@@ -6,7 +6,7 @@ import { field } from '../../../protocol/schema/fields.js'
 import { nested, pointerTo } from '../../../protocol/schema/nesting.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/schema-nesting')
+const test = suite('protocol/schema/nesting')
 
 interface Tree {
   readonly name: string

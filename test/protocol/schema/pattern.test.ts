@@ -4,7 +4,7 @@ import { compilePattern, type LinearPattern } from '../../../protocol/schema/pat
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/schema-pattern')
+const test = suite('protocol/schema/pattern')
 const email =
   "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"
 

@@ -3,7 +3,7 @@ import { ProtocolError } from '../../../protocol/wire/errors.js'
 import { type Parsed, type Schema, type StandardSchema, toSchema } from '../../../protocol/schema/schema.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/schema')
+const test = suite('protocol/schema/schema')
 const person = {
   type: 'object',
   properties: {

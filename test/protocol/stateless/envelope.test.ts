@@ -10,7 +10,7 @@ import type { Message } from '../../../protocol/wire/jsonrpc.js'
 import { suite } from '../../support/suite.js'
 import { envelope, modern, notification, plain, read, refusalOf } from '../_modern.js'
 
-const test = suite('protocol/envelope')
+const test = suite('protocol/stateless/envelope')
 const { protocolVersion, clientCapabilities, clientInfo, logLevel } = metaKeys
 
 test('an envelope with what has to be there is read, without knowing who the client is (trap 9)', () => {

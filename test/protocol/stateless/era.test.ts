@@ -8,7 +8,7 @@ import type { Message } from '../../../protocol/wire/jsonrpc.js'
 import { suite } from '../../support/suite.js'
 import { envelope, modern, notification, plain, read, refusalOf } from '../_modern.js'
 
-const test = suite('protocol/era')
+const test = suite('protocol/stateless/era')
 const { protocolVersion, clientCapabilities } = metaKeys
 const cancelled = 'notifications/cancelled'
 const header = (version: string, more: RequestHeaders = {}) => ({ 'mcp-protocol-version': version, ...more })

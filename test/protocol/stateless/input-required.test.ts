@@ -18,7 +18,7 @@ import { suite } from '../../support/suite.js'
 import { elicitForm, elicitUrl, samples } from '../_samples.js'
 import { refusalOf } from '../_modern.js'
 
-const test = suite('protocol/input-required')
+const test = suite('protocol/stateless/input-required')
 const form = { message: 'm', requestedSchema: { type: 'object' as const, properties: {} } }
 const text = { role: 'user' as const, content: { type: 'text' as const, text: 'a' } }
 const sampling = { messages: [text], maxTokens: 1 }

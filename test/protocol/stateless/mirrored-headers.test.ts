@@ -11,7 +11,7 @@ import {
 import { suite } from '../../support/suite.js'
 import { modern, plain, refusalOf } from '../_modern.js'
 
-const test = suite('protocol/mirrored-headers')
+const test = suite('protocol/stateless/mirrored-headers')
 
 const values: readonly [string, string][] = [
   ['Hello', 'Hello'],

@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../protocol/wire/json.js'
 import { suite } from '../../support/suite.js'
 import { modern, read, refusalOf } from '../_modern.js'
 
-const test = suite('protocol/modern-headers')
+const test = suite('protocol/stateless/modern-headers')
 const header = (version: string, more: RequestHeaders = {}) => ({ 'mcp-protocol-version': version, ...more })
 
 const call = modern('tools/call', { name: 'add' })

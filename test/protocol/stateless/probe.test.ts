@@ -5,7 +5,7 @@ import { toJsonRpcError } from '../../../protocol/wire/errors.js'
 import { judgeProbe, type ProbeOutcome, type ProbeVerdict } from '../../../protocol/stateless/probe.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/probe')
+const test = suite('protocol/stateless/probe')
 type Name = ProbeVerdict['verdict']
 
 const discovered = (...supportedVersions: string[]): ProbeOutcome => ({

@@ -6,7 +6,7 @@ import { stampResult } from '../../../protocol/stateless/stamp.js'
 import type { CacheHints } from '../../../protocol/messages/types/base.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/stamp')
+const test = suite('protocol/stateless/stamp')
 const serverInfo = Object.freeze({ name: 's', version: '1' })
 const cache: CacheHints = Object.freeze({ ttlMs: 60_000, cacheScope: 'public' })
 const meta = { [metaKeys.serverInfo]: serverInfo }

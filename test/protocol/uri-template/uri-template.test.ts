@@ -4,7 +4,7 @@ import { expandUriTemplate, parseUriTemplate } from '../../../protocol/uri-templ
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/uri-template')
+const test = suite('protocol/uri-template/uri-template')
 
 const matches: readonly [string, string, Readonly<Record<string, unknown>> | undefined][] = [
   ['file:///{name}', 'file:///a.txt', { name: 'a.txt' }],

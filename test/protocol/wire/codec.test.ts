@@ -5,7 +5,7 @@ import { buildRequest, buildResult } from '../../../protocol/wire/jsonrpc.js'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/codec')
+const test = suite('protocol/wire/codec')
 
 test('a message comes back as it was', () => {
   const message = buildRequest(1, 'tools/call', {

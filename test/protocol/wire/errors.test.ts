@@ -8,7 +8,7 @@ import {
 } from '../../../protocol/wire/errors.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/errors')
+const test = suite('protocol/wire/errors')
 
 test('both classes carry the brand of the error family, code, retryable, data and cause', () => {
   const cause = new Error('why')

@@ -13,7 +13,7 @@ import {
 } from '../../../protocol/wire/jsonrpc.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/jsonrpc')
+const test = suite('protocol/wire/jsonrpc')
 
 test('every builder makes a message that is read back as itself', () => {
   const messages = [

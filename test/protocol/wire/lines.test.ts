@@ -3,7 +3,7 @@ import { createLineDecoder, type LineItem } from '../../../protocol/wire/lines.j
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/lines')
+const test = suite('protocol/wire/lines')
 const bytes = (text: string) => new TextEncoder().encode(text)
 const textsOf = (items: readonly LineItem[]) =>
   items.map((item) => (item.type === 'line' ? item.text : item.type))

@@ -5,7 +5,7 @@ import { comment, encodeEvent } from '../../../protocol/wire/sse-events.js'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/sse')
+const test = suite('protocol/wire/sse')
 const bytes = (text: string) => new TextEncoder().encode(text)
 const read = (text: string) => createEventDecoder().push(bytes(text))
 

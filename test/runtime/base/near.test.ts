@@ -2,7 +2,7 @@ import * as assert from 'uvu/assert'
 import { among, didYouMean, nearest } from '../../../runtime/base/near.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('runtime/near')
+const test = suite('runtime/base/near')
 
 const options = ['timeout', 'maxSessions', 'pageSize', 'transport', 'run', 'input']
 const meant: readonly (readonly [string, string | undefined])[] = [

@@ -13,7 +13,7 @@ import { RawClient } from '../_client.js'
 import { startParts } from '../_servers.js'
 import { posted, startStateless } from '../_stateless.js'
 
-const test = suite('server/assigns')
+const test = suite('server/context/assigns')
 
 class Connection {
   isOpen = true

@@ -9,7 +9,7 @@ import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
 import { startParts } from '../_servers.js'
 
-const test = suite('server/deferred-answers')
+const test = suite('server/context/deferred-answers')
 
 /** A tool whose calls are answered by the test. */
 function laterTool(timeout = 60_000) {

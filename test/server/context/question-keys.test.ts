@@ -12,7 +12,7 @@ import { startPort } from '../exchanges/_exchanges.js'
 import { converse, type Send } from '../exchanges/_rounds.js'
 import { startParts } from '../_servers.js'
 
-const test = suite('server/question-keys')
+const test = suite('server/context/question-keys')
 
 const said = { messages: [], maxTokens: 5 }
 const other = { ...form, message: 'Somebody else?' }

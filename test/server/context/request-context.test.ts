@@ -12,7 +12,7 @@ import { RawClient } from '../_client.js'
 import { startParts } from '../_servers.js'
 import { posted, startStateless } from '../_stateless.js'
 
-const test = suite('server/request-context')
+const test = suite('server/context/request-context')
 
 const facts = defineTool({
   name: 'facts',

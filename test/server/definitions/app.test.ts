@@ -5,7 +5,7 @@ import { serveHttp } from '../../../transports/http/server/serve.js'
 import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 
-const test = suite('server/app')
+const test = suite('server/definitions/app')
 
 type Own = { user: { id: string; role: string }; session: { count: number } }
 

@@ -6,7 +6,7 @@ import type { ServerError } from '../../../server/base/errors.js'
 import { suite } from '../../support/suite.js'
 import { startParts } from '../_servers.js'
 
-const test = suite('server/field-inputs')
+const test = suite('server/definitions/field-inputs')
 
 const createUser = defineTool({
   name: 'create_user',

@@ -7,7 +7,7 @@ import { ServerError } from '../../../server/base/errors.js'
 import { resolveInside } from '../../../server/definitions/file-roots.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
-const test = suite('server/file-roots')
+const test = suite('server/definitions/file-roots')
 
 async function folders(t: TestContext): Promise<{ root: string; other: string; outside: string }> {
   const top = await realpath(await mkdtemp(join(tmpdir(), 'caduceus-roots-')))

@@ -13,7 +13,7 @@ import { RawClient } from '../_client.js'
 import { echo, startParts } from '../_servers.js'
 import { posted, startStateless } from '../_stateless.js'
 
-const test = suite('server/low-level')
+const test = suite('server/definitions/low-level')
 
 const sum = defineMethod({
   params: { list: field.list(field.number()) },

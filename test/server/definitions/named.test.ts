@@ -9,7 +9,7 @@ import { suite } from '../../support/suite.js'
 import * as module from './_named-tools.js'
 import { startParts } from '../_servers.js'
 
-const test = suite('server/named')
+const test = suite('server/definitions/named')
 
 const names: [string, string][] = [
   ['calculator', 'calculator'],

@@ -7,7 +7,7 @@ import { suite } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { startParts } from '../_servers.js'
 
-const test = suite('server/presented')
+const test = suite('server/definitions/presented')
 
 const icons = [
   { src: 'https://a.example/i.png', mimeType: 'image/png', sizes: ['48x48', 'any'], theme: 'dark' },

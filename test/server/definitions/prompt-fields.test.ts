@@ -7,7 +7,7 @@ import type { ServerError } from '../../../server/base/errors.js'
 import { suite } from '../../support/suite.js'
 import { startParts } from '../_servers.js'
 
-const test = suite('server/prompt-fields')
+const test = suite('server/definitions/prompt-fields')
 
 const analyzer = definePrompt({
   name: 'document_analyzer',

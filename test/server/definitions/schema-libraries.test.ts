@@ -10,7 +10,7 @@ import type { ServerError } from '../../../server/base/errors.js'
 import { suite } from '../../support/suite.js'
 import { startParts } from '../_servers.js'
 
-const test = suite('server/schema-libraries')
+const test = suite('server/definitions/schema-libraries')
 
 type Shown = { readonly inputSchema: object; readonly outputSchema?: object }
 

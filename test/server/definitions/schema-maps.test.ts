@@ -12,7 +12,7 @@ import type { ServerError } from '../../../server/base/errors.js'
 import { suite } from '../../support/suite.js'
 import { startParts } from '../_servers.js'
 
-const test = suite('server/schema-maps')
+const test = suite('server/definitions/schema-maps')
 const run = () => ''
 
 test('plain JSON Schemas by their names describe and check arguments, results, params and prompts', async (t) => {

@@ -4,7 +4,7 @@ import { suite } from '../../support/suite.js'
 import { startPort } from './_exchanges.js'
 import { converse, type Send } from './_rounds.js'
 
-const test = suite('server/low-level-rounds')
+const test = suite('server/exchanges/low-level-rounds')
 
 const form = { type: 'object', properties: { name: { type: 'string' } } } as const
 

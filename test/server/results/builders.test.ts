@@ -4,7 +4,7 @@ import { ServerError } from '../../../server/base/errors.js'
 import { toPromptResult, toReadResult, toToolResult } from '../../../server/results/results.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('server/builders')
+const test = suite('server/results/builders')
 
 test('the result of a tool is built as the components guide shows', () => {
   assert.equal(toolResult().text('Hello!').build(), {

@@ -8,7 +8,7 @@ import { toPromptResult, toReadResult, toToolResult } from '../../../server/resu
 import { suite } from '../../support/suite.js'
 import { startParts } from '../_servers.js'
 
-const test = suite('server/sent-results')
+const test = suite('server/results/sent-results')
 
 const text = { type: 'text', text: 'x' }
 const link = { type: 'resource_link', name: 'a', uri: 'a:b' }

@@ -9,7 +9,7 @@ import { RawClient } from '../_client.js'
 import { startParts } from '../_servers.js'
 import { posted, startStateless } from '../_stateless.js'
 
-const test = suite('server/structured-results')
+const test = suite('server/results/structured-results')
 
 const add = defineTool({
   name: 'add',
