@@ -85,7 +85,8 @@ export function judgeRoom(path, target) {
 /** What is wrong with the place of a file: a room that the table does not have. */
 export function judgePlace(path) {
   const place = roomOf(path)
-  if (place === undefined || place.room === '' || place.room in rooms[place.floor]) return undefined
+  if (place === undefined || place.room === '' || Object.hasOwn(rooms[place.floor], place.room))
+    return undefined
   return `${place.floor}/${place.room}/ is no room of the table in scripts/house/rooms.mjs`
 }
 
