@@ -27,6 +27,7 @@ const rules = new Map<string, Rule>([
     '$id $schema $ref $dynamicRef $recursiveRef $comment title description pattern format contentEncoding contentMediaType',
     { expected: 'a string', allows: isText },
   ),
+  ...all('id', { expected: 'nothing here: the name of a schema is its $id', allows: () => false }),
   ...all('$anchor $dynamicAnchor', {
     expected: 'a word',
     allows: (value) => /^[A-Za-z_][\w.-]*$/.test(String(value)),

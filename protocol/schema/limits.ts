@@ -28,6 +28,8 @@ export interface Subschema {
    * What its references start from: the nearest schema around it that has an `$id` of its own, or the whole.
    */
   readonly base: JsonObject
+  /** The `$id` of that, in full. */
+  readonly uri: string
 }
 
 const dialects: { readonly [uri: string]: SchemaDialect } = {
@@ -62,6 +64,7 @@ export function admitSchema(input: unknown): JsonObject {
     throw refusal('', `expected at most ${schemaLimits.maxSubschemas} subschemas, got ${parts.length}`)
   }
   for (const part of parts) checkPatterns(part)
+  checkIds(parts)
   checkReferences(parts)
   return schema
 }
@@ -90,11 +93,11 @@ export function dialectOfSchema({ $schema }: JsonObject): SchemaDialect {
 
 /** The schema and all its parts that are schemas, each object once; boolean schemas are left out. */
 export function subschemasOf(root: JsonObject): readonly Subschema[] {
-  const parts: Subschema[] = [{ schema: root, pointer: '', base: root }]
-  for (const { schema, pointer, base } of parts) {
+  const parts: Subschema[] = [{ schema: root, pointer: '', base: root, uri: uriOf(root, nowhere) }]
+  for (const { schema, pointer, base, uri } of parts) {
     for (const [keyword, held] of Object.entries(schema)) {
       for (const part of partsIn(keyword, held, `${pointer}/${keyword}`))
-        parts.push({ ...part, base: isBase(part.schema) ? part.schema : base })
+        parts.push({ ...part, base: isBase(part.schema) ? part.schema : base, uri: uriOf(part.schema, uri) })
     }
   }
   return parts
@@ -107,7 +110,17 @@ export function isBase({ $id }: JsonObject): boolean {
   return typeof $id === 'string' && !$id.startsWith('#')
 }
 
-function partsIn(keyword: string, held: unknown, pointer: string): Omit<Subschema, 'base'>[] {
+/** Where schemas are that have no `$id`. */
+const nowhere = 'https://caduceus.invalid/schema'
+
+/** What an `$id` within is relative to. */
+function uriOf(schema: JsonObject, around: string): string {
+  if (!isBase(schema)) return around
+  const id = String(schema.$id)
+  return URL.canParse(id, around) ? new URL(id, around).href : id
+}
+
+function partsIn(keyword: string, held: unknown, pointer: string): Omit<Subschema, 'base' | 'uri'>[] {
   const holder = holders.get(keyword)
   if (holder === undefined || typeof held !== 'object' || held === null) return []
   if (holder === 'schema' && isObject(held)) return [{ schema: held, pointer }]
@@ -145,6 +158,19 @@ function checkPattern(pattern: string, pointer: string): void {
   if (typeof compiled === 'string') throw refusal(pointer, `the pattern ${compiled}`)
 }
 
+/** What a `$id` names is one schema. */
+function checkIds(parts: readonly Subschema[]): void {
+  const uris = new Set<string>()
+  for (const { schema, pointer, base, uri } of parts) {
+    if (schema !== base || !isBase(schema)) continue
+    if (uris.has(uri)) {
+      const id = JSON.stringify(String(schema.$id).slice(0, 80))
+      throw refusal(`${pointer}/$id`, `the $id ${id} stands for another schema as well`)
+    }
+    uris.add(uri)
+  }
+}
+
 function checkReferences(parts: readonly Subschema[]): void {
   const anchors = anchorsOf(parts)
   const ways = new Map<unknown, readonly JsonObject[]>()
@@ -153,7 +179,7 @@ function checkReferences(parts: readonly Subschema[]): void {
       const reference = schema[keyword]
       if (typeof reference !== 'string') return []
       if (!reference.startsWith('#'))
-        throw refusal(`${pointer}/${keyword}`, 'expected a reference within the schema')
+        throw refusal(`${pointer}/${keyword}`, 'expected a reference within the schema, which starts with #')
       const fragment = reference.slice(1)
       const isPointer = fragment === '' || fragment.startsWith('/')
       const target = isPointer ? resolve(base, fragment) : anchors.get(base)?.get(fragment)

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { open, rename, stat, unlink } from 'node:fs/promises'
+import { type FileHandle, mkdir, open, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /** How a file is written. */
@@ -22,7 +22,7 @@ export async function replaceFile(
 ): Promise<void> {
   const temporary = join(folder, `.${randomUUID()}.tmp`)
   try {
-    const file = await open(temporary, 'wx', 0o600)
+    const file = await create(folder, temporary)
     try {
       await file.writeFile(bytes)
       await file.utimes(at / 1000, at / 1000)
@@ -36,6 +36,17 @@ export async function replaceFile(
     throw error
   }
   if (durable) await syncFolder(folder)
+}
+
+/** Opens a file that is not there. A folder that somebody has cleared away is made again. */
+async function create(folder: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(path, 'wx', 0o600)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    return open(path, 'wx', 0o600)
+  }
 }
 
 /** Whether a name is that of a file which `replaceFile` has not finished. */

@@ -261,4 +261,9 @@ test('an object is told to be fields by their names, one JSON Schema, or either'
     assert.is(describedAs(input as JsonObject), expected, JSON.stringify(input))
 })
 
+test('a keyword that no draft has any more is refused with what stands in its place', () => {
+  assert.match(problem({ type: 'object', properties: { a: { id: 'Foo', type: 'string' } } }), 'its $id')
+  assert.is(problem({ type: 'object', properties: { id: { type: 'string' } } }), '')
+})
+
 test.run()

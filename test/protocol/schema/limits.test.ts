@@ -27,6 +27,16 @@ const refused: readonly [what: string, schema: object, message: RegExp][] = [
     { items: { $ref: '#/$defs/none' } },
     /at \/items\/\$ref: there is no "#\/\$defs\/none"/,
   ],
+  [
+    'an id of two schemas',
+    { properties: { a: { $id: 'https://x.example/a' }, b: { $id: 'https://x.example/a' } } },
+    /at \/properties\/b\/\$id: the \$id "https:\/\/x\.example\/a" stands for another schema as well/,
+  ],
+  [
+    'an id of two schemas, told relative to another one',
+    { $id: 'https://x.example/a', properties: { b: { $id: 'c' }, d: { $id: 'https://x.example/c' } } },
+    /at \/properties\/d\/\$id: the \$id/,
+  ],
   ['a reference to what every object has', { $ref: '#/constructor' }, /there is no/],
   ['a reference to an anchor that is not there', { $ref: '#none' }, /there is no "#none"/],
   [
@@ -298,5 +308,13 @@ function circle(): object {
   value.self = value
   return value
 }
+
+test('the same word may name two schemas below different ids', async () => {
+  const named = (id: string) => ({ $id: id, properties: { x: { $id: 'x', type: 'string' } } })
+  const schema = toSchema({
+    properties: { a: named('https://x.example/a/'), b: named('https://x.example/b/') },
+  })
+  assert.ok('value' in (await schema.parse({ a: { x: '1' }, b: { x: '2' } })))
+})
 
 test.run()

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
@@ -26,6 +26,17 @@ test('another store on the folder finds what was saved, dates, maps and bytes as
   assert.equal(found, makeRecord('one', 3, state))
   assert.ok(found?.state.at instanceof Date && found.state.tags instanceof Map)
   assert.is(await createFileStore({ folder }).load('other'), undefined)
+})
+
+test('a folder that was cleared away is made again by the next save', async (t) => {
+  const folder = makeFolder(t)
+  const store = createFileStore({ folder })
+  await store.save(makeRecord('one', 1))
+  rmSync(folder, { recursive: true })
+  assert.is(await store.load('one'), undefined)
+  await store.save(makeRecord('two', 1))
+  assert.is(statSync(folder).mode & 0o777, 0o700)
+  assert.equal((await store.load('two'))?.id, 'two')
 })
 
 test('a deleted session is not found any more, and deleting it again is fine', async (t) => {
