@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, truncateSync } from 'node:fs'
+import { readdirSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { defineResource } from '../../server/definitions/define-resource.js'
@@ -154,12 +154,23 @@ test('a session whose file is torn is 404, and the others go on', async (t) => {
   assert.is(await elsewhere(t, other, second).text('count'), '2')
 })
 
-test('a folder that went away fails what has to be saved, and nothing else', async (t) => {
+test('a folder that was cleared away is made again by what has to be saved', async (t) => {
+  const folder = makeFolder(t)
+  const server = await startNext(t, folder)
+  const client = await new RawClient(t, server.url).open()
+  rmSync(folder, { recursive: true })
+  assert.is((await client.call('count')).error, undefined)
+  assert.is(readdirSync(folder).length, 1)
+  await new RawClient(t, server.url).open()
+})
+
+test('a folder that cannot be there fails what has to be saved, and nothing else', async (t) => {
   const folder = makeFolder(t)
   t.expectStray(0)
   const server = await startNext(t, folder)
   const client = await new RawClient(t, server.url).open()
   rmSync(folder, { recursive: true })
+  writeFileSync(folder, '')
   assert.is((await client.call('count')).error?.code, -32603)
   assert.equal(await client.list(), ['count'])
   assert.is((await new RawClient(t, server.url).post({ jsonrpc: '2.0', id: 1, method: 'x' })).status, 400)
