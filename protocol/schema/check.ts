@@ -2,7 +2,7 @@ import type { FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
 import { ProtocolError } from '../wire/errors.js'
 import { isObject, type JsonObject } from '../wire/json.js'
 import { type Issue, toIssues } from './issues.js'
-import { dialectOfSchema, type SchemaDialect, subschemasOf } from './limits.js'
+import { dialectOfSchema, type SchemaDialect, subschemasOf, unnamed } from './limits.js'
 import { compilePattern, type Spend } from './pattern.js'
 
 /** Says what is wrong with a value; no issues, all well. */
@@ -120,7 +120,7 @@ function compile(
 function withSteps(schema: JsonObject): JsonObject {
   const counted: JsonObject = structuredClone(schema)
   // beside the ids of parts, ajv does not find a whole without one
-  if (counted.$id === undefined) Reflect.set(counted, '$id', 'https://caduceus.invalid/schema')
+  if (counted.$id === undefined) Reflect.set(counted, '$id', unnamed)
   for (const part of subschemasOf(counted)) {
     Reflect.deleteProperty(part.schema, '$async') // an extension of ajv that would make the check a promise
     if (Object.keys(part.schema).length > 0) Reflect.set(part.schema, stepKeyword, planSteps(part.schema))

@@ -93,7 +93,7 @@ export function dialectOfSchema({ $schema }: JsonObject): SchemaDialect {
 
 /** The schema and all its parts that are schemas, each object once; boolean schemas are left out. */
 export function subschemasOf(root: JsonObject): readonly Subschema[] {
-  const parts: Subschema[] = [{ schema: root, pointer: '', base: root, uri: uriOf(root, nowhere) }]
+  const parts: Subschema[] = [{ schema: root, pointer: '', base: root, uri: uriOf(root, unnamed) }]
   for (const { schema, pointer, base, uri } of parts) {
     for (const [keyword, held] of Object.entries(schema)) {
       for (const part of partsIn(keyword, held, `${pointer}/${keyword}`))
@@ -110,14 +110,14 @@ export function isBase({ $id }: JsonObject): boolean {
   return typeof $id === 'string' && !$id.startsWith('#')
 }
 
-/** Where schemas are that have no `$id`. */
-const nowhere = 'https://caduceus.invalid/schema'
+/** The name of a schema that has no `$id`. */
+export const unnamed = 'https://caduceus.invalid/schema'
 
 /** What an `$id` within is relative to. */
 function uriOf(schema: JsonObject, around: string): string {
   if (!isBase(schema)) return around
   const id = String(schema.$id)
-  return URL.canParse(id, around) ? new URL(id, around).href : id
+  return URL.canParse(id, around) ? new URL(id, around).href.replace(/#$/, '') : id
 }
 
 function partsIn(keyword: string, held: unknown, pointer: string): Omit<Subschema, 'base' | 'uri'>[] {
@@ -158,11 +158,11 @@ function checkPattern(pattern: string, pointer: string): void {
   if (typeof compiled === 'string') throw refusal(pointer, `the pattern ${compiled}`)
 }
 
-/** What a `$id` names is one schema. */
+/** What a `$id` names is one schema; the whole has a name in any case. */
 function checkIds(parts: readonly Subschema[]): void {
   const uris = new Set<string>()
-  for (const { schema, pointer, base, uri } of parts) {
-    if (schema !== base || !isBase(schema)) continue
+  for (const { schema, pointer, uri } of parts) {
+    if (pointer !== '' && !isBase(schema)) continue
     if (uris.has(uri)) {
       const id = JSON.stringify(String(schema.$id).slice(0, 80))
       throw refusal(`${pointer}/$id`, `the $id ${id} stands for another schema as well`)

@@ -3,11 +3,12 @@ import { readFileSync } from 'node:fs'
 /** Time as this run has it. */
 export interface Pace {
   /**
-   * Milliseconds since the run began, without those that the machine had no time for us: a loop that is late, and programs of the run that wait for a
-   * processor, let it pass more slowly. On a machine that is ours alone it is the time of day.
+   * Milliseconds since the run began, without those that the machine had no time for us: a loop that is late,
+   * and programs of the run that wait for a processor, let it pass more slowly. On a machine that is ours
+   * alone it is the time of day.
    */
   now(): number
-  /** The share of the time that programs of the run had a processor when they wanted one: its least and its average. */
+  /** The share of the time that programs of the run had a processor when they wanted one: least and average. */
   speeds(): { readonly mean: number; readonly least: number }
   stop(): void
 }
@@ -23,7 +24,10 @@ interface Shares {
   readonly waited: number
 }
 
-/** Measures the pace by this process's own loop, and by how long its programs wait for a processor, where the system tells (Linux). */
+/**
+ * Measures the pace by this process's own loop, and by how long its programs wait for a processor, where the
+ * system tells (Linux).
+ */
 export function startPace(programs: () => Iterable<number>): Pace {
   const meter = new PaceMeter(performance.now())
   let before = sharesOf(programs())
@@ -89,7 +93,10 @@ export class PaceMeter {
     this.#last = now
   }
 
-  /** What programs of the run got of the time they wanted, from 0 to 1. What has passed by now stays: time never goes back. */
+  /**
+   * What programs of the run got of the time they wanted, from 0 to 1. What has passed by now stays: time
+   * never goes back.
+   */
   measured(speed: number, now: number, due: number): void {
     this.tick(now, due)
     this.#speed = Math.max(slowest, speed)

@@ -37,6 +37,12 @@ const refused: readonly [what: string, schema: object, message: RegExp][] = [
     { $id: 'https://x.example/a', properties: { b: { $id: 'c' }, d: { $id: 'https://x.example/c' } } },
     /at \/properties\/d\/\$id: the \$id/,
   ],
+  ['an id that is the one of the whole', { not: { $id: 'schema' } }, /at \/not\/\$id: the \$id "schema"/],
+  [
+    'an id of two schemas, once with an empty fragment',
+    { anyOf: [{ $id: 'https://x.example/a#' }, { $id: 'https://x.example/a' }] },
+    /at \/anyOf\/1\/\$id: the \$id/,
+  ],
   ['a reference to what every object has', { $ref: '#/constructor' }, /there is no/],
   ['a reference to an anchor that is not there', { $ref: '#none' }, /there is no "#none"/],
   [

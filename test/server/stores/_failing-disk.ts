@@ -30,7 +30,10 @@ export interface FailingDisk {
   mend(): void
 }
 
-/** Takes the place of the file system for what is below this folder, until the test ends. Tests that use it run one after the other. */
+/**
+ * Takes the place of the file system for what is below this folder, until the test ends. Tests that use it run
+ * one after the other.
+ */
 export function failDisk(t: Pick<TestContext, 'after'>, folder: string): FailingDisk {
   const real = { ...fs.promises }
   const steps: Step[] = []
