@@ -1,20 +1,71 @@
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { posix } from 'node:path'
 import * as assert from 'uvu/assert'
-import { root } from '../support/root.js'
+import { inRoot } from '../support/root.js'
 import { suite } from '../support/suite.js'
 
-const test = suite('README')
+const test = suite('READMEs')
+
+const floors = ['runtime', 'protocol', 'transports', 'server', 'client']
+const inFloors = floors.flatMap((floor) =>
+  (readdirSync(inRoot(floor), { recursive: true }) as string[])
+    .filter((path) => path.endsWith('.md'))
+    .map((path) => posix.join(floor, path.replaceAll('\\', '/'))),
+)
+const pages = ['README.md', 'CHANGELOG.md', ...inFloors.sort()]
+const rooms = inFloors.filter((page) => page.split('/').length > 2)
 
 const quoted = /<!-- (test\/examples\/[\w./-]+\.(?:ts|mjs)) -->\n```(?:ts|js)\n([\s\S]*?)```/g
 
-for (const page of ['README.md', 'runtime/README.md', 'server/README.md', 'server/from-the-sdk.md']) {
-  test(`${page} quotes its programs as they are tested`, () => {
-    const text = readFileSync(`${root}/${page}`, 'utf8')
-    const programs = [...text.matchAll(quoted)]
-    assert.ok(programs.length >= 3, `${page} quotes ${programs.length} programs`)
-    for (const [, path = '', program] of programs)
-      assert.is(program, readFileSync(`${root}/${path}`, 'utf8'), path)
+test('programs are quoted as they are tested', () => {
+  const counts = pages.map((page) => {
+    const programs = [...read(page).matchAll(quoted)]
+    for (const [, path = '', program] of programs) assert.is(program, read(path), `${page}: ${path}`)
+    return programs.length
   })
-}
+  const all = counts.reduce((sum, count) => sum + count, 0)
+  assert.ok(all >= 12, `${all} programs are quoted`)
+})
+
+test('links lead to files and headings that are there', () => {
+  const lost = pages.flatMap((page) =>
+    [...withoutCode(read(page)).matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]+))?\)/g)].flatMap(
+      ([link, path = '', heading]) => {
+        const target = path === '' ? page : posix.join(posix.dirname(page), path)
+        if (!existsSync(inRoot(target))) return [`${page}: ${link}`]
+        return heading === undefined || headingsOf(target).includes(heading) ? [] : [`${page}: ${link}`]
+      },
+    ),
+  )
+  assert.equal(lost, [])
+})
+
+test("a room's page is no longer than a page, and its floor's page leads to it", () => {
+  for (const page of rooms) {
+    const [floor = '', ...rest] = page.split('/')
+    assert.ok(read(posix.join(floor, 'README.md')).includes(`](${rest.join('/')}`), `${floor}: ${page}`)
+    const words = read(page).split(/\s+/).length
+    assert.ok(words <= 700, `${page} has ${words} words`)
+  }
+})
 
 test.run()
+
+function read(page: string): string {
+  return readFileSync(inRoot(page), 'utf8')
+}
+
+/** The anchors of a page's headings, as GitHub makes them. */
+function headingsOf(page: string): string[] {
+  return [...withoutCode(read(page)).matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .trim()
+      .replaceAll(' ', '-'),
+  )
+}
+
+function withoutCode(text: string): string {
+  return text.replaceAll(/^```[\s\S]*?^```$/gm, '')
+}
