@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isTemporary, readIfThere, replaceFile, timeOf, unlinkIfThere } from '../../runtime/base/files.js'
 import { ServerError } from '../base/errors.js'
-import { isTemporary, readIfThere, replaceFile, timeOf, unlinkIfThere } from './file-store-files.js'
 import { type FileStoreOptions, readFileStoreOptions } from './file-store-options.js'
 import { decodeRecord, encodeRecord, fileNameOf, isFileName } from './file-store-record.js'
 import type { SessionRecord, SessionStore } from './session-store.js'

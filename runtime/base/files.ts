@@ -2,30 +2,22 @@ import { randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
-/** How a file is written. */
-export interface WriteOptions {
-  /** Its time of change, in ms since 1970. */
-  readonly at: number
-  /** Whether to wait until the disk has it. */
-  readonly durable: boolean
-}
-
 /**
- * Puts a file (mode 0600) in the place of another in one step: whoever reads finds the old one or the new
- * one, whole.
+ * Puts a file (mode 0600) in the place of another in one step: a reader finds the old one or the new one,
+ * whole. `at` is its time of change (ms since 1970, default now); `durable` waits until the disk has it.
  */
 export async function replaceFile(
   folder: string,
   name: string,
-  bytes: Uint8Array,
-  { at, durable }: WriteOptions,
+  content: string | Uint8Array,
+  { at, durable }: { readonly at?: number; readonly durable: boolean },
 ): Promise<void> {
   const temporary = join(folder, `.${randomUUID()}.tmp`)
   try {
     const file = await create(folder, temporary)
     try {
-      await file.writeFile(bytes)
-      await file.utimes(at / 1000, at / 1000)
+      await file.writeFile(content)
+      if (at !== undefined) await file.utimes(at / 1000, at / 1000)
       if (durable) await file.sync()
     } finally {
       await file.close()
@@ -38,7 +30,7 @@ export async function replaceFile(
   if (durable) await syncFolder(folder)
 }
 
-/** Opens a file that is not there. A folder that somebody has cleared away is made again. */
+/** Opens a new file. A folder that is not there, or not any more, is made (mode 0700). */
 async function create(folder: string, path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600)
@@ -79,7 +71,8 @@ export async function unlinkIfThere(path: string): Promise<void> {
   await ifThere(() => unlink(path))
 }
 
-async function ifThere<Answer>(work: () => Promise<Answer>): Promise<Answer | undefined> {
+/** What `work` answers; undefined where it finds no file. */
+export async function ifThere<Answer>(work: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await work()
   } catch (error) {
@@ -88,8 +81,9 @@ async function ifThere<Answer>(work: () => Promise<Answer>): Promise<Answer | un
   }
 }
 
-/** The new name is on the disk only after its folder is. */
+/** The new name is on the disk only after its folder is. Windows cannot be asked to write a folder. */
 async function syncFolder(folder: string): Promise<void> {
+  if (process.platform === 'win32') return
   const handle = await open(folder, 'r')
   try {
     await handle.sync()
