@@ -7,7 +7,8 @@ import {
   type ClientOptions,
   type ClientSettings,
   readClientOptions,
-  readStartOptions,
+  readTreeOptions,
+  treeFields,
 } from '../options/options.js'
 import { bad, readFields, readFunction, readMs, readObject, readText } from '../base/read-options.js'
 import { ClientError, optionError } from '../base/errors.js'
@@ -68,7 +69,6 @@ export interface ClientsSettings {
 }
 
 const fields = ['name', 'required', 'readyTimeout', 'client', 'variables', 'onStderr']
-const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
 
 /** Reads the arguments of `startClients`. Throws BAD_OPTION, naming the field. */
 export function readClientsOptions(
@@ -115,13 +115,6 @@ function entriesIn(given: unknown): Record<string, unknown> {
     if (typeof inner === 'object' && inner !== null && !isEntry) return readObject(inner, field)
   }
   return servers
-}
-
-/** Takes the options of a tree from among others. Throws BAD_OPTION, naming the field. */
-export function readTreeOptions(options: TreeOptions & LogOptions): TreeOptions & LogOptions {
-  const { clock, registry, unowned, logger, logLevels } = options
-  const given = { clock, registry, unowned, logger, logLevels }
-  return readStartOptions({ transport: nowhere, ...given } as Parameters<typeof readStartOptions>[0]).tree
 }
 
 /** Reads options that clients share. Throws BAD_OPTION, naming the field. */

@@ -169,7 +169,8 @@ const fields = [
   'intensity',
   'periodMs',
 ]
-const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
+/** The names of the options of a tree. */
+export const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels'] as const
 
 /** Reads the options of a client. Throws BAD_OPTION, naming the field. */
 export function readClientOptions(options: ClientOptions): ClientSettings {
@@ -217,11 +218,17 @@ export function readStartOptions(options: StartClientOptions): {
 } {
   readFields(options, 'options', [...fields, ...treeFields])
   const { clock, registry, unowned, logger, logLevels, ...client } = options
+  return { client: readClientOptions(client), tree: readTreeOptions(options) }
+}
+
+/** Reads the options of a tree from among others. Throws BAD_OPTION, naming the field. */
+export function readTreeOptions(options: TreeOptions & LogOptions): TreeOptions & LogOptions {
+  const { clock, registry, unowned, logger, logLevels } = options
   const tree: TreeOptions & LogOptions = { logger: readLogger(logger), logLevels, clock: readClock(clock) }
   if (registry !== undefined) tree.registry = readRegistry(registry)
-  // a client is a guest: what the program around it does wrong is not for it to decide
+  // a client is a guest: errors of the program around it are not for it to judge
   tree.unowned = unowned === undefined ? 'exit' : readUnowned(unowned)
-  return { client: readClientOptions(client), tree }
+  return tree
 }
 
 /** The registry of a tree. Throws BAD_OPTION. */

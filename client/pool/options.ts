@@ -1,8 +1,14 @@
 import type { LogOptions } from '../../runtime/faults/log.js'
 import type { TreeOptions } from '../../runtime/process/tree.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
-import { readShared, readTreeOptions, type SharedClientOptions } from '../fleet/options.js'
-import { type ClientOptions, type ClientSettings, readClientOptions } from '../options/options.js'
+import { readShared, type SharedClientOptions } from '../fleet/options.js'
+import {
+  type ClientOptions,
+  type ClientSettings,
+  readClientOptions,
+  readTreeOptions,
+  treeFields,
+} from '../options/options.js'
 import { bad, readCount, readFields, readFunction, readMs, readText, readWord } from '../base/read-options.js'
 
 /**
@@ -109,7 +115,6 @@ const fields = [
   'health',
   'random',
 ]
-const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
 
 /** Reads the options of a pool. Throws BAD_OPTION, naming the field. */
 export function readPoolOptions(options: PoolOptions): PoolSettings {

@@ -5,7 +5,7 @@ import { readSocketPath } from '../../transports/shared/local-path.js'
 import { usualMessageBytes } from '../../transports/contract/message-sizes.js'
 import { Client } from '../handle/client.js'
 import { Clients } from '../fleet/clients.js'
-import { readTreeOptions } from '../fleet/options.js'
+import { readTreeOptions, treeFields } from '../options/options.js'
 import { clientActorName } from '../base/names.js'
 import { bad, readCount, readFields, readMs, readText } from '../base/read-options.js'
 
@@ -78,7 +78,6 @@ const fields = [
   'callTimeout',
   'drainTimeout',
 ]
-const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
 
 /** Reads where clients are shared. Throws BAD_OPTION, naming the field. */
 export function readShareLimits(options: ShareLimits): ShareSettings {
