@@ -1,0 +1,96 @@
+import { show } from './errors.js'
+import { among } from './near.js'
+
+/** Reads one option: returns its value, or `fallback` where it is undefined; throws BAD_OPTION otherwise. */
+export type ReadOption<Value> = (value: unknown, field: string, fallback?: Value) => Value
+
+/**
+ * Readers of options for one floor, which throw what `makeError` makes of a field and what is wrong with it.
+ * `formerNames` are other names of known fields, for the suggestion in the error for an unknown one.
+ */
+export function optionReaders<Failure extends Error>(
+  makeError: (field: string, problem: string) => Failure,
+  formerNames: Readonly<Record<string, string>> = {},
+) {
+  /** The error that names a field, what was expected of it and what came. */
+  function badOption(field: string, expected: string, got: unknown): Failure {
+    return makeError(field, `${field}: expected ${expected}, got ${show(got)}`)
+  }
+
+  function reader<Value>(expected: string, fits: (value: unknown) => value is Value): ReadOption<Value> {
+    return (value, field, fallback) => {
+      if (value === undefined && fallback !== undefined) return fallback
+      if (fits(value)) return value
+      throw badOption(field, expected, value)
+    }
+  }
+
+  /** An object, and no array. */
+  const readObject = reader('an object', isRecord)
+
+  /** An object with known fields only; `prefix` stands before the unknown one in the error. */
+  function readFields(value: unknown, where: string, known: readonly string[], prefix = '') {
+    const given = readObject(value, where)
+    const unknown = Object.keys(given).find((field) => !known.includes(field))
+    if (unknown !== undefined)
+      throw badOption(`${prefix}${unknown}`, among('an option', known, unknown, formerNames), unknown)
+    return given
+  }
+
+  /** One of a few words. */
+  function readWord<const Word extends string>(
+    value: unknown,
+    field: string,
+    words: readonly [Word, ...Word[]],
+  ): Word {
+    const word = words.find((known) => known === value)
+    if (word !== undefined) return word
+    throw badOption(field, words.map((known) => `'${known}'`).join(' or '), value)
+  }
+
+  return {
+    badOption,
+    readObject,
+    readFields,
+    readWord,
+    readMs: reader('milliseconds above 0', isPositive),
+    readDelay: reader('milliseconds of 0 or more', isDelay),
+    readCount: reader('a whole number above 0', isCount),
+    readLimit: reader('a whole number above 0, or Infinity', isLimit),
+    readText: reader('a non-empty string', isText),
+    readFlag: reader('true or false', isFlag),
+    readFunction: reader('a function', isFunction),
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isPositive(value: unknown): value is number {
+  return typeof value === 'number' && value > 0
+}
+
+function isDelay(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0
+}
+
+function isCount(value: unknown): value is number {
+  return isPositive(value) && Number.isSafeInteger(value)
+}
+
+function isLimit(value: unknown): value is number {
+  return value === Number.POSITIVE_INFINITY || isCount(value)
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== ''
+}
+
+function isFlag(value: unknown): value is boolean {
+  return typeof value === 'boolean'
+}
+
+function isFunction(value: unknown): value is (...args: never[]) => unknown {
+  return typeof value === 'function'
+}
