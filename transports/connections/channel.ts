@@ -25,10 +25,9 @@ import { Backlog } from './backlog.js'
 import type { Accepted, Connection, ConnectionEnd, Serving } from './connections.js'
 import { ConnectionOutput } from './output.js'
 import { Unanswered } from './unanswered.js'
-import type { Outlet, Peer } from '../contract/contract.js'
+import { type Outlet, type Peer, spokenBy } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
 import { PipeExchanges } from './pipe-exchanges.js'
-import { spokenBy } from '../contract/spoken-revisions.js'
 
 /** What a channel tells of itself. */
 export interface ChannelEvents {

@@ -1,5 +1,6 @@
 import type { Batch } from '../../protocol/wire/codec.js'
 import type { Revision } from '../../protocol/dialects/dialect.js'
+import { allRevisions, handshakeRevisions } from '../../protocol/dialects/versions.js'
 import type { Envelope } from '../../protocol/stateless/envelope.js'
 import type {
   JsonRpcErrorResponse,
@@ -302,4 +303,9 @@ export interface ListenScope {
   stopping(): boolean
   /** The only client is gone for good: ends the server in an orderly way. */
   finished(): void
+}
+
+/** The revisions that a server speaks through its port. */
+export function spokenBy({ revisions, exchange }: ServerPort): readonly Revision[] {
+  return revisions ?? (exchange === undefined ? handshakeRevisions : allRevisions)
 }

@@ -1,16 +1,29 @@
 import { getHeapStatistics } from 'node:v8'
-import { errorCodes } from '../../protocol/wire/errors.js'
-import { buildError, isRequest, type Message } from '../../protocol/wire/jsonrpc.js'
+import { encode } from '../../protocol/wire/codec.js'
+import { errorCodes, type ProtocolError } from '../../protocol/wire/errors.js'
+import {
+  answerInvalid,
+  buildError,
+  type InvalidMessage,
+  isRequest,
+  type Message,
+  type RequestId,
+} from '../../protocol/wire/jsonrpc.js'
 import { textOf } from '../base/encoded.js'
+import { TransportError } from '../base/errors.js'
+import type { LinkEvents } from './contract.js'
 
 const MiB = 1024 * 1024
 /** Answers that are not worth counting: there are only so many requests. */
 export const uncounted = 16 * 1024
 
-/** Who knows whether there is room for so many bytes; answers why not. */
-export interface ByteRoom {
+/** A budget of bytes: `add` takes so many of it, or says why it has not as many. */
+interface ByteRoom {
   add(bytes: number): Error | undefined
 }
+
+/** Where a link tells what became of a message. */
+type Told = Pick<LinkEvents, 'lost' | 'trouble'>
 
 /**
  * Bytes a message may have unless an option says otherwise: 16 MiB, and less where the heap of this process
@@ -30,18 +43,14 @@ export function isWithin(text: string, maxBytes: number): boolean {
   return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes
 }
 
-/**
- * What is written for a text. Node sets aside three times the length of a long string, and keeps the string
- * as well.
- */
+/** What to write for a text: for a long string Node allocates three times its length, and keeps the string, too. */
 export function bytesOf(text: string): string | Buffer {
   return text.length > uncounted ? Buffer.from(text) : text
 }
 
 /**
- * The text of a message, as far as it has at most so many bytes. In place of an answer that has more there is
- * an error, for that request alone; undefined for a request or a notification, which is not sent. `bytes`
- * says whether there is room for one that is not short.
+ * The text of a message of at most `maxBytes`. A longer answer is replaced by an error for its request.
+ * Undefined for a longer request or notification: it is not sent. `bytes` has to have room for a long answer.
  */
 export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom): string | undefined {
   const text = textOf(message)
@@ -55,4 +64,57 @@ export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom)
   }
   const problem = `the answer has ${Buffer.byteLength(text)} bytes, a message may have ${maxBytes} (maxMessageBytes)`
   return textOf(buildError(message.id, { code: errorCodes.internalError, message: problem }))
+}
+
+/**
+ * The text to send for one of our messages, given its text. A message that is too long is not sent: a request
+ * is lost, and an answer is replaced by an error.
+ */
+export function sendable(text: string, message: Message, maxBytes: number, events: Told): string | undefined {
+  if (isWithin(text, maxBytes)) return text
+  const instead = textWithin(message, maxBytes)
+  if (instead !== undefined) return instead
+  const size = Buffer.byteLength(text)
+  const problem = `the message has ${size} bytes, a message may have ${maxBytes} (maxMessageBytes)`
+  notSent(message, new TransportError('SEND_FAILED', problem), events)
+  return undefined
+}
+
+/** Tells what a message was not sent for: a request is lost, anything else is trouble. */
+export function notSent(message: Message, error: TransportError, events: Told): void {
+  if (isRequest(message)) events.lost(message.id, error)
+  else events.trouble(error)
+}
+
+/**
+ * A message of the server was skipped: fails the call that it answers, refuses the request that it is, and
+ * reports anything else as trouble.
+ */
+export function tellSkipped(
+  cause: ProtocolError,
+  events: Told,
+  reply: (text: string, message: Message) => void,
+): void {
+  const { about, id } = cause.data as InvalidMessage
+  if (about === 'response' && id !== undefined) return events.lost(id, tooLong(cause))
+  const refusal = about === 'request' ? answerInvalid(cause) : undefined
+  if (refusal === undefined) events.trouble(tooLong(cause))
+  else reply(encode(refusal), refusal)
+}
+
+/** The id of the request whose answer was skipped, if it was an answer. */
+export function answeredBy(cause: ProtocolError): RequestId | undefined {
+  const { about, id } = cause.data as InvalidMessage
+  return about === 'response' ? id : undefined
+}
+
+/** The error for a message of the far side that was too long: the next one would be, too. */
+export function tooLong(cause: ProtocolError): TransportError {
+  return new TransportError('MESSAGE_TOO_LONG', cause.message, { cause })
+}
+
+/** The error for an answer that is not read to its end, since it is too long already. */
+export function longAnswer(maxBytes: number): TransportError {
+  const message = `a message may have ${maxBytes} bytes (maxMessageBytes), the response has more`
+  return new TransportError('MESSAGE_TOO_LONG', message)
 }

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net'
 import { encode } from '../../protocol/wire/codec.js'
-import { isRequest, type Message } from '../../protocol/wire/jsonrpc.js'
+import type { Message } from '../../protocol/wire/jsonrpc.js'
 import { readText } from '../base/read-option.js'
 import type { ClientTransport, Link, LinkEnd, LinkEvents, LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
-import { heedSkipped, sendable } from '../contract/long-messages.js'
+import { notSent, sendable, tellSkipped } from '../contract/message-sizes.js'
 import { readSharedOptions, type SharedOptions, type SharedSettings } from './options.js'
 import { openShared } from './socket.js'
 import { type Fate, readFate, readWelcome, writeWant } from './words.js'
@@ -46,7 +46,7 @@ class SharedLink implements Link {
     const socket = openShared(settings.path, settings.maxMessageBytes, {
       connected: () => this.#write(encode(writeWant({ type: 'open', client }))),
       line: (text) => this.#take(text),
-      skipped: (error) => heedSkipped(error, events, (text) => this.#write(text)),
+      skipped: (error) => tellSkipped(error, events, (text) => this.#write(text)),
       paused: () => this.#catchUp(events.room()),
       closed: (error) => this.#closed(error),
     })
@@ -65,8 +65,7 @@ class SharedLink implements Link {
           retryable: true,
         })
       : new TransportError('NOT_OPEN', 'the owner takes no more', { retryable: true })
-    if (isRequest(message)) this.#events.lost(message.id, error)
-    else this.#events.trouble(error)
+    notSent(message, error, this.#events)
   }
 
   get queuedBytes(): number {

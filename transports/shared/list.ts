@@ -1,7 +1,7 @@
 import { encode } from '../../protocol/wire/codec.js'
 import { handled } from '../../runtime/base/promise.js'
 import { TransportError } from '../base/errors.js'
-import { tooLong } from '../contract/long-messages.js'
+import { tooLong } from '../contract/message-sizes.js'
 import { readSharedListOptions, type SharedListOptions } from './options.js'
 import { openShared } from './socket.js'
 import { readWelcome, type SharedClient, type Welcome, writeWant } from './words.js'

@@ -1,9 +1,9 @@
 import { basename } from 'node:path'
-import { isRequest, type Message } from '../../protocol/wire/jsonrpc.js'
+import type { Message } from '../../protocol/wire/jsonrpc.js'
 import { createLineDecoder, type LineDecoder, type LineItem } from '../../protocol/wire/lines.js'
 import type { ClientTransport, Link, LinkEvents, LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
-import { heedSkipped, sendable } from '../contract/long-messages.js'
+import { notSent, sendable, tellSkipped } from '../contract/message-sizes.js'
 import { readStdioOptions, type StdioOptions, type StdioSettings } from './options.js'
 import { atExit } from './exit-hook.js'
 import {
@@ -94,8 +94,7 @@ class StdioLink implements Link {
           retryable: true,
         })
       : new TransportError('NOT_OPEN', 'the server takes no more messages', { retryable: true })
-    if (isRequest(message)) this.#events.lost(message.id, error)
-    else this.#events.trouble(error)
+    notSent(message, error, this.#events)
   }
 
   get queuedBytes(): number {
@@ -149,7 +148,7 @@ class StdioLink implements Link {
     for (const item of items) {
       if (item.type === 'line') this.#events.message(item.text)
       else if (item.type === 'invalid') this.#events.trouble(badLine(item.error))
-      else heedSkipped(item.error, this.#events, (text) => void this.#child.stdin.write(`${text}\n`))
+      else tellSkipped(item.error, this.#events, (text) => void this.#child.stdin.write(`${text}\n`))
     }
   }
 

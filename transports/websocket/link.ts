@@ -12,7 +12,7 @@ import { TransportError } from '../base/errors.js'
 import { shownUrl } from '../http/client/errors.js'
 import { isPassing } from '../http/client/status.js'
 import { judgeFailure } from '../http/outgoing/dispatcher.js'
-import { heedSkipped, sendable } from '../contract/long-messages.js'
+import { notSent, sendable, tellSkipped } from '../contract/message-sizes.js'
 import { nodeMs } from '../base/node-ms.js'
 import type { WebSocketSettings } from './client.js'
 import { socketLimits } from './connection.js'
@@ -61,8 +61,7 @@ export class WebSocketLink implements Link {
       socket.readyState === socket.OPEN
         ? new TransportError('SEND_FAILED', 'too much waits to be sent already', { retryable: true })
         : new TransportError('NOT_OPEN', 'the socket is closing', { retryable: true })
-    if (isRequest(message)) this.#events.lost(message.id, error)
-    else this.#events.trouble(error)
+    notSent(message, error, this.#events)
   }
 
   get queuedBytes(): number {
@@ -136,7 +135,7 @@ export class WebSocketLink implements Link {
       const { maxMessageBytes } = this.#settings
       if (data.length <= maxMessageBytes) this.#events.message(data.toString())
       else
-        heedSkipped(describe(data, maxMessageBytes), this.#events, (text) =>
+        tellSkipped(describe(data, maxMessageBytes), this.#events, (text) =>
           this.#socket?.send(text, () => {}),
         )
       return this.#catchUp(this.#events.room())

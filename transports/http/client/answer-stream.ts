@@ -9,7 +9,7 @@ import type { HttpSettings } from './options.js'
 import { discard, type HttpResponse, readText } from '../outgoing/dispatcher.js'
 import { awayTime, goodLife, isEventStream, readEvents } from './event-stream.js'
 import { pause } from './reconnect.js'
-import { answeredBy, longAnswer, tooLong } from '../../contract/long-messages.js'
+import { answeredBy, longAnswer, tooLong } from '../../contract/message-sizes.js'
 import { type AnswerEnd, createResumption } from './resumption.js'
 import { idleTimer } from '../../base/idle-timer.js'
 

@@ -10,7 +10,7 @@ import type { Clock } from '../../../runtime/time/clock.js'
 import { TransportError } from '../../base/errors.js'
 import { HeldMessages } from './held-messages.js'
 import { Absence } from './absence.js'
-import { readAnswer, readJson } from './answer-stream.js'
+import { type AnswerPort, readAnswer, readJson } from './answer-stream.js'
 import { asFarAs, brokenError, connectError, judge, noAnswerIn, notBegun, shownUrl } from './errors.js'
 import type { HttpSettings } from './options.js'
 import { answers, refusedError } from './status.js'
@@ -26,7 +26,7 @@ import {
 import { followStream, mediaType } from './event-stream.js'
 import { type Body, HttpRequests } from './requests.js'
 import { SessionEnd } from './session-end.js'
-import { sendable, type StreamNews, streamNews } from '../../contract/long-messages.js'
+import { sendable, tellSkipped } from '../../contract/message-sizes.js'
 import { isInitialized } from './initialized.js'
 
 /** What is known of a server from one connection to the next. */
@@ -70,14 +70,19 @@ export class HttpLink implements Link {
   readonly #session: SessionEnd
   readonly #requests: HttpRequests
   readonly #absence = new Absence()
-  readonly #told: StreamNews
+  /** What is told of the messages in a stream. */
+  readonly #told: Pick<AnswerPort, 'message' | 'skipped' | 'room'>
   #over = false
 
   constructor(settings: HttpSettings, events: LinkEvents, scope: LinkScope, habits: ServerHabits) {
     this.#settings = settings
     this.#habits = habits
     this.#events = events
-    this.#told = streamNews(events, (text, message) => this.send(text, message))
+    this.#told = {
+      message: (text) => events.message(text),
+      skipped: (error) => tellSkipped(error, events, (text, message) => this.send(text, message)),
+      room: () => events.room(),
+    }
     this.#scope = scope
     this.#held = new HeldMessages(scope.clock)
     this.#requests = new HttpRequests(settings)

@@ -21,7 +21,7 @@ import {
   readStart,
 } from '../outgoing/dispatcher.js'
 import { isEventStream } from './event-stream.js'
-import { heedSkipped, sendable } from '../../contract/long-messages.js'
+import { tellSkipped, sendable } from '../../contract/message-sizes.js'
 import { isInitialized } from './initialized.js'
 
 const loadDecoder = lazy('../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
@@ -129,7 +129,7 @@ export class SseLink implements Link {
   #take(item: SseItem, begun: () => void): void {
     if (item.type === 'retry') return
     if (item.type === 'too_long')
-      return heedSkipped(item.error, this.#events, (text, message) => this.send(text, message))
+      return tellSkipped(item.error, this.#events, (text, message) => this.send(text, message))
     const { event = 'message', data } = item
     if (event === 'endpoint' && this.#endpoint === undefined) {
       this.#endpoint = this.#resolve(data)

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../../../runtime/time/clock.js'
 import type { UndiciDispatcher } from './dispatcher.js'
-import { longAnswer } from '../../contract/long-messages.js'
+import { longAnswer } from '../../contract/message-sizes.js'
 
 /** How an exchange is controlled once it has a connection. */
 type Controller = UndiciDispatcher.DispatchController

@@ -17,14 +17,13 @@ import {
 } from '../../../protocol/wire/jsonrpc.js'
 import { haveHandshake } from '../../../protocol/dialects/versions.js'
 import { lackingIn } from '../../auth/scopes.js'
-import type { ExchangeAnswer, Response, ServerPort } from '../../contract/contract.js'
+import { type ExchangeAnswer, type Response, type ServerPort, spokenBy } from '../../contract/contract.js'
 import { TransportError } from '../../base/errors.js'
 import { TransportCall } from '../../contract/exchange-call.js'
 import { isBatch } from '../listen/body.js'
 import type { ExchangeLimits } from './limits.js'
 import { HttpRefusal } from '../listen/refusal.js'
 import type { Exchange } from './exchange.js'
-import { spokenBy } from '../../contract/spoken-revisions.js'
 
 /**
  * What a body is to be served as, by the ladder of 2026-07-28; undefined for what was answered: where there

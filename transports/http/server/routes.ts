@@ -14,7 +14,7 @@ import { denialOf, identify } from '../../auth/authenticate.js'
 import { lackingIn } from '../../auth/scopes.js'
 import { withChallenge } from './step-up.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
-import type { ServerPort } from '../../contract/contract.js'
+import { type ServerPort, spokenBy } from '../../contract/contract.js'
 import { TransportError } from '../../base/errors.js'
 import type { EventLog } from './event-log.js'
 import { isKeptOut, type ListenerOrigin, noteRefused } from '../../contract/events.js'
@@ -30,7 +30,6 @@ import { keyOfPrincipal } from '../../contract/principal.js'
 import type { Exchange } from './exchange.js'
 import { listen, listenOrResume } from './streams.js'
 import { pathOf } from '../../base/path.js'
-import { spokenBy } from '../../contract/spoken-revisions.js'
 
 /** Answers one exchange; never rejects. */
 export type Route = (exchange: Exchange) => Promise<void>
