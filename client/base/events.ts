@@ -1,6 +1,6 @@
-import { type Channel, channel } from 'node:diagnostics_channel'
-import { tell } from '../../runtime/faults/containment.js'
+import { type EventChannels, eventChannels } from '../../runtime/faults/events.js'
 import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
+import { optionError } from './errors.js'
 import type { Phase } from './state.js'
 
 /** Something that a client put up with: at most 100 for each client in 10 s, the next with `heldBack`. */
@@ -92,17 +92,14 @@ export interface ClientEvents {
   request: CallEvent
 }
 
-const channels: { readonly [Name in keyof ClientEvents]: Channel } = Object.freeze({
-  warning: channel('caduceus.client.warning'),
-  log: channel('caduceus.client.log'),
-  state: channel('caduceus.client.state'),
-  request: channel('caduceus.client.request'),
-})
+const channels = eventChannels<ClientEvents>(
+  'caduceus.client',
+  ['warning', 'log', 'state', 'request'],
+  optionError,
+)
 
 /** Whether anybody listens to events of that name. */
-export function isHeard(name: keyof ClientEvents): boolean {
-  return channels[name].hasSubscribers
-}
+export const { isHeard } = channels
 
 /** The code of an error of ours or of a server; undefined for any other. */
 export function codeOf(error: unknown): { readonly code?: string | number } {
@@ -110,29 +107,11 @@ export function codeOf(error: unknown): { readonly code?: string | number } {
   return typeof code === 'string' || typeof code === 'number' ? { code } : {}
 }
 
-/**
- * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
- * nobody's crash.
- */
-export function emitClient<Name extends keyof ClientEvents>(
-  name: Name,
-  payload: () => ClientEvents[Name],
-): void {
-  const target = channels[name]
-  if (target.hasSubscribers) tell(() => target.publish(payload()))
-}
+/** Tells subscribers of an event; the payload is made only when somebody listens. */
+export const emitClient = channels.emit
 
 /**
  * Hears every event of that name, of all clients in this process of Node, until the returned function is
- * called.
+ * called. Throws BAD_OPTION.
  */
-export function subscribeClient<Name extends keyof ClientEvents>(
-  name: Name,
-  fn: (event: ClientEvents[Name]) => void,
-): () => void {
-  const listener = (event: unknown): void => fn(event as ClientEvents[Name])
-  channels[name].subscribe(listener)
-  return () => {
-    channels[name].unsubscribe(listener)
-  }
-}
+export const subscribeClient: EventChannels<ClientEvents>['subscribe'] = channels.subscribe

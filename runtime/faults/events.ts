@@ -1,7 +1,7 @@
 import { type Channel, channel } from 'node:diagnostics_channel'
 import { tell } from './containment.js'
 import type { ExitReason } from '../base/exit.js'
-import { badOption, checkFunction } from '../base/check.js'
+import { optionError, show } from '../base/errors.js'
 
 /** Who an event is about. */
 export interface ProcessFacts {
@@ -81,42 +81,54 @@ export interface RuntimeEvents {
   notice: NoticeEvent
 }
 
-const channels: { readonly [Name in keyof RuntimeEvents]: Channel } = {
-  crash: channel('caduceus.crash'),
-  supervisor: channel('caduceus.supervisor'),
-  progress: channel('caduceus.progress'),
-  stray: channel('caduceus.stray'),
-  notice: channel('caduceus.notice'),
+/** The events of one floor: each is a `diagnostics_channel` called `PREFIX.NAME`. */
+export interface EventChannels<Events> {
+  /** Tells subscribers. The payload is made only when somebody listens; what they throw is nobody's crash. */
+  emit<Name extends keyof Events>(name: Name, payload: () => Events[Name]): void
+  /** Whether anybody listens. */
+  isHeard(name: keyof Events): boolean
+  /** Calls `fn` with every event of that name, until the returned function is called. Throws BAD_OPTION. */
+  subscribe<Name extends keyof Events>(name: Name, fn: (event: Events[Name]) => void): () => void
 }
 
-/**
- * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
- * nobody's crash.
- */
-export function emit<Name extends keyof RuntimeEvents>(name: Name, payload: () => RuntimeEvents[Name]): void {
-  const target = channels[name]
-  if (target.hasSubscribers) tell(() => target.publish(payload()))
+/** Makes the channels of one floor, which pass their BAD_OPTION errors to `optionError` of that floor. */
+export function eventChannels<Events>(
+  prefix: string,
+  names: readonly (keyof Events & string)[],
+  optionError: (field: string, problem: string) => Error,
+): EventChannels<Events> {
+  const channels = Object.fromEntries(names.map((name) => [name, channel(`${prefix}.${name}`)])) as {
+    readonly [Name in keyof Events]: Channel
+  }
+  return {
+    emit(name, payload) {
+      const target = channels[name]
+      if (target.hasSubscribers) tell(() => target.publish(payload()))
+    },
+    isHeard: (name) => channels[name].hasSubscribers,
+    subscribe(name, fn) {
+      if (typeof name !== 'string' || !Object.hasOwn(channels, name))
+        throw optionError('event', `event: expected one of ${names.join(', ')}, got ${show(name)}`)
+      if (typeof fn !== 'function')
+        throw optionError('subscribe', `subscribe: expected a function, got ${show(fn)}`)
+      const listener = (event: unknown): void => fn(event as Events[typeof name])
+      channels[name].subscribe(listener)
+      return () => {
+        channels[name].unsubscribe(listener)
+      }
+    },
+  }
 }
 
-/** Whether anybody listens. */
-export function isHeard(name: keyof RuntimeEvents): boolean {
-  return channels[name].hasSubscribers
-}
+const channels = eventChannels<RuntimeEvents>(
+  'caduceus',
+  ['crash', 'supervisor', 'progress', 'stray', 'notice'],
+  optionError,
+)
+export const { emit, isHeard } = channels
 
 /**
  * Hears every event of that name in this process of Node until the returned function is called. Throws
  * BAD_OPTION.
  */
-export function subscribe<Name extends keyof RuntimeEvents>(
-  name: Name,
-  fn: (event: RuntimeEvents[Name]) => void,
-): () => void {
-  if (typeof name !== 'string' || !Object.hasOwn(channels, name))
-    throw badOption('event', `one of ${Object.keys(channels).join(', ')}`, name)
-  checkFunction(fn, 'subscribe')
-  const listener = (event: unknown): void => fn(event as RuntimeEvents[Name])
-  channels[name].subscribe(listener)
-  return () => {
-    channels[name].unsubscribe(listener)
-  }
-}
+export const subscribe: EventChannels<RuntimeEvents>['subscribe'] = channels.subscribe

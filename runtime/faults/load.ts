@@ -2,6 +2,7 @@ import { closeSync, openSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { fileURLToPath } from 'node:url'
 import type { Clock } from '../time/clock.js'
+import { pause } from '../time/wait.js'
 import { outside } from './containment.js'
 
 /** A module that is only loaded when it is needed, as `import()` would give it to the file that asks. */
@@ -21,7 +22,7 @@ export function lazy<Module extends object>(name: string, importing: Importing<M
 }
 
 /** Milliseconds until what could not be loaded is asked for again. */
-const pause = 250
+const retryTime = 250
 
 /**
  * What cannot be loaded now, as without file descriptors, can be later: an outage like others, waited for by
@@ -39,7 +40,7 @@ export async function patiently<Module>(
     } catch (error) {
       if (signal.aborted || !isOfSystem(error) || error === before) throw error
       before = error
-      await new Promise((resolve) => clock.setTimeout(() => resolve(undefined), pause))
+      await pause(retryTime, clock)
     }
   }
 }

@@ -2,6 +2,7 @@ import { runIn } from '../faults/containment.js'
 import { emit } from '../faults/events.js'
 import type { Process, Release } from './process.js'
 import { isPromise } from '../base/promise.js'
+import { waitWithin } from '../time/wait.js'
 
 /** What a process can own: released when it ends, last taken first. */
 export type Owned = Disposable | AsyncDisposable | (() => void | Promise<void>)
@@ -39,16 +40,10 @@ function disposeOne(process: Process, release: Release): Promise<void> | undefin
 
 /** Resolves when all of `releasing` are done, or have been waited for long enough; they never reject. */
 export function withPatience(process: Process, releasing: Promise<unknown>): Promise<void> {
-  const { clock } = process.tree
-  return new Promise((resolve) => {
-    const timer = clock.setTimeout(() => {
-      emit('notice', () => ({ ...process.facts(), notice: 'cleanup_timeout', detail: patience }))
-      resolve()
-    }, patience)
-    void releasing.then(() => {
-      clock.clearTimeout(timer)
-      resolve()
-    })
+  const late = (): void =>
+    emit('notice', () => ({ ...process.facts(), notice: 'cleanup_timeout', detail: patience }))
+  return waitWithin<void>({ clock: process.tree.clock, ms: patience, late }, (resolve) => {
+    void releasing.then(() => resolve())
   })
 }
 

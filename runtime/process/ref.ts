@@ -2,7 +2,8 @@ import { inspect } from 'node:util'
 import type { Actor } from './actor.js'
 import type { Behaviour, Handlers, InputOf, ReplyOf } from './behaviour.js'
 import { Call, refused } from './call.js'
-import { msError } from '../time/clock.js'
+import { checkMs, msError } from '../time/clock.js'
+import { waitWithin } from '../time/wait.js'
 import { answerFor, currentOwner } from '../faults/containment.js'
 import { RuntimeError, show, optionError } from '../base/errors.js'
 import {
@@ -104,6 +105,9 @@ export interface CallOptions {
   timeout?: number
 }
 
+/** For a call that its server ends in time by itself; it fails only with its server. */
+export const forever: CallOptions = Object.freeze({ timeout: Number.POSITIVE_INFINITY })
+
 /** The arguments after the name of a message: its input, if the handler takes one, and options. */
 export type MessageArgs<Input, Options> = [Input] extends [never]
   ? [input?: undefined, options?: Options]
@@ -165,7 +169,7 @@ export class ActorRef<
    * had ended, and ACTOR_DEAD or BAD_OPTION as `call` does.
    */
   stop(reason: ExitReason = normal, timeout = 5_000): Promise<ExitReason> {
-    return stopActor(actorOf(this), this, reason, timeout)
+    return handled(stopActor(actorOf(this), this, reason, timeout))
   }
 }
 
@@ -229,37 +233,30 @@ export function wrongOptions(options: CallOptions): RuntimeError | undefined {
   return options.timeout === undefined ? undefined : msError(options.timeout, 'timeout')
 }
 
-function stopActor(actor: Actor, ref: ProcessRef, reason: ExitReason, timeout: number): Promise<ExitReason> {
-  try {
-    checkReason(reason, 'stop')
-    fence(actor)
-    const wrong = msError(timeout, 'timeout')
-    if (wrong !== undefined) throw wrong
-    if (!ref.alive) throw new RuntimeError('NOPROC', `stop: ${actor.name} has already ended`)
-  } catch (error) {
-    return refused(error)
+async function stopActor(
+  actor: Actor,
+  ref: ProcessRef,
+  reason: ExitReason,
+  timeout: number,
+): Promise<ExitReason> {
+  checkReason(reason, 'stop')
+  fence(actor)
+  checkMs(timeout, 'timeout')
+  if (!ref.alive) throw new RuntimeError('NOPROC', `stop: ${actor.name} has already ended`)
+  const late = (): never => {
+    throw new RuntimeError('TIMEOUT', `stop: ${actor.name} did not end within ${timeout} ms`, {
+      data: actor.doing(),
+      retryable: true,
+    })
   }
-  const { clock } = actor.tree
-  const stopped = new Promise<ExitReason>((resolve, reject) => {
-    const expired = (): void => {
-      unwatch()
-      reject(
-        new RuntimeError('TIMEOUT', `stop: ${actor.name} did not end within ${timeout} ms`, {
-          data: actor.doing(),
-          retryable: true,
-        }),
-      )
-    }
-    const timer = timeout === Number.POSITIVE_INFINITY ? undefined : clock.setTimeout(expired, timeout)
+  return waitWithin<ExitReason>({ clock: actor.tree.clock, ms: timeout, late }, (resolve) => {
     const unwatch = ref.onExit((ended) => {
-      clock.clearTimeout(timer)
       // Whoever waits for the end of an actor waits for what it owned, too: a port is free then.
-      if (actor.released === null) resolve(ended)
-      else void actor.released.then(() => resolve(ended))
+      resolve(actor.released === null ? ended : actor.released.then(() => ended))
     })
     actor.stopWith(reason)
+    return unwatch
   })
-  return handled(stopped)
 }
 
 /** Refuses effects of code that runs in the scope of a dead incarnation, and counts them. */

@@ -1,6 +1,7 @@
 import type { Actor } from './actor.js'
 import type { Behaviour, Handlers } from './behaviour.js'
-import { type Clock, msError, systemClock } from '../time/clock.js'
+import { type Clock, checkMs, systemClock } from '../time/clock.js'
+import { waitWithin } from '../time/wait.js'
 import { RuntimeError, show, optionError } from '../base/errors.js'
 import type { ExitReason } from '../base/exit.js'
 import { goneError, type NameState, NamedRef, notUpError } from './named-ref.js'
@@ -95,29 +96,22 @@ export class Registry {
    * the tree that starts it.
    */
   whenUp(name: string, timeout = 5_000): Promise<ActorRef> {
-    const up = new Promise<ActorRef>((resolve, reject) => {
-      const wrong = msError(timeout, 'timeout')
-      if (wrong !== undefined) return reject(wrong)
-      const clock = this.clockOf(name)
-      let timer: unknown
-      const finish = (): void => {
-        if (timer !== undefined) clock.clearTimeout(timer)
-        this.#entries.get(name)?.waiters?.delete(look)
-      }
+    const late = (): never => {
+      throw notUpError(name, timeout)
+    }
+    const up = waitWithin<ActorRef>({ clock: this.clockOf(name), ms: timeout, late }, (resolve, reject) => {
+      checkMs(timeout, 'timeout')
       const look = (): void => {
         const known = this.state(name)
-        if (known.state === 'starting') return
-        finish()
         if (known.state === 'up') resolve(known.ref)
-        else reject(goneError(name, known))
+        else if (known.state !== 'starting') reject(goneError(name, known))
       }
-      const expire = (): void => {
-        finish()
-        reject(notUpError(name, timeout))
-      }
-      if (this.state(name).state !== 'starting') return look()
-      if (Number.isFinite(timeout)) timer = clock.setTimeout(expire, timeout)
-      this.#await(name, look)
+      look()
+      const entry = this.#entries.get(name)
+      if (entry === undefined || this.state(name).state !== 'starting') return undefined
+      entry.waiters ??= new Set()
+      entry.waiters.add(look)
+      return () => void entry.waiters?.delete(look)
     })
     return handled(up)
   }
@@ -184,13 +178,6 @@ export class Registry {
     if (entry === undefined || entry.process !== null || entry.slot !== from) return
     entry.slot = to
     to.keep(name)
-  }
-
-  #await(name: string, look: () => void): void {
-    const entry = this.#entries.get(name)
-    if (entry === undefined) return
-    entry.waiters ??= new Set()
-    entry.waiters.add(look)
   }
 
   #end(name: string, entry: NameEntry, reason: ExitReason): void {

@@ -7,6 +7,7 @@ import { crash, formatReason, kill, normal, shutdownWith } from '../base/exit.js
 import { badOption, checkFields } from '../base/check.js'
 import { type Process, unlink } from './process.js'
 import { handled, isPromise } from '../base/promise.js'
+import { waitWithin } from '../time/wait.js'
 import type { ActorRef } from './ref.js'
 import type { Tree } from './tree.js'
 
@@ -70,24 +71,19 @@ function spawn(tree: Tree, parent: Process | null, behaviour: AnyBehaviour, opti
 }
 
 function awaitInit(actor: Actor, init: PromiseLike<unknown>, startTimeout: number): Promise<ActorRef> {
-  const { clock } = actor.tree
-  const started = new Promise<ActorRef>((resolve) => {
-    let over = false
+  const late = (): Promise<ActorRef> => tooSlow(actor, startTimeout)
+  const started = waitWithin<ActorRef>({ clock: actor.tree.clock, ms: startTimeout, late }, (resolve) => {
+    const unwatch = actor.ref.onExit(() => resolve(endedEarly(actor)))
     const finish = (answer: () => Promise<ActorRef>): void => {
-      if (over) return
-      over = true
-      clock.clearTimeout(timer)
-      unwatch()
+      unwatch() // an end that `answer` brings about is told by what it answers
       resolve(answer())
     }
-    const expire = (): void => finish(() => tooSlow(actor, startTimeout))
-    const timer = Number.isFinite(startTimeout) ? clock.setTimeout(expire, startTimeout) : undefined
-    const unwatch = actor.ref.onExit(() => finish(() => endedEarly(actor)))
     // A foreign thenable may settle twice, or throw instead.
     Promise.resolve(init).then(
       (state) => finish(() => begin(actor, state)),
       (error) => finish(() => initFailed(actor, error)),
     )
+    return unwatch
   })
   return handled(started)
 }

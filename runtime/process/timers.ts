@@ -1,5 +1,5 @@
 import type { Actor } from './actor.js'
-import { msError } from '../time/clock.js'
+import { checkMs } from '../time/clock.js'
 import { inform } from './info.js'
 
 /** One delayed message of one incarnation (OTP: timer reference). */
@@ -10,8 +10,7 @@ export class TimerRef {
   #waiting = true
 
   constructor(actor: Actor, ms: number, payload: unknown, tagged = false) {
-    const wrong = msError(ms, tagged ? 'startTimer' : 'sendAfter')
-    if (wrong !== undefined) throw wrong
+    checkMs(ms, tagged ? 'startTimer' : 'sendAfter')
     const { clock } = actor.tree
     this.#actor = actor
     this.#at = clock.now() + ms
@@ -62,8 +61,7 @@ export class IdleTimer {
   readonly #timer: unknown
 
   constructor(actor: Actor, ms: number) {
-    const wrong = msError(ms, 'idleAfter')
-    if (wrong !== undefined) throw wrong
+    checkMs(ms, 'idleAfter')
     this.#actor = actor
     actor.own.timers.add(this)
     this.#timer = actor.tree.clock.setTimeout(() => {

@@ -1,6 +1,6 @@
 import type { Actor } from '../process/actor.js'
 import type { ExitReason } from '../base/exit.js'
-import { type ActorRef, callActor, type ProcessRef, processOf } from '../process/ref.js'
+import { type ActorRef, callActor, forever, type ProcessRef, processOf } from '../process/ref.js'
 
 /** One child as `children()` lists it. */
 export interface ChildInfo {
@@ -56,7 +56,6 @@ export abstract class SupervisorHandle {
    * A request is bounded by the children's own start and shutdown limits, and fails if the supervisor ends.
    */
   protected request<Answer>(name: string, input?: unknown): Promise<Answer> {
-    const options = { timeout: Number.POSITIVE_INFINITY }
-    return callActor(processOf(this.ref) as Actor, name, input, options) as Promise<Answer>
+    return callActor(processOf(this.ref) as Actor, name, input, forever) as Promise<Answer>
   }
 }

@@ -1,4 +1,5 @@
-import { type Clock, msError } from '../time/clock.js'
+import { checkMs } from '../time/clock.js'
+import { waitWithin } from '../time/wait.js'
 import { RuntimeError, show, optionError } from '../base/errors.js'
 import { kill } from '../base/exit.js'
 import { badOption } from '../base/check.js'
@@ -38,9 +39,11 @@ export function yieldTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<TaskOut
 
 async function outcomeWithin<T>(task: TaskRef<T>, timeout: number): Promise<TaskOutcome<T> | undefined> {
   checkTaskRef(task)
-  const wrong = msError(timeout, 'timeout')
-  if (wrong !== undefined) throw wrong
-  return within(processOf(task.ref).tree.clock, outcomeOf(task), timeout)
+  checkMs(timeout, 'timeout')
+  const { clock } = processOf(task.ref).tree
+  return waitWithin<TaskOutcome<T> | undefined>({ clock, ms: timeout, late: () => undefined }, (resolve) => {
+    void outcomeOf(task).then(resolve)
+  })
 }
 
 /**
@@ -79,15 +82,4 @@ export function outcomeOf<T>(task: TaskRef<T>): Promise<TaskOutcome<T>> {
 function checkTaskRef(task: TaskRef<unknown>): void {
   if (task?.ref instanceof ProcessRef && task.result instanceof Promise) return
   throw badOption('task', 'what start of a task supervisor returned', task)
-}
-
-function within<T>(clock: Clock, promise: Promise<T>, timeout: number): Promise<T | undefined> {
-  if (!Number.isFinite(timeout)) return promise
-  return new Promise((resolve) => {
-    const timer = clock.setTimeout(() => resolve(undefined), timeout)
-    void promise.then((value) => {
-      clock.clearTimeout(timer)
-      resolve(value)
-    })
-  })
 }

@@ -1,4 +1,4 @@
-import { msError } from '../time/clock.js'
+import { checkMs } from '../time/clock.js'
 import { RuntimeError } from '../base/errors.js'
 import { badOption, checkFields, checkFunction } from '../base/check.js'
 import { outcomeOf, type TaskOutcome } from './await.js'
@@ -52,8 +52,7 @@ function readOptions(options: AsyncStreamOptions): Required<AsyncStreamOptions> 
   if (!(Number.isInteger(maxConcurrency) && maxConcurrency > 0))
     throw badOption('maxConcurrency', 'an integer above 0', maxConcurrency)
   if (typeof ordered !== 'boolean') throw badOption('ordered', 'a boolean', ordered)
-  const wrong = msError(timeout, 'timeout')
-  if (wrong !== undefined) throw wrong
+  checkMs(timeout, 'timeout')
   if (onTimeout !== 'exit' && onTimeout !== 'kill_task')
     throw badOption('onTimeout', "'exit' or 'kill_task'", onTimeout)
   return { maxConcurrency, ordered, timeout, onTimeout }

@@ -39,6 +39,12 @@ export function msError(ms: unknown, where: string): RuntimeError | undefined {
   return optionError(where, `${where}: expected milliseconds of 0 or more, got ${show(ms)}`)
 }
 
+/** Throws BAD_OPTION unless `ms` is a number of milliseconds. */
+export function checkMs(ms: unknown, where: string): void {
+  const wrong = msError(ms, where)
+  if (wrong !== undefined) throw wrong
+}
+
 /** Node fires a longer timer at once, so a long wait is a chain of short ones. */
 class LongTimer {
   #timer: NodeJS.Timeout | undefined

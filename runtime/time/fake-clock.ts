@@ -1,4 +1,4 @@
-import { type Clock, msError } from './clock.js'
+import { checkMs, type Clock } from './clock.js'
 import { badOption } from '../base/check.js'
 
 /** A clock that stands still until a test moves it. */
@@ -34,8 +34,7 @@ export function createFakeClock(start = 0): FakeClock {
       return timers.size
     },
     async advance(ms) {
-      const wrong = msError(ms, 'advance')
-      if (wrong !== undefined) throw wrong
+      checkMs(ms, 'advance')
       if (ms === Number.POSITIVE_INFINITY) throw badOption('advance', 'a finite number of milliseconds', ms)
       const end = now + ms
       await settle()

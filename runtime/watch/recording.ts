@@ -1,4 +1,5 @@
-import { type Clock, msError, systemClock } from '../time/clock.js'
+import { checkMs, type Clock, systemClock } from '../time/clock.js'
+import { waitWithin } from '../time/wait.js'
 import { RuntimeError } from '../base/errors.js'
 import { badOption, checkFields } from '../base/check.js'
 import { handled } from '../base/promise.js'
@@ -97,50 +98,21 @@ export class Recording<T> {
 }
 
 /**
- * A promise with a deadline. `begin` starts what settles it and answers how that is taken back, which happens
- * once, whatever the end. Rejects with BAD_OPTION, with what `missed` makes of the deadline, or with the
- * reason of the signal.
+ * A wait with the options of a user. Rejects with BAD_OPTION, with what `missed` makes of the deadline, or
+ * with the reason of the signal.
  */
-export function waitFor<T>(
+export async function waitFor<T>(
   begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
   options: WaitOptions,
   missed: (timeout: number) => Error,
 ): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    checkFields(options, ['timeout', 'signal', 'clock'])
-    const { timeout = 5_000, signal, clock = systemClock } = options
-    const wrong = msError(timeout, 'timeout')
-    if (wrong !== undefined) throw wrong
-    if (signal !== undefined && !(signal instanceof AbortSignal))
-      throw badOption('signal', 'an AbortSignal', signal)
-    signal?.throwIfAborted()
-    let over = false
-    let undo = (): void => {}
-    const end = (): void => {
-      over = true
-      undo()
-      clock.clearTimeout(timer)
-      signal?.removeEventListener('abort', onAbort)
-    }
-    const fail = (error: unknown): void => {
-      end()
-      reject(error)
-    }
-    const onAbort = (): void => fail(signal?.reason)
-    const timer =
-      timeout === Number.POSITIVE_INFINITY
-        ? undefined
-        : clock.setTimeout(() => fail(missed(timeout)), timeout)
-    signal?.addEventListener('abort', onAbort, { once: true })
-    const settle = (value: T): void => {
-      end()
-      resolve(value)
-    }
-    try {
-      undo = begin(settle, fail)
-    } catch (error) {
-      fail(error)
-    }
-    if (over) undo()
-  })
+  checkFields(options, ['timeout', 'signal', 'clock'])
+  const { timeout = 5_000, signal, clock = systemClock } = options
+  checkMs(timeout, 'timeout')
+  if (signal !== undefined && !(signal instanceof AbortSignal))
+    throw badOption('signal', 'an AbortSignal', signal)
+  const late = (): never => {
+    throw missed(timeout)
+  }
+  return waitWithin<T>({ clock, ms: timeout, late, signal }, begin)
 }

@@ -1,5 +1,6 @@
 import type { Actor } from '../process/actor.js'
-import { msError } from '../time/clock.js'
+import { checkMs } from '../time/clock.js'
+import { waitWithin } from '../time/wait.js'
 import { RuntimeError, optionError } from '../base/errors.js'
 import { formatReason } from '../base/exit.js'
 import { Message } from '../process/message.js'
@@ -136,31 +137,20 @@ export function statistics(ref: ProcessRef): { (): Statistics; stop(): void } {
   return Object.assign(read, { stop })
 }
 
-function between<T>(find: () => Actor, fn: (actor: Actor) => T, timeout: number): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const wrong = msError(timeout, 'timeout')
-    if (wrong !== undefined) throw wrong
-    const actor = find()
-    const { ref } = actor
-    const { clock } = actor.tree
-    const expired = (): void => {
-      unwatch()
-      reject(
-        new RuntimeError('TIMEOUT', `${ref.name}: not between two messages within ${timeout} ms`, {
-          retryable: true,
-        }),
-      )
-    }
-    const timer = clock.setTimeout(expired, timeout)
+async function between<T>(find: () => Actor, fn: (actor: Actor) => T, timeout: number): Promise<T> {
+  checkMs(timeout, 'timeout')
+  const actor = find()
+  const { ref } = actor
+  const late = (): never => {
+    const message = `${ref.name}: not between two messages within ${timeout} ms`
+    throw new RuntimeError('TIMEOUT', message, { retryable: true })
+  }
+  return waitWithin<T>({ clock: actor.tree.clock, ms: timeout, late }, (resolve, reject) => {
     const unwatch = ref.onExit((reason) => {
-      clock.clearTimeout(timer)
-      reject(
-        new RuntimeError('EXITED', `${ref.name} ended first (${formatReason(reason)})`, { data: { reason } }),
-      )
+      const message = `${ref.name} ended first (${formatReason(reason)})`
+      reject(new RuntimeError('EXITED', message, { data: { reason } }))
     })
     const run = (): void => {
-      clock.clearTimeout(timer)
-      unwatch()
       try {
         resolve(fn(actor))
       } catch (error) {
@@ -171,6 +161,7 @@ function between<T>(find: () => Actor, fn: (actor: Actor) => T, timeout: number)
       !actor.handling && (actor.phase === 'suspended' || (actor.phase === 'running' && actor.backlog === 0))
     if (idle) run()
     else actor.deliver(new Message('continue', run, null))
+    return unwatch
   })
 }
 

@@ -1,8 +1,8 @@
-import { type Channel, channel } from 'node:diagnostics_channel'
 import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
-import { tell } from '../../runtime/faults/containment.js'
+import { type EventChannels, eventChannels } from '../../runtime/faults/events.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { Response } from '../../transports/contract/contract.js'
+import { optionError } from './errors.js'
 
 /** Where something happened. */
 export interface RequestOrigin {
@@ -65,23 +65,14 @@ export interface ServerEvents {
   notification: NotificationEvent
 }
 
-const channels: { readonly [Name in keyof ServerEvents]: Channel } = Object.freeze({
-  session: channel('caduceus.server.session'),
-  request: channel('caduceus.server.request'),
-  notification: channel('caduceus.server.notification'),
-})
+const channels = eventChannels<ServerEvents>(
+  'caduceus.server',
+  ['session', 'request', 'notification'],
+  optionError,
+)
 
-/**
- * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
- * nobody's crash.
- */
-export function emitServer<Name extends keyof ServerEvents>(
-  name: Name,
-  payload: () => ServerEvents[Name],
-): void {
-  const target = channels[name]
-  if (target.hasSubscribers) tell(() => target.publish(payload()))
-}
+/** Tells subscribers of an event; the payload is made only when somebody listens. */
+export const emitServer = channels.emit
 
 /** Which process of a server an event is about. */
 export function originOf(self: ProcessRef, server: string): SessionOrigin {
@@ -123,15 +114,6 @@ export function noteNotification(
 
 /**
  * Hears every event of that name, of all servers in this process of Node, until the returned function is
- * called.
+ * called. Throws BAD_OPTION.
  */
-export function subscribeServer<Name extends keyof ServerEvents>(
-  name: Name,
-  fn: (event: ServerEvents[Name]) => void,
-): () => void {
-  const listener = (event: unknown): void => fn(event as ServerEvents[Name])
-  channels[name].subscribe(listener)
-  return () => {
-    channels[name].unsubscribe(listener)
-  }
-}
+export const subscribeServer: EventChannels<ServerEvents>['subscribe'] = channels.subscribe

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
 import { ClientError, optionError as ofClient } from '../../client/base/errors.js'
+import { subscribeClient } from '../../client/base/events.js'
 import { stdio } from '../../transports/stdio/client.js'
 import { startClient } from '../../client/handle/supervisor.js'
 import { CaduceusError, fieldOf, optionError as ofRuntime, RuntimeError } from '../../runtime/base/errors.js'
@@ -9,9 +10,11 @@ import { Registry } from '../../runtime/process/registry.js'
 import { startSupervisor } from '../../runtime/supervision/supervise.js'
 import { defineTool } from '../../server/definitions/define-tool.js'
 import { optionError as ofServer, ServerError } from '../../server/base/errors.js'
+import { subscribeServer } from '../../server/base/events.js'
 import { createMemoryStore } from '../../server/stores/session-store.js'
 import { resolveInside } from '../../server/definitions/file-roots.js'
 import { optionError as ofTransports, TransportError } from '../../transports/base/errors.js'
+import { subscribeTransport } from '../../transports/contract/events.js'
 import { serveHttp } from '../../transports/http/server/serve.js'
 import { scriptedServer } from '../../transports/scripted/server.js'
 import { suite } from '../support/suite.js'
@@ -51,6 +54,9 @@ const calls: readonly (readonly [field: string, call: () => unknown])[] = [
   ['logger', () => startSupervisor({ strategy: 'one_for_one', children: [], logger: {} as never })],
   ['clock', () => startSupervisor({ strategy: 'one_for_one', children: [], clock: {} as never })],
   ['unowned', () => startSupervisor({ strategy: 'one_for_one', children: [], unowned: 'no' as never })],
+  ['event', () => subscribeServer('nope' as never, () => {})],
+  ['event', () => subscribeTransport('toString' as never, () => {})],
+  ['subscribe', () => subscribeClient('log', 5 as never)],
   ['idleTimeout', () => createMemoryStore({ idleTimeout: -1 })],
   ['roots', () => resolveInside(['relative'], 'x')],
   ['maxConnections', () => serveHttp({ maxConnections: -1 })],

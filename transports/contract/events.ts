@@ -1,6 +1,7 @@
-import { type Channel, channel } from 'node:diagnostics_channel'
 import { isIP } from 'node:net'
-import { currentOwner, tell } from '../../runtime/faults/containment.js'
+import { currentOwner } from '../../runtime/faults/containment.js'
+import { type EventChannels, eventChannels } from '../../runtime/faults/events.js'
+import { optionError } from '../base/errors.js'
 
 /** Which listener an event is about. */
 export interface ListenerOrigin {
@@ -61,38 +62,20 @@ export interface TransportEvents {
   stream: StreamEvent
 }
 
-const channels: { readonly [Name in keyof TransportEvents]: Channel } = Object.freeze({
-  listener: channel('caduceus.transport.listener'),
-  connection: channel('caduceus.transport.connection'),
-  stream: channel('caduceus.transport.stream'),
-})
+const channels = eventChannels<TransportEvents>(
+  'caduceus.transport',
+  ['listener', 'connection', 'stream'],
+  optionError,
+)
 
-/**
- * Tells subscribers of an event; the payload is made only when somebody listens, and what they throw is
- * nobody's crash.
- */
-export function emitTransport<Name extends keyof TransportEvents>(
-  name: Name,
-  payload: () => TransportEvents[Name],
-): void {
-  const target = channels[name]
-  if (target.hasSubscribers) tell(() => target.publish(payload()))
-}
+/** Tells subscribers of an event; the payload is made only when somebody listens. */
+export const emitTransport = channels.emit
 
 /**
  * Hears every event of that name, of all listeners in this process of Node, until the returned function is
- * called.
+ * called. Throws BAD_OPTION.
  */
-export function subscribeTransport<Name extends keyof TransportEvents>(
-  name: Name,
-  fn: (event: TransportEvents[Name]) => void,
-): () => void {
-  const listener = (event: unknown): void => fn(event as TransportEvents[Name])
-  channels[name].subscribe(listener)
-  return () => {
-    channels[name].unsubscribe(listener)
-  }
-}
+export const subscribeTransport: EventChannels<TransportEvents>['subscribe'] = channels.subscribe
 
 /** The listener that is being set up by the running code. */
 export function originHere(transport: string): ListenerOrigin {

@@ -1,0 +1,93 @@
+import { setMaxListeners } from 'node:events'
+import type { Clock } from './clock.js'
+
+/** What ends a wait that nothing settles. */
+export interface WaitLimits<T> {
+  readonly clock: Clock
+  /** Milliseconds; Infinity sets no deadline. */
+  readonly ms: number
+  /** What the wait comes to at its deadline: the value returned, or the error thrown. */
+  readonly late: () => T | PromiseLike<T>
+  readonly signal?: AbortSignal | undefined
+  /** What the wait comes to when `signal` aborts. Default: the reason of the signal, thrown. */
+  readonly aborted?: (reason: unknown) => T
+}
+
+/** Settles a wait; every call after the first is ignored. */
+export type Settle<T> = (value: T | PromiseLike<T>) => void
+
+/**
+ * A promise with a deadline. `begin` starts what settles it and may return how to take that back. The undo
+ * runs once, however the wait ends, and before its promise settles. A throw in `begin` rejects.
+ */
+export function waitWithin<T>(
+  { clock, ms, late, signal, aborted = throwReason }: WaitLimits<T>,
+  begin: (resolve: Settle<T>, reject: (error: unknown) => void) => (() => void) | undefined | void,
+): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    let over = false
+    let timer: unknown
+    let unlisten: (() => void) | undefined
+    let undo: (() => void) | undefined | void
+    const end = (settle: () => void): void => {
+      if (over) return
+      over = true
+      if (timer !== undefined) clock.clearTimeout(timer)
+      unlisten?.()
+      undo?.()
+      settle()
+    }
+    const outcome = (make: () => T | PromiseLike<T>): void => {
+      end(() => {
+        try {
+          resolve(make())
+        } catch (error) {
+          reject(error)
+        }
+      })
+    }
+    const onAbort = (): void => outcome(() => aborted(signal?.reason))
+    if (signal?.aborted) return onAbort()
+    try {
+      undo = begin(
+        (value) => end(() => resolve(value)),
+        (error) => end(() => reject(error)),
+      )
+    } catch (error) {
+      end(() => reject(error))
+    }
+    if (over) return void undo?.()
+    if (signal !== undefined) unlisten = listenForAbort(signal, onAbort)
+    if (Number.isFinite(ms)) timer = clock.setTimeout(() => outcome(late), ms)
+  })
+}
+
+/** Resolves after `ms`, or as soon as one of the signals aborts. */
+export function pause(
+  ms: number,
+  clock: Clock,
+  ...signals: readonly (AbortSignal | undefined)[]
+): Promise<void> {
+  return waitWithin<void>({ clock, ms, late: () => {} }, (resolve) => {
+    const wake = (): void => resolve()
+    if (signals.some((signal) => signal?.aborted)) wake()
+    const undo = signals.map((signal) => signal && listenForAbort(signal, wake))
+    return () => {
+      for (const each of undo) each?.()
+    }
+  })
+}
+
+/**
+ * Calls `fn` when the signal aborts, unless the returned function was called before. Many waits may share a
+ * signal: Node need not warn of a leak.
+ */
+export function listenForAbort(signal: AbortSignal, fn: () => void): () => void {
+  setMaxListeners(0, signal)
+  signal.addEventListener('abort', fn, { once: true })
+  return () => signal.removeEventListener('abort', fn)
+}
+
+function throwReason(reason: unknown): never {
+  throw reason
+}
