@@ -12,7 +12,7 @@ import { type EncodedResult, encodedText } from '../../transports/base/encoded.j
 import type { ToolContext } from '../context/context.js'
 import { AskError, ServerError, ToolError } from '../base/errors.js'
 import { exposedError } from '../base/exposed-error.js'
-import { requirementError } from './required-capabilities.js'
+import { requirementError } from './question.js'
 import type { Work } from './work.js'
 
 /** A request that an author's code is working on. */

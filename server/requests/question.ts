@@ -1,27 +1,30 @@
 import { missingCapability, missingForQuestion } from '../../protocol/dialects/capabilities.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
-import { ProtocolError } from '../../protocol/wire/errors.js'
+import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
 import { fitParams } from '../../protocol/dialects/fit.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Params } from '../../protocol/messages/methods.js'
 import { readParams } from '../../protocol/messages/params.js'
 import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
+import { show } from '../../runtime/base/errors.js'
 import type { AskMethod } from '../context/ask.js'
 import { AskError, optionError } from '../base/errors.js'
 
-/** What the client of a question knows and can do. */
-export interface Asked {
+/** What the client of a question speaks and can do. */
+export interface AskedClient {
   readonly dialect: Dialect
   readonly capabilities: ClientCapabilities
 }
 
 /**
- * The params of a question as the client's revision has them, as plain JSON; undefined for none. Throws
- * AskError MISSING_CAPABILITY where it must not be asked, and ServerError BAD_OPTION for what is no question.
+ * The params of a question, shaped for the client's revision, as plain JSON; undefined for none. Throws
+ * AskError MISSING_CAPABILITY where this client cannot be asked it, and ServerError BAD_OPTION for a bad
+ * question.
  */
 export function readQuestion<M extends AskMethod>(
   method: M,
   params: Params<M>,
-  { dialect, capabilities }: Asked,
+  { dialect, capabilities }: AskedClient,
 ): object | undefined {
   if (method === 'ping') return undefined
   const plain = toPlain(method, params)
@@ -42,14 +45,39 @@ export function readQuestion<M extends AskMethod>(
   }
 }
 
-/**
- * An author's objects stay with the author: what they do when they are written out is done here, and not in
- * the session.
- */
+/** Serialises an author's objects here, in the author's task: their getters must not run in a session. */
 function toPlain<M extends AskMethod>(method: M, params: Params<M>): Params<M> {
   try {
     return readParams(method, JSON.parse(JSON.stringify(params)))
   } catch (cause) {
     throw optionError('question', `${method}: not a question: ${(cause as Error).message}`, cause)
   }
+}
+
+/** Throws ServerError BAD_OPTION unless a question may wait this many ms. */
+export function checkTimeout(timeout: unknown): void {
+  if (!(typeof timeout === 'number' && timeout > 0))
+    throw optionError('timeout', `timeout: expected milliseconds above 0, got ${show(timeout)}`)
+}
+
+/**
+ * Adds `requiredCapabilities` to MISSING_CAPABILITY: if the handler lets the error through, the request is
+ * answered -32021 (specification: 2026-07-28, mrtr).
+ */
+export function withRequirements(error: unknown): unknown {
+  if (!(error instanceof AskError && error.code === 'MISSING_CAPABILITY' && isObject(error.data)))
+    return error
+  const { capability } = error.data
+  if (typeof capability !== 'string') return error
+  const requiredCapabilities = capability
+    .split('.')
+    .reduceRight<JsonObject>((inner, key) => ({ [key]: inner }), {})
+  return new AskError(error.code, error.message, { cause: error, data: { capability, requiredCapabilities } })
+}
+
+/** The error -32021 for an AskError with `requiredCapabilities`; undefined for any other. */
+export function requirementError({ message, data }: AskError): McpError | undefined {
+  if (!isObject(data) || !isObject(data.requiredCapabilities)) return undefined
+  const { requiredCapabilities } = data
+  return new McpError(errorCodes.missingClientCapability, message, { data: { requiredCapabilities } })
 }

@@ -2,29 +2,23 @@ import { isRequestId, type RequestId } from '../../protocol/wire/jsonrpc.js'
 
 /** Milliseconds by which a notification may overtake its request. */
 const overtaken = 5_000
-/** How many ids are remembered of each sort. */
+/** Ids that are kept of each kind. */
 const most = 100
 
-/**
- * What was cancelled before it came: over HTTP a notification may overtake its request. One that comes late,
- * for what was answered, is not kept.
- */
+/** Cancellations that overtook their request, as over HTTP; one for an answered request is not kept. */
 export class EarlyCancellations {
   readonly #at = new Map<RequestId, number>()
-  /**
-   * Those answered last, in turn: a client that uses an id again must not lose its next request by a
-   * cancellation of the one before.
-   */
+  /** Ids answered last, as a ring: a client may use one again, whose late cancellation must not count. */
   readonly #answered: RequestId[] = []
   #next = 0
 
-  /** What is cancelled from now on under this id comes too late. */
+  /** From now on a cancellation of this id comes too late. */
   noteAnswered(id: RequestId): void {
     this.#answered[this.#next] = id
     this.#next = (this.#next + 1) % most
   }
 
-  /** Keeps the cancellation of what is not here, unless it was answered not long ago. */
+  /** Keeps the cancellation of a request that is not in flight, unless it was answered lately. */
   add(id: unknown, now: number): void {
     if (!isRequestId(id) || this.#answered.includes(id)) return
     this.#at.delete(id)

@@ -1,65 +1,63 @@
+import { buildRequest } from '../../protocol/wire/jsonrpc.js'
 import { type Deferred, defineActor, type Down } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import { startTaskSupervisor, type TaskSupervisor } from '../../runtime/tasks/supervisor.js'
-import { type OpenSessionFacts, ToolContext } from '../context/context.js'
+import { ToolContext } from '../context/context.js'
 import type { sessionActor } from './session-actor.js'
 import type { SessionContext, SessionHooks } from '../definitions/session-hooks.js'
-import type { SessionFrame } from '../context/session-frame.js'
-import { SessionScope } from './session-scope.js'
+import type { Session } from './session.js'
+import { nowhere, SessionScope } from './session-scope.js'
 
-type SessionRef = RefOf<typeof sessionActor>
-
-/** A session that begins, or was brought back. */
-export interface Beginning {
-  readonly session: SessionRef
-  readonly facts: OpenSessionFacts
+/** A session that begins, or is brought back. */
+interface Beginning {
+  readonly session: RefOf<typeof sessionActor>
+  readonly id: string
   readonly restored: boolean
 }
 
-/** The hooks of an author, and what whoever starts the server has to say to them. */
-export interface HooksInput {
+/** The hooks of an author, and the option `initArg`. */
+interface HooksInput {
   readonly hooks: SessionHooks
   readonly initArg: unknown
 }
 
 interface Hooks extends HooksInput {
   readonly tasks: TaskSupervisor
-  /** Sessions whose `init` was well. */
-  readonly begun: Map<ProcessRef, Begun>
-  /** What is still being cleaned up, by the id of its session. */
+  /** Sessions whose `init` has succeeded. */
+  readonly begun: Map<ProcessRef, Session>
+  /** `terminate` hooks that still run, by the id of their session. */
   readonly ending: Map<string, Promise<void>>
   [describe](): string
 }
 
-interface Begun {
-  readonly facts: OpenSessionFacts
-  readonly frame: SessionFrame
-}
-
-/** What there is of a session that begins. */
-const beginning = Object.freeze({
+/** What `init` runs for: there is no request, and nobody to tell. */
+const initRun = Object.freeze({
+  request: Object.freeze(buildRequest('initialize', 'initialize', Object.freeze({}))),
+  outlet: nowhere,
   peer: Object.freeze({ transport: 'none', headers: {}, remoteAddress: undefined }),
-  request: Object.freeze({ id: 'initialize', method: 'initialize', params: Object.freeze({}) }),
+  work: Object.freeze({ name: 'session init' }),
   silent: 'nobody can be asked while a session begins',
+  task: undefined,
+  cancelled: false,
 })
+/** Milliseconds for a hook that has no `timeout`. */
 const usual = 5_000
-/** Milliseconds for a session that may be wanted back at once. */
+/** Milliseconds for `terminate` of a session that may be wanted back at once. */
 const hurried = 1_000
 
 /**
- * Runs an author's hooks in tasks, above the group and watching its sessions: so a session is cleaned up on
- * every road to its end, its supervisor's included. A session that is brought back waits until it was cleaned
- * up.
+ * Runs an author's hooks in tasks, above the group and watching its sessions: so `terminate` runs however a
+ * session ends, also with its supervisor. A session is brought back only after its `terminate`.
  */
 export const hooksActor = defineActor({
   name: 'hooks',
   trapExit: true,
   stray: 'report',
   async init(input: HooksInput, ctx: ActorContext): Promise<Hooks> {
-    const begun = new Map<ProcessRef, Begun>()
+    const begun = new Map<ProcessRef, Session>()
     const tasks = await startTaskSupervisor(ctx, { name: 'hooks' })
     const ending = new Map<string, Promise<void>>()
     return {
@@ -74,12 +72,12 @@ export const hooksActor = defineActor({
     /** Answers once `init` is done; rejects with what it threw. */
     begin(state, beginning: Beginning, ctx): Deferred<undefined> {
       const reply = ctx.defer<undefined>()
-      const watch = (frame: SessionFrame): void => {
-        state.begun.set(beginning.session, { facts: beginning.facts, frame })
+      const watch = (session: Session): void => {
+        state.begun.set(beginning.session, session)
         ctx.monitor(beginning.session)
         reply.resolve(undefined)
       }
-      const before = state.ending.get(beginning.facts.id) ?? Promise.resolve()
+      const before = state.ending.get(beginning.id) ?? Promise.resolve()
       before.then(() => runInit(state, beginning)).then(watch, (error: unknown) => reply.reject(error))
       return reply
     },
@@ -95,19 +93,17 @@ export const hooksActor = defineActor({
 
 async function runInit(
   { hooks, initArg, tasks }: Hooks,
-  { session, facts, restored }: Beginning,
-): Promise<SessionFrame> {
+  { session: ref, restored }: Beginning,
+): Promise<Session> {
   const { init, timeout = usual } = hooks
-  const frame = await session.call('frame')
-  if (init === undefined) return frame
+  const session = await ref.call('share')
+  if (init === undefined) return session
   const run = async (task: TaskContext): Promise<void> => {
-    const ctx = new ToolContext(
-      new SessionScope({ ...beginning, session: facts, self: session, task, frame }),
-    )
+    const ctx = new ToolContext(new SessionScope(session, { ...initRun, unsaved: false }, task))
     await init.call(hooks, ctx as SessionContext, { restored, initArg })
   }
-  await tasks.start(run, { name: 'session init', link: session, timeout }).result
-  return frame
+  await tasks.start(run, { name: initRun.work.name, link: ref, timeout }).result
+  return session
 }
 
 function runTerminate({ hooks, tasks, begun, ending }: Hooks, { process, reason }: Down): void {

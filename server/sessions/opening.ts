@@ -11,10 +11,7 @@ import type { Holdings } from '../holdings/holdings-actor.js'
 import type { SealedFacts } from '../holdings/sealed-payload.js'
 import { ownerOf } from '../base/owner.js'
 
-/**
- * What a client that begins with `initialize` is, and the revision that both will speak. Throws McpError:
- * -32602, or -32022 where no revision has a handshake.
- */
+/** Reads `initialize` and negotiates the revision. Throws McpError: -32602, or -32022 without a handshake. */
 export function readOpening(
   request: JsonRpcRequest,
   peer: Peer,
@@ -43,7 +40,7 @@ export function answerOpening({ id }: JsonRpcRequest, dialect: Dialect, holdings
   return buildResult(id, fitResult(dialect, 'initialize', result))
 }
 
-/** The same for a session that is not opened, in the words of its revision, if one was agreed on. */
+/** The error answer to `initialize`, shaped for the revision if one was agreed on. */
 export function refuseOpening(
   { id }: JsonRpcRequest,
   dialect: Dialect | undefined,

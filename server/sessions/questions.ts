@@ -14,25 +14,15 @@ import type { Outlet } from '../../transports/contract/contract.js'
 import type { AskMethod } from '../context/ask.js'
 import { AskError } from '../base/errors.js'
 
-/** A question to the client, on behalf of one request of its. */
+/** A question to the client, asked by one of its requests. */
 export interface Asking {
-  /** The request that is worked on. */
+  /** The id of that request. */
   readonly of: RequestId
   readonly method: AskMethod
   /** Plain JSON. */
   readonly params: object | undefined
   /** Milliseconds. */
   readonly timeout: number
-}
-
-/** Where a question goes. */
-export interface AskRoute {
-  /**
-   * Whether the client has said `notifications/initialized`; before that only `ping` may be sent
-   * (specification: lifecycle).
-   */
-  readonly isReady: boolean
-  readonly outlet: Outlet
 }
 
 interface Open {
@@ -45,10 +35,10 @@ interface Open {
 /** Questions of one session at once. */
 const maxOpen = 100
 
-/** The questions of a session that wait for the client's answer, each with a deadline. */
+/** The open questions of a session, each with a deadline. */
 export class SessionQuestions {
   readonly #open = new Map<RequestId, Open>()
-  /** Ids are never used again, not even by the session when it is brought back. */
+  /** Differs at each start of the session: ids are never used twice. */
   readonly #prefix: string
   #count = 0
 
@@ -57,10 +47,11 @@ export class SessionQuestions {
   }
 
   /**
-   * Sends a question over the stream of its request, and answers the call that is being handled later.
-   * `info.timer` is given the id when the time is up. Throws AskError when it cannot be asked.
+   * Sends a question over the stream of its request; the reply to the call that asks comes with the answer.
+   * Until the client is ready, only `ping` may be sent (specification: lifecycle). `info.timer` gets the id
+   * when the time is up. Throws AskError when it cannot be asked.
    */
-  ask(asking: Asking, { isReady, outlet }: AskRoute, ctx: ActorContext): Deferred<object> {
+  ask(asking: Asking, outlet: Outlet, isReady: boolean, ctx: ActorContext): Deferred<object> {
     const { method, params, timeout } = asking
     if (!isReady && method !== 'ping')
       throw new AskError('NOT_INITIALIZED', `${method}: the client has not sent notifications/initialized`)
@@ -77,7 +68,7 @@ export class SessionQuestions {
     return reply
   }
 
-  /** Takes the client's answer; one that nobody waits for any more is dropped. */
+  /** Takes the client's answer; a late one is dropped. */
   answer(response: JsonRpcResult | JsonRpcErrorResponse): void {
     const open = response.id === undefined ? undefined : this.#take(response.id)
     if (open === undefined) return
@@ -91,7 +82,7 @@ export class SessionQuestions {
     }
   }
 
-  /** The time of a question is up: the client is told that its answer is no longer wanted. */
+  /** Withdraws a question whose time is up. */
   expire(id: RequestId): void {
     const open = this.#take(id)
     if (open === undefined) return
@@ -101,7 +92,7 @@ export class SessionQuestions {
     withdraw(id, open, 'the time is up')
   }
 
-  /** The request has ended: nobody waits for what it asked. */
+  /** Withdraws the questions of a request that has ended. */
   drop(request: RequestId): void {
     for (const [id, open] of this.#open) {
       if (open.asking.of !== request) continue

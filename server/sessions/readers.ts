@@ -5,7 +5,7 @@ import { encodedText } from '../../transports/base/encoded.js'
 import type { Catalog } from '../catalog/catalog.js'
 import type { ListKind } from '../context/changes.js'
 
-/** Readers of one session at once; one more, and the oldest is let go. */
+/** Readers of one session at once; one more ends the oldest. */
 const maxReaders = 16
 
 const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
@@ -14,16 +14,13 @@ const changed: Readonly<Record<ListKind, JsonRpcNotification>> = Object.freeze({
   prompts: withText(buildNotification('notifications/prompts/list_changed')),
 })
 
-/**
- * Who reads what belongs to no request, such as GET streams; each message goes to one of them (specification:
- * transports).
- */
+/** Readers of messages that belong to no request, such as GET streams; each message goes to one of them. */
 export class SessionReaders {
   /** Newest last. */
   #all: Outlet[] = []
-  /** The number of the catalog that the client was told of. */
+  /** The version of the catalog that the client was told of. */
   #told: number
-  /** Resources that changed since the client was told; at most as many as it has subscriptions. */
+  /** Resources whose change the client has not been told; at most as many as it has subscriptions. */
   readonly #updated = new Set<string>()
   readonly #onSent: (method: string) => void
 
@@ -49,19 +46,19 @@ export class SessionReaders {
     this.#all = this.#all.filter((other) => other !== reader)
   }
 
-  /** Each list that has news, once; a client without a reader is told when it has one. */
+  /** Tells each list that has changed, once; a client without a reader is told when it has one. */
   tellCatalog(catalog: Pick<Catalog, 'version' | 'changedSince'>): void {
     if (this.#told === catalog.version) return
     const lists = catalog.changedSince(this.#told)
     if (lists.every((list) => this.#send(changed[list]))) this.#told = catalog.version
   }
 
-  /** A resource that the client wants to hear of has changed. */
+  /** Notes that a resource of a subscription has changed. */
   noteUpdated(uri: string): void {
     this.#updated.add(uri)
   }
 
-  /** Each resource that has changed, once; a client without a reader is told when it has one. */
+  /** Tells each resource that has changed, like `tellCatalog`. */
   tellUpdated(): void {
     for (const uri of this.#updated) {
       if (!this.#send(buildNotification('notifications/resources/updated', { uri }))) return
@@ -69,7 +66,7 @@ export class SessionReaders {
     }
   }
 
-  /** What the client no longer wants to hear of is not kept for it. */
+  /** Forgets changes of resources that the client has unsubscribed from. */
   prune(isWanted: (uri: string) => boolean): void {
     for (const uri of this.#updated) if (!isWanted(uri)) this.#updated.delete(uri)
   }

@@ -1,12 +1,13 @@
+import { nanoid } from 'nanoid'
 import type { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
-import { TransportError } from '../../transports/base/errors.js'
+import { noSession } from './access.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { SealedId } from '../holdings/sealed-ids.js'
 import type { SealedFacts } from '../holdings/sealed-payload.js'
-import { storeTime } from './saving.js'
+import { askStore } from './saving.js'
 import { isSessionRecord, type SessionRecord, type SessionStore } from '../stores/session-store.js'
 
-/** What the client was told of the server's lists is not known: it is told of all of them. */
+/** A version older than any catalog: the client is told of all lists. */
 const unknownCatalog = 0
 
 /** A session that may be brought back. */
@@ -16,10 +17,7 @@ export interface Known {
   readonly expiresAt: number | undefined
 }
 
-/**
- * What is known of sessions that do not run: what the store has, and what a sealed id says. The store is
- * asked in tasks: it may be an author's, and throw, stray, or never answer.
- */
+/** What the store has of sessions, and what their sealed ids say. */
 export class SessionRecords {
   readonly #holdings: Holdings
   readonly #tasks: TaskSupervisor
@@ -31,30 +29,28 @@ export class SessionRecords {
     this.#tasks = tasks
   }
 
-  /** Whether other programs may have continued or ended a session that runs here. */
+  /** Whether other programs may continue or end a session that runs here. */
   get areShared(): boolean {
     return this.#holdings.store.shared === true
   }
 
-  /** The first record of a session that begins; `makeId` is asked for an id that says nothing. */
-  issue(facts: SealedFacts, makeId: () => string): Known {
-    const { sessionIds } = this.#holdings.settings
-    const sealed = sessionIds?.seal(facts, this.#server)
-    return { record: this.#first(facts, sealed?.id ?? makeId()), expiresAt: sealed?.expiresAt }
+  /** The first record of a new session, with a sealed id or a random one. */
+  issue(facts: SealedFacts): Known {
+    const sealed = this.#holdings.settings.sessionIds?.seal(facts, this.#server)
+    return { record: this.#first(facts, sealed?.id ?? nanoid()), expiresAt: sealed?.expiresAt }
   }
 
-  /** Rejects with TransportError SESSION_NOT_FOUND for what nobody knows, was ended, or has expired. */
+  /** Rejects with TransportError SESSION_NOT_FOUND for a session that is unknown, ended or expired. */
   async load(id: string): Promise<Known> {
     const sealed = this.#holdings.settings.sessionIds?.open(id, this.#server)
     const mayExist = !this.#ending.has(id) && (sealed !== undefined || !this.#areSealed)
     const found = mayExist ? await this.#find(id) : undefined
     const record = found ?? (sealed && { ...this.#first(sealed.facts, id), catalog: unknownCatalog })
-    if (!mayExist || record === undefined || record.ended === true || this.#ending.has(id))
-      throw new TransportError('SESSION_NOT_FOUND', 'there is no such session')
+    if (!mayExist || record === undefined || record.ended === true || this.#ending.has(id)) throw noSession()
     return { record, expiresAt: sealed?.expiresAt }
   }
 
-  /** What is no record nobody can go on with: it is not kept, or it would be found again and again. */
+  /** A malformed record is deleted, or it would be found again and again. */
   async #find(id: string): Promise<SessionRecord | undefined> {
     const found: unknown = await this.#keep((store) => store.load(id))
     if (found === undefined || found === null) return undefined
@@ -67,15 +63,15 @@ export class SessionRecords {
     await this.#keep((store) => store.save(record))
   }
 
-  /** Nobody brings the session back from here on. */
+  /** Ends a session for good: it is deleted from the store, or recorded there as ended if its id is sealed. */
   async end(id: string): Promise<void> {
     const { settings } = this.#holdings
     const sealed = settings.sessionIds?.open(id, this.#server)
     if (sealed !== undefined) settings.sessionIds?.revoke(sealed)
-    else if (this.#areSealed) return // has ended by itself, or somebody else is ending it
+    else if (this.#areSealed) return // expired, or being ended by another call
     this.#ending.add(id)
     try {
-      // what only this program asks need not be told what this program knows
+      // a memory store is asked by this program alone, which has revoked the id
       if (sealed === undefined || settings.store === undefined) await this.#keep((store) => store.delete(id))
       else await this.save(this.#last(sealed))
     } finally {
@@ -96,14 +92,13 @@ export class SessionRecords {
     return { id, version: 0, ...facts, catalog: catalog.version, state: {} }
   }
 
-  /** Newer than anything that is still being saved. */
+  /** Newer than any record that is still being saved. */
   #last({ facts, id, expiresAt }: SealedId): SessionRecord {
     return { ...this.#first(facts, id), version: Number.MAX_SAFE_INTEGER, ended: true, expiresAt }
   }
 
   #keep<Answer>(ask: (store: SessionStore) => Answer | Promise<Answer>): Promise<Answer> {
     const { store } = this.#holdings
-    return this.#tasks.start<Answer>(async () => ask(store), { name: 'session store', timeout: storeTime })
-      .result
+    return askStore(this.#tasks, () => ask(store))
   }
 }

@@ -1,22 +1,77 @@
+import type { Deferred } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import type { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
-import type { SessionRecord, SessionStore } from '../stores/session-store.js'
+import { recordSession, type Session } from './session.js'
+import { isSessionRecord } from '../stores/session-store.js'
 
 /** Milliseconds a store has for an answer. */
-export const storeTime = 5_000
+const storeTime = 5_000
 
-/** Where a session saves, and what runs for it. */
-export interface Saving {
-  readonly store: SessionStore
-  readonly tasks: TaskSupervisor
+/** Asks a store in a task: it may be an author's, and throw, leave strays, or never answer. */
+export function askStore<Answer>(
+  tasks: TaskSupervisor,
+  ask: () => Answer | Promise<Answer>,
+): Promise<Answer> {
+  return tasks.start<Answer>(async () => ask(), { name: 'session store', timeout: storeTime }).result
+}
+
+/** Saves what the session keeps. Rejects with what the store throws, and when it takes longer than 5 s. */
+export async function saveSession({ self, tasks, holdings }: Session): Promise<void> {
+  const record = await self.call('record')
+  const saving: unknown = holdings.store.save(record)
+  if (isPromise(saving)) await askStore(tasks, () => saving)
 }
 
 /**
- * Resolves when the store has the record. Rejects with what the store throws, and when it does not answer
- * within 5 s.
+ * A store forgets what is not saved for long, and a session that is only listened to has no request that
+ * would save it. What the store throws is reported, and the next time comes.
  */
-export async function saveInTime({ store, tasks }: Saving, record: SessionRecord): Promise<void> {
-  const saving: unknown = store.save(record)
-  if (!isPromise(saving)) return
-  await tasks.start(async () => saving, { name: 'session store', timeout: storeTime }).result
+export function saveInUse(session: Session): void {
+  const { tasks, holdings } = session
+  if (!tasks.ref.alive) return
+  const record = recordSession(session)
+  askStore(tasks, () => holdings.store.save(record)).catch(() => {})
+}
+
+/**
+ * The client has confirmed the session here: a shared store tells the other programs, before the client hears
+ * that its notification was taken. What the store throws is reported; the next record says it again.
+ */
+export function shareConfirmation(session: Session, ctx: ActorContext): Deferred<undefined> | undefined {
+  const { tasks, holdings } = session
+  if (holdings.store.shared !== true || session.isConfirmed || !tasks.ref.alive) return undefined
+  session.isConfirmed = true
+  const record = recordSession(session)
+  const reply = ctx.defer<undefined>()
+  const answer = (): void => reply.resolve(undefined)
+  askStore(tasks, () => holdings.store.save(record)).then(answer, answer)
+  return reply
+}
+
+/** Finds out whether the client has confirmed elsewhere; if that fails, the next message asks again. */
+export function learnConfirmation(session: Session): void {
+  if (session.phase !== 'initializing') return
+  adoptConfirmation(session).catch(() => {})
+}
+
+/**
+ * Has the session adopt what another program made of it, and answers whether its client has confirmed it
+ * there. Whoever can open a sealed id without a store takes its session for confirmed. Rejects with what the
+ * store throws.
+ */
+export async function adoptConfirmation(session: Session): Promise<boolean> {
+  const record = await confirmationElsewhere(session)
+  if (record?.initialized !== true) return false
+  await session.self.call('adopt', record)
+  return true
+}
+
+async function confirmationElsewhere({ tasks, facts, holdings, record }: Session) {
+  const { store, settings } = holdings
+  if (store.shared === true) {
+    const found: unknown = await askStore(tasks, () => store.load(facts.id))
+    return isSessionRecord(found) && found.id === facts.id ? found : undefined
+  }
+  return settings.sessionIds === undefined ? undefined : { ...record, initialized: true as const }
 }

@@ -10,6 +10,7 @@ import {
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
+import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { patiently } from '../../runtime/faults/load.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
@@ -19,28 +20,22 @@ import type { OpenSessionFacts } from '../context/context.js'
 import { AskError } from '../base/errors.js'
 import { loadSessionMachine } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
-import { openSession, recordSession, type Session, type SessionInput } from './session.js'
+import { noteSession, openSession, recordSession, type Session, type SessionInput } from './session.js'
 import { noteNotification, noteRequest } from '../base/events.js'
-import { answered, noteSession } from './session-events.js'
-import { expireIfIdle } from './idle.js'
+import type { RequestDelivery } from '../requests/scope.js'
+import { takeNotice } from './notices.js'
 import type { SessionPhase } from '../holdings/session-machine.js'
 import type { Asking } from './questions.js'
 import { peerProblem } from './access.js'
-import { learnConfirmation, shareConfirmation } from './sharing.js'
+import { learnConfirmation, saveInUse, shareConfirmation } from './saving.js'
 import type { SessionRecord } from '../stores/session-store.js'
-import { cancelWork, endWork, type RequestDelivery, startWork, taskEnded } from './work.js'
+import { answered, cancelWork, endWork, startWork, taskEnded } from './work.js'
 
 /** One message of the client, and where what comes before its answer goes. */
 export interface Delivery {
   readonly message: Message
   readonly outlet: Outlet
   readonly peer: Peer
-}
-
-/** Who reads what belongs to no request. */
-interface Reading {
-  readonly outlet: Outlet
-  readonly peer: Peer | undefined
 }
 
 /** What people and programs see of a session. */
@@ -57,8 +52,8 @@ export interface SessionInfo extends OpenSessionFacts {
 }
 
 /**
- * One session: what it keeps, and which requests are in flight. Its handlers are short and run no code of an
- * author; requests run as tasks beside it, so ping and cancellation are served while tools run.
+ * One session: its state, and which requests are in flight. Its handlers are short and run nobody's code;
+ * requests run as tasks beside it, so ping and cancellation are served while tools run.
  */
 export const sessionActor = defineActor({
   name: 'session',
@@ -76,8 +71,8 @@ export const sessionActor = defineActor({
       const problem = peerProblem(session.record, peer)
       if (problem !== undefined) return refuse(problem)
       session.lastActive = session.now()
-      if (isRequest(message)) return takeRequest(session, { message, outlet, peer }, ctx)
-      if (isNotification(message)) return takeNotification(session, { message, peer }, ctx)
+      if (isRequest(message)) return takeRequest(session, { request: message, outlet, peer }, ctx)
+      if (isNotification(message)) return takeNotification(session, message, peer, ctx)
       session.questions.answer(message)
       return undefined
     },
@@ -85,11 +80,13 @@ export const sessionActor = defineActor({
     swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>
       session.state.swap(key, version, value),
     record: (session) => recordSession(session),
-    frame: (session) => session.frame,
+    /** The session itself, for the scope of code that runs beside it. */
+    share: (session): Session => session,
     ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
-    attach: (session, { outlet, peer }: Reading) => attach(session, outlet, peer),
-    /** The session's revision, for a peer that does not speak of another. */
+    attach: (session, { outlet, peer }: { outlet: Outlet; peer: Peer | undefined }) =>
+      attach(session, outlet, peer),
+    /** The session's revision; refused if the peer's MCP-Protocol-Version differs, or the session is not its. */
     revision: ({ record }, peer: Peer | undefined) => {
       const problem = peerProblem(record, peer)
       return problem === undefined ? record.revision : refuse(problem)
@@ -127,64 +124,57 @@ export const sessionActor = defineActor({
 
 function takeRequest(
   session: Session,
-  { message, outlet, peer }: RequestDelivery,
+  delivery: RequestDelivery,
   ctx: ActorContext,
 ): Response | Deferred<Response | undefined> {
-  const { id } = message
-  noteRequest(session, message, () => ({ type: 'start' }))
-  if (session.requests.has(id))
-    return answered(
-      session,
-      message,
-      refusal(id, errorCodes.invalidRequest, 'a request with this id is in flight'),
-    )
+  const { request, peer } = delivery
+  const { id } = request
+  noteRequest(session, request, () => ({ type: 'start' }))
+  if (session.requests.has(id)) {
+    const why = { code: errorCodes.invalidRequest, message: 'a request with this id is in flight' }
+    return answered(session, request, buildError(id, why))
+  }
   try {
     const { dialect, holdings } = session
-    const planned = route(message, { dialect, catalog: holdings.catalog, peer })
-    if ('text' in planned) return answered(session, message, encodedResult(id, planned.result, planned.text))
-    return startWork(session, planned, { message, outlet, peer }, ctx)
+    const planned = route(request, { dialect, catalog: holdings.catalog, peer })
+    if ('text' in planned) return answered(session, request, encodedResult(id, planned.result, planned.text))
+    return startWork(session, planned, delivery, ctx)
   } catch (error) {
     if (!(error instanceof McpError)) throw error
-    return answered(session, message, buildError(id, fitError(session.dialect, toJsonRpcError(error))))
+    return answered(session, request, buildError(id, fitError(session.dialect, toJsonRpcError(error))))
   }
 }
 
-/**
- * A question of a request in flight goes to the client over the stream of that request (specification:
- * transports).
- */
+/** Asks the client over the stream of the request that asks (specification: transports). */
 function ask(session: Session, asking: Asking, ctx: ActorContext): Deferred<object> | Refusal {
   const request = session.requests.get(asking.of)
   if (request === undefined || request.cancelled)
     return refuse(new AskError('CLIENT_GONE', `${asking.method}: the request has ended`))
-  const to = { isReady: session.phase === 'ready', outlet: request.outlet }
   try {
-    return session.questions.ask(asking, to, ctx)
+    return session.questions.ask(asking, request.outlet, session.phase === 'ready', ctx)
   } catch (error) {
     if (error instanceof AskError) return refuse(error)
     throw error
   }
 }
 
-/** What a client tells; whatever does not fit is ignored, since a notification is never answered. */
+/** A notification is never answered, so one that does not fit is ignored. */
 function takeNotification(
   session: Session,
-  { message: notification, peer }: { readonly message: JsonRpcNotification; readonly peer: Peer },
+  notification: JsonRpcNotification,
+  peer: Peer,
   ctx: ActorContext,
 ): Promise<Deferred<undefined> | undefined> | undefined {
   const { method, params } = notification
   noteNotification(session.origin, 'received', method)
   const own = session.holdings.catalog.lowLevel.notifications.get(method)
-  if (own !== undefined) session.notices.take(session, own, notification, peer)
+  if (own !== undefined) takeNotice(session, own, notification, peer)
   if (!acceptsNotification(session.dialect, 'server', method)) return undefined
   if (method === 'notifications/cancelled') cancelWork(session, params?.requestId)
   return method === 'notifications/initialized' ? confirm(session, ctx) : undefined
 }
 
-/**
- * What follows waits: a server on pipes fetches the machine with the first confirmation, since it has to
- * answer `initialize` before it needs one.
- */
+/** What follows waits: a server on pipes has no machine before this, to answer `initialize` sooner. */
 async function confirm(session: Session, ctx: ActorContext): Promise<Deferred<undefined> | undefined> {
   const shared = shareConfirmation(session, ctx)
   await becomeReady(session, ctx)
@@ -207,21 +197,14 @@ function attach(session: Session, outlet: Outlet, peer: Peer | undefined): Refus
   return undefined
 }
 
-/** Before the client has initialized it is told nothing (specification: lifecycle). */
+/** Before `notifications/initialized` the client is told nothing (specification: lifecycle). */
 function tellChanges({ phase, readers, holdings }: Session): void {
   if (phase !== 'ready') return
   readers.tellCatalog(holdings.catalog)
   readers.tellUpdated()
 }
 
-function close(session: Session): void {
-  session.phase = 'closed'
-  session.readers.end()
-  endWork(session)
-  noteSession(session, 'ended')
-}
-
-/** What another program has made of the session since; what it has not changed may be known better here. */
+/** Takes over what another program made of the session; its record counts if it is newer than ours. */
 async function adopt(session: Session, record: SessionRecord, ctx: ActorContext): Promise<void> {
   session.isConfirmed ||= record.initialized === true
   if (record.version > session.version) {
@@ -232,6 +215,20 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
   if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
 }
 
-function refusal(id: RequestId, code: number, message: string): Response {
-  return buildError(id, { code, message })
+/** Ends a session that is idle, or whose lifetime is over; otherwise looks again when it may be. */
+function expireIfIdle(session: Session, ctx: ActorContext): void {
+  const { idleTimeout } = session.holdings.settings
+  const inUse = session.requests.size > 0 || session.readers.size > 0
+  const unused = inUse ? idleTimeout / 2 : idleTimeout - (session.now() - session.lastActive)
+  const left = Math.min(unused, session.endsAt - session.now())
+  if (left <= 0) return ctx.stop(normal)
+  if (inUse) saveInUse(session)
+  ctx.sendAfter(left)
+}
+
+function close(session: Session): void {
+  session.phase = 'closed'
+  session.readers.end()
+  endWork(session)
+  noteSession(session, 'ended')
 }

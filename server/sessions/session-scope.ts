@@ -1,90 +1,133 @@
-import type { RequestId } from '../../protocol/wire/jsonrpc.js'
-import type { RefOf } from '../../runtime/process/ref.js'
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import type { Params, Result } from '../../protocol/messages/methods.js'
+import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
-import type { Peer } from '../../transports/contract/contract.js'
+import type { TaskRef } from '../../runtime/tasks/supervisor.js'
 import type { OpenSessionFacts, RequestScope } from '../context/context.js'
-import { AskError } from '../base/errors.js'
-import type { RequestFacts } from '../context/request-facts.js'
-import type { sessionActor } from './session-actor.js'
-import type { SessionFrame } from '../context/session-frame.js'
+import type { AskMethod, AskOptions } from '../context/ask.js'
 import type { Changes } from '../context/changes.js'
+import { AskError } from '../base/errors.js'
+import { checkTimeout, readQuestion } from '../requests/question.js'
+import { type RequestDelivery, Scope } from '../requests/scope.js'
+import { adoptConfirmation } from './saving.js'
+import type { Session } from './session.js'
+import type { StateValue } from '../context/session-state.js'
 import { Steps } from '../context/steps.js'
 
-/** What code of a session that works for no request may go by. */
-export interface SessionScopeOptions {
-  readonly session: OpenSessionFacts
-  readonly self: RefOf<typeof sessionActor>
-  readonly task: TaskContext
-  readonly peer: Peer
-  readonly request: RequestFacts
-  /** Why nobody can be asked. */
-  readonly silent: string
-  readonly frame: SessionFrame
+/** A run of an author's code for a session: a request, a notification, a hook. */
+export interface SessionRun extends RequestDelivery {
+  readonly work: { readonly name: string }
+  /** Why it cannot ask the client; undefined for a request, which can. */
+  readonly silent?: string
+  /** Undefined while the first step of the work runs. */
+  readonly task: TaskRef<void> | undefined
+  readonly cancelled: boolean
+  /** Whether it has changed what the session keeps. */
+  unsaved: boolean
 }
 
-/** A context without a request: there is nobody to tell or to ask. */
-export class SessionScope implements RequestScope {
-  readonly session: OpenSessionFacts
-  readonly requestId: RequestId
-  readonly request: RequestFacts
-  readonly progressToken = undefined
-  readonly peer: Peer
-  readonly #options: SessionScopeOptions
-  readonly #steps = new Steps()
-  #changed = false
+/** The outlet of what has no stream. */
+export const nowhere = Object.freeze({ send: () => false })
 
-  constructor(options: SessionScopeOptions) {
-    this.session = options.session
-    this.requestId = options.request.id
-    this.request = options.request
-    this.peer = options.peer
-    this.#options = options
+/** What the code of a session reaches through `ctx`. */
+export class SessionScope extends Scope implements RequestScope {
+  readonly #session: Session
+  readonly #run: SessionRun
+  #steps: Steps | undefined
+
+  constructor(session: Session, run: SessionRun, task: TaskContext) {
+    super(task, session.holdings.catalog, session.origin)
+    this.#session = session
+    this.#run = run
   }
 
-  /** Whether it has changed what the session keeps. */
-  get changed(): boolean {
-    return this.#changed
-  }
-
-  get signal(): AbortSignal {
-    return this.#options.task.signal
+  get session(): OpenSessionFacts {
+    return this.#session.facts
   }
 
   get assigned(): Readonly<Record<string, unknown>> {
-    return this.#options.frame.assigns
+    return this.#session.frame.assigns
   }
 
   assign(values: object): void {
-    this.#options.frame.assign(values)
+    this.checkOpen()
+    this.#session.frame.assign(values)
   }
 
   get changes(): Changes {
-    return this.#options.frame.changes
+    this.checkOpen()
+    return this.#session.frame.changes
   }
 
-  tell(): boolean {
-    return false
+  release(): boolean {
+    return this.isActive && this.#run.outlet.release?.() === true
   }
 
-  wantsLog(): boolean {
-    return false
-  }
-
-  ask(): Promise<never> {
-    return Promise.reject(new AskError('NOT_INITIALIZED', this.#options.silent))
+  async ask<M extends AskMethod>(
+    _key: string,
+    method: M,
+    params: Params<M>,
+    { timeout = this.#session.holdings.settings.askTimeout }: AskOptions,
+  ): Promise<Result<M>> {
+    const { silent } = this.#run
+    if (silent !== undefined) throw new AskError('NOT_INITIALIZED', silent)
+    this.checkOpen()
+    checkTimeout(timeout)
+    const { dialect, facts, self } = this.#session
+    const question = readQuestion(method, params, { dialect, capabilities: facts.capabilities })
+    const asking = { of: this.requestId, method, params: question, timeout }
+    try {
+      return (await self.call('ask', asking, forever)) as Result<M>
+    } catch (error) {
+      // the client may have told another program that it is ready
+      const isEarly = error instanceof AskError && error.code === 'NOT_INITIALIZED'
+      if (!isEarly || !(await adoptConfirmation(this.#session))) throw error
+      return (await self.call('ask', asking, forever)) as Result<M>
+    }
   }
 
   once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
+    this.#steps ??= new Steps()
     return this.#steps.once(key, fn)
   }
 
-  read(key: string) {
-    return this.#options.self.call('read', key)
+  async read(key: string): Promise<StateValue> {
+    this.checkOpen()
+    return this.#session.self.call('read', key)
   }
 
-  async swap(key: string, version: number, value: unknown) {
-    const other = await this.#options.self.call('swap', { key, version, value })
-    if (other === undefined) this.#changed = true
+  async swap(key: string, version: number, value: unknown): Promise<StateValue | undefined> {
+    this.checkOpen()
+    const other = await this.#session.self.call('swap', { key, version, value })
+    if (other === undefined) this.#run.unsaved = true
     return other
   }
+
+  protected get delivery(): RequestDelivery {
+    return this.#run
+  }
+
+  protected get dialect(): Dialect {
+    return this.#session.dialect
+  }
+
+  protected get work(): string {
+    return this.#run.work.name
+  }
+
+  protected get isActive(): boolean {
+    return !this.isOver
+  }
+
+  protected get isOver(): boolean {
+    const { task, cancelled } = this.#run
+    return cancelled || task?.ref.alive === false
+  }
+
+  protected wants(level: LoggingLevel): boolean {
+    return this.#session.wishes.wantsLog(level)
+  }
 }
+
+/** The session watches the time. */
+const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

@@ -4,28 +4,33 @@ import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
+import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
+import type { OpenSessionFacts } from '../context/context.js'
 import { EarlyCancellations } from './early-cancellations.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { sessionActor } from './session-actor.js'
-import { noteNotification, originOf } from '../base/events.js'
-import { noteSession } from './session-events.js'
+import {
+  emitServer,
+  noteNotification,
+  originOf,
+  type SessionEvent,
+  type SessionOrigin,
+} from '../base/events.js'
 import type { SessionPhase } from '../holdings/session-machine.js'
-import { SessionNotices } from './notices.js'
 import { SessionQuestions } from './questions.js'
 import { SessionReaders } from './readers.js'
-import type { SessionLink, SessionRequest } from './session-request.js'
-import { confirmationElsewhere } from './confirmation.js'
+import type { SessionRequest } from './work.js'
 import { SessionState } from '../context/session-state.js'
 import type { SessionRecord } from '../stores/session-store.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../holdings/waiting-line.js'
 
-/** What a session is started with: anew, or from what was kept of it. */
+/** What a session is started with. */
 export interface SessionInput {
   readonly record: SessionRecord
+  /** Whether it is brought back, and not new. */
   readonly restored: boolean
   readonly dialect: Dialect
   readonly holdings: Holdings
@@ -34,21 +39,27 @@ export interface SessionInput {
 }
 
 /** What a session actor owns. */
-export interface Session extends SessionInput, SessionLink {
+export interface Session extends SessionInput {
+  readonly self: RefOf<typeof sessionActor>
+  readonly origin: SessionOrigin
+  readonly facts: OpenSessionFacts
+  readonly frame: SessionFrame
   readonly state: SessionState
+  readonly wishes: SessionWishes
   readonly tasks: TaskSupervisor
   readonly requests: TurnoverMap<RequestId, SessionRequest>
   readonly byTask: TurnoverMap<ProcessRef, SessionRequest>
-  /** Those that wait until fewer are at work. */
+  /** Requests beyond `maxRequests`. */
   readonly waiting: WaitingLine<SessionRequest>
   readonly cancelledEarly: EarlyCancellations
   readonly readers: SessionReaders
   readonly questions: SessionQuestions
-  readonly notices: SessionNotices
+  /** Handlers of notifications that run now. */
+  notices: number
   /** When its lifetime is over. */
   readonly endsAt: number
   phase: SessionPhase
-  /** Whether what is kept says that the client has confirmed the session. */
+  /** Whether its record says that the client has sent `notifications/initialized`. */
   isConfirmed: boolean
   version: number
   lastActive: number
@@ -59,7 +70,7 @@ export interface Session extends SessionInput, SessionLink {
 
 /** Makes a session from its record. Throws RuntimeError NOPROC when its group is not complete. */
 export function openSession(input: SessionInput, ctx: ActorContext): Session {
-  const { record, restored, holdings, dialect } = input
+  const { record, restored, holdings } = input
   const { id, client, revision, capabilities } = record
   const { clock } = ctx
   const self = ctx.self as RefOf<typeof sessionActor>
@@ -67,28 +78,22 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
   if (tasks === undefined)
     throw new RuntimeError('NOPROC', 'a session needs the task supervisor of its group', { retryable: true })
   const origin = originOf(self, holdings.settings.name)
-  const noteSent = (method: string) => noteNotification(origin, 'sent', method)
   const session: Session = {
     ...input,
-    frame: new SessionFrame(holdings.changes),
-    facts: Object.freeze({ id, client, revision, capabilities }),
     self,
-    store: holdings.store,
-    dialect,
     origin,
-    wishes: new SessionWishes(record),
-    confirmedElsewhere: () => confirmationElsewhere(session),
-    canLog: () => holdings.catalog.capabilities.logging !== undefined,
-    askTimeout: holdings.settings.askTimeout,
+    facts: Object.freeze({ id, client, revision, capabilities }),
+    frame: new SessionFrame(holdings.changes),
     state: new SessionState(record.state),
+    wishes: new SessionWishes(record),
     tasks: new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
     requests: new TurnoverMap(),
     byTask: new TurnoverMap(),
     waiting: new WaitingLine(holdings.settings.maxWaiting, holdings.waiting),
     cancelledEarly: new EarlyCancellations(),
-    readers: new SessionReaders(record.catalog, noteSent),
-    notices: new SessionNotices(),
+    readers: new SessionReaders(record.catalog, (method) => noteNotification(origin, 'sent', method)),
     questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),
+    notices: 0,
     endsAt: clock.now() + input.lifetime,
     phase: restored ? 'ready' : 'initializing',
     isConfirmed: record.initialized === true,
@@ -102,7 +107,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
   return session
 }
 
-/** What is kept of a session from now on. */
+/** The record of a session as it is now, with the next version. */
 export function recordSession(session: Session): SessionRecord {
   const { facts, state, readers, wishes } = session
   const { principal } = session.record
@@ -116,5 +121,14 @@ export function recordSession(session: Session): SessionRecord {
     catalog: readers.told,
     state: Object.freeze(state.toRecord()),
     ...wishes.toRecord(),
+  })
+}
+
+/** Tells subscribers that a session came or went. */
+export function noteSession({ origin, facts, self }: Session, type: SessionEvent['type']): void {
+  emitServer('session', () => {
+    const { reason } = processOf(self)
+    const event = { ...origin, type, revision: facts.revision }
+    return reason === null ? event : { ...event, reason: reason.type }
   })
 }

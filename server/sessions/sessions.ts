@@ -1,9 +1,9 @@
-import { nanoid } from 'nanoid'
+import { createHash } from 'node:crypto'
 import { openBatch } from '../../protocol/dialects/batch.js'
 import type { Batch } from '../../protocol/wire/codec.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
-import { McpError } from '../../protocol/wire/errors.js'
-import type { JsonRpcRequest, Message } from '../../protocol/wire/jsonrpc.js'
+import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import { buildError, isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
 import { dialectOf, handshakesOf } from '../../protocol/dialects/versions.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
 import type { ActorContext } from '../../runtime/process/context.js'
@@ -21,10 +21,9 @@ import type { Holdings } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
 import type { SessionInput } from './session.js'
 import { type Delivery, sessionActor } from './session-actor.js'
-import { failedDelivery, isAccepted, isGone } from './failures.js'
 import { answerOpening, readOpening, refuseOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
-import { labelOf, noSession, ownedKey, peerProblem } from './access.js'
+import { noSession, peerProblem } from './access.js'
 import { ownerOf } from '../base/owner.js'
 
 type SessionRef = RefOf<typeof sessionActor>
@@ -33,20 +32,19 @@ type SessionRef = RefOf<typeof sessionActor>
 const shutdownTime = 1_000
 
 /**
- * Finds sessions by their ids, opens them, and brings back from the store those that died without having
- * ended. One for each incarnation of the group; it runs in the scope of whoever asks, so that a store that
- * throws costs one request.
+ * Opens sessions, finds them by their ids, and brings back those that crashed, from the store. One for each
+ * incarnation of the group; it runs in the caller's scope, so a store that throws costs one request.
  */
 export class Sessions implements ServerPort {
   readonly #holdings: Holdings
   readonly #registry: Registry
   readonly #supervisor: DynamicSupervisor
   readonly #records: SessionRecords
-  /** Whose sessions those are that run. */
+  /** Counts the sessions of each client. */
   readonly #clients: ClientCounts<SessionInput>
   readonly #now: () => number
   readonly #restoring = new Map<string, Promise<SessionRef>>()
-  /** Those that are open here: found without building the name that a message would look up. */
+  /** Sessions that run here, by id: faster than the registry, whose key has to be built. */
   readonly #open = new TurnoverMap<string, SessionRef>()
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
@@ -72,7 +70,7 @@ export class Sessions implements ServerPort {
     try {
       const { facts, dialect: negotiated } = readOpening(request, peer, this.#holdings)
       dialect = negotiated
-      const known = this.#records.issue(facts, nanoid)
+      const known = this.#records.issue(facts)
       const session = await this.#start(known, peer, false)
       begun = session
       const hasBegun = await this.#begin(session, known, false)
@@ -106,19 +104,18 @@ export class Sessions implements ServerPort {
     }
   }
 
-  /** Whether a session is at work here. */
+  /** Whether a session runs here. */
   knows(sessionId: string): boolean {
     return this.#open.get(sessionId)?.alive === true
   }
 
   /**
-   * Finds out whether a session may be given messages of this peer; one that does not run is not brought back
-   * for that. Rejects with TransportError SESSION_NOT_FOUND and REVISION_MISMATCH, and with what the store
-   * throws.
+   * Resolves if a session takes messages of this peer, without bringing it back. Rejects with TransportError
+   * SESSION_NOT_FOUND or REVISION_MISMATCH, and with what the store throws.
    */
   async admit(sessionId: string, peer?: Peer): Promise<void> {
     const session = this.#find(sessionId)
-    if (session?.alive && !this.#records.areShared && (await isAccepted(session, peer))) return
+    if (session?.alive && !this.#records.areShared && (await accepts(session, peer))) return
     const problem = peerProblem((await this.#current(sessionId, session)).record, peer)
     if (problem !== undefined) throw problem
   }
@@ -152,7 +149,7 @@ export class Sessions implements ServerPort {
     await this.#end(sessionId)
   }
 
-  /** A session that ends at this very moment is brought back, and asked once more. */
+  /** A session that ends at this moment is brought back, and asked once more. */
   async #ask<Answer>(
     id: string,
     peer: Peer | undefined,
@@ -173,7 +170,7 @@ export class Sessions implements ServerPort {
     return session
   }
 
-  /** What is known of a session now, here and elsewhere: one that was ended elsewhere ends here, too. */
+  /** The record of a session; if another program has ended it, it ends here, too. */
   async #current(id: string, session: SessionRef | undefined): Promise<Known> {
     try {
       return await this.#records.load(id)
@@ -192,10 +189,7 @@ export class Sessions implements ServerPort {
     if (session.alive) this.#open.set(id, session)
   }
 
-  /**
-   * Several messages may find a session missing at once: it is brought back once, and by nobody whose it is
-   * not.
-   */
+  /** Brings a session back once for all messages of its owner that miss it at the same time. */
   #restore(id: string, peer: Peer | undefined): Promise<SessionRef> {
     const key = ownedKey(id, peer)
     const known = this.#restoring.get(key)
@@ -223,10 +217,8 @@ export class Sessions implements ServerPort {
   async #begin(session: SessionRef, { record }: Known, restored: boolean): Promise<boolean> {
     const { definition, names } = this.#holdings.settings
     if (definition.session === undefined) return false
-    const { id, client, revision, capabilities } = record
-    const facts = Object.freeze({ id, client, revision, capabilities })
     const hooks = this.#registry.named<typeof hooksActor>(names.hooks)
-    await hooks.call('begin', { session, facts, restored }, forever)
+    await hooks.call('begin', { session, id: record.id, restored }, forever)
     return true
   }
 
@@ -267,9 +259,10 @@ export class Sessions implements ServerPort {
   }
 
   /**
-   * An end of its own choice is for good, and so is one crash too many; after anything else the session may
-   * come back. So it may when its id is sealed and it was not used here: another program may have gone on
-   * with it.
+   * By exit reason:
+   * - shutdown, and any exit with the group: the session may come back.
+   * - crash, kill: it may come back, unless it crashed too often; then it ends for good.
+   * - normal (idle, DELETE): it ends for good, unless another program may go on with it.
    */
   #ended(id: string, reason: ExitReason): void {
     if (reason.type === 'shutdown' || !this.#supervisor.ref.alive) return
@@ -286,6 +279,41 @@ export class Sessions implements ServerPort {
     this.#holdings.restores.forget(id)
     await this.#records.end(id)
   }
+}
+
+/** Whether a session takes this peer: rejects with why not, and answers false when the session has ended. */
+async function accepts(session: SessionRef, peer: Peer | undefined): Promise<boolean> {
+  try {
+    await session.call('revision', peer)
+    return true
+  } catch (error) {
+    if (!isGone(error)) throw error
+    return false
+  }
+}
+
+/** Whether a session ended before it took a message. */
+function isGone(error: unknown): boolean {
+  return error instanceof RuntimeError && error.code === 'NOPROC'
+}
+
+/** The answer to a request that its session could not take; what is no answer to a request is thrown. */
+function failedDelivery(message: Message, error: unknown): Response {
+  if (!isRequest(message)) throw error
+  if (error instanceof McpError) return buildError(message.id, toJsonRpcError(error))
+  if (!(error instanceof RuntimeError)) throw error
+  const why = 'The session was interrupted: try once more'
+  return buildError(message.id, { code: errorCodes.internalError, message: why, data: { retryable: true } })
+}
+
+/** The name of a session in reports: its id is a secret of its client. */
+function labelOf(id: string): string {
+  return `session ${createHash('sha256').update(id).digest('hex').slice(0, 8)}`
+}
+
+/** Messages share a restore by owner and id: a stranger's must not wait for it, nor hold it up. */
+function ownedKey(id: string, peer: Peer | undefined): string {
+  return `${ownerOf(peer) ?? ''} ${id}`
 }
 
 function tooMany(max: number): TransportError {

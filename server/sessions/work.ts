@@ -1,37 +1,47 @@
 import { errorCodes } from '../../protocol/wire/errors.js'
-import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
-import { buildError } from '../../protocol/wire/jsonrpc.js'
+import { buildError, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Deferred, Exit } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
-import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
-import { responseAfter } from '../requests/answer.js'
+import { isPromise } from '../../runtime/base/promise.js'
+import type { TaskContext } from '../../runtime/tasks/task.js'
+import type { TaskRef } from '../../runtime/tasks/supervisor.js'
+import type { Response } from '../../transports/contract/contract.js'
+import { answer, type InProgress, responseAfter } from '../requests/answer.js'
 import { busy } from '../base/errors.js'
+import { noteAnswer, noteRequest } from '../base/events.js'
+import { ToolContext } from '../context/context.js'
+import type { RequestDelivery } from '../requests/scope.js'
+import { saveSession } from './saving.js'
 import type { Session } from './session.js'
-import { noteRequest } from '../base/events.js'
-import { answered } from './session-events.js'
-import { type SessionRequest, startRequest } from './session-request.js'
-import type { SessionWishes } from '../requests/session-wishes.js'
+import { type SessionRun, SessionScope } from './session-scope.js'
 import type { Work } from '../requests/work.js'
 
-/** A request that an author's code is to answer, and where what comes before its answer goes. */
-export interface RequestDelivery {
-  readonly message: JsonRpcRequest
-  readonly outlet: Outlet
-  readonly peer: Peer
+/** A request that runs an author's code, from its arrival to its answer. */
+export interface SessionRequest extends InProgress, SessionRun {
+  readonly work: Work
+  readonly reply: Deferred<Response | undefined>
+  /** When its time is up; infinite as long as it waits for its turn. */
+  deadline: number
+  readonly arrivedAt: number
+  task: TaskRef<void> | undefined
+  cancelled: boolean
+  /** Whether the session is saved also without a change, so that the store sees that it is in use. */
+  readonly renews: boolean
 }
 
 /**
- * Has a request worked on, at once or when it is its turn: `maxRequests` are at work in a session, the others
- * wait in the order in which they came.
+ * Works on a request, at once or when it is its turn: `maxRequests` of a session are at work, the others wait
+ * in the order in which they came.
  */
 export function startWork(
   session: Session,
   work: Work,
-  { message, outlet, peer }: RequestDelivery,
+  delivery: RequestDelivery,
   ctx: ActorContext,
 ): Deferred<Response | undefined> {
   const { maxRequests, maxWaiting, requestTimeout, idleTimeout } = session.holdings.settings
+  const { request: message, outlet, peer } = delivery
   const { timeout = requestTimeout } = work
   const request: SessionRequest = {
     request: message,
@@ -48,50 +58,58 @@ export function startWork(
     cancelled: false,
     response: undefined,
   }
-  if (session.cancelledEarly.take(message.id, session.now())) {
-    settle(session, request, undefined)
-    return request.reply
-  }
+  if (session.cancelledEarly.take(message.id, session.now())) return settle(session, request, undefined)
   const waits = session.byTask.size >= maxRequests
-  if (waits && !session.waiting.add(request, message)) {
-    settle(session, request, busy(message.id, { maxRequests, maxWaiting }))
-    return request.reply
-  }
+  if (waits && !session.waiting.add(request, message))
+    return settle(session, request, busy(message.id, { maxRequests, maxWaiting }))
   outlet.negotiated?.(session.facts.revision)
-  if (work.change !== undefined) changeWishes(session, work.change)
+  if (work.change !== undefined) {
+    work.change(session.wishes)
+    session.readers.prune((uri) => session.wishes.isSubscribed(uri))
+  }
   session.requests.set(message.id, request)
   if (!waits) begin(session, request)
   return request.reply
 }
 
-/** The time of the work runs from here on: waiting is not part of it. */
+/** Runs a request as a task that shares the session's fate; its time runs from here on. */
 function begin(session: Session, request: SessionRequest): void {
-  request.deadline = session.now() + request.timeout
+  const { work, timeout } = request
+  request.deadline = session.now() + timeout
   try {
-    session.byTask.set(startRequest(request, session, session.tasks), request)
+    const how = { name: work.name, link: session.self, timeout }
+    request.task = session.tasks.start((task) => perform(session, request, task), how)
+    session.byTask.set(request.task.ref, request)
   } catch (error) {
     if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
     // the group is being restarted
-    const { id } = request.request
     const message = 'The server is starting again: try once more'
-    settle(
-      session,
-      request,
-      buildError(id, {
-        code: errorCodes.internalError,
-        message,
-        data: { retryable: true },
-      }),
-    )
+    const why = { code: errorCodes.internalError, message, data: { retryable: true } }
+    settle(session, request, buildError(request.request.id, why))
   }
 }
 
-function changeWishes({ wishes, readers }: Session, change: (wishes: SessionWishes) => void): void {
-  change(wishes)
-  readers.prune((uri) => wishes.isSubscribed(uri))
+function perform(session: Session, request: SessionRequest, task: TaskContext): void | Promise<void> {
+  const ctx = new ToolContext(new SessionScope(session, request, task))
+  const response = answer(request, session.dialect, ctx)
+  if (request.unsaved || request.renews || isPromise(response)) return conclude(session, request, response)
+  request.response = response
 }
 
-/** A request has been worked on: it is answered, and the next one begins. */
+/** Saves before the answer goes out, so that nothing is lost that a client knows of. */
+async function conclude(
+  session: Session,
+  request: SessionRequest,
+  answering: Response | Promise<Response>,
+): Promise<void> {
+  const response = await answering
+  if (request.unsaved) await saveSession(session)
+  // without a change nothing is lost: the next time is soon enough
+  else if (request.renews) await saveSession(session).catch(() => {})
+  request.response = response
+}
+
+/** Answers a request whose task has ended, and begins the next one. */
 export function taskEnded(session: Session, { from, reason }: Exit): void {
   const request = from === null ? undefined : session.byTask.get(from)
   if (from === null || request === undefined) return
@@ -99,21 +117,15 @@ export function taskEnded(session: Session, { from, reason }: Exit): void {
   session.questions.drop(request.request.id)
   session.lastActive = session.now()
   const { exposeErrors, maxRequests } = session.holdings.settings
-  settle(
-    session,
-    request,
-    responseAfter(request, from, reason, {
-      exposeErrors,
-      now: session.lastActive,
-    }),
-  )
+  const how = { exposeErrors, now: session.lastActive }
+  settle(session, request, responseAfter(request, from, reason, how))
   while (session.waiting.size > 0 && session.byTask.size < maxRequests) {
     const next = session.waiting.take()
     if (next !== undefined) begin(session, next)
   }
 }
 
-/** Only what is in flight can be cancelled, and only under the id as it was given: `1` and `"1"` are two. */
+/** Cancels a request in flight, or one to come, by its id as it was given: `1` and `"1"` are two. */
 export function cancelWork(session: Session, id: unknown): void {
   const request = session.requests.get(id as RequestId)
   if (request === undefined) return session.cancelledEarly.add(id, session.now())
@@ -122,21 +134,34 @@ export function cancelWork(session: Session, id: unknown): void {
   else request.task?.cancel()
 }
 
-/** The session ends, and with it all that it works on and that waits. */
+/** The session ends, and with it all requests at work or waiting. */
 export function endWork(session: Session): void {
   session.waiting.clear()
   for (const { request, arrivedAt } of session.requests.values()) {
     const duration = session.now() - arrivedAt
-    noteRequest(session, request, () => ({
-      type: 'error',
-      duration,
-      code: errorCodes.internalError,
-    }))
+    noteRequest(session, request, () => ({ type: 'error', duration, code: errorCodes.internalError }))
   }
 }
 
-function settle(session: Session, request: SessionRequest, response: Response | undefined): void {
+function settle(
+  session: Session,
+  request: SessionRequest,
+  response: Response | undefined,
+): Deferred<Response | undefined> {
   session.requests.delete(request.request.id)
   answered(session, request.request, response, request.arrivedAt)
   request.reply.resolve(response)
+  return request.reply
+}
+
+/** Notes that a request is answered, tells subscribers how it came out, and passes its answer on. */
+export function answered<Answer extends Response | undefined>(
+  session: Session,
+  message: JsonRpcRequest,
+  response: Answer,
+  started = session.lastActive,
+): Answer {
+  session.cancelledEarly.noteAnswered(message.id)
+  noteAnswer(session, message, response, () => session.now() - started)
+  return response
 }
