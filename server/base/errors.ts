@@ -3,57 +3,52 @@ import { CaduceusError, type ErrorDetails, messageOf } from '../../runtime/base/
 
 /** Every code a ServerError can have. */
 export type ServerErrorCode =
-  /**
-   * A tool, resource, prompt or server is defined wrongly; the message names it and the field (`data.field`).
-   */
+  /** A tool, resource, prompt or server is defined wrongly; the message names it and the field (`data.field`). */
   | 'BAD_DEFINITION'
-  /** An option of a server, store or `ctx` function is not what it should be (`data.field`). */
+  /** An option of a server, a store or a `ctx` function is wrong (`data.field`). */
   | 'BAD_OPTION'
   /** A key or value cannot be kept with a session (`data.key`). */
   | 'BAD_STATE'
-  /** Session state was asked for where the revision (2026-07-28) has no sessions. */
+  /** A handler used session state in a revision without sessions (2026-07-28). */
   | 'NO_SESSION'
-  /** What a handler returns cannot be sent as a result. */
+  /** A handler returned something that cannot be sent as a result. */
   | 'BAD_RESULT'
-  /** A path leads out of the folders that it must stay in. */
+  /** A path leads out of its allowed folders. */
   | 'OUTSIDE_ROOTS'
-  /** A tool says that it failed (`ToolError`): told to the model with `isError`. */
+  /** A tool threw `ToolError`: the model gets its text, with `isError`. */
   | 'TOOL_FAILED'
   | AskErrorCode
 
 /** Why a question to the client has no answer. */
 export type AskErrorCode =
-  /** The client, or its revision, cannot be asked this (`data.capability`). */
+  /** The client, or its revision, lacks the capability for this question (`data.capability`). */
   | 'MISSING_CAPABILITY'
-  /** The client has not finished its handshake: it can be asked nothing but `ping` yet. */
+  /** The client has not finished its handshake: until then only `ping` can be asked. */
   | 'NOT_INITIALIZED'
   /** Nobody reads the answers of this request any more, or it has ended. */
   | 'CLIENT_GONE'
-  /** As many questions are open, or were asked by this call, as there may be. */
+  /** The limit of open questions, or of questions of this call, is reached. */
   | 'TOO_MANY_QUESTIONS'
   /** The client did not answer in time (`askTimeout`). */
   | 'ASK_TIMEOUT'
   /** The client answered with an error (`data.code`). */
   | 'ASK_REFUSED'
-  /** What the client answered is no answer to the question, or does not fit the form. */
+  /** The client's answer is malformed, or does not fit the form. */
   | 'BAD_ANSWER'
 
 /** The error class of `caduceus/server`. */
 export class ServerError extends CaduceusError<ServerErrorCode> {}
 
-/**
- * The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made
- * here, so that `data.field` is never forgotten.
- */
+/** The error for a wrong option or argument. Every BAD_OPTION of this floor is made here, with `data.field`. */
 export function optionError(field: string, problem: string, cause?: unknown): ServerError {
   return new ServerError('BAD_OPTION', problem, { ...(cause !== undefined && { cause }), data: { field } })
 }
 
 /**
- * What a tool throws to tell the model that it failed and why: the call is answered with `isError` and this
- * text. Thrown by a prompt, a resource, a completer or a method, it is JSON-RPC error -32603 with this text,
- * and `TOOL_FAILED` in `data.code`. Any other error is a crash of the call, whose message stays inside. Given
- * an error instead of a text, it says what that says, and keeps it as its cause.
+ * A tool throws this to tell the model why it failed: the call is answered with `isError` and this text.
+ * Thrown by a prompt, a resource, a completer or a method, it is JSON-RPC error -32603 with this text, and
+ * `TOOL_FAILED` in `data.code`. Any other error is a crash of the call, and its message is not sent. Made
+ * from an error instead of a text, it takes over the message and keeps the error as its cause.
  */
 export class ToolError extends ServerError {
   constructor(message: string | Error, details: ErrorDetails = {}) {
@@ -63,11 +58,10 @@ export class ToolError extends ServerError {
 }
 
 /**
- * A question to the client (`ctx.elicit`, `ctx.sample`, `ctx.roots`, `ctx.ping`) that has no answer:
- * `MISSING_CAPABILITY` with `data.capability`, `NOT_INITIALIZED`, `CLIENT_GONE`, `TOO_MANY_QUESTIONS`,
- * `ASK_TIMEOUT`, `ASK_REFUSED` with the client's code in `data.code`, `BAD_ANSWER`. A tool that lets it
- * through is answered with `isError` and its message; in 2026-07-28 a missing capability is error -32021
- * instead, with `data.requiredCapabilities` of this error.
+ * A question to the client (`ctx.elicit`, `ctx.sample`, `ctx.roots`, `ctx.ping`) has no answer. `code` says
+ * why: `MISSING_CAPABILITY` has `data.capability`, `ASK_REFUSED` has the client's code in `data.code`. A tool
+ * that does not catch it is answered with `isError` and its message. In 2026-07-28 a missing capability is
+ * error -32021 instead, with `data.requiredCapabilities` of this error.
  */
 export class AskError extends ServerError {
   constructor(code: AskErrorCode, message: string, details: ErrorDetails = {}) {
@@ -75,20 +69,15 @@ export class AskError extends ServerError {
   }
 }
 
-/** Whether a client has named a path beyond what it may see (`resolveInside`): its mistake, and no crash. */
+/** Whether a client named a path outside its roots (`resolveInside`): a mistake of the client, not a crash. */
 export function isOutsideRoots(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'OUTSIDE_ROOTS'
 }
 
-/**
- * The JSON-RPC code of a request refused because its session has too many already; beyond what JSON-RPC and
- * MCP reserve.
- */
+/** The JSON-RPC code of a request refused because its session has too many; outside the reserved ranges. */
 export const tooManyRequests = 429
 
-/**
- * The answer to a request that found no room to wait in: none of it was done, so trying again later is safe.
- */
+/** The answer to a request for which there is no room to wait. Nothing of it was done: it may be tried again. */
 export function busy(
   id: RequestId,
   { maxRequests, maxWaiting }: { readonly maxRequests: number; readonly maxWaiting: number },

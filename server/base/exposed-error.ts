@@ -1,43 +1,34 @@
 import { isError, messageOf, stackOf } from '../../runtime/base/errors.js'
 
-/**
- * An error as clients are shown it with `exposeErrors`: the client of this library makes it the `cause` of
- * what it rejects with.
- */
-export interface ExposedError {
+/** An error as `exposeErrors` shows it to clients. The client of this library makes it a `cause`. */
+interface ExposedError {
   readonly name: string
   readonly message: string
   readonly stack: string
   readonly cause?: ExposedError
 }
 
-/** What is shown of one stack, in characters, and of a chain of causes, in errors. */
-const longest = 8_192
-const deepest = 5
+/** Characters that are shown of a message or a stack. */
+const maxText = 8_192
+/** Errors that are shown of a chain of causes. */
+const maxDepth = 5
 
-/** What is shown of a crash, with its causes. Never throws. */
+/** What clients are shown of a crash, with its causes. Never throws. */
 export function exposedError(error: unknown, depth = 1): ExposedError {
-  const shown = {
-    name: isError(error) ? nameOf(error) : 'Error',
-    message: messageOf(error).slice(0, longest),
-    stack: stackOf(error).slice(0, longest),
-  }
-  const cause = isError(error) && depth < deepest ? causeOf(error) : undefined
-  return cause === undefined ? shown : { ...shown, cause: exposedError(cause, depth + 1) }
-}
-
-function nameOf(error: Error): string {
-  try {
-    return String(error.name)
-  } catch {
-    return 'Error'
+  const known = isError(error) ? error : undefined
+  const cause = depth < maxDepth ? attempt(() => known?.cause) : undefined
+  return {
+    name: attempt(() => known && String(known.name)) ?? 'Error',
+    message: messageOf(error).slice(0, maxText),
+    stack: stackOf(error).slice(0, maxText),
+    ...(cause !== undefined && { cause: exposedError(cause, depth + 1) }),
   }
 }
 
-/** A getter of the author's may throw. */
-function causeOf(error: Error): unknown {
+/** A getter of the author's error may throw. */
+function attempt<Value>(read: () => Value): Value | undefined {
   try {
-    return error.cause
+    return read()
   } catch {
     return undefined
   }

@@ -1,17 +1,7 @@
-/** The names that the processes of one server are registered under, in the registry of its tree. */
-export interface ServerNames {
-  readonly holdings: string
-  readonly hooks: string
-  readonly group: string
-  readonly sessions: string
-  readonly tasks: string
-  readonly base: string
-  readonly transport: string
-  session(id: string): string
-}
+export type ServerNames = ReturnType<typeof namesOf>
 
-/** The names for a server called `server`. */
-export function namesOf(server: string): ServerNames {
+/** The names that the processes of a server are registered under, in the registry of its tree. */
+export function namesOf(server: string) {
   return Object.freeze({
     holdings: `${server}/holdings`,
     hooks: `${server}/hooks`,

@@ -3,8 +3,8 @@ import type { Peer } from '../../transports/contract/contract.js'
 import { keyOfPrincipal } from '../../transports/contract/principal.js'
 
 /**
- * Whom a session that this peer opens belongs to: a digest of issuer and subject, which is all that is kept
- * of them; undefined for a peer that is nobody in particular.
+ * Whom a session of this peer belongs to: a digest of issuer and subject, which is all that is kept of them;
+ * undefined for an anonymous peer.
  */
 export function ownerOf(peer: Peer | undefined): string | undefined {
   const principal = peer?.principal

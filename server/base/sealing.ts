@@ -1,14 +1,14 @@
 import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
 import { type ServerError, optionError } from './errors.js'
 
-/** Secrets of 32 bytes or characters or more, 16 of them at most: the first seals, all of them open. */
+/** 1 to 16 secrets of at least 32 bytes or characters each: the first seals, all of them open. */
 export type Secrets = readonly (string | Uint8Array)[]
 
-/** What a sealing is for, and what the option with its secrets is called. */
-export interface SealingUse {
+interface SealingUse {
   readonly purpose: string
+  /** The option that has the secrets. */
   readonly field: string
-  /** The function that the option is given to. */
+  /** The function that takes the option. */
   readonly of?: string
 }
 
@@ -25,14 +25,11 @@ interface Key {
   readonly secret: Buffer
 }
 
-/** Makes texts of bytes that nobody without the key can read, change or make (AES-256-GCM). */
+/** Makes texts of bytes that only holders of the key can read, change or make (AES-256-GCM). */
 export class Sealing {
   readonly #keys: readonly [Key, ...Key[]]
 
-  /**
-   * Keys derived for one purpose open nothing that was sealed for another. Throws BAD_OPTION that names
-   * `field`.
-   */
+  /** Keys derived for one purpose open nothing that was sealed for another. Throws BAD_OPTION. */
   constructor(secrets: unknown, { purpose, field, of = '' }: SealingUse) {
     this.#keys = readKeys(secrets, purpose, (at, expected, got) => {
       const name = `${field}${at}`
@@ -41,7 +38,7 @@ export class Sealing {
     })
   }
 
-  /** Seals with the first key; `about` is not in the text, and yet must be the same when it is opened. */
+  /** Seals with the first key. `about` is not in the text, but must be the same to open it. */
   seal(plain: Uint8Array, about: string): string {
     const [key] = this.#keys
     const head = Buffer.concat([Buffer.of(format), key.id, randomBytes(nonceBytes)])
@@ -51,10 +48,10 @@ export class Sealing {
     return sealed.toString('base64url')
   }
 
-  /** What was sealed; undefined when it was changed, or sealed with another key or about something else. */
+  /** The sealed bytes; undefined if they were changed, or sealed with another key or `about`. */
   open(text: string, about: string): Buffer | undefined {
     const bytes = Buffer.from(text, 'base64url')
-    // one content, one spelling: what is no base64url is skipped when it is read
+    // decoding skips characters that are no base64url: only one spelling counts
     if (bytes.toString('base64url') !== text || bytes.length < headBytes + tagBytes) return undefined
     const head = bytes.subarray(0, headBytes)
     for (const { id, secret } of this.#keys) {
@@ -66,7 +63,7 @@ export class Sealing {
   }
 }
 
-/** How many characters a sealed text of so many bytes has. */
+/** Characters of the sealed text of so many bytes. */
 export function sealedLength(plainBytes: number): number {
   return Math.ceil(((headBytes + plainBytes + tagBytes) * 4) / 3)
 }
@@ -107,7 +104,7 @@ function deriveKey(secret: string | Uint8Array, purpose: string): Key {
   return { secret: derived.subarray(0, 32), id: derived.subarray(32) }
 }
 
-/** What came, without what is in it. */
+/** What was given, without showing the secret. */
 function kind(value: unknown): string {
   if (Array.isArray(value)) return `${value.length} of them`
   if (typeof value === 'string' || value instanceof Uint8Array) return `one of length ${value.length}`

@@ -9,15 +9,14 @@ import type {
   ElicitUrlParams,
 } from '../../protocol/messages/types/elicitation.js'
 import type { CreateMessageParams } from '../../protocol/messages/types/sampling.js'
+
 import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
 import { among } from '../../runtime/base/near.js'
 import { AskError, type ServerError, optionError } from '../base/errors.js'
+import { readersOf } from '../base/read-options.js'
 
-/**
- * What a user is asked: by a form, or by a page to visit (`mode: 'url'`), whose id is made up when it is left
- * out.
- */
+/** What a user is asked, by a form or by a page to visit (`mode: 'url'`). Default id of a page: a random one. */
 export type Elicitation =
   | Pick<ElicitFormParams, 'message' | 'requestedSchema'>
   | (Pick<ElicitUrlParams, 'mode' | 'message' | 'url'> & { readonly elicitationId?: string })
@@ -31,12 +30,12 @@ export interface AskOptions {
   readonly timeout?: number
 }
 
-/** What a server may ask the client of a session. */
+/** The requests that a server may send to a client. */
 export type AskMethod = 'elicitation/create' | 'sampling/createMessage' | 'roots/list' | 'ping'
 
 /**
- * Asks the client, under the key of the author; rejects with AskError. A session needs no key, since it asks
- * and waits; a request without one (2026-07-28) finds the answer under it when it comes back.
+ * Asks the client; rejects with AskError. A request of 2026-07-28 finds the answer under the author's key
+ * when it is made again; a session asks and waits, without the key.
  */
 export type Ask = <M extends AskMethod>(
   key: string,
@@ -45,18 +44,16 @@ export type Ask = <M extends AskMethod>(
   options: AskOptions,
 ) => Promise<Result<M>>
 
-type Ways = 'elicit' | 'sample' | 'roots'
+type Way = 'elicit' | 'sample' | 'roots'
 
-/** What was asked under a key: by which way, and its text where it has one. */
+/** What was asked under a key. */
 interface Asked {
-  readonly way: Ways
+  readonly way: Way
+  /** The JSON of the question; undefined for one without, which is refused later. */
   readonly text: string | undefined
 }
 
-/**
- * The questions of one request: one that was answered is not asked again under the same key, and no other one
- * is asked under it.
- */
+/** The questions of one request: a key stands for one question, which is not asked again once it is answered. */
 export class Questions {
   readonly #ask: Ask
   readonly #asked = new Map<string, Asked>()
@@ -84,9 +81,12 @@ export class Questions {
     return this.#once(key, 'roots', {}, () => this.#ask(key, 'roots/list', {}, options))
   }
 
-  async #once<Answer>(key: string, way: Ways, question: object, ask: () => Promise<Answer>): Promise<Answer> {
-    if (typeof key !== 'string' || key === '') throw badKey(way, key)
-    if (!isObject(question)) throw badOption('question', `${way}: question: expected an object`, question)
+  async #once<Answer>(key: string, way: Way, question: object, ask: () => Promise<Answer>): Promise<Answer> {
+    if (typeof key !== 'string' || key === '') {
+      const call = way === 'roots' ? "roots('where')" : `${way}('what', { ... })`
+      throw readersOf(way).badOption('key', `a non-empty string first, as in ctx.${call}`, key)
+    }
+    if (!isObject(question)) throw readersOf(way).badOption('question', 'an object', question)
     const text = textOf(question)
     const [before, known] = [this.#asked.get(key), this.#answers.get(key)]
     if (before !== undefined && (before.way !== way || (known !== undefined && before.text !== text)))
@@ -100,19 +100,13 @@ export class Questions {
   }
 }
 
-function badKey(way: Ways, key: unknown): ServerError {
-  const call = way === 'roots' ? "roots('where')" : `${way}('what', { ... })`
-  return badOption('key', `${way}: key: expected a non-empty string first, as in ctx.${call}`, key)
-}
-
-/** An answer to another question would be taken for its own. */
-function taken(key: string, way: Ways, before: Ways): ServerError {
+/** The answer to another question would be taken for its own. */
+function taken(key: string, way: Way, before: Way): ServerError {
   const what = way === before ? 'another question' : `${before}()`
   const problem = `${way}: key: ${show(key)} belongs to ${what} of this call: give each question a key of its own`
   return optionError('key', problem)
 }
 
-/** Undefined for what has no text, and is refused later. */
 function textOf(question: object): string | undefined {
   try {
     return JSON.stringify(question)
@@ -130,18 +124,16 @@ const elicitationAliases = {
 }
 
 function toElicitation(question: Elicitation): Params<'elicitation/create'> {
-  for (const field of Object.keys(question))
-    if (!elicitationFields.includes(field))
-      throw badOption(
-        field,
-        `elicit: ${field}: expected ${among('a field', elicitationFields, field, elicitationAliases)}`,
-        field,
-      )
+  const unknown = Object.keys(question).find((field) => !elicitationFields.includes(field))
+  if (unknown !== undefined) {
+    const expected = among('a field', elicitationFields, unknown, elicitationAliases)
+    throw readersOf('elicit').badOption(unknown, expected, unknown)
+  }
   if (!('mode' in question)) return { ...question }
   return { ...question, elicitationId: question.elicitationId ?? randomUUID() }
 }
 
-/** What a form has to be filled in with; undefined for a page. Throws BAD_OPTION for what is no form. */
+/** The schema of a form; undefined for a page. Throws BAD_OPTION for a malformed form. */
 function formOf(params: Params<'elicitation/create'>): Schema | undefined {
   if (params.mode === 'url') return undefined
   try {
@@ -152,15 +144,11 @@ function formOf(params: Params<'elicitation/create'>): Schema | undefined {
   }
 }
 
-/** What was filled in has to fit what was asked for: a client is not to be trusted with that. */
+/** The client may not have checked what was filled in: it has to fit the form. */
 async function checkAnswer(form: Schema | undefined, result: ElicitResult): Promise<ElicitResult> {
   if (form === undefined || result.action !== 'accept') return result
   const parsed = await form.parse(result.content ?? {})
   if (!('issues' in parsed)) return result
   const issues = parsed.issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
   throw new AskError('BAD_ANSWER', `elicitation/create: the client's answer does not fit the form: ${issues}`)
-}
-
-function badOption(field: string, problem: string, got: unknown): ServerError {
-  return optionError(field, `${problem}, got ${show(got)}`)
 }

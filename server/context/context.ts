@@ -18,27 +18,26 @@ import { PeerFacts, type RequestFacts, type TransportFacts } from './request-fac
 import type { Changes, ListKind } from './changes.js'
 import { mergedAssigns } from './session-frame.js'
 import type { ToolReturn } from '../results/results.js'
-import { toBeAwaited } from '../base/to-be-awaited.js'
-import { checkKey, copy } from './state-values.js'
+import { checkKey, copy } from './session-state.js'
 import type { StateValue } from './session-state.js'
 import type { Once } from './steps.js'
 
-/** Who is served by a request, and how. */
+/** The client of a request, and the revision that they speak. */
 export interface SessionFacts {
-  /** The session that the request belongs to; undefined where the revision has no sessions (2026-07-28). */
+  /** The session of the request; undefined where the revision has no sessions (2026-07-28). */
   readonly id: string | undefined
-  /** Who the client says it is: for display, never for behaviour or security. */
+  /** What the client calls itself: for display, never for behaviour or security. */
   readonly client: Readonly<Implementation>
   readonly revision: string
   readonly capabilities: Readonly<ClientCapabilities>
 }
 
-/** A session: only requests of 2026-07-28 have none. */
+/** The facts of a request that has a session: those of 2026-07-28 have none. */
 export interface OpenSessionFacts extends SessionFacts {
   readonly id: string
 }
 
-/** What a context is made from: the request's own facts, and its ways to the session and to the client. */
+/** What a context is made from: the facts of the request, and its ways to the session and the client. */
 export interface RequestScope {
   readonly session: SessionFacts
   readonly requestId: RequestId
@@ -46,15 +45,12 @@ export interface RequestScope {
   readonly progressToken: ProgressToken | undefined
   readonly peer: Peer
   readonly signal: AbortSignal
-  /** What was assigned to the session; undefined where there is none. */
+  /** The assigns of the session; undefined without a session. */
   readonly assigned: Readonly<Record<string, unknown>> | undefined
   /** Throws NO_SESSION. */
   assign(values: object): void
   readonly changes: Changes
-  /**
-   * Sends a notification that belongs to this request; false when nobody takes it, or the revision does not
-   * have it.
-   */
+  /** Sends a notification with this request. False when it cannot be sent, or the revision does not have it. */
   tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean
   /** Whether the client wants logs of this level. Throws BAD_OPTION for what is no level. */
   wantsLog(level: LoggingLevel): boolean
@@ -63,13 +59,11 @@ export interface RequestScope {
   /** Ends the connection early, if the client will come back. */
   release?(): boolean
   read(key: string): Promise<StateValue>
-  /** Answers undefined when the value was taken, and otherwise the value that came in between. */
+  /** Resolves with undefined if the value was taken, else with the value that came in between. */
   swap(key: string, version: number, value: unknown): Promise<StateValue | undefined>
 }
 
-/**
- * A function, whatever it takes; without a signature here, its parameters keep the types that it gives them.
- */
+/** Any function. Without a signature here, its parameters keep the types that its author wrote. */
 interface AnyFunction {
   readonly name: string
   readonly length: number
@@ -78,8 +72,8 @@ interface AnyFunction {
 type Returned<Fn> = Fn extends (...args: never[]) => infer Value ? Awaited<Value> : never
 
 /**
- * What a tool, a resource, a prompt or a completer may do besides computing its result; good for one request,
- * and without effect after it.
+ * What a tool, a resource, a prompt, a method or a completer may do besides computing its result. It serves
+ * one request, and has no effect after it.
  */
 export class ToolContext {
   readonly #scope: RequestScope
@@ -91,10 +85,7 @@ export class ToolContext {
     this.#scope = scope
   }
 
-  /**
-   * Who is served: the session's facts, or, where the revision has no sessions, those of this request,
-   * without an id.
-   */
+  /** The client that is served: facts of the session, or, in a revision without sessions, of this request. */
   get session(): SessionFacts {
     return this.#scope.session
   }
@@ -103,36 +94,35 @@ export class ToolContext {
     return this.#scope.requestId
   }
 
-  /** The request that is being worked on: its id, its method, and its params as they came. */
+  /** The request: its id, its method, and its params as the client sent them. */
   get request(): RequestFacts {
     return this.#scope.request
   }
 
-  /** How the request came in: headers, query, address; never kept with the session. */
+  /** How the request came in: headers, query, address. Never kept with the session. */
   get transport(): TransportFacts {
     this.#transport ??= new PeerFacts(this.#scope.peer)
     return this.#transport
   }
 
-  /** What the listener knows of who sent the request; see `transport` and `assigns`. */
+  /** What the listener knows of the sender; see `transport` and `assigns`. */
   get peer(): Peer {
     return this.#scope.peer
   }
 
   /**
-   * What was assigned to the session (`assign`), and, counting more, what the middleware of a host program
-   * says of this very request (`mount`), which is never kept. Empty where nothing was said.
+   * The assigns of the session (`assign`), overridden by those of this request, which the middleware of a
+   * host program gives (`mount`) and which are never kept. An empty object if there are none.
    */
   get assigns(): Readonly<Record<string, unknown>> {
     return mergedAssigns(this.#scope.assigned, this.#scope.peer.assigns)
   }
 
   /**
-   * Gives the session values of any kind, such as a connection: later requests of this session, and no other,
-   * find them in `assigns`, as long as the session runs in this program. They are not stored: a session that
-   * is brought back gets them from `init` again. Throws NO_SESSION where the revision has no sessions
-   * (2026-07-28), and BAD_OPTION for what is no object. Unlike `update`, it waits for nobody, and the last
-   * one counts.
+   * Gives the session live values, such as a connection: later requests of this session find them in
+   * `assigns`, as long as the session runs in this program. They are not stored: `init` makes them again for
+   * a restored session. Takes effect at once; of two values of one name the last counts. Throws NO_SESSION
+   * where the revision has no sessions (2026-07-28), and BAD_OPTION unless `values` is an object.
    */
   assign(values: Readonly<Record<string, unknown>>): void {
     if (!isObject(values)) throw optionError('values', `assign: expected an object, got ${show(values)}`)
@@ -140,59 +130,56 @@ export class ToolContext {
   }
 
   /**
-   * Tells all sessions and streams that listen to this very uri that its resource has changed. Rejects with
-   * BAD_OPTION for what is no uri.
+   * Tells all sessions and streams that subscribed to this uri that its resource has changed. Rejects with
+   * BAD_OPTION for a malformed uri.
    */
   async resourceUpdated(uri: string): Promise<void> {
     await this.#scope.changes.resourceUpdated(uri)
   }
 
   /**
-   * Tells all sessions and streams that a list has changed, where the author answers it (`handleRequest`):
-   * what is added by `server.addTool` and the like is told anyway. Rejects with BAD_OPTION for what is no
-   * list, or one that the server does not declare.
+   * Tells all sessions and streams that a list has changed: for lists that the author answers
+   * (`handleRequest`). `server.addTool` and the like tell it by themselves. Rejects with BAD_OPTION for an
+   * unknown list, and for one that the server does not declare.
    */
   async listChanged(list: ListKind): Promise<void> {
     await this.#scope.changes.listChanged(list)
   }
 
-  /**
-   * Who uses this, in the author's own words: `user` of the assigns, or else the claims of the principal.
-   * `createApp` gives it a type.
-   */
+  /** The caller as the author knows it: `assigns.user`, or else the principal's claims. `createApp` types it. */
   get user(): unknown {
     return this.assigns.user ?? this.principal?.claims
   }
 
   /**
-   * Who calls, where the listener or the host program has found out. The session belongs to this issuer and
-   * subject.
+   * The authenticated caller, if the listener or the host program knows it. The session belongs to its issuer
+   * and subject.
    */
   get principal(): Principal | undefined {
     return this.#scope.peer.principal
   }
 
   /**
-   * Throws McpError 403 unless the caller has all these scopes, for what depends on the arguments: let
-   * through, the client is told to ask for them, like for the `scopes` of a component. Nobody in particular
-   * has none; on standard input nobody is asked.
+   * Throws McpError 403 unless the caller has all these scopes: for checks that depend on the arguments.
+   * Uncaught, it makes the client ask for them, as the `scopes` of a component do. An anonymous caller has no
+   * scopes; over stdio the caller is trusted.
    */
   requireScopes(...scopes: readonly string[]): void {
     checkAllowed(this.#scope.peer, { scopes })
   }
 
   /**
-   * Aborted when the client cancels the call, when its time is up, when its session ends, and in 2026-07-28
-   * when the client goes away.
+   * Aborted when the client cancels the call, at its timeout, when its session ends, and in 2026-07-28 when
+   * the client disconnects.
    */
   get signal(): AbortSignal {
     return this.#scope.signal
   }
 
   /**
-   * Tells the client how far the work is, if it wants to know; false when nobody was told. Progress that does
-   * not grow or is not finite is not sent (specification: progress), and neither is a total that is not
-   * finite. Throws BAD_OPTION for what is no number or no text.
+   * Tells the client how far the work is, if it asked for progress. False when nothing was sent: so with
+   * progress that does not grow or is not finite (specification: progress). A total that is not finite is
+   * left out. Throws BAD_OPTION for arguments of the wrong type.
    */
   progress(progress: number, total?: number, message?: string): boolean {
     checkType('progress', 'number', progress)
@@ -211,10 +198,10 @@ export class ToolContext {
   }
 
   /**
-   * Sends a log message with this request, if the client wants that level (`info` and above until it says
-   * otherwise) and the server is defined with `logging: true`; false when nobody was told. `data` is any JSON
-   * value, and never a secret (specification: logging). Throws BAD_OPTION for what is no level or no name of
-   * a logger.
+   * Sends a log message with this request. False when it was not sent: the client does not want this level
+   * (default: `info` and above), or the server is defined without `logging: true`. `data` is any JSON value,
+   * and never a secret (specification: logging). Throws BAD_OPTION for an unknown level, and for a logger
+   * that is no string.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): boolean {
     if (logger !== undefined) checkType('log: logger', 'string', logger)
@@ -224,77 +211,71 @@ export class ToolContext {
   }
 
   /**
-   * Asks the user, by a form or by a page to visit; what is filled in fits the form, formats such as `email`
-   * aside. Under a key that was answered in this request, the answer is the same: a key belongs to one
-   * question, and another one under it rejects with BAD_OPTION. In 2026-07-28 the handler may run again from
-   * its beginning, with the answers (see `once`). Rejects with AskError: MISSING_CAPABILITY where the client
-   * or its revision cannot ask.
+   * Asks the user, by a form or by a page to visit. The answer fits the form, formats such as `email` aside.
+   * A key stands for one question of a request: the same question again has the same answer, another one
+   * rejects with BAD_OPTION. In 2026-07-28 the handler may run again from its beginning, with the answers
+   * (see `once`). Rejects with AskError: MISSING_CAPABILITY where the client or its revision cannot ask.
    */
   elicit(key: string, question: Elicitation, options: AskOptions = {}): Promise<ElicitResult> {
     return toBeAwaited('elicit', this.#ask().elicit(key, question, options))
   }
 
-  /** Tells the client that what a user was asked to do at a page is done; false before 2025-11-25. */
+  /** Tells the client that the user is done at a page (`mode: 'url'`). False before 2025-11-25. */
   elicitationComplete(elicitationId: string): boolean {
     checkType('elicitationComplete', 'string', elicitationId)
     return this.#scope.tell('notifications/elicitation/complete', { elicitationId })
   }
 
-  /** Has the client's model go on with a conversation, like `elicit`. */
+  /** Asks the client's model to continue a conversation. Keys and errors are as with `elicit`. */
   sample(key: string, question: Sampling, options: AskOptions = {}): Promise<CreateMessageResult> {
     return toBeAwaited('sample', this.#ask().sample(key, question, options))
   }
 
-  /** The places that the client lets its servers work in, like `elicit`. */
+  /** Asks for the folders that the client lets its servers use. Keys and errors are as with `elicit`. */
   async roots(key: string, options: AskOptions = {}): Promise<readonly Root[]> {
     return (await this.#ask().roots(key, options)).roots
   }
 
-  /** Asks the client for a sign of life; rejects with AskError. */
+  /** Pings the client. Rejects with AskError. */
   async ping(options: AskOptions = {}): Promise<void> {
     await this.#scope.ask('ping', 'ping', {}, options)
   }
 
   /**
-   * Runs `fn` once under a key, also when the call takes several rounds (2026-07-28 runs the handler again
-   * with the client's answers), and resolves with its value each time; a step that failed may run again. The
-   * value goes through JSON and comes back as it was read from there. Rejects with what `fn` threw, and with
-   * ServerError BAD_STATE for a value that has no JSON.
+   * Runs `fn` once under a key, however often the handler runs (2026-07-28 runs it again with the client's
+   * answers), and resolves with its value each time. A step that failed may run again. The value passes
+   * through JSON. Rejects with what `fn` threw, and with ServerError BAD_STATE for a value without JSON.
    */
   once<Value>(key: string, fn: () => Value | Promise<Value>): Promise<Value> {
     return toBeAwaited('once', this.#scope.once(key, fn))
   }
 
   /**
-   * Ends the HTTP response early while the work goes on: a client of 2025-11-25 comes back for what follows,
-   * if the listener keeps events (specification: transports, SEP-1699). False where that is not possible, and
-   * then nothing happens.
+   * Ends the HTTP response early while the work goes on: a client of 2025-11-25 comes back for the rest, if
+   * the listener keeps events (specification: transports, SEP-1699). False, and without effect, elsewhere.
    */
   releaseStream(): boolean {
     return this.#scope.release?.() === true
   }
 
   /**
-   * An answer that somebody else gives, another task or a callback: hand it on, and return its `answer`.
-   * Without one the call ends like any other that takes too long: at its `timeout`.
+   * An answer that other code gives, such as a callback: hand it on, and return its `answer`. Without an
+   * answer the call ends at its `timeout`.
    */
   defer<Value = ToolReturn>(): DeferredAnswer<Value> {
     return new DeferredAnswer(this.#scope.signal)
   }
 
-  /**
-   * A copy of what this session keeps under a key. Rejects with NO_SESSION where the revision has no sessions
-   * (2026-07-28), like `update`.
-   */
+  /** A copy of the session's value under a key. Rejects with NO_SESSION in a revision without sessions. */
   get<Value = unknown>(key: string): Promise<Value | undefined> {
     return toBeAwaited('get', this.#get(key)) as Promise<Value | undefined>
   }
 
   /**
-   * Changes what this session keeps under a key, and resolves with the new value; `undefined` deletes it.
-   * `fn` is given a copy, runs in this call, and runs again when another call of the session was quicker, so
-   * no change is lost. Sessions come back with their values after a crash. Rejects with BAD_STATE for what
-   * cannot be copied (functions, sockets and the like).
+   * Changes the session's value under a key, and resolves with the new one; `undefined` deletes it. `fn` gets
+   * a copy and runs in this call. It runs again if another call changed the value meanwhile, so no change is
+   * lost. A restored session has its values. Rejects with BAD_STATE for a value that cannot be copied
+   * (`structuredClone`), and with NO_SESSION in a revision without sessions (2026-07-28).
    */
   update<Fn extends AnyFunction>(key: string, fn: Fn): Promise<Returned<Fn>>
   update<Value>(key: string, fn: (value: Value | undefined) => Value | Promise<Value>): Promise<Value>
@@ -326,7 +307,28 @@ export class ToolContext {
   }
 }
 
-/** The caller's mistake is told to the caller, also when no client listens. */
+/** A mistake of the caller throws there, also when no client listens. */
 function checkType(field: string, type: 'number' | 'string', value: unknown): void {
   if (typeof value !== type) throw optionError(field, `${field}: expected a ${type}, got ${show(value)}`)
+}
+
+/** A promise that throws where it is used as its value without `await`: as text, or as JSON. */
+export function toBeAwaited<Value>(name: keyof typeof unawaited, promise: Promise<Value>): Promise<Value> {
+  return Object.defineProperties(promise, unawaited[name])
+}
+
+const unawaited = Object.freeze({
+  get: missingAwait('get'),
+  update: missingAwait('update'),
+  elicit: missingAwait('elicit'),
+  sample: missingAwait('sample'),
+  once: missingAwait('once'),
+})
+
+function missingAwait(name: string): PropertyDescriptorMap {
+  function value(this: Promise<unknown>): never {
+    this.catch(() => undefined) // this error replaces its own
+    throw new ServerError('BAD_RESULT', `ctx.${name}(...) is a promise, and was used as a value: await it`)
+  }
+  return { [Symbol.toPrimitive]: { value }, toJSON: { value } }
 }

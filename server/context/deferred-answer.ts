@@ -1,8 +1,6 @@
-/**
- * An answer that is given later, by whoever holds this: the call waits for `answer` and takes what it brings.
- */
+/** An answer that somebody else gives later. The call waits for `answer`, and takes what it brings. */
 export class DeferredAnswer<Value = unknown> {
-  /** What the handler returns: settled by `resolve` or `reject`, and by nothing else. */
+  /** What the handler returns: settled by `resolve` or `reject` only. */
   readonly answer: Promise<Value>
   readonly #signal: AbortSignal
   #resolve: (value: Value) => void = () => {}
@@ -16,21 +14,21 @@ export class DeferredAnswer<Value = unknown> {
       this.#resolve = resolve
       this.#reject = reject
     })
-    // whoever rejects it is not to be blamed when the handler has returned something else
+    // the handler may have returned something else: a rejection is no stray error then
     this.answer.catch(() => {})
   }
 
-  /** Whether an answer has any effect: none was given, and the call is neither cancelled nor out of time. */
+  /** Whether an answer still counts: none was given, and the call is neither cancelled nor out of time. */
   get open(): boolean {
     return !this.#isGiven && !this.#signal.aborted
   }
 
-  /** Gives the answer; false when it comes too late, and then nothing happens. */
+  /** Gives the answer. False when it is too late, and then nothing happens. */
   resolve(value: Value): boolean {
     return this.#give(() => this.#resolve(value))
   }
 
-  /** Fails the call, like a throw of its handler; false when it comes too late. */
+  /** Fails the call, like a throw of its handler. False when it is too late. */
   reject(error: unknown): boolean {
     return this.#give(() => this.#reject(error))
   }

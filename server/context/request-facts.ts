@@ -3,8 +3,8 @@ import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Peer } from '../../transports/contract/contract.js'
 
 /**
- * A request as it came, not checked any further than JSON-RPC asks for; in 2026-07-28 its params have the
- * client's envelope in `_meta`.
+ * A request as it came, checked against JSON-RPC only. In 2026-07-28 its params have the client's envelope in
+ * `_meta`.
  */
 export interface RequestFacts {
   readonly id: RequestId
@@ -13,26 +13,25 @@ export interface RequestFacts {
   readonly params: JsonObject
 }
 
-/** How a request came in; where a transport does not have such, there is nothing in it. */
+/** How a request came in. Fields that a transport does not have are empty. */
 export interface TransportFacts {
   /** Which listener it came through: `stdio`, `http`. */
   readonly name: string
-  /** Looked up in any case: `headers.get('X-Tenant')`. Without the token that let the request in. */
+  /** Names in any case: `headers.get('X-Tenant')`. Without the token of the request. */
   readonly headers: Headers
-  /** What stands behind the `?` of the address. */
+  /** The query of the address. */
   readonly query: URLSearchParams
   /** The client's address, or the one that `trustProxy` finds. */
   readonly ip: string | undefined
-  /** How the client has called: `https` also behind proxies that say so and are trusted. */
+  /** What the client used: `https` also behind trusted proxies that say so. */
   readonly scheme: 'http' | 'https' | undefined
 }
 
-/** The facts of a request. */
 export function factsOf({ id, method, params = {} }: JsonRpcRequest): RequestFacts {
   return { id, method, params }
 }
 
-/** The facts of a peer, each made when it is looked at. */
+/** The facts of a peer; headers and query are parsed when they are first read. */
 export class PeerFacts implements TransportFacts {
   readonly #peer: Peer
   #headers: Headers | undefined

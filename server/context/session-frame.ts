@@ -4,8 +4,7 @@ const nothing: Readonly<Record<string, unknown>> = Object.freeze({})
 
 /**
  * What an author assigns to a session (`ctx.assign`): live values such as connections, never copied or
- * stored. It belongs to the session's actor and ends with it; a session that is brought back begins with
- * none, and `init` makes them anew.
+ * stored. They belong to the session's actor and end with it; `init` makes them again for a restored session.
  */
 export class SessionFrame {
   readonly changes: Changes
@@ -15,25 +14,18 @@ export class SessionFrame {
     this.changes = changes
   }
 
-  /** All that is assigned by now. */
   get assigns(): Readonly<Record<string, unknown>> {
     return this.#assigns
   }
 
-  /** Adds values; those of the same names are replaced. */
+  /** Adds values, and replaces those of the same names. */
   assign(values: object): void {
     this.#assigns = Object.freeze({ ...this.#assigns, ...values })
   }
 }
 
-/**
- * What is assigned to a session, and what is said of one request of it, which counts more: who calls is among
- * it.
- */
-export function mergedAssigns(
-  assigned: Readonly<Record<string, unknown>> = nothing,
-  own: Readonly<Record<string, unknown>> = nothing,
-): Readonly<Record<string, unknown>> {
+/** The assigns of a session and of one of its requests; the request's count more, since they say who calls. */
+export function mergedAssigns(assigned = nothing, own = nothing): Readonly<Record<string, unknown>> {
   if (assigned === nothing) return own
   return own === nothing ? assigned : Object.freeze({ ...assigned, ...own })
 }

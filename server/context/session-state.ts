@@ -1,3 +1,6 @@
+import { show } from '../../runtime/base/errors.js'
+import { ServerError } from '../base/errors.js'
+
 /** A value of the session with the number of its last change; 0 and undefined for one that was never set. */
 export interface StateValue {
   readonly value: unknown
@@ -6,22 +9,20 @@ export interface StateValue {
 
 const absent: StateValue = Object.freeze({ value: undefined, version: 0 })
 
-/** What the tools of a session keep: values by key, exchanged whole and never changed in place. */
+/** What tools keep with `ctx.update`: values by key, replaced whole and never changed in place. */
 export class SessionState {
-  readonly #values: Map<string, StateValue>
+  readonly #values = new Map<string, StateValue>()
   #changes = 0
 
   constructor(values: Readonly<Record<string, unknown>>) {
-    this.#values = new Map(
-      Object.entries(values).map(([key, value]) => [key, { value, version: ++this.#changes }]),
-    )
+    this.adopt(values)
   }
 
   read(key: string): StateValue {
     return this.#values.get(key) ?? absent
   }
 
-  /** Takes a value if nobody changed it since `version`; otherwise answers what is there now. */
+  /** Takes a value if nobody changed it since `version`; otherwise answers the current one. */
   swap(key: string, version: number, value: unknown): StateValue | undefined {
     const current = this.read(key)
     if (current.version !== version) return current
@@ -30,7 +31,7 @@ export class SessionState {
     return undefined
   }
 
-  /** Takes over all values; calls that have seen others run their change again. */
+  /** Replaces all values. Calls that have read older ones run their change again. */
   adopt(values: Readonly<Record<string, unknown>>): void {
     this.#values.clear()
     for (const [key, value] of Object.entries(values))
@@ -39,5 +40,22 @@ export class SessionState {
 
   toRecord(): Record<string, unknown> {
     return Object.fromEntries([...this.#values].map(([key, { value }]) => [key, value]))
+  }
+}
+
+/** Throws BAD_STATE unless the key is a non-empty string. */
+export function checkKey(key: unknown): string {
+  if (typeof key === 'string' && key !== '') return key
+  throw new ServerError('BAD_STATE', `key: expected a non-empty string, got ${show(key)}`)
+}
+
+/** A copy of a value: handlers never share one with the session. Throws BAD_STATE if it cannot be copied. */
+export function copy(key: string, value: unknown): unknown {
+  if (typeof value !== 'object' && typeof value !== 'function' && typeof value !== 'symbol') return value
+  try {
+    return structuredClone(value)
+  } catch (cause) {
+    const problem = `${show(key)}: session state takes values that can be copied (structuredClone), got ${show(value)}`
+    throw new ServerError('BAD_STATE', problem, { cause, data: { key } })
   }
 }

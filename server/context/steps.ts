@@ -1,17 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { show } from '../../runtime/base/errors.js'
 import { ServerError } from '../base/errors.js'
+import { jsonText } from '../base/json-text.js'
 
-/**
- * Runs `fn` once under a key; rejects with what it threw, and with ServerError BAD_STATE for a key or a value
- * that cannot be kept.
- */
+/** Runs `fn` once under a key. Rejects with what it threw, and with BAD_STATE for a bad key or value. */
 export type Once = <Value>(key: string, fn: () => Value | Promise<Value>) => Promise<Value>
 
-/**
- * The finished steps of one call by their keys, each as the JSON of its value; undefined for a step without
- * one.
- */
+/** The finished steps of one call: the JSON of their values by key; undefined for a step without a value. */
 export type FinishedSteps = ReadonlyMap<string, string | undefined>
 
 interface Running {
@@ -26,18 +21,15 @@ interface Step {
   asks: boolean
 }
 
-/** Which step a piece of code belongs to. */
+/** The step that the running code is part of. */
 const within = new AsyncLocalStorage<Step>()
 
-/** Says that the code at hand asks the client: the steps that it is part of do not end before the answer. */
+/** The running code asks the client: the steps that it is part of do not end before the answer. */
 export function noteQuestion(): void {
   for (let step = within.getStore(); step !== undefined; step = step.outer) step.asks = true
 }
 
-/**
- * The steps of one call: one that is finished does not run again, and its value is what its JSON says,
- * whoever asks and when.
- */
+/** The steps of one call: a finished one does not run again, and its value is always read from its JSON. */
 export class Steps {
   readonly #finished: Map<string, string | undefined>
   readonly #running = new Map<string, Running>()
@@ -52,10 +44,7 @@ export class Steps {
     return this.#finished
   }
 
-  /**
-   * Resolves when the steps have ended that run now, unless they ask the client themselves; undefined when
-   * there are none.
-   */
+  /** Resolves when the running steps have ended, except those that ask the client; undefined without any. */
   get settling(): Promise<unknown> | undefined {
     const running = [...this.#running.values()].filter(({ step }) => !step.asks)
     return running.length === 0 ? undefined : Promise.allSettled(running.map(({ text }) => text))
@@ -80,24 +69,16 @@ export class Steps {
   }
 
   async #finish(key: string, fn: () => unknown): Promise<string | undefined> {
-    const text = written(key, await fn())
+    const value = await fn()
+    const text = value === undefined ? undefined : textOf(key, value)
     this.#finished.set(key, text)
     return text
   }
 }
 
-function written(key: string, value: unknown): string | undefined {
-  if (value === undefined) return undefined
-  try {
-    const text: string | undefined = JSON.stringify(value)
-    if (text !== undefined) return text
-  } catch (cause) {
-    throw noJson(key, value, cause)
-  }
-  throw noJson(key, value)
-}
-
-function noJson(key: string, value: unknown, cause?: unknown): ServerError {
-  const problem = `once: ${show(key)}: expected a value that has JSON, got ${show(value)}`
-  return new ServerError('BAD_STATE', problem, { cause, data: { key } })
+function textOf(key: string, value: unknown): string {
+  return jsonText(value, (cause) => {
+    const problem = `once: ${show(key)}: expected a value that has JSON, got ${show(value)}`
+    return new ServerError('BAD_STATE', problem, { cause, data: { key } })
+  })
 }

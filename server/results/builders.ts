@@ -9,8 +9,9 @@ import type { GetPromptResult, PromptMessage } from '../../protocol/messages/typ
 import type { CallToolResult } from '../../protocol/messages/types/tools.js'
 import { show } from '../../runtime/base/errors.js'
 import { ServerError } from '../base/errors.js'
+import { jsonText } from '../base/json-text.js'
 
-/** The result of a tool, block by block; a tool may return it as it is. */
+/** The result of a tool, block by block. A tool may return the builder itself. */
 export class ToolResultBuilder {
   readonly #content: ContentBlock[] = []
   #structured: unknown
@@ -21,20 +22,17 @@ export class ToolResultBuilder {
     return this.#add({ type: 'text', text: textOf('text', value) })
   }
 
-  /** Adds text with the JSON of a value. Throws BAD_RESULT when it has none. */
+  /** Adds text with the JSON of a value. Throws BAD_RESULT for a value without JSON. */
   json(value: unknown): this {
     return this.#add({ type: 'text', text: jsonOf(value) })
   }
 
-  /** Adds a picture: its bytes, or their base64. */
+  /** Adds an image: its bytes, or their base64. */
   image(data: Uint8Array | string, mimeType: string): this {
     return this.#add({ type: 'image', data: base64Of(data), mimeType: textOf('mimeType', mimeType) })
   }
 
-  /**
-   * Adds sound: its bytes, or their base64. To a client of 2024-11-05, which has no sound, it is told as
-   * text.
-   */
+  /** Adds audio: its bytes, or their base64. Clients of 2024-11-05, which has no audio, get a text instead. */
   audio(data: Uint8Array | string, mimeType: string): this {
     return this.#add({ type: 'audio', data: base64Of(data), mimeType: textOf('mimeType', mimeType) })
   }
@@ -44,27 +42,26 @@ export class ToolResultBuilder {
     return this.#add({ type: 'resource', resource: contents })
   }
 
-  /** Adds a resource to be read on its own. */
+  /** Adds a link to a resource. */
   link(resource: Omit<ResourceLink, 'type'>): this {
     return this.#add({ type: 'resource_link', ...resource })
   }
 
-  /** Adds why the tool failed, for the model to read, and marks the whole as failed. */
+  /** Adds why the tool failed, for the model to read, and marks the result as failed. */
   error(message: string): this {
     this.#isError = true
     return this.text(message)
   }
 
   /**
-   * Sets what programs read: an object, or since 2026-07-28 any JSON value; without other content, its JSON
-   * is added as text for models (specification: tools, structured content).
+   * Sets the structured content: an object, or since 2026-07-28 any JSON value. Without other content, its
+   * JSON is added as text for models (specification: tools, structured content).
    */
   structured(value: unknown): this {
     this.#structured = value
     return this
   }
 
-  /** The result as the protocol has it. */
   build(): CallToolResult {
     const structured = this.#structured
     const isAlone = structured !== undefined && this.#content.length === 0
@@ -83,7 +80,7 @@ export class ToolResultBuilder {
   }
 }
 
-/** The messages of a prompt, one after the other; a prompt may return it as it is. */
+/** The messages of a prompt, in order. A prompt may return the builder itself. */
 export class PromptResultBuilder {
   readonly #messages: PromptMessage[] = []
   #description: string | undefined
@@ -108,15 +105,11 @@ export class PromptResultBuilder {
     return this.#add('assistant', content)
   }
 
-  /**
-   * Adds what the assistant has to go by. The protocol has no such role: it is said by the user
-   * (specification: prompts).
-   */
+  /** Adds an instruction, as a message of the user: the protocol has no system role (specification: prompts). */
   system(content: string | PromptMessage['content']): this {
     return this.#add('user', content)
   }
 
-  /** The result as the protocol has it. */
   build(): GetPromptResult {
     const description = this.#description
     return { ...(description !== undefined && { description }), messages: [...this.#messages] }
@@ -131,10 +124,7 @@ export class PromptResultBuilder {
   }
 }
 
-/**
- * The contents of a resource; a resource may return it as it is. Its uri is the one that was asked for,
- * unless it is set.
- */
+/** The contents of a resource. A resource may return the builder itself. The default uri is the requested one. */
 export class ResourceResultBuilder {
   readonly #fields: Record<string, string> = {}
 
@@ -143,7 +133,7 @@ export class ResourceResultBuilder {
     return this.#content('text', textOf('text', value))
   }
 
-  /** Sets the text to the JSON of a value. Throws BAD_RESULT when it has none. */
+  /** Sets the text to the JSON of a value. Throws BAD_RESULT for a value without JSON. */
   json(value: unknown): this {
     return this.#content('text', jsonOf(value))
   }
@@ -170,10 +160,7 @@ export class ResourceResultBuilder {
     return this.#set('description', value)
   }
 
-  /**
-   * The contents as the protocol has them, without the uri if none was set. Throws BAD_RESULT when neither
-   * text nor bytes are there.
-   */
+  /** The contents, without a uri if none was set. Throws BAD_RESULT without text and bytes. */
   build(): Omit<TextResourceContents, 'uri'> | Omit<BlobResourceContents, 'uri'> {
     const { text, blob, ...notes } = this.#fields
     if (text !== undefined) return { ...notes, text }
@@ -208,7 +195,7 @@ export function resourceResult(): ResourceResultBuilder {
   return new ResourceResultBuilder()
 }
 
-/** What a builder stands for; anything else as it is. */
+/** What a builder has built; any other value as it is. */
 export function built(returned: unknown): unknown {
   const isBuilder =
     returned instanceof ToolResultBuilder ||
@@ -217,16 +204,12 @@ export function built(returned: unknown): unknown {
   return isBuilder ? returned.build() : returned
 }
 
-/** The JSON of a value. Throws BAD_RESULT when it has none. */
+/** The JSON of a value. Throws BAD_RESULT for a value without JSON. */
 export function jsonOf(value: unknown): string {
-  let written: string | undefined
-  try {
-    written = JSON.stringify(value)
-  } catch (cause) {
-    throw new ServerError('BAD_RESULT', `json: ${show(value)} has no JSON text`, { cause })
-  }
-  if (written === undefined) throw new ServerError('BAD_RESULT', `json: ${show(value)} has no JSON text`)
-  return written
+  return jsonText(
+    value,
+    (cause) => new ServerError('BAD_RESULT', `json: ${show(value)} has no JSON text`, { cause }),
+  )
 }
 
 function textOf(field: string, value: unknown): string {

@@ -2,6 +2,7 @@ import { isObject } from '../../protocol/wire/json.js'
 import type { Method, Result } from '../../protocol/messages/methods.js'
 import { checkSentResult } from '../../protocol/messages/params.js'
 import type { Issue } from '../../protocol/schema/issues.js'
+import type { Parsed, Schema } from '../../protocol/schema/schema.js'
 import type {
   BlobResourceContents,
   ContentBlock,
@@ -21,10 +22,7 @@ import {
 } from './builders.js'
 import { ServerError } from '../base/errors.js'
 
-/**
- * What a tool may return: text, one or more blocks of content, what `toolResult()` builds, a whole result, or
- * nothing.
- */
+/** What a tool may return: text, blocks of content, what `toolResult()` builds, a whole result, or nothing. */
 export type ToolReturn =
   | string
   | ContentBlock
@@ -33,17 +31,12 @@ export type ToolReturn =
   | CallToolResult
   | undefined
 
-/**
- * The contents of a resource, whose uri and type may be left out: then they are those that were asked for.
- */
+/** The contents of a resource. Default uri: the requested one; default type: the resource's `mimeType`. */
 export type Contents =
   | (Omit<TextResourceContents, 'uri'> & { uri?: string })
   | (Omit<BlobResourceContents, 'uri'> & { uri?: string })
 
-/**
- * What a resource may read: text, bytes, contents, a whole result, or `undefined` when there is no such
- * resource.
- */
+/** What `read` may return: text, bytes, contents, a whole result, or `undefined` if there is no such resource. */
 export type ResourceReturn =
   | string
   | Uint8Array
@@ -53,7 +46,7 @@ export type ResourceReturn =
   | ReadResourceResult
   | undefined
 
-/** What a prompt may be: one message of the user, one or more messages, or a whole result. */
+/** What `get` may return: the text of one user message, messages, what `promptResult()` builds, or a result. */
 export type PromptReturn =
   | string
   | PromptMessage
@@ -66,23 +59,41 @@ export function text(value: string): TextContent {
   return { type: 'text', text: value }
 }
 
-/** A block of text with the JSON of a value. Throws BAD_RESULT when it has none. */
+/** A block of text with the JSON of a value. Throws BAD_RESULT for a value without JSON. */
 export function json(value: unknown): TextContent {
   return text(jsonOf(value))
 }
 
-/** What a tool returned, as the protocol has it. Throws BAD_RESULT for what a tool may not return. */
+/** The result of a tool, from what it returned. Throws BAD_RESULT. */
 export function toToolResult(tool: string, given: unknown): CallToolResult {
   const returned = built(given)
   if (returned === undefined) return { content: [] }
   if (typeof returned === 'string') return { content: [text(checkText(tool, returned))] }
   const result = Array.isArray(returned) || isBlock(returned) ? { content: [returned].flat() } : returned
-  return check('tools/call', `tool ${show(tool)}`, result, 'content')
+  return check('tools/call', `tool ${show(tool)}`, result)
 }
 
 /**
- * What a resource read, as the protocol has it; undefined when there is no such resource. Throws BAD_RESULT.
+ * The result of a tool with an `output`: of a value, with its JSON as text, or of a whole result, whose
+ * structured content is the value. A failed result needs no value. Throws BAD_RESULT, or rejects with it, if
+ * the value does not fit the schema.
  */
+export function toStructuredResult(
+  tool: string,
+  output: Schema,
+  given: unknown,
+): CallToolResult | Promise<CallToolResult> {
+  const returned = built(given)
+  const result = isWhole(returned) ? toToolResult(tool, returned) : undefined
+  if (result?.isError === true) return result
+  const parsed = output.parse(result === undefined ? returned : result.structuredContent)
+  return fitting(tool, parsed, (value) => ({
+    ...(result ?? { content: [json(value)] }),
+    structuredContent: value,
+  }))
+}
+
+/** The result of a read; undefined if there is no such resource. Throws BAD_RESULT. */
 export function toReadResult(
   asked: { readonly uri: string; readonly mimeType: string | undefined },
   given: unknown,
@@ -91,30 +102,24 @@ export function toReadResult(
   if (returned === undefined) return undefined
   const { uri, mimeType } = asked
   const about = `resource ${show(uri)}`
-  if (isObject(returned) && 'contents' in returned)
-    return check('resources/read', about, returned, 'contents')
+  if (isObject(returned) && 'contents' in returned) return check('resources/read', about, returned)
   const contents = [returned].flat().map((part) => {
     const content = toContents(part)
     return isObject(content) ? { uri, ...(mimeType !== undefined && { mimeType }), ...content } : content
   })
-  return check('resources/read', about, { contents }, 'contents')
+  return check('resources/read', about, { contents })
 }
 
-/** What a prompt wrote, as the protocol has it. Throws BAD_RESULT. */
+/** The result of a prompt, from what it returned. Throws BAD_RESULT. */
 export function toPromptResult(
   prompt: { readonly name: string; readonly description: string | undefined },
   given: unknown,
 ): GetPromptResult {
   const returned = built(given)
   const { name, description } = prompt
-  const about = `prompt ${show(name)}`
   const whole = isObject(returned) && 'messages' in returned ? returned : { messages: toMessages(returned) }
-  return check(
-    'prompts/get',
-    about,
-    { ...(description !== undefined && { description }), ...whole },
-    'messages',
-  )
+  const described = { ...(description !== undefined && { description }), ...whole }
+  return check('prompts/get', `prompt ${show(name)}`, described)
 }
 
 /** A failure that the model is to read. */
@@ -128,13 +133,30 @@ export function badArguments(tool: string, issues: readonly Issue[]): CallToolRe
   return toolFailure(`The arguments for ${tool} are not valid:\n${lines.join('\n')}`)
 }
 
-/** What `String()` makes of a promise that nobody waited for. */
+/** Refuses what `String()` makes of a promise that was not awaited. */
 function checkText(tool: string, returned: string): string {
   if (returned !== '[object Promise]') return returned
   throw new ServerError(
     'BAD_RESULT',
     `tool ${show(tool)} returned the text of a promise: an await is missing`,
   )
+}
+
+/** Whether it is a whole result: a value may have a list of content, too, but hardly one of blocks. */
+function isWhole(returned: unknown): returned is CallToolResult {
+  return isObject(returned) && Array.isArray(returned.content) && returned.content.every(isBlock)
+}
+
+function fitting(
+  tool: string,
+  parsed: Parsed<unknown> | Promise<Parsed<unknown>>,
+  toResult: (value: unknown) => CallToolResult,
+): CallToolResult | Promise<CallToolResult> {
+  if (parsed instanceof Promise) return parsed.then((late) => fitting(tool, late, toResult))
+  if ('value' in parsed) return toResult(parsed.value)
+  const problems = parsed.issues.map(({ path, message }) => `${path === '' ? 'value' : path}: ${message}`)
+  const problem = `tool ${show(tool)} returned what its output does not allow: ${problems.join('; ')}`
+  throw new ServerError('BAD_RESULT', problem, { data: { issues: parsed.issues } })
 }
 
 function isBlock(value: unknown): boolean {
@@ -155,30 +177,28 @@ const expectations = Object.freeze({
   'resources/read': 'a string, bytes, contents, or an object with contents',
   'prompts/get': 'a string, messages, or an object with messages',
 })
+const mainFields = Object.freeze({
+  'tools/call': 'content',
+  'resources/read': 'contents',
+  'prompts/get': 'messages',
+})
 
 function check<M extends keyof typeof expectations & Method>(
   method: M,
   about: string,
   result: unknown,
-  field: string,
 ): Result<M> {
-  if (!isObject(result) || !(field in result)) throw badResult(method, about, `got ${show(result)}`)
+  function bad(problem: string, cause?: unknown): ServerError {
+    const text = `${about} returned no result: expected ${expectations[method]}; ${problem}`
+    return new ServerError('BAD_RESULT', text, { cause })
+  }
+  const field = mainFields[method]
+  if (!isObject(result) || !(field in result)) throw bad(`got ${show(result)}`)
   try {
     return checkSentResult(method, result)
   } catch (cause) {
     const parts = result[field]
     const isEarly = Array.isArray(parts) && parts.some((part) => part instanceof Promise)
-    const problem = isEarly ? `${field} has a promise: an await is missing` : (cause as Error).message
-    throw badResult(method, about, problem, cause)
+    throw bad(isEarly ? `${field} has a promise: an await is missing` : (cause as Error).message, cause)
   }
-}
-
-function badResult(
-  method: keyof typeof expectations,
-  about: string,
-  problem: string,
-  cause?: unknown,
-): ServerError {
-  const expected = `expected ${expectations[method]}`
-  return new ServerError('BAD_RESULT', `${about} returned no result: ${expected}; ${problem}`, { cause })
 }

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { ServerError } from '../../../server/base/errors.js'
-import { toBeAwaited } from '../../../server/base/to-be-awaited.js'
+import { toBeAwaited } from '../../../server/context/context.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('promises that were not awaited')
