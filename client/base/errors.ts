@@ -123,7 +123,7 @@ export interface Obstacle extends Pick<ClientState, 'phase' | 'reason'> {
  * the way: what went wrong last, or else how far the client was.
  */
 export function unsentError(
-  { method, timeout }: { readonly method: string; readonly timeout: number },
+  { method, call: { timeout } }: { readonly method: string; readonly call: { readonly timeout: number } },
   { phase, reason, busy }: Obstacle,
   sent: boolean,
 ): ClientError {

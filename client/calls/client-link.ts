@@ -1,17 +1,11 @@
 import { encode } from '../../protocol/wire/codec.js'
 import type { Message, RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Registry } from '../../runtime/process/registry.js'
-import type { SendOptions } from '../../transports/contract/contract.js'
 import type { linkActor, Ticket } from '../../transports/link/actor.js'
+import type { Written } from './speech.js'
 
 /** Reaches the transport's actor by its name. */
 type LinkRef = ReturnType<typeof Registry.prototype.named<typeof linkActor>>
-
-/** What goes with a message: who wants to know whether it left, and what the transport needs besides. */
-export interface Luggage {
-  readonly ticket?: Ticket | undefined
-  readonly options?: SendOptions | undefined
-}
 
 /** The client's side of its transport: which connection is the current one, and what is sent on it. */
 export class ClientLink {
@@ -19,9 +13,7 @@ export class ClientLink {
   readonly #numbers: { lastLink: number }
   #current: number | undefined
 
-  /**
-   * `numbers` outlives the client: its transport may still have a connection that an earlier one asked for.
-   */
+  /** `numbers` outlives the actor: the transport may still have a connection of an earlier one. */
   constructor(registry: Registry, transport: string, numbers: { lastLink: number }) {
     this.#ref = registry.named<typeof linkActor>(transport)
     this.#numbers = numbers
@@ -52,14 +44,13 @@ export class ClientLink {
 
   /** Sends a message on the current connection, if there is one. */
   tell(message: Message): void {
-    this.send(encode(message), message)
+    this.send({ text: encode(message), message })
   }
 
-  /** Sends an encoded message; the ticket says whether it left. */
-  send(text: string, message: Message, { ticket, options }: Luggage = {}): void {
+  /** The same for one that is written already; the ticket says whether it left. */
+  send({ text, message, options }: Written, ticket?: Ticket): void {
     const link = this.#current
-    if (link === undefined) return
-    this.#ref.cast('send', { link, text, message, ticket, options })
+    if (link !== undefined) this.#ref.cast('send', { link, text, message, ticket, options })
   }
 
   /** Closes the response that an answer would come on. */

@@ -3,72 +3,49 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import type { Ticket } from '../../transports/link/actor.js'
 import { bad } from '../base/read-options.js'
-import type { CallOptions, CallSettings } from '../options/call-options.js'
+import type { CallSettings } from '../options/call-options.js'
 
-/** One request, or notification, of a user on its way: it survives the actor that has it in hand. */
+/** One request, or notification, of a user. It outlives the actor that has it in hand. */
 export interface Job {
   readonly method: string
   readonly params: JsonObject | undefined
-  /** The JSON text of the params as they were when the call was made. */
+  /** The JSON text of the params, made when the call was made. */
   readonly paramsText: string | undefined
   readonly wantsAnswer: boolean
-  /** Milliseconds the call may take in all. */
-  readonly timeout: number
-  /** When that time is over, by the clock of the tree; progress may put it off. */
+  readonly call: CallSettings
+  /** When its time is over, by the clock of the tree; progress may extend it, up to `lastDeadline`. */
   deadline: number
-  /** What no progress puts off. */
   readonly lastDeadline: number
-  readonly resetOnProgress: boolean
-  readonly retry: CallOptions['retry']
-  /** Whether it waits while there is no connection. */
-  readonly wait: boolean
-  /** For the request itself, where it has any. */
-  readonly headers: CallOptions['headers']
   readonly progressToken: number | undefined
-  readonly onProgress: CallOptions['onProgress']
-  /**
-   * Of this attempt: replaced when the job is put back into the queue, so that the old one cannot be sent any
-   * more.
-   */
+  readonly onProgress: CallSettings['onProgress']
+  /** Of this attempt. The next attempt gets another one, so that this one cannot be sent any more. */
   ticket: Ticket
-  /**
-   * Whether an earlier attempt, or round, has left: the server may have acted on it, whatever becomes of the
-   * next.
-   */
+  /** Whether an earlier attempt, or round, was sent: the server may have acted on it. */
   left: boolean
   /** How often it was handed to an actor. */
   attempts: number
-  /** What it was said in last; undefined: it never was. */
+  /** What it was last sent in; undefined: it never was. */
   dialect: Dialect | undefined
-  /** Whether it was made again already, which happens once. */
+  /** Whether it was repeated after a loss, which happens once. */
   repeated: boolean
-  /** How often it was made, as far as its policy counts. */
+  /** How often it was made, as its retry policy counts. */
   tries: number
-  /** Whether it is known to change nothing, or nothing more. */
+  /** Whether the server has listed it as one that changes nothing, or nothing more. */
   harmless: boolean
-  /** How often servers refused it because they did not know the session. */
+  /** How often a server refused it because it did not know the session. */
   refusals: number
-  /** Whether the caller does not wait any more. */
+  /** Whether the caller has given it up. */
   abandoned: boolean
 }
 
-/** What is needed to make a job: what is asked, and the checked options of the call. */
-export interface JobInput {
-  readonly method: string
+type JobInput = Pick<Job, 'method' | 'wantsAnswer' | 'call' | 'onProgress' | 'progressToken'> & {
   readonly params: object | undefined
-  readonly wantsAnswer: boolean
-  readonly call: CallSettings
   readonly now: number
-  readonly onProgress: CallOptions['onProgress']
-  readonly progressToken: number | undefined
 }
 
-/**
- * Makes a job; the params are encoded at once, in the caller. Throws BAD_OPTION when JSON cannot hold them.
- */
+/** Makes a job and encodes its params, in the caller. Throws BAD_OPTION when JSON cannot hold them. */
 export function createJob(input: JobInput): Job {
   const { method, wantsAnswer, call, now, onProgress, progressToken } = input
-  const { timeout, totalTimeout, resetOnProgress, retry, wait, headers } = call
   const params = withToken(input.params as JsonObject | undefined, progressToken)
   // field by field: a spread costs more than all the rest
   return {
@@ -76,13 +53,9 @@ export function createJob(input: JobInput): Job {
     params,
     paramsText: params === undefined ? undefined : encodeParams(params),
     wantsAnswer,
-    timeout,
-    deadline: now + timeout,
-    lastDeadline: now + totalTimeout,
-    resetOnProgress,
-    retry,
-    wait,
-    headers,
+    call,
+    deadline: now + call.timeout,
+    lastDeadline: now + call.totalTimeout,
     progressToken,
     onProgress,
     ticket: freshTicket(),
@@ -97,10 +70,7 @@ export function createJob(input: JobInput): Job {
   }
 }
 
-/**
- * The same call with other params, within what is left of its time: another round of it, which may get lost
- * once, too.
- */
+/** The next round of a call: other params under the same deadline. It may be repeated once, too. */
 export function nextJob(job: Job, params: JsonObject): Job {
   return {
     ...job,
@@ -119,10 +89,7 @@ export function isSent({ left, ticket }: Job): boolean {
   return left || ticket.sent
 }
 
-/**
- * The job goes back into the queue: what is still on its way to the transport stays here, and what left has
- * left.
- */
+/** Begins a new attempt: what is still on its way to the transport is revoked. */
 export function takeBack(job: Job): void {
   job.left = isSent(job)
   job.ticket.revoked = true

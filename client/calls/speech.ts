@@ -1,56 +1,51 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
-import { metaKeys, writeEnvelope } from '../../protocol/stateless/envelope.js'
+import { metaKeys, metaOf, writeEnvelope } from '../../protocol/stateless/envelope.js'
 import { fitClient } from '../../protocol/dialects/fit-capabilities.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { JsonRpcRequest, Message, RequestId } from '../../protocol/wire/jsonrpc.js'
 import { mirroredHeaders, paramHeaders } from '../../protocol/stateless/mirrored-headers.js'
 import type { Implementation } from '../../protocol/messages/types/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
 import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
 import type { SendOptions } from '../../transports/contract/contract.js'
 import type { ToolBook } from '../holdings/tool-book.js'
+import type { Job } from './job.js'
 
-/** What a request asks: its params, and their JSON text as it was when the call was made. */
-export interface Asked {
-  readonly method: string
-  readonly params: JsonObject | undefined
-  readonly paramsText: string | undefined
-  /** Headers that its caller wants it to have. */
-  readonly headers?: SendOptions['headers']
-}
+type Request = Pick<Job, 'method' | 'params' | 'paramsText'>
 
-/** A request in words: as text, in parts, and what goes along with it. */
+/** A message as text, in parts, and what the transport needs besides. */
 export interface Written {
   readonly text: string
-  readonly message: JsonRpcRequest
+  readonly message: Message
   readonly options?: SendOptions
 }
 
-/** How requests are put into words on one connection. */
+/** How requests are written on one connection. */
 export interface Speech {
   readonly dialect: Dialect
   /** How a request is given up: with a notification, or by closing the response that it would come on. */
   readonly cancels: 'notification' | 'close'
-  write(id: RequestId, asked: Asked): Written
+  /** `headers` are of this request alone, over HTTP. */
+  write(id: RequestId, request: Request, headers?: SendOptions['headers']): Written
 }
 
-/** Requests as they are: every revision with a handshake. */
+/** Requests of every revision with a handshake. */
 export function plainSpeech(dialect: Dialect): Speech {
   return { dialect, cancels: 'notification', write: writePlainly }
 }
 
 /** What requests of 2026-07-28 say of their sender. */
-export interface Speaker {
+interface Speaker {
   readonly capabilities: ClientCapabilities
   readonly clientInfo: Implementation
-  /** Asked at every request; undefined: no log messages are wanted. */
+  /** The log level that is wanted, read at every request; undefined: no log messages. */
   level(): LoggingLevel | undefined
   readonly tools: ToolBook
 }
 
 /**
- * Requests of 2026-07-28: an envelope in each, and over HTTP headers that repeat parts of it. `ping`, which
- * it lacks, is said as `server/discover`: both only want a sign of life.
+ * Requests of 2026-07-28: an envelope in each, and over HTTP headers that repeat parts of it. That revision
+ * has no `ping`: `server/discover` is sent instead, since any answer is a sign of life.
  */
 export function modernSpeech(dialect: Dialect, over: 'pipe' | 'http', speaker: Speaker): Speech {
   const { clientInfo } = speaker
@@ -64,7 +59,8 @@ export function modernSpeech(dialect: Dialect, over: 'pipe' | 'http', speaker: S
     return { logLevel, meta, text: `{"_meta":${JSON.stringify(meta)}` }
   }
 
-  function write(id: RequestId, { method: asked, params, paramsText, headers }: Asked): Written {
+  function write(id: RequestId, request: Request, headers?: SendOptions['headers']): Written {
+    const { method: asked, params, paramsText } = request
     if (envelope.logLevel !== speaker.level()) envelope = envelopeAt(speaker.level())
     const method = asked === 'ping' ? 'server/discover' : asked
     const whole = { ...params, _meta: { ...metaOf(params), ...envelope.meta } }
@@ -85,17 +81,30 @@ export function modernSpeech(dialect: Dialect, over: 'pipe' | 'http', speaker: S
   return { dialect, cancels: over === 'http' ? 'close' : 'notification', write }
 }
 
-/** Whether a message of a subscription is of the one with this id; the type of the id counts, too. */
+/** The id of the subscription that a notification is sent on. */
 export function subscriptionOf(params: JsonObject | undefined): unknown {
   return metaOf(params)?.[metaKeys.subscriptionId]
 }
 
-function writePlainly(id: RequestId, { method, params, paramsText, headers }: Asked): Written {
-  const tail = paramsText === undefined ? '}' : `,"params":${paramsText}}`
-  const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${tail}`
+/** Notifications have no envelope: they are the same in every revision. */
+export function writeNotification({ method, params, paramsText }: Request): Written {
+  const text = `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${tailOf(paramsText)}`
+  return {
+    text,
+    message: params === undefined ? { jsonrpc: '2.0', method } : { jsonrpc: '2.0', method, params },
+  }
+}
+
+function writePlainly(id: RequestId, request: Request, headers?: SendOptions['headers']): Written {
+  const { method, params, paramsText } = request
+  const text = `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"method":${JSON.stringify(method)}${tailOf(paramsText)}`
   const message: JsonRpcRequest =
     params === undefined ? { jsonrpc: '2.0', id, method } : { jsonrpc: '2.0', id, method, params }
   return headers === undefined ? { text, message } : { text, message, options: { headers } }
+}
+
+function tailOf(paramsText: string | undefined): string {
+  return paramsText === undefined ? '}' : `,"params":${paramsText}}`
 }
 
 /** Without a `_meta` of its own, the text of the params is not made a second time. */
@@ -108,9 +117,4 @@ function textOf(
   if (params !== undefined && Object.hasOwn(params, '_meta')) return JSON.stringify(whole)
   if (paramsText === undefined || paramsText === '{}') return `${opening}}`
   return `${opening},${paramsText.slice(1)}`
-}
-
-function metaOf(params: JsonObject | undefined): JsonObject | undefined {
-  const meta = params?._meta
-  return isObject(meta) ? meta : undefined
 }

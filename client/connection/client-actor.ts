@@ -7,22 +7,19 @@ import { lazy, patiently } from '../../runtime/faults/load.js'
 import { processOf } from '../../runtime/process/ref.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { LinkNews } from '../../transports/link/actor.js'
-import { DueTimer } from '../base/actor-clock.js'
 import { callError, type ClientError, failedError } from '../base/errors.js'
+import { firstState } from '../base/state.js'
+import { isGone } from '../calls/errors.js'
+import { isSent, type Job } from '../calls/job.js'
+import { DueTimer } from './actor-clock.js'
+import { endedGreeting } from './greeting.js'
 import { receive } from './inbound.js'
-import { diedOfProbe, misgreeted } from './greeting.js'
 import { type ClientInput, Incarnation } from './incarnation.js'
 import { ended, unreachable } from './link-end.js'
-import { isSent, type Job } from '../calls/job.js'
-import { isGone } from '../calls/pending-call.js'
-import { firstState } from '../base/state.js'
 
 const importMachine = lazy('../../client/connection/client-machine.js', () => import('./client-machine.js'))
 
-/**
- * One client: its connection machine, and the calls that wait. Its handlers are short and never wait for
- * anybody.
- */
+/** One client: its connection machine, and its calls. The handlers are short and never wait for anything. */
 export const clientActor = defineActor({
   name: 'client',
   stray: 'report',
@@ -52,7 +49,7 @@ export const clientActor = defineActor({
       if (refusal !== undefined) return refuse(refusal)
       const reply = ctx.defer<JsonObject>()
       const { calls, connection } = state
-      calls.admit(job, reply, connection.phase === 'ready')
+      calls.admit(job, reply)
       if (calls.waiting === 1 && connection.phase === 'disconnected') connection.send({ type: 'awaited' })
       return reply
     },
@@ -66,13 +63,11 @@ export const clientActor = defineActor({
       state.link.close()
       return reply
     },
-    /**
-     * Makes the next attempt now if there is no connection, and none on its way; answers once it has begun.
-     */
+    /** Makes the next attempt now, unless there is a connection, or one on its way. */
     reconnect({ connection }: Incarnation, _: undefined) {
       connection.send({ type: 'reconnect' })
     },
-    /** Looks at the wishes again, and answers what the server will tell of them (2026-07-28). */
+    /** Looks at the wishes again; answers which of them the server has agreed to (2026-07-28). */
     sync(state: Incarnation, _: undefined, ctx: ActorContext): Deferred<SubscriptionFilter> {
       const reply = ctx.defer<SubscriptionFilter>()
       state.listening.sync(reply)
@@ -82,14 +77,11 @@ export const clientActor = defineActor({
     handle: ({ settings, holdings }: Incarnation): ClientInput => ({ settings, holdings }),
   },
   cast: {
-    /** The wishes have changed, and nobody waits for what comes of it. */
+    /** The same, when nobody waits for the answer. */
     wished(state: Incarnation) {
       state.listening.sync()
     },
-    /**
-     * Other roots: a server that holds a session asks for them when it is told; any other asks anew whenever
-     * it needs them.
-     */
+    /** Tells a server with a session that the roots have changed; any other asks whenever it needs them. */
     rootsChanged({ connection, speech, link }: Incarnation) {
       if (connection.phase === 'ready' && speech.dialect.handshake)
         link.tell(buildNotification('notifications/roots/list_changed'))
@@ -99,10 +91,7 @@ export const clientActor = defineActor({
     },
     attached(state: Incarnation, _: undefined) {
       if (state.link.held)
-        ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), {
-          fatal: false,
-          again: false,
-        })
+        ended(state, new TransportError('CONNECTION_LOST', 'the transport was restarted'), {})
       state.connection.send({ type: 'attached' })
     },
     opened(state: Incarnation, { link }: LinkNews['opened']) {
@@ -112,14 +101,9 @@ export const clientActor = defineActor({
       if (state.link.is(link)) receive(state, text)
     },
     lost(state: Incarnation, { link, id, error }: LinkNews['lost']) {
-      if (!state.link.is(link)) return
-      if (id === state.greeting?.id) misgreeted(state, error, false)
-      // the end that follows is what counts for all others
-      else if (error.code === 'SESSION_NOT_FOUND') state.calls.lost(id, error)
-      else if (!state.own.lost(id, error) && state.calls.lost(id, error)) {
-        if (isGone(error)) state.questions.clear()
-        unreachable(state, error)
-      }
+      if (!state.link.is(link) || !state.calls.lost(id, error)) return
+      if (isGone(error)) state.questions.clear()
+      unreachable(state, error)
     },
     trouble({ holdings }: Incarnation, _: LinkNews['trouble']) {
       holdings.counts.troubles += 1
@@ -127,7 +111,7 @@ export const clientActor = defineActor({
     closed(state: Incarnation, { link, end }: LinkNews['closed']) {
       if (!state.link.is(link)) return
       const fatal = end.fatal === true
-      const again = diedOfProbe(state, fatal)
+      const again = endedGreeting(state, fatal)
       const reason = end.error ?? new TransportError('CONNECTION_LOST', 'the transport ended the connection')
       ended(state, reason, { fatal, again })
     },

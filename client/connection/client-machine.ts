@@ -12,8 +12,8 @@ export type ConnectionEvent =
   | { readonly type: 'opened' }
   /** The handshake is done. */
   | { readonly type: 'initialized' }
-  /** The server wrote something that is no message, in the middle of the handshake. */
-  | { readonly type: 'babbled'; readonly reason: Error }
+  /** The server wrote something that is no message before it answered the handshake. */
+  | { readonly type: 'junk'; readonly reason: Error }
   /** The connection that was kept is good again. */
   | { readonly type: 'resumed' }
   /** The server cannot be reached, though the session may still be good. */
@@ -178,7 +178,7 @@ const machine = setup({
     },
     initializing: {
       entry: 'greet',
-      on: { ...late, initialized: 'ready', lost, babbled: { actions: 'noteReason' } },
+      on: { ...late, initialized: 'ready', lost, junk: { actions: 'noteReason' } },
       after: { handshake: { target: 'disconnected', actions: ['greetingTookTooLong', 'hangUp'] } },
     },
     ready: {

@@ -1,12 +1,9 @@
 import { TransportError } from '../../transports/base/errors.js'
+import type { OwnOutcome } from '../calls/calls.js'
 import type { Incarnation } from './incarnation.js'
 import { refused, unreachable } from './link-end.js'
-import type { OwnOutcome } from '../calls/own-requests.js'
 
-/**
- * Asks for a sign of life while the connection is ready, one question at a time. Any answer is one, also an
- * error.
- */
+/** Pings the server while the connection is ready, one ping at a time. Any answer is a sign of life, also an error. */
 export class Health {
   readonly #state: Incarnation
   #timer: unknown
@@ -16,41 +13,34 @@ export class Health {
     this.#state = state
   }
 
-  /** Begins anew; does nothing without the option. */
+  /** Begins anew on a connection that is ready; does nothing without the option `health`. */
   start(): void {
-    this.stop()
-    const { health } = this.#state.settings
-    if (health === undefined) return
+    const { clock, settings } = this.#state
+    clock.clearTimeout(this.#timer)
     this.#misses = 0
-    this.#timer = this.#state.clock.setTimeout(() => this.#ask(), health.every)
+    if (settings.health !== undefined) this.#pingIn(settings.health.every)
   }
 
-  stop(): void {
-    this.#state.clock.clearTimeout(this.#timer)
+  #pingIn(ms: number): void {
+    this.#timer = this.#state.clock.setTimeout(() => this.#ping(), ms)
   }
 
-  #ask(): void {
-    const { connection, settings, own, calls, speech } = this.#state
+  #ping(): void {
+    const { connection, settings, calls } = this.#state
     const { health } = settings
     if (health === undefined || connection.phase !== 'ready') return
-    const done = (outcome: OwnOutcome): void => this.#heard(outcome)
-    const id = calls.nextId()
-    own.send(speech, { id, method: 'ping', params: undefined, timeout: health.every, done })
+    const done = (outcome: OwnOutcome): void => this.#heard(outcome, health)
+    calls.ask({ method: 'ping', timeout: health.every, done })
   }
 
-  #heard(outcome: OwnOutcome): void {
-    const { health } = this.#state.settings
-    if (health === undefined || this.#state.connection.phase !== 'ready') return
+  #heard(outcome: OwnOutcome, { every, misses }: { readonly every: number; readonly misses: number }): void {
+    if (this.#state.connection.phase !== 'ready') return
     if (outcome.type === 'lost' && outcome.error.code === 'CONNECT_FAILED')
       return unreachable(this.#state, outcome.error)
-    const alive = outcome.type === 'answer' || outcome.type === 'junk'
-    this.#misses = alive ? 0 : this.#misses + 1
-    if (this.#misses < health.misses) {
-      const wait = outcome.type === 'timeout' ? 0 : health.every
-      this.#timer = this.#state.clock.setTimeout(() => this.#ask(), wait)
-      return
-    }
-    const text = `no sign of life: ${this.#misses} questions in a row were not answered within ${health.every} ms`
-    refused(this.#state, new TransportError('CONNECTION_LOST', text, { retryable: true }), false)
+    const isAlive = outcome.type === 'answer' || outcome.type === 'junk'
+    this.#misses = isAlive ? 0 : this.#misses + 1
+    if (this.#misses < misses) return this.#pingIn(outcome.type === 'timeout' ? 0 : every)
+    const text = `no sign of life: ${this.#misses} questions in a row were not answered within ${every} ms`
+    refused(this.#state, new TransportError('CONNECTION_LOST', text, { retryable: true }))
   }
 }

@@ -5,9 +5,7 @@ import {
   type InvalidMessage,
   isRequest,
   isResponse,
-  type JsonRpcErrorResponse,
   type JsonRpcNotification,
-  type JsonRpcResult,
   type Message,
 } from '../../protocol/wire/jsonrpc.js'
 import {
@@ -17,42 +15,21 @@ import {
 } from '../../protocol/messages/methods.js'
 import { readNotificationParams } from '../../protocol/messages/params.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
-import { greeted, greetedBadly } from './greeting.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { Incarnation } from './incarnation.js'
 import { listenedTo } from './listening.js'
 
-/**
- * Takes one text of the server: an answer, a question, news, or a batch of them. What is none of these is
- * counted and dropped.
- */
+/** Takes one text of the server: a message, or a batch of them. What is no message is counted and dropped. */
 export function receive(state: Incarnation, text: string): void {
   for (const message of read(text)) {
-    if (message instanceof ProtocolError && state.connection.phase === 'initializing') babbled(state, text)
-    take(state, message)
+    if (message instanceof ProtocolError) takeJunk(state, message, text)
+    else if (isRequest(message)) state.questions.take(message)
+    else if (isResponse(message)) state.calls.answer(message)
+    else takeNews(state, message)
   }
 }
 
-/** Most likely a line of a log: whoever waits for the handshake is told the first one. */
-function babbled(state: Incarnation, text: string): void {
-  if (state.babble !== undefined) return
-  state.babble = JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}...` : text)
-  const hint = state.settings.transport.spawns ? ' (logs belong on its standard error)' : ''
-  const message = `the server has not answered yet, and wrote what is no message of MCP: ${state.babble}${hint}`
-  state.connection.send({ type: 'babbled', reason: new TransportError('BAD_RESPONSE', message) })
-}
-
-function take(state: Incarnation, message: Message | ProtocolError): void {
-  if (message instanceof ProtocolError) takeJunk(state, message)
-  else if (isRequest(message)) state.questions.take(message)
-  else if (isResponse(message)) takeAnswer(state, message)
-  else takeNews(state, message)
-}
-
-/**
- * Batches are taken in every revision: one that has none sends none. What is no message is the error that
- * says why.
- */
+/** Batches are read in every revision: a server of one without batches sends none. */
 function read(text: string): readonly (Message | ProtocolError)[] {
   try {
     const decoded = decode(text)
@@ -63,25 +40,28 @@ function read(text: string): readonly (Message | ProtocolError)[] {
   }
 }
 
-/** No message, but maybe the only answer that will come to a request of ours. */
-function takeJunk(state: Incarnation, error: ProtocolError): void {
+/** No message, but it may be all that will come for a request of ours. */
+function takeJunk(state: Incarnation, error: ProtocolError, text: string): void {
+  if (state.connection.phase === 'initializing') noteJunk(state, text)
   state.holdings.counts.junk += 1
   const { about, id } = (error.data ?? {}) as Partial<InvalidMessage>
-  if (id === undefined || about === 'request' || about === 'notification') return
-  if (id === state.greeting?.id) greetedBadly(state, error)
-  else if (!state.own.answeredBadly(id, error)) state.calls.answeredBadly(id, error)
+  if (id !== undefined && about !== 'request' && about !== 'notification')
+    state.calls.answeredBadly(id, error)
 }
 
-function takeAnswer(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): void {
-  if (message.id === undefined) state.holdings.counts.junk += 1
-  else if (message.id === state.greeting?.id) greeted(state, message)
-  else if (!state.own.answered(message)) state.calls.answer(message)
+/** Most likely a line of a log: the first one is shown to those who wait for the handshake. */
+function noteJunk(state: Incarnation, text: string): void {
+  if (state.firstJunk !== undefined) return
+  state.firstJunk = JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}...` : text)
+  const hint = state.settings.transport.spawns ? ' (logs belong on its standard error)' : ''
+  const message = `the server has not answered yet, and wrote what is no message of MCP: ${state.firstJunk}${hint}`
+  state.connection.send({ type: 'junk', reason: new TransportError('BAD_RESPONSE', message) })
 }
 
 function takeNews(state: Incarnation, { method, params }: JsonRpcNotification): void {
   const { holdings, speech } = state
   if (!acceptsNotification(speech.dialect, 'client', method)) {
-    // one of ours that this revision, or this side, does not have is none of a user's either
+    // a method of the protocol that this revision, or a client, does not have is not for users either
     if (isNotificationMethod(method)) holdings.counts.junk += 1
     else holdings.notify(method, params ?? {})
     return
@@ -97,7 +77,7 @@ function takeNews(state: Incarnation, { method, params }: JsonRpcNotification): 
   else holdings.notify(method, checked as Record<string, unknown>)
 }
 
-/** What news means for the client itself; false when nobody else is to hear of it. */
+/** What a notification means for the client itself; false when users must not hear of it. */
 function act(
   state: Incarnation,
   method: NotificationMethod,
@@ -119,7 +99,7 @@ function act(
       return true
     default: {
       const told =
-        speech.dialect.handshake || !listenedTo.has(method) || listening.tells(params as JsonObject)
+        speech.dialect.handshake || !listenedTo.has(method) || listening.isCurrent(params as JsonObject)
       if (told) holdings.changed(method, params as JsonObject)
       return told
     }

@@ -1,10 +1,14 @@
 import { TransportError } from '../../transports/base/errors.js'
 import type { Incarnation } from './incarnation.js'
 
-/**
- * The connection is over: whoever waits for an answer on it is told, and the machine decides how it goes on.
- */
-export function ended(state: Incarnation, reason: Error, { fatal, again }: LinkEnding): void {
+/** How a connection ended: for good, or with the next one to begin at once. */
+interface LinkEnding {
+  readonly fatal?: boolean
+  readonly again?: boolean
+}
+
+/** The transport has ended the connection. */
+export function ended(state: Incarnation, reason: Error, { fatal = false, again = false }: LinkEnding): void {
   const sessionGone = reason instanceof TransportError && reason.code === 'SESSION_NOT_FOUND'
   state.link.forget()
   letGo(state)
@@ -13,21 +17,19 @@ export function ended(state: Incarnation, reason: Error, { fatal, again }: LinkE
   for (const reply of state.closing.splice(0)) reply.resolve()
 }
 
-/** How a connection ended: for good, or with a wish to begin the next one at once. */
-export interface LinkEnding {
-  readonly fatal: boolean
-  readonly again: boolean
-}
-
-/** This connection is of no use: it is given up; `again`: the next one begins at once. */
-export function refused(state: Incarnation, reason: Error, fatal: boolean, again = false): void {
+/** This connection is of no use: the client ends it. */
+export function refused(
+  state: Incarnation,
+  reason: Error,
+  { fatal = false, again = false }: LinkEnding = {},
+): void {
   dropLink(state, reason)
   state.connection.send({ type: 'lost', reason, fatal, fresh: again })
 }
 
 /** The server cannot be reached now: the machine waits, and the connection is kept. */
 export function unreachable(state: Incarnation, reason: Error): void {
-  state.own.clear()
+  state.calls.forgetOwn()
   state.listening.clear()
   state.calls.interrupted(reason)
   state.connection.send({ type: 'unreachable', reason })
@@ -46,7 +48,7 @@ export function dropLink(
 
 function letGo(state: Incarnation): void {
   state.greeting = undefined
-  state.own.clear()
+  state.calls.forgetOwn()
   state.listening.clear()
   state.questions.clear()
 }

@@ -1,38 +1,30 @@
 import { readOutcome } from '../../protocol/stateless/input-required.js'
-import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import { metaKeys } from '../../protocol/stateless/envelope.js'
+import { isObject } from '../../protocol/wire/json.js'
+import { isImplementation, metaKeys, metaOf } from '../../protocol/stateless/envelope.js'
 import { type JsonRpcError, ProtocolError } from '../../protocol/wire/errors.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { judgeProbe, type ProbeOutcome, type ProbeVerdict } from '../../protocol/stateless/probe.js'
 import type { Implementation } from '../../protocol/messages/types/base.js'
 import type { DiscoverResult } from '../../protocol/messages/types/discover.js'
-import { allHandshakeDialects, modernRevisions } from '../../protocol/dialects/versions.js'
+import { allRevisions, modernRevisions } from '../../protocol/dialects/versions.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { ClientError } from '../base/errors.js'
+import type { ServerFacts } from '../base/state.js'
+import type { OwnOutcome } from '../calls/calls.js'
 import type { KnownEra } from '../holdings/holdings.js'
 import type { EraOption } from '../options/options.js'
-import type { OwnOutcome } from '../calls/own-requests.js'
-import type { ServerFacts } from '../base/state.js'
+import { noCommonRevision } from './handshake.js'
 
-/**
- * Milliseconds after which a server that was found to be of the older era is asked again: it may have been
- * updated.
- */
+/** Milliseconds after which a server of the older era is asked again: it may have been updated. */
 const keptFor = 60 * 60_000
 
-/**
- * Whether a connection begins with `server/discover`. A verdict for the older era is kept for an hour, one
- * for the newer is always looked at again.
- */
+/** Whether a connection begins with `server/discover`. Only a verdict for the older era is kept. */
 export function beginsWithProbe(option: EraOption, known: KnownEra | undefined, now: number): boolean {
   if (option !== 'auto') return option === 'modern'
   return known?.era !== 'handshake' || now - known.at >= keptFor
 }
 
-/**
- * Reads the answer to a probe; what is no answer to it is taken for that of a server which does not know the
- * method.
- */
+/** Reads the answer to `server/discover`; what cannot be read counts as that of a server without the method. */
 export function readProbe(outcome: OwnOutcome): ProbeOutcome {
   if (outcome.type === 'timeout') return outcome
   if (outcome.type === 'lost') return readLoss(outcome.error)
@@ -40,43 +32,41 @@ export function readProbe(outcome: OwnOutcome): ProbeOutcome {
   const { message } = outcome
   if ('error' in message) return { type: 'error', error: message.error }
   try {
-    return { type: 'result', result: readDiscover(message.result) }
+    const { result } = readOutcome('server/discover', message.result)
+    return { type: 'result', result: result as DiscoverResult }
   } catch (error) {
     if (error instanceof ProtocolError) return unreadable(error)
     throw error
   }
 }
 
-/** What a client does next; with `modern` as option it never goes on to a handshake. */
+/** What a client does next. */
 export function decideEra(
   outcome: ProbeOutcome,
   asked: { readonly over: 'pipe' | 'http'; readonly isSecond: boolean },
   known: KnownEra | undefined,
 ): ProbeVerdict {
   const established = known?.era === 'modern' && known.proven
-  // silence and a broken pipe are no news of a server that has spoken 2026-07-28 before (specification:
-  // versioning)
+  // silence and a broken pipe say nothing of the era of a server that has spoken 2026-07-28 before
+  // (specification: versioning)
   return judgeProbe(outcome, established ? { ...asked, over: 'http' } : asked)
 }
 
 /** The facts of a server in one of its revisions. */
-export function factsOf(
-  { capabilities, instructions, ...rest }: DiscoverResult,
-  dialect: Dialect,
-): ServerFacts {
-  const meta = rest._meta
-  const info = isObject(meta) ? meta[metaKeys.serverInfo] : undefined
+export function factsOf(result: DiscoverResult, { revision }: Dialect): ServerFacts {
+  const { capabilities, instructions } = result
+  const info = metaOf(result)?.[metaKeys.serverInfo]
   return Object.freeze({
     info: isImplementation(info) ? info : nameless,
     capabilities,
     instructions,
-    revision: dialect.revision,
+    revision,
   })
 }
 
-/** Why a probe came to nothing. */
+/** Why a probe failed. */
 export function reasonOf(outcome: OwnOutcome, verdict: ProbeVerdict): Error {
-  if (verdict.verdict === 'no_common_revision') return noCommonRevision(verdict.supported)
+  if (verdict.verdict === 'no_common_revision') return noCommonRevision(verdict.supported, allRevisions)
   if (outcome.type === 'lost') return outcome.error
   if (outcome.type === 'answer' && 'error' in outcome.message) {
     const { code, message } = outcome.message.error
@@ -85,23 +75,15 @@ export function reasonOf(outcome: OwnOutcome, verdict: ProbeVerdict): Error {
   return failed('the server did not answer server/discover in time')
 }
 
-/**
- * The error for a server that speaks no revision without a handshake, while the client wants nothing else.
- */
+/** The error for a server of the older era where the option `era` is `modern`. */
 export function notModern(refusal: Pick<JsonRpcError, 'code' | 'message'> | undefined): ClientError {
   const words = refusal === undefined ? '' : ` (it says: ${refusal.message})`
   const text = `the server does not answer server/discover${words}: expected one that speaks ${modernRevisions.join(', ')} (era: 'auto' tries older revisions, too)`
   return new ClientError('NO_COMMON_REVISION', text)
 }
 
-function readDiscover(result: JsonObject): DiscoverResult {
-  const outcome = readOutcome('server/discover', result)
-  return outcome.result as DiscoverResult
-}
-
 function readLoss(error: TransportError): ProbeOutcome {
-  const data = isObject(error.data) ? error.data : {}
-  const { status, error: body } = data
+  const { status, error: body } = isObject(error.data) ? error.data : {}
   if (error.code !== 'HTTP_STATUS' || typeof status !== 'number')
     return { type: error.code === 'PROCESS_EXITED' ? 'ended' : 'unreachable' }
   const known = isObject(body) && typeof body.code === 'number' && typeof body.message === 'string'
@@ -113,19 +95,9 @@ function unreadable(error: ProtocolError): ProbeOutcome {
   return { type: 'error', error: { code: 0, message: error.message } }
 }
 
-function noCommonRevision(supported: readonly string[]): ClientError {
-  const ours = [...modernRevisions, ...allHandshakeDialects.map(({ revision }) => revision)]
-  const text = `the server speaks ${supported.slice(0, 10).join(', ')}, this client ${ours.join(', ')}`
-  return new ClientError('NO_COMMON_REVISION', text, { data: { supported } })
-}
-
 function failed(text: string): TransportError {
   return new TransportError('CONNECT_FAILED', text, { retryable: true })
 }
 
-/** Who a server is may be left out. */
+/** A server need not say who it is. */
 const nameless: Implementation = Object.freeze({ name: 'unknown', version: 'unknown' })
-
-function isImplementation(value: unknown): value is Implementation {
-  return isObject(value) && typeof value.name === 'string' && typeof value.version === 'string'
-}

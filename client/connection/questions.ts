@@ -9,16 +9,10 @@ import { answerQuestion } from '../answers/answering.js'
 import { ClientError } from '../base/errors.js'
 import type { Incarnation } from './incarnation.js'
 
-/**
- * Questions of one server that are answered at once; more are refused: each may be a person who has to be
- * asked.
- */
+/** Questions of one server that are open at once; more are refused, since each may ask a person. */
 const maxOpen = 100
 
-/**
- * The questions of the server on the current connection, until they are answered (revisions with a
- * handshake).
- */
+/** The requests of the server on the current connection, until they are answered (revisions with a handshake). */
 export class Questions {
   readonly #state: Incarnation
   readonly #open = new Map<RequestId, AbortController>()
@@ -29,8 +23,8 @@ export class Questions {
 
   /**
    * Answers a request, at once or when its handler has. A server of 2026-07-28 must not make any, and is not
-   * answered; one on a pipe that pings before it has answered the probe is of the older era (specification:
-   * lifecycle, ping).
+   * answered. A ping on a pipe before the answer to the probe is answered: that server may be of the older era
+   * (specification: lifecycle, ping).
    */
   take({ id, method, params }: JsonRpcRequest): void {
     const { link, speech, holdings, settings, greeting } = this.#state
@@ -49,7 +43,7 @@ export class Questions {
     }
   }
 
-  /** The server does not want to know any more: it gets no answer. */
+  /** The server has cancelled its request: it gets no answer. */
   cancelled(id: RequestId | undefined): void {
     if (id === undefined) return
     this.#open.get(id)?.abort()

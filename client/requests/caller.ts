@@ -15,8 +15,7 @@ import { createJob, isSent, type Job, nextJob, takeBack } from '../calls/job.js'
 import { clientActorName } from '../base/names.js'
 import type { ClientSettings } from '../options/options.js'
 import { goneError } from '../holdings/gone.js'
-import { retryDelay } from '../calls/retry.js'
-import { isRepeatable } from '../calls/repeatable.js'
+import { isRepeatable, retryDelay } from '../calls/repeat.js'
 import { SharedSignals } from '../base/shared-signals.js'
 import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds } from '../answers/rounds.js'
 import { bad, readText } from '../base/read-options.js'
@@ -114,7 +113,7 @@ export class Caller {
 
   /** Waits for the next attempt where the policy of the call has one. */
   async #waitsToRetry(job: Job, error: unknown, signal: AbortSignal | undefined): Promise<boolean> {
-    if (typeof job.retry !== 'object') return false
+    if (typeof job.call.retry !== 'object') return false
     const { tools, counts, budget } = this.#holdings
     const clock = this.#clock()
     const { backoff } = this.#settings

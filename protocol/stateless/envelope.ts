@@ -95,12 +95,14 @@ function findEnvelope({ params }: JsonRpcRequest): Envelope | undefined {
   return { revision, clientCapabilities, clientInfo, logLevel }
 }
 
-function metaOf(params: JsonObject | undefined): JsonObject | undefined {
+/** The `_meta` of params or of a result; undefined where it is no object. */
+export function metaOf(params: { readonly _meta?: unknown } | undefined): JsonObject | undefined {
   const meta = params?._meta
   return isObject(meta) ? meta : undefined
 }
 
-function isImplementation(value: unknown): value is Implementation {
+/** Whether a value names a program and its version. */
+export function isImplementation(value: unknown): value is Implementation {
   return isObject(value) && typeof value.name === 'string' && typeof value.version === 'string'
 }
 

@@ -1,3 +1,4 @@
+import { isImplementation } from '../../protocol/stateless/envelope.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Implementation } from '../../protocol/messages/types/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
@@ -85,8 +86,4 @@ function cut(text: string): string {
   let end = Math.min(text.length, maxText)
   while (Buffer.byteLength(JSON.stringify(text.slice(0, end))) > maxText) end -= 1
   return text.slice(0, end)
-}
-
-function isImplementation(value: unknown): value is Implementation {
-  return isObject(value) && typeof value.name === 'string' && typeof value.version === 'string'
 }

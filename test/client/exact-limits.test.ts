@@ -6,7 +6,7 @@ import { callError } from '../../client/base/errors.js'
 import { isExpiring } from '../../client/auth/tokens.js'
 import { createJob } from '../../client/calls/job.js'
 import { beginsWithProbe } from '../../client/connection/probe.js'
-import { type RetryPort, retryDelay } from '../../client/calls/retry.js'
+import { type RetryFacts, retryDelay } from '../../client/calls/repeat.js'
 import { RetryBudget } from '../../client/holdings/retry-budget.js'
 import { ToolBook } from '../../client/holdings/tool-book.js'
 import { TransportError } from '../../transports/base/errors.js'
@@ -62,7 +62,7 @@ test('a call that a busy server invites is made again when that is before its de
 
 test('a call is made again by its policy as often as it says, before its deadline', () => {
   const error = callError('REQUEST_FAILED', 'lost', { sent: true })
-  const delay = (pause: number, tries: number, port: Partial<RetryPort> = {}): number | undefined => {
+  const delay = (pause: number, tries: number, port: Partial<RetryFacts> = {}): number | undefined => {
     const retry = { attempts: 3, safe: true, backoff: () => pause }
     const call = readCallOptions({ timeout: 1_000, retry }, 1_000)
     const parts = { params: undefined, onProgress: undefined, progressToken: undefined }

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { toldCause } from '../../../client/base/told-cause.js'
+import { toldCause } from '../../../client/calls/errors.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('the crash that a server tells')

@@ -1,33 +1,52 @@
+import type { JsonObject } from '../../protocol/wire/json.js'
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
-import type { Clock } from '../../runtime/time/clock.js'
-import { Deadlines } from '../../runtime/time/deadlines.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
+import type { Deferred } from '../../runtime/process/behaviour.js'
+import { Deadline, type Deadlines } from '../../runtime/time/deadlines.js'
 import { isSent, type Job, takeBack } from './job.js'
-import type { Pending } from './pending-call.js'
 
-/**
- * Every call that is not settled, by whatever it is looked for: its job, its id, its progress token, its
- * place in the queue.
- */
+/** A job in the hands of one actor: it waits for a connection, and then for its answer. */
+export class Pending extends Deadline {
+  readonly job: Job
+  readonly reply: Deferred<JsonObject>
+  readonly #onExpire: (pending: Pending) => void
+  /** Of the request that is in flight; undefined: the call waits. */
+  id: number | undefined
+  /** The last `progress` that the server reported. */
+  progress = Number.NEGATIVE_INFINITY
+
+  constructor(job: Job, reply: Deferred<JsonObject>, onExpire: (pending: Pending) => void) {
+    super()
+    this.job = job
+    this.reply = reply
+    this.#onExpire = onExpire
+  }
+
+  expire(): void {
+    this.#onExpire(this)
+  }
+}
+
+/** Every call of users that is not settled: by its job, its id, its progress token, its place in the queue. */
 export class CallTable {
   readonly all = new TurnoverMap<Job, Pending>()
   readonly inFlight = new TurnoverMap<RequestId, Pending>()
   readonly byToken = new TurnoverMap<RequestId, Pending>()
-  readonly deadlines: Deadlines
+  readonly #deadlines: Deadlines
   #waiting = new Set<Pending>()
   #queue = this.#waiting.values()
   #places = 0
 
-  constructor(clock: Clock) {
-    this.deadlines = new Deadlines(clock)
+  constructor(deadlines: Deadlines) {
+    this.#deadlines = deadlines
   }
 
-  /** Places that are taken by calls in flight: pings take none. */
+  /** Calls in flight that count for `maxInFlight`: pings do not. */
   get places(): number {
     return this.#places
   }
 
-  /** Those that wait for a connection, or for a place on it, in order. */
+  /** Calls that wait for a connection, or for a place on it, in order. */
   get waiting(): Set<Pending> {
     return this.#waiting
   }
@@ -41,8 +60,7 @@ export class CallTable {
 
   /** Takes the first out of the queue. */
   takeFirst(): Pending | undefined {
-    // a fresh iterator would look at all that was deleted before the first; one that came to the end stays
-    // there
+    // A fresh iterator would look at all that was deleted before the first. One that came to the end stays there.
     let { value: first } = this.#queue.next()
     if (first === undefined) {
       this.#queue = this.#waiting.values()
@@ -61,36 +79,32 @@ export class CallTable {
     if (job.progressToken !== undefined) this.byToken.set(job.progressToken, pending)
   }
 
-  /**
-   * Puts calls back into the queue, before those that have never been tried; answers all whose callers do not
-   * want to wait for a connection.
-   */
+  /** Puts calls at the front of the queue; answers all calls that do not want to wait for a connection. */
   putBack(calls: readonly Pending[]): Pending[] {
     // One that the server may have seen is made again here, or not at all.
-    const waits = ({ job }: Pending): boolean => job.wait || isSent(job)
+    const waits = ({ job }: Pending): boolean => job.call.wait || isSent(job)
     const all = [...calls, ...this.#waiting]
     for (const pending of calls) if (waits(pending)) this.takeBack(pending)
     this.#line(all.filter(waits))
     return all.filter((pending) => !waits(pending))
   }
 
-  /** What was sent, or is on its way, does not count any more: the call begins anew. */
+  /** The call begins anew: nothing that comes for its last attempt counts. */
   takeBack(pending: Pending): void {
-    this.forget(pending)
+    this.#forget(pending)
     pending.progress = Number.NEGATIVE_INFINITY
     takeBack(pending.job)
   }
 
   /** The call is over. */
   settle(pending: Pending): void {
-    this.deadlines.disarm(pending)
+    this.#deadlines.disarm(pending)
     this.#waiting.delete(pending)
     this.all.delete(pending.job)
-    this.forget(pending)
+    this.#forget(pending)
   }
 
-  /** No answer to what was sent counts any more. */
-  forget(pending: Pending): void {
+  #forget(pending: Pending): void {
     const { id, job } = pending
     if (job.progressToken !== undefined) this.byToken.delete(job.progressToken)
     if (id === undefined) return
@@ -105,7 +119,7 @@ export class CallTable {
   }
 }
 
-/** Whether a call counts as one in flight: who asks for a sign of life must not wait for others. */
+/** Whether a call counts for `maxInFlight`: a ping must not wait for other calls. */
 export function takesPlace({ wantsAnswer, method }: Job): boolean {
   return wantsAnswer && method !== 'ping'
 }

@@ -1,8 +1,8 @@
-import type { Clock } from '../../runtime/time/clock.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
+import type { Clock } from '../../runtime/time/clock.js'
 
-/** A timer on its way through the mailbox: what is cancelled after it fired must not run any more. */
+/** A function on its way through the mailbox: one that is cancelled meanwhile does not run any more. */
 export class DueTimer {
   readonly #fn: () => void
   #live = true
@@ -22,9 +22,8 @@ export class DueTimer {
 }
 
 /**
- * A clock whose timers are messages to the actor: they never run in the middle of something else, a throw in
- * one is the actor's crash, and they are gone with it. The actor's `info.timer` has to call `run` on what it
- * gets.
+ * A clock whose timers are messages to the actor: they never interrupt anything, a throw in one crashes the
+ * actor, and they end with it. The actor's `info.timer` calls `run` on what it gets.
  */
 export function actorClock(ctx: ActorContext): Clock {
   const { clock } = ctx

@@ -1,0 +1,441 @@
+import { errorCodes, type ProtocolError } from '../../protocol/wire/errors.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+import {
+  buildNotification,
+  type JsonRpcErrorResponse,
+  type JsonRpcResult,
+  type RequestId,
+} from '../../protocol/wire/jsonrpc.js'
+import type { ProgressParams } from '../../protocol/messages/types/notifications.js'
+import type { Deferred } from '../../runtime/process/behaviour.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { Deadlines } from '../../runtime/time/deadlines.js'
+import type { TransportError } from '../../transports/base/errors.js'
+import {
+  callError,
+  type ClientError,
+  type ClientErrorCode,
+  notReadyError,
+  type Obstacle,
+  unsentError,
+} from '../base/errors.js'
+import type { ClientState, Phase } from '../base/state.js'
+import type { Holdings } from '../holdings/holdings.js'
+import type { ClientLink } from './client-link.js'
+import { hasLeft, isGone, lossError, modernRevisionIn, serverError } from './errors.js'
+import { isSent, type Job } from './job.js'
+import { isRenewable, isRepeatable } from './repeat.js'
+import { type Speech, writeNotification } from './speech.js'
+import { CallTable, Pending, takesPlace } from './table.js'
+
+/** What calls need of the client that makes them. */
+export interface CallHost {
+  readonly settings: { readonly maxInFlight: number }
+  readonly holdings: Holdings
+  readonly link: ClientLink
+  readonly speech: Speech
+  readonly connection: { readonly phase: Phase; readonly state: ClientState }
+  /** The server refuses the revision that requests are written in. */
+  misfit(error: Error): void
+}
+
+/** A request that the client makes for itself: the handshake, a ping, a wish, a stream of changes. */
+export interface OwnRequest {
+  readonly method: string
+  readonly params?: JsonObject
+  /** Makes its id a text, `PREFIX-NUMBER`. */
+  readonly prefix?: string
+  /** Milliseconds to wait for the answer; Infinity: as long as the connection lasts. */
+  readonly timeout: number
+  /** Whether the server is told when the answer does not come in time. Default true. */
+  readonly cancels?: boolean
+  /** Called once, unless the connection ends before. */
+  done(outcome: OwnOutcome): void
+}
+
+/** What came of a request of the client itself. */
+export type OwnOutcome =
+  | { readonly type: 'answer'; readonly message: JsonRpcResult | JsonRpcErrorResponse }
+  /** What came with its id is no answer. */
+  | { readonly type: 'junk'; readonly error: ProtocolError }
+  | { readonly type: 'lost'; readonly error: TransportError }
+  | { readonly type: 'timeout' }
+
+interface Own {
+  readonly request: OwnRequest
+  readonly timer: unknown
+}
+
+/**
+ * Every request that has no answer yet: calls of users, which wait for a connection, or for a place on it, in
+ * order, and then for their answers; and requests of the client itself, which live on one connection.
+ */
+export class Calls {
+  readonly #host: CallHost
+  readonly #clock: Clock
+  readonly #deadlines: Deadlines
+  readonly #table: CallTable
+  readonly #own = new Map<RequestId, Own>()
+  #lastId = 0
+
+  constructor(host: CallHost, clock: Clock) {
+    this.#host = host
+    this.#clock = clock
+    this.#deadlines = new Deadlines(clock)
+    this.#table = new CallTable(this.#deadlines)
+  }
+
+  /** Calls of users that are not settled. */
+  get size(): number {
+    return this.#table.all.size
+  }
+
+  get waiting(): number {
+    return this.#table.waiting.size
+  }
+
+  get inFlight(): number {
+    return this.#table.inFlight.size
+  }
+
+  /** Takes a call of a user, and sends it if there is a connection, and a place on it. */
+  admit(job: Job, reply: Deferred<JsonObject>): void {
+    const pending = new Pending(job, reply, (expired) => this.#expire(expired))
+    const { timeout, wait } = job.call
+    this.#table.all.set(job, pending)
+    if (job.attempts === 1) this.#deadlines.arm(pending, timeout)
+    else this.#deadlines.armRest(pending, Math.max(0, job.deadline - this.#clock.now()))
+    const isReady = this.#isReady
+    if (isReady && this.#mayLeave(job)) this.#send(pending)
+    else if (isReady || wait || isSent(job)) this.#table.waiting.add(pending)
+    else this.#turnAway(pending, this.#host.connection.state.reason)
+  }
+
+  /** Sends a request of the client itself on the current connection; answers its id. */
+  ask(request: OwnRequest): RequestId {
+    const { method, params, prefix, timeout } = request
+    const { link, speech } = this.#host
+    const id = prefix === undefined ? this.#nextId() : `${prefix}-${this.#nextId()}`
+    const expire = (): void => {
+      this.#settleOwn(id, { type: 'timeout' })
+      if (speech.cancels === 'close' || request.cancels !== false) this.#tellCancelled(id, speech)
+    }
+    const timer = Number.isFinite(timeout) ? this.#clock.setTimeout(expire, timeout) : undefined
+    this.#own.set(id, { request, timer })
+    const paramsText = params === undefined ? undefined : JSON.stringify(params)
+    link.send(speech.write(id, { method, params, paramsText }))
+    return id
+  }
+
+  /** There is a connection: sends what waits, as far as there are places. */
+  flush(): void {
+    for (const pending of this.#table.takeWaiting()) {
+      if (this.#mayLeave(pending.job)) this.#send(pending)
+      else this.#table.waiting.add(pending)
+    }
+  }
+
+  /** An answer has come. One that nobody waits for is dropped and counted. */
+  answer(message: JsonRpcResult | JsonRpcErrorResponse): void {
+    const { id } = message
+    if (id === undefined) return this.#count('junk')
+    if (this.#settleOwn(id, { type: 'answer', message })) return
+    const pending = this.#table.inFlight.get(id)
+    if (pending === undefined)
+      return this.#count(typeof id === 'number' && id > 0 && id <= this.#lastId ? 'late' : 'unknown')
+    if ('error' in message && message.error.code === errorCodes.unsupportedProtocolVersion) {
+      if (this.#misfits(pending, message)) return this.#sendNext()
+    }
+    this.#table.settle(pending)
+    if ('result' in message) pending.reply.resolve(message.result)
+    else pending.reply.reject(serverError(message.error))
+    this.#sendNext()
+  }
+
+  /** What should have been an answer is none, and no other will come. */
+  answeredBadly(id: RequestId, cause: ProtocolError): void {
+    if (this.#settleOwn(id, { type: 'junk', error: cause })) return
+    const pending = this.#table.inFlight.get(id)
+    if (pending === undefined) return
+    const message = `${pending.job.method}: ${cause.message}`
+    this.#reject(pending, callError('INVALID_RESPONSE', message, { sent: true, retryable: false, cause }))
+    this.#sendNext()
+  }
+
+  /** The server reports progress; what does not go forward is ignored. */
+  report({ progressToken, progress, total, message }: ProgressParams): void {
+    const pending = this.#table.byToken.get(progressToken)
+    if (pending === undefined || progress <= pending.progress) return
+    pending.progress = progress
+    this.#prolong(pending)
+    pending.job.onProgress?.({
+      progress,
+      ...(total !== undefined && { total }),
+      ...(message !== undefined && { message }),
+    })
+  }
+
+  /**
+   * This request will get no answer. True when the server cannot be reached: the call waits for a better
+   * moment if it never left, or may be made again after its server, and most likely the session, has gone.
+   */
+  lost(id: RequestId, error: TransportError): boolean {
+    const isSession = error.code === 'SESSION_NOT_FOUND'
+    const own = this.#own.get(id)
+    if (own !== undefined) {
+      // a lost session ends the connection, which ends all of these; only the handshake is refused by it
+      if (!isSession || own.request.method === 'initialize') this.#settleOwn(id, { type: 'lost', error })
+      return false
+    }
+    const pending = this.#table.inFlight.get(id)
+    if (pending === undefined) return false
+    const isAway = this.#lose(pending, error)
+    // otherwise this connection ends, or is not to be used for now
+    if (!isAway && !isSession && error.code !== 'NOT_OPEN') this.#sendNext()
+    return isAway && !isSession
+  }
+
+  #lose(pending: Pending, error: TransportError): boolean {
+    // the transport had it, and knows now what became of it
+    if (!hasLeft(error)) pending.job.ticket.sent = false
+    // NOT_OPEN: this connection is about to end, and the next one takes it
+    if (error.code === 'CONNECT_FAILED' || error.code === 'NOT_OPEN') {
+      this.#putBack([pending], error)
+      return error.code === 'CONNECT_FAILED'
+    }
+    const { job } = pending
+    if (error.code === 'SESSION_NOT_FOUND' && isRenewable(job)) {
+      job.refusals += 1
+      this.#count('repeated')
+      this.#putBack([pending], error)
+      return false
+    }
+    const gone = isGone(error)
+    const again = isRepeatable(job, this.#host.holdings.tools)
+    if (gone && again) {
+      this.#noteRepeated(job)
+      this.#putBack([pending], error)
+      return true
+    }
+    if (this.#retriesLater(pending, error)) return false
+    // a loss may hit any call; after a refusal only the caller can allow to ask again
+    const isLoss = error.code === 'CONNECTION_LOST' || error.code === 'PROCESS_EXITED'
+    const allowed = isLoss || (job.call.retry === 'safe' && error.code !== 'SEND_FAILED')
+    if (again && allowed && error.retryable) this.#repeat(pending)
+    else this.#reject(pending, lossError(job, error))
+    return gone
+  }
+
+  /** The server cannot be reached now: calls that wait for a place wait for the next connection. */
+  interrupted(reason: Error): void {
+    this.#putBack([], reason)
+  }
+
+  /** The connection is over: what never left waits for the next one, the other calls are told at once. */
+  linkEnded(error: Error, how: { readonly sessionGone: boolean; readonly fatal: boolean }): void {
+    const code: ClientErrorCode = how.sessionGone ? 'SESSION_NOT_FOUND' : 'CONNECTION_LOST'
+    const back: Pending[] = []
+    for (const pending of [...this.#table.inFlight.values()]) {
+      const { job } = pending
+      const isLost = job.ticket.sent
+      if (isLost && (how.fatal || !isRepeatable(job, this.#host.holdings.tools))) {
+        const details = { sent: true, retryable: !how.fatal, cause: error }
+        this.#reject(pending, callError(code, `${job.method}: ${error.message}`, details))
+        continue
+      }
+      if (isLost) this.#noteRepeated(job)
+      back.push(pending)
+    }
+    this.#putBack(back, error)
+  }
+
+  /** The caller gave a call up. */
+  cancel(job: Job, reason: string): void {
+    const pending = this.#table.all.get(job)
+    if (pending === undefined) return
+    this.#abandon(pending, callError('CANCELLED', reason, { sent: isSent(job), retryable: false }), reason)
+    this.#sendNext()
+  }
+
+  /** Fails every call that waits for a connection. */
+  failWaiting(error: (job: Job) => ClientError): void {
+    for (const pending of [...this.#table.waiting]) this.#reject(pending, error(pending.job))
+  }
+
+  /** Fails every call. */
+  failAll(error: (job: Job) => ClientError): void {
+    for (const pending of [...this.#table.all.values()]) this.#reject(pending, error(pending.job))
+  }
+
+  /** A request of the client itself is over. */
+  forget(id: RequestId): void {
+    this.#clock.clearTimeout(this.#own.get(id)?.timer)
+    this.#own.delete(id)
+  }
+
+  /** A request of the client itself is not wanted any more, and the server is told. */
+  giveUp(id: RequestId): void {
+    this.forget(id)
+    this.#tellCancelled(id)
+  }
+
+  /** The connection is over, and all that the client asked on it. */
+  forgetOwn(): void {
+    for (const id of [...this.#own.keys()]) this.forget(id)
+  }
+
+  get #isReady(): boolean {
+    return this.#host.connection.phase === 'ready'
+  }
+
+  #nextId(): number {
+    this.#lastId += 1
+    return this.#lastId
+  }
+
+  #count(what: 'junk' | 'late' | 'unknown' | 'repeated'): void {
+    this.#host.holdings.counts[what] += 1
+  }
+
+  /** Whether a call can be sent on a connection that is ready. */
+  #mayLeave(job: Job): boolean {
+    return this.#table.places < this.#host.settings.maxInFlight || !takesPlace(job)
+  }
+
+  /** A place may be free: sends what waits for one. */
+  #sendNext(): void {
+    const { waiting } = this.#table
+    const { maxInFlight } = this.#host.settings
+    while (waiting.size > 0 && this.#table.places < maxInFlight && this.#isReady) {
+      const next = this.#table.takeFirst()
+      if (next !== undefined) this.#send(next)
+    }
+  }
+
+  #send(pending: Pending): void {
+    const { job, reply } = pending
+    const { link, speech } = this.#host
+    if (!job.wantsAnswer) {
+      this.#table.settle(pending)
+      link.send(writeNotification(job))
+      return reply.resolve({})
+    }
+    const id = this.#nextId()
+    pending.id = id
+    job.dialect = speech.dialect
+    this.#table.sent(pending)
+    link.send(speech.write(id, job, job.call.headers), job.ticket)
+  }
+
+  /** Calls wait for the next connection, as long as their callers want them to. */
+  #putBack(calls: readonly Pending[], reason: Error): void {
+    for (const pending of this.#table.putBack(calls)) this.#turnAway(pending, reason)
+  }
+
+  #turnAway(pending: Pending, reason: Error | undefined): void {
+    pending.job.ticket.revoked = true
+    this.#reject(pending, notReadyError(pending.job, reason, isSent(pending.job)))
+  }
+
+  /** Sends a call once more on this connection. */
+  #repeat(pending: Pending): void {
+    this.#table.takeBack(pending)
+    this.#noteRepeated(pending.job)
+    this.#send(pending)
+  }
+
+  #noteRepeated(job: Job): void {
+    job.repeated = true
+    this.#count('repeated')
+  }
+
+  /** The server refuses our revision: a call that may still fit is repeated; else the era is asked anew. */
+  #misfits(pending: Pending, { error }: JsonRpcErrorResponse): boolean {
+    if (this.#host.speech.dialect.handshake) return false
+    if (modernRevisionIn(error) && !pending.job.repeated) {
+      this.#repeat(pending)
+      return true
+    }
+    const refusal = serverError(error)
+    this.#reject(pending, refusal)
+    this.#host.misfit(refusal)
+    return true
+  }
+
+  /** A busy server has said when it may be asked again; the client's budget bounds how often that is done. */
+  #retriesLater(pending: Pending, error: TransportError): boolean {
+    const { job } = pending
+    const { retry } = job.call
+    const { budget } = this.#host.holdings
+    const isOurs = retry === undefined || retry === 'safe'
+    const wait = isOurs ? budget?.waitFor(error, job.deadline, this.#clock.now()) : undefined
+    if (wait === undefined) return false
+    this.#table.takeBack(pending)
+    this.#count('repeated')
+    this.#clock.setTimeout(() => {
+      if (!this.#table.all.has(job) || pending.id !== undefined || this.#table.waiting.has(pending)) return
+      this.#table.waiting.add(pending)
+      this.#sendNext()
+    }, wait)
+    return true
+  }
+
+  /** Progress starts the timeout anew, up to the time that the call may take in all. */
+  #prolong(pending: Pending): void {
+    const { job } = pending
+    const { resetOnProgress, timeout } = job.call
+    if (!resetOnProgress) return
+    const now = this.#clock.now()
+    const left = Math.ceil(Math.min(timeout, job.lastDeadline - now))
+    if (left <= 0) return
+    this.#deadlines.disarm(pending)
+    job.deadline = now + left
+    if (left === timeout) this.#deadlines.arm(pending, left)
+    else this.#deadlines.armRest(pending, left)
+  }
+
+  #expire(pending: Pending): void {
+    const { job } = pending
+    const reason = `no answer within ${job.call.timeout} ms`
+    const error = job.ticket.sent
+      ? callError('TIMEOUT', `${job.method}: ${reason}`, { sent: true })
+      : unsentError(job, this.#obstacle(pending), isSent(job))
+    this.#abandon(pending, error, reason)
+    this.#sendNext()
+  }
+
+  /** What a call waits for. */
+  #obstacle(pending: Pending): Obstacle {
+    const { state } = this.#host.connection
+    return this.#isReady && this.#table.waiting.has(pending) ? { ...state, busy: this.#table.places } : state
+  }
+
+  /** The caller does not wait any more: what did not leave is revoked, of the rest the server is told. */
+  #abandon(pending: Pending, error: ClientError, reason: string): void {
+    const { id } = pending
+    const { ticket } = pending.job
+    this.#reject(pending, error)
+    if (!ticket.sent) ticket.revoked = true
+    else if (id !== undefined) this.#tellCancelled(id, this.#host.speech, reason)
+  }
+
+  #tellCancelled(requestId: RequestId, speech = this.#host.speech, reason?: string): void {
+    const { link } = this.#host
+    if (speech.cancels === 'close') return link.abort(requestId)
+    const params = reason === undefined ? { requestId } : { requestId, reason }
+    link.tell(buildNotification('notifications/cancelled', params))
+  }
+
+  #settleOwn(id: RequestId, outcome: OwnOutcome): boolean {
+    const own = this.#own.get(id)
+    if (own === undefined) return false
+    this.forget(id)
+    own.request.done(outcome)
+    return true
+  }
+
+  #reject(pending: Pending, error: unknown): void {
+    this.#table.settle(pending)
+    pending.reply.reject(error)
+  }
+}
