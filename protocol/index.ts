@@ -9,7 +9,7 @@ export {
 } from './dialects/capabilities.js'
 export { type Batch, type DecodeLimits, decode, encode, encodeBatch } from './wire/codec.js'
 export { limitCompletion, maxCompletionValues } from './messages/completion.js'
-export { annotationsOf } from './messages/content-hints.js'
+export { annotationsOf } from './messages/content.js'
 export {
   acceptsNotification,
   acceptsRequest,
@@ -51,7 +51,7 @@ export {
   type ProtocolErrorDetails,
   toJsonRpcError,
 } from './wire/errors.js'
-export { urlElicitations } from './messages/url-demand.js'
+export { urlElicitations } from './messages/elicitation.js'
 export { fitError, fitNotification, fitParams, fitResult } from './dialects/fit.js'
 export { decodeHeaderValue, encodeHeaderValue, type RequestHeaders } from './stateless/header-values.js'
 export {
@@ -163,15 +163,15 @@ export type {
   RequestParams,
   RetryParams,
   Role,
-} from './messages/types/base.js'
-export type { ClientCapabilities, Flag, ServerCapabilities } from './messages/types/capabilities.js'
+} from './messages/base.js'
+export type { ClientCapabilities, Flag, ServerCapabilities } from './messages/capabilities.js'
 export type {
   CompleteParams,
   CompleteResult,
   Completion,
   PromptReference,
   ResourceTemplateReference,
-} from './messages/types/completion.js'
+} from './messages/completion.js'
 export type {
   AudioContent,
   BlobResourceContents,
@@ -182,8 +182,7 @@ export type {
   ResourceLink,
   TextContent,
   TextResourceContents,
-} from './messages/types/content.js'
-export type { DiscoverResult } from './messages/types/discover.js'
+} from './messages/content.js'
 export type {
   BooleanField,
   ChoiceField,
@@ -200,16 +199,11 @@ export type {
   TextField,
   TitledChoice,
   TitledChoiceField,
-} from './messages/types/elicitation.js'
-export type { InitializeParams, InitializeResult } from './messages/types/lifecycle.js'
-export type { SetLevelParams } from './messages/types/logging.js'
-export type { InputRequest, InputRequests, InputRequiredResult } from './messages/types/mrtr.js'
-export type {
-  CancelledParams,
-  LoggingLevel,
-  LoggingMessageParams,
-  ProgressParams,
-} from './messages/types/notifications.js'
+} from './messages/elicitation.js'
+export type { DiscoverResult, InitializeParams, InitializeResult } from './messages/lifecycle.js'
+export type { LoggingLevel, LoggingMessageParams, SetLevelParams } from './messages/logging.js'
+export type { InputRequest, InputRequests, InputRequiredResult } from './messages/input-required.js'
+export type { CancelledParams, ProgressParams } from './messages/progress.js'
 export type {
   GetPromptParams,
   GetPromptResult,
@@ -217,7 +211,7 @@ export type {
   Prompt,
   PromptArgument,
   PromptMessage,
-} from './messages/types/prompts.js'
+} from './messages/prompts.js'
 export type {
   ListResourcesResult,
   ListResourceTemplatesResult,
@@ -226,8 +220,8 @@ export type {
   ResourceRequestParams,
   ResourceTemplate,
   ResourceUpdatedParams,
-} from './messages/types/resources.js'
-export type { ListRootsResult, Root } from './messages/types/roots.js'
+} from './messages/resources.js'
+export type { ListRootsResult, Root } from './messages/roots.js'
 export type {
   CreateMessageParams,
   CreateMessageResult,
@@ -238,14 +232,14 @@ export type {
   ToolChoice,
   ToolResultContent,
   ToolUseContent,
-} from './messages/types/sampling.js'
+} from './messages/sampling.js'
 export { type Stamp, stampResult } from './stateless/stamp.js'
 export type {
   AcknowledgedParams,
   ListenParams,
   ListenResult,
   SubscriptionFilter,
-} from './messages/types/subscriptions.js'
+} from './messages/subscriptions.js'
 export type {
   CallToolParams,
   CallToolResult,
@@ -255,7 +249,7 @@ export type {
   Tool,
   ToolAnnotations,
   ToolExecution,
-} from './messages/types/tools.js'
+} from './messages/tools.js'
 export { parseUriTemplate, type TemplateVariables, type UriTemplate } from './uri-template/uri-template.js'
 export {
   acceptRevision,

@@ -5,7 +5,7 @@ import type {
   ElicitResult,
   FormField,
   FormSchema,
-} from '../../protocol/messages/types/elicitation.js'
+} from '../../protocol/messages/elicitation.js'
 import { ClientError } from '../base/errors.js'
 
 /**

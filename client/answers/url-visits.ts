@@ -1,4 +1,4 @@
-import type { ElicitUrlParams } from '../../protocol/messages/types/elicitation.js'
+import type { ElicitUrlParams } from '../../protocol/messages/elicitation.js'
 import type { Desk } from './answering.js'
 import type { Holdings } from '../holdings/holdings.js'
 import { answerRound, maxQuestions } from './rounds.js'

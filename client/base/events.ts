@@ -1,5 +1,5 @@
 import { type EventChannels, eventChannels } from '../../runtime/faults/events.js'
-import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
+import type { LoggingLevel } from '../../protocol/messages/logging.js'
 import { optionError } from './errors.js'
 import type { Phase } from './state.js'
 

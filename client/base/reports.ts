@@ -1,4 +1,4 @@
-import type { LoggingLevel, LoggingMessageParams } from '../../protocol/messages/types/notifications.js'
+import type { LoggingLevel, LoggingMessageParams } from '../../protocol/messages/logging.js'
 import { systemClock } from '../../runtime/time/clock.js'
 import { throttle } from '../../runtime/base/throttle.js'
 import { emitClient, isHeard, type LogEvent, type WarningEvent } from './events.js'

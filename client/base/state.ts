@@ -1,6 +1,6 @@
 import type { Revision } from '../../protocol/dialects/dialect.js'
-import type { Implementation } from '../../protocol/messages/types/base.js'
-import type { ServerCapabilities } from '../../protocol/messages/types/capabilities.js'
+import type { Implementation } from '../../protocol/messages/base.js'
+import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 
 /**
  * Where a client is: on its way (`disconnected` is the wait before the next attempt), `ready`, or at one of

@@ -6,7 +6,7 @@ import {
   type JsonRpcResult,
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
-import type { ProgressParams } from '../../protocol/messages/types/notifications.js'
+import type { ProgressParams } from '../../protocol/messages/progress.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { Deadlines } from '../../runtime/time/deadlines.js'

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { buildNotification } from '../../protocol/wire/jsonrpc.js'
-import type { SubscriptionFilter } from '../../protocol/messages/types/subscriptions.js'
+import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { lazy, patiently } from '../../runtime/faults/load.js'

@@ -10,8 +10,8 @@ import {
   type RequestTo,
   type Result,
 } from '../../protocol/messages/methods.js'
-import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
-import type { Root } from '../../protocol/messages/types/roots.js'
+import type { LoggingLevel } from '../../protocol/messages/logging.js'
+import type { Root } from '../../protocol/messages/roots.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
 import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'

@@ -1,15 +1,15 @@
 import { hasCapability, missingCapability } from '../../protocol/dialects/capabilities.js'
 import { acceptsRequest } from '../../protocol/dialects/dialect.js'
 import { isMethod, type Params, type Result } from '../../protocol/messages/methods.js'
-import type { CompleteResult } from '../../protocol/messages/types/completion.js'
-import type { Resource } from '../../protocol/messages/types/content.js'
-import type { ListPromptsResult, Prompt } from '../../protocol/messages/types/prompts.js'
+import type { CompleteResult } from '../../protocol/messages/completion.js'
+import type { Resource } from '../../protocol/messages/content.js'
+import type { ListPromptsResult, Prompt } from '../../protocol/messages/prompts.js'
 import type {
   ListResourcesResult,
   ListResourceTemplatesResult,
   ResourceTemplate,
-} from '../../protocol/messages/types/resources.js'
-import type { ListToolsResult, Tool } from '../../protocol/messages/types/tools.js'
+} from '../../protocol/messages/resources.js'
+import type { ListToolsResult, Tool } from '../../protocol/messages/tools.js'
 import { dialectOf, modernDialectOf } from '../../protocol/dialects/versions.js'
 import { handled } from '../../runtime/base/promise.js'
 import type { CallOptions } from '../options/call-options.js'

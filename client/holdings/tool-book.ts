@@ -1,7 +1,7 @@
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { type HeaderPlan, headerParams } from '../../protocol/stateless/mirrored-headers.js'
 import { type Schema, toSchema } from '../../protocol/schema/schema.js'
-import type { Tool } from '../../protocol/messages/types/tools.js'
+import type { Tool } from '../../protocol/messages/tools.js'
 
 /** What is known of a tool since it was listed: not all that was said of it, which may be much. */
 interface Known {

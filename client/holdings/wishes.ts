@@ -1,6 +1,5 @@
-import { loggingLevels } from '../../protocol/messages/logging.js'
-import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
-import type { Root } from '../../protocol/messages/types/roots.js'
+import { type LoggingLevel, loggingLevels } from '../../protocol/messages/logging.js'
+import type { Root } from '../../protocol/messages/roots.js'
 
 /** Somebody who wants something of a server: the user of a client, or one of those that it is shared with. */
 export interface Wisher {

@@ -1,12 +1,8 @@
-import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
-import type {
-  ElicitFormParams,
-  ElicitResult,
-  ElicitUrlParams,
-} from '../../protocol/messages/types/elicitation.js'
+import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
+import type { ElicitFormParams, ElicitResult, ElicitUrlParams } from '../../protocol/messages/elicitation.js'
 import type { Revision } from '../../protocol/dialects/dialect.js'
-import type { Root } from '../../protocol/messages/types/roots.js'
-import type { CreateMessageParams, CreateMessageResult } from '../../protocol/messages/types/sampling.js'
+import type { Root } from '../../protocol/messages/roots.js'
+import type { CreateMessageParams, CreateMessageResult } from '../../protocol/messages/sampling.js'
 import { currentOwner, type OwnerToken } from '../../runtime/faults/containment.js'
 import { bad, readFields, readText } from '../base/read-options.js'
 

@@ -1,5 +1,5 @@
-import type { Implementation } from '../../protocol/messages/types/base.js'
-import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
+import type { Implementation } from '../../protocol/messages/base.js'
+import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import { type Clock, systemClock } from '../../runtime/time/clock.js'
 import type { Logger, LogOptions } from '../../runtime/faults/log.js'

@@ -1,7 +1,7 @@
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Method, Params, Result } from '../../protocol/messages/methods.js'
-import type { ListToolsResult } from '../../protocol/messages/types/tools.js'
+import type { ListToolsResult } from '../../protocol/messages/tools.js'
 import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
 import { handled, lastTurns } from '../../runtime/base/promise.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'

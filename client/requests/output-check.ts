@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../protocol/wire/errors.js'
-import type { CallToolResult } from '../../protocol/messages/types/tools.js'
+import type { CallToolResult } from '../../protocol/messages/tools.js'
 import { ClientError } from '../base/errors.js'
 import type { Holdings } from '../holdings/holdings.js'
 

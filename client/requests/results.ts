@@ -1,7 +1,7 @@
-import type { ImageContent } from '../../protocol/messages/types/content.js'
-import type { GetPromptResult } from '../../protocol/messages/types/prompts.js'
-import type { ReadResourceResult } from '../../protocol/messages/types/resources.js'
-import type { CallToolResult } from '../../protocol/messages/types/tools.js'
+import type { ImageContent } from '../../protocol/messages/content.js'
+import type { GetPromptResult } from '../../protocol/messages/prompts.js'
+import type { ReadResourceResult } from '../../protocol/messages/resources.js'
+import type { CallToolResult } from '../../protocol/messages/tools.js'
 
 /** The result of a tool, as the server gave it, with shortcuts. */
 export interface ToolResult extends CallToolResult {

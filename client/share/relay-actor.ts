@@ -1,5 +1,5 @@
 import { isNotification, isRequest, type Message } from '../../protocol/wire/jsonrpc.js'
-import type { InitializeResult } from '../../protocol/messages/types/lifecycle.js'
+import type { InitializeResult } from '../../protocol/messages/lifecycle.js'
 import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { normal } from '../../runtime/base/exit.js'

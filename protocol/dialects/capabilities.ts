@@ -8,9 +8,9 @@ import {
   notifications,
   type Params,
 } from '../messages/methods.js'
-import type { ClientCapabilities, ServerCapabilities } from '../messages/types/capabilities.js'
-import type { ElicitationMode } from '../messages/types/elicitation.js'
-import type { CreateMessageParams } from '../messages/types/sampling.js'
+import type { ClientCapabilities, ServerCapabilities } from '../messages/capabilities.js'
+import type { ElicitationMode } from '../messages/elicitation.js'
+import type { CreateMessageParams } from '../messages/sampling.js'
 
 /** What a server may ask a client while it works on a request of its. */
 export type Question = 'sampling/createMessage' | 'elicitation/create' | 'roots/list'

@@ -1,8 +1,8 @@
 import { declaredModes } from './capabilities.js'
 import { changeField, leaveOut } from './fit-fields.js'
 import type { Lacks } from './lacks.js'
-import type { ClientCapabilities, ServerCapabilities } from '../messages/types/capabilities.js'
-import type { InitializeParams, InitializeResult } from '../messages/types/lifecycle.js'
+import type { ClientCapabilities, ServerCapabilities } from '../messages/capabilities.js'
+import type { InitializeParams, InitializeResult } from '../messages/lifecycle.js'
 
 /** Params of `initialize`, for the revision that is asked for. */
 export function fitInitializeParams(lacks: Lacks, params: InitializeParams): InitializeParams {

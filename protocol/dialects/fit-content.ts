@@ -1,10 +1,10 @@
 import { isObject } from '../wire/json.js'
 import { changeField, leaveOut, mapKept } from './fit-fields.js'
 import type { Lacks } from './lacks.js'
-import type { BlobResourceContents, ContentBlock, TextResourceContents } from '../messages/types/content.js'
-import type { GetPromptResult } from '../messages/types/prompts.js'
-import type { ReadResourceResult } from '../messages/types/resources.js'
-import type { CallToolResult } from '../messages/types/tools.js'
+import type { BlobResourceContents, ContentBlock, TextResourceContents } from '../messages/content.js'
+import type { GetPromptResult } from '../messages/prompts.js'
+import type { ReadResourceResult } from '../messages/resources.js'
+import type { CallToolResult } from '../messages/tools.js'
 
 /** A block of content; a kind that the revision lacks becomes text, and one that nobody knows passes. */
 export function fitContent(lacks: Lacks, block: ContentBlock): ContentBlock {

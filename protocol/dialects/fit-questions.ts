@@ -2,13 +2,13 @@ import { ProtocolError } from '../wire/errors.js'
 import { fitContent } from './fit-content.js'
 import { changeField, leaveOut, mapKept } from './fit-fields.js'
 import type { Lacks } from './lacks.js'
-import type { ElicitFormParams, ElicitParams, FormField, FormSchema } from '../messages/types/elicitation.js'
+import type { ElicitFormParams, ElicitParams, FormField, FormSchema } from '../messages/elicitation.js'
 import type {
   CreateMessageParams,
   CreateMessageResult,
   SamplingContent,
   SamplingMessage,
-} from '../messages/types/sampling.js'
+} from '../messages/sampling.js'
 
 /**
  * Params of `elicitation/create`. Throws NOT_IN_REVISION for a mode or a field that the revision cannot ask

@@ -6,9 +6,9 @@ import { changeField, leaveOut, mapKept } from './fit-fields.js'
 import { fitElicitation, fitSampling, fitSamplingResult } from './fit-questions.js'
 import type { Lacks } from './lacks.js'
 import type { Method, NotificationMethod, NotificationParams, Params, Result } from '../messages/methods.js'
-import type { CompleteParams } from '../messages/types/completion.js'
-import type { Prompt } from '../messages/types/prompts.js'
-import type { Tool } from '../messages/types/tools.js'
+import type { CompleteParams } from '../messages/completion.js'
+import type { Prompt } from '../messages/prompts.js'
+import type { Tool } from '../messages/tools.js'
 
 type ResultFits = { readonly [M in Method]?: (lacks: Lacks, result: Result<M>) => Result<M> }
 type ParamsFits = { readonly [M in Method]?: (lacks: Lacks, params: Params<M>) => Params<M> }

@@ -1,20 +1,20 @@
 import type { Method } from '../messages/methods.js'
-import type { Annotations, Implementation } from '../messages/types/base.js'
-import type { ClientCapabilities, ServerCapabilities } from '../messages/types/capabilities.js'
-import type { CompleteParams, PromptReference } from '../messages/types/completion.js'
-import type { Resource, TextContent, TextResourceContents } from '../messages/types/content.js'
+import type { Annotations, Implementation } from '../messages/base.js'
+import type { ClientCapabilities, ServerCapabilities } from '../messages/capabilities.js'
+import type { CompleteParams, PromptReference } from '../messages/completion.js'
+import type { Resource, TextContent, TextResourceContents } from '../messages/content.js'
 import type {
   ElicitationMode,
   ElicitFormParams,
   ElicitUrlParams,
   FormSchema,
-} from '../messages/types/elicitation.js'
-import type { ProgressParams } from '../messages/types/notifications.js'
-import type { Prompt, PromptArgument } from '../messages/types/prompts.js'
-import type { ResourceTemplate } from '../messages/types/resources.js'
-import type { Root } from '../messages/types/roots.js'
-import type { CreateMessageParams, SamplingMessage } from '../messages/types/sampling.js'
-import type { CallToolParams, CallToolResult, Tool } from '../messages/types/tools.js'
+} from '../messages/elicitation.js'
+import type { ProgressParams } from '../messages/progress.js'
+import type { Prompt, PromptArgument } from '../messages/prompts.js'
+import type { ResourceTemplate } from '../messages/resources.js'
+import type { Root } from '../messages/roots.js'
+import type { CreateMessageParams, SamplingMessage } from '../messages/sampling.js'
+import type { CallToolParams, CallToolResult, Tool } from '../messages/tools.js'
 
 /**
  * What a revision does not have of the types of this library, which are those of 2025-11-25 and later, as

@@ -1,30 +1,32 @@
 import type { JsonObject } from '../wire/json.js'
-import type { Shape, Shaped } from './shape.js'
-import { emptyResult, noNews, noParams, pageParams } from './shapes/base.js'
-import { completeParams, completeResult } from './shapes/completion.js'
-import { elicitationCompleteParams, elicitParams, elicitResult } from './shapes/elicitation.js'
-import { initializeParams, initializeResult } from './shapes/lifecycle.js'
-import { discoverResult } from './shapes/discover.js'
 import {
-  cancelledParams,
-  loggingMessageParams,
-  progressParams,
-  setLevelParams,
-} from './shapes/notifications.js'
-import { getPromptParams, getPromptResult, listPromptsResult } from './shapes/prompts.js'
+  type BaseNotificationParams,
+  type BaseResult,
+  emptyResult,
+  noNews,
+  noParams,
+  pageParams,
+  type RequestParams,
+} from './base.js'
+import { completeParams, completeResult } from './completion.js'
+import { elicitationCompleteParams, elicitParams, elicitResult } from './elicitation.js'
+import { discoverResult, initializeParams, initializeResult } from './lifecycle.js'
+import { loggingMessageParams, setLevelParams } from './logging.js'
+import { cancelledParams, progressParams } from './progress.js'
+import { getPromptParams, getPromptResult, listPromptsResult } from './prompts.js'
 import {
   listResourcesResult,
-  listTemplatesResult,
+  listResourceTemplatesResult,
   readResourceParams,
   readResourceResult,
-  resourceParams,
+  resourceRequestParams,
   resourceUpdatedParams,
-} from './shapes/resources.js'
-import { listRootsResult } from './shapes/roots.js'
-import { createMessageParams, createMessageResult } from './shapes/sampling.js'
-import { acknowledgedParams, listenParams, listenResult } from './shapes/subscriptions.js'
-import { callToolParams, callToolResult, completedToolResult, listToolsResult } from './shapes/tools.js'
-import type { BaseNotificationParams, BaseResult, RequestParams } from './types/base.js'
+} from './resources.js'
+import { listRootsResult } from './roots.js'
+import { createMessageParams, createMessageResult } from './sampling.js'
+import type { Check, Checked } from './shape.js'
+import { acknowledgedParams, listenParams, listenResult } from './subscriptions.js'
+import { callToolParams, callToolResult, completedToolResult, listToolsResult } from './tools.js'
 
 /** One of the two ends of a connection. */
 export type Side = 'client' | 'server'
@@ -42,8 +44,8 @@ export interface MethodRow {
    * A path into the capabilities of the receiver, such as `resources.subscribe`; undefined: always allowed.
    */
   readonly capability: string | undefined
-  readonly params: Shape<RequestParams>
-  readonly result: Shape<BaseResult>
+  readonly params: Check<RequestParams>
+  readonly result: Check<BaseResult>
   /**
    * Fills in what peers in the wild leave out of a result although it is required; answers the same object
    * where nothing is to be filled in.
@@ -59,7 +61,7 @@ export interface NotificationRow {
   readonly direction: Direction
   /** A path into the capabilities of the sender, such as `tools.listChanged`; undefined: always allowed. */
   readonly capability: string | undefined
-  readonly params: Shape<BaseNotificationParams>
+  readonly params: Check<BaseNotificationParams>
 }
 
 /**
@@ -108,7 +110,7 @@ export const methods = Object.freeze({
     direction: 'to_server',
     capability: 'resources',
     params: pageParams,
-    result: listTemplatesResult,
+    result: listResourceTemplatesResult,
   },
   'resources/read': {
     direction: 'to_server',
@@ -119,13 +121,13 @@ export const methods = Object.freeze({
   'resources/subscribe': {
     direction: 'to_server',
     capability: 'resources.subscribe',
-    params: resourceParams,
+    params: resourceRequestParams,
     result: emptyResult,
   },
   'resources/unsubscribe': {
     direction: 'to_server',
     capability: 'resources.subscribe',
-    params: resourceParams,
+    params: resourceRequestParams,
     result: emptyResult,
   },
   'prompts/list': {
@@ -224,8 +226,8 @@ export const notifications = Object.freeze({
 /** The table of requests as types. */
 export type Methods = {
   readonly [M in keyof typeof methods]: {
-    readonly params: Shaped<(typeof methods)[M]['params']>
-    readonly result: Shaped<(typeof methods)[M]['result']>
+    readonly params: Checked<(typeof methods)[M]['params']>
+    readonly result: Checked<(typeof methods)[M]['result']>
     readonly direction: (typeof methods)[M]['direction']
     readonly capability: (typeof methods)[M]['capability']
   }
@@ -234,7 +236,7 @@ export type Methods = {
 /** The table of notifications as types. */
 export type Notifications = {
   readonly [N in keyof typeof notifications]: {
-    readonly params: Shaped<(typeof notifications)[N]['params']>
+    readonly params: Checked<(typeof notifications)[N]['params']>
     readonly direction: (typeof notifications)[N]['direction']
     readonly capability: (typeof notifications)[N]['capability']
   }

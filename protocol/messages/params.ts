@@ -11,7 +11,7 @@ import {
   type Result,
 } from './methods.js'
 import type { Problem } from './shape.js'
-import { sentResults } from './shapes/sent.js'
+import { sentResults } from './sent.js'
 
 /**
  * Checks the params of an incoming request; absent ones are `{}`. Throws McpError -32602 that names the

@@ -1,5 +1,5 @@
-import { isRequestId } from '../wire/jsonrpc.js'
-import { isObject, kindOf } from '../wire/json.js'
+import { isRequestId, type RequestId } from '../wire/jsonrpc.js'
+import { isObject, type JsonObject, kindOf } from '../wire/json.js'
 
 /** Where a value is not what it should be. */
 export interface Problem {
@@ -9,36 +9,43 @@ export interface Problem {
   readonly got: string
 }
 
-/** Says what is wrong with a value, or undefined; costs nothing when all is well. */
-export type Check = (value: unknown) => Problem | undefined
-
 declare const described: unique symbol
 
-/** A check of objects that stands for the type `T`. */
-export interface Shape<T> {
+/**
+ * Says what is wrong with a value, or undefined, which costs nothing. A value that passes is a `T`. A function
+ * of one's own is taken for a check of any type.
+ */
+export interface Check<T = unknown> {
   (value: unknown): Problem | undefined
   readonly [described]?: T
 }
 
-/** The type a shape stands for. */
-export type Shaped<S> = S extends Shape<infer T> ? T : never
+/** The type of the values that pass. */
+export type Checked<C> = C extends Check<infer T> ? T : never
+
+/** A check for every field of `T`, so that neither can change without the other. */
+type Fields<T> = {
+  readonly [F in keyof T]-?: Check<Record<never, never> extends Pick<T, F> ? T[F] | undefined : T[F]>
+}
 
 /** A string. */
-export const text = kind('a string', (value) => typeof value === 'string')
+export const text = kind<string>('a string', (value) => typeof value === 'string')
 /** A number; JSON knows no NaN, and 1e400 is read as Infinity. */
-export const finite = kind('a number', Number.isFinite)
+export const finite = kind<number>('a number', Number.isFinite)
 /** A boolean. */
-export const flag = kind('true or false', (value) => typeof value === 'boolean')
-/** An object, whatever its fields. */
-export const record = kind('an object', isObject)
+export const flag = kind<boolean>('true or false', (value) => typeof value === 'boolean')
+/** An object; its fields are not checked, whatever its type says of them. */
+export const record = kind<never>('an object', isObject)
 /** What may be a request id or a progress token. */
-export const requestId = kind('a string or an integer', isRequestId)
+export const requestId = kind<RequestId>('a string or an integer', isRequestId)
 /** Any value, but not none. */
-export const present = kind('a value', (value) => value !== undefined)
+export const present = kind<unknown>('a value', (value) => value !== undefined)
+/** For fields that peers fill in as they like: nothing is checked, whatever the type says. */
+export const unchecked: Check<never> = () => undefined
 
-/** The checks of an object's fields; fields without a check, and fields nobody knows, are let through. */
-export function shape<T>(fields: { readonly [Field in keyof T]?: Check }): Shape<T> {
-  const checks = Object.entries(fields) as [string, Check][]
+/** The checks of an object's fields; fields nobody knows are let through. */
+export function shape<T>(fields: Fields<T>): Check<T> {
+  const checks = Object.entries<Check>(fields).filter(([, check]) => check !== unchecked)
   return (value) => {
     if (!isObject(value)) return mismatch('an object', value)
     for (const [field, check] of checks) {
@@ -49,13 +56,13 @@ export function shape<T>(fields: { readonly [Field in keyof T]?: Check }): Shape
   }
 }
 
-/** The same shape for a field that may be absent. */
-export function optional(check: Check): Check {
+/** The same check for a field that may be absent. */
+export function optional<T>(check: Check<T>): Check<T | undefined> {
   return (value) => (value === undefined ? undefined : check(value))
 }
 
 /** An array whose every element passes. */
-export function listOf(check: Check): Check {
+export function listOf<T>(check: Check<T>): Check<T[]> {
   return (value) => {
     if (!Array.isArray(value)) return mismatch('an array', value)
     for (const [index, element] of value.entries()) {
@@ -67,7 +74,7 @@ export function listOf(check: Check): Check {
 }
 
 /** An object whose every value passes, whatever its keys. */
-export function recordOf(check: Check): Check {
+export function recordOf<T>(check: Check<T>): Check<Record<string, T>> {
   return (value) => {
     if (!isObject(value)) return mismatch('an object', value)
     for (const [key, element] of Object.entries(value)) {
@@ -79,8 +86,18 @@ export function recordOf(check: Check): Check {
 }
 
 /** One of a few words. */
-export function oneOf(...words: readonly string[]): Check {
-  return kind(`one of ${words.join(', ')}`, (value) => words.includes(value as string))
+export function oneOf<const Word extends string>(...words: readonly Word[]): Check<Word> {
+  return kind(`one of ${words.join(', ')}`, (value) => words.includes(value as Word))
+}
+
+/** The check that a value asks for by what it says of itself; one that is no object says nothing. */
+export function chosen<T>(choose: (value: JsonObject) => Check<T>): Check<T> {
+  return (value) => choose(isObject(value) ? value : {})(value)
+}
+
+/** The same check, for a type that is narrower: what peers send beyond it is taken as it is. */
+export function loose(check: Check): Check<never> {
+  return check as Check<never>
 }
 
 /** The far side chose the key, so it may be as long as its message. */
@@ -88,7 +105,7 @@ function showKey(key: string): string {
   return JSON.stringify(key.length > 40 ? `${key.slice(0, 40)}...` : key)
 }
 
-function kind(expected: string, test: (value: unknown) => boolean): Check {
+function kind<T>(expected: string, test: (value: unknown) => boolean): Check<T> {
   return (value) => (test(value) ? undefined : mismatch(expected, value))
 }
 

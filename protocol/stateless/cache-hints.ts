@@ -1,4 +1,4 @@
-import type { CacheHints } from '../messages/types/base.js'
+import type { CacheHints } from '../messages/base.js'
 
 /** The methods whose results say how long they may be kept (specification: 2026-07-28, caching). */
 export const cacheableMethods: ReadonlySet<string> = new Set([

@@ -1,10 +1,9 @@
 import { errorCodes, McpError } from '../wire/errors.js'
 import { isObject, type JsonObject, kindOf } from '../wire/json.js'
 import { isRequestId, type JsonRpcRequest, type Message } from '../wire/jsonrpc.js'
-import { isLoggingLevel } from '../messages/logging.js'
-import type { Implementation, Meta } from '../messages/types/base.js'
-import type { ClientCapabilities } from '../messages/types/capabilities.js'
-import type { LoggingLevel } from '../messages/types/notifications.js'
+import { isLoggingLevel, type LoggingLevel } from '../messages/logging.js'
+import type { Implementation, Meta } from '../messages/base.js'
+import type { ClientCapabilities } from '../messages/capabilities.js'
 
 /** The keys of `_meta` that 2026-07-28 reserves (specification: basic, `_meta`). */
 export const metaKeys = Object.freeze({

@@ -6,10 +6,13 @@ import type { JsonObject } from '../wire/json.js'
 import type { Method, Params, Result } from '../messages/methods.js'
 import { readResult } from '../messages/params.js'
 import type { Problem } from '../messages/shape.js'
-import { inputRequiredResult } from '../messages/shapes/mrtr.js'
-import type { InputResponses, RetryParams } from '../messages/types/base.js'
-import type { ClientCapabilities } from '../messages/types/capabilities.js'
-import type { InputRequest, InputRequiredResult } from '../messages/types/mrtr.js'
+import {
+  type InputRequest,
+  type InputRequiredResult,
+  inputRequiredResult,
+} from '../messages/input-required.js'
+import type { InputResponses, RetryParams } from '../messages/base.js'
+import type { ClientCapabilities } from '../messages/capabilities.js'
 
 /** What came of a request: its result, or the questions that have to be answered first. */
 export type Outcome<M extends Method> =

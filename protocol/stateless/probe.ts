@@ -1,7 +1,7 @@
 import type { Dialect } from '../dialects/dialect.js'
 import { errorCodes, type JsonRpcError } from '../wire/errors.js'
 import { isObject } from '../wire/json.js'
-import type { DiscoverResult } from '../messages/types/discover.js'
+import type { DiscoverResult } from '../messages/lifecycle.js'
 import { isModernRevision, modernDialects } from '../dialects/versions.js'
 
 /** What came of a client's `server/discover` with an envelope. */

@@ -1,6 +1,6 @@
 import { cacheableMethods, notKept, readCacheHints } from './cache-hints.js'
 import { metaKeys } from './envelope.js'
-import type { BaseResult, CacheHints, Implementation, Meta } from '../messages/types/base.js'
+import type { BaseResult, CacheHints, Implementation, Meta } from '../messages/base.js'
 
 /** What a server adds to its results in 2026-07-28. */
 export interface Stamp {

@@ -1,4 +1,4 @@
-import type { SubscriptionFilter } from '../../protocol/messages/types/subscriptions.js'
+import type { SubscriptionFilter } from '../../protocol/messages/subscriptions.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Catalog, Found } from './catalog.js'
 import { type Guarded, isAllowed } from '../context/scopes.js'

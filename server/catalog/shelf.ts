@@ -1,6 +1,6 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { Method, Result } from '../../protocol/messages/methods.js'
-import type { CacheHints } from '../../protocol/messages/types/base.js'
+import type { CacheHints } from '../../protocol/messages/base.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { Cursors } from './cursors.js'

@@ -7,8 +7,8 @@ import type {
   ElicitFormParams,
   ElicitResult,
   ElicitUrlParams,
-} from '../../protocol/messages/types/elicitation.js'
-import type { CreateMessageParams } from '../../protocol/messages/types/sampling.js'
+} from '../../protocol/messages/elicitation.js'
+import type { CreateMessageParams } from '../../protocol/messages/sampling.js'
 
 import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'

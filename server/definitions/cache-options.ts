@@ -1,6 +1,6 @@
 import { among } from '../../runtime/base/near.js'
 import { isObject } from '../../protocol/wire/json.js'
-import type { CacheHints } from '../../protocol/messages/types/base.js'
+import type { CacheHints } from '../../protocol/messages/base.js'
 import { badDefinition } from './definition.js'
 
 /** How long an answer may be kept by clients of 2026-07-28 (specification: caching). */

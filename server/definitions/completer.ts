@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
-import type { Completion } from '../../protocol/messages/types/completion.js'
+import type { Completion } from '../../protocol/messages/completion.js'
 import type { ToolContext } from '../context/context.js'
 import { badDefinition, checkFunction } from './definition.js'
 

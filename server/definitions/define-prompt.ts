@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
-import type { PromptArgument } from '../../protocol/messages/types/prompts.js'
+import type { PromptArgument } from '../../protocol/messages/prompts.js'
 import { type Completers, readCompleters } from './completer.js'
 import type { ToolContext } from '../context/context.js'
 import type { NameOf } from './define-tool.js'

@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
-import type { Annotations, CacheHints } from '../../protocol/messages/types/base.js'
+import type { Annotations, CacheHints } from '../../protocol/messages/base.js'
 import {
   parseUriTemplate,
   type TemplateVariables,

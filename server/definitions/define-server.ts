@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
-import type { CacheHints, Icon, Implementation } from '../../protocol/messages/types/base.js'
+import type { CacheHints, Icon, Implementation } from '../../protocol/messages/base.js'
 import { show } from '../../runtime/base/errors.js'
 import type { ToolContext } from '../context/context.js'
 import { isPrompt, type PromptDefinition } from './define-prompt.js'

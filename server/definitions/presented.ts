@@ -1,6 +1,6 @@
 import { parseZoned } from '../../protocol/schema/calendar.js'
 import { isObject } from '../../protocol/wire/json.js'
-import type { Annotations, Icon, Meta } from '../../protocol/messages/types/base.js'
+import type { Annotations, Icon, Meta } from '../../protocol/messages/base.js'
 import { badDefinition, checkFields, checkTexts, given } from './definition.js'
 import type { Immutable } from './schema-arguments.js'
 

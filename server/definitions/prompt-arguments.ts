@@ -1,7 +1,7 @@
 import type { Parsed } from '../../protocol/schema/schema.js'
 import type { Field } from '../../protocol/schema/field.js'
 import { groupKind } from '../../protocol/schema/field-groups.js'
-import type { PromptArgument } from '../../protocol/messages/types/prompts.js'
+import type { PromptArgument } from '../../protocol/messages/prompts.js'
 
 /** Reads all arguments from their texts at once. */
 export type ArgumentReader = (

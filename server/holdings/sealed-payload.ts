@@ -1,7 +1,7 @@
 import { isImplementation } from '../../protocol/stateless/envelope.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import type { Implementation } from '../../protocol/messages/types/base.js'
-import type { ClientCapabilities } from '../../protocol/messages/types/capabilities.js'
+import type { Implementation } from '../../protocol/messages/base.js'
+import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
 import { ServerError } from '../base/errors.js'
 
 /** What a sealed id says of its session. */

@@ -1,6 +1,5 @@
 import { McpError } from '../../protocol/wire/errors.js'
-import { isWantedLevel } from '../../protocol/messages/logging.js'
-import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
+import { isWantedLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
 import { tooManyRequests } from '../base/errors.js'
 import type { WishesRecord } from '../stores/session-store.js'
 

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
-import type { CacheHints } from '../../protocol/messages/types/base.js'
+import type { CacheHints } from '../../protocol/messages/base.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Catalog } from '../catalog/catalog.js'
 import type { ToolContext } from '../context/context.js'

@@ -4,9 +4,9 @@ import type {
   ContentBlock,
   ResourceLink,
   TextResourceContents,
-} from '../../protocol/messages/types/content.js'
-import type { GetPromptResult, PromptMessage } from '../../protocol/messages/types/prompts.js'
-import type { CallToolResult } from '../../protocol/messages/types/tools.js'
+} from '../../protocol/messages/content.js'
+import type { GetPromptResult, PromptMessage } from '../../protocol/messages/prompts.js'
+import type { CallToolResult } from '../../protocol/messages/tools.js'
 import { show } from '../../runtime/base/errors.js'
 import { ServerError } from '../base/errors.js'
 import { jsonText } from '../base/json-text.js'

@@ -8,10 +8,10 @@ import type {
   ContentBlock,
   TextContent,
   TextResourceContents,
-} from '../../protocol/messages/types/content.js'
-import type { GetPromptResult, PromptMessage } from '../../protocol/messages/types/prompts.js'
-import type { ReadResourceResult } from '../../protocol/messages/types/resources.js'
-import type { CallToolResult } from '../../protocol/messages/types/tools.js'
+} from '../../protocol/messages/content.js'
+import type { GetPromptResult, PromptMessage } from '../../protocol/messages/prompts.js'
+import type { ReadResourceResult } from '../../protocol/messages/resources.js'
+import type { CallToolResult } from '../../protocol/messages/tools.js'
 import { show } from '../../runtime/base/errors.js'
 import {
   built,

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
-import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
+import type { LoggingLevel } from '../../protocol/messages/logging.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { TaskRef } from '../../runtime/tasks/supervisor.js'
 import type { OpenSessionFacts, RequestScope } from '../context/context.js'

@@ -5,22 +5,22 @@ import type {
   Params,
   Result,
 } from '../../protocol/messages/methods.js'
-import type { Annotations, Icon, Implementation, Meta } from '../../protocol/messages/types/base.js'
-import type { ClientCapabilities, ServerCapabilities } from '../../protocol/messages/types/capabilities.js'
-import type { CompleteParams } from '../../protocol/messages/types/completion.js'
-import type { ContentBlock, Resource } from '../../protocol/messages/types/content.js'
-import type { ElicitFormParams, ElicitUrlParams } from '../../protocol/messages/types/elicitation.js'
-import type { InitializeParams, InitializeResult } from '../../protocol/messages/types/lifecycle.js'
-import type { ProgressParams } from '../../protocol/messages/types/notifications.js'
-import type { GetPromptResult, ListPromptsResult } from '../../protocol/messages/types/prompts.js'
+import type { Annotations, Icon, Implementation, Meta } from '../../protocol/messages/base.js'
+import type { ClientCapabilities, ServerCapabilities } from '../../protocol/messages/capabilities.js'
+import type { CompleteParams } from '../../protocol/messages/completion.js'
+import type { ContentBlock, Resource } from '../../protocol/messages/content.js'
+import type { ElicitFormParams, ElicitUrlParams } from '../../protocol/messages/elicitation.js'
+import type { InitializeParams, InitializeResult } from '../../protocol/messages/lifecycle.js'
+import type { ProgressParams } from '../../protocol/messages/progress.js'
+import type { GetPromptResult, ListPromptsResult } from '../../protocol/messages/prompts.js'
 import type {
   ListResourcesResult,
   ListResourceTemplatesResult,
   ReadResourceResult,
-} from '../../protocol/messages/types/resources.js'
-import type { ListRootsResult } from '../../protocol/messages/types/roots.js'
-import type { CreateMessageParams, CreateMessageResult } from '../../protocol/messages/types/sampling.js'
-import type { CallToolParams, CallToolResult, ListToolsResult } from '../../protocol/messages/types/tools.js'
+} from '../../protocol/messages/resources.js'
+import type { ListRootsResult } from '../../protocol/messages/roots.js'
+import type { CreateMessageParams, CreateMessageResult } from '../../protocol/messages/sampling.js'
+import type { CallToolParams, CallToolResult, ListToolsResult } from '../../protocol/messages/tools.js'
 
 // Messages of the newest revision with every field that it has; `x` is one that nobody knows.
 

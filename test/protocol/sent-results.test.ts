@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { kindOf } from '../../protocol/wire/json.js'
-import { sentResults } from '../../protocol/messages/shapes/sent.js'
+import { sentResults } from '../../protocol/messages/sent.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol: what is sent')

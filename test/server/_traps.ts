@@ -1,5 +1,5 @@
 import { McpError } from '../../protocol/wire/errors.js'
-import type { CreateMessageParams } from '../../protocol/messages/types/sampling.js'
+import type { CreateMessageParams } from '../../protocol/messages/sampling.js'
 import { definePrompt } from '../../server/definitions/define-prompt.js'
 import { defineResource } from '../../server/definitions/define-resource.js'
 import { defineServer } from '../../server/definitions/define-server.js'

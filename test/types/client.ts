@@ -17,9 +17,9 @@ import {
   withClient,
 } from '../../client/index.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
-import type { LoggingLevel } from '../../protocol/messages/types/notifications.js'
-import type { ResourceUpdatedParams } from '../../protocol/messages/types/resources.js'
-import type { ListToolsResult, Tool } from '../../protocol/messages/types/tools.js'
+import type { LoggingLevel } from '../../protocol/messages/logging.js'
+import type { ResourceUpdatedParams } from '../../protocol/messages/resources.js'
+import type { ListToolsResult, Tool } from '../../protocol/messages/tools.js'
 import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import type { ClientTransport, Link } from '../../transports/contract/contract.js'

@@ -1,7 +1,7 @@
 import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
 import type { Params } from '../../../protocol/messages/methods.js'
 import type { Issue } from '../../../protocol/schema/issues.js'
-import type { GetPromptResult } from '../../../protocol/messages/types/prompts.js'
+import type { GetPromptResult } from '../../../protocol/messages/prompts.js'
 import { messageOf, show } from '../../../runtime/base/errors.js'
 import { checkAllowed } from '../../context/scopes.js'
 import type { ToolContext } from '../../context/context.js'

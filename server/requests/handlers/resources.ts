@@ -1,6 +1,6 @@
 import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
 import type { Params } from '../../../protocol/messages/methods.js'
-import type { ReadResourceResult } from '../../../protocol/messages/types/resources.js'
+import type { ReadResourceResult } from '../../../protocol/messages/resources.js'
 import { show } from '../../../runtime/base/errors.js'
 import { guardedIn } from '../../catalog/authorization.js'
 import { checkAllowed } from '../../context/scopes.js'

@@ -1,8 +1,11 @@
 import * as assert from 'uvu/assert'
 import type { Client } from '../../../client/handle/client.js'
 import { McpError } from '../../../protocol/wire/errors.js'
-import type { ElicitResult, ElicitUrlParams } from '../../../protocol/messages/types/elicitation.js'
-import { urlElicitations } from '../../../protocol/messages/url-demand.js'
+import {
+  type ElicitResult,
+  type ElicitUrlParams,
+  urlElicitations,
+} from '../../../protocol/messages/elicitation.js'
 import { TransportError } from '../../../transports/base/errors.js'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'

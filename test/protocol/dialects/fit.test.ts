@@ -10,13 +10,9 @@ import { fitError, fitNotification, fitParams, fitResult } from '../../../protoc
 import { fitElicitation } from '../../../protocol/dialects/fit-questions.js'
 import type { Lacks } from '../../../protocol/dialects/lacks.js'
 import type { Method, NotificationMethod, Params, Result } from '../../../protocol/messages/methods.js'
-import type { ContentBlock } from '../../../protocol/messages/types/content.js'
-import type {
-  ElicitFormParams,
-  ElicitParams,
-  FormField,
-} from '../../../protocol/messages/types/elicitation.js'
-import type { CreateMessageParams, SamplingContent } from '../../../protocol/messages/types/sampling.js'
+import type { ContentBlock } from '../../../protocol/messages/content.js'
+import type { ElicitFormParams, ElicitParams, FormField } from '../../../protocol/messages/elicitation.js'
+import type { CreateMessageParams, SamplingContent } from '../../../protocol/messages/sampling.js'
 import { suite } from '../../support/suite.js'
 import { elicitForm, elicitUrl, samples } from '../_samples.js'
 

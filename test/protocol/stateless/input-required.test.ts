@@ -13,7 +13,7 @@ import {
 import type { JsonObject } from '../../../protocol/wire/json.js'
 import type { Method } from '../../../protocol/messages/methods.js'
 import { readParams } from '../../../protocol/messages/params.js'
-import { inputRequiredResult } from '../../../protocol/messages/shapes/mrtr.js'
+import { inputRequiredResult } from '../../../protocol/messages/input-required.js'
 import { suite } from '../../support/suite.js'
 import { elicitForm, elicitUrl, samples } from '../_samples.js'
 import { refusalOf } from '../_modern.js'

@@ -3,7 +3,7 @@ import { cacheableMethods, readCacheHints } from '../../../protocol/stateless/ca
 import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
 import { metaKeys } from '../../../protocol/stateless/envelope.js'
 import { stampResult } from '../../../protocol/stateless/stamp.js'
-import type { CacheHints } from '../../../protocol/messages/types/base.js'
+import type { CacheHints } from '../../../protocol/messages/base.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('protocol/stateless/stamp')

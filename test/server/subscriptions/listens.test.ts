@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { McpError } from '../../../protocol/wire/errors.js'
 import type { Message, RequestId } from '../../../protocol/wire/jsonrpc.js'
-import type { SubscriptionFilter } from '../../../protocol/messages/types/subscriptions.js'
+import type { SubscriptionFilter } from '../../../protocol/messages/subscriptions.js'
 import { type Listen, Listens } from '../../../server/subscriptions/listens.js'
 import type { Outlet, Peer } from '../../../transports/contract/contract.js'
 import { textOf } from '../../../transports/base/encoded.js'

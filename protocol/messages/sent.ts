@@ -1,8 +1,7 @@
-import { parseZoned } from '../../schema/calendar.js'
-import { isObject, kindOf } from '../../wire/json.js'
-import { type Check, listOf, oneOf, optional, type Problem, shape, text } from '../shape.js'
-import type { Annotations, Icon } from '../types/base.js'
-import { role } from './base.js'
+import { parseZoned } from '../schema/calendar.js'
+import { isObject, kindOf } from '../wire/json.js'
+import { type Check, listOf, oneOf, optional, type Problem, shape, text } from './shape.js'
+import { type Annotations, type Icon, role } from './base.js'
 
 /**
  * What is asked of results that go out beyond what is asked of those that come in: other libraries refuse a
@@ -30,7 +29,12 @@ export const hints: Check = optional(
 )
 
 const icons = optional(
-  listOf(shape<Icon>({ sizes: optional(listOf(text)), theme: optional(oneOf('light', 'dark')) })),
+  listOf(
+    shape<Pick<Icon, 'sizes' | 'theme'>>({
+      sizes: optional(listOf(text)),
+      theme: optional(oneOf('light', 'dark')),
+    }),
+  ),
 )
 const kinds = oneOf('text', 'image', 'audio', 'resource', 'resource_link')
 

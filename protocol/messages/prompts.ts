@@ -1,14 +1,22 @@
-import type {
-  BaseMetadata,
-  BaseResult,
-  Icon,
-  Meta,
-  PaginatedResult,
-  RequestParams,
-  RetryParams,
-  Role,
+import {
+  type BaseMetadata,
+  type BaseResult,
+  type Icon,
+  type Meta,
+  metaField,
+  namedFields,
+  type PaginatedResult,
+  pageFields,
+  type RequestParams,
+  type RetryParams,
+  type Role,
+  resultFields,
+  retryFields,
+  role,
+  shownFields,
 } from './base.js'
-import type { ContentBlock } from './content.js'
+import { type ContentBlock, content } from './content.js'
+import { flag, listOf, optional, recordOf, shape, text } from './shape.js'
 
 /** What a prompt wants to know; its value is a string. */
 export interface PromptArgument extends BaseMetadata {
@@ -30,11 +38,24 @@ export interface ListPromptsResult extends PaginatedResult {
   prompts: Prompt[]
 }
 
+const prompt = shape<Prompt>({
+  ...shownFields,
+  arguments: optional(listOf(shape<PromptArgument>({ ...namedFields, required: optional(flag) }))),
+  ...metaField,
+})
+export const listPromptsResult = shape<ListPromptsResult>({ prompts: listOf(prompt), ...pageFields })
+
 /** Params of `prompts/get`; absent arguments are an empty object. */
 export interface GetPromptParams extends RequestParams, RetryParams {
   name: string
   arguments?: Record<string, string>
 }
+
+export const getPromptParams = shape<GetPromptParams>({
+  name: text,
+  arguments: optional(recordOf(text)),
+  ...retryFields,
+})
 
 /** One message of a prompt. */
 export interface PromptMessage {
@@ -47,3 +68,9 @@ export interface GetPromptResult extends BaseResult {
   description?: string
   messages: PromptMessage[]
 }
+
+export const getPromptResult = shape<GetPromptResult>({
+  description: optional(text),
+  messages: listOf(shape<PromptMessage>({ role, content })),
+  ...resultFields,
+})

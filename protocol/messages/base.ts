@@ -1,4 +1,19 @@
-import type { RequestId } from '../../wire/jsonrpc.js'
+import { isObject } from '../wire/json.js'
+import type { RequestId } from '../wire/jsonrpc.js'
+import {
+  finite,
+  listOf,
+  loose,
+  oneOf,
+  optional,
+  type Problem,
+  record,
+  recordOf,
+  requestId,
+  shape,
+  text,
+  unchecked,
+} from './shape.js'
 
 /**
  * Free data beside a message; keys under `io.modelcontextprotocol/` and the like are reserved (specification:
@@ -23,10 +38,16 @@ export interface RequestParams {
   _meta?: RequestMeta
 }
 
+export const requestFields = { _meta: optional(shape<RequestMeta>({ progressToken: optional(requestId) })) }
+export const noParams = shape<RequestParams>(requestFields)
+
 /** What the params of every notification may have; all there is for `notifications/initialized`. */
 export interface BaseNotificationParams {
   _meta?: Meta
 }
+
+export const metaField = { _meta: optional(shape<Meta>({})) }
+export const noNews = shape<BaseNotificationParams>(metaField)
 
 /** What every result may have; all there is for an empty one. */
 export interface BaseResult {
@@ -34,6 +55,9 @@ export interface BaseResult {
   resultType?: string
   _meta?: Meta
 }
+
+export const resultFields = { resultType: unchecked, ...metaField }
+export const emptyResult = shape<BaseResult>(resultFields)
 
 /** Whose cache may keep an answer: anybody's, or only that of the same authorization. */
 export type CacheScope = 'public' | 'private'
@@ -47,6 +71,9 @@ export interface CacheHints {
 /** A result that carries such hints since 2026-07-28. */
 export interface CacheableResult extends BaseResult, Partial<CacheHints> {}
 
+/** `readCacheHints` reads them, and makes up for what is no hint. */
+export const cacheableFields = { ttlMs: unchecked, cacheScope: unchecked, ...resultFields }
+
 /**
  * The client's answers by key: each is the result of the question with that key, to be checked against it.
  */
@@ -58,6 +85,17 @@ export interface RetryParams {
   requestState?: string
 }
 
+/** Answers in one request, and characters of a state: far beyond what a server of ours asks and seals. */
+const maxAnswers = 1_000
+const maxState = 262_144
+const answers = recordOf(record)
+
+export const retryFields = {
+  inputResponses: optional<InputResponses>(inputResponses),
+  requestState: optional<string>(requestState),
+  ...requestFields,
+}
+
 /** Where a list goes on: opaque, made by the server, and possibly the empty string. */
 export type Cursor = string
 
@@ -66,13 +104,19 @@ export interface PaginatedParams extends RequestParams {
   cursor?: Cursor
 }
 
+export const pageParams = shape<PaginatedParams>({ cursor: optional(text), ...requestFields })
+
 /** One page of a list; without `nextCursor`, the last. */
 export interface PaginatedResult extends CacheableResult {
   nextCursor?: Cursor
 }
 
+export const pageFields = { nextCursor: optional(text), ...cacheableFields }
+
 /** Who speaks, or is spoken to. */
 export type Role = 'user' | 'assistant'
+
+export const role = oneOf('user', 'assistant')
 
 /** A picture to show beside a name; only `https:` and `data:` sources are to be trusted. */
 export interface Icon {
@@ -83,11 +127,20 @@ export interface Icon {
   theme?: 'light' | 'dark'
 }
 
+/** Sizes and themes vary among peers, and are for display only. */
+export const icons = optional(
+  listOf(shape<Icon>({ src: text, mimeType: optional(text), sizes: unchecked, theme: unchecked })),
+)
+
 /** A name for programs and, where it differs, one for people. */
 export interface BaseMetadata {
   name: string
   title?: string
 }
+
+/** The fields of whatever has a name, and may have a description. */
+export const namedFields = { name: text, title: optional(text), description: optional(text) }
+export const shownFields = { ...namedFields, icons }
 
 /** Who a client or server is: for display, never for behaviour or security. */
 export interface Implementation extends BaseMetadata {
@@ -97,9 +150,40 @@ export interface Implementation extends BaseMetadata {
   icons?: Icon[]
 }
 
+export const implementation = shape<Implementation>({
+  name: text,
+  version: text,
+  title: optional(text),
+  description: unchecked,
+  websiteUrl: unchecked,
+  icons,
+})
+
 /** Hints about a piece of content: for whom it is, how important (0 to 1), and since when (ISO 8601). */
 export interface Annotations {
   audience?: Role[]
   priority?: number
   lastModified?: string
+}
+
+export const annotations = optional(
+  shape<Annotations>({
+    audience: optional(listOf(loose(text))),
+    priority: optional(finite),
+    lastModified: optional(text),
+  }),
+)
+
+function inputResponses(value: unknown): Problem | undefined {
+  const count = isObject(value) ? Object.keys(value).length : 0
+  return count > maxAnswers ? tooMany(`${maxAnswers} answers`, count) : answers(value)
+}
+
+function requestState(value: unknown): Problem | undefined {
+  const length = typeof value === 'string' ? value.length : 0
+  return length > maxState ? tooMany(`${maxState} characters`, length) : text(value)
+}
+
+function tooMany(most: string, got: number): Problem {
+  return { path: '', expected: `at most ${most}`, got: String(got) }
 }

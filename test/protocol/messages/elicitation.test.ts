@@ -1,8 +1,8 @@
 import * as assert from 'uvu/assert'
-import { urlElicitations } from '../../../protocol/messages/url-demand.js'
+import { urlElicitations } from '../../../protocol/messages/elicitation.js'
 import { suite } from '../../support/suite.js'
 
-const test = suite('protocol/messages/url-demand')
+const test = suite('protocol/messages/elicitation')
 const page = { mode: 'url', elicitationId: '1', url: 'https://example.com/', message: 'Please sign in.' }
 
 test('the pages that an error -32042 wants are those of its list', () => {

@@ -1,4 +1,14 @@
-import type { BaseNotificationParams, BaseResult, RequestParams } from './base.js'
+import { errorCodes } from '../wire/errors.js'
+import { isObject } from '../wire/json.js'
+import {
+  type BaseNotificationParams,
+  type BaseResult,
+  metaField,
+  type RequestParams,
+  requestFields,
+  resultFields,
+} from './base.js'
+import { chosen, listOf, loose, oneOf, optional, record, recordOf, shape, text, unchecked } from './shape.js'
 import type { TaskMetadata } from './tools.js'
 
 /** How a user is asked: by a form that the client draws, or by a page of the server's own. */
@@ -103,13 +113,62 @@ export interface ElicitUrlParams extends RequestParams {
 /** Params of `elicitation/create`, told apart by `mode`. */
 export type ElicitParams = ElicitFormParams | ElicitUrlParams
 
+const mode = loose(oneOf('form', 'url'))
+const byForm = shape<ElicitFormParams>({
+  mode: optional(mode),
+  message: text,
+  requestedSchema: shape<FormSchema>({
+    $schema: unchecked,
+    type: oneOf('object'),
+    properties: recordOf(record),
+    required: optional(listOf(text)),
+  }),
+  task: optional(record),
+  ...requestFields,
+})
+const urlFields = { mode, message: text, url: text, task: optional(record), ...requestFields }
+const byUrl = shape<ElicitUrlParams>({ ...urlFields, elicitationId: text })
+const byBareUrl = shape<ElicitUrlParams>({ ...urlFields, elicitationId: unchecked })
+
+/** In either mode; no mode is a form. */
+export const elicitParams = chosen<ElicitParams>(({ mode }) => (mode === 'url' ? byUrl : byForm))
+
+/** The same within a result of 2026-07-28, where a page has no id. */
+export const embeddedElicitParams = chosen<ElicitParams>(({ mode }) => (mode === 'url' ? byBareUrl : byForm))
+
 /** Result of `elicitation/create`; `content` only for a form that was accepted. */
 export interface ElicitResult extends BaseResult {
   action: 'accept' | 'decline' | 'cancel'
   content?: Record<string, string | number | boolean | string[]>
 }
 
+export const elicitResult = shape<ElicitResult>({
+  action: oneOf('accept', 'decline', 'cancel'),
+  content: optional(record),
+  ...resultFields,
+})
+
 /** Params of `notifications/elicitation/complete`: what was asked by url has been dealt with. */
 export interface ElicitationCompleteParams extends BaseNotificationParams {
   elicitationId: string
+}
+
+export const elicitationCompleteParams = shape<ElicitationCompleteParams>({
+  elicitationId: text,
+  ...metaField,
+})
+
+/**
+ * What an error -32042 wants: the pages that the user has to visit before the request can succeed, each with
+ * the id that `notifications/elicitation/complete` will name (specification: 2025-11-25, elicitation). Empty
+ * for any other error, and for one whose list holds anything but such pages.
+ */
+export function urlElicitations(error: unknown): readonly ElicitUrlParams[] {
+  if (!isObject(error) || error.code !== errorCodes.urlElicitationRequired || !isObject(error.data)) return []
+  const { elicitations } = error.data
+  return Array.isArray(elicitations) && elicitations.every(isPage) ? elicitations : []
+}
+
+function isPage(value: unknown): value is ElicitUrlParams {
+  return isObject(value) && value.mode === 'url' && elicitParams(value) === undefined
 }

@@ -1,4 +1,12 @@
-import type { BaseNotificationParams, BaseResult, RequestParams } from './base.js'
+import {
+  type BaseNotificationParams,
+  type BaseResult,
+  metaField,
+  type RequestParams,
+  requestFields,
+  resultFields,
+} from './base.js'
+import { flag, listOf, optional, shape, text } from './shape.js'
 
 /** The kinds of changes that a client wants to hear of; what is absent or false is not told. */
 export interface SubscriptionFilter {
@@ -9,6 +17,13 @@ export interface SubscriptionFilter {
   resourceSubscriptions?: string[]
 }
 
+const filter = shape<SubscriptionFilter>({
+  toolsListChanged: optional(flag),
+  promptsListChanged: optional(flag),
+  resourcesListChanged: optional(flag),
+  resourceSubscriptions: optional(listOf(text)),
+})
+
 /**
  * Params of `subscriptions/listen` (2026-07-28): opens a stream that is answered only when the server ends
  * it.
@@ -17,12 +32,18 @@ export interface ListenParams extends RequestParams {
   notifications: SubscriptionFilter
 }
 
+export const listenParams = shape<ListenParams>({ notifications: filter, ...requestFields })
+
 /**
  * Result of `subscriptions/listen`: the stream has ended in order; `_meta` names it by the id of its request.
  */
 export interface ListenResult extends BaseResult {}
 
+export const listenResult = shape<ListenResult>(resultFields)
+
 /** Params of `notifications/subscriptions/acknowledged`: what of the filter the server will tell. */
 export interface AcknowledgedParams extends BaseNotificationParams {
   notifications: SubscriptionFilter
 }
+
+export const acknowledgedParams = shape<AcknowledgedParams>({ notifications: filter, ...metaField })

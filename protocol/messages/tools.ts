@@ -1,13 +1,20 @@
-import type {
-  BaseMetadata,
-  BaseResult,
-  Icon,
-  Meta,
-  PaginatedResult,
-  RequestParams,
-  RetryParams,
+import type { JsonObject } from '../wire/json.js'
+import {
+  type BaseMetadata,
+  type BaseResult,
+  type Icon,
+  type Meta,
+  metaField,
+  type PaginatedResult,
+  pageFields,
+  type RequestParams,
+  type RetryParams,
+  resultFields,
+  retryFields,
+  shownFields,
 } from './base.js'
-import type { ContentBlock } from './content.js'
+import { type ContentBlock, content } from './content.js'
+import { flag, listOf, optional, record, shape, text, unchecked } from './shape.js'
 
 /** A JSON Schema that describes an object. */
 export interface ObjectSchema {
@@ -48,10 +55,29 @@ export interface Tool extends BaseMetadata {
   _meta?: Meta
 }
 
+export const tool = shape<Tool>({
+  ...shownFields,
+  inputSchema: record,
+  outputSchema: optional(record),
+  annotations: optional(
+    shape<ToolAnnotations>({
+      title: optional(text),
+      readOnlyHint: optional(flag),
+      destructiveHint: optional(flag),
+      idempotentHint: optional(flag),
+      openWorldHint: optional(flag),
+    }),
+  ),
+  execution: optional(record),
+  ...metaField,
+})
+
 /** Result of `tools/list`: one page of tools. */
 export interface ListToolsResult extends PaginatedResult {
   tools: Tool[]
 }
+
+export const listToolsResult = shape<ListToolsResult>({ tools: listOf(tool), ...pageFields })
 
 /** Asks that a request be run as a task, kept for `ttl` ms. */
 export interface TaskMetadata {
@@ -65,10 +91,32 @@ export interface CallToolParams extends RequestParams, RetryParams {
   task?: TaskMetadata
 }
 
+export const callToolParams = shape<CallToolParams>({
+  name: text,
+  arguments: optional(record),
+  task: optional(record),
+  ...retryFields,
+})
+
 /** Result of `tools/call`; with `isError` the tool itself failed and the model should read why. */
 export interface CallToolResult extends BaseResult {
   content: ContentBlock[]
   /** Any JSON value that is there, `null` included; before 2026-07-28 objects only. */
   structuredContent?: unknown
   isError?: boolean
+}
+
+export const callToolResult = shape<CallToolResult>({
+  content: listOf(content),
+  structuredContent: unchecked,
+  isError: optional(flag),
+  ...resultFields,
+})
+
+/** Adds the list of content that tools leave out whose value is structured content, or a task. */
+export function completedToolResult(result: JsonObject): JsonObject {
+  if (result.content !== undefined) return result
+  return result.structuredContent === undefined && result.task === undefined
+    ? result
+    : { ...result, content: [] }
 }
