@@ -3,11 +3,7 @@ import { ProtocolError } from '../../protocol/wire/errors.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
 import type { Schema } from '../../protocol/schema/schema.js'
 import { toDefinedSchema } from '../../protocol/schema/defined.js'
-import type {
-  ElicitFormParams,
-  ElicitResult,
-  ElicitUrlParams,
-} from '../../protocol/messages/elicitation.js'
+import type { ElicitFormParams, ElicitResult, ElicitUrlParams } from '../../protocol/messages/elicitation.js'
 import type { CreateMessageParams } from '../../protocol/messages/sampling.js'
 
 import { isObject } from '../../protocol/wire/json.js'
