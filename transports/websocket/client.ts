@@ -1,9 +1,9 @@
-import { type AuthOption, type ClientAuth, readAuth } from '../http/client/auth.js'
+import { type AuthOption, type ClientAuth, readClientAuth } from '../http/client/auth.js'
 import { badOption, orElse, type Read, readCount, readFields, readMs } from '../base/read-option.js'
 import type { ClientTransport, LinkEvents, LinkScope } from '../contract/contract.js'
 import { readHeaders } from '../http/client/options.js'
 import { usualMessageBytes, usualQueuedBytes } from '../contract/message-sizes.js'
-import { readTls, type TlsOptions, type TlsSettings } from '../http/outgoing/tls-options.js'
+import { readClientTls, type TlsOptions, type TlsSettings } from '../http/outgoing/tls-options.js'
 import { WebSocketLink } from './link.js'
 
 /** How a client reaches a WebSocket server. */
@@ -62,12 +62,12 @@ export function websocket(url: string | URL, options: WebSocketOptions = {}): Cl
   const settings: WebSocketSettings = Object.freeze({
     url: readUrl(url, 'url'),
     headers: orElse(readHeaders, {})(given.headers, 'headers'),
-    auth: orElse(readAuth, undefined)(given.auth, 'auth'),
+    auth: orElse(readClientAuth, undefined)(given.auth, 'auth'),
     maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
     maxQueuedBytes: orElse(readCount, usualQueuedBytes())(given.maxQueuedBytes, 'maxQueuedBytes'),
     connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
     pingInterval: orElse(readMs, 30_000)(given.pingInterval, 'pingInterval'),
-    tls: orElse(readTls, undefined)(given.tls, 'tls'),
+    tls: orElse(readClientTls, undefined)(given.tls, 'tls'),
   })
   return Object.freeze({
     name: `websocket ${settings.url.host}${settings.url.pathname}`,

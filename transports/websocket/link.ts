@@ -1,17 +1,13 @@
-import { messageOf } from '../../runtime/base/errors.js'
 import type { IncomingMessage } from 'node:http'
 import type { WebSocket } from 'ws'
 import { isRequest, type Message, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { describeLong, keptOfLong } from '../../protocol/wire/long-message.js'
 import { lazy } from '../../runtime/faults/load.js'
-import type { AuthRefusal } from '../http/client/auth.js'
-import { asOurs, isRefusal } from '../http/client/auth-send.js'
+import { asAuthError, type AuthRefusal, isRefusal } from '../http/client/auth.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
-import { shownUrl } from '../http/client/errors.js'
-import { isPassing } from '../http/client/status.js'
-import { judgeFailure } from '../http/outgoing/dispatcher.js'
+import { connectError, isPassing, judge, shownUrl } from '../http/client/errors.js'
 import { notSent, sendable, tellSkipped } from '../contract/message-sizes.js'
 import { nodeMs } from '../base/node-ms.js'
 import type { WebSocketSettings } from './client.js'
@@ -84,8 +80,8 @@ export class WebSocketLink implements Link {
     const { url, auth, headers, connectTimeout, maxMessageBytes, tls } = this.#settings
     const { WebSocket: Socket } = await loadWs()
     const { signal } = this.#scope
-    if (refusal !== undefined) await asOurs(() => auth?.refused?.(refusal), refusal.status)
-    const own = await asOurs(() => auth?.authorize({ url, signal }) ?? {})
+    if (refusal !== undefined) await asAuthError(() => auth?.refused?.(refusal), refusal.status)
+    const own = await asAuthError(() => auth?.authorize({ url, signal }) ?? {})
     if (this.#over) return
     const socket = new Socket(url, ['mcp'], {
       headers: { ...headers, ...own },
@@ -196,7 +192,7 @@ export class WebSocketLink implements Link {
       this.#end ??= { error: new TransportError(code, `the socket broke: ${cause.message}`, details) }
       return
     }
-    const fatal = judgeFailure(cause) === 'untrusted' || /subprotocol/i.test(cause.message)
+    const fatal = judge(cause) === 'untrusted' || /subprotocol/i.test(cause.message)
     this.#end ??= { error: connectError(url, cause), fatal }
   }
 
@@ -227,13 +223,6 @@ function describe(data: Buffer, maxMessageBytes: number): ProtocolError {
 function endOf(url: URL, cause: unknown): LinkEnd {
   const error = cause instanceof TransportError ? cause : connectError(url, cause)
   return { error, fatal: error.code === 'UNAUTHORIZED' || error.code === 'INSUFFICIENT_SCOPE' }
-}
-
-function connectError(url: URL, cause: unknown): TransportError {
-  const first = cause instanceof AggregateError ? (cause.errors[0] as unknown) : cause
-  const why = messageOf(first)
-  const message = `${shownUrl(url)} cannot be reached: ${why}`
-  return new TransportError('CONNECT_FAILED', message, { cause, retryable: true })
 }
 
 function lost(code: number, reason: string): TransportError {

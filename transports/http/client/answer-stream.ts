@@ -2,32 +2,26 @@ import type { Readable } from 'node:stream'
 import type { RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type { ProtocolError } from '../../../protocol/wire/errors.js'
 import type { LinkScope } from '../../contract/contract.js'
-import { TransportError } from '../../base/errors.js'
-import { createAnswerWatch } from './answer-watch.js'
-import { goneError, interruptedError, isNobodyThere, judge } from './errors.js'
-import type { HttpSettings } from './options.js'
-import { discard, type HttpResponse, readText } from '../outgoing/dispatcher.js'
-import { awayTime, goodLife, isEventStream, readEvents } from './event-stream.js'
-import { pause } from './reconnect.js'
 import { answeredBy, longAnswer, tooLong } from '../../contract/message-sizes.js'
-import { type AnswerEnd, createResumption } from './resumption.js'
-import { idleTimer } from '../../base/idle-timer.js'
+import { TransportError } from '../../base/errors.js'
+import { discard, type HttpResponse, readText } from '../outgoing/dispatcher.js'
+import { goneError, interruptedError, isNobodyThere, judge, lostError } from './errors.js'
+import { awayTime, goodLife, idleTimer, isEventStream, readEvents } from './event-stream.js'
+import type { HttpSettings } from './options.js'
+import { type AnswerEnd, AnswerPace, pause } from './pace.js'
 
 /** Milliseconds for a stream to end after its answer. */
 const lingerTime = 2_000
-/**
- * What a server in trouble answers, or who stands before it; anything else is the last word on the rest of a
- * stream.
- */
+/** What a server or a proxy in trouble answers; any other status refuses the rest of a stream for good. */
 const passing: ReadonlySet<number> = new Set([408, 429, 500, 502, 503, 504])
 
 /** What the reader of an answer needs from its connection. */
 export interface AnswerPort {
   /** Asks for the rest of the stream (GET with Last-Event-ID). */
   resume(lastEventId: string): Promise<HttpResponse>
-  /** Aborted, with the error, when somebody finds that nobody listens there any more. */
+  /** Aborted, with the error, when any request finds that nobody listens at the port any more. */
   absence(): AbortSignal
-  /** The server refuses us or our session; true when the connection is over by that. */
+  /** The server refuses us or our session; true when that ends the connection. */
   refused(response: HttpResponse): Promise<boolean>
   message(text: string): void
   skipped(error: ProtocolError): void
@@ -35,17 +29,11 @@ export interface AnswerPort {
 }
 
 /** One request, and how its answer is read. */
-export interface AnswerRequest {
+interface AnswerRequest {
   readonly id: RequestId
-  /**
-   * Aborted when nobody waits for the answer any more; the reader aborts it when a stream is left open after
-   * it.
-   */
+  /** Aborted when nobody waits for the answer any more, and by the reader for a stream that outlives it. */
   readonly controller: AbortController
-  /**
-   * Whether the rest may be asked for when the stream ends early: the revisions with sessions, where events
-   * have ids.
-   */
+  /** Whether the rest may be asked for: in the revisions with sessions, where events have ids. */
   readonly resumable: boolean
   readonly maxBytes: number
   /** Milliseconds without a byte after which a stream counts as broken. */
@@ -53,11 +41,11 @@ export interface AnswerRequest {
 }
 
 /**
- * Reads the event stream of one request until its answer is there. Where it ends, or breaks, before and its
- * events had ids, the rest is asked for (specification 2025-11-25: transports, resumability; SEP-1699), as
- * often as it takes while something comes. Resolves when nothing more will come. Rejects when the stream
- * breaks and there is nothing to go on from, when the network stays cut, and as soon as nobody listens there
- * any more: whoever worked on the answer is gone then.
+ * Reads the event stream of one request until its answer is there. Where it ends early and its events had
+ * ids, the rest is asked for (specification 2025-11-25: transports, resumability; SEP-1699), as often as it
+ * takes while something comes. Resolves when nothing more will come. Rejects when the stream breaks and has
+ * no ids to go on from, when the network stays cut, and as soon as nobody listens any more: whoever worked on
+ * the answer is gone then.
  */
 export async function readAnswer(
   first: HttpResponse,
@@ -65,10 +53,11 @@ export async function readAnswer(
   port: AnswerPort,
   scope: LinkScope,
 ): Promise<void> {
-  const { controller, resumable, maxBytes } = request
+  const { id, controller, resumable, maxBytes } = request
   const { clock } = scope
-  const resumption = createResumption(clock)
-  const answer = createAnswerWatch(request.id)
+  const pace = new AnswerPace(clock)
+  const isAnswer = answerTo(id)
+  let isAnswered = false
   let lastEventId: string | undefined
   let linger: unknown
   /** Why there is no stream, where something is wrong. */
@@ -76,8 +65,8 @@ export async function readAnswer(
 
   try {
     let end = await read(first)
-    while (!answer.seen && resumable && lastEventId !== undefined) {
-      const delay = resumption.delayAfter(end)
+    while (!isAnswered && resumable && lastEventId !== undefined) {
+      const delay = pace.delayAfter(end)
       if (delay === undefined) return giveUp()
       if (await isOver(delay)) return
       const next = await ask(lastEventId)
@@ -102,22 +91,23 @@ export async function readAnswer(
         message(text) {
           brought = true
           port.message(text)
+          isAnswered ||= isAnswer(text)
           // The server should end the stream now; if it does not, the connection is taken back.
-          if (answer.sees(text)) linger ??= clock.setTimeout(() => controller.abort(), lingerTime)
+          if (isAnswered) linger ??= clock.setTimeout(() => controller.abort(), lingerTime)
         },
         // what may be the answer is not waited for: it may have no end
         skipping({ about }) {
           if (about === 'response' || about === 'unknown') throw longAnswer(maxBytes)
         },
         skipped(error) {
-          if (answeredBy(error) === request.id) throw tooLong(error)
+          if (answeredBy(error) === id) throw tooLong(error)
           port.skipped(error)
         },
-        id(id) {
+        id(eventId) {
           brought = true
-          lastEventId = id
+          lastEventId = eventId
         },
-        retry: (ms) => resumption.asked(ms),
+        retry: (ms) => pace.asked(ms),
       })
     } catch (cause) {
       survive(cause)
@@ -144,8 +134,10 @@ export async function readAnswer(
       if (isEventStream(response)) return response
       if (await port.refused(response)) return undefined
       discard(response, clock)
-      problem = noStream(response)
-      return passing.has(response.status) ? failed(awayTime(response)) : undefined
+      const { status } = response
+      const message = `the answer broke off, and the rest of it was refused with status ${status}`
+      problem = lostError(message, undefined, { status })
+      return passing.has(status) ? failed(awayTime(response)) : undefined
     } catch (cause) {
       if (isNobodyThere(cause)) throw goneError(cause)
       survive(cause)
@@ -153,10 +145,10 @@ export async function readAnswer(
     }
   }
 
-  /** Throws what there is no going on after. */
+  /** Throws what cannot be gone on after. */
   function survive(cause: unknown): void {
     const lasting = cause instanceof TransportError ? !cause.retryable : judge(cause) === 'untrusted'
-    if (lasting || !resumable || lastEventId === undefined || controller.signal.aborted || answer.seen)
+    if (lasting || !resumable || lastEventId === undefined || controller.signal.aborted || isAnswered)
       throw cause
     problem = interruptedError(cause)
   }
@@ -166,10 +158,7 @@ export async function readAnswer(
   }
 }
 
-/**
- * The body of an answer that is JSON. Rejects when nothing of it comes for too long, and with
- * MESSAGE_TOO_LONG.
- */
+/** The body of an answer in JSON. Rejects with MESSAGE_TOO_LONG, and when nothing of it comes for too long. */
 export async function readJson(
   response: HttpResponse,
   { maxMessageBytes, idleTimeout }: Pick<HttpSettings, 'maxMessageBytes' | 'idleTimeout'>,
@@ -188,18 +177,28 @@ function failed(away?: number): AnswerEnd {
   return { accepted: false, good: false, orderly: false, away }
 }
 
-function noStream({ status }: HttpResponse): TransportError {
-  const message = `the answer broke off, and the rest of it was refused with status ${status}`
-  return new TransportError('CONNECTION_LOST', message, { retryable: true, data: { status } })
-}
-
 function watchIdle(ms: number, body: Readable, { clock }: LinkScope) {
-  const controller = new AbortController()
-  if (Number.isFinite(ms)) {
-    const error = new TransportError('CONNECTION_LOST', `nothing came for ${ms} ms`, { retryable: true })
-    controller.signal.addEventListener('abort', () => body.destroy(error), { once: true })
-  }
-  const timer = idleTimer(ms, clock, controller)
+  const timer = idleTimer(ms, clock, () => body.destroy(lostError(`nothing came for ${ms} ms`)))
   timer.restart()
   return timer
+}
+
+/** Whether a message is the answer to this request: known mostly without parsing it. */
+function answerTo(id: RequestId): (text: string) => boolean {
+  const marks = [`"id":${JSON.stringify(id)}`, `"id": ${JSON.stringify(id)}`]
+  return (text) => {
+    if (!marks.some((mark) => text.includes(mark))) return false
+    // a result may well have a `method` in it
+    return !text.includes('"method"') || hasAnswer(text, id)
+  }
+}
+
+function hasAnswer(text: string, id: RequestId): boolean {
+  try {
+    const value: unknown = JSON.parse(text)
+    const all = (Array.isArray(value) ? value : [value]) as { id?: unknown; method?: unknown }[]
+    return all.some((one) => one.id === id && one.method === undefined)
+  } catch {
+    return false
+  }
 }

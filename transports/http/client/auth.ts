@@ -1,6 +1,7 @@
 import { messageOf } from '../../../runtime/base/errors.js'
 import { badOption, type Read } from '../../base/read-option.js'
 import { TransportError } from '../../base/errors.js'
+import type { HttpResponse } from '../outgoing/dispatcher.js'
 
 /** One request that is about to be sent. */
 export interface AuthRequest {
@@ -48,8 +49,8 @@ export interface TokenRequest extends AuthRequest {
   readonly refused?: string
 }
 
-/** Checks the option `auth`. Throws BAD_OPTION, and never shows what it was given. */
-export const readAuth: Read<ClientAuth> = (value, field) => {
+/** Reads the option `auth` of a client. Throws BAD_OPTION, and never shows what it was given. */
+export const readClientAuth: Read<ClientAuth> = (value, field) => {
   if (typeof value === 'string') {
     if (/^Bearer\s/i.test(value)) throw badOption(field, 'the token alone: Bearer is put before it', 'both')
     if (!isToken(value)) throw badOption(field, 'a token of visible ASCII characters', 'something else')
@@ -79,27 +80,45 @@ function fromFunction(ask: (request: TokenRequest) => unknown): ClientAuth {
   }
 }
 
-/** The error for a request that is not let in, and never will be with what we have. */
+/** The error for a request that is refused with the credentials that we have. */
 export function unauthorized(status: number, challenge: unknown): TransportError {
-  if (status === 403) {
-    const message = 'the server wants scopes (403) that the token does not have'
-    return new TransportError('INSUFFICIENT_SCOPE', message, { data: { status, challenge } })
-  }
-  const message = 'the server wants authorization (401): give it with the option auth'
-  return new TransportError('UNAUTHORIZED', message, { data: { status, challenge } })
+  const details = { data: { status, challenge } }
+  if (status !== 403)
+    return new TransportError(
+      'UNAUTHORIZED',
+      'the server wants authorization (401): give it with the option auth',
+      details,
+    )
+  const message = 'the server wants scopes (403) that the token does not have'
+  return new TransportError('INSUFFICIENT_SCOPE', message, details)
 }
 
 /**
- * What `authorize` or `refused` threw, as an error of this floor: UNAUTHORIZED (INSUFFICIENT_SCOPE after a
- * 403), or AUTHORIZATION_UNAVAILABLE where trying again may help.
+ * Runs code of an `auth`. It rejects with a TransportError: UNAUTHORIZED (after a 403 INSUFFICIENT_SCOPE), or
+ * AUTHORIZATION_UNAVAILABLE where trying again may help.
  */
-export function authError(cause: unknown, status: 401 | 403 = 401): TransportError {
-  if (cause instanceof TransportError) return cause
-  const retryable = (cause as { retryable?: unknown } | null)?.retryable === true
-  // who has too few scopes may go on with what needs fewer
-  const lasting = status === 403 ? 'INSUFFICIENT_SCOPE' : 'UNAUTHORIZED'
-  const code = retryable ? 'AUTHORIZATION_UNAVAILABLE' : lasting
-  return new TransportError(code, messageOf(cause), { cause, retryable })
+export async function asAuthError<T>(work: () => T | Promise<T>, status: 401 | 403 = 401): Promise<T> {
+  try {
+    return await work()
+  } catch (cause) {
+    if (cause instanceof TransportError) throw cause
+    const retryable = (cause as { retryable?: unknown } | null)?.retryable === true
+    // a token with too few scopes may go on with what needs fewer
+    const lasting = status === 403 ? 'INSUFFICIENT_SCOPE' : 'UNAUTHORIZED'
+    const code = retryable ? 'AUTHORIZATION_UNAVAILABLE' : lasting
+    throw new TransportError(code, messageOf(cause), { cause, retryable })
+  }
+}
+
+/** The `WWW-Authenticate` header, which may have come in several lines. */
+export function challengeOf(headers: HttpResponse['headers']): string | undefined {
+  const value = headers['www-authenticate']
+  return typeof value === 'object' ? value.join(', ') : value
+}
+
+/** Whether a status asks for other credentials; a 403 does with this error only (RFC 6750, section 3.1). */
+export function isRefusal(status: number, challenge: string | undefined): status is 401 | 403 {
+  return status === 401 || (status === 403 && /\binsufficient_scope\b/.test(challenge ?? ''))
 }
 
 function bearer(token: string): Readonly<Record<string, string>> {

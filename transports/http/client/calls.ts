@@ -1,4 +1,4 @@
-import type { JsonRpcRequest, RequestId } from '../../../protocol/wire/jsonrpc.js'
+import type { JsonRpcRequest, Message, RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type { Clock } from '../../../runtime/time/clock.js'
 import type { Departure } from '../outgoing/dispatcher.js'
 
@@ -36,13 +36,10 @@ export class HttpCalls {
     this.#all.get(id)?.controller.abort()
   }
 
-  /**
-   * Gives up what has not left yet, and answers it; how a handshake goes is told by the end of its
-   * connection.
-   */
+  /** Gives up what has not left, and returns it; a greeting is told by the end of its connection instead. */
   takeUnsent(): readonly HttpCall[] {
     const unsent = [...this.#all.values()].filter(
-      ({ left, request }) => !left && !greetings.has(request.method),
+      ({ left, request }) => !left && request.method !== 'initialize' && request.method !== 'server/discover',
     )
     for (const { controller } of unsent) controller.abort()
     return unsent
@@ -50,11 +47,11 @@ export class HttpCalls {
 
   /** Resolves once the server has begun to answer all that it was sent, at most `time` ms later. */
   async settled(time: number, clock: Clock): Promise<void> {
-    if (!this.#waits()) return
+    if (!this.#isWaiting()) return
     await new Promise<void>((resolve) => {
       const timer = clock.setTimeout(resolve, time)
       this.#onChange = () => {
-        if (this.#waits()) return
+        if (this.#isWaiting()) return
         clock.clearTimeout(timer)
         resolve()
       }
@@ -62,10 +59,59 @@ export class HttpCalls {
     this.#onChange = undefined
   }
 
-  #waits(): boolean {
+  #isWaiting(): boolean {
     for (const { left, answered } of this.#all.values()) if (left && !answered) return true
     return false
   }
 }
 
-const greetings: ReadonlySet<string> = new Set(['initialize', 'server/discover'])
+/** Messages that wait until the server is ready for them, or until they have waited long enough. */
+export class HeldMessages {
+  readonly #clock: Clock
+  #waiting: { readonly message: Message; readonly send: () => void }[] | undefined
+  #timer: unknown
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  /** Sends now, or once what is held may go; in order. */
+  pass(message: Message, send: () => void): void {
+    if (this.#waiting === undefined) send()
+    else this.#waiting.push({ message, send })
+  }
+
+  /** Holds what waits and what comes, from now for `time` ms at most; `late` is called when that is over. */
+  hold(time: number, late?: () => void): void {
+    this.#clock.clearTimeout(this.#timer)
+    this.#waiting ??= []
+    this.#timer = this.#clock.setTimeout(() => {
+      late?.()
+      this.release()
+    }, time)
+  }
+
+  release(): void {
+    for (const { send } of this.#take()) send()
+  }
+
+  /** Holds nothing any more, and returns what was held: it will not be sent. */
+  drop(): readonly Message[] {
+    return this.#take().map(({ message }) => message)
+  }
+
+  #take() {
+    this.#clock.clearTimeout(this.#timer)
+    const waiting = this.#waiting ?? []
+    this.#waiting = undefined
+    return waiting
+  }
+}
+
+/**
+ * Whether a message ends the handshake. It must not get lost on its way: the server would refuse all that
+ * follows, for as long as the session lasts.
+ */
+export function isInitialized(message: Message): boolean {
+  return 'method' in message && message.method === 'notifications/initialized'
+}

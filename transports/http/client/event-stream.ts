@@ -2,71 +2,21 @@ import type { Readable } from 'node:stream'
 import type { ProtocolError } from '../../../protocol/wire/errors.js'
 import type { InvalidMessage } from '../../../protocol/wire/jsonrpc.js'
 import { lazy } from '../../../runtime/faults/load.js'
-import { messageOf } from '../../../runtime/base/errors.js'
+import type { Clock } from '../../../runtime/time/clock.js'
 import type { LinkScope } from '../../contract/contract.js'
-import { readRetryAfter } from '../../base/retry-after.js'
 import { TransportError } from '../../base/errors.js'
-import { isNobodyThere } from './errors.js'
+import { readRetryAfter } from '../../base/retry-after.js'
 import { discard, type HttpResponse } from '../outgoing/dispatcher.js'
-import { createReconnect, pause, type StreamEnd } from './reconnect.js'
-import { idleTimer } from '../../base/idle-timer.js'
-
-/** Characters of an id that is sent back; servers refuse headers of 16 KiB. */
-const longestId = 4_096
+import { brokenError, isNobodyThere } from './errors.js'
+import { pause, type StreamEnd, StreamPace } from './pace.js'
 
 const loadDecoder = lazy('../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
-
-/** What the reader of an event stream wants to know. */
-export interface EventReader {
-  /** One message of the server, still encoded. */
-  message(text: string): void
-  /** A message was too long, and skipped. */
-  skipped(error: ProtocolError): void
-  /** One that is too long is still coming: what it is, as far as its beginning says. */
-  skipping?(message: InvalidMessage): void
-  /**
-   * The id of the last event, as a header has it, to go on from after a break; undefined: there is nothing to
-   * go on from any more.
-   */
-  id?(id: string | undefined): void
-  /** How many ms the server wants us to wait before we connect again. */
-  retry?(ms: number): void
-  /** Something arrived, be it only a comment. */
-  alive?(): void
-  /** Undefined, or what to wait for before more is read. */
-  room?(): Promise<void> | undefined
-}
-
-/**
- * Reads a `text/event-stream` to its end. Comments and events without data are not messages (SEP-1699: a
- * stream may begin with an event that only has an id). Rejects when the stream breaks; an event beyond
- * `maxBytes` is skipped.
- */
-export async function readEvents(body: Readable, maxBytes: number, reader: EventReader): Promise<void> {
-  const { createEventDecoder } = await loadDecoder()
-  const decoder = createEventDecoder({ maxMessageBytes: maxBytes })
-  for await (const chunk of body as AsyncIterable<Uint8Array>) {
-    reader.alive?.()
-    for (const item of decoder.push(chunk)) {
-      if (item.type === 'retry') reader.retry?.(item.ms)
-      else if (item.type === 'event') {
-        if (item.id !== undefined) reader.id?.(eventIdHeader(item.id))
-        if (item.data !== '' && (item.event ?? 'message') === 'message') reader.message(item.data)
-      } else {
-        if (item.id !== undefined) reader.id?.(eventIdHeader(item.id))
-        reader.skipped(item.error)
-      }
-    }
-    if (decoder.skipping !== undefined) reader.skipping?.(decoder.skipping)
-    await reader.room?.()
-  }
-}
 
 /** What the stream for messages outside of any request needs from its connection. */
 export interface StreamPort {
   /** Asks for the stream; `lastEventId` is where it goes on. */
   open(signal: AbortSignal, lastEventId: string | undefined): Promise<HttpResponse>
-  /** The server refuses us or our session; true when the connection is over by that. */
+  /** The server refuses us or our session; true when that ends the connection. */
   refused(response: HttpResponse): Promise<boolean>
   /** Aborted the next time that the server answers a request. */
   presence(): AbortSignal
@@ -76,16 +26,10 @@ export interface StreamPort {
   trouble(error: TransportError): void
 }
 
-/** Times of the stream, in ms. */
-export interface StreamTimes {
-  readonly idleTimeout: number
-  readonly maxBytes: number
-}
-
 /** How one connection of the stream went. */
 type Outcome = Omit<StreamEnd, 'good'> & { readonly brought: boolean }
 
-/** A stream that lived this long was a good one: the next delay is short again. */
+/** A stream that lived for so many ms was a good one: the next delay is short again. */
 export const goodLife = 10_000
 /** A pause, in ms, that nothing needs to shorten. */
 const shortPause = 2_000
@@ -95,48 +39,47 @@ const absent: ReadonlySet<number> = new Set([405, 501])
 const refusesId: ReadonlySet<number> = new Set([400, 410, 413, 416, 422, 431])
 
 /**
- * Keeps a GET stream open until `scope.signal` aborts: opened again after every end, at a pace that the
- * server may set and that failures slow down, never given up and never in a tight loop. A server without such
- * a stream (405) is left alone; one that says 404 the first time, too: many do that for what they do not
- * have, and a session that is gone is told by the next request.
+ * Keeps a GET stream open until `scope.signal` aborts. It is opened again after every end, at a pace that the
+ * server may set and that failures slow down: never given up, and never in a tight loop. A server without
+ * such a stream (405) is left alone; so is one that says 404 the first time, as many do for what they do not
+ * have. Whether the session is gone, the next request tells.
  */
 export async function followStream(
   port: StreamPort,
   scope: LinkScope,
-  { idleTimeout, maxBytes }: StreamTimes,
+  { idleTimeout, maxBytes }: { readonly idleTimeout: number; readonly maxBytes: number },
 ): Promise<void> {
   const { clock, signal } = scope
-  const reconnect = createReconnect()
+  const pace = new StreamPace()
   let lastEventId: string | undefined
   let everOpen = false
   while (!signal.aborted) {
     const began = clock.now()
     const outcome = await follow()
     if (outcome === 'stop' || signal.aborted) return
-    const good = outcome.brought || clock.now() - began >= goodLife
-    await rest({ ...outcome, good })
+    await rest({ ...outcome, good: outcome.brought || clock.now() - began >= goodLife })
   }
 
   /**
-   * A server that answers requests is back, so the stream is, too, before long; only the pause that the
-   * server itself asked for is kept.
+   * A server that answers requests is back, so the stream comes back soon, too. A pause that the server
+   * itself asked for is kept.
    */
   async function rest(end: StreamEnd): Promise<void> {
     const began = clock.now()
-    const delay = reconnect.delayAfter(end)
+    const delay = pace.delayAfter(end)
     if (end.good || delay <= shortPause || end.away !== undefined) return pause(delay, scope, signal)
     const presence = port.presence()
     await pause(delay, scope, signal, presence)
     if (!presence.aborted) return
     const gone = clock.now() - began
-    await pause(Math.min(delay, reconnect.soonAfter()) - gone, scope, signal)
+    await pause(Math.min(delay, pace.soonAfter()) - gone, scope, signal)
   }
 
   async function follow(): Promise<'stop' | Outcome> {
     const controller = new AbortController()
-    const idle = idleTimer(idleTimeout, clock, controller)
-    const onAbort = (): void => controller.abort()
-    signal.addEventListener('abort', onAbort, { once: true })
+    const abort = (): void => controller.abort()
+    const idle = idleTimer(idleTimeout, clock, abort)
+    signal.addEventListener('abort', abort, { once: true })
     idle.restart()
     let brought = false
     try {
@@ -156,16 +99,16 @@ export async function followStream(
           brought = true
           lastEventId = id
         },
-        retry: (ms) => reconnect.asked(ms),
+        retry: (ms) => pace.asked(ms),
       })
       return { brought, orderly: true }
     } catch (cause) {
-      if (!controller.signal.aborted) port.trouble(broken(cause))
+      if (!controller.signal.aborted) port.trouble(brokenError(cause, 'the event stream'))
       return { brought, orderly: false, nobody: isNobodyThere(cause) }
     } finally {
       idle.stop()
       controller.abort()
-      signal.removeEventListener('abort', onAbort)
+      signal.removeEventListener('abort', abort)
     }
   }
 
@@ -175,7 +118,7 @@ export async function followStream(
     if (!unheardOf && (await port.refused(response))) return 'stop'
     discard(response, clock)
     if (unheardOf) return 'stop'
-    // what came before is not kept there any more, most likely: from here on, then
+    // most likely it no longer keeps what came before: the next stream begins anew
     if (refusesId.has(status)) lastEventId = undefined
     const message = `the server refused the event stream with ${status}`
     port.trouble(new TransportError('HTTP_STATUS', message, { data: { status }, retryable: true }))
@@ -183,19 +126,75 @@ export async function followStream(
   }
 }
 
+/** Takes what comes on an event stream. */
+interface EventReader {
+  /** One message of the server, still encoded. */
+  message(text: string): void
+  /** A message was too long, and skipped. */
+  skipped(error: ProtocolError): void
+  /** A message that is too long is still coming: what it is, as far as its beginning says. */
+  skipping?(message: InvalidMessage): void
+  /** An event of another type than `message`. */
+  other?(event: string, data: string): void
+  /** The id of the last event, as a header has it; undefined: there is none to go on from any more. */
+  id?(id: string | undefined): void
+  /** How many ms the server wants us to wait before we connect again. */
+  retry?(ms: number): void
+  /** Something arrived, be it only a comment. */
+  alive?(): void
+  /** Undefined, or what to wait for before more is read. */
+  room?(): Promise<void> | undefined
+}
+
+/**
+ * Reads a `text/event-stream` to its end. Comments and events without data are no messages (SEP-1699: a
+ * stream may begin with an event that only has an id). Rejects when the stream breaks; an event beyond
+ * `maxBytes` is skipped.
+ */
+export async function readEvents(body: Readable, maxBytes: number, reader: EventReader): Promise<void> {
+  const { createEventDecoder } = await loadDecoder()
+  const decoder = createEventDecoder({ maxMessageBytes: maxBytes })
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    reader.alive?.()
+    for (const item of decoder.push(chunk)) {
+      if (item.type === 'retry') {
+        reader.retry?.(item.ms)
+        continue
+      }
+      if (item.id !== undefined) reader.id?.(eventIdHeader(item.id))
+      if (item.type === 'too_long') reader.skipped(item.error)
+      else if ((item.event ?? 'message') !== 'message') reader.other?.(item.event ?? '', item.data)
+      else if (item.data !== '') reader.message(item.data)
+    }
+    if (decoder.skipping !== undefined) reader.skipping?.(decoder.skipping)
+    await reader.room?.()
+  }
+}
+
+/** Calls `idle` once `restart` was not called for `ms`; Infinity: never. It first runs after a `restart`. */
+export function idleTimer(ms: number, clock: Clock, idle: () => void) {
+  let timer: unknown
+  const stop = (): void => clock.clearTimeout(timer)
+  const restart = (): void => {
+    stop()
+    if (Number.isFinite(ms)) timer = clock.setTimeout(idle, ms)
+  }
+  return { restart, stop }
+}
+
 /** Whether a response is a good one that is an event stream. */
 export function isEventStream({ status, headers }: HttpResponse): boolean {
   return status >= 200 && status < 300 && mediaType(headers) === 'text/event-stream'
 }
 
-/** How long a busy server (429, 503) wants to be left alone, in ms; undefined when it does not say. */
+/** How many ms a busy server (429, 503) asks us to stay away; undefined when it does not say. */
 export function awayTime({ status, headers }: Pick<HttpResponse, 'status' | 'headers'>): number | undefined {
   return status === 429 || status === 503 ? readRetryAfter(headers['retry-after'], Date.now()) : undefined
 }
 
 /**
- * The media type without its parameters, in lower case; empty when there is none. A body that came
- * compressed, which nobody asked for, is of another type than it says.
+ * The media type without its parameters, in lower case; empty when there is none. A compressed body, which
+ * nobody asked for, has another type.
  */
 export function mediaType(headers: HttpResponse['headers']): string {
   const value = headers['content-type']
@@ -205,16 +204,13 @@ export function mediaType(headers: HttpResponse['headers']): string {
   return encoding === undefined || encoding === 'identity' ? type : `${type} in ${encoding}`
 }
 
-function broken(cause: unknown): TransportError {
-  if (cause instanceof TransportError) return cause
-  const why = messageOf(cause)
-  return new TransportError('CONNECTION_LOST', `the event stream broke: ${why}`, { cause, retryable: true })
-}
+/** Characters of an id that is sent back; servers refuse headers of 16 KiB. */
+const longestId = 4_096
 
 /**
- * An id of an event as `Last-Event-ID` has it: UTF-8 where it does not fit into a header as it is (HTML
- * standard, 9.2). Undefined for one that cannot be sent back: it is empty, which takes back the one before,
- * or endless, or has control characters in it.
+ * An event id as `Last-Event-ID` carries it: as UTF-8 where it does not fit into a header as it is (HTML
+ * standard, 9.2). Undefined for one that cannot be sent back: it is too long, has control characters, or is
+ * empty, which revokes the one before.
  */
 export function eventIdHeader(id: string): string | undefined {
   if (id === '' || id.length > longestId) return undefined

@@ -1,4 +1,4 @@
-import { type AuthOption, type ClientAuth, readAuth } from './auth.js'
+import { type AuthOption, type ClientAuth, readClientAuth } from './auth.js'
 import {
   badOption,
   orElse,
@@ -10,24 +10,19 @@ import {
 } from '../../base/read-option.js'
 import type { RedirectRules } from '../outgoing/redirect.js'
 import { usualMessageBytes } from '../../contract/message-sizes.js'
-import { readTls, type TlsOptions, type TlsSettings } from '../outgoing/tls-options.js'
+import { readClientTls, type TlsOptions, type TlsSettings } from '../outgoing/tls-options.js'
 
 /** How a client reaches a Streamable HTTP server. */
 export interface HttpOptions {
-  /**
-   * Sent with every request; those of the protocol itself (Accept, Content-Type, Mcp-Session-Id ...) cannot
-   * be set.
-   */
+  /** Sent with every request. Those of the protocol (Accept, Content-Type, Mcp-Session-Id ...) cannot be set. */
   readonly headers?: Readonly<Record<string, string>>
   /**
    * Who we are: a token, a function that gives one before every request, or a provider such as `oauth()`.
-   * Goes to the origin of the address only, and over `headers`. Default: nobody, and a server that wants to
-   * know (401) is a fatal failure.
+   * Sent to the origin of the address only, and over `headers`. Default: none, and a server that wants
+   * authorization (401) is a fatal failure.
    */
   readonly auth?: AuthOption
-  /**
-   * Connections for requests at once; more requests wait for one. Event streams do not count. Default 100.
-   */
+  /** Connections for requests at once; more requests wait for one. Event streams do not count. Default 100. */
   readonly connections?: number
   /**
    * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
@@ -75,22 +70,12 @@ export interface HttpOptions {
 }
 
 /** Checked options with every default filled in. */
-export interface HttpSettings {
+export interface HttpSettings extends Required<Omit<HttpOptions, 'auth' | 'tls' | 'proxy' | 'maxRedirects'>> {
   readonly url: URL
-  readonly headers: Readonly<Record<string, string>>
   readonly auth: ClientAuth | undefined
-  readonly connections: number
-  readonly maxMessageBytes: number
-  readonly connectTimeout: number
-  readonly stream: boolean
-  readonly streamIdleTimeout: number
-  readonly maxStreams: number
-  readonly headersTimeout: number
-  readonly idleTimeout: number
   readonly tls: TlsSettings | undefined
   readonly proxy: URL | undefined
   readonly redirects: RedirectRules
-  readonly sseFallback: boolean
 }
 
 const fields = [
@@ -127,19 +112,19 @@ export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSe
   return Object.freeze({
     url: readUrl(url, 'url'),
     headers: orElse(readHeaders, {})(given.headers, 'headers'),
-    auth: orElse(readAuth, undefined)(given.auth, 'auth'),
-    connections: orElse(readCount, 100)(given.connections, 'connections'),
-    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
-    connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
-    stream: orElse(readFlag, true)(given.stream, 'stream'),
-    streamIdleTimeout: orElse(readMs, 300_000)(given.streamIdleTimeout, 'streamIdleTimeout'),
-    maxStreams: orElse(readCount, 1_000)(given.maxStreams, 'maxStreams'),
-    headersTimeout: orElse(readMs, Number.POSITIVE_INFINITY)(given.headersTimeout, 'headersTimeout'),
-    idleTimeout: orElse(readMs, Number.POSITIVE_INFINITY)(given.idleTimeout, 'idleTimeout'),
-    tls: orElse(readTls, undefined)(given.tls, 'tls'),
+    auth: orElse(readClientAuth, undefined)(given.auth, 'auth'),
+    connections: readCount(given.connections, 'connections', 100),
+    maxMessageBytes: readCount(given.maxMessageBytes, 'maxMessageBytes', usualMessageBytes()),
+    connectTimeout: readMs(given.connectTimeout, 'connectTimeout', 10_000),
+    stream: readFlag(given.stream, 'stream', true),
+    streamIdleTimeout: readMs(given.streamIdleTimeout, 'streamIdleTimeout', 300_000),
+    maxStreams: readCount(given.maxStreams, 'maxStreams', 1_000),
+    headersTimeout: readMs(given.headersTimeout, 'headersTimeout', Number.POSITIVE_INFINITY),
+    idleTimeout: readMs(given.idleTimeout, 'idleTimeout', Number.POSITIVE_INFINITY),
+    tls: orElse(readClientTls, undefined)(given.tls, 'tls'),
     proxy: orElse(readProxy, undefined)(given.proxy, 'proxy'),
     redirects: { maxRedirects: orElse(readHops, 5)(given.maxRedirects, 'maxRedirects'), elsewhere: true },
-    sseFallback: orElse(readFlag, true)(given.sseFallback, 'sseFallback'),
+    sseFallback: readFlag(given.sseFallback, 'sseFallback', true),
   })
 }
 

@@ -161,21 +161,3 @@ function send(
 function tooManyStreams(open: number): TransportError {
   return new TransportError('SEND_FAILED', `${open} streams are open already`, { retryable: true })
 }
-
-/** What an error of `send` means: whether the server was ever reached, and whether trying again can help. */
-export function judgeFailure(error: unknown): 'unreachable' | 'untrusted' | 'broken' {
-  const code = String((error as { code?: unknown } | null)?.code)
-  // what stands before a server says so that has no certificate yet
-  if (unreachable.has(code) || code.endsWith('ALERT_INTERNAL_ERROR')) return 'unreachable'
-  return /^ERR_(TLS|SSL)|CERT|SELF_SIGNED|UNABLE_TO_(GET|VERIFY)/.test(code) ? 'untrusted' : 'broken'
-}
-
-const unreachable = new Set([
-  'ECONNREFUSED',
-  'ENOTFOUND',
-  'EAI_AGAIN',
-  'EHOSTUNREACH',
-  'ENETUNREACH',
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-])

@@ -28,7 +28,7 @@ export type TlsSettings = Readonly<Record<string, unknown>>
 const fields = ['ca', 'cert', 'key', 'passphrase', 'servername', 'rejectUnauthorized']
 
 /** Reads the option `tls` of a client. Throws BAD_OPTION, naming the field; no secret is shown. */
-export const readTls: Read<TlsSettings> = (value, field) => {
+export const readClientTls: Read<TlsSettings> = (value, field) => {
   if (typeof value !== 'object' || value === null) throw badOption(field, 'an object', typeof value)
   const given = readFields(value, field, fields)
   const read = {

@@ -3,7 +3,7 @@ import * as assert from 'uvu/assert'
 import { buildRequest } from '../../../../protocol/wire/jsonrpc.js'
 import { judge } from '../../../../transports/http/client/errors.js'
 import { http } from '../../../../transports/http/client/client.js'
-import { createResumption } from '../../../../transports/http/client/resumption.js'
+import { AnswerPace } from '../../../../transports/http/client/pace.js'
 import { suite } from '../../../support/suite.js'
 import { begin, event, lost, untilDone } from '../../_answers.js'
 import { end, json, result, type Seen, status, stream } from '../../_http.js'
@@ -140,13 +140,14 @@ test('a server in trouble is asked again when it says, unless that is too long f
 })
 
 test('streams that are quiet and cut now and then are followed for as long as it takes', () => {
-  const { delayAfter } = createResumption({ now: () => 0 }, () => 0)
-  for (let i = 0; i < 100; i++) assert.is(delayAfter({ accepted: true, good: true, orderly: false }), 125)
+  const pace = new AnswerPace({ now: () => 0 }, () => 0)
+  for (let i = 0; i < 100; i++)
+    assert.is(pace.delayAfter({ accepted: true, good: true, orderly: false }), 125)
 })
 
 test('the time of a cut counts from the cut, and begins anew after every stream', () => {
   let now = 0
-  const resumption = createResumption({ now: () => now }, () => 0)
+  const resumption = new AnswerPace({ now: () => now }, () => 0)
   const tries = (): number => {
     assert.is(resumption.delayAfter({ accepted: true, good: true, orderly: false }), 125)
     for (let count = 1; ; count++) {

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
-import { createReconnect } from '../../../../transports/http/client/reconnect.js'
+import { StreamPace } from '../../../../transports/http/client/pace.js'
 import { suite } from '../../../support/suite.js'
 import { begin, event, lost, untilDone } from '../../_answers.js'
 import { result, type Seen, status, stream } from '../../_http.js'
@@ -127,7 +127,7 @@ test('a request that is cancelled while its rest is awaited is not asked for any
 })
 
 test('streams are opened again as the server asks after an orderly end, with jitter after a break, ever later while nothing comes', () => {
-  const reconnect = createReconnect(() => 0.5)
+  const reconnect = new StreamPace(() => 0.5)
   assert.is(reconnect.delayAfter({ good: true, orderly: true }), 750)
   reconnect.asked(3_000)
   assert.is(reconnect.delayAfter({ good: true, orderly: true }), 3_000)
@@ -140,7 +140,7 @@ test('streams are opened again as the server asks after an orderly end, with jit
 })
 
 test('no server can make a client spin, nor send it away for good', () => {
-  const reconnect = createReconnect(() => 0)
+  const reconnect = new StreamPace(() => 0)
   reconnect.asked(0)
   assert.is(reconnect.delayAfter({ good: true, orderly: true }), 100)
   assert.ok(reconnect.delayAfter({ good: false, orderly: true }) >= 1_000)

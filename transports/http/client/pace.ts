@@ -1,0 +1,195 @@
+import { setMaxListeners } from 'node:events'
+import type { Clock } from '../../../runtime/time/clock.js'
+import type { LinkScope } from '../../contract/contract.js'
+import { isNobodyThere } from './errors.js'
+
+const firstDelay = 1_000
+const longestDelay = 30_000
+/** A server cannot send us away for longer, and no timer of Node overflows. */
+const longestWish = 3_600_000
+/** However often a server asks for it: at most ten attempts a second. */
+const shortestDelay = 100
+
+/** How one stream ended. */
+export interface StreamEnd {
+  /** Whether it was of use: something came on it, or it lived long. */
+  readonly good: boolean
+  /** Whether the server ended it, and nothing broke. */
+  readonly orderly: boolean
+  /** Milliseconds that a busy server does not want to be asked again for (`Retry-After`), this once. */
+  readonly away?: number | undefined
+  /** Nobody listened at the port: that says nothing about the stream. */
+  readonly nobody?: boolean | undefined
+}
+
+/**
+ * When a stream is opened again: the policy of all event streams over HTTP. The server's wish is kept to
+ * (SEP-1699), exactly so after an orderly end. After a break there is jitter on top, so that the clients of
+ * one server do not come back together. While attempts fail, a ceiling doubles to 30 s; only `Retry-After`
+ * leads beyond it, for an hour at most.
+ */
+export class StreamPace {
+  readonly #random: () => number
+  #wish: number | undefined
+  #failures = 0
+  /** Attempts in a row that came sooner (`soonAfter`), and were of no use. */
+  #hurried = 0
+
+  constructor(random: () => number = Math.random) {
+    this.#random = random
+  }
+
+  /** Ends in a row that were of no use. */
+  get failures(): number {
+    return this.#failures
+  }
+
+  /** The pause that the server asked for last, in ms; 0 when it asked for none. */
+  get wish(): number {
+    return this.#wish ?? 0
+  }
+
+  /** The server asks for a pause (event stream field `retry`); it holds until the next such wish. */
+  asked(ms: number): void {
+    this.#wish = Math.min(longestWish, Math.max(shortestDelay, ms))
+  }
+
+  /** Milliseconds from this end to the next attempt. */
+  delayAfter({ good, orderly, away = 0, nobody = false }: StreamEnd): number {
+    this.#failures = good ? 0 : this.#failures + 1
+    if (good || nobody) this.#hurried = 0
+    if (good && orderly && this.#wish !== undefined) return this.#wish
+    const jitter = (firstDelay / 2) * (1 + this.#random())
+    if (good) return this.wish + jitter
+    const asked = away === 0 ? 0 : Math.min(longestWish, away) + jitter
+    return Math.max(this.wish, asked, this.#backoff(this.#failures))
+  }
+
+  /**
+   * Milliseconds from the last end to the next attempt, when the server has answered something else
+   * meanwhile: about one second after an outage, and twice that after each such attempt that was in vain.
+   */
+  soonAfter(): number {
+    this.#hurried += 1
+    return Math.max(this.wish, this.#backoff(this.#hurried - 1))
+  }
+
+  #backoff(times: number): number {
+    return (Math.min(longestDelay, firstDelay * 2 ** times) / 2) * (1 + this.#random())
+  }
+}
+
+/** Milliseconds until the first attempt after a cut, and what they double to. */
+const firstCutDelay = 250
+const longestCutDelay = 2_000
+/** Milliseconds after a cut in which the server has to be reached again; its wish (`retry`) comes on top. */
+const cutTime = 10_000
+/** Streams in a row that the server gave us, and that brought nothing. */
+const maxUseless = 8
+
+/** How one attempt to get the rest of an answer ended. */
+export interface AnswerEnd extends StreamEnd {
+  /** Whether the server gave us a stream; if not, it was out of reach, or in trouble. */
+  readonly accepted: boolean
+}
+
+/**
+ * When the rest of one answer is asked for again, and how often. As long as the server gives us streams, the
+ * pace is that of all streams, and eight in a row may bring nothing. After a cut somebody waits: attempts
+ * follow quickly, and end when none has come through in 10 s.
+ */
+export class AnswerPace {
+  readonly #now: () => number
+  readonly #random: () => number
+  readonly #pace: StreamPace
+  #cutAt: number | undefined
+  #attempts = 0
+
+  constructor({ now }: Pick<Clock, 'now'>, random: () => number = Math.random) {
+    this.#now = now
+    this.#random = random
+    this.#pace = new StreamPace(random)
+  }
+
+  /** The server asks for a pause, in ms (event stream field `retry`). */
+  asked(ms: number): void {
+    this.#pace.asked(ms)
+  }
+
+  /** Milliseconds until the next attempt; undefined: there is none, and the caller has to know. */
+  delayAfter(end: AnswerEnd): number | undefined {
+    const { accepted, good, orderly, away = 0 } = end
+    const pace = this.#pace
+    if (accepted) {
+      this.#cutAt = undefined
+      this.#attempts = 0
+      const delay = pace.delayAfter(end)
+      if (orderly || !good) return pace.failures >= maxUseless ? undefined : delay
+    }
+    const now = this.#now()
+    this.#cutAt ??= now
+    const ceiling = Math.min(longestCutDelay, firstCutDelay * 2 ** this.#attempts)
+    this.#attempts += 1
+    const delay = Math.max(away, pace.wish) + (ceiling / 2) * (1 + this.#random())
+    return now + delay > this.#cutAt + cutTime + pace.wish ? undefined : delay
+  }
+}
+
+/** Resolves after `ms`, or as soon as one of the signals aborts. */
+export function pause(
+  ms: number,
+  { clock }: Pick<LinkScope, 'clock'>,
+  ...signals: readonly AbortSignal[]
+): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clock.clearTimeout(timer)
+      for (const signal of signals) signal.removeEventListener('abort', end)
+      resolve()
+    }
+    const timer = clock.setTimeout(end, ms)
+    for (const signal of signals) signal.addEventListener('abort', end, { once: true })
+    if (signals.some(({ aborted }) => aborted)) end()
+  })
+}
+
+/**
+ * Tells those who pause whether the server is there, whichever request finds it out. When nobody listens,
+ * nobody has the rest of an answer; when somebody answers, a stream may be opened again.
+ */
+export class Presence {
+  #absence = forMany()
+  /** There while somebody waits for it. */
+  #answered: AbortController | undefined
+
+  /** Aborted, with the error, the next time that nobody listens at the port. */
+  get absence(): AbortSignal {
+    return this.#absence.signal
+  }
+
+  /** Aborted the next time that a request is answered. */
+  get answer(): AbortSignal {
+    this.#answered ??= new AbortController()
+    return this.#answered.signal
+  }
+
+  /** A request failed with this error. */
+  failed(cause: unknown): void {
+    if (!isNobodyThere(cause)) return
+    this.#absence.abort(cause)
+    this.#absence = forMany()
+  }
+
+  /** A request was answered. */
+  answered(): void {
+    this.#answered?.abort()
+    this.#answered = undefined
+  }
+}
+
+/** Has one listener for each answer whose rest is waited for. */
+function forMany(): AbortController {
+  const controller = new AbortController()
+  setMaxListeners(0, controller.signal)
+  return controller
+}

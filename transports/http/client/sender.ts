@@ -1,0 +1,91 @@
+import type { LinkScope } from '../../contract/contract.js'
+import { TransportError } from '../../base/errors.js'
+import {
+  discard,
+  type HttpDispatchers,
+  type HttpRequest,
+  type HttpResponse,
+  openDispatchers,
+} from '../outgoing/dispatcher.js'
+import { asAuthError, challengeOf, type ClientAuth, isRefusal, unauthorized } from './auth.js'
+import type { HttpSettings } from './options.js'
+
+/** Refusals of one request that are answered with another try: sign in, then ask for more scopes. */
+const maxRefusals = 2
+
+/** How a request gets a connection: see HttpDispatchers. */
+type Way = 'send' | 'sendApart'
+
+/** Sends the requests of one link, each with the headers that `auth` gives for it. */
+export class HttpSender {
+  readonly #settings: HttpSettings
+  readonly #opening: Promise<HttpDispatchers>
+  /** Known without a wait, once they are there. */
+  #open: HttpDispatchers | undefined
+  readonly #scope: LinkScope
+  readonly #denied: (error: TransportError) => void
+
+  /** `denied` is told before a request rejects with UNAUTHORIZED: no other will get through. */
+  constructor(settings: HttpSettings, scope: LinkScope, denied: (error: TransportError) => void) {
+    this.#settings = settings
+    this.#scope = scope
+    this.#denied = denied
+    this.#opening = openDispatchers(settings.url.origin, { ...settings, clock: scope.clock })
+    this.#opening.then(
+      (dispatchers) => {
+        this.#open = dispatchers
+      },
+      () => {}, // told where it is awaited
+    )
+    scope.own(async () => {
+      await (await this.#opening.catch(() => undefined))?.destroy()
+    })
+  }
+
+  /**
+   * Sends a request. With `auth` it rejects with TransportError UNAUTHORIZED, INSUFFICIENT_SCOPE or
+   * AUTHORIZATION_UNAVAILABLE, too.
+   */
+  send(way: Way, request: HttpRequest): Promise<HttpResponse> {
+    if (this.#open !== undefined) return this.#sendOn(this.#open, way, request)
+    return this.#opening.then((dispatchers) => this.#sendOn(dispatchers, way, request))
+  }
+
+  #sendOn(dispatchers: HttpDispatchers, way: Way, request: HttpRequest): Promise<HttpResponse> {
+    const { auth } = this.#settings
+    if (auth === undefined) return dispatchers[way](request)
+    return this.#sendAuthorized(auth, (one) => dispatchers[way](one), request)
+  }
+
+  /**
+   * Sends a request with what `auth` gives for it, and again when it was refused for that: at most once after
+   * a 401, and once after a 403 for lack of scopes. An answer of another origin, which never saw our headers,
+   * is returned as it is.
+   */
+  async #sendAuthorized(
+    auth: ClientAuth,
+    send: (request: HttpRequest) => Promise<HttpResponse>,
+    request: HttpRequest,
+  ): Promise<HttpResponse> {
+    const { url } = this.#settings
+    const { signal } = request
+    const seen = new Set<number>()
+    try {
+      while (true) {
+        const sent = await asAuthError(() => auth.authorize({ url, signal }))
+        const response = await send({ ...request, headers: { ...request.headers, ...sent } })
+        const { status } = response
+        const challenge = challengeOf(response.headers)
+        const elsewhere = response.origin !== url.origin
+        if (!isRefusal(status, challenge) || elsewhere || auth.refused === undefined) return response
+        discard(response, this.#scope.clock)
+        if (seen.has(status) || seen.size >= maxRefusals) throw unauthorized(status, challenge)
+        seen.add(status)
+        await asAuthError(() => auth.refused?.({ url, signal, status, challenge, sent }), status)
+      }
+    } catch (cause) {
+      if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED') this.#denied(cause)
+      throw cause
+    }
+  }
+}
