@@ -11,8 +11,8 @@ import { startSupervisor, supervisorAt, supervisorSpec } from '../runtime/superv
 import type { SupervisorOptions } from '../runtime/supervision/options.js'
 import { taskSupervisorSpec } from '../runtime/tasks/supervisor.js'
 import { TransportError } from '../transports/base/errors.js'
-import { baseActor } from './subscriptions/base-actor.js'
-import { changesOf } from './subscriptions/changes.js'
+import type { ServerPort } from '../transports/contract/contract.js'
+import { baseActor, changesOf } from './subscriptions/base-actor.js'
 import type { ServerDefinition } from './definitions/define-server.js'
 import { type Holdings, holdingsActor, type Place } from './holdings/holdings-actor.js'
 import { hooksActor } from './sessions/hooks-actor.js'
@@ -24,7 +24,8 @@ import {
   type TreeWideOptions,
 } from './holdings/options.js'
 import { Server } from './server.js'
-import { openPort } from './port.js'
+import { Exchanges } from './exchanges/exchanges.js'
+import { Sessions } from './sessions/sessions.js'
 import { stopOnSignals } from './signals.js'
 import { isWanted } from './holdings/start-condition.js'
 
@@ -165,6 +166,29 @@ function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext)
         .stop()
         .catch(() => {}),
   })
+}
+
+/**
+ * What the listener of one incarnation of the group asks of its server: sessions for the revisions with a
+ * handshake, exchanges for those without. Throws RuntimeError NOPROC when the group is not complete.
+ */
+function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
+  const { revisions, maxRequests, maxExchanges, maxWaiting } = holdings.settings
+  const sessions = new Sessions(holdings, ctx)
+  const exchanges = new Exchanges(holdings, ctx)
+  return Object.freeze({
+    revisions,
+    maxOpen: Math.min(maxRequests, maxExchanges) + maxWaiting,
+    open: (request, peer) => sessions.open(request, peer),
+    deliver: (id, message, outlet, peer) => sessions.deliver(id, message, outlet, peer),
+    deliverBatch: (id, batch, outlet, peer) => sessions.deliverBatch(id, batch, outlet, peer),
+    knows: (id) => sessions.knows(id),
+    admit: (id, peer) => sessions.admit(id, peer),
+    attach: (id, outlet, peer) => sessions.attach(id, outlet, peer),
+    close: (id, peer) => sessions.close(id, peer),
+    exchange: (call) => exchanges.exchange(call),
+    endSubscriptions: () => exchanges.endSubscriptions(),
+  } satisfies ServerPort)
 }
 
 function handleOf(settings: ServerSettings, place: Place, registry: Registry, ref: ActorRef): Server {

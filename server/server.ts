@@ -2,15 +2,13 @@ import { bindMethods, methodNames } from '../runtime/base/detached.js'
 import type { ExitReason } from '../runtime/base/exit.js'
 import { inspect, type TreeNode } from '../runtime/watch/inspect.js'
 import { lastTurns } from '../runtime/base/promise.js'
-import type { ProcessRef, RefOf } from '../runtime/process/ref.js'
+import type { ProcessRef } from '../runtime/process/ref.js'
 import type { Registry } from '../runtime/process/registry.js'
-import { DynamicSupervisor } from '../runtime/supervision/dynamic.js'
 import { type Supervisor, supervisorAt } from '../runtime/supervision/supervise.js'
 import { show } from '../runtime/base/errors.js'
-import type { baseActor } from './subscriptions/base-actor.js'
+import { type baseActor, changesOf } from './subscriptions/base-actor.js'
 import type { Component } from './catalog/catalog.js'
 import type { Changes, ListKind } from './context/changes.js'
-import { changesOf } from './subscriptions/changes.js'
 import { isPrompt, type PromptDefinition } from './definitions/define-prompt.js'
 import {
   isResource,
@@ -22,7 +20,8 @@ import { isTool, type ToolDefinition } from './definitions/define-tool.js'
 import { ServerError } from './base/errors.js'
 import type { Place } from './holdings/holdings-actor.js'
 import type { ServerNames } from './base/names.js'
-import type { SessionInfo, sessionActor } from './sessions/session-actor.js'
+import type { SessionInfo } from './sessions/session-actor.js'
+import { runningSessions } from './sessions/sessions.js'
 
 /** What a handle is made from. */
 export interface ServerParts {
@@ -137,14 +136,8 @@ export class Server {
 
   /** The sessions that run now; one that has not been used since a restart of the group is not among them. */
   async sessions(): Promise<SessionInfo[]> {
-    const supervisor = this.registry.whereis(this.#parts.names.sessions)
-    if (supervisor === undefined) return []
-    // a supervisor that ends at this moment has no sessions any more
-    const children = await new DynamicSupervisor(supervisor).children().catch(() => [])
-    const asked = children.flatMap(({ ref }) =>
-      ref === undefined ? [] : [(ref as RefOf<typeof sessionActor>).call('info')],
-    )
-    const answers = await Promise.allSettled(asked)
+    const running = await runningSessions(this.registry, this.#parts.names)
+    const answers = await Promise.allSettled(running.map((session) => session.call('info')))
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   }
 

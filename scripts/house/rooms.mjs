@@ -52,8 +52,8 @@ export const rooms = {
     holdings: ['base', 'context', 'definitions', 'catalog', 'stores'],
     requests: ['base', 'results', 'context', 'definitions', 'catalog', 'stores'],
     sessions: ['base', 'context', 'definitions', 'catalog', 'stores', 'holdings', 'requests'],
-    exchanges: ['base', 'context', 'definitions', 'catalog', 'holdings', 'requests'],
-    subscriptions: ['base', 'context', 'catalog', 'holdings', 'sessions', 'exchanges'],
+    subscriptions: ['base', 'context', 'catalog', 'holdings', 'sessions'],
+    exchanges: ['base', 'context', 'definitions', 'catalog', 'holdings', 'requests', 'subscriptions'],
   },
   client: {
     base: [],

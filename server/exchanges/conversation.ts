@@ -1,24 +1,22 @@
 import type { Question } from '../../protocol/dialects/capabilities.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
-import { show } from '../../runtime/base/errors.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { encodedResult } from '../requests/answer.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
-import { AskError, ServerError, optionError } from '../base/errors.js'
+import { AskError, ServerError } from '../base/errors.js'
+import type { Conversations } from './conversations.js'
 import type { Exchange } from './exchange.js'
-import type { Dialogue, ExchangeRun } from './exchange-run.js'
-import type { Parkable } from './parking.js'
+import type { ExchangeRun } from './run.js'
 import type { Answer, CallState } from '../holdings/request-state.js'
-import { withRequirements } from '../requests/question.js'
 import { type OpenQuestion, Rounds } from './rounds.js'
 import { ownerOf } from '../base/owner.js'
-import { readQuestion } from '../requests/question.js'
+import { checkTimeout, readQuestion, withRequirements } from '../requests/question.js'
 import { noteQuestion, Steps } from '../context/steps.js'
 
-/** What a retry brings to the run that goes on with its call. */
+/** What a request brings with it from the rounds before. */
 export interface Retry {
-  /** Undefined when it came without one. */
+  /** What its `requestState` says; undefined when it came without one. */
   readonly state: CallState | undefined
   readonly answers: ReadonlyMap<string, Answer>
   /** The name of the round that was answered; undefined when no answer came. */
@@ -27,30 +25,19 @@ export interface Retry {
   readonly offered?: JsonObject
 }
 
+/** A request that is no retry. */
+export const firstTry: Retry = Object.freeze({ state: undefined, answers: new Map(), answered: undefined })
+
 /** What one round asks; params as the client's revision has them. */
-export interface Asked {
+export interface AskedRound {
   readonly state: CallState
   readonly questions: ReadonlyMap<string, { readonly method: Question; readonly params: object }>
   /** Milliseconds that the client has. */
   readonly lifetime: number
 }
 
-/** What the conversations of a server share. */
-export interface ConversationHost {
-  /** Milliseconds that a client has for an answer, unless the question says otherwise. */
-  readonly askTimeout: number
-  /** The response that asks. Throws ServerError BAD_STATE where there is too much to be kept. */
-  write(exchange: Exchange, asked: Asked): Response
-  /**
-   * Keeps the run for the client's answers to this round, under the name that it returns; undefined when
-   * there is no room.
-   */
-  park(conversation: Conversation, asked: Asked): string | undefined
-  /** A parked run has ended, and need not be kept. */
-  unpark(name: string): void
-  /** What the answers to a round have led to; undefined: to nothing. */
-  concluded(round: string, response: Response | undefined): void
-}
+/** The methods that may ask their client (specification: 2026-07-28, mrtr). */
+export const conversing: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
 /** Milliseconds that a question waits for steps (`ctx.once`) that run beside it. */
 const maxStepTime = 30_000
@@ -59,10 +46,9 @@ const maxStepTime = 30_000
  * How one run of a handler asks its client, in as many requests as it takes (specification: 2026-07-28,
  * mrtr).
  */
-export class Conversation implements Dialogue, Parkable {
+export class Conversation {
   readonly #run: ExchangeRun
-  readonly #host: ConversationHost
-  readonly #retry: Retry | undefined
+  readonly #retry: Retry
   /** Both are made when they are needed: most calls never ask. */
   #rounds: Rounds | undefined
   #steps: Steps | undefined
@@ -75,17 +61,18 @@ export class Conversation implements Dialogue, Parkable {
   #answered: string | undefined
   /** Requests that have brought the answers of the same round, and wait for the same outcome. */
   readonly #joined: Exchange[] = []
+  /** The key that the run is parked under. */
   #parkedAs: string | undefined
-  /** What the run has come to while nobody waited. */
+  /** The result of a run that has ended while it was parked. */
   #outcome: Response | undefined
 
-  constructor(run: ExchangeRun, host: ConversationHost, retry?: Retry) {
+  constructor(run: ExchangeRun, retry: Retry) {
     this.#run = run
-    this.#host = host
     this.#retry = retry
-    this.#answered = retry?.answered
+    this.#begin(retry)
   }
 
+  /** The principal that parked runs are counted by. */
   get owner(): string | undefined {
     return ownerOf(this.#run.exchange.call.peer)
   }
@@ -94,15 +81,14 @@ export class Conversation implements Dialogue, Parkable {
     key: string,
     method: M,
     params: Params<M>,
-    { timeout = this.#host.askTimeout }: AskOptions,
+    { timeout = this.#all.askTimeout }: AskOptions,
   ): Promise<Result<M>> {
-    if (!(typeof timeout === 'number' && timeout > 0))
-      throw optionError('timeout', `timeout: expected milliseconds above 0, got ${show(timeout)}`)
+    const { call, dialect } = this.#run.exchange
+    if (!conversing.has(call.request.method))
+      throw new AskError('MISSING_CAPABILITY', `${method}: this request has no way to ask its client`)
+    checkTimeout(timeout)
     if (method === 'ping')
-      throw new AskError(
-        'MISSING_CAPABILITY',
-        `ping: revision ${this.#run.dialect.revision} does not have it`,
-      )
+      throw new AskError('MISSING_CAPABILITY', `ping: revision ${dialect.revision} does not have it`)
     const question: Question = method
     const known = this.#known.take(key, question)
     if (known !== undefined) return known as object as Result<M>
@@ -124,20 +110,20 @@ export class Conversation implements Dialogue, Parkable {
     return this.#known.round
   }
 
-  /** The client is back; what it has left out is asked again. */
-  resume(exchange: Exchange, { answers, answered }: Retry): void {
+  /** Goes on with a retry; questions that it does not answer are asked again. */
+  resume(exchange: Exchange, retry: Retry): void {
     this.#parkedAs = undefined
-    this.#answered = answered
+    this.#begin(retry)
     if (this.#outcome !== undefined) {
       exchange.settle(withId(this.#outcome, exchange))
       return this.#conclude(this.#outcome)
     }
     this.#run.resume(exchange)
-    this.#known.learn(answers)
+    this.#known.learn(retry.answers)
     if (this.#known.open.size > 0) this.#askSoon()
   }
 
-  /** The same answers came once more: they lead to the same. */
+  /** Has a request that brings the same answers wait for the same outcome. */
   join(exchange: Exchange): void {
     this.#joined.push(exchange)
     exchange.onAbort(() => {
@@ -146,21 +132,29 @@ export class Conversation implements Dialogue, Parkable {
     })
   }
 
+  /** A joined request that the run can work for when the client of its own has gone. */
   successor(): Exchange | undefined {
     return this.#joined.shift()
   }
 
+  /** The client did not come back in time. */
   expire(): void {
     this.#parkedAs = undefined
     this.#run.cancel()
   }
 
+  /** The run has ended with this answer to its last request; undefined when that was cancelled. */
   ended(response: Response | undefined): void {
     clearImmediate(this.#quiet)
     if (this.#waiting !== undefined) this.#stopWaiting()
     if (this.#parkedAs === undefined) return this.#conclude(response)
     if (response !== undefined && 'result' in response) this.#outcome = response
-    else this.#host.unpark(this.#parkedAs) // the retry runs the handler again
+    else this.#all.unpark(this.#parkedAs) // the retry runs the handler again
+  }
+
+  #begin({ answered }: Retry): void {
+    this.#answered = answered
+    if (answered !== undefined) this.#all.answering(answered, this)
   }
 
   /** Questions of the same turn travel together. */
@@ -180,8 +174,8 @@ export class Conversation implements Dialogue, Parkable {
       if (questions === undefined) return this.#askSoon()
       const lifetime = Math.max(...[...this.#known.open.values()].map(({ timeout }) => timeout))
       const asked = { state: this.#known.next(this.#done.finished), questions, lifetime }
-      const response = this.#host.write(this.#run.exchange, asked)
-      this.#parkedAs = this.#host.park(this, asked)
+      const response = this.#all.write(this.#run.exchange, asked)
+      this.#parkedAs = this.#all.park(this, asked)
       this.#run.park(response)
       this.#conclude(response)
       if (this.#parkedAs === undefined) this.#run.cancel()
@@ -192,8 +186,8 @@ export class Conversation implements Dialogue, Parkable {
   }
 
   /**
-   * What is begun is not to be done again by the next run; but a step may also wait for the very question, in
-   * a way that does not show.
+   * Steps that run are finished first, so that the next run need not do them again; but not for ever: a step
+   * may be waiting for this very question, in a way that does not show.
    */
   #await(steps: Promise<unknown>): void {
     this.#waiting ??= this.#run.host.clock.setTimeout(() => {
@@ -212,15 +206,12 @@ export class Conversation implements Dialogue, Parkable {
   #conclude(response: Response | undefined): void {
     const round = this.#answered
     this.#answered = undefined
-    if (round !== undefined) this.#host.concluded(round, response)
+    if (round !== undefined) this.#all.concluded(round, response)
     for (const exchange of this.#joined.splice(0))
       exchange.settle(response === undefined ? undefined : withId(response, exchange))
   }
 
-  /**
-   * All open questions as this client is to be asked; undefined when it cannot be asked one of them, which
-   * that one has been told.
-   */
+  /** All open questions, shaped for this client; undefined when it cannot be asked one, which is rejected. */
   #fitAll(): Map<string, { method: Question; params: object }> | undefined {
     const questions = new Map<string, { method: Question; params: object }>()
     const { open } = this.#known
@@ -235,11 +226,11 @@ export class Conversation implements Dialogue, Parkable {
     return questions.size === total ? questions : undefined
   }
 
-  /** Throws AskError MISSING_CAPABILITY, and ServerError BAD_OPTION for what is no question. */
+  /** Throws AskError MISSING_CAPABILITY, and ServerError BAD_OPTION for a bad question. */
   #fit(method: Question, params: OpenQuestion['params']): object {
-    const { dialect, exchange } = this.#run
+    const { dialect, call } = this.#run.exchange
     try {
-      const capabilities = exchange.call.envelope.clientCapabilities
+      const capabilities = call.envelope.clientCapabilities
       return readQuestion(method, params as never, { dialect, capabilities }) ?? {}
     } catch (error) {
       throw withRequirements(error)
@@ -247,15 +238,20 @@ export class Conversation implements Dialogue, Parkable {
   }
 
   get #known(): Rounds {
-    if (this.#rounds !== undefined) return this.#rounds
-    this.#rounds = new Rounds(this.#retry?.state, this.#retry?.offered)
-    if (this.#retry !== undefined) this.#rounds.learn(this.#retry.answers)
+    if (this.#rounds === undefined) {
+      this.#rounds = new Rounds(this.#retry.state, this.#retry.offered)
+      this.#rounds.learn(this.#retry.answers)
+    }
     return this.#rounds
   }
 
   get #done(): Steps {
-    this.#steps ??= new Steps(this.#retry?.state?.steps)
+    this.#steps ??= new Steps(this.#retry.state?.steps)
     return this.#steps
+  }
+
+  get #all(): Conversations {
+    return this.#run.host.conversations
   }
 }
 

@@ -1,30 +1,31 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { ExchangeAnswer, ExchangeCall, Response } from '../../transports/contract/contract.js'
+import type { Work } from '../requests/work.js'
 
-/** Whoever is told that a request was answered, once for each. */
-export interface ExchangeOwner {
-  settled(exchange: Exchange, response: Response | undefined): void
-}
+/** Told once of each exchange that is answered; undefined: it was cancelled. */
+type OnSettled = (exchange: Exchange, response: Response | undefined) => void
 
-/** One request of a revision without sessions, until it is answered; nothing of it is kept afterwards. */
+/** One request of a revision without sessions, until it is answered. */
 export class Exchange {
   readonly call: ExchangeCall
   readonly dialect: Dialect
+  readonly work: Work
   /** When it came, by the clock of the tree. */
   readonly startedAt: number
-  readonly #owner: ExchangeOwner
+  readonly #onSettled: OnSettled
   #answer: ExchangeAnswer | undefined
   #resolve: ((answer: ExchangeAnswer | Promise<never>) => void) | undefined
   #onAbort: (() => void) | undefined
 
-  constructor(call: ExchangeCall, dialect: Dialect, startedAt: number, owner: ExchangeOwner) {
+  constructor(call: ExchangeCall, dialect: Dialect, work: Work, startedAt: number, onSettled: OnSettled) {
     this.call = call
     this.dialect = dialect
+    this.work = work
     this.startedAt = startedAt
-    this.#owner = owner
+    this.#onSettled = onSettled
   }
 
-  /** Whether it has no answer yet: whatever is told after that has no effect. */
+  /** Whether it has no answer yet. */
   get isOpen(): boolean {
     return this.#answer === undefined
   }
@@ -34,11 +35,11 @@ export class Exchange {
     if (this.#answer !== undefined) return
     this.#answer = { response, refused }
     this.ignoreAbort()
-    this.#owner.settled(this, response)
+    this.#onSettled(this, response)
     this.#resolve?.(this.#answer)
   }
 
-  /** It could not be worked on, for what no client has done wrong: whoever waits for the answer is told. */
+  /** Settles it with `response`, and rejects the promise of who waits with `error`: no fault of the client's. */
   fail(error: unknown, response: Response): void {
     const tell = this.#resolve
     this.#resolve = undefined
@@ -46,10 +47,7 @@ export class Exchange {
     tell?.(Promise.reject(error))
   }
 
-  /**
-   * Calls `fn` when the client goes away or cancels before the answer, at once if it has done so; only the
-   * last `fn` is called.
-   */
+  /** Calls `fn` when the client cancels or goes away, at once if it has; only the last `fn` is called. */
   onAbort(fn: () => void): void {
     const { call } = this
     this.ignoreAbort()
@@ -68,7 +66,7 @@ export class Exchange {
     else call.signal.removeEventListener('abort', fn)
   }
 
-  /** The answer, once it is there; for one who waits. */
+  /** Resolves with the answer. */
   answered(): Promise<ExchangeAnswer> {
     if (this.#answer !== undefined) return Promise.resolve(this.#answer)
     return new Promise((resolve) => {

@@ -12,91 +12,54 @@ import type { ExchangeAnswer, ExchangeCall, Response } from '../../transports/co
 import { TransportError } from '../../transports/base/errors.js'
 import { encodedResult } from '../requests/answer.js'
 import { tooManyRequests } from '../base/errors.js'
-import { Exchange, type ExchangeOwner } from './exchange.js'
-import { ExchangeRun, interrupted, type OpenDialogue, type RunHost } from './exchange-run.js'
-import { withoutQuestions } from './exchange-scope.js'
-import { ExchangeTurns } from './exchange-turns.js'
+import { conversing, firstTry } from './conversation.js'
+import { Conversations } from './conversations.js'
+import { Exchange } from './exchange.js'
+import { ExchangeRun, interrupted, type RunHost } from './run.js'
+import { ExchangeTurns } from './turns.js'
 import { checkArguments } from '../requests/handlers/tools.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
-import { route, unknownMethod } from '../requests/router.js'
+import { route } from '../requests/router.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
 import { UndeclaredNeeds } from '../definitions/session-needs.js'
-import type { Work } from '../requests/work.js'
-
-/**
- * Where a request meets the rounds before it: only `tools/call`, `prompts/get` and `resources/read` come
- * here.
- */
-export interface Conversations {
-  /**
-   * What a run is to begin with, or undefined when the exchange was taken: by a run that waits for it, or by
-   * what one has come to. Throws McpError -32602 for a retry that brings what was never given out; nothing
-   * runs then.
-   */
-  enter(exchange: Exchange, work: Work): OpenDialogue | undefined
-}
-
-/** Where the streams of `subscriptions/listen` are kept. */
-export interface Listening {
-  /**
-   * Answers once the stream has ended, or has been refused; throws or rejects with McpError for what is wrong
-   * with the request.
-   */
-  open(call: ExchangeCall, dialect: Dialect): Promise<ExchangeAnswer>
-  /** Ends all of them with their result. */
-  end(): void
-}
-
-/** What serves the requests that take more than one answer. */
-export interface ExchangeParts {
-  readonly conversations: Conversations | undefined
-  readonly listening: Listening | undefined
-}
-
-/** The methods that may ask the client something (specification: 2026-07-28, mrtr). */
-const conversing: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
+import { Subscriptions } from '../subscriptions/subscriptions.js'
 
 const started = () => ({ type: 'start' }) as const
 
 /**
  * Serves requests of revisions without sessions, each on its own. One for each incarnation of the group;
- * checks and prepared answers run in the scope of whoever asks, an author's code in a task.
+ * checks and prepared answers run in the caller's scope, an author's code in a task.
  */
-export class Exchanges implements ExchangeOwner {
-  readonly #holdings: Holdings
+export class Exchanges {
   readonly #host: RunHost
-  readonly #parts: ExchangeParts
-  readonly #now: () => number
+  readonly #subscriptions: Subscriptions
   readonly #turns: ExchangeTurns
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
-  constructor(holdings: Holdings, ctx: ActorContext, makeParts: (host: RunHost) => ExchangeParts) {
-    const { names, name, exposeErrors } = holdings.settings
-    const tasks = ctx.registry.whereis(names.tasks)
+  constructor(holdings: Holdings, ctx: ActorContext) {
+    const { names, name } = holdings.settings
+    const { clock, registry } = ctx
+    const tasks = registry.whereis(names.tasks)
     if (tasks === undefined)
       throw new RuntimeError('NOPROC', 'exchanges need the task supervisor of their group')
-    const { clock } = ctx
-    this.#holdings = holdings
-    this.#now = clock.now
-    this.#turns = new ExchangeTurns(holdings, (exchange, work) => this.#begin(exchange, work))
+    this.#turns = new ExchangeTurns(holdings, (exchange) => this.#begin(exchange))
     this.#host = Object.freeze({
+      holdings,
       tasks: new TaskSupervisor(tasks),
       clock,
-      catalog: holdings.catalog,
       origin: Object.freeze({ server: name, tree: processOf(tasks).tree.id }),
-      exposeErrors,
       undeclared: new UndeclaredNeeds(name),
-      changes: holdings.changes,
+      conversations: new Conversations(holdings, clock),
     })
-    this.#parts = makeParts(this.#host)
+    this.#subscriptions = new Subscriptions(holdings, ctx)
   }
 
   /**
    * Never rejects for what the client did wrong. Rejects with TransportError EXCHANGE_LIMIT when too many are
-   * worked on.
+   * at work and waiting.
    */
   exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
-    const startedAt = this.#now()
+    const startedAt = this.#host.clock.now()
     noteRequest(this.#host, call.request, started)
     try {
       return this.#serve(call, startedAt)
@@ -105,42 +68,40 @@ export class Exchanges implements ExchangeOwner {
     }
   }
 
-  /** Ends what would go on for ever: the server is being stopped. */
+  /** Ends every stream of `subscriptions/listen` with its result: the server is being stopped. */
   endSubscriptions(): void {
-    this.#parts.listening?.end()
+    this.#subscriptions.end()
   }
 
-  settled({ call, startedAt }: Exchange, response: Response | undefined): void {
-    this.#note(call, response, startedAt)
-    this.#turns.left()
-  }
-
-  /**
-   * Checks in the order of the ladder (specification: 2026-07-28, Streamable HTTP); what comes before is the
-   * transport's.
-   */
+  /** Checks in the order of the specification (2026-07-28, Streamable HTTP); the transport did the first. */
   #serve(call: ExchangeCall, startedAt: number): Promise<ExchangeAnswer> {
     const { request, envelope } = call
-    const { catalog, settings } = this.#holdings
+    const { catalog, settings } = this.#host.holdings
     const dialect = modernDialectOf(envelope.revision, settings.revisions)
     if (dialect === undefined) throw unsupported(envelope.revision, settings.revisions)
     if (call.mirrored && request.method === 'tools/call') checkArguments(call, catalog)
-    if (request.method === 'subscriptions/listen') return this.#listen(call, dialect, startedAt)
+    if (request.method === 'subscriptions/listen') return this.#listen(call, startedAt)
     const planned = route(request, { dialect, catalog, peer: call.peer })
-    if (!('text' in planned)) return this.#work(new Exchange(call, dialect, startedAt, this), planned)
+    if (!('text' in planned)) {
+      const exchange = new Exchange(call, dialect, planned, startedAt, this.#settled)
+      this.#turns.enter(exchange)
+      return exchange.answered()
+    }
     const response = encodedResult(request.id, planned.result, planned.text)
     this.#note(call, response, startedAt)
     return Promise.resolve({ response, refused: false })
   }
 
-  #work(exchange: Exchange, work: Work): Promise<ExchangeAnswer> {
-    this.#turns.enter(exchange, work)
-    return exchange.answered()
+  readonly #settled = ({ call, startedAt }: Exchange, response: Response | undefined): void => {
+    this.#note(call, response, startedAt)
+    this.#turns.left()
   }
 
-  #begin(exchange: Exchange, work: Work): void {
+  #begin(exchange: Exchange): void {
     try {
-      this.#start(exchange, work)
+      const mayAsk = conversing.has(exchange.call.request.method)
+      const retry = mayAsk ? this.#host.conversations.enter(exchange) : firstTry
+      if (retry !== undefined) new ExchangeRun(exchange, retry, this.#host).start()
     } catch (error) {
       const response = responseTo(error, exchange.call, exchange.dialect)
       if (response === undefined) throw error
@@ -148,20 +109,9 @@ export class Exchanges implements ExchangeOwner {
     }
   }
 
-  #start(exchange: Exchange, work: Work): void {
-    const { conversations } = this.#parts
-    const mayAsk = conversations !== undefined && conversing.has(exchange.call.request.method)
-    const open = mayAsk ? conversations.enter(exchange, work) : withoutQuestions
-    if (open === undefined) return
-    const { timeout = this.#holdings.settings.requestTimeout } = work
-    new ExchangeRun(exchange, work, { timeout, open }, this.#host).start()
-  }
-
-  async #listen(call: ExchangeCall, dialect: Dialect, startedAt: number): Promise<ExchangeAnswer> {
+  async #listen(call: ExchangeCall, startedAt: number): Promise<ExchangeAnswer> {
     try {
-      const { listening } = this.#parts
-      if (listening === undefined) throw unknownMethod(call.request.method)
-      const answer = await listening.open(call, dialect)
+      const answer = await this.#subscriptions.open(call)
       this.#note(call, answer.response, startedAt)
       return answer
     } catch (error) {
@@ -169,7 +119,7 @@ export class Exchanges implements ExchangeOwner {
     }
   }
 
-  /** What no client has done wrong is thrown on. */
+  /** Answers what the client did wrong; throws anything else. */
   async #failed(call: ExchangeCall, startedAt: number, error: unknown): Promise<ExchangeAnswer> {
     const response = responseTo(error, call, modernDialectOf(call.envelope.revision))
     const isBusy = error instanceof TransportError && error.code === 'EXCHANGE_LIMIT'
@@ -180,11 +130,11 @@ export class Exchanges implements ExchangeOwner {
   }
 
   #note({ request }: ExchangeCall, response: Response | undefined, startedAt: number): void {
-    noteAnswer(this.#host, request, response, () => this.#now() - startedAt)
+    noteAnswer(this.#host, request, response, () => this.#host.clock.now() - startedAt)
   }
 }
 
-/** The answer that an error is; undefined for what is none. */
+/** The answer to a client's mistake, or to a restart of the group; undefined for any other error. */
 function responseTo(
   error: unknown,
   { request }: ExchangeCall,

@@ -1,24 +1,21 @@
 import type { Clock } from '../../runtime/time/clock.js'
+import { textOf } from '../../transports/base/encoded.js'
+import type { Response } from '../../transports/contract/contract.js'
 import type { ParkingLimits } from '../holdings/options.js'
 
-/** What can be kept until it is wanted again. */
-export interface Parkable {
-  /** Whose it is; undefined: nobody's in particular. */
+/** A run that can be parked. */
+interface Parkable {
+  /** The principal it is counted by; undefined: only the limit for all counts. */
   readonly owner: string | undefined
-  /** Its time is up. */
+  /** Ends it: its time is up. */
   expire(): void
 }
 
-interface Parked<Item> {
-  readonly item: Item
-  readonly timer: unknown
-}
-
-/** What waits for a client, each for a while, and as much of it as there is room for. */
+/** Runs that wait for their client's answer, each for a limited time, and a limited number of them. */
 export class Parking<Item extends Parkable> {
   readonly #limits: ParkingLimits
   readonly #clock: Clock
-  readonly #items = new Map<string, Parked<Item>>()
+  readonly #items = new Map<string, { readonly item: Item; readonly timer: unknown }>()
   readonly #perOwner = new Map<string, number>()
 
   constructor(limits: ParkingLimits, clock: Clock) {
@@ -34,10 +31,7 @@ export class Parking<Item extends Parkable> {
     return this.#items.get(key)?.item
   }
 
-  /**
-   * Keeps it for `time` ms at most, and no longer what had the key before; false when there is no room for
-   * it.
-   */
+  /** Keeps it for `time` ms at most, in place of what had the key before; false when there is no room. */
   park(key: string, item: Item, time: number): boolean {
     this.take(key)?.expire()
     const { owner } = item
@@ -51,7 +45,7 @@ export class Parking<Item extends Parkable> {
     return true
   }
 
-  /** Hands it out and keeps it no longer. */
+  /** Takes it out. */
   take(key: string): Item | undefined {
     const parked = this.#items.get(key)
     if (parked === undefined) return undefined
@@ -63,5 +57,57 @@ export class Parking<Item extends Parkable> {
     if (left > 0) this.#perOwner.set(owner, left)
     else this.#perOwner.delete(owner)
     return parked.item
+  }
+}
+
+/** Kept outcomes at once, and characters of their JSON text in all. */
+const maxKept = 1_000
+const maxCharacters = 16 * 1024 * 1024
+
+interface Kept {
+  readonly text: string
+  /** When the state of its round expires. */
+  readonly until: number
+}
+
+/** What the answers to rounds have led to, for retries made twice; beyond the bound the oldest is dropped. */
+export class KeptOutcomes {
+  readonly #kept = new Map<string, Kept>()
+  readonly #now: () => number
+  #characters = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  get size(): number {
+    return this.#kept.size
+  }
+
+  /** Keeps the outcome of a round for `time` ms: so long can its state be sent again. */
+  keep(round: string, response: Response, time: number): void {
+    this.#forget(round)
+    const text = textOf(response)
+    this.#kept.set(round, { text, until: this.#now() + time })
+    this.#characters += text.length
+    for (const [oldest, { until }] of this.#kept) {
+      const fits = this.#kept.size <= maxKept && this.#characters <= maxCharacters
+      if (fits && until > this.#now()) return
+      this.#forget(oldest)
+    }
+  }
+
+  get(round: string): Response | undefined {
+    const kept = this.#kept.get(round)
+    if (kept !== undefined && kept.until > this.#now()) return JSON.parse(kept.text)
+    this.#forget(round)
+    return undefined
+  }
+
+  #forget(round: string): void {
+    const kept = this.#kept.get(round)
+    if (kept === undefined) return
+    this.#kept.delete(round)
+    this.#characters -= kept.text.length
   }
 }

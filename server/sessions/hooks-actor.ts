@@ -2,18 +2,18 @@ import { buildRequest } from '../../protocol/wire/jsonrpc.js'
 import { type Deferred, defineActor, type Down } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
+import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import { startTaskSupervisor, type TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { ToolContext } from '../context/context.js'
-import type { sessionActor } from './session-actor.js'
+import type { SessionRef } from './session-actor.js'
 import type { SessionContext, SessionHooks } from '../definitions/session-hooks.js'
 import type { Session } from './session.js'
 import { nowhere, SessionScope } from './session-scope.js'
 
 /** A session that begins, or is brought back. */
 interface Beginning {
-  readonly session: RefOf<typeof sessionActor>
+  readonly session: SessionRef
   readonly id: string
   readonly restored: boolean
 }

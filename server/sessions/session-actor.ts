@@ -13,7 +13,7 @@ import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/
 import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { patiently } from '../../runtime/faults/load.js'
-import type { ProcessRef } from '../../runtime/process/ref.js'
+import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
 import { encodedResult } from '../requests/answer.js'
 import type { OpenSessionFacts } from '../context/context.js'
@@ -121,6 +121,9 @@ export const sessionActor = defineActor({
       question === undefined ? expireIfIdle(session, ctx) : session.questions.expire(question as RequestId),
   },
 })
+
+/** A session's process. */
+export type SessionRef = RefOf<typeof sessionActor>
 
 function takeRequest(
   session: Session,

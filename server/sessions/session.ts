@@ -4,13 +4,13 @@ import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
+import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { OpenSessionFacts } from '../context/context.js'
 import { EarlyCancellations } from './early-cancellations.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
-import type { sessionActor } from './session-actor.js'
+import type { SessionRef } from './session-actor.js'
 import {
   emitServer,
   noteNotification,
@@ -40,7 +40,7 @@ export interface SessionInput {
 
 /** What a session actor owns. */
 export interface Session extends SessionInput {
-  readonly self: RefOf<typeof sessionActor>
+  readonly self: SessionRef
   readonly origin: SessionOrigin
   readonly facts: OpenSessionFacts
   readonly frame: SessionFrame
@@ -73,7 +73,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
   const { record, restored, holdings } = input
   const { id, client, revision, capabilities } = record
   const { clock } = ctx
-  const self = ctx.self as RefOf<typeof sessionActor>
+  const self = ctx.self as SessionRef
   const tasks = ctx.registry.whereis(holdings.settings.names.tasks)
   if (tasks === undefined)
     throw new RuntimeError('NOPROC', 'a session needs the task supervisor of its group', { retryable: true })

@@ -10,23 +10,21 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { type ExitReason, normal } from '../../runtime/base/exit.js'
-import type { RefOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
+import type { ServerNames } from '../base/names.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
 import type { SessionInput } from './session.js'
-import { type Delivery, sessionActor } from './session-actor.js'
+import { type Delivery, sessionActor, type SessionRef } from './session-actor.js'
 import { answerOpening, readOpening, refuseOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
 import { noSession, peerProblem } from './access.js'
 import { ownerOf } from '../base/owner.js'
-
-type SessionRef = RefOf<typeof sessionActor>
 
 /** Milliseconds a session has for its end. */
 const shutdownTime = 1_000
@@ -279,6 +277,14 @@ export class Sessions implements ServerPort {
     this.#holdings.restores.forget(id)
     await this.#records.end(id)
   }
+}
+
+/** The sessions that run now. A supervisor that ends at this moment has none any more. */
+export async function runningSessions(registry: Registry, names: ServerNames): Promise<SessionRef[]> {
+  const supervisor = registry.whereis(names.sessions)
+  if (supervisor === undefined) return []
+  const children = await new DynamicSupervisor(supervisor).children().catch(() => [])
+  return children.flatMap(({ ref }) => (ref === undefined ? [] : [ref as SessionRef]))
 }
 
 /** Whether a session takes this peer: rejects with why not, and answers false when the session has ended. */

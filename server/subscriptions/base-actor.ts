@@ -1,33 +1,35 @@
 import { type Deferred, defineActor, refuse } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
 import { show } from '../../runtime/base/errors.js'
+import { among } from '../../runtime/base/near.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import type { RefOf } from '../../runtime/process/ref.js'
+import type { Registry } from '../../runtime/process/registry.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import type { Component } from '../catalog/catalog.js'
-import type { ListKind } from '../context/changes.js'
+import type { Changes, ListKind } from '../context/changes.js'
 import { optionError, ServerError } from '../base/errors.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { type Listen, type ListenCall, Listens } from './listens.js'
-import type { sessionActor } from '../sessions/session-actor.js'
+import type { SessionRef } from '../sessions/session-actor.js'
+import { runningSessions } from '../sessions/sessions.js'
 import { noteNotification, originOf } from '../base/events.js'
 
 interface Base {
   readonly holdings: Holdings
   readonly listens: Listens
-  /** The catalog that streams were told of. */
+  /** The version of the catalog that streams were told of. */
   told: number
-  /** Runs while a change has not been told yet. */
+  /** Runs while a change of the catalog has not been told. */
   announcement: TimerRef | undefined
-  /** Runs while updates of resources have not been told yet. */
+  /** Runs while updates of resources have not been told. */
   telling: TimerRef | undefined
   /** Runs while readers of streams are behind. */
   retrying: TimerRef | undefined
   [describe](): string
 }
 
-/** A request of `subscriptions/listen`. */
+/** A request of `subscriptions/listen`, with the filter that its peer is allowed. */
 interface Listening extends Omit<ListenCall, 'ended'> {
   /** Aborted when its client has gone or cancels. */
   readonly signal: AbortSignal
@@ -46,7 +48,8 @@ const keyField = Object.freeze({
 })
 
 /**
- * What a server offers, what comes and goes while it runs included, and who tells the sessions of a change.
+ * The process NAME/base: adds to the catalog and removes from it while the server runs, keeps the streams of
+ * `subscriptions/listen`, and tells these and the sessions of changes.
  */
 export const baseActor = defineActor({
   name: 'base',
@@ -133,7 +136,7 @@ async function announceNow(base: Base, ctx: ActorContext): Promise<void> {
   await tellSessions(base, ctx, (session) => void session.cast('changed'))
 }
 
-/** The reply is how the stream ended: by us, or closed by its client. */
+/** Replies with how the stream ended: by us, or closed by its client. */
 function listen(base: Base, { signal, ...call }: Listening, ctx: ActorContext): Deferred<'ended' | 'closed'> {
   const { listens, holdings } = base
   const self = ctx.self as RefOf<typeof baseActor>
@@ -163,10 +166,7 @@ function listen(base: Base, { signal, ...call }: Listening, ctx: ActorContext): 
   return reply
 }
 
-/**
- * Streams are told a few at a time, each time as a message of its own: other messages, and the event loop,
- * come between.
- */
+/** Tells a few streams, and the rest with further messages: others come between, and so does the event loop. */
 function tell(base: Base, ctx: ActorContext): void {
   base.telling = undefined
   const self = ctx.self as RefOf<typeof baseActor>
@@ -179,15 +179,33 @@ function retryLater(base: Base, ctx: ActorContext): void {
   if (base.listens.hasBehind) base.retrying ??= ctx.sendAfter(retryAfter, 'retry')
 }
 
-/** Sessions that do not run now find out by themselves when they are brought back. */
+/** A session that does not run compares its record with the catalog when it is brought back. */
 async function tellSessions(
   { holdings }: Base,
-  ctx: ActorContext,
-  tell: (session: RefOf<typeof sessionActor>) => void,
+  { registry }: ActorContext,
+  tell: (session: SessionRef) => void,
 ): Promise<void> {
-  const supervisor = ctx.registry.whereis(holdings.settings.names.sessions)
-  if (supervisor === undefined) return
-  for (const { ref } of await new DynamicSupervisor(supervisor).children()) {
-    if (ref?.alive) tell(ref as RefOf<typeof sessionActor>)
-  }
+  for (const session of await runningSessions(registry, holdings.settings.names))
+    if (session.alive) tell(session)
+}
+
+const lists: readonly ListKind[] = ['tools', 'resources', 'prompts']
+
+/** A handle on the base actor of this name, for those who tell of a change. */
+export function changesOf(registry: Registry, base: string): Changes {
+  const ref = registry.named<typeof baseActor>(base)
+  return Object.freeze({
+    async resourceUpdated(uri: string) {
+      if (typeof uri !== 'string' || uri === '')
+        throw optionError('uri', `resourceUpdated: expected a uri, got ${show(uri)}`)
+      await ref.call('resourceUpdated', uri)
+    },
+    async listChanged(list: ListKind) {
+      if (!lists.includes(list)) {
+        const expected = among('a list', lists, String(list))
+        throw optionError('list', `listChanged: expected ${expected}, got ${show(list)}`)
+      }
+      await ref.call('listChanged', list)
+    },
+  })
 }

@@ -24,8 +24,9 @@ function begin() {
     signal: controller.signal,
   }
   const settled: (Response | undefined)[] = []
-  const owner = { settled: (_: Exchange, told: Response | undefined) => void settled.push(told) }
-  return { exchange: new Exchange(call, dialect20260728, 0, owner), settled, controller }
+  const work = { name: 'work', timeout: undefined, run: () => ({}), timedOut: () => ({}) }
+  const exchange = new Exchange(call, dialect20260728, work, 0, (_, told) => void settled.push(told))
+  return { exchange, settled, controller }
 }
 
 test('one that cannot be worked on is over, for its owner and for whoever waits', async () => {

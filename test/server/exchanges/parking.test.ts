@@ -1,7 +1,6 @@
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { KeptOutcomes } from '../../../server/exchanges/kept-outcomes.js'
-import { Parking } from '../../../server/exchanges/parking.js'
+import { KeptOutcomes, Parking } from '../../../server/exchanges/parking.js'
 import { type ParkingOptions, readParking } from '../../../server/holdings/options.js'
 import { suite } from '../../support/suite.js'
 

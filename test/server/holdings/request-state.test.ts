@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import type { Question } from '../../../protocol/dialects/capabilities.js'
 import { McpError } from '../../../protocol/wire/errors.js'
-import { digestRequest } from '../../../server/exchanges/request-digest.js'
+import { digestRequest } from '../../../server/exchanges/conversations.js'
 import { type Answer, type CallState, RequestStates } from '../../../server/holdings/request-state.js'
 import { Sealing } from '../../../server/base/sealing.js'
 import { suite } from '../../support/suite.js'

@@ -8,12 +8,11 @@ import type { RefOf } from '../../runtime/process/ref.js'
 import type { ExchangeAnswer, ExchangeCall, Peer } from '../../transports/contract/contract.js'
 import { allowedOf } from '../catalog/authorization.js'
 import type { baseActor } from './base-actor.js'
-import type { Listening } from '../exchanges/exchanges.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { tagOf } from './listen-topics.js'
 
-/** The streams of `subscriptions/listen`, as the base actor keeps them; for one incarnation of the group. */
-export class BaseListening implements Listening {
+/** Opens streams of `subscriptions/listen` at the base actor, for one incarnation of the group. */
+export class Subscriptions {
   readonly #base: RefOf<typeof baseActor>
   readonly #holdings: Holdings
   readonly #clock: Clock
@@ -28,9 +27,9 @@ export class BaseListening implements Listening {
   }
 
   /**
-   * Answers once the stream has ended, also because who reads it may do so no longer, without a response when
-   * its client has ended it. Rejects with McpError -32602 for a bad filter, with TransportError
-   * EXCHANGE_LIMIT when there are too many streams, and with RuntimeError when the group goes down.
+   * Answers once the stream has ended, or the principal's token has expired; without a response when the
+   * client has ended it. Rejects with McpError -32602 for a bad filter, with TransportError EXCHANGE_LIMIT when
+   * there are too many streams, and with RuntimeError when the group goes down.
    */
   async open({ request, outlet, peer, signal }: ExchangeCall): Promise<ExchangeAnswer> {
     const { id, method, params } = request
@@ -48,12 +47,13 @@ export class BaseListening implements Listening {
     return { response: buildResult(id, stampResult(method, tagOf(id), { serverInfo })), refused: false }
   }
 
+  /** Ends every stream with its result. */
   end(): void {
     this.#base.cast('endListens')
   }
 }
 
-/** Aborted when what is known of the peer is no longer true. */
+/** Aborted when the principal expires; undefined when it does not in any time that a timer can be set to. */
 function leaseOf(
   { principal }: Peer,
   clock: Clock,

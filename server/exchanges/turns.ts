@@ -7,45 +7,31 @@ import { keyOfPrincipal } from '../../transports/contract/principal.js'
 import type { Exchange } from './exchange.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { WaitingLine } from '../holdings/waiting-line.js'
-import type { Work } from '../requests/work.js'
-
-/** A request that waits for its turn. */
-interface Waiting {
-  readonly exchange: Exchange
-  readonly work: Work
-}
 
 /**
- * Which requests without a session are worked on, and which wait for their turn: those of one client in their
- * order, and clients by turns.
+ * Which requests without a session are at work, and which wait: clients take turns, each in its own order.
  */
 export class ExchangeTurns {
   readonly #settings: Holdings['settings']
-  readonly #begin: (exchange: Exchange, work: Work) => void
-  readonly #waiting: WaitingLine<Waiting>
+  readonly #begin: (exchange: Exchange) => void
+  readonly #waiting: WaitingLine<Exchange>
   #atWork = 0
   #isTaking = false
 
   /** `begin` has an exchange settled, sooner or later, or throws. */
-  constructor({ settings, waiting }: Holdings, begin: (exchange: Exchange, work: Work) => void) {
+  constructor({ settings, waiting }: Holdings, begin: (exchange: Exchange) => void) {
     this.#settings = settings
     this.#begin = begin
     this.#waiting = new WaitingLine(settings.maxWaiting, waiting)
   }
 
-  /**
-   * Begins, or has it wait. Throws TransportError EXCHANGE_LIMIT where there is no room to wait, and what
-   * `begin` throws.
-   */
-  enter(exchange: Exchange, work: Work): void {
-    if (this.#atWork < this.#settings.maxExchanges) this.#start({ exchange, work })
-    else this.#wait({ exchange, work })
+  /** Begins it, or has it wait. Throws what `begin` throws, and EXCHANGE_LIMIT when there is no room to wait. */
+  enter(exchange: Exchange): void {
+    if (this.#atWork < this.#settings.maxExchanges) this.#start(exchange)
+    else this.#wait(exchange)
   }
 
-  /**
-   * One that was begun is settled: those that wait take its place. One that ends at once makes room for the
-   * next.
-   */
+  /** One that was begun is settled; those that wait take its place, as many as end at once. */
   left(): void {
     this.#atWork -= 1
     if (this.#waiting.size === 0 || this.#isTaking) return
@@ -58,21 +44,20 @@ export class ExchangeTurns {
     this.#isTaking = false
   }
 
-  #start({ exchange, work }: Waiting): void {
+  #start(exchange: Exchange): void {
     this.#atWork += 1
     try {
-      this.#begin(exchange, work)
+      this.#begin(exchange)
     } catch (error) {
       this.#atWork -= 1
       throw error
     }
   }
 
-  #startLate(next: Waiting): void {
-    const { exchange } = next
+  #startLate(exchange: Exchange): void {
     exchange.ignoreAbort()
     try {
-      this.#start(next)
+      this.#start(exchange)
     } catch (error) {
       const { id } = exchange.call.request
       this.#atWork += 1 // its end is counted like any other
@@ -80,20 +65,19 @@ export class ExchangeTurns {
     }
   }
 
-  /** A client that goes away waits no more. */
-  #wait(waiting: Waiting): void {
-    const { call } = waiting.exchange
-    const client = clientOf(call.peer)
-    if (!this.#waiting.add(waiting, call.request, client)) throw busy(this.#settings)
-    waiting.exchange.onAbort(() => {
-      if (!this.#waiting.delete(waiting, client)) return
+  #wait(exchange: Exchange): void {
+    const { peer, request } = exchange.call
+    const client = clientOf(peer)
+    if (!this.#waiting.add(exchange, request, client)) throw busy(this.#settings)
+    exchange.onAbort(() => {
+      if (!this.#waiting.delete(exchange, client)) return
       this.#atWork += 1 // its end is counted like any other
-      waiting.exchange.settle(undefined)
+      exchange.settle(undefined)
     })
   }
 }
 
-/** Whose turn it is goes by who it is, or else by where it comes from. */
+/** A client is its principal, or else its network. */
 function clientOf({ principal, remoteAddress }: Peer): string {
   return principal === undefined ? `from ${networkOf(remoteAddress ?? '')}` : keyOfPrincipal(principal)
 }
