@@ -1,5 +1,5 @@
-import type { Batch } from '../../protocol/wire/codec.js'
-import { errorCodes, type JsonRpcError, ProtocolError } from '../../protocol/wire/errors.js'
+import { type Batch, encode } from '../../protocol/wire/codec.js'
+import { errorCodes, type JsonRpcError, type ProtocolError } from '../../protocol/wire/errors.js'
 import {
   answerInvalid,
   buildError,
@@ -7,55 +7,21 @@ import {
   type JsonRpcRequest,
   type Message,
   type RequestId,
+  standIn,
 } from '../../protocol/wire/jsonrpc.js'
-import { dialectOf } from '../../protocol/dialects/versions.js'
+
+/** What is done with the answer to one request; undefined for one that was cancelled. */
+export type Answer = (response: Message | undefined) => void
 
 /** Whether an array came, of which only 2025-03-26 knows what it means. */
 export function isBatch(decoded: Message | Batch): decoded is Batch {
   return Array.isArray(decoded)
 }
 
-/** Whether the session that was opened by this answer may send batches. */
-export function speaksBatches(response: Message): boolean {
-  if (!('result' in response)) return false
-  const { protocolVersion } = response.result
-  return typeof protocolVersion === 'string' && dialectOf(protocolVersion)?.batches === true
-}
-
-/** What is done with the answer to one request; undefined for one that was cancelled. */
-export type Answer = (response: Message | undefined) => void
-
-/**
- * Has each message of a batch taken, and sends the answers together once all are there; a broken element is
- * answered at once.
- */
-export function takeEach(
-  batch: Batch,
-  take: (message: Message, settle: Answer) => void,
-  send: (answers: readonly Message[]) => void,
-): void {
-  const answers: Message[] = []
-  let waiting = batch.length
-  const settle = (response: Message | undefined): void => {
-    if (response !== undefined) answers.push(response)
-    waiting -= 1
-    if (waiting === 0 && answers.length > 0) send(answers)
-  }
-  for (const element of batch) {
-    if (element instanceof ProtocolError) settle(answerInvalid(element))
-    else take(element, settle)
-  }
-}
-
 /** The answer to a request that must not be made now. */
-export function refusal(id: RequestId | undefined, message: string): Message {
+export function refusal(id: RequestId, message: string): Message {
   return buildError(id, { code: errorCodes.invalidRequest, message })
 }
-
-/** The answer to a batch that came where there are none. */
-export const noBatches: Message = Object.freeze(
-  refusal(undefined, 'a batch: the negotiated revision takes one message at a time'),
-)
 
 /** What is answered at once to a request that came before there is a session; `initialize` opens one. */
 export function answerEarly({ id, method }: JsonRpcRequest): Message | undefined {
@@ -63,9 +29,7 @@ export function answerEarly({ id, method }: JsonRpcRequest): Message | undefined
   return method === 'initialize' ? undefined : refusal(id, 'expected initialize first')
 }
 
-/**
- * The answer to what is not for this connection: none but to requests, and to batches, which may have some.
- */
+/** The error for a message of the wrong era; undefined for notifications, which get none. */
 export function refusedAs(decoded: Message | Batch, error: JsonRpcError | undefined): Message | undefined {
   return error && buildError('id' in decoded ? decoded.id : undefined, error)
 }
@@ -74,4 +38,19 @@ export function refusedAs(decoded: Message | Batch, error: JsonRpcError | undefi
 export function interrupted(id: RequestId, message: string) {
   const response = buildError(id, { code: errorCodes.internalError, message, data: { retryable: true } })
   return { ...response, id }
+}
+
+/**
+ * A message was too long and skipped. It costs the request that it answers (`take` gets an error in its
+ * place), or the one that it is (`write` gets the refusal).
+ */
+export function takeSkipped(
+  error: ProtocolError,
+  take: (text: string) => void,
+  write: (text: string) => void,
+): void {
+  const answer = standIn(error)
+  if (answer !== undefined) return take(encode(answer))
+  const refused = answerInvalid(error)
+  if (refused !== undefined) write(encode(refused))
 }

@@ -1,4 +1,4 @@
-import { Turns } from './turns.js'
+import { outside } from '../../runtime/faults/containment.js'
 import type { Peer } from '../contract/contract.js'
 
 /** A message that waits to be taken. */
@@ -10,18 +10,25 @@ export interface WaitingMessage {
 /** Messages, and characters of them, that may wait before reading pauses. */
 const maxMessages = 1_000
 const maxSize = 4 * 1024 * 1024
-/** Messages that may still come in one chunk after that. */
-const hardLimit = 10_000
+/** Messages of one connection that are taken in one turn of the event loop, so that a flood delays no other. */
+const perTurn = 100
 
 /** What has come in on one connection and waits for its turn, or for a listener. */
 export class Backlog {
-  readonly #turns: Turns
+  readonly #again: () => void
+  readonly #hardLimit: number
   #all: WaitingMessage[] = []
   #size = 0
+  #left = perTurn
+  #nextTurn: NodeJS.Immediate | null = null
 
-  /** `again` is called when more may be taken than in the turn that was used up. */
-  constructor(again: () => void) {
-    this.#turns = new Turns(again)
+  /**
+   * `again` is called in the turn after one that was used up. Beyond `hardLimit` nothing is taken: that many
+   * may still come in one chunk after reading has paused.
+   */
+  constructor(again: () => void, hardLimit: number) {
+    this.#again = again
+    this.#hardLimit = hardLimit
   }
 
   get isEmpty(): boolean {
@@ -35,7 +42,7 @@ export class Backlog {
 
   /** False when it was not taken: too many wait already. */
   push(message: WaitingMessage): boolean {
-    if (this.#all.length >= hardLimit) return false
+    if (this.#all.length >= this.#hardLimit) return false
     this.#all.push(message)
     this.#size += message.text.length
     return true
@@ -43,15 +50,29 @@ export class Backlog {
 
   /** The next one; undefined where there is none, or none in this turn. */
   shift(): WaitingMessage | undefined {
-    if (this.isEmpty || !this.#turns.take()) return undefined
+    if (this.isEmpty || !this.#mayTake()) return undefined
     const next = this.#all.shift()
     if (next !== undefined) this.#size -= next.text.length
     return next
   }
 
   clear(): void {
-    this.#turns.stop()
+    if (this.#nextTurn !== null) clearImmediate(this.#nextTurn)
     this.#all = []
     this.#size = 0
+  }
+
+  #mayTake(): boolean {
+    if (this.#nextTurn !== null) return false
+    this.#left -= 1
+    if (this.#left >= 0) return true
+    this.#nextTurn = outside(() =>
+      setImmediate(() => {
+        this.#nextTurn = null
+        this.#left = perTurn
+        this.#again()
+      }),
+    )
+    return false
   }
 }

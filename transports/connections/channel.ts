@@ -1,6 +1,9 @@
-import { type Batch, decode } from '../../protocol/wire/codec.js'
+import { openBatch } from '../../protocol/dialects/batch.js'
+import type { Dialect } from '../../protocol/dialects/dialect.js'
+import { dialectOf } from '../../protocol/dialects/versions.js'
 import type { Envelope } from '../../protocol/stateless/envelope.js'
 import { type Pinned, pin } from '../../protocol/stateless/era.js'
+import { type Batch, decode } from '../../protocol/wire/codec.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import {
   answerInvalid,
@@ -9,25 +12,16 @@ import {
   type Message,
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
+import { outside } from '../../runtime/faults/containment.js'
 import type { Clock } from '../../runtime/time/clock.js'
-import {
-  type Answer,
-  answerEarly,
-  interrupted,
-  isBatch,
-  noBatches,
-  refusal,
-  refusedAs,
-  speaksBatches,
-  takeEach,
-} from './answers.js'
+import { TransportError } from '../base/errors.js'
+import { type Outlet, type Peer, spokenBy } from '../contract/contract.js'
+import { type Answer, answerEarly, interrupted, isBatch, refusal, refusedAs } from './answers.js'
 import { Backlog } from './backlog.js'
 import type { Accepted, Connection, ConnectionEnd, Serving } from './connections.js'
 import { ConnectionOutput } from './output.js'
-import { Unanswered } from './unanswered.js'
-import { type Outlet, type Peer, spokenBy } from '../contract/contract.js'
-import { TransportError } from '../base/errors.js'
 import { PipeExchanges } from './pipe-exchanges.js'
+import { type OpenRequest, OpenRequests } from './requests.js'
 
 /** What a channel tells of itself. */
 export interface ChannelEvents {
@@ -37,36 +31,71 @@ export interface ChannelEvents {
   answered(): void
 }
 
+/** What is known of the session of a connection. */
+export interface KeptSession {
+  readonly sessionId: string | undefined
+  /** Of its revision. */
+  readonly dialect: Dialect | undefined
+  /** The era that the first request has settled. */
+  readonly pinned: Pinned
+}
+
+/** How a channel serves. */
+export interface ChannelSettings {
+  /** The session to go on with. */
+  readonly kept: KeptSession
+  /**
+   * Whether this is standard input. Its requests wait here while the server has enough (`maxOpen`), each
+   * answer to a batch is sent as soon as it is there, and the session does not end with the connection.
+   */
+  readonly isPipe: boolean
+}
+
 const restarting = 'The server is starting again: try once more'
 const stopping = 'The server is being stopped'
+/** Messages that may still come in one chunk after reading has paused. */
+const hardLimit = 10_000
 
 /** One connection and its session: what outlives the listeners that serve it, one at a time. */
 export class Channel implements Accepted {
   readonly #connection: Connection
   readonly #events: ChannelEvents
-  readonly #backlog = new Backlog(() => this.#serving?.run(() => this.#takeAll()))
+  readonly #isPipe: boolean
+  readonly #backlog: Backlog
   readonly #output: ConnectionOutput
-  readonly #unanswered: Unanswered
+  readonly #requests: OpenRequests
   readonly #outlet: Outlet
+  /** For what belongs to no request; told when the actor of the session ends. */
   readonly #reader: Outlet
   /** The requests that belong to no session. */
   readonly #exchanges: PipeExchanges
   #pinned: Pinned
+  #sessionId: string | undefined
+  #dialect: Dialect | undefined
   #serving: Serving | null = null
   /** The attempt to open a session that is under way; what follows waits for it. */
   #opening: object | null = null
-  #sessionId: string | undefined
-  #batches = false
   #attached = false
   #draining = false
   #gone = false
   #stopTimer: (() => void) | null = null
+  #onTaken: (() => void) | null = null
 
-  constructor(connection: Connection, events: ChannelEvents, pinned: Pinned = 'none') {
+  constructor(connection: Connection, events: ChannelEvents, { kept, isPipe }: ChannelSettings) {
     this.#connection = connection
-    this.#pinned = pinned
     this.#events = events
-    this.#unanswered = new Unanswered(() => events.answered())
+    this.#isPipe = isPipe
+    this.#pinned = kept.pinned
+    this.#sessionId = kept.sessionId
+    this.#dialect = kept.dialect
+    const takeAll = (): void => this.#serving?.run(() => this.#takeAll())
+    // standard input has no other end than its own: nothing of a chunk is refused
+    this.#backlog = new Backlog(takeAll, isPipe ? Number.POSITIVE_INFINITY : hardLimit)
+    const answered = (): void => {
+      events.answered()
+      this.#flow()
+    }
+    this.#requests = new OpenRequests(answered, () => !connection.isStalled)
     this.#output = new ConnectionOutput(connection, (error) => this.#broken(error))
     const send = (message: Message): boolean => this.#output.sendIfRead(message)
     this.#outlet = { send }
@@ -76,7 +105,12 @@ export class Channel implements Accepted {
 
   /** Requests that wait for their answers. */
   get unanswered(): number {
-    return this.#unanswered.size
+    return this.#requests.size
+  }
+
+  /** What a channel on the next connection of the same client goes on with. */
+  get kept(): KeptSession {
+    return { sessionId: this.#sessionId, dialect: this.#dialect, pinned: this.#pinned }
   }
 
   /** Ends the connection unless it has a session by then. */
@@ -89,7 +123,7 @@ export class Channel implements Accepted {
   serve(serving: Serving | null): void {
     this.#serving = serving
     this.#attached = false
-    if (serving === null) return this.#interrupt()
+    if (serving === null) return this.interrupt(restarting)
     serving.run(() => {
       if (this.#gone) return this.#endSession()
       this.#attach()
@@ -105,8 +139,29 @@ export class Channel implements Accepted {
   message(text: string, peer: Peer = this.#connection.peer): boolean {
     if (this.#gone || !this.#backlog.push({ text, peer })) return false
     this.#serving?.run(() => this.#takeAll())
-    if (this.#backlog.isFull) this.#output.pause()
+    this.#flow()
     return true
+  }
+
+  /** No more comes: resolves once all that came is taken, and subscriptions have been ended. */
+  allTaken(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onTaken = resolve
+      this.#serving?.run(() => this.#takeAll())
+    })
+  }
+
+  /** The client reads again: begins what was held back. */
+  caughtUp(): void {
+    this.#requests.beginHeld()
+    this.#flow()
+  }
+
+  /** Answers what is in flight with an error: nobody else will. */
+  interrupt(why: string): void {
+    this.#opening = null
+    this.#requests.interrupt(why)
+    this.#exchanges.abandon()
   }
 
   closed(): void {
@@ -116,14 +171,15 @@ export class Channel implements Accepted {
     this.#stopTimer?.()
     this.#backlog.clear()
     this.#exchanges.abandon()
-    this.#unanswered.clear()
-    this.#serving?.run(() => this.#endSession())
-    if (this.#sessionId === undefined) this.#events.over()
+    this.#requests.clear()
+    if (!this.#isPipe) this.#serving?.run(() => this.#endSession())
+    if (this.#isPipe || this.#sessionId === undefined) this.#events.over()
   }
 
   /** Ends the connection from our side. */
   end(why: ConnectionEnd): void {
     if (this.#gone) return
+    this.interrupt(why === 'session_ended' ? 'The session has ended' : restarting)
     try {
       this.#connection.close(why)
     } finally {
@@ -137,76 +193,119 @@ export class Channel implements Accepted {
       if (next === undefined) break
       this.#take(next.text, next.peer, this.#serving)
     }
-    if (this.#output.isPaused && this.#backlog.isEmpty) this.#output.resume()
+    this.#flow()
+    if (this.#onTaken === null || this.#serving === null || this.#opening !== null || !this.#backlog.isEmpty)
+      return
+    this.#serving.server.endSubscriptions?.()
+    this.#onTaken()
+    this.#onTaken = null
+  }
+
+  /** Reads on, or not for now. */
+  #flow(): void {
+    if (this.#backlog.isFull || this.#requests.isFull) this.#output.pause()
+    else if (this.#output.isPaused && this.#backlog.isEmpty) this.#output.resume()
   }
 
   #take(text: string, peer: Peer, { server }: Serving): void {
+    const write: Answer = (response) => void this.#output.write(response)
     try {
       const decoded = decode(text)
       const pinning = pin(this.#pinned, decoded, spokenBy(server))
       this.#pinned = pinning.pinned
-      if (pinning.route === 'modern') this.#takeModern(decoded, pinning.envelope, peer)
-      else if (pinning.route === 'refuse') this.#output.write(refusedAs(decoded, pinning.error))
-      else if (isBatch(decoded)) this.#takeBatch(decoded, peer)
-      else this.#takeMessage(decoded, peer, (response) => void this.#output.write(response))
+      if (pinning.route === 'modern') this.#takeModern(decoded, pinning.envelope, peer, text.length)
+      else if (pinning.route === 'refuse') write(refusedAs(decoded, pinning.error))
+      else if (isBatch(decoded)) this.#takeBatch(decoded, peer, text.length)
+      else this.#takeMessage(decoded, peer, write, text.length)
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      this.#output.write(answerInvalid(error))
+      write(answerInvalid(error))
     }
   }
 
-  /** Revision 2025-03-26 alone has batches: the answers go back together. */
-  #takeBatch(batch: Batch, peer: Peer): void {
-    if (!this.#batches) return void this.#output.write(noBatches)
-    takeEach(
-      batch,
-      (message, settle) => this.#takeMessage(message, peer, settle),
-      (answers) => this.#output.writeAll(answers),
-    )
+  /** Revision 2025-03-26 alone has batches: the answers go back together, and on standard output one by one. */
+  #takeBatch(batch: Batch, peer: Peer, size: number): void {
+    const { messages, refusals } = openBatch(batch, this.#dialect)
+    const answers: Message[] = []
+    let waiting = messages.length + refusals.length
+    const settle: Answer = (response) => {
+      if (this.#isPipe) return void this.#output.write(response)
+      if (response !== undefined) answers.push(response)
+      waiting -= 1
+      if (waiting === 0 && answers.length > 0) this.#output.writeAll(answers)
+    }
+    for (const refused of refusals) settle(refused)
+    for (const message of messages)
+      this.#takeMessage(message, peer, settle, Math.ceil(size / messages.length))
   }
 
-  /**
-   * What belongs to no session: it is served as it comes, and only the requests that one cancels are tied to
-   * the connection.
-   */
-  #takeModern(message: Message | Batch, envelope: Envelope | undefined, peer: Peer): void {
-    const serving = this.#serving
-    if (isBatch(message) || serving === null) return
-    if (envelope === undefined || !isRequest(message)) return this.#exchanges.heed(message)
+  /** What belongs to no session is served as it comes. */
+  #takeModern(message: Message | Batch, envelope: Envelope | undefined, peer: Peer, size: number): void {
+    if (isBatch(message)) return
+    if (envelope === undefined || !isRequest(message)) {
+      if (!this.#cancelsHeld(message)) this.#exchanges.takeNotification(message)
+      return
+    }
     const settle: Answer = (response) => void this.#output.write(response)
     const problem = this.#problemWith(message)
     if (problem !== undefined) return settle(problem)
     this.#stopTimer?.()
-    this.#unanswered.add(message.id, settle)
-    const answer: Answer = (response) => this.#unanswered.answer(message.id, settle, response)
-    this.#exchanges.start(serving.server, { request: message, envelope, peer, settle: answer })
+    this.#enter(message, settle, size, (server, answer) =>
+      this.#exchanges.start(server, { request: message, envelope, peer, settle: answer }),
+    )
   }
 
-  #takeMessage(message: Message, peer: Peer, settle: Answer): void {
+  #takeMessage(message: Message, peer: Peer, settle: Answer, size: number): void {
     if (!isRequest(message)) {
-      if (this.#sessionId !== undefined) this.#deliver(message, peer)
+      if (this.#sessionId !== undefined && !this.#cancelsHeld(message)) this.#deliver(message, peer)
       return settle(undefined)
     }
     const early = this.#sessionId === undefined ? answerEarly(message) : undefined
     const said = this.#problemWith(message) ?? early
     if (said !== undefined) return settle(said)
-    this.#unanswered.add(message.id, settle)
-    if (this.#sessionId === undefined) void this.#open(message, peer, settle)
-    else this.#deliver(message, peer, settle)
+    if (this.#sessionId !== undefined)
+      return this.#enter(message, settle, size, (_, answer) => this.#deliver(message, peer, answer))
+    const request = { id: message.id, size, settle, begin: () => void this.#open(message, peer, request) }
+    this.#requests.enter(request)
+  }
+
+  /** Has a request begun, now or once the server takes it. */
+  #enter(
+    { id }: JsonRpcRequest,
+    settle: Answer,
+    size: number,
+    begin: (server: Serving['server'], answer: Answer) => void,
+  ): void {
+    const answer: Answer = (response) => this.#requests.answer(request, response)
+    const request: OpenRequest = {
+      id,
+      size,
+      settle,
+      begin: () => {
+        if (this.#serving !== null) begin(this.#serving.server, answer)
+      },
+    }
+    this.#requests.enter(request, this.#isPipe ? (this.#serving?.server.maxOpen ?? Infinity) : undefined)
+  }
+
+  /** Whether a message cancels a request that its server has not been given yet: then nobody else need know. */
+  #cancelsHeld(message: Message): boolean {
+    if (!('method' in message) || message.method !== 'notifications/cancelled') return false
+    return this.#requests.cancelHeld(message.params?.requestId as RequestId)
   }
 
   /** What is said at once to a request that must not be made now. */
   #problemWith({ id }: JsonRpcRequest): Message | undefined {
-    if (this.#unanswered.has(id)) return refusal(id, 'a request with this id is in flight')
+    if (this.#requests.has(id)) return refusal(id, 'a request with this id is in flight')
     return this.#draining ? interrupted(id, stopping) : undefined
   }
 
-  async #open(request: JsonRpcRequest, peer: Peer, settle: Answer): Promise<void> {
+  async #open(initialize: JsonRpcRequest, peer: Peer, request: OpenRequest): Promise<void> {
     const serving = this.#serving
     if (serving === null) return
     const attempt = {}
     this.#opening = attempt
-    const answered = await serving.server.open(request, peer).catch((error: unknown) => ({
+    const answered = await serving.server.open(initialize, peer).catch((error: unknown) => ({
       sessionId: undefined,
       response: this.#failed(error, request.id),
     }))
@@ -218,28 +317,22 @@ export class Channel implements Accepted {
     this.#opening = null
     this.#sessionId = answered.sessionId
     if (answered.sessionId !== undefined) this.#stopTimer?.()
-    this.#batches = speaksBatches(answered.response)
-    this.#unanswered.answer(request.id, settle, answered.response)
+    this.#dialect = dialectIn(answered.response)
+    this.#requests.answer(request, answered.response)
     this.#attach()
     this.#takeAll()
   }
 
   /** Not awaited: the next message is read while this one is worked on. */
-  #deliver(message: Message, peer: Peer, settle?: Answer): void {
+  #deliver(message: Message, peer: Peer, answer?: Answer): void {
     const serving = this.#serving
     if (this.#sessionId === undefined || serving === null) return
     if (!this.#attached) this.#attach()
-    const id = settle !== undefined && isRequest(message) ? message.id : undefined
-    serving.server.deliver(this.#sessionId, message, this.#outlet, peer).then(
-      (response) => {
-        if (id !== undefined && settle !== undefined) this.#unanswered.answer(id, settle, response)
-      },
-      (error) => {
-        const response = this.#failed(error, id)
-        if (id !== undefined && settle !== undefined) this.#unanswered.answer(id, settle, response)
-        this.#lost(error)
-      },
-    )
+    serving.server.deliver(this.#sessionId, message, this.#outlet, peer).then(answer, (error) => {
+      const response = this.#failed(error, isRequest(message) ? message.id : undefined)
+      answer?.(response)
+      this.#lost(error)
+    })
   }
 
   /**
@@ -255,9 +348,14 @@ export class Channel implements Accepted {
     })
   }
 
+  /** Not before the next turn: only then is it decided whether a session that crashed may come back. */
   #detached(): void {
     this.#attached = false
-    if (!this.#gone) this.#attach()
+    outside(() =>
+      setImmediate(() => {
+        if (!this.#gone) this.#serving?.run(() => this.#attach())
+      }),
+    )
   }
 
   #endSession(): void {
@@ -281,13 +379,6 @@ export class Channel implements Accepted {
     return true
   }
 
-  /** The listener has gone: what it was working on has nobody any more who would answer. */
-  #interrupt(): void {
-    this.#opening = null
-    this.#unanswered.interrupt(restarting)
-    this.#exchanges.abandon()
-  }
-
   #failed(error: unknown, id: RequestId | undefined): Message & { id: RequestId } {
     if (error instanceof TransportError && /_LIMIT$/.test(error.code))
       return interrupted(id ?? '', error.message)
@@ -297,7 +388,14 @@ export class Channel implements Accepted {
 
   /** A transport that throws loses this connection, and no other. */
   #broken(error: unknown): void {
+    this.#output.isOver = true
     this.#serving?.report(error)
     this.end('going_away')
   }
+}
+
+/** The dialect of the session that was opened by this answer. */
+function dialectIn(response: Message): Dialect | undefined {
+  const revision = 'result' in response ? response.result.protocolVersion : undefined
+  return typeof revision === 'string' ? dialectOf(revision) : undefined
 }

@@ -1,8 +1,10 @@
 import type { Clock } from '../../runtime/time/clock.js'
+import { emit } from '../../runtime/faults/events.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import type { ProcessRef } from '../../runtime/process/ref.js'
-import { Channel } from './channel.js'
-import { connectionListener } from './listener-actor.js'
+import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import { Channel, type ChannelSettings, type KeptSession } from './channel.js'
 import type { Binding, LinkScope, ListenScope, Peer, ServerPort } from '../contract/contract.js'
 import { addressOf, emitTransport, noteRefused, originHere } from '../contract/events.js'
 
@@ -150,26 +152,46 @@ export class Connections implements Binding {
   accept(connection: Connection): Accepted {
     const { maxConnections = 10_000, openTimeout = 30_000, handshakeOnly = false } = this.#source
     const { transport, remoteAddress } = connection.peer
-    const origin = { ...this.#origin, transport }
     if (this.#isDraining || this.#channels.size >= maxConnections) {
-      noteRefused(origin, remoteAddress, { reason: this.#isDraining ? 'stopping' : 'limit' })
+      const reason = this.#isDraining ? 'stopping' : 'limit'
+      noteRefused({ ...this.#origin, transport }, remoteAddress, { reason })
       connection.close(this.#isDraining ? 'going_away' : 'too_many')
       return nobody
     }
-    this.#count += 1
-    const about = { connection: this.#count, remoteAddress: addressOf(remoteAddress) }
-    const events = {
-      over: () => {
-        if (!this.#channels.delete(channel)) return
-        emitTransport('connection', () => ({ ...origin, type: 'closed', ...about }))
-      },
-      answered: () => this.#answered(),
-    }
-    const channel = new Channel(connection, events, handshakeOnly ? 'handshake' : 'none')
-    this.#channels.add(channel)
-    emitTransport('connection', () => ({ ...origin, type: 'opened', ...about }))
+    const kept: KeptSession = { ...noSession, pinned: handshakeOnly ? 'handshake' : 'none' }
+    const channel = this.#add(connection, { kept, isPipe: false })
     channel.expectSession(this.#clock, openTimeout)
     channel.serve(this.#serving)
+    return channel
+  }
+
+  /** Takes in standard input; its session goes on where that of pipes before it stood. */
+  acceptPipe(connection: Connection, kept: KeptSession = noSession): Channel {
+    const channel = this.#add(connection, { kept, isPipe: true })
+    channel.serve(this.#serving)
+    return channel
+  }
+
+  #add(connection: Connection, settings: ChannelSettings): Channel {
+    const { transport, remoteAddress } = connection.peer
+    this.#count += 1
+    const about = {
+      ...this.#origin,
+      transport,
+      connection: this.#count,
+      remoteAddress: addressOf(remoteAddress),
+    }
+    const events = {
+      over: () => {
+        if (this.#channels.delete(channel)) emitTransport('connection', () => ({ ...about, type: 'closed' }))
+      },
+      answered: () => {
+        if (this.#onAnswered !== null && this.unanswered === 0) this.#onAnswered()
+      },
+    }
+    const channel = new Channel(connection, events, settings)
+    this.#channels.add(channel)
+    emitTransport('connection', () => ({ ...about, type: 'opened' }))
     return channel
   }
 
@@ -200,9 +222,14 @@ export class Connections implements Binding {
     this.#source.stopListening?.()
     for (const channel of this.#channels) channel.drain()
     this.#serving?.server.endSubscriptions?.()
-    if (this.unanswered === 0) return
-    await new Promise<void>((resolve) => {
-      const timer = clock.setTimeout(resolve, timeout - delay)
+    await this.whenAnswered(timeout - delay, clock)
+  }
+
+  /** Resolves when no request waits for its answer any more, or after `timeout` ms. */
+  whenAnswered(timeout: number, clock: Clock): Promise<void> {
+    if (this.unanswered === 0) return Promise.resolve()
+    return new Promise((resolve) => {
+      const timer = clock.setTimeout(resolve, timeout)
       this.#onAnswered = () => {
         clock.clearTimeout(timer)
         resolve()
@@ -218,10 +245,32 @@ export class Connections implements Binding {
     for (const channel of [...this.#channels]) channel.end('going_away')
     this.#channels.clear()
   }
-
-  #answered(): void {
-    if (this.#onAnswered !== null && this.unanswered === 0) this.#onAnswered()
-  }
 }
 
+const noSession: KeptSession = Object.freeze({ sessionId: undefined, dialect: undefined, pinned: 'none' })
 const nobody: Accepted = Object.freeze({ message: () => false, closed: () => {} })
+
+/** Serves connections that outlive it; what one of them brings is handled in its scope. */
+const connectionListener = defineActor({
+  name: 'connection_listener',
+  trapExit: true,
+  stray: 'report',
+  init({ connections, server, scope }: ListenerInput, ctx: ActorContext) {
+    const { id: tree } = processOf(ctx.self).tree
+    const owner = 'connection_listener'
+    const report = (error: unknown): void =>
+      emit('stray', () => ({ tree, error, kind: 'rejection', owner, outcome: 'reported' }))
+    const run = ctx.bind((fn: () => void) => fn())
+    ctx.own(connections.serve({ server, run, report }))
+    const about = (): string => connections.describe()
+    return { connections, scope, [describe]: about }
+  },
+  terminate: ({ connections, scope }, _reason, ctx) =>
+    scope.stopping() ? connections.drain(scope.drainTimeout, ctx.clock) : undefined,
+})
+
+interface ListenerInput {
+  readonly connections: Connections
+  readonly server: ServerPort
+  readonly scope: ListenScope
+}

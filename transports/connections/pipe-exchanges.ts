@@ -49,11 +49,8 @@ export class PipeExchanges {
     )
   }
 
-  /**
-   * Does what a notification asks for: what `notifications/cancelled` names is cancelled. What is unknown or
-   * over is passed over in silence.
-   */
-  heed(message: Message): void {
+  /** Cancels what `notifications/cancelled` names; ignores what is unknown or over, and all else. */
+  takeNotification(message: Message): void {
     if (!('method' in message) || message.method !== 'notifications/cancelled') return
     const call = this.#all.get(message.params?.requestId as RequestId)
     if (call === undefined) return

@@ -2,7 +2,7 @@ import { createServer, type Socket } from 'node:net'
 import { createLineDecoder, type LineDecoder } from '../../protocol/wire/lines.js'
 import { encode } from '../../protocol/wire/codec.js'
 import type { ProtocolError } from '../../protocol/wire/errors.js'
-import { answerInvalid, standIn } from '../../protocol/wire/jsonrpc.js'
+import { takeSkipped } from '../connections/answers.js'
 import { ByteBudget, usualPendingBytes } from '../connections/byte-budget.js'
 import { type Accepted, bindConnections, type Connections } from '../connections/connections.js'
 import type { LinkScope } from '../contract/contract.js'
@@ -138,16 +138,14 @@ function takeEach(
   )
 }
 
-/**
- * A message that was too long costs the request that it is, or that it answers; false where it is the first
- * line.
- */
+/** A message that was too long; false where it is the first line. */
 function skip(socket: Socket, error: ProtocolError, accepted: Accepted | undefined): boolean {
   if (accepted === undefined) return false
-  const answer = standIn(error)
-  if (answer !== undefined) return accepted.message(encode(answer))
-  const refusal = answerInvalid(error)
-  if (refusal !== undefined && socket.writable) socket.write(`${encode(refusal)}\n`)
+  takeSkipped(
+    error,
+    (text) => accepted.message(text),
+    (text) => socket.writable && socket.write(`${text}\n`),
+  )
   return true
 }
 

@@ -1,258 +1,194 @@
 import type { Readable, Writable } from 'node:stream'
-import type { Pinned } from '../../protocol/stateless/era.js'
+import { encode } from '../../protocol/wire/codec.js'
 import { errorCodes } from '../../protocol/wire/errors.js'
-import { buildError, type Message, type RequestId } from '../../protocol/wire/jsonrpc.js'
+import { answerInvalid, buildError } from '../../protocol/wire/jsonrpc.js'
 import { createLineDecoder, type LineItem } from '../../protocol/wire/lines.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
-import { type ByteAccount, ByteBudget } from '../connections/byte-budget.js'
-import type { Binding, LinkScope, ListenScope, ServerPort } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
-import { bytesOf, textWithin } from '../contract/message-sizes.js'
-import { PipeRequests } from './pipe-requests.js'
-import { stdioPeer } from './peer.js'
-import { stdioServer } from './server-actor.js'
-import type { StdioSettings } from './server.js'
-
-/** What arrives: a line, a broken one, or the end of the input. */
-export type PipeItem = LineItem | { readonly type: 'end' }
+import { takeSkipped } from '../connections/answers.js'
+import { type ByteAccount, ByteBudget } from '../connections/byte-budget.js'
+import type { Channel } from '../connections/channel.js'
+import {
+  bindConnections,
+  type Connection,
+  type ConnectionEnd,
+  type Connections,
+} from '../connections/connections.js'
+import type { Binding, LinkScope, ListenScope, Peer, ServerPort } from '../contract/contract.js'
+import { bytesOf } from '../contract/message-sizes.js'
+import type { StdioServeSettings } from './server.js'
 
 /** Bytes that may wait for the client before reading from it pauses and notifications are dropped. */
 const maxBufferedBytes = 1024 * 1024
 /** Characters of one turn that are written together. */
 const maxPending = 16 * 1024 * 1024
-/** Lines, and characters of them, that may wait before reading pauses. */
-const maxBacklog = 1_000
-const maxBacklogSize = 4 * 1024 * 1024
+/** Milliseconds from the end of the input to the end of the program. */
 const exitDelay = 2_000
 
+/** The one client of standard input. */
+const peer: Peer = Object.freeze({
+  transport: 'stdio',
+  headers: Object.freeze({}),
+  remoteAddress: undefined,
+  trusted: true,
+})
+
 /**
- * Takes the two pipes, and gives them back with the scope. Rejects with TransportError LISTEN_FAILED when the
- * input has ended.
+ * Takes the two pipes, and gives them back with the scope; the session of `before` goes on. Rejects with
+ * TransportError LISTEN_FAILED when the input has ended.
  */
-export async function bindStdioPipes(settings: StdioSettings, scope: LinkScope): Promise<StdioPipes> {
+export async function bindStdioPipes(
+  settings: StdioServeSettings,
+  scope: LinkScope,
+  before?: Binding,
+): Promise<StdioPipes> {
   const { input } = settings
-  if (input.readableEnded || input.destroyed) {
+  if (input.readableEnded || input.destroyed)
     throw new TransportError('LISTEN_FAILED', 'cannot listen on standard input: it has ended already')
-  }
-  const pipes = new StdioPipes(settings, scope)
-  scope.own(() => pipes.close())
-  return pipes
+  return new StdioPipes(settings, scope, before)
 }
 
-/**
- * Standard input and output, which outlive the listeners that serve them, one at a time: the unfinished line,
- * the session, and which requests still wait for their answer. Reading pauses while nobody listens.
- */
-export class StdioPipes implements Binding {
+/** Standard input and output, one message a line: the one connection of its server, which it outlives. */
+export class StdioPipes implements Binding, Connection {
   readonly url = undefined
   readonly port = undefined
-  readonly settings: StdioSettings
-  /** The one session, once it is open. */
-  sessionId: string | undefined
-  /** Whether its revision has batches. */
-  batches = false
-  /** The era that the first request has settled, if any. */
-  pinned: Pinned = 'none'
-  /** Messages of the client that were too long, and skipped. */
-  skipped = 0
-  /** Requests of the client that are not answered yet. */
-  readonly unanswered = new PipeRequests(() => !this.isStalled)
+  readonly peer = peer
+  readonly maxMessageBytes: number
+  readonly room = { add: (bytes: number) => this.#bytes.set(this.#waiting + bytes) }
+  readonly #settings: StdioServeSettings
+  readonly #clock: Clock
+  readonly #report: (error: unknown) => void
   readonly #decoder
   readonly #output: { write(text: string | Buffer): boolean; restore(): void }
-  readonly #budget: ByteBudget
   readonly #bytes: ByteAccount
-  /** Where a long answer finds room, or none. */
-  readonly #room = { add: (bytes: number) => this.#bytes.set(this.#waiting + bytes) }
-  #onNews: (() => void) | null = null
-  readonly #backlog: PipeItem[] = []
-  /** Characters of it. */
-  #backlogSize = 0
-  #onAnswered: (() => void) | null = null
-  #ended = false
-  #closed = false
-  #undo: (() => void)[] = []
+  readonly #connections: Connections
+  readonly #channel: Channel
   /** Lines of this turn, which are written together. */
   #pending = ''
+  /** Whether too many messages wait to be taken. */
+  #isPaused = false
+  #hasSkipped = false
+  #hasEnded = false
+  #isClosed = false
+  /** Ends the server; there is none before the first listener. */
+  #finish: (() => void) | undefined
+  #isFinished = false
 
-  constructor(settings: StdioSettings, scope: LinkScope) {
+  constructor(settings: StdioServeSettings, scope: LinkScope, before: Binding | undefined) {
     const { input, output, maxMessageBytes } = settings
-    this.#budget = new ByteBudget({ ...settings, maxPendingBytesPerClient: undefined })
-    this.#bytes = this.#budget.account(stdioPeer)
-    this.settings = settings
+    this.maxMessageBytes = maxMessageBytes
+    this.#settings = settings
+    this.#clock = scope.clock
+    this.#report = scope.bind((error: unknown) => {
+      throw error
+    })
+    const budget = new ByteBudget({ ...settings, maxPendingBytesPerClient: undefined })
+    this.#bytes = budget.account(peer)
     this.#decoder = createLineDecoder({ maxMessageBytes })
     this.#output = output === process.stdout ? guardStandardOutput() : plainOutput(output)
-    input.pause()
-    this.#listen(
-      input,
-      'data',
-      scope.bind((chunk: Uint8Array) => this.#arrive(this.#decoder.push(chunk))),
-    )
-    for (const event of ['end', 'close', 'error'])
-      this.#listen(
-        input,
-        event,
-        scope.bind(() => this.#end()),
-      )
+    scope.own(() => this.#release())
+    this.#connections = bindConnections(scope, { describe: () => budget.describe() })
+    this.#channel = this.#connections.acceptPipe(this, before instanceof StdioPipes ? before.kept : undefined)
+    const listen = (stream: Readable | Writable, event: string, fn: (...args: never[]) => unknown): void => {
+      const listener = scope.bind(fn) as (...args: unknown[]) => void
+      stream.on(event, listener)
+      scope.own(() => void stream.off(event, listener))
+    }
+    for (const event of ['end', 'close', 'error']) listen(input, event, () => this.#end())
     // without a reader there is nobody to serve, whatever comes in
-    this.#listen(
-      output,
-      'close',
-      scope.bind(() => this.#end()),
-    )
-    this.#listen(
-      output,
-      'drain',
-      scope.bind(() => {
-        this.#count()
-        this.unanswered.beginHeld()
-        this.#flow()
-      }),
-    )
+    listen(output, 'close', () => this.#end())
+    listen(output, 'drain', () => this.#drained())
     // stays after the end: a last line that cannot be written any more must not end the program
     output.on('error', () => this.#end())
+    listen(input, 'data', (chunk: Uint8Array) => this.#arrive(this.#decoder.push(chunk)))
   }
 
-  /** Takes over the session of pipes that are gone. */
-  inherit({ sessionId, batches, pinned }: StdioPipes): void {
-    this.pinned = pinned
-    this.sessionId = sessionId
-    this.batches = batches
+  /** The session, for pipes that come after these. */
+  get kept() {
+    return this.#channel.kept
   }
 
   start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
-    return ctx.start(stdioServer, { pipes: this, server, scope }, { name: scope.name })
+    this.#finish = () => scope.finished()
+    if (this.#isFinished) this.#finish()
+    return this.#connections.start(ctx, server, scope)
   }
 
-  /**
-   * Tells of everything that arrives from now on, and of what has waited, until the returned function is
-   * called. What is told of stays here until it is taken, so that nothing is lost with a listener.
-   */
-  attach(onNews: () => void): () => void {
-    this.#onNews = onNews
-    if (this.#backlog.length > 0) onNews()
-    this.#flow()
-    return () => {
-      if (this.#onNews !== onNews) return
-      this.#onNews = null
-      this.settings.input.pause()
-    }
-  }
-
-  /** The next thing that has arrived, if any. */
-  next(): PipeItem | undefined {
-    const item = this.#backlog.shift()
-    this.#backlogSize -= sizeOf(item)
-    if (this.#backlog.length === 0) this.#flow()
-    return item
-  }
-
-  /** Whether notifications are dropped for now, because the client does not read. */
+  /** Whether notifications are dropped and nothing is read for now, because the client does not read. */
   get isStalled(): boolean {
     return this.#waiting > maxBufferedBytes
   }
 
-  /** For people who look: what waits. */
-  describe(): string {
-    return `${this.unanswered.size} unanswered, ${this.#budget.describe()}`
-  }
-
-  /**
-   * Writes a line at the end of this turn, together with the others of the turn. An answer that finds no room
-   * is an error in a few words; false for anything else that is not written.
-   */
-  write(message: Message): boolean {
-    if (!this.#isWritable) return false
-    const text = textWithin(message, this.settings.maxMessageBytes, this.#room)
-    if (text === undefined) return false
+  /** Writes a line at the end of this turn, together with the others of the turn. */
+  send(text: string): void {
+    if (!this.#isWritable) return
     if (this.#pending === '') process.nextTick(() => this.#flush())
     this.#pending += `${text}\n`
-    if (this.#closed || this.#pending.length > maxPending) this.#flush()
-    return true
+    if (this.#isClosed || this.#pending.length > maxPending) this.#flush()
   }
 
-  /**
-   * Answers a request that still waits: once at most, and not at all when there is nothing to say because it
-   * was cancelled.
-   */
-  answer(id: RequestId, response: Message | undefined): void {
-    if (this.unanswered.leave(id)) this.#answered(response)
+  pause(): void {
+    this.#isPaused = true
+    this.#settings.input.pause()
   }
 
-  /**
-   * A request of `size` characters is to be answered: `begin` is called now, or once the server takes it,
-   * which takes `max` at once.
-   */
-  take(id: RequestId, size: number, max: number | undefined, begin: () => void): void {
-    this.unanswered.enter(id, size, max, begin)
-    if (this.unanswered.isFull) this.settings.input.pause()
+  resume(): void {
+    this.#isPaused = false
+    this.#flow()
   }
 
-  /** Answers every request that still waits with an error: nobody will answer it any more. */
-  failUnanswered(why: string): void {
-    const error = { code: errorCodes.internalError, message: why, data: { retryable: true } }
-    for (const id of this.unanswered.clear()) this.#answered(buildError(id, error))
+  /** There is one session: when that has ended for good, there is nothing left to serve. */
+  close(why: ConnectionEnd): void {
+    if (why === 'session_ended') this.#finished()
   }
 
-  /** Resolves when no request waits any more, or after `timeout` ms. */
-  whenAnswered(timeout: number, clock: Clock): Promise<void> {
-    if (this.unanswered.size === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timer = clock.setTimeout(resolve, timeout)
-      this.#onAnswered = () => {
-        clock.clearTimeout(timer)
-        resolve()
+  #arrive(items: readonly LineItem[]): void {
+    const send = (text: string): void => this.send(text)
+    for (const item of items) {
+      if (item.type === 'line') this.#channel.message(item.text)
+      else if (item.type === 'invalid') send(encode(answerInvalid(item.error) ?? unreadable))
+      else {
+        // whoever runs the server is told of the first
+        if (!this.#hasSkipped) this.#report(item.error)
+        this.#hasSkipped = true
+        takeSkipped(item.error, (text) => this.#channel.message(text), send)
       }
-    })
+    }
   }
 
-  close(): void {
+  /** Takes what has come, gives requests in flight their time, and ends the server. */
+  async #end(): Promise<void> {
+    if (this.#hasEnded || this.#isClosed) return
+    this.#hasEnded = true
+    this.#arrive(this.#decoder.end())
+    await this.#channel.allTaken()
+    await this.#connections.whenAnswered(this.#settings.endTimeout, this.#clock)
+    this.#channel.interrupt('The server is being stopped')
+    this.#finished()
+  }
+
+  #finished(): void {
+    this.#isFinished = true
+    this.#finish?.()
+  }
+
+  #release(): void {
     this.#flush()
-    this.#closed = true
-    for (const undo of this.#undo) undo()
-    this.settings.input.pause()
+    this.#isClosed = true
+    this.#settings.input.pause()
     this.#output.restore()
-    if (this.#ended && this.settings.exit) setTimeout(() => process.exit(), exitDelay).unref()
-  }
-
-  #answered(response: Message | undefined): void {
-    if (response !== undefined) this.write(response)
-    if (this.unanswered.size === 0) this.#onAnswered?.()
-    if (this.#backlog.length === 0) this.#flow()
-  }
-
-  #listen(stream: Readable | Writable, event: string, listener: (...args: never[]) => void): void {
-    const listen = listener as (...args: unknown[]) => void
-    stream.on(event, listen)
-    this.#undo.push(() => void stream.off(event, listen))
-  }
-
-  #arrive(items: readonly PipeItem[]): void {
-    if (items.length === 0) return
-    this.#backlog.push(...items)
-    for (const item of items) this.#backlogSize += sizeOf(item)
-    if (this.#backlog.length > maxBacklog || this.#backlogSize > maxBacklogSize) this.settings.input.pause()
-    this.#onNews?.()
-  }
-
-  #end(): void {
-    if (this.#ended || this.#closed) return
-    this.#ended = true
-    this.#arrive([...this.#decoder.end(), { type: 'end' }])
+    if (this.#hasEnded && this.#settings.exit) setTimeout(() => process.exit(), exitDelay).unref()
   }
 
   /** What waits for the client, as far as that is known: characters of this turn, and bytes. */
   get #waiting(): number {
-    return this.settings.output.writableLength + this.#pending.length
-  }
-
-  #count(): void {
-    this.#bytes.set(this.#waiting)
+    return this.#settings.output.writableLength + this.#pending.length
   }
 
   get #isWritable(): boolean {
-    const { output } = this.settings
+    const { output } = this.#settings
     return !output.destroyed && !output.writableEnded
   }
 
@@ -260,22 +196,27 @@ export class StdioPipes implements Binding {
     const text = this.#pending
     this.#pending = ''
     if (text === '' || !this.#isWritable) return
-    const isTaken = this.#output.write(bytesOf(text))
-    this.#count()
-    if (!isTaken && this.isStalled) this.settings.input.pause()
-    if (isTaken) this.unanswered.beginHeld()
-    // no drain follows a write that was taken, and the input may have stayed paused for what was pending
-    if (isTaken && this.#backlog.length === 0) this.#flow()
+    // no drain follows a write that was taken
+    if (this.#output.write(bytesOf(text))) return this.#drained()
+    this.#bytes.set(this.#waiting)
+    if (this.isStalled) this.#settings.input.pause()
+  }
+
+  #drained(): void {
+    this.#bytes.set(this.#waiting)
+    this.#channel.caughtUp()
+    this.#flow()
   }
 
   #flow(): void {
-    if (this.#onNews !== null && !this.isStalled && !this.unanswered.isFull) this.settings.input.resume()
+    if (!this.#isPaused && !this.isStalled && !this.#isClosed) this.#settings.input.resume()
   }
 }
 
-function sizeOf(item: PipeItem | undefined): number {
-  return item?.type === 'line' ? item.text.length : 0
-}
+const unreadable = buildError(undefined, {
+  code: errorCodes.parseError,
+  message: 'a line that cannot be read',
+})
 
 function plainOutput(output: Writable) {
   return { write: (text: string | Buffer) => output.write(text), restore: () => {} }

@@ -10,9 +10,8 @@ import {
   readDelay,
 } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
-import { emitTransport, originHere } from '../contract/events.js'
 import { usualMessageBytes } from '../contract/message-sizes.js'
-import { bindStdioPipes, StdioPipes } from './pipes.js'
+import { bindStdioPipes } from './pipes.js'
 
 /** How a server on standard input and output is set up. */
 export interface StdioServeOptions {
@@ -44,7 +43,7 @@ export interface StdioServeOptions {
 }
 
 /** Checked options with every default filled in. */
-export type StdioSettings = Readonly<Required<StdioServeOptions>>
+export type StdioServeSettings = Readonly<Required<StdioServeOptions>>
 
 const fields = ['input', 'output', 'maxMessageBytes', 'maxPendingBytes', 'endTimeout', 'exit']
 
@@ -69,24 +68,9 @@ export function serveStdio(options: StdioServeOptions = {}): ServerTransport {
       // the streams of the process are made when they are first read
       const { input = process.stdin, output = process.stdout } = read
       const exit = read.exit ?? input === process.stdin
-      return bind({ ...read, input, output, exit }, scope, before)
+      return bindStdioPipes({ ...read, input, output, exit }, scope, before)
     },
   })
-}
-
-async function bind(
-  settings: StdioSettings,
-  scope: LinkScope,
-  before: Binding | undefined,
-): Promise<Binding> {
-  const pipes = await bindStdioPipes(settings, scope)
-  const about = { ...originHere('stdio'), connection: 1, remoteAddress: undefined }
-  emitTransport('connection', () => ({ ...about, type: 'opened' }))
-  scope.own(() => emitTransport('connection', () => ({ ...about, type: 'closed' })))
-  // the client on the other side goes on with its session: a store that kept it brings it back, and without
-  // it the server ends
-  if (before instanceof StdioPipes) pipes.inherit(before)
-  return pipes
 }
 
 const readInput: Read<Readable> = (value, field) => {

@@ -1,6 +1,5 @@
 import { PassThrough } from 'node:stream'
 import * as assert from 'uvu/assert'
-import { buildNotification } from '../../../protocol/wire/jsonrpc.js'
 import { systemClock } from '../../../runtime/time/clock.js'
 import type { LinkScope } from '../../../transports/contract/contract.js'
 import { bindStdioPipes } from '../../../transports/stdio/pipes.js'
@@ -11,21 +10,21 @@ const mebibyte = 'x'.repeat(1024 * 1024)
 
 test('lines of one turn are written at once, complete and in order', async () => {
   const { pipes, written } = await bind()
-  for (const n of [1, 2, 3]) pipes.write(line(n))
+  for (const n of [1, 2, 3]) pipes.send(line(n))
   assert.equal(written(), [])
   await turn()
   assert.equal(written(), [[1, 2, 3]])
-  pipes.write(line(4))
+  pipes.send(line(4))
   await turn()
   assert.equal(written(), [[1, 2, 3], [4]])
 })
 
 test('closing writes the lines of this turn, and later lines without delay', async () => {
-  const { pipes, written } = await bind()
-  pipes.write(line(1))
-  pipes.close()
+  const { pipes, written, end } = await bind()
+  pipes.send(line(1))
+  end()
   assert.equal(written(), [[1]])
-  pipes.write(line(2))
+  pipes.send(line(2))
   assert.equal(written(), [[1], [2]])
   await turn()
   assert.equal(written(), [[1], [2]])
@@ -33,33 +32,34 @@ test('closing writes the lines of this turn, and later lines without delay', asy
 
 test('lines that are not written yet count towards the stall', async () => {
   const { pipes } = await bind()
-  pipes.write(line(1))
+  pipes.send(line(1))
   assert.is(pipes.isStalled, false)
-  pipes.write(line(2, mebibyte))
+  pipes.send(line(2, mebibyte))
   assert.is(pipes.isStalled, true)
   await turn()
 })
 
 test('an input that stays paused for lines not written yet is read on after them', async () => {
-  const { pipes, input } = await bind(8 * 1024 * 1024)
-  pipes.write(line(1, mebibyte))
-  pipes.attach(() => {})
+  const { pipes, input, end } = await bind(8 * 1024 * 1024)
+  pipes.send(line(1, mebibyte))
+  pipes.pause()
+  pipes.resume()
   assert.is(input.isPaused(), true)
   await turn()
   assert.is(input.isPaused(), false)
-  pipes.close()
+  end()
 })
 
 test('nothing is written to an output that was destroyed in the same turn', async () => {
   const { pipes, output, written } = await bind()
-  pipes.write(line(1))
+  pipes.send(line(1))
   output.destroy()
   await turn()
   assert.equal(written(), [])
 })
 
 function line(n: number, filler = '') {
-  return buildNotification('notifications/n', { n, filler })
+  return JSON.stringify({ params: { n, filler } })
 }
 
 /** The end of the turn that runs. */
@@ -77,10 +77,14 @@ async function bind(highWaterMark = 16 * 1024) {
     return write(chunk)
   }
   output.resume()
+  const undos: (() => unknown)[] = []
   const scope: LinkScope = {
     signal: new AbortController().signal,
     clock: systemClock,
-    own: (resource) => resource,
+    own(resource) {
+      undos.unshift(resource as () => unknown)
+      return resource
+    },
     bind: (fn) => fn,
   }
   const maxMessageBytes = 4 * 1024 * 1024
@@ -94,7 +98,7 @@ async function bind(highWaterMark = 16 * 1024) {
         .split('\n')
         .map((text) => JSON.parse(text).params.n),
     )
-  return { pipes, input, output, written }
+  return { pipes, input, output, written, end: () => undos.forEach((undo) => void undo()) }
 }
 
 test.run()

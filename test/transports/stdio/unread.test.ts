@@ -58,7 +58,7 @@ test('answers beyond maxPendingBytes are told in a few words, what waits is show
   const ends: (() => void)[] = []
   for (let id = 0; id < 8; id++) ends.push(await begun.next())
   for (const end of ends) end()
-  await until(() => seen(/"0 unanswered, 2\.\d of 3 MiB pending/))
+  await until(() => seen(/ 0 unanswered, 2\.\d of 3 MiB pending/))
   // nothing is read from who reads nothing
   ask(8, 10)
   await new Promise((resolve) => setTimeout(resolve, 50))
@@ -77,7 +77,7 @@ test('answers beyond maxPendingBytes are told in a few words, what waits is show
   }
   ;(await begun.next())()
   assert.is((await messages.next()).id, 8)
-  await until(() => seen(/"0 unanswered, 0\.0 of 3 MiB pending/))
+  await until(() => seen(/ 0 unanswered, 0\.0 of 3 MiB pending/))
 })
 
 test.run()

@@ -76,6 +76,29 @@ test('what is no message is answered with an error, and the connection goes on',
   assert.is((await socket.messages.next()).id, 4)
 })
 
+test('a batch with initialize in it is refused as a whole', async (t) => {
+  const socket = await open(t, await listen(t))
+  await greet(socket, '2025-03-26')
+  socket.socket.send(
+    JSON.stringify([{ jsonrpc: '2.0', id: 1, method: 'ping' }, initialize('raw', '2025-03-26')]),
+  )
+  const { id, error } = await socket.messages.next()
+  assert.equal([id, error?.code], [undefined, -32600])
+})
+
+test('a session that crashes too often ends its socket', async (t) => {
+  const server = await listen(t)
+  const socket = await open(t, server)
+  await greet(socket)
+  for (let n = 1; n <= 3; n++) {
+    socket.socket.send(JSON.stringify({ jsonrpc: '2.0', id: n, method: 'ping' }))
+    assert.is((await socket.messages.next()).id, n)
+    const [session] = await server.sessions()
+    session?.ref.kill()
+  }
+  assert.is(await socket.closed, 1000)
+})
+
 test('before initialize only a ping is answered, and a second initialize is refused', async (t) => {
   const socket = await open(t, await listen(t))
   const ask = async (id: number, method: string) => {

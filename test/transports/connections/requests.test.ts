@@ -1,0 +1,101 @@
+import * as assert from 'uvu/assert'
+import type { Message } from '../../../protocol/wire/jsonrpc.js'
+import { type OpenRequest, OpenRequests } from '../../../transports/connections/requests.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('open requests of a connection')
+
+/** Requests that a test enters by their ids, which of them were begun, and which were answered how. */
+function start(isRead: () => boolean = () => true) {
+  const begun: unknown[] = []
+  const answered: unknown[] = []
+  let changes = 0
+  const requests = new OpenRequests(() => {
+    changes += 1
+  }, isRead)
+  const all = new Map<number, OpenRequest>()
+  const enter = (id: number, max?: number, size = 1): void => {
+    const settle = (response: Message | undefined): void =>
+      void answered.push([id, response && 'error' in response ? response.error.message : response])
+    const request = { id, size, settle, begin: () => void begun.push(id) }
+    all.set(id, request)
+    requests.enter(request, max)
+  }
+  const answer = (id: number): void => requests.answer(all.get(id) as OpenRequest, undefined)
+  return { requests, begun, answered, enter, answer, changes: () => changes }
+}
+
+test('as many are begun as the server takes, the rest in their order, and one that is held back can be cancelled', () => {
+  const { requests, begun, answered, enter, answer } = start()
+  for (const id of [1, 2, 3, 4, 5]) enter(id, 2)
+  assert.equal(begun, [1, 2])
+  assert.equal([requests.size, requests.has(4), requests.cancelHeld(1)], [5, true, false])
+  assert.ok(requests.cancelHeld(4))
+  assert.not.ok(requests.cancelHeld(4))
+  assert.equal([answered, requests.has(4)], [[[4, undefined]], false])
+  answer(2)
+  assert.equal(begun, [1, 2, 3])
+  answer(1)
+  assert.equal(begun, [1, 2, 3, 5])
+  requests.interrupt('no more')
+  assert.equal(answered.slice(-2), [
+    [3, 'no more'],
+    [5, 'no more'],
+  ])
+  assert.equal([requests.size, begun.length], [0, 4])
+})
+
+test('without a limit all are begun, and each is answered once at most', () => {
+  const { requests, begun, answered, enter, answer, changes } = start(() => false)
+  for (let id = 0; id < 100; id++) enter(id, undefined, 1024 * 1024)
+  assert.equal([begun.length, requests.isFull], [100, false])
+  answer(1)
+  answer(1)
+  assert.equal([answered, changes()], [[[1, undefined]], 1])
+  requests.clear()
+  answer(2)
+  assert.equal([answered.length, requests.size], [1, 0])
+})
+
+test('those that are interrupted begin nothing, and what comes later does', () => {
+  const { requests, begun, enter } = start()
+  for (const id of [1, 2]) enter(id, 1)
+  requests.interrupt('no more')
+  enter(3, 1)
+  assert.equal(begun, [1, 3])
+})
+
+test('bytes count as well, but for one alone; and far too much is a reason to read no more', () => {
+  const mib = 1024 * 1024
+  const { requests, begun, enter, answer } = start()
+  const max = Number.POSITIVE_INFINITY
+  enter(1, max, 100 * mib)
+  enter(2, max, 1)
+  assert.equal([begun, requests.isFull], [[1], false])
+  enter(3, max, 64 * mib)
+  assert.ok(requests.isFull)
+  answer(1)
+  assert.equal([begun, requests.isFull], [[1, 2], false])
+  answer(2)
+  assert.equal([begun, requests.isFull], [[1, 2, 3], false])
+  for (let id = 10; id <= 1_010; id++) enter(id, 1)
+  assert.ok(requests.isFull)
+})
+
+test('while the client does not read, one is begun at a time; when it does, the rest', () => {
+  let isRead = true
+  const { requests, begun, enter, answer } = start(() => isRead)
+  for (const id of [1, 2]) enter(id, 9)
+  isRead = false
+  for (const id of [3, 4, 5, 6]) enter(id, 9)
+  assert.equal(begun, [1, 2])
+  answer(1)
+  assert.equal(begun, [1, 2])
+  answer(2)
+  assert.equal(begun, [1, 2, 3])
+  isRead = true
+  requests.beginHeld()
+  assert.equal(begun, [1, 2, 3, 4, 5, 6])
+})
+
+test.run()
