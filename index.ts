@@ -29,9 +29,14 @@ export type { ClientState, Phase } from './client/base/state.js'
 export { clientActorSpec, transportSpec } from './client/handle/transport-spec.js'
 export { withClient } from './client/handle/with-client.js'
 export { McpError, ProtocolError } from './protocol/wire/errors.js'
-export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from './protocol/schema/calendar.js'
-export type { Field } from './protocol/schema/field.js'
-export { field } from './protocol/schema/fields.js'
+export type {
+  CalendarDate,
+  ClockTime,
+  NaiveDateTime,
+  ZonedDateTime,
+} from './protocol/schema/fields/calendar.js'
+export type { Field } from './protocol/schema/fields/field.js'
+export { field } from './protocol/schema/fields/fields.js'
 export { type ChildSpec, childSpec } from './runtime/supervision/child-spec.js'
 export { CaduceusError, RuntimeError } from './runtime/base/errors.js'
 export { formatTree, type Inspectable, inspect, type TreeNode } from './runtime/watch/inspect.js'

@@ -133,12 +133,12 @@ export {
   type StandardSchema,
   toSchema,
 } from './schema/schema.js'
-export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from './schema/calendar.js'
-export type { Field, FieldNotes, Presence } from './schema/field.js'
-export type { FieldInput, FieldRecord, ListLimits } from './schema/field-groups.js'
-export type { NumberLimits, TextLimits } from './schema/field-kinds.js'
-export type { GroupOutput, OutputOf } from './schema/field-types.js'
-export { field } from './schema/fields.js'
+export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from './schema/fields/calendar.js'
+export type { Field, FieldNotes, Presence } from './schema/fields/field.js'
+export type { FieldInput, FieldRecord, ListLimits } from './schema/fields/groups.js'
+export type { NumberLimits, TextLimits } from './schema/fields/kinds.js'
+export type { GroupOutput, OutputOf } from './schema/fields/types.js'
+export { field } from './schema/fields/fields.js'
 export type { Issue } from './schema/issues.js'
 export { schemaLimits } from './schema/limits.js'
 export { createEventDecoder, type EventDecoder, type EventDecoderOptions, type SseItem } from './wire/sse.js'

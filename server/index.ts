@@ -78,13 +78,18 @@ export {
   text,
   type ToolReturn,
 } from './results/results.js'
-export type { CalendarDate, ClockTime, NaiveDateTime, ZonedDateTime } from '../protocol/schema/calendar.js'
-export type { Field, FieldNotes, Presence } from '../protocol/schema/field.js'
-export type { FieldInput, FieldRecord, ListLimits } from '../protocol/schema/field-groups.js'
-export type { NumberLimits, TextLimits } from '../protocol/schema/field-kinds.js'
-export type { GroupOutput, OutputOf } from '../protocol/schema/field-types.js'
-export { field } from '../protocol/schema/fields.js'
-export type { FromJsonSchema } from '../protocol/schema/json-schema-types.js'
+export type {
+  CalendarDate,
+  ClockTime,
+  NaiveDateTime,
+  ZonedDateTime,
+} from '../protocol/schema/fields/calendar.js'
+export type { Field, FieldNotes, Presence } from '../protocol/schema/fields/field.js'
+export type { FieldInput, FieldRecord, ListLimits } from '../protocol/schema/fields/groups.js'
+export type { NumberLimits, TextLimits } from '../protocol/schema/fields/kinds.js'
+export type { GroupOutput, OutputOf } from '../protocol/schema/fields/types.js'
+export { field } from '../protocol/schema/fields/fields.js'
+export type { FromJsonSchema } from '../protocol/schema/fields/json-schema-types.js'
 export type { ArgumentsOf, Immutable, StructuredOf } from './definitions/schema-arguments.js'
 export { type SealedIds, type SealedIdsOptions, sealedIds } from './holdings/sealed-ids.js'
 export type { Secrets } from './base/sealing.js'

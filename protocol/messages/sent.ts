@@ -1,4 +1,4 @@
-import { parseZoned } from '../schema/calendar.js'
+import { parseZoned } from '../schema/fields/calendar.js'
 import { isObject, kindOf } from '../wire/json.js'
 import { type Check, listOf, oneOf, optional, type Problem, shape, text } from './shape.js'
 import { type Annotations, type Icon, role } from './base.js'

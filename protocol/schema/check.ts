@@ -3,7 +3,7 @@ import { ProtocolError } from '../wire/errors.js'
 import { isObject, type JsonObject } from '../wire/json.js'
 import { type Issue, toIssues } from './issues.js'
 import { dialectOfSchema, type SchemaDialect, subschemasOf, unnamed } from './limits.js'
-import { compilePattern, type Spend } from './pattern.js'
+import { compilePattern, type Spend } from './pattern/pattern.js'
 
 /** Says what is wrong with a value; no issues, all well. */
 export type ValueCheck = (value: unknown) => readonly Issue[]

@@ -1,6 +1,6 @@
 import { ProtocolError } from '../wire/errors.js'
 import { isObject, type JsonObject, kindOf } from '../wire/json.js'
-import { compilePattern } from './pattern.js'
+import { compilePattern } from './pattern/pattern.js'
 
 /**
  * What a JSON Schema may be at most, so that compiling and using one from a stranger stays cheap (2026-07-28

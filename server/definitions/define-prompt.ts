@@ -14,8 +14,8 @@ import {
 } from './definition.js'
 import { type ArgumentReader, readerOf, shownArguments } from './prompt-arguments.js'
 import { readFields } from './definition-schema.js'
-import type { FieldRecord } from '../../protocol/schema/field-groups.js'
-import type { GroupOutput } from '../../protocol/schema/field-types.js'
+import type { FieldRecord } from '../../protocol/schema/fields/groups.js'
+import type { GroupOutput } from '../../protocol/schema/fields/types.js'
 import { type Presented, type PresentedDefinition, presentedFields, readPresented } from './presented.js'
 import type { PromptReturn } from '../results/results.js'
 

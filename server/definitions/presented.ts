@@ -1,4 +1,4 @@
-import { parseZoned } from '../../protocol/schema/calendar.js'
+import { parseZoned } from '../../protocol/schema/fields/calendar.js'
 import { isObject } from '../../protocol/wire/json.js'
 import type { Annotations, Icon, Meta } from '../../protocol/messages/base.js'
 import { badDefinition, checkFields, checkTexts, given } from './definition.js'

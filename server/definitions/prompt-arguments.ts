@@ -1,6 +1,6 @@
 import type { Parsed } from '../../protocol/schema/schema.js'
-import type { Field } from '../../protocol/schema/field.js'
-import { groupKind } from '../../protocol/schema/field-groups.js'
+import type { Field } from '../../protocol/schema/fields/field.js'
+import { groupKind } from '../../protocol/schema/fields/groups.js'
 import type { PromptArgument } from '../../protocol/messages/prompts.js'
 
 /** Reads all arguments from their texts at once. */

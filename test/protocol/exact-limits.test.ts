@@ -5,13 +5,13 @@ import {
   parseNaive,
   parseTime,
   parseZoned,
-} from '../../protocol/schema/calendar.js'
+} from '../../protocol/schema/fields/calendar.js'
 import { errorCodes } from '../../protocol/wire/errors.js'
 import { toIssues } from '../../protocol/schema/issues.js'
-import { checkFormat } from '../../protocol/schema/field-formats.js'
-import { field } from '../../protocol/schema/fields.js'
+import { checkFormat } from '../../protocol/schema/fields/formats.js'
+import { field } from '../../protocol/schema/fields/fields.js'
 import { toDefinedSchema } from '../../protocol/schema/defined.js'
-import { compilePattern } from '../../protocol/schema/pattern.js'
+import { compilePattern } from '../../protocol/schema/pattern/pattern.js'
 import { toSchema } from '../../protocol/schema/schema.js'
 import { expandUriTemplate, parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { suite } from '../support/suite.js'

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import type { CalendarDate } from '../../protocol/schema/calendar.js'
+import type { CalendarDate } from '../../protocol/schema/fields/calendar.js'
 import type { ArgumentsOf } from '../../server/definitions/schema-arguments.js'
-import { field } from '../../protocol/schema/fields.js'
-import type { OutputOf } from '../../protocol/schema/field-types.js'
+import { field } from '../../protocol/schema/fields/fields.js'
+import type { OutputOf } from '../../protocol/schema/fields/types.js'
 
 type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false
 declare function holds<_ extends true>(): void

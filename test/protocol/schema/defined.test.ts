@@ -4,7 +4,7 @@ import { ProtocolError } from '../../../protocol/wire/errors.js'
 import type { JsonObject } from '../../../protocol/wire/json.js'
 import { toDefinedSchema } from '../../../protocol/schema/defined.js'
 import { describedAs } from '../../../protocol/schema/keywords.js'
-import { field } from '../../../protocol/schema/fields.js'
+import { field } from '../../../protocol/schema/fields/fields.js'
 import { type SchemaInput, toSchema } from '../../../protocol/schema/schema.js'
 import { suite } from '../../support/suite.js'
 

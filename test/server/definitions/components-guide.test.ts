@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises'
 import * as assert from 'uvu/assert'
 import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
-import { field } from '../../../protocol/schema/fields.js'
+import { field } from '../../../protocol/schema/fields/fields.js'
 import { promptResult, resourceResult, toolResult } from '../../../server/results/builders.js'
 import { definePrompt } from '../../../server/definitions/define-prompt.js'
 import { defineResource } from '../../../server/definitions/define-resource.js'

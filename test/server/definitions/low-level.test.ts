@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { McpError } from '../../../protocol/wire/errors.js'
-import { field } from '../../../protocol/schema/fields.js'
+import { field } from '../../../protocol/schema/fields/fields.js'
 import { defineMethod } from '../../../server/definitions/define-method.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { field } from '../../../protocol/schema/fields.js'
+import { field } from '../../../protocol/schema/fields/fields.js'
 import { promptResult } from '../../../server/results/builders.js'
 import { definePrompt } from '../../../server/definitions/define-prompt.js'
 import type { ServerError } from '../../../server/base/errors.js'

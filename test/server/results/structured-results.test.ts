@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { field } from '../../../protocol/schema/fields.js'
+import { field } from '../../../protocol/schema/fields/fields.js'
 import { toolResult } from '../../../server/results/builders.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import { ToolError } from '../../../server/base/errors.js'

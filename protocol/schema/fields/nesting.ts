@@ -1,5 +1,5 @@
-import type { JsonObject } from '../wire/json.js'
-import { isBase, type Subschema, subschemasOf } from './limits.js'
+import type { JsonObject } from '../../wire/json.js'
+import { isBase, type Subschema, subschemasOf } from '../limits.js'
 
 const usualDialect = 'https://json-schema.org/draft/2020-12/schema'
 

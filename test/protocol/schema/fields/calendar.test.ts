@@ -1,9 +1,15 @@
 import { spawnSync } from 'node:child_process'
 import * as assert from 'uvu/assert'
-import { ClockTime, parseDate, parseNaive, parseTime, parseZoned } from '../../../protocol/schema/calendar.js'
-import { suite } from '../../support/suite.js'
+import {
+  ClockTime,
+  parseDate,
+  parseNaive,
+  parseTime,
+  parseZoned,
+} from '../../../../protocol/schema/fields/calendar.js'
+import { suite } from '../../../support/suite.js'
 
-const test = suite('protocol/schema/calendar')
+const test = suite('protocol/schema/fields/calendar')
 
 test('days of the calendar are read as they are written', () => {
   for (const text of ['2024-01-15', '2024-02-29', '2000-02-29', '0001-12-31'])
@@ -58,7 +64,7 @@ test('no value depends on the zone of the machine', () => {
   const program = `
     const { parseDate, parseZoned } = await import(process.argv[1])
     process.stdout.write([parseDate('2024-03-10'), parseZoned('2024-03-10T02:30:00Z').toDate().toISOString()].join(' '))`
-  const module = new URL('../../../protocol/schema/calendar.js', import.meta.url).href
+  const module = new URL('../../../../protocol/schema/fields/calendar.js', import.meta.url).href
   const zones = ['Pacific/Kiritimati', 'America/Los_Angeles', 'UTC']
   const written = zones.map((TZ) => {
     const run = spawnSync(process.execPath, ['--input-type=module', '-e', program, module], {

@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { isObject, type JsonObject } from '../../../protocol/wire/json.js'
-import { toSchema } from '../../../protocol/schema/schema.js'
-import { field } from '../../../protocol/schema/fields.js'
-import { nested, pointerTo } from '../../../protocol/schema/nesting.js'
-import { suite } from '../../support/suite.js'
+import { isObject, type JsonObject } from '../../../../protocol/wire/json.js'
+import { toSchema } from '../../../../protocol/schema/schema.js'
+import { field } from '../../../../protocol/schema/fields/fields.js'
+import { nested, pointerTo } from '../../../../protocol/schema/fields/nesting.js'
+import { suite } from '../../../support/suite.js'
 
-const test = suite('protocol/schema/nesting')
+const test = suite('protocol/schema/fields/nesting')
 
 interface Tree {
   readonly name: string

@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
 import { z } from 'zod'
-import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { type Parsed, type SchemaInput, toSchema } from '../../../protocol/schema/schema.js'
-import { isField } from '../../../protocol/schema/field.js'
-import { field } from '../../../protocol/schema/fields.js'
-import { suite } from '../../support/suite.js'
+import { ProtocolError } from '../../../../protocol/wire/errors.js'
+import { type Parsed, type SchemaInput, toSchema } from '../../../../protocol/schema/schema.js'
+import { isField } from '../../../../protocol/schema/fields/field.js'
+import { field } from '../../../../protocol/schema/fields/fields.js'
+import { suite } from '../../../support/suite.js'
 
-const test = suite('protocol/schema/fields')
+const test = suite('protocol/schema/fields/fields')
 
 function read(input: SchemaInput, value: unknown): Parsed<unknown> {
   const parsed = toSchema(input).parse(value)

@@ -1,9 +1,9 @@
-import { isObject, type JsonObject } from '../wire/json.js'
-import type { Parsed, Schema, SchemaInput, SchemaSide } from './schema.js'
-import { toDefinedSchema } from './defined.js'
+import { isObject, type JsonObject } from '../../wire/json.js'
+import type { Parsed, Schema, SchemaInput, SchemaSide } from '../schema.js'
+import { toDefinedSchema } from '../defined.js'
 import { Field, isField, type FieldKind } from './field.js'
-import { kindWith, mismatch, wrong, wrongLimits } from './field-kinds.js'
-import { type Issue, issuesUnder } from './issues.js'
+import { kindWith, mismatch, wrong, wrongLimits } from './kinds.js'
+import { type Issue, issuesUnder } from '../issues.js'
 import { nested, pointerTo } from './nesting.js'
 
 /** How many items a list may have. */

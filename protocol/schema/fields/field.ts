@@ -1,6 +1,6 @@
-import { isObject, type JsonObject } from '../wire/json.js'
-import type { Parsed, Schema, StandardSchema } from './schema.js'
-import { type Issue, keysOf } from './issues.js'
+import { isObject, type JsonObject } from '../../wire/json.js'
+import type { Parsed, Schema, StandardSchema } from '../schema.js'
+import { type Issue, keysOf } from '../issues.js'
 
 /**
  * Whether a field has to be given; one with a default may be left out, and is always there for whoever reads

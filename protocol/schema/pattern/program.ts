@@ -1,4 +1,4 @@
-import type { PatternNode } from './pattern-parse.js'
+import type { PatternNode } from './parse.js'
 
 /**
  * A place in a program: consumes a character, goes on in several ways, or only where an assertion holds; or

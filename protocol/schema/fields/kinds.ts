@@ -8,12 +8,12 @@ import {
   parseZoned,
   ZonedDateTime,
 } from './calendar.js'
-import { type JsonObject, kindOf } from '../wire/json.js'
-import type { Parsed } from './schema.js'
+import { type JsonObject, kindOf } from '../../wire/json.js'
+import type { Parsed } from '../schema.js'
 import type { FieldKind } from './field.js'
-import { checkFormat, isFormat } from './field-formats.js'
-import type { Issue } from './issues.js'
-import { compilePattern } from './pattern.js'
+import { checkFormat, isFormat } from './formats.js'
+import type { Issue } from '../issues.js'
+import { compilePattern } from '../pattern/pattern.js'
 
 /** What a text may be limited by. */
 export interface TextLimits {

@@ -8,7 +8,7 @@ import {
   listKind,
   mapKind,
   toField,
-} from './field-groups.js'
+} from './groups.js'
 import {
   anyKind,
   booleanKind,
@@ -18,8 +18,8 @@ import {
   numberKind,
   type TextLimits,
   textKind,
-} from './field-kinds.js'
-import type { GroupOutput, OutputOf } from './field-types.js'
+} from './kinds.js'
+import type { GroupOutput, OutputOf } from './types.js'
 
 type Text = FieldNotes<string> & TextLimits
 type Numeric = FieldNotes<number> & NumberLimits

@@ -1,4 +1,4 @@
-import type { StandardSchema } from './schema.js'
+import type { StandardSchema } from '../schema.js'
 import type { Field } from './field.js'
 import type { FromJsonSchema } from './json-schema-types.js'
 

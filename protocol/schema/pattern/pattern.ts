@@ -1,5 +1,5 @@
-import { type PatternNode, parsePattern } from './pattern-parse.js'
-import { type Automaton, compileAutomaton, type Program, positionBits } from './pattern-program.js'
+import { type PatternNode, parsePattern } from './parse.js'
+import { type Automaton, compileAutomaton, type Program, positionBits } from './program.js'
 
 /** A regular expression whose time is linear in the text, whatever the expression: it never backtracks. */
 export interface LinearPattern {

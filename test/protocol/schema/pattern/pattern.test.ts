@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
 import * as assert from 'uvu/assert'
-import { compilePattern, type LinearPattern } from '../../../protocol/schema/pattern.js'
-import { cpuTime } from '../../support/allowance.mjs'
-import { suite } from '../../support/suite.js'
+import { compilePattern, type LinearPattern } from '../../../../protocol/schema/pattern/pattern.js'
+import { cpuTime } from '../../../support/allowance.mjs'
+import { suite } from '../../../support/suite.js'
 
-const test = suite('protocol/schema/pattern')
+const test = suite('protocol/schema/pattern/pattern')
 const email =
   "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"
 
