@@ -26,7 +26,7 @@ export type { ServerEntry } from './client/fleet/server-entry.js'
 export { startClients } from './client/fleet/start-clients.js'
 export { startClientPool } from './client/pool/start-pool.js'
 export type { ClientState, Phase } from './client/base/state.js'
-export { clientActorSpec, transportSpec } from './client/handle/transport-spec.js'
+export { clientActorSpec, transportSpec } from './client/handle/supervisor.js'
 export { withClient } from './client/handle/with-client.js'
 export { McpError, ProtocolError } from './protocol/wire/errors.js'
 export type {

@@ -16,7 +16,7 @@ import { bad, readFunction, readOptions, readText } from '../base/read-options.j
 import type { ServerEntry } from './server-entry.js'
 import type { ClientState, Undo } from '../base/state.js'
 import { Watchers } from '../base/watchers.js'
-import { type ReadyOptions, readReadyOptions } from '../handle/when-ready.js'
+import { type ReadyOptions, readReadyOptions } from '../requests/ready.js'
 
 /** What a handle to many clients is made of. */
 export interface ClientsParts {

@@ -1,6 +1,9 @@
 import { inspect as shown } from 'node:util'
-import type { JsonObject } from '../../protocol/wire/json.js'
+import { hasCapability, missingCapability } from '../../protocol/dialects/capabilities.js'
+import { acceptsRequest } from '../../protocol/dialects/dialect.js'
+import { dialectOf, modernDialectOf } from '../../protocol/dialects/versions.js'
 import {
+  isMethod,
   isNotificationMethod,
   type Method,
   type NotificationMethod,
@@ -10,42 +13,44 @@ import {
   type RequestTo,
   type Result,
 } from '../../protocol/messages/methods.js'
+import type { CompleteResult } from '../../protocol/messages/completion.js'
+import type { Resource } from '../../protocol/messages/content.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'
+import type { ListPromptsResult, Prompt } from '../../protocol/messages/prompts.js'
+import type {
+  ListResourcesResult,
+  ListResourceTemplatesResult,
+  ResourceTemplate,
+} from '../../protocol/messages/resources.js'
 import type { Root } from '../../protocol/messages/roots.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { ListToolsResult, Tool } from '../../protocol/messages/tools.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
-import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
 import { handled } from '../../runtime/base/promise.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
+import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
 import type { LinkStats } from '../../transports/link/gauge.js'
-import type { CallOptions } from '../options/call-options.js'
-import { Caller } from '../requests/caller.js'
-import type { clientActor } from '../connection/client-actor.js'
-import type { Holdings } from '../holdings/holdings.js'
-import { listenedTo } from '../connection/listening.js'
-import { clientActorName } from '../base/names.js'
-import type { ClientSettings } from '../options/options.js'
-import { bad, readFunction, readText } from '../base/read-options.js'
-import { Requests } from '../requests/requests.js'
-import { type FeatureSource, ServerFeatures } from './server-features.js'
+import { callError } from '../base/errors.js'
+import { bad, readArgument, readFunction, readObject, readText } from '../base/read-options.js'
 import type { ClientCounts, ClientState, ServerFacts, Undo } from '../base/state.js'
-import { newsStream, stateStream } from './streams.js'
-import { type ReadyOptions, readReadyOptions, whenReady } from './when-ready.js'
+import { listenedTo } from '../connection/listening.js'
+import type { CallOptions } from '../options/call-options.js'
+import { allPages, type PageOptions, type PagesOptions, readPageOptions } from '../requests/pages.js'
+import { actorOf, type ClientParts } from '../requests/parts.js'
+import { type ReadyOptions, readReadyOptions, whenReady } from '../requests/ready.js'
+import { Requests } from '../requests/requests.js'
+import {
+  type PromptResult,
+  promptResult,
+  type ResourceResult,
+  resourceResult,
+  type ToolResult,
+} from '../requests/results.js'
 import { Wishing } from '../requests/wishing.js'
+import { newsStream, stateStream } from './streams.js'
 
-/** What a handle is made of; the rest is found by name. */
-export interface ClientParts {
-  readonly registry: Registry
-  readonly settings: ClientSettings
-  readonly holdings: Holdings
-  /** Shuts this handle, and no other, once it aborts. */
-  readonly gate?: AbortSignal
-  /** Ends what was started for this client alone; called once it is closed. */
-  readonly stop: () => Promise<void>
-}
-
-/** A client as people look at it. */
+/** A client as `inspect()` shows it. */
 export interface ClientInspection {
   readonly name: string
   readonly transport: string
@@ -54,18 +59,21 @@ export interface ClientInspection {
   readonly waiting: number
   readonly inFlight: number
   readonly counts: Readonly<ClientCounts>
-  /** What went over all its connections; what is not valid JSON-RPC among it is `counts.junk`. */
+  /** What went over all its connections; messages that are not valid JSON-RPC count in `counts.junk`. */
   readonly link: LinkStats
   /** Its part of the tree; undefined before the first start and after the end. */
   readonly tree: TreeNode | undefined
 }
 
-/** The requests of the protocol that a user makes; `initialize` is the client's own affair. */
+/** The requests of the protocol that a user makes; `initialize` is made by the client itself. */
 export type RequestMethod = Exclude<RequestTo<'server'>, 'initialize'>
 
 /** The arguments of `request` after a known method: params may be left out when all of their fields may. */
 export type RequestArgs<P> =
   Record<never, never> extends P ? [params?: P, options?: CallOptions] : [params: P, options?: CallOptions]
+
+/** The requests for one page of a list. */
+type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
 
 /**
  * A handle to a client. It holds a name, not a process: it goes on working when the server, the connection or
@@ -73,31 +81,17 @@ export type RequestArgs<P> =
  * never fatal. Calls reject with ClientError (with `data.sent` and `retryable`), or with McpError when that
  * is the server's answer. Its methods work on their own, too: `const { callTool } = client`.
  */
-export class Client extends ServerFeatures implements AsyncDisposable {
-  protected readonly source: FeatureSource
+export class Client implements AsyncDisposable {
   readonly #parts: ClientParts
-  readonly #caller: Caller
   readonly #requests: Requests
   readonly #wishing: Wishing
   #closing: Promise<void> | undefined
 
   constructor(parts: ClientParts) {
-    super()
     bindMethods(this, methods)
-    const { registry, settings, holdings, gate } = parts
-    const clock = (): Clock => registry.clockOf(clientActorName(settings.name))
     this.#parts = parts
-    this.#caller = new Caller(registry, settings, { holdings, gate })
-    this.#requests = new Requests({ caller: this.#caller, settings, holdings, clock })
-    const ready = (timeout: number): Promise<void> => this.ready({ timeout })
-    this.#wishing = new Wishing({ registry, settings, holdings, requests: this.#requests, ready })
-    this.source = {
-      request: (method, params, options) => this.request<RequestMethod>(method, params, options) as never,
-      callTool: (name, args, options) => this.#requests.callTool(name, args, options),
-      get server() {
-        return holdings.server
-      },
-    }
+    this.#requests = new Requests(parts)
+    this.#wishing = new Wishing(parts, this.#requests)
   }
 
   get name(): string {
@@ -135,44 +129,158 @@ export class Client extends ServerFeatures implements AsyncDisposable {
    * client's `timeout`), and with CANCELLED or BAD_OPTION.
    */
   ready(options?: ReadyOptions): Promise<void> {
-    const { holdings, registry, settings } = this.#parts
-    const clock = registry.clockOf(clientActorName(settings.name))
-    return handled(whenReady(holdings, clock, () => readReadyOptions(options, settings.timeout)))
+    return handled(whenReady(this.#parts, options))
   }
 
   /**
-   * Tries again now, instead of after the next pause, or at all where trying again was of no use (a missing
-   * command that was installed since, a 401 that was mended). A connection that there is, or that is on its
-   * way, stays. Settles as `ready(options)` does.
+   * Connects now instead of after the next pause, also when the client had failed (a missing command that was
+   * installed since, a 401 that was mended). A connection that is there, or on its way, stays. Settles as
+   * `ready(options)` does.
    */
   reconnect(options?: ReadyOptions): Promise<void> {
     return handled(this.#reconnect(options))
   }
 
-  /** Wants log messages of this level and above, in this session and in those that follow. */
+  /** Asks for log messages of this level and above, in this session and in those that follow. */
   setLevel(level: LoggingLevel, options?: CallOptions): Promise<void> {
     return handled(this.#wishing.setLevel(level, options))
   }
 
   /**
-   * Wants to hear of changes of a resource (`notifications/resources/updated`), in this session and in those
+   * Asks to be told of changes of a resource (`notifications/resources/updated`), in this session and in those
    * that follow. Rejects with NOT_SUPPORTED, or with McpError, where the server does not tell them.
    */
   subscribe(uri: string, options?: CallOptions): Promise<void> {
     return handled(this.#wishing.subscribe(uri, options))
   }
 
-  /** Does not want to hear of changes of a resource any more. */
+  /** Takes `subscribe(uri)` back. */
   unsubscribe(uri: string, options?: CallOptions): Promise<void> {
     return handled(this.#wishing.unsubscribe(uri, options))
   }
 
   /**
-   * Other places that the server may work in; it is told that they changed. Throws BAD_OPTION, also for a
-   * client without the option `roots`.
+   * Replaces the roots, and tells the server that they changed. Throws BAD_OPTION, also for a client without
+   * the option `roots`.
    */
   setRoots(roots: readonly Root[]): void {
     this.#wishing.setRoots(roots)
+  }
+
+  /**
+   * Calls a tool. A tool that failed has a result with `isError`; rejects with McpError when there is no such
+   * tool, and with BAD_OUTPUT.
+   */
+  callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
+    return handled(this.#requests.callTool(name, args, options))
+  }
+
+  /** One page of the server's tools, the first without a `cursor`. */
+  listTools(options: PageOptions = {}, ...others: never[]): Promise<ListToolsResult> {
+    return handled(this.#listPage('tools/list', options, others))
+  }
+
+  /** All tools of the server; a page is fetched when its first tool is wanted. */
+  tools(options: PagesOptions = {}): AsyncGenerator<Tool, void, undefined> {
+    return allPages(
+      'tools/list',
+      options,
+      (page) => this.listTools(page),
+      ({ tools }) => tools,
+    )
+  }
+
+  /** One page of the server's resources. */
+  listResources(options: PageOptions = {}, ...others: never[]): Promise<ListResourcesResult> {
+    return handled(this.#listPage('resources/list', options, others))
+  }
+
+  /** All resources of the server, page by page. */
+  resources(options: PagesOptions = {}): AsyncGenerator<Resource, void, undefined> {
+    return allPages(
+      'resources/list',
+      options,
+      (page) => this.listResources(page),
+      ({ resources }) => resources,
+    )
+  }
+
+  /** One page of the server's resource templates. */
+  listTemplates(options: PageOptions = {}, ...others: never[]): Promise<ListResourceTemplatesResult> {
+    return handled(this.#listPage('resources/templates/list', options, others))
+  }
+
+  /** All resource templates of the server, page by page. */
+  templates(options: PagesOptions = {}): AsyncGenerator<ResourceTemplate, void, undefined> {
+    const fetch = (page: PageOptions) => this.listTemplates(page)
+    return allPages('resources/templates/list', options, fetch, ({ resourceTemplates }) => resourceTemplates)
+  }
+
+  /**
+   * Reads a resource. Rejects with McpError when there is none; `isResourceNotFound` tells that in any
+   * revision.
+   */
+  readResource(uri: string, options?: CallOptions): Promise<ResourceResult> {
+    return handled(this.#readResource(uri, options))
+  }
+
+  /** One page of the server's prompts. */
+  listPrompts(options: PageOptions = {}, ...others: never[]): Promise<ListPromptsResult> {
+    return handled(this.#listPage('prompts/list', options, others))
+  }
+
+  /** All prompts of the server, page by page. */
+  prompts(options: PagesOptions = {}): AsyncGenerator<Prompt, void, undefined> {
+    return allPages(
+      'prompts/list',
+      options,
+      (page) => this.listPrompts(page),
+      ({ prompts }) => prompts,
+    )
+  }
+
+  /** The messages of a prompt. */
+  getPrompt(name: string, args?: Record<string, string>, options?: CallOptions): Promise<PromptResult> {
+    return handled(this.#getPrompt(name, args, options))
+  }
+
+  /** Suggests values for an argument of a prompt or of a resource template. */
+  complete(params: Params<'completion/complete'>, options?: CallOptions): Promise<CompleteResult> {
+    return this.request('completion/complete', params, options)
+  }
+
+  /** Asks the server for a sign of life. */
+  ping(options?: CallOptions): Promise<void> {
+    return handled(this.#requests.make('ping', {}, options).then(() => {}))
+  }
+
+  /**
+   * Whether the server of the current session, or of the last one, offers a method (`resources/subscribe`) or
+   * a capability (`tools.listChanged`); false before the first.
+   */
+  supports(what: string): boolean {
+    const { server } = this
+    if (server === undefined) return false
+    if (!isMethod(what)) return hasCapability(server.capabilities, what)
+    const dialect = dialectOf(server.revision) ?? modernDialectOf(server.revision)
+    if (dialect === undefined || !acceptsRequest(dialect, 'server', what)) return false
+    return missingCapability(what, server.capabilities, dialect) === undefined
+  }
+
+  /**
+   * Throws NOT_SUPPORTED, with what the server offers, unless `supports(what)`; NOT_READY before the first
+   * session.
+   */
+  require(what: string): void {
+    const { server } = this
+    const details = { sent: false, retryable: false }
+    if (server === undefined)
+      throw callError('NOT_READY', `require: ${what}: no server was met yet, await ready() first`, details)
+    if (this.supports(what)) return
+    const { info, capabilities, revision } = server
+    const offered = Object.keys(capabilities).join(', ') || 'nothing'
+    const message = `require: ${info.name} does not support ${what} (it offers ${offered}, in revision ${revision})`
+    throw callError('NOT_SUPPORTED', message, details)
   }
 
   /**
@@ -193,13 +301,10 @@ export class Client extends ServerFeatures implements AsyncDisposable {
   notify<N extends NotificationTo<'server'>>(method: N, params?: NotificationParams<N>): Promise<void>
   notify<N extends string>(method: N extends NotificationMethod ? never : N, params?: object): Promise<void>
   notify(method: string, params?: object): Promise<void> {
-    return handled(this.#caller.call({ method, params, wantsAnswer: false }).then(() => {}))
+    return handled(this.#requests.notify(method, params))
   }
 
-  /**
-   * Calls `fn` at every change of the state until the returned function is called. What it throws stops
-   * nobody.
-   */
+  /** Calls `fn` at every change of the state until the returned function is called; its throws are caught. */
   onState(fn: (state: ClientState) => void): Undo {
     readFunction(fn, 'fn')
     return this.#parts.holdings.watch(fn)
@@ -210,10 +315,7 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return stateStream(this.#parts.holdings)
   }
 
-  /**
-   * Calls `fn` for every notification of that method; any number of handlers may be there, and one that
-   * throws stops none.
-   */
+  /** Calls `fn` for every notification of that method; a handler that throws stops no other. */
   onNotification<N extends NotificationTo<'client'>>(
     method: N,
     fn: (params: NotificationParams<N>) => void,
@@ -237,8 +339,8 @@ export class Client extends ServerFeatures implements AsyncDisposable {
   }
 
   /**
-   * The notifications of that method from now on, until the loop is left or the client has ended; of those
-   * that wait, the newest 1,000.
+   * The notifications of that method from now on, until the loop is left or the client has ended. Of those
+   * that wait for a slow reader the newest 1,000 are kept.
    */
   notifications<N extends NotificationTo<'client'>>(method: N): AsyncIterableIterator<NotificationParams<N>>
   notifications<N extends string>(
@@ -285,35 +387,56 @@ export class Client extends ServerFeatures implements AsyncDisposable {
     return this.close()
   }
 
-  /**
-   * For pools: another handle to this client, whose calls are refused, and given up, with the reason of
-   * `gate` once that aborts.
-   */
+  /** For pools: another handle to this client, whose calls end with the reason of `gate` once it aborts. */
   lend(gate: AbortSignal): Client {
     return handleTo({ ...this.#parts, gate })
   }
 
+  async #listPage<M extends ListMethod>(
+    method: M,
+    options: PageOptions,
+    others: readonly unknown[],
+  ): Promise<Result<M>> {
+    const { page, call } = readPageOptions(options, others)
+    return (await this.#requests.make(method, page, call)) as unknown as Result<M>
+  }
+
+  async #readResource(given: string, options?: CallOptions): Promise<ResourceResult> {
+    const uri = readArgument(given, 'uri', "readResource('file:///a')")
+    return resourceResult(await this.request('resources/read', { uri }, options))
+  }
+
+  async #getPrompt(
+    name: string,
+    args: Record<string, string> | undefined,
+    options?: CallOptions,
+  ): Promise<PromptResult> {
+    readArgument(name, 'name', "getPrompt('a_prompt', { a: 'b' })")
+    const params =
+      args === undefined ? { name } : { name, arguments: readObject(args, 'args') as Record<string, string> }
+    return promptResult(await this.request('prompts/get', params, options))
+  }
+
   async #reconnect(options: ReadyOptions | undefined): Promise<void> {
-    const { registry, settings } = this.#parts
-    const { timeout } = readReadyOptions(options, settings.timeout)
-    const actor = registry.named<typeof clientActor>(clientActorName(settings.name))
-    // One that is just being started begins with an attempt.
+    const { timeout } = readReadyOptions(options, this.#parts.settings.timeout)
+    const actor = actorOf(this.#parts)
+    // an actor that is just being started begins with an attempt
     if (actor.current !== undefined) await actor.call('reconnect', undefined, { timeout }).catch(() => {})
     await this.ready(options)
   }
 
   async #close(): Promise<void> {
-    const { holdings, registry, settings, stop } = this.#parts
+    const { holdings, stop } = this.#parts
     holdings.closing = true
-    const actor = registry.named<typeof clientActor>(clientActorName(settings.name))
-    // The transport bounds its own end; a client that is just being restarted finds out from the holdings.
+    const actor = actorOf(this.#parts)
+    // the transport bounds its own end; an actor that is just being restarted looks at the holdings
     if (actor.current !== undefined) await actor.call('close', undefined, { timeout: 10_000 }).catch(() => {})
-    await stop().catch(() => {})
+    await stop?.().catch(() => {})
     holdings.end({ phase: 'closed', reason: undefined, attempt: 0, delay: undefined })
   }
 }
 
-/** Out here: a class that names itself in its body is called something else once it is bundled. */
+/** Outside the class: bundlers rename a class that names itself in its body. */
 function handleTo(parts: ClientParts): Client {
   return new Client(parts)
 }

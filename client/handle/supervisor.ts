@@ -1,19 +1,19 @@
-import { type ChildOverrides, type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
-import { subscribe } from '../../runtime/faults/events.js'
 import { handled, lastTurns } from '../../runtime/base/promise.js'
-import type { ActorRef, ProcessRef } from '../../runtime/process/ref.js'
+import { subscribe } from '../../runtime/faults/events.js'
+import type { ActorRef, ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import { Registry } from '../../runtime/process/registry.js'
-import { startSupervisor, supervisorSpec } from '../../runtime/supervision/supervise.js'
+import { type ChildOverrides, type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
 import type { SupervisorOptions } from '../../runtime/supervision/options.js'
+import { startSupervisor, supervisorSpec } from '../../runtime/supervision/supervise.js'
 import { linkActor } from '../../transports/link/actor.js'
-import { goneError, isClosed } from '../holdings/gone.js'
-import { Client, type ClientParts } from './client.js'
-import { clientActor } from '../connection/client-actor.js'
 import type { Demand } from '../base/demand.js'
 import { callError, type ClientError, type ClientErrorCode } from '../base/errors.js'
-import { Holdings } from '../holdings/holdings.js'
 import { clientActorName, transportName } from '../base/names.js'
+import { bad, readMs, readOptions, readText } from '../base/read-options.js'
+import { clientActor } from '../connection/client-actor.js'
+import { goneError, isClosed } from '../holdings/gone.js'
+import { Holdings } from '../holdings/holdings.js'
 import {
   type ClientOptions,
   type ClientSettings,
@@ -22,7 +22,8 @@ import {
   readStartOptions,
   type StartClientOptions,
 } from '../options/options.js'
-import { bad, readMs, readOptions, readText } from '../base/read-options.js'
+import type { ClientParts } from '../requests/parts.js'
+import { Client } from './client.js'
 
 /**
  * Starts a client in a supervised tree of its own and answers its handle at once, while it still connects;
@@ -32,7 +33,7 @@ import { bad, readMs, readOptions, readText } from '../base/read-options.js'
 export function startClient(options: StartClientOptions): Client {
   const { client: settings, tree } = readStartOptions(options)
   const registry = tree.registry ?? new Registry()
-  checkName(registry, settings)
+  checkFree(registry, clientActorName(settings.name), 'client')
   const holdings = new Holdings(settings)
   const starting = handled(startSupervisor({ ...group(settings, holdings), ...tree, registry }))
   const client = new Client({
@@ -58,15 +59,56 @@ export function clientSpec(options: ClientOptions, overrides: ChildOverrides = {
   return specOf(readClientOptions(options), overrides)
 }
 
-/**
- * For those who bring clients back: the same of checked options; `demand` is whoever waits, also while there
- * is no client.
- */
+/** The same of checked options. `demand` knows who waits for the client, also while there is none. */
 export function specOf(settings: ClientSettings, overrides: ChildOverrides = {}, demand?: Demand): ChildSpec {
-  // One spec may be started in several trees; started again in the same one, it is the same client.
-  const places = new WeakMap<Registry, Holdings>()
   const of = (holdings: Holdings): ChildSpec =>
-    supervisorSpec(group(settings, holdings), { id: `client ${settings.name}`, ...overrides })
+    supervisorSpec(group(settings, holdings), { id: groupName(settings.name), ...overrides })
+  return handingOut(settings, of, demand)
+}
+
+/**
+ * The child spec of a client without its transport, for a one_for_one supervisor of yours that has
+ * `transportSpec` of the same options as another child, in any order: the end of one leaves the other alone,
+ * and the client makes a new connection, with a new handshake. Its start hands out the handle as `extra`, and
+ * `findClient` finds it by name. Throws BAD_OPTION, naming the field.
+ */
+export function clientActorSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
+  const settings = readClientOptions(options)
+  const name = clientActorName(settings.name)
+  const how = { id: name, startTimeout: Number.POSITIVE_INFINITY, ...overrides, name }
+  const spec = handingOut(settings, (holdings) => childSpec(clientActor, { settings, holdings }, how))
+  return {
+    ...spec,
+    async start(ctx) {
+      const started = (await spec.start(ctx)) as { readonly ref: RefOf<typeof clientActor> }
+      // a transport says that it is there when it starts: one that runs already has told the client before
+      if (ctx.registry.state(transportName(settings.name)).state === 'up') started.ref.cast('attached')
+      return started
+    },
+  }
+}
+
+/**
+ * The child spec of a client's transport alone, for a supervisor of yours that has `clientActorSpec` of the
+ * same options as another child. Throws BAD_OPTION, naming the field.
+ */
+export function transportSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
+  const { name: client, transport } = readClientOptions(options)
+  const name = transportName(client)
+  const input = { transport, owner: clientActorName(client) }
+  return childSpec(linkActor, input, { id: name, shutdown: 8_000, ...overrides, name })
+}
+
+/**
+ * A spec whose start hands out the handle. It may be started in several trees; started again in the same one,
+ * it is the same client.
+ */
+function handingOut(
+  settings: ClientSettings,
+  of: (holdings: Holdings) => ChildSpec,
+  demand?: Demand,
+): ChildSpec {
+  const places = new WeakMap<Registry, Holdings>()
   return {
     ...of(new Holdings(settings)),
     async start(ctx) {
@@ -76,7 +118,7 @@ export function specOf(settings: ClientSettings, overrides: ChildOverrides = {},
       places.set(registry, holdings)
       const ref = (await of(holdings).start(ctx)) as ProcessRef
       if (holdings !== known) void followName(holdings, registry, Promise.resolve())
-      return { ref, extra: new Client({ registry, settings, holdings, stop: async () => {} }) }
+      return { ref, extra: new Client({ registry, settings, holdings }) }
     },
   }
 }
@@ -105,14 +147,14 @@ export async function findParts(registry: Registry, name: string, timeout: numbe
   const actor = registry.named<typeof clientActor>(clientActorName(readText(name, 'name')))
   try {
     const { settings, holdings } = await actor.call('handle', undefined, { timeout })
-    return { registry, settings, holdings, stop: async () => {} }
+    return { registry, settings, holdings }
   } catch (error) {
     throw notFound(name, error)
   }
 }
 
 function notFound(name: string, cause: unknown): ClientError {
-  // A process of that name that does not know what it is asked for is no client.
+  // any other error: a process of that name is no client
   const code = (cause instanceof RuntimeError ? findCodes.get(cause.code) : undefined) ?? 'NOT_FOUND'
   const retryable = code === 'TIMEOUT' || code === 'NOT_READY'
   return callError(code, `client ${name} cannot be found: ${messageOf(cause)}`, {
@@ -129,10 +171,7 @@ const findCodes: ReadonlyMap<string, ClientErrorCode> = new Map([
   ['MAILBOX_FULL', 'NOT_READY'],
 ])
 
-/**
- * The client and its transport live and die together: a new client must not inherit a connection it knows
- * nothing of.
- */
+/** The client and its transport are restarted together: a new client must not inherit a connection. */
 function group(settings: ClientSettings, holdings: Holdings): SupervisorOptions {
   const { name, transport, intensity, periodMs } = settings
   const owner = clientActorName(name)
@@ -156,24 +195,17 @@ function groupName(name: string): string {
   return `client ${name}`
 }
 
-function checkName(registry: Registry, { name }: ClientSettings): void {
-  const { state } = registry.state(clientActorName(name))
+/** Throws BAD_OPTION when an actor of that name runs, or is being started. */
+export function checkFree(registry: Registry, name: string, kind: string): void {
+  const { state } = registry.state(name)
   if (state === 'up' || state === 'starting')
-    throw bad('name', 'one that no client in this registry has', name)
+    throw bad('name', `one that no ${kind} in this registry has`, name)
 }
 
-/**
- * Waits until no supervisor brings the client back any more, and tells the last state then: also when it
- * could not be started.
- */
-export async function followName(
-  holdings: Holdings,
-  registry: Registry,
-  starting: Promise<unknown>,
-): Promise<void> {
+/** Tells the last state once no supervisor brings the client back, also when it could not be started. */
+async function followName(holdings: Holdings, registry: Registry, starting: Promise<unknown>): Promise<void> {
   const name = clientActorName(holdings.name)
-  // A supervisor that gives up stops its other children, and then itself, with `shutdown`, as in an orderly
-  // end: exits do not tell.
+  // a supervisor that gives up ends with `shutdown`, as in an orderly end: its exit does not tell them apart
   const unsubscribe = subscribe('supervisor', ({ tree, supervisor, reason }) => {
     if (reason === 'reached_max_restart_intensity' && tree === holdings.tree)
       holdings.gaveUp ||= supervisor === holdings.group?.name

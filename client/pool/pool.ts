@@ -23,7 +23,7 @@ import { type PageOptions, readPageOptions } from '../requests/pages.js'
 import { whenIdle, whenReady } from './waits.js'
 import { readFunction, readMs, readOptions } from '../base/read-options.js'
 import type { ToolResult } from '../requests/results.js'
-import { type ReadyOptions, readReadyOptions } from '../handle/when-ready.js'
+import { type ReadyOptions, readReadyOptions } from '../requests/ready.js'
 
 /** What a handle to a pool is made of. */
 export interface PoolParts {

@@ -10,7 +10,7 @@ import { poolActor } from './actor.js'
 import { PoolDesk } from './desk.js'
 import { type PoolOptions, type PoolSettings, readPoolOptions } from './options.js'
 import { whenReady } from './waits.js'
-import { bad } from '../base/read-options.js'
+import { checkFree } from '../handle/supervisor.js'
 
 /**
  * Starts a pool of clients in a supervised tree of its own, and resolves when `min` of them are ready, so
@@ -42,8 +42,7 @@ async function start(options: PoolOptions): Promise<ClientPool> {
 async function plant(desk: PoolDesk, registry: Registry, { name, tree }: PoolSettings): Promise<ClientPool> {
   const actor = `pool ${name}`
   const clients = `clients of pool ${name}`
-  const { state } = registry.state(actor)
-  if (state === 'up' || state === 'starting') throw bad('name', 'one that no pool in this registry has', name)
+  checkFree(registry, actor, 'pool')
   const supervisor = await startSupervisor({
     name: actor,
     strategy: 'rest_for_one',

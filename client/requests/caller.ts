@@ -3,26 +3,21 @@ import { retryParams } from '../../protocol/stateless/input-required.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { InputResponses } from '../../protocol/messages/base.js'
 import type { InputRequiredResult } from '../../protocol/messages/input-required.js'
-import type { Clock } from '../../runtime/time/clock.js'
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
-import type { ActorRef, RefOf } from '../../runtime/process/ref.js'
-import type { Registry } from '../../runtime/process/registry.js'
+import { type ActorRef, forever, type RefOf } from '../../runtime/process/ref.js'
 import type { clientActor } from '../connection/client-actor.js'
 import { callError, ClientError, failedError, unsentError } from '../base/errors.js'
 import { codeOf, emitClient, isHeard } from '../base/events.js'
-import type { Holdings } from '../holdings/holdings.js'
 import { createJob, isSent, type Job, nextJob, takeBack } from '../calls/job.js'
 import { clientActorName } from '../base/names.js'
-import type { ClientSettings } from '../options/options.js'
 import { goneError } from '../holdings/gone.js'
 import { isRepeatable, retryDelay } from '../calls/repeat.js'
 import { SharedSignals } from '../base/shared-signals.js'
 import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds } from '../answers/rounds.js'
 import { bad, readText } from '../base/read-options.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
-
-/** The job has a deadline of its own. */
-const unlimited = { timeout: Number.POSITIVE_INFINITY }
+import { actorOf, type ClientParts, clockOf } from './parts.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 
 /** What a call asks for. */
 export interface CallInput {
@@ -35,42 +30,30 @@ export interface CallInput {
 /** What came of a call. */
 export interface CallOutcome {
   readonly result: JsonObject
-  /** What it was said in. */
+  /** The revision that it was answered in. */
   readonly dialect: Dialect | undefined
-  /** How often the server asked before it answered. */
+  /** How often the server asked questions before it answered. */
   readonly rounds: number
 }
 
 /**
- * Makes calls to whoever is the client now: a call that never left when an actor died is handed to the next
- * one, under the same deadline. Every promise it answers settles; whoever asks waits for it at once, so that
- * none is left to nobody.
+ * Makes calls to the actor that is the client now. A call that never left when an actor died is handed to the
+ * next one, under the same deadline. Every promise it returns settles.
  */
 export class Caller {
+  readonly #parts: ClientParts
   readonly #name: string
-  readonly #registry: Registry
-  readonly #settings: ClientSettings
-  readonly #holdings: Holdings
-  readonly #gate: AbortSignal | undefined
   readonly #signals = new SharedSignals()
   #lastCall = 0
 
-  /** `gate`: calls are refused once it aborts, and those under way given up. */
-  constructor(
-    registry: Registry,
-    settings: ClientSettings,
-    { holdings, gate }: { readonly holdings: Holdings; readonly gate?: AbortSignal | undefined },
-  ) {
-    this.#name = clientActorName(settings.name)
-    this.#registry = registry
-    this.#settings = settings
-    this.#holdings = holdings
-    this.#gate = gate
+  constructor(parts: ClientParts) {
+    this.#parts = parts
+    this.#name = clientActorName(parts.settings.name)
   }
 
-  /** What ends a call besides its own signal; undefined: neither is there. */
+  /** The signal that ends a call: the caller's, the gate of this handle, or both. */
   stops(given: AbortSignal | undefined): AbortSignal | undefined {
-    const gate = this.#gate
+    const { gate } = this.#parts
     return gate !== undefined && given !== undefined ? AbortSignal.any([gate, given]) : (gate ?? given)
   }
 
@@ -80,12 +63,13 @@ export class Caller {
   }
 
   #make(input: CallInput): Promise<CallOutcome> {
-    return this.#gate === undefined ? this.#call(input) : this.#callUntil(this.#gate, input)
+    const { gate } = this.#parts
+    return gate === undefined ? this.#call(input) : this.#callUntil(gate, input)
   }
 
   /**
-   * Makes a call: hands it to one actor after the other, until one has dealt with it, and again with answers
-   * as long as the server asks for them (2026-07-28, MRTR).
+   * Hands the call to one actor after the other, until one has settled it, and again with answers as long as
+   * the server asks questions (2026-07-28, MRTR).
    */
   async #call(input: CallInput): Promise<CallOutcome> {
     let job = this.#begin(input)
@@ -114,30 +98,32 @@ export class Caller {
   /** Waits for the next attempt where the policy of the call has one. */
   async #waitsToRetry(job: Job, error: unknown, signal: AbortSignal | undefined): Promise<boolean> {
     if (typeof job.call.retry !== 'object') return false
-    const { tools, counts, budget } = this.#holdings
-    const clock = this.#clock()
-    const { backoff } = this.#settings
-    const wait = retryDelay(job, error, { tools, budget, backoff, now: clock.now() })
+    const { holdings, settings } = this.#parts
+    const { tools, counts, budget } = holdings
+    const { backoff } = settings
+    const now = clockOf(this.#parts).now()
+    const wait = retryDelay(job, error, { tools, budget, backoff, now })
     if (wait === undefined) return false
     job.tries += 1
     counts.repeated += 1
-    if (wait > 0) await this.#rest(wait, clock, signal)
+    if (wait > 0) await this.#pause(wait, signal)
     return true
   }
 
-  /** A client that has ended meanwhile says so at once. */
-  async #rest(ms: number, clock: Clock, signal: AbortSignal | undefined): Promise<void> {
-    const ended = new AbortController()
-    const unwatch = this.#holdings.watch(({ phase }) => {
-      if (phase === 'closed' || phase === 'failed') ended.abort()
-    })
-    await pause(ms, clock, signal, ended.signal)
-    unwatch()
+  /** Resolves after `ms`, or sooner: once the caller gives up, or the client has ended. */
+  #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
+    const wake = (): void => {}
+    const limits = { clock: clockOf(this.#parts), ms, late: wake, signal, aborted: wake }
+    return waitWithin(limits, (resolve) =>
+      this.#parts.holdings.watch(({ phase }) => {
+        if (phase === 'closed' || phase === 'failed') resolve()
+      }),
+    )
   }
 
-  /** For whoever measures calls. */
+  /** Makes a call whose begin and end are told as events. */
   async #tell(input: CallInput): Promise<CallOutcome> {
-    const { name: client, tree } = this.#holdings
+    const { name: client, tree } = this.#parts.holdings
     this.#lastCall += 1
     const facts = { client, tree, call: this.#lastCall, method: String(input.method).slice(0, 100) }
     const began = performance.now()
@@ -155,31 +141,31 @@ export class Caller {
   }
 
   async #callUntil(gate: AbortSignal, input: CallInput): Promise<CallOutcome> {
-    const { signal } = readCallOptions(input.options, this.#settings.timeout)
-    const either = this.stops(signal)
+    const { signal } = readCallOptions(input.options, this.#parts.settings.timeout)
     try {
-      return await this.#call({ ...input, options: { ...input.options, signal: either ?? gate } })
+      return await this.#call({ ...input, options: { ...input.options, signal: this.stops(signal) ?? gate } })
     } catch (error) {
       const isOurs = error instanceof ClientError && error.cause === gate.reason
-      throw isOurs && gate.reason instanceof ClientError ? shutOut(input.method, error, gate.reason) : error
+      throw isOurs && gate.reason instanceof ClientError ? gateError(input.method, error, gate.reason) : error
     }
   }
 
   #begin({ method, params, wantsAnswer, options }: CallInput): Job {
-    const call = readCallOptions(options, this.#settings.timeout)
+    const { settings, holdings } = this.#parts
+    const call = readCallOptions(options, settings.timeout)
     readText(method, 'method')
     if (params !== undefined && (typeof params !== 'object' || params === null))
       throw bad('params', 'an object', params)
     const { onProgress, resetOnProgress } = call
     const wantsProgress = onProgress !== undefined || resetOnProgress
     return createJob({
-      call: call.retry === undefined ? { ...call, retry: this.#settings.retry } : call,
+      call: call.retry === undefined ? { ...call, retry: settings.retry } : call,
       method,
       params,
       wantsAnswer,
-      now: this.#clock().now(),
-      onProgress: onProgress === undefined ? undefined : this.#holdings.outside(onProgress),
-      progressToken: wantsProgress ? this.#holdings.nextToken() : undefined,
+      now: clockOf(this.#parts).now(),
+      onProgress: onProgress === undefined ? undefined : holdings.outside(onProgress),
+      progressToken: wantsProgress ? holdings.nextToken() : undefined,
     })
   }
 
@@ -189,27 +175,22 @@ export class Caller {
     dialect: Dialect,
     given: AbortSignal | undefined,
   ): Promise<InputResponses | undefined> {
-    const clock = this.#clock()
-    const settings = this.#settings
+    const { settings, holdings } = this.#parts
+    const clock = clockOf(this.#parts)
     const signal = given ?? new AbortController().signal
     const left = deadline - clock.now()
     const timeout = Math.min(settings.questionTimeout, left)
-    const desk = { settings, holdings: this.#holdings, clock, dialect, signal, timeout }
-    const answers = await answerRound(method, asked, desk)
-    if (answers === undefined) await pause(Math.max(0, Math.min(statePause, left)), clock, signal)
+    const answers = await answerRound(method, asked, { settings, holdings, clock, dialect, signal, timeout })
+    if (answers === undefined) await this.#pause(Math.max(0, Math.min(statePause, left)), signal)
     return answers
-  }
-
-  #clock(): Clock {
-    return this.#registry.clockOf(this.#name)
   }
 
   /** Hands the job to the actor that takes calls now, or to the next one. */
   #issue(job: Job): Promise<JsonObject> {
-    const known = this.#registry.state(this.#name)
+    const known = this.#parts.registry.state(this.#name)
     const hand = (actor: RefOf<typeof clientActor>): Promise<JsonObject> => {
       job.attempts += 1
-      return actor.call('request', job, unlimited)
+      return actor.call('request', job, forever) // the job has its own deadline
     }
     return known.state === 'up'
       ? hand(known.ref as RefOf<typeof clientActor>)
@@ -236,17 +217,16 @@ export class Caller {
     reject(callError('CANCELLED', reason, { sent: isSent(job), retryable: false, cause }))
     job.abandoned = true
     if (!ticket.sent) ticket.revoked = true
-    this.#registry
-      .named<typeof clientActor>(this.#name)
-      .cast('cancel', { job, reason: 'the caller gave it up' })
+    actorOf(this.#parts).cast('cancel', { job, reason: 'the caller gave it up' })
   }
 
   /** The next actor that takes calls, if it comes in time. */
   async #nextActor(job: Job): Promise<RefOf<typeof clientActor>> {
-    const clock = this.#clock()
-    const done = this.#holdings.demand.begin()
+    const { registry, holdings } = this.#parts
+    const left = Math.max(0, job.deadline - clockOf(this.#parts).now())
+    const done = holdings.demand.begin()
     try {
-      const next = await this.#registry.whenUp(this.#name, Math.max(0, job.deadline - clock.now()))
+      const next = await registry.whenUp(this.#name, left)
       return next as ActorRef as RefOf<typeof clientActor>
     } catch (error) {
       throw this.#unavailable(job, error)
@@ -269,7 +249,7 @@ export class Caller {
   /** A new actor means a new connection, as after any other loss. */
   #isMadeAgain(job: Job): boolean {
     if (!job.ticket.sent) return true
-    const { tools, counts } = this.#holdings
+    const { tools, counts } = this.#parts.holdings
     if (!job.wantsAnswer || !isRepeatable(job, tools)) return false
     job.repeated = true
     counts.repeated += 1
@@ -277,34 +257,18 @@ export class Caller {
   }
 
   #unavailable(job: Job, error: unknown): ClientError {
-    const { name } = this.#settings
+    const { registry, holdings } = this.#parts
     const { method } = job
-    const { over, state } = this.#holdings
+    const { name, over, state } = holdings
     if (error instanceof RuntimeError && error.code === 'TIMEOUT')
       return unsentError(job, { phase: state.phase, reason: state.reason ?? error }, isSent(job))
     if (over && state.phase === 'failed') return failedError(method, state.reason, isSent(job))
-    return goneError(`${method}: client ${name}`, this.#holdings, this.#registry, {
-      sent: isSent(job),
-      cause: error,
-    })
+    return goneError(`${method}: client ${name}`, holdings, registry, { sent: isSent(job), cause: error })
   }
 }
 
-function shutOut(method: string, { data }: ClientError, cause: ClientError): ClientError {
+/** The error of a call that the gate of its handle has ended, such as LEASE_EXPIRED. */
+function gateError(method: string, { data }: ClientError, cause: ClientError): ClientError {
   const { sent } = data as { readonly sent: boolean }
   return callError(cause.code, `${method}: ${cause.message}`, { sent, retryable: false, cause })
-}
-
-/** Resolves after `ms`, or as soon as one of the signals aborts. */
-function pause(ms: number, clock: Clock, ...signals: readonly (AbortSignal | undefined)[]): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clock.clearTimeout(timer)
-      for (const signal of signals) signal?.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = clock.setTimeout(end, ms)
-    for (const signal of signals) signal?.addEventListener('abort', end, { once: true })
-    if (signals.some((signal) => signal?.aborted)) end()
-  })
 }

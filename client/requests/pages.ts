@@ -8,22 +8,9 @@ export interface PagesOptions extends CallOptions {
   readonly maxPages?: number
 }
 
-/** One page of a list, as far as iterating over it is concerned. */
-interface AnyPage {
-  readonly nextCursor?: string
-}
-
 /** What a request for one page of a list may be given. */
 export interface PageOptions extends CallOptions {
-  /**
-   * `nextCursor` of the page before; without it, the first page is asked for. The empty text is a cursor,
-   * too.
-   */
-  readonly cursor?: string
-}
-
-/** The params of a request for one page. */
-export interface PageParams {
+  /** `nextCursor` of the page before, which may be the empty text. Default: the first page. */
   readonly cursor?: string
 }
 
@@ -31,7 +18,7 @@ export interface PageParams {
 export function readPageOptions(
   given: PageOptions,
   others: readonly unknown[],
-): { readonly page: PageParams; readonly call: CallOptions | undefined } {
+): { readonly page: Pick<PageOptions, 'cursor'>; readonly call: CallOptions | undefined } {
   const example = "{ cursor: '...', timeout: 5000 }"
   if (others.length > 0) throw bad('options', `one object for all, such as ${example}`, [given, ...others])
   const { cursor, ...call } = readOptions(given, [...callFields, 'cursor'], example)
@@ -43,17 +30,18 @@ export function readPageOptions(
 }
 
 /** All elements of a list, page after page as they are needed. */
-export async function* allPages<P extends AnyPage, T>(
+export async function* allPages<Page extends { readonly nextCursor?: string }, Element>(
   method: string,
   given: PagesOptions,
-  list: { fetch(options: PageOptions): Promise<P>; elements(page: P): readonly T[] },
-): AsyncGenerator<T, void, undefined> {
+  fetch: (options: PageOptions) => Promise<Page>,
+  elements: (page: Page) => readonly Element[],
+): AsyncGenerator<Element, void, undefined> {
   const { maxPages, ...options } = readOptions(given, [...callFields, 'maxPages'], '{ maxPages: 10 }')
   const limit = readCount(maxPages, 'maxPages', 100)
   let cursor: string | undefined
   for (let page = 0; page < limit; page++) {
-    const answer = await list.fetch(cursor === undefined ? options : { ...options, cursor })
-    yield* list.elements(answer)
+    const answer = await fetch(cursor === undefined ? options : { ...options, cursor })
+    yield* elements(answer)
     if (answer.nextCursor === undefined) return
     cursor = answer.nextCursor
   }

@@ -5,49 +5,34 @@ import type { Root } from '../../protocol/messages/roots.js'
 import { isModernRevision } from '../../protocol/dialects/versions.js'
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import { among } from '../../runtime/base/near.js'
-import type { Registry } from '../../runtime/process/registry.js'
 import { readRoots } from '../options/answers.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
-import type { clientActor } from '../connection/client-actor.js'
 import { callError } from '../base/errors.js'
-import type { Holdings } from '../holdings/holdings.js'
-import { clientActorName } from '../base/names.js'
-import type { ClientSettings } from '../options/options.js'
 import { bad, readText } from '../base/read-options.js'
+import { actorOf, type ClientParts } from './parts.js'
+import { whenReady } from './ready.js'
 import type { Requests } from './requests.js'
 import { isWished, type Wisher, wishedLevel } from '../holdings/wishes.js'
-
-/** What wishes are made with. */
-export interface WishingParts {
-  readonly registry: Registry
-  readonly settings: ClientSettings
-  readonly holdings: Holdings
-  readonly requests: Requests
-  ready(timeout: number): Promise<void>
-  /** Who wishes. Default the user of the client. */
-  readonly wisher?: Wisher
-}
 
 /** Resources that one client may subscribe to; more are refused in the caller. */
 const maxSubscriptions = 10_000
 
-/**
- * Wishes of a user that outlast a connection: the server is told now, and again in every session that
- * follows.
- */
+/** Wishes that outlast a connection: the server is told now, and again in every session that follows. */
 export class Wishing {
-  readonly #parts: WishingParts
+  readonly #parts: ClientParts
+  readonly #requests: Requests
   readonly #wisher: Wisher
 
-  constructor(parts: WishingParts) {
+  /** `wisher`: whose wishes; by default those of the client's user. */
+  constructor(parts: ClientParts, requests: Requests, wisher: Wisher = parts.holdings.wishes) {
     this.#parts = parts
-    this.#wisher = parts.wisher ?? parts.holdings.wishes
+    this.#requests = requests
+    this.#wisher = wisher
   }
 
   async setLevel(level: LoggingLevel, options?: CallOptions): Promise<void> {
     if (!isLoggingLevel(level))
       throw bad('level', among('a level', loggingLevels, String(level), { warn: 'warning' }), level)
-    const { holdings, requests } = this.#parts
     const wisher = this.#wisher
     if (await this.#hasEnvelopes(options)) {
       wisher.level = level // it goes with every request from here on
@@ -56,9 +41,10 @@ export class Wishing {
     const before = wisher.level
     wisher.level = level
     try {
-      await requests.make('logging/setLevel', { level: wishedLevel(holdings.wishes) }, options)
+      const wished = wishedLevel(this.#parts.holdings.wishes)
+      await this.#requests.make('logging/setLevel', { level: wished }, options)
     } catch (error) {
-      // another one may have been wanted meanwhile
+      // another level may have been set meanwhile
       if (wisher.level === level) wisher.level = before
       throw error
     }
@@ -71,7 +57,7 @@ export class Wishing {
       throw bad('uri', `one of at most ${maxSubscriptions} that are subscribed to`, uri)
     const hasEnvelopes = await this.#hasEnvelopes(options)
     const isNew = !uris.has(uri)
-    // Before the server is asked: who unsubscribes meanwhile sees that it is still wanted.
+    // before the server is asked, so that another program that unsubscribes meanwhile sees it
     uris.add(uri)
     try {
       await (hasEnvelopes ? this.#listenTo(uri, options) : this.#make('resources/subscribe', uri, options))
@@ -89,21 +75,18 @@ export class Wishing {
       await this.#make('resources/unsubscribe', uri, options)
   }
 
-  /**
-   * One of those that the client is shared with has gone: what nobody else wants is taken back, and nobody
-   * waits for the answers.
-   */
+  /** A program that the client is shared with has gone: takes back what no other wants, without waiting. */
   leave(): void {
-    const { holdings, requests } = this.#parts
-    const { wishes, state, server } = holdings
+    const { wishes, state, server } = this.#parts.holdings
     const before = wishedLevel(wishes)
     wishes.others.delete(this.#wisher)
     if (state.phase !== 'ready') return
-    if (isModernRevision(server?.revision ?? '')) return void this.#actor().cast('wished')
+    if (isModernRevision(server?.revision ?? '')) return this.listenersChanged()
     for (const uri of this.#wisher.uris)
       if (!isWished(wishes, uri)) this.#make('resources/unsubscribe', uri).catch(() => {})
     const level = wishedLevel(wishes)
-    if (level !== undefined && level !== before) requests.make('logging/setLevel', { level }).catch(() => {})
+    if (level !== undefined && level !== before)
+      this.#requests.make('logging/setLevel', { level }).catch(() => {})
   }
 
   /** Takes other roots, and tells the server if there is one that wants to know. */
@@ -112,23 +95,23 @@ export class Wishing {
     if (settings.answers.roots === undefined)
       throw bad('roots', 'a client that was given the option roots: without it they are not declared', roots)
     holdings.wishes.roots = Object.freeze([...readRoots(roots)])
-    this.#actor().cast('rootsChanged')
+    actorOf(this.#parts).cast('rootsChanged')
   }
 
-  /** Whoever hears of what has changed: in 2026-07-28 only those who listen are told. */
+  /** What is listened to has changed: in 2026-07-28 the server tells only what was asked for. */
   listenersChanged(): void {
-    this.#actor().cast('wished')
+    actorOf(this.#parts).cast('wished')
   }
 
-  /** Which way a wish goes: the era is known once the client is ready. */
+  /** Whether wishes go with each request (2026-07-28), which is known once the client is ready. */
   async #hasEnvelopes(options: CallOptions | undefined): Promise<boolean> {
     const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
-    if (this.#parts.holdings.state.phase !== 'ready') await this.#parts.ready(timeout)
+    if (this.#parts.holdings.state.phase !== 'ready') await whenReady(this.#parts, { timeout })
     return isModernRevision(this.#parts.holdings.server?.revision ?? '')
   }
 
   async #make(method: string, uri: string, options?: CallOptions): Promise<void> {
-    await this.#parts.requests.make(method, { uri }, options)
+    await this.#requests.make(method, { uri }, options)
   }
 
   async #listenTo(uri: string, options: CallOptions | undefined): Promise<void> {
@@ -141,17 +124,12 @@ export class Wishing {
   async #sync(options: CallOptions | undefined): Promise<SubscriptionFilter> {
     const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
     try {
-      return await this.#actor().call('sync', undefined, { timeout })
+      return await actorOf(this.#parts).call('sync', undefined, { timeout })
     } catch (error) {
       if (!(error instanceof RuntimeError)) throw error
       const code = error.code === 'TIMEOUT' ? 'TIMEOUT' : 'CONNECTION_LOST'
       throw callError(code, `subscriptions/listen: ${messageOf(error)}`, { sent: true, cause: error })
     }
-  }
-
-  #actor() {
-    const { registry, settings } = this.#parts
-    return registry.named<typeof clientActor>(clientActorName(settings.name))
   }
 }
 

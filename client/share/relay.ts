@@ -8,9 +8,8 @@ import { dialectOf, latestHandshake } from '../../protocol/dialects/versions.js'
 import { outside } from '../../runtime/faults/containment.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import type { Outlet } from '../../transports/contract/contract.js'
-import { Caller } from '../requests/caller.js'
-import { Client, type ClientParts } from '../handle/client.js'
-import { clientActorName } from '../base/names.js'
+import { Client } from '../handle/client.js'
+import type { ClientParts } from '../requests/parts.js'
 import { Requests } from '../requests/requests.js'
 import type { ShareDesk, SharePeer } from './desk.js'
 import type { ClientState, ServerFacts } from '../base/state.js'
@@ -55,21 +54,13 @@ export class Relay {
 
   /** `end` ends the relay: what it stands for is not there any more. */
   constructor({ desk, parts, program }: RelayInput, end: () => void) {
-    const { registry, settings, holdings } = parts
+    const { holdings } = parts
     const client = new Client(parts)
-    const clock = () => registry.clockOf(clientActorName(settings.name))
-    const requests = new Requests({
-      caller: new Caller(registry, settings, { holdings }),
-      settings,
-      holdings,
-      clock,
-    })
-    const ready = (timeout: number): Promise<void> => client.ready({ timeout })
     this.client = client
     this.desk = desk
     this.#parts = parts
     this.#program = program
-    this.wishing = new Wishing({ registry, settings, holdings, requests, ready, wisher: this.#wisher })
+    this.wishing = new Wishing(parts, new Requests(parts), this.#wisher)
     this.#facts = factsOf(holdings.server)
     this.#session = holdings.counts.sessions
     holdings.wishes.others.add(this.#wisher)

@@ -65,7 +65,7 @@ export const rooms = {
     requests: ['base', 'options', 'holdings', 'calls', 'answers', 'connection'],
     auth: ['base'],
     handle: ['base', 'options', 'holdings', 'connection', 'requests'],
-    fleet: ['base', 'options', 'handle'],
+    fleet: ['base', 'options', 'requests', 'handle'],
     pool: ['base', 'options', 'requests', 'handle', 'fleet'],
     share: ['base', 'options', 'holdings', 'requests', 'handle', 'fleet'],
   },
