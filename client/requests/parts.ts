@@ -1,4 +1,3 @@
-import type { RefOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { clientActorName } from '../base/names.js'

@@ -15,8 +15,7 @@ import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import type { Outlet, Response } from '../../transports/contract/contract.js'
 import { writeFate } from '../../transports/shared/words.js'
 import type { CallOptions } from '../options/call-options.js'
-import type { Client } from '../handle/client.js'
-import { ClientError, type ClientErrorCode, sentBefore } from '../base/errors.js'
+import { ClientError, type ClientErrorCode } from '../base/errors.js'
 import type { Relay } from './relay.js'
 
 /**
@@ -100,43 +99,7 @@ async function make(
     default:
       if (isMethod(method) && !acceptsRequest(latestHandshake, 'server', method))
         throw new McpError(errorCodes.methodNotFound, `Method not found: ${method}`)
-      return plain(relay, await ask(relay, method, params, options))
-  }
-}
-
-/**
- * A server that misses headers (-32020) has changed the tool: the tools are listed again, and the call, which
- * was refused, is made once more.
- */
-async function ask(
-  { client }: Relay,
-  method: string,
-  given: JsonObject | undefined,
-  options: CallOptions,
-): Promise<JsonObject> {
-  const params = withoutToken(given)
-  try {
-    return await client.request<string>(method, params, options)
-  } catch (error) {
-    const mismatch = error instanceof McpError && error.code === errorCodes.headerMismatch
-    if (!mismatch || method !== 'tools/call') throw error
-    return listAndRepeat(client, params, options)
-  }
-}
-
-async function listAndRepeat(
-  client: Client,
-  params: JsonObject | undefined,
-  options: CallOptions,
-): Promise<JsonObject> {
-  const { onProgress: _progress, ...rest } = options
-  try {
-    for await (const _tool of client.tools({ ...rest, fresh: true })) {
-      // each page is remembered as it comes
-    }
-    return await client.request<string>('tools/call', params, options)
-  } catch (error) {
-    throw sentBefore(error)
+      return plain(relay, await client.request<string>(method, withoutToken(params), options))
   }
 }
 
