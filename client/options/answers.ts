@@ -4,64 +4,49 @@ import type { Revision } from '../../protocol/dialects/dialect.js'
 import type { Root } from '../../protocol/messages/roots.js'
 import type { CreateMessageParams, CreateMessageResult } from '../../protocol/messages/sampling.js'
 import { currentOwner, type OwnerToken } from '../../runtime/faults/containment.js'
-import { bad, readFields, readText } from '../base/read-options.js'
+import { bad, readFields, readFlag, readFunction, readText } from '../base/read-options.js'
 
-/** What is known of a question besides its params. */
+/** What a handler learns besides the params of the question. */
 export interface QuestionContext {
-  /**
-   * Aborts when nobody waits for the answer any more: the server took it back, the connection is lost, the
-   * call is over, or time is up.
-   */
+  /** Aborts when the answer is of no use any more: cancelled, connection lost, call over, or out of time. */
   readonly signal: AbortSignal
-  /** The name of the client, which may share its handlers with others. */
+  /** The name of the client. */
   readonly client: string
   readonly revision: Revision
 }
 
 type Awaitable<T> = T | Promise<T>
 
-/** Shows a form to the user; fields that the answer leaves out get the defaults of the form. */
+/** Shows a form to the user. Fields that the answer leaves out get the defaults of the form. */
 export type ElicitForm = (params: ElicitFormParams, ctx: QuestionContext) => Awaitable<ElicitResult>
 
-/**
- * Shows the user an address, in full, and opens it only with consent; `accept` means consent, not that it is
- * done.
- */
+/** Shows the user an address, in full, and opens it only with consent. `accept` means consent, not completion. */
 export type ElicitUrl = (
   params: ElicitUrlParams,
   ctx: QuestionContext,
 ) => Awaitable<Pick<ElicitResult, 'action'>>
 
-/**
- * Has a model go on with a conversation. To say that the user does not want it, throw an McpError (-1 by
- * custom).
- */
+/** Has a model continue a conversation. To say that the user refuses, throw an McpError (-1 by custom). */
 export type Sample = (params: CreateMessageParams, ctx: QuestionContext) => Awaitable<CreateMessageResult>
 
-/**
- * How a client answers what a server asks; what is absent is not declared, and refused when it is asked all
- * the same.
- */
+/** How a client answers requests of a server. Those without a handler are not declared, and are refused. */
 export interface AnswerOptions {
-  /** How the user is asked; a function alone is for forms. */
+  /** Asks the user; a function alone is for forms. */
   readonly onElicit?: ElicitForm | { readonly form?: ElicitForm; readonly url?: ElicitUrl }
-  /**
-   * How a model is asked; `tools` and `context` say that it takes tools, and other contexts than none.
-   * Default neither.
-   */
+  /** Asks a model; `tools` and `context` declare that it takes them. Default neither. */
   readonly onSample?: Sample | { readonly run: Sample; readonly tools?: boolean; readonly context?: boolean }
-  /** The places that the server may work in, or what tells them; `setRoots` changes them. */
+  /** The folders that the server may work in, or a function that tells them; `setRoots` changes them. */
   readonly roots?: readonly Root[] | (() => Awaitable<readonly Root[]>)
 }
 
-/** Checked handlers, what is declared for them, and in whose scope they run. */
+/** Checked handlers, the capabilities that are declared for them, and the owner in whose scope they run. */
 export interface Answers {
   readonly form: ElicitForm | undefined
   readonly url: ElicitUrl | undefined
   readonly sample: Sample | undefined
   readonly roots: AnswerOptions['roots']
   readonly capabilities: ClientCapabilities
-  /** Whoever gave the handlers; undefined for code without an owner. */
+  /** Undefined: they were given by code without an owner. */
   readonly owner: OwnerToken | undefined
 }
 
@@ -102,22 +87,20 @@ function readElicit(value: unknown): Pick<Answers, 'form' | 'url'> {
   if (value === undefined) return { form: undefined, url: undefined }
   if (typeof value === 'function') return { form: value as ElicitForm, url: undefined }
   const { form, url } = readFields(value, 'onElicit', ['form', 'url'])
-  if (form !== undefined && typeof form !== 'function') throw bad('onElicit.form', 'a function', form)
-  if (url !== undefined && typeof url !== 'function') throw bad('onElicit.url', 'a function', url)
+  if (form !== undefined) readFunction(form, 'onElicit.form')
+  if (url !== undefined) readFunction(url, 'onElicit.url')
   if (form === undefined && url === undefined) throw bad('onElicit', 'form, url, or both', value)
   return { form: form as ElicitForm | undefined, url: url as ElicitUrl | undefined }
 }
 
-function readSample(value: unknown): {
-  run: Sample | undefined
-  capability: ClientCapabilities['sampling']
-} {
-  if (value === undefined) return { run: undefined, capability: undefined }
+function readSample(value: unknown): { run?: Sample; capability?: ClientCapabilities['sampling'] & object } {
+  if (value === undefined) return {}
   if (typeof value === 'function') return { run: value as Sample, capability: {} }
   const { run, tools, context } = readFields(value, 'onSample', ['run', 'tools', 'context'])
-  if (typeof run !== 'function') throw bad('onSample.run', 'a function', run)
-  for (const [field, flag] of Object.entries({ tools, context }))
-    if (flag !== undefined && typeof flag !== 'boolean') throw bad(`onSample.${field}`, 'true or false', flag)
-  const capability = { ...(tools === true && { tools: {} }), ...(context === true && { context: {} }) }
+  readFunction(run, 'onSample.run')
+  const capability = {
+    ...(readFlag(tools, 'onSample.tools', false) && { tools: {} }),
+    ...(readFlag(context, 'onSample.context', false) && { context: {} }),
+  }
   return { run: run as Sample, capability }
 }

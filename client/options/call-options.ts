@@ -2,91 +2,69 @@ import { fieldOf } from '../../runtime/base/errors.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { readHeaders } from '../../transports/http/client/options.js'
 import { optionError } from '../base/errors.js'
-import { bad, readFlag, readMs, readOptions, readSignal } from '../base/read-options.js'
+import { bad, readFlag, readFunction, readMs, readOptions, readSignal } from '../base/read-options.js'
 import { readRetry, type RetryOption } from './retry.js'
 
-/** What one call may be given besides its params. */
+/** The options of one call. */
 export interface CallOptions {
   /**
    * Milliseconds the call may take, the wait for the connection and all of its rounds included. Default: the
    * client's `timeout`.
    */
   readonly timeout?: number
-  /** Whether progress of the server starts that time anew. Default false. */
+  /** Whether progress that the server reports starts that time anew. Default false. */
   readonly resetOnProgress?: boolean
   /** With `resetOnProgress`: milliseconds that the call may take in all. Default ten times `timeout`. */
   readonly totalTimeout?: number
-  /** Gives the call up when it aborts: it rejects with CANCELLED, and the server is told. */
+  /** Gives the call up when it aborts: the call rejects with CANCELLED, and the server is told. */
   readonly signal?: AbortSignal
-  /** Hears of the progress that the server reports. What it throws stops nothing. */
+  /** Called with the progress that the server reports. What it throws stops nothing. */
   readonly onProgress?: (progress: {
     readonly progress: number
     readonly total?: number
     readonly message?: string
   }) => void
   /**
-   * `safe`: the call may be made twice, and is made again, once, when its answer was lost on the way. By
-   * default that is done only for what changes nothing: lists, reads, tools listed with `readOnlyHint` or
-   * `idempotentHint`. `never`: it leaves once, whatever becomes of it. An object: it is made again as that
-   * says.
+   * `safe`: the call may be made twice, and is made again, once, when its answer got lost. Default: only what
+   * changes nothing is (lists, reads, tools listed with `readOnlyHint` or `idempotentHint`). `never`: it is
+   * made once. An object: it is made again by that policy.
    */
   readonly retry?: RetryOption
-  /** Asks the server also where an answer is kept that still holds. Default false. */
+  /** Asks the server though an answer is kept that still holds. Default false. */
   readonly fresh?: boolean
-  /**
-   * Whether it waits while there is no connection; if not, it rejects with NOT_READY at once, and was not
-   * sent. Default true.
-   */
+  /** Whether it waits for a connection; otherwise it rejects with NOT_READY at once, unsent. Default true. */
   readonly wait?: boolean
   /**
-   * Headers of this request alone, over those that the transport was given, where there are any: over HTTP
-   * and HTTP+SSE. `auth` goes over them; no answer to such a call is kept for others.
+   * Headers of this request alone, over those of the transport, and below those of `auth`; over HTTP and
+   * HTTP+SSE. The answer is not kept for other calls.
    */
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * For `request`: values of `resultType` that an extension defines, which a server of 2026-07-28 may answer
-   * with; such a result comes as it is, unchecked, and is not kept. Any other that is not known rejects with
-   * INVALID_RESPONSE, as the specification wants it. Default none.
+   * For `request`: values of `resultType` that an extension defines (2026-07-28). Such a result is returned
+   * unchecked, and is not kept. Any other unknown one rejects with INVALID_RESPONSE. Default none.
    */
   readonly resultTypes?: readonly string[]
 }
 
-/** Checked options of one call. */
-export interface CallSettings {
-  readonly timeout: number
-  readonly totalTimeout: number
-  readonly resetOnProgress: boolean
-  readonly signal: AbortSignal | undefined
-  readonly onProgress: CallOptions['onProgress']
-  readonly retry: CallOptions['retry']
-  readonly fresh: boolean
-  readonly wait: boolean
-  /** Their names in lower case. */
-  readonly headers: CallOptions['headers']
-  readonly resultTypes: CallOptions['resultTypes']
+type WithDefault = 'timeout' | 'totalTimeout' | 'resetOnProgress' | 'fresh' | 'wait'
+
+/** Checked options of one call; the names of `headers` are in lower case. */
+export type CallSettings = Readonly<Required<Pick<CallOptions, WithDefault>>> & {
+  readonly [Field in Exclude<keyof CallOptions, WithDefault>]: CallOptions[Field]
 }
 
 /** The names of the options of a call. */
-export const callFields: readonly string[] = Object.freeze([
-  'timeout',
-  'resetOnProgress',
-  'totalTimeout',
-  'signal',
-  'onProgress',
-  'retry',
-  'fresh',
-  'wait',
-  'headers',
-  'resultTypes',
-])
+export const callFields: readonly string[] = Object.freeze(Object.keys(defaultSettings(1)))
 
-/** Reads the options of a call. Throws BAD_OPTION, naming the field. */
-export function readCallOptions(options: CallOptions | undefined, usual: number): CallSettings {
-  if (options === undefined) return usualSettings(usual)
+/** Reads the options of a call, of which `timeout` is the default. Throws BAD_OPTION, naming the field. */
+export function readCallOptions(options: CallOptions | undefined, timeout: number): CallSettings {
+  return options === undefined ? defaultSettings(timeout) : readGiven(options, timeout)
+}
+
+function readGiven(options: CallOptions, usual: number): CallSettings {
   const given = readOptions(options, callFields, '{ timeout: 5000 }')
-  const { onProgress, retry } = given
-  if (onProgress !== undefined && typeof onProgress !== 'function')
-    throw bad('onProgress', 'a function', onProgress)
+  const { onProgress, headers, resultTypes } = given
+  if (onProgress !== undefined) readFunction(onProgress, 'onProgress')
   const timeout = readMs(given.timeout, 'timeout', usual)
   return {
     timeout,
@@ -94,15 +72,15 @@ export function readCallOptions(options: CallOptions | undefined, usual: number)
     resetOnProgress: readFlag(given.resetOnProgress, 'resetOnProgress', false),
     signal: readSignal(given.signal),
     onProgress: onProgress as CallOptions['onProgress'],
-    retry: readRetry(retry),
+    retry: readRetry(given.retry),
     fresh: readFlag(given.fresh, 'fresh', false),
     wait: readFlag(given.wait, 'wait', true),
-    headers: given.headers === undefined ? undefined : readOwnHeaders(given.headers),
-    resultTypes: given.resultTypes === undefined ? undefined : readResultTypes(given.resultTypes),
+    headers: headers === undefined ? undefined : readOwnHeaders(headers),
+    resultTypes: resultTypes === undefined ? undefined : readResultTypes(resultTypes),
   }
 }
 
-function usualSettings(timeout: number): CallSettings {
+function defaultSettings(timeout: number): CallSettings {
   return {
     timeout,
     totalTimeout: timeout * 10,
@@ -117,7 +95,7 @@ function usualSettings(timeout: number): CallSettings {
   }
 }
 
-/** The two that the protocol has are not for callers to take over. */
+/** `complete` and `input_required` are the protocol's own. */
 function readResultTypes(value: unknown): readonly string[] {
   const isOurs = (type: unknown): boolean => type === 'complete' || type === 'input_required'
   if (Array.isArray(value) && value.every((type) => typeof type === 'string' && !isOurs(type))) return value

@@ -4,7 +4,7 @@ import type { ClientTransport } from '../../transports/contract/contract.js'
 import { type Clock, systemClock } from '../../runtime/time/clock.js'
 import type { Logger, LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
-import type { TreeOptions, Unowned } from '../../runtime/process/tree.js'
+import type { TreeOptions } from '../../runtime/process/tree.js'
 import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
 import type { BackoffOptions } from '../base/backoff.js'
 import {
@@ -20,53 +20,51 @@ import {
 } from '../base/read-options.js'
 import { readBudget, readRetry, type RetryBudgetOptions, type RetryOption } from './retry.js'
 
-/**
- * How a client finds out that a server has died without a word, such as one that was stopped or whose machine
- * is gone.
- */
+/** How a client finds a connection dead that has not ended, as when the machine of the server is gone. */
 export interface HealthOptions {
-  /** Milliseconds from one question to the next, and until it counts as unanswered. */
+  /** Milliseconds between pings, and until a ping counts as unanswered. */
   readonly every: number
-  /** Unanswered questions in a row after which the connection is given up. Default 3. */
+  /** Unanswered pings in a row after which the connection is given up. Default 3. */
   readonly misses?: number
 }
 
-/** How a client goes about the eras; `auto` asks the server. */
+/**
+ * Which era of MCP a client speaks: 2026-07-28 (`modern`), the revisions with a handshake and sessions
+ * (`handshake`), or the newest that the server answers to (`auto`).
+ */
 export type EraOption = 'auto' | 'modern' | 'handshake'
 
-/** What a client is made of. */
+/** The options of a client. */
 export interface ClientOptions extends AnswerOptions {
   /** Where the server is: what `stdio()`, `http()` and the like return, or a transport of your own. */
   readonly transport: ClientTransport
-  /** Shown in trees and errors, and what the client is found by. Default `client`. */
+  /** Shown in trees and errors; `findClient` looks for it. Default `client`. */
   readonly name?: string
-  /** Who we tell the server we are. Default this library. */
+  /** Who the client says it is. Default this library. */
   readonly clientInfo?: Implementation
-  /** Milliseconds a call may take in all, waiting for the connection included. Default 60,000. */
+  /** Milliseconds a call may take in all, the wait for the connection included. Default 60,000. */
   readonly timeout?: number
   /**
-   * Milliseconds a connection may take to open, and `initialize` to be answered; a server that accepts and
-   * says nothing costs that much before the next attempt. Default 30,000 for each.
+   * Milliseconds a connection may take to open, and `initialize` to be answered. A server that accepts and
+   * then says nothing costs that much before the next attempt. Default 30,000 for each.
    */
   readonly handshakeTimeout?: number
   /** Calls that may wait or be in flight at once; more are refused with QUEUE_FULL. Default 10,000. */
   readonly maxCalls?: number
   /**
-   * Calls that may be in flight at once; those beyond wait here, in order, and are sent as answers come. For
-   * a server that can do only so much at a time. Pings and notifications never wait for it. Default: no such
-   * bound.
+   * Calls that may be in flight at once. The others wait in the client, in order, and are sent as answers
+   * come. Pings and notifications do not count, and do not wait. Default: no bound.
    */
   readonly maxInFlight?: number
   readonly backoff?: BackoffOptions
   /**
-   * Milliseconds after which a client is tried again for which trying again was of no use, since such things
-   * are mended, too: at some time between half of it and all. Calls made meanwhile fail at once, as without
-   * it. Default: never, until `reconnect()`.
+   * Delay in ms before a client that failed for good connects again by itself (50 to 100 % of it, at random).
+   * Calls made meanwhile fail at once. Default: only `reconnect()` does.
    */
   readonly retryFailed?: number
   /**
-   * Whether the server is asked for its era (`auto`: 2026-07-28 where it speaks it, a handshake otherwise),
-   * or taken for one that has sessions (`handshake`, the default), or for one of 2026-07-28 (`modern`).
+   * `auto` asks the server with `server/discover`: 2026-07-28 where it answers, a handshake otherwise.
+   * `handshake` and `modern` do not ask. Default `handshake`.
    */
   readonly era?: EraOption
   /**
@@ -74,28 +72,25 @@ export interface ClientOptions extends AnswerOptions {
    * handshake. Default 5000.
    */
   readonly probeTimeout?: number
-  /** Milliseconds that a handler of yours may take to answer a question of the server. Default 300,000. */
+  /** Milliseconds that a handler of yours may take to answer a request of the server. Default 300,000. */
   readonly questionTimeout?: number
-  /** Asks a silent server for a sign of life; without it, only its end is noticed. */
+  /** Pings the server. Default: only the end of the connection is noticed. */
   readonly health?: HealthOptions
   /**
-   * Makes calls again that a busy server turned away (429, 503) if it says when; without it, they fail at
+   * Makes calls again that a busy server refused (429, 503) and said when to come back. Default: they fail at
    * once.
    */
   readonly retryBudget?: RetryBudgetOptions
   /**
-   * Whether and how calls are made again that say nothing of it themselves: as `retry` of a call. Default:
-   * once, where an answer got lost and the call changes nothing.
+   * The `retry` of calls that have none of their own. Default: a call is made again once when its answer got
+   * lost and it changes nothing.
    */
   readonly retry?: RetryOption
-  /**
-   * Whether structured content is checked against the output schema that the tool was listed with. Default
-   * true.
-   */
+  /** Whether structured content is checked against the output schema that its tool was listed with. Default true. */
   readonly checkOutput?: boolean
   /**
-   * Extensions that servers are told this client speaks, by their ids (`io.modelcontextprotocol/tasks`), with
-   * their settings; `resultTypes` of a call takes what they answer. Default none.
+   * Extensions that are declared to servers: their settings, by their ids (`io.modelcontextprotocol/tasks`).
+   * `resultTypes` of a call takes what they answer. Default none.
    */
   readonly extensions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
   /**
@@ -107,111 +102,67 @@ export interface ClientOptions extends AnswerOptions {
   readonly cacheBytes?: number
   /** Crashes of the client within `periodMs` that its supervisor answers with a restart. Default 3. */
   readonly intensity?: number
-  /** Milliseconds that crashes are counted over. Default 5000. */
+  /** Milliseconds over which crashes are counted. Default 5000. */
   readonly periodMs?: number
 }
 
-/** What `startClient` takes besides: matters of the tree it starts. */
+/** The options of `startClient`: those of the client, and those of the tree that it starts. */
 export interface StartClientOptions extends ClientOptions, TreeOptions, LogOptions {}
 
+const defaultInfo: Implementation = Object.freeze({ name: 'caduceus', version: '0.1.0' })
+
+/** Each option with its check and its default. */
+const readers = {
+  transport: readTransport,
+  name: or(readText, 'client'),
+  clientInfo: (value: unknown) => (value === undefined ? defaultInfo : readInfo(value)),
+  timeout: or(readMs, 60_000),
+  handshakeTimeout: or(readMs, 30_000),
+  maxCalls: or(readCount, 10_000),
+  maxInFlight: or(readCount, Number.POSITIVE_INFINITY),
+  backoff: readBackoff,
+  retryFailed: or(readMs, undefined),
+  era: (value: unknown = 'handshake', field: string) =>
+    readWord(value, field, ['auto', 'modern', 'handshake']),
+  probeTimeout: or(readMs, 5_000),
+  questionTimeout: or(readMs, 300_000),
+  health: or(readHealth, undefined),
+  retry: readRetry,
+  retryBudget: or(readBudget, undefined),
+  checkOutput: or(readFlag, true),
+  cacheSize: (value: unknown, field: string) => (value === 0 ? 0 : readCount(value, field, 500)),
+  cacheBytes: or(readCount, 8 * 1024 * 1024),
+  intensity: or(readIntensity, 3),
+  periodMs: or(readMs, 5_000),
+}
+const fields = [...Object.keys(readers), 'extensions', 'onElicit', 'onSample', 'roots']
+
+type Checked = { readonly [Field in keyof typeof readers]: ReturnType<(typeof readers)[Field]> }
+
 /** Checked options of one client with every default filled in. */
-export interface ClientSettings {
-  readonly transport: ClientTransport
-  readonly name: string
-  readonly clientInfo: Implementation
-  readonly timeout: number
-  readonly handshakeTimeout: number
-  readonly maxCalls: number
-  readonly maxInFlight: number
-  readonly backoff: Required<BackoffOptions>
-  readonly retryFailed: number | undefined
-  readonly era: EraOption
-  readonly probeTimeout: number
-  readonly questionTimeout: number
-  readonly health: Required<HealthOptions> | undefined
-  readonly retryBudget: RetryBudgetOptions | undefined
-  readonly retry: RetryOption | undefined
-  readonly checkOutput: boolean
-  readonly cacheSize: number
-  readonly cacheBytes: number
+export interface ClientSettings extends Checked {
   readonly answers: Answers
   /** What is declared to servers. */
   readonly capabilities: ClientCapabilities
-  readonly intensity: number
-  readonly periodMs: number
 }
 
-const version = '0.1.0'
-const defaultInfo: Implementation = Object.freeze({ name: 'caduceus', version })
-const fields = [
-  'transport',
-  'name',
-  'clientInfo',
-  'timeout',
-  'handshakeTimeout',
-  'maxCalls',
-  'maxInFlight',
-  'backoff',
-  'retryFailed',
-  'era',
-  'probeTimeout',
-  'questionTimeout',
-  'health',
-  'retryBudget',
-  'retry',
-  'checkOutput',
-  'extensions',
-  'cacheSize',
-  'cacheBytes',
-  'onElicit',
-  'onSample',
-  'roots',
-  'intensity',
-  'periodMs',
-]
 /** The names of the options of a tree. */
-export const treeFields = ['clock', 'registry', 'unowned', 'logger', 'logLevels'] as const
+export const treeFields: readonly string[] = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
 
 /** Reads the options of a client. Throws BAD_OPTION, naming the field. */
 export function readClientOptions(options: ClientOptions): ClientSettings {
   const given = readFields(options, 'options', fields)
+  const checked = Object.entries(readers).map(([field, read]) => [field, read(given[field], field)])
   const answers = readAnswers(given)
-  return Object.freeze({
-    transport: readTransport(given.transport),
-    name: given.name === undefined ? 'client' : readName(given.name),
-    clientInfo: given.clientInfo === undefined ? defaultInfo : readInfo(given.clientInfo),
-    timeout: readMs(given.timeout, 'timeout', 60_000),
-    handshakeTimeout: readMs(given.handshakeTimeout, 'handshakeTimeout', 30_000),
-    maxCalls: readCount(given.maxCalls, 'maxCalls', 10_000),
-    maxInFlight: readCount(given.maxInFlight, 'maxInFlight', Number.POSITIVE_INFINITY),
-    backoff: readBackoff(given.backoff),
-    retryFailed: given.retryFailed === undefined ? undefined : readMs(given.retryFailed, 'retryFailed', 0),
-    era: given.era === undefined ? 'handshake' : readWord(given.era, 'era', ['auto', 'modern', 'handshake']),
-    probeTimeout: readMs(given.probeTimeout, 'probeTimeout', 5_000),
-    questionTimeout: readMs(given.questionTimeout, 'questionTimeout', 300_000),
-    health: given.health === undefined ? undefined : readHealth(given.health),
-    retry: readRetry(given.retry),
-    retryBudget: given.retryBudget === undefined ? undefined : readBudget(given.retryBudget),
-    checkOutput: readFlag(given.checkOutput, 'checkOutput', true),
-    cacheSize: given.cacheSize === 0 ? 0 : readCount(given.cacheSize, 'cacheSize', 500),
-    cacheBytes: readCount(given.cacheBytes, 'cacheBytes', 8 * 1024 * 1024),
-    answers,
-    capabilities:
-      given.extensions === undefined
-        ? answers.capabilities
-        : Object.freeze({
-            ...answers.capabilities,
-            extensions: readExtensions(given.extensions),
-          }),
-    intensity: readIntensity(given.intensity, 'intensity', 3),
-    periodMs: readMs(given.periodMs, 'periodMs', 5_000),
-  })
+  const { extensions } = given
+  const capabilities =
+    extensions === undefined
+      ? answers.capabilities
+      : Object.freeze({ ...answers.capabilities, extensions: readExtensions(extensions) })
+  return Object.freeze({ ...(Object.fromEntries(checked) as Checked), answers, capabilities })
 }
 
-/**
- * Takes the options of `startClient` apart: those of the client, and those of its tree. Throws BAD_OPTION,
- * naming the field.
- */
+/** Reads the options of `startClient`. Throws BAD_OPTION, naming the field. */
 export function readStartOptions(options: StartClientOptions): {
   client: ClientSettings
   tree: TreeOptions & LogOptions
@@ -227,7 +178,7 @@ export function readTreeOptions(options: TreeOptions & LogOptions): TreeOptions 
   const tree: TreeOptions & LogOptions = { logger: readLogger(logger), logLevels, clock: readClock(clock) }
   if (registry !== undefined) tree.registry = readRegistry(registry)
   // a client is a guest: errors of the program around it are not for it to judge
-  tree.unowned = unowned === undefined ? 'exit' : readUnowned(unowned)
+  tree.unowned = unowned === undefined ? 'exit' : readWord(unowned, 'unowned', ['report', 'stop', 'exit'])
   return tree
 }
 
@@ -237,11 +188,15 @@ export function readRegistry(value: unknown): Registry {
   throw bad('registry', 'a Registry', value)
 }
 
+/** The same check for an option that may be left out. */
+function or<Value, Fallback>(read: (value: unknown, field: string) => Value, fallback: Fallback) {
+  return (value: unknown, field: string) => (value === undefined ? fallback : read(value, field))
+}
+
 function readHealth(value: unknown): Required<HealthOptions> {
   const { every, misses } = readFields(value, 'health', ['every', 'misses'])
-  if (every === undefined) throw bad('health.every', 'milliseconds above 0', every)
   return Object.freeze({
-    every: readMs(every, 'health.every', 0),
+    every: readMs(every, 'health.every'),
     misses: readCount(misses, 'health.misses', 3),
   })
 }
@@ -256,11 +211,6 @@ function readLogger(value: unknown): LogOptions['logger'] {
   if (value === undefined || value === false) return value
   if (has<Logger>(value, ['debug', 'info', 'warn', 'error'])) return value
   throw bad('logger', 'false or an object with debug, info, warn and error', value)
-}
-
-function readUnowned(value: unknown): Unowned {
-  if (value === 'report' || value === 'stop' || value === 'exit') return value
-  throw bad('unowned', "'report', 'stop' or 'exit'", value)
 }
 
 function has<T>(value: unknown, methods: readonly (keyof T)[]): value is T {
@@ -281,10 +231,6 @@ export function readTransport(value: unknown, field = 'transport'): ClientTransp
   throw bad(field, `what stdio() or http() returns, or { name, connect }${hint}`, value)
 }
 
-function readName(value: unknown): string {
-  return readText(value, 'name')
-}
-
 function readInfo(value: unknown): Implementation {
   const info = value as Partial<Implementation> | null
   if (typeof info?.name !== 'string') throw bad('clientInfo.name', 'a string', info?.name)
@@ -303,20 +249,14 @@ function readExtensions(value: unknown): NonNullable<ClientCapabilities['extensi
   return Object.freeze(Object.fromEntries(entries))
 }
 
-function readIntensity(value: unknown, field: string, fallback: number): number {
-  if (value === undefined) return fallback
-  if (
-    typeof value === 'number' &&
-    value >= 0 &&
-    (Number.isInteger(value) || value === Number.POSITIVE_INFINITY)
-  )
-    return value
+function readIntensity(value: unknown, field: string): number {
+  const isWhole = Number.isInteger(value) || value === Number.POSITIVE_INFINITY
+  if (isWhole && (value as number) >= 0) return value as number
   throw bad(field, 'a whole number of 0 or more', value)
 }
 
-function readBackoff(value: unknown): Required<BackoffOptions> {
-  const given =
-    value === undefined ? {} : readFields(value, 'backoff', ['base', 'cap', 'awaitedCap', 'stable', 'random'])
+function readBackoff(value: unknown = {}): Required<BackoffOptions> {
+  const given = readFields(value, 'backoff', ['base', 'cap', 'awaitedCap', 'stable', 'random'])
   const { random = Math.random } = given
   readFunction(random, 'backoff.random')
   return Object.freeze({

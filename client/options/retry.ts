@@ -1,32 +1,28 @@
 import { bad, readCount, readFields, readFlag, readFunction } from '../base/read-options.js'
 
 /**
- * How a call that fails is made again, within its `timeout` and the `retryBudget` of its client: after errors
- * that are `retryable`, never sooner than a busy server wants (`Retry-After`), and only where that does no
- * harm: calls that never left, that change nothing (lists, reads, tools listed with `readOnlyHint` or
- * `idempotentHint`), or that are declared `safe`.
+ * How a call that fails is made again: after errors that are `retryable`, within its `timeout` and the
+ * `retryBudget` of its client, and no sooner than `Retry-After` says. That goes for calls that were not sent,
+ * that change nothing (lists, reads, tools listed with `readOnlyHint` or `idempotentHint`), or that are `safe`.
  */
 export interface RetryPolicy {
   /** How often the call is made at most, the first time included. Default 3. */
   readonly attempts?: number
   /**
-   * Milliseconds to wait after an attempt that failed, counted from 1. Default: at random below a ceiling
-   * that doubles, as `backoff` of the client has it.
+   * Milliseconds to wait after the attempt of that number, from 1. Default: at random below a ceiling that
+   * doubles, by `backoff` of the client.
    */
   readonly backoff?: ((attempt: number) => number) | undefined
-  /** Whether a call may be made twice that may change something. Default false. */
+  /** Whether the call may be made twice though it may change something. Default false. */
   readonly safe?: boolean
 }
 
-/** Whether a call may be made again, and how: by a policy; once, whatever it changes; or not at all. */
+/** Whether a call may be made again: once, whatever it changes (`safe`); not at all; or by a policy. */
 export type RetryOption = 'safe' | 'never' | RetryPolicy
 
-/**
- * How often calls that a busy server turned away (429, 503) are made again when it says after how long
- * (`Retry-After`).
- */
+/** How often calls are made again that a busy server refused (429, 503) with a `Retry-After`. */
 export interface RetryBudgetOptions {
-  /** Repetitions of all calls of the client within a minute; more fail at once. */
+  /** Repetitions of all calls of the client in a minute; calls beyond fail at once. */
   readonly perMinute: number
 }
 
@@ -37,7 +33,7 @@ export function readRetry(value: unknown): RetryOption | undefined {
   const { attempts, backoff, safe } = readFields(value, 'retry', ['attempts', 'backoff', 'safe'])
   if (backoff !== undefined) readFunction(backoff, 'retry.backoff')
   return Object.freeze({
-    attempts: attempts === undefined ? 3 : readCount(attempts, 'retry.attempts', 1),
+    attempts: readCount(attempts, 'retry.attempts', 3),
     backoff: backoff as RetryPolicy['backoff'],
     safe: readFlag(safe, 'retry.safe', false),
   })
@@ -46,6 +42,5 @@ export function readRetry(value: unknown): RetryOption | undefined {
 /** Reads the option `retryBudget`. Throws BAD_OPTION, naming the field. */
 export function readBudget(value: unknown): RetryBudgetOptions {
   const { perMinute } = readFields(value, 'retryBudget', ['perMinute'])
-  if (perMinute === undefined) throw bad('retryBudget.perMinute', 'a whole number above 0', perMinute)
-  return Object.freeze({ perMinute: readCount(perMinute, 'retryBudget.perMinute', 1) })
+  return Object.freeze({ perMinute: readCount(perMinute, 'retryBudget.perMinute') })
 }
