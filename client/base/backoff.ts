@@ -1,18 +1,15 @@
-/**
- * How a client waits before it connects again: full jitter below a ceiling that doubles with every failure,
- * and stays low while somebody waits.
- */
+/** Pauses between attempts to connect: full jitter below a ceiling that doubles with every failure. */
 export interface BackoffOptions {
-  /** The ceiling of the first wait, in ms. Default 500. */
+  /** The ceiling of the first pause, in ms. Default 500. */
   readonly base?: number
   /**
-   * The highest ceiling, in ms, and the longest time that is added because a busy server (429, 503) asked for
-   * it with `Retry-After`. Default 30,000.
+   * The highest ceiling, in ms, and the longest time that `Retry-After` of a busy server (429, 503) adds.
+   * Default 30,000.
    */
   readonly cap?: number
   /**
-   * The highest ceiling while somebody waits for the client, in ms: a call, or `ready()`. A server that is a
-   * child process may be started again a tenth of the time at most. Default 1,000.
+   * The highest ceiling while a call or `ready()` waits, in ms. A server that is a child process is started a
+   * tenth of the time at most. Default 1,000.
    */
   readonly awaitedCap?: number
   /** How long a connection must be ready until earlier failures are forgotten, in ms. Default 10,000. */
@@ -21,39 +18,65 @@ export interface BackoffOptions {
   readonly random?: () => number
 }
 
+type Backoff = Required<BackoffOptions>
+
 /** What goes before a pause. */
-export interface Setback {
-  /** Attempts that failed before the last one, in a row. */
+interface Setback {
+  /** Attempts in a row that failed before the last one. */
   readonly failures: number
-  /** Whether somebody waits for the next one. */
+  /** Whether a call or `ready()` waits for the next attempt. */
   readonly awaited: boolean
-  /** Milliseconds that the last one kept the machine busy, as the start of a program does. */
+  /** Milliseconds that the last attempt kept the machine busy, as the start of a program does. */
   readonly busy: number
 }
 
-/** While somebody waits, attempts may keep the machine busy for a tenth of the time. */
+/** While somebody waits, attempts may keep the machine busy for one part in so many of the time. */
 const rest = 10
 
-/**
- * Milliseconds until the next attempt: full jitter below a ceiling that doubles, so that clients of one
- * server do not come back together. While somebody waits the ceiling stays low, so that a server that is back
- * is found soon.
- */
-export function pauseAfter({ failures, awaited, busy }: Setback, backoff: Required<BackoffOptions>): number {
+/** Milliseconds until the next attempt: clients of one server do not come back together. */
+export function pauseAfter({ failures, awaited, busy }: Setback, backoff: Backoff): number {
   const { base, cap, random } = backoff
   const highest = awaited ? awaitedCeiling(busy, backoff) : cap
   return random() * Math.min(cap, highest, base * 2 ** failures)
 }
 
-/**
- * Milliseconds that are left of a pause once somebody begins to wait: a long one goes on as after a first
- * failure.
- */
-export function pauseLeft(left: number, busy: number, backoff: Required<BackoffOptions>): number {
+/** Milliseconds left of a pause once somebody begins to wait: a long one becomes that of a first failure. */
+export function pauseLeft(left: number, busy: number, backoff: Backoff): number {
   if (left <= awaitedCeiling(busy, backoff)) return left
   return pauseAfter({ failures: 0, awaited: true, busy }, backoff)
 }
 
-function awaitedCeiling(busy: number, { awaitedCap }: Required<BackoffOptions>): number {
+function awaitedCeiling(busy: number, { awaitedCap }: Backoff): number {
   return Math.max(awaitedCap, rest * busy)
+}
+
+/** Counts the failures of something that is started again whenever it ends. */
+export class Setbacks {
+  readonly #backoff: Backoff
+  #failures = 0
+  #began: number | undefined
+  #ran = 0
+
+  constructor(backoff: Backoff) {
+    this.#backoff = backoff
+  }
+
+  /** It starts to run. */
+  began(now: number): void {
+    this.#began = now
+  }
+
+  /** It has ended: milliseconds to wait before the next start; 0 before the first. */
+  next(now: number, awaited: boolean): number {
+    if (this.#began === undefined) return 0
+    this.#ran = now - this.#began
+    if (this.#ran >= this.#backoff.stable) this.#failures = 0
+    this.#failures += 1
+    return pauseAfter({ failures: this.#failures - 1, awaited, busy: this.#ran }, this.#backoff)
+  }
+
+  /** Milliseconds left of a pause once somebody begins to wait. */
+  left(ms: number): number {
+    return pauseLeft(ms, this.#ran, this.#backoff)
+  }
 }

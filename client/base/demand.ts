@@ -1,9 +1,6 @@
 import type { Undo } from './state.js'
 
-/**
- * Knows whether anybody waits for a client to come back, and tells whoever looks after it when the first one
- * begins to.
- */
+/** Counts those who wait for a client to be ready, and tells when the first one begins to. */
 export class Demand {
   readonly #fns = new Set<() => void>()
   #waiting = 0
@@ -24,7 +21,7 @@ export class Demand {
     }
   }
 
-  /** Calls `fn` whenever somebody waits and nobody did before, until the returned function is called. */
+  /** Calls `fn` whenever the first one begins to wait, until the returned function is called. */
   onBegin(fn: () => void): Undo {
     this.#fns.add(fn)
     return () => {

@@ -26,7 +26,7 @@ export const clientActor = defineActor({
   async init(input: ClientInput, ctx): Promise<Incarnation> {
     const { holdings } = input
     holdings.gaveUp = false
-    holdings.handlerOwner.tree = processOf(ctx.self).tree.id
+    holdings.handlerOwner.reportIn(ctx.self)
     holdings.group = processOf(ctx.self).parent?.ref
     if (!holdings.closing) holdings.tell(firstState)
     // a program without clients never loads the machine

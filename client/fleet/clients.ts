@@ -15,7 +15,7 @@ import { clientActorName } from '../base/names.js'
 import { bad, readFunction, readOptions, readText } from '../base/read-options.js'
 import type { ServerEntry } from './server-entry.js'
 import type { ClientState, Undo } from '../base/state.js'
-import { Watchers } from '../base/watchers.js'
+import { HandlerOwner, Watchers } from '../base/watchers.js'
 import { type ReadyOptions, readReadyOptions } from '../requests/ready.js'
 
 /** What a handle to many clients is made of. */
@@ -44,7 +44,7 @@ export class Clients implements AsyncDisposable {
   constructor(parts: ClientsParts) {
     bindMethods(this, methods)
     this.#parts = parts
-    this.#watchers = new Watchers(parts.settings.name)
+    this.#watchers = new Watchers(new HandlerOwner(parts.settings.name))
     this.#watchers.reportIn(parts.supervisor.ref)
   }
 

@@ -7,7 +7,7 @@ import type { Client } from '../handle/client.js'
 import { specOf } from '../handle/supervisor.js'
 import type { ClientPlan } from './options.js'
 import { Demand } from '../base/demand.js'
-import { Setbacks } from '../base/setbacks.js'
+import { Setbacks } from '../base/backoff.js'
 
 /** The place of one client among many. */
 export interface Place {

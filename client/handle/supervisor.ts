@@ -12,7 +12,6 @@ import { callError, type ClientError, type ClientErrorCode } from '../base/error
 import { clientActorName, transportName } from '../base/names.js'
 import { bad, readMs, readOptions, readText } from '../base/read-options.js'
 import { clientActor } from '../connection/client-actor.js'
-import { goneError, isClosed } from '../holdings/gone.js'
 import { Holdings } from '../holdings/holdings.js'
 import {
   type ClientOptions,
@@ -218,10 +217,9 @@ async function followName(holdings: Holdings, registry: Registry, starting: Prom
       await new Promise((resolve) => actor.onExit(resolve))
     }
   } catch (error) {
-    const closed = isClosed(holdings, registry)
-    const reason = closed
-      ? undefined
-      : goneError(`client ${holdings.name}`, holdings, registry, { sent: false, cause: error })
+    const closed = holdings.isClosed(registry)
+    const what = `client ${holdings.name}`
+    const reason = closed ? undefined : holdings.goneError(what, registry, { sent: false, cause: error })
     holdings.end({ phase: closed ? 'closed' : 'failed', reason, attempt: 0, delay: undefined })
   } finally {
     unsubscribe()

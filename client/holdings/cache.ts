@@ -4,19 +4,19 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 interface Kept {
   readonly method: string
   readonly params: JsonObject
-  /** The JSON text of the answer: as much memory as it says, and a copy of its own for whoever asks. */
+  /** The answer as JSON text, so that its memory is known, and each caller gets a copy. */
   readonly text: string
   readonly bytes: number
   readonly until: number
 }
 
-/** What may be kept at most. */
+/** How many answers are kept, and their bytes in all. */
 export interface CacheLimits {
   readonly cacheSize: number
   readonly cacheBytes: number
 }
 
-/** Which answers a change makes stale. */
+/** The lists that a notification makes stale. */
 const staleBy: ReadonlyMap<string, readonly string[]> = new Map([
   ['notifications/tools/list_changed', ['tools/list']],
   ['notifications/prompts/list_changed', ['prompts/list']],
@@ -24,10 +24,9 @@ const staleBy: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own;
- * the oldest go when there are too many of them, or too many bytes, and one that has more bytes than all may
- * have is not kept. A change that the server tells makes them stale at once, and so does whatever may have
- * hidden one. Everything in it belongs to one client, and so to one authorization.
+ * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own. The
+ * oldest go first. A change that the server tells, or that may have been missed, makes them stale at once. The
+ * cache belongs to one client, and so to one authorization.
  */
 export class Cache {
   readonly #limits: CacheLimits
@@ -39,7 +38,7 @@ export class Cache {
     this.#limits = limits
   }
 
-  /** Grows with every change: an answer to a question of before may not be kept. */
+  /** Grows with every change. Do not keep answers to requests sent before the last change. */
   get changes(): number {
     return this.#changes
   }
@@ -48,7 +47,7 @@ export class Cache {
     return this.#kept.size === 0
   }
 
-  /** A copy of what was answered to this, if it still holds. */
+  /** A copy of the answer that is kept, if it still holds. */
   find(method: string, params: JsonObject | undefined, now: number): JsonObject | undefined {
     const kept = this.#kept.get(keyOf(method, params))
     return kept === undefined || kept.until <= now ? undefined : JSON.parse(kept.text)
@@ -82,7 +81,7 @@ export class Cache {
     }
   }
 
-  /** A cursor of this list was refused: its pages do not fit together any more. */
+  /** A cursor of this list was refused: its pages are out of date. */
   dropList(method: string): void {
     this.#drop((kept) => kept.method === method)
   }
@@ -103,13 +102,13 @@ export class Cache {
   }
 }
 
-/** What belongs to this call alone (progress, traces) is not part of the question. */
+/** `_meta` belongs to one call alone (progress, traces). */
 function keyOf(method: string, params: JsonObject = {}): string {
   const { _meta, ...rest } = params
   return `${method} ${JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)))}`
 }
 
-/** What is told of may lie below what was read, or above it (specification: resources). */
+/** The resource that has changed may be a part of the one that was read, or contain it (specification: resources). */
 function isSameOrWithin(read: unknown, told: unknown): boolean {
   if (typeof read !== 'string' || typeof told !== 'string') return true
   return read.startsWith(told) || told.startsWith(read)

@@ -1,14 +1,15 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
-import { currentOwner, guard, type OwnerToken } from '../../runtime/faults/containment.js'
+import { currentOwner, guard } from '../../runtime/faults/containment.js'
+import { messageOf } from '../../runtime/base/errors.js'
+import { isNormal } from '../../runtime/base/exit.js'
 import { handled } from '../../runtime/base/promise.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
+import type { Registry } from '../../runtime/process/registry.js'
 import { LinkGauge } from '../../transports/link/gauge.js'
-import { Cache } from './cache.js'
 import { Demand } from '../base/demand.js'
+import { callError, type ClientError } from '../base/errors.js'
 import { codeOf, emitClient } from '../base/events.js'
-import { HandlerOwner } from '../base/handler-owner.js'
-import type { ClientSettings } from '../options/options.js'
-import { Reports } from '../base/reports.js'
+import { clientActorName } from '../base/names.js'
 import {
   type ClientCounts,
   type ClientState,
@@ -16,17 +17,21 @@ import {
   type ServerFacts,
   type Undo,
 } from '../base/state.js'
+import { HandlerOwner, Watchers } from '../base/watchers.js'
+import type { ClientSettings } from '../options/options.js'
+import { Cache } from './cache.js'
+import { Reports } from './reports.js'
 import { RetryBudget } from './retry-budget.js'
 import { ToolBook } from './tool-book.js'
 import { noWishes, type Wishes } from './wishes.js'
 
 /** Calls that wait for a connection, and calls that wait for their answer. */
-export interface Load {
+interface Load {
   readonly waiting: number
   readonly inFlight: number
 }
 
-/** What is known of the era of a server since the last connection. */
+/** The era that a server was last found to speak. */
 export interface KnownEra {
   readonly era: 'modern' | 'handshake'
   /** When that was found out, by the clock of the tree. */
@@ -35,20 +40,10 @@ export interface KnownEra {
   readonly proven: boolean
 }
 
-/** Somebody else's function, and in whose scope it runs. */
-interface Watcher<Value> {
-  readonly fn: (value: Value) => void
-  readonly owner: OwnerToken
-}
-
 type HoldingsInput = Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'> &
   Partial<Pick<ClientSettings, 'retryBudget'>>
 
-/**
- * What outlives the actors of a client: the last known state, who watches it, and counters. Handlers of users
- * run in a microtask of their own, in the scope of whoever registered them, so that one that throws or hangs
- * stops no other and no actor.
- */
+/** What outlives the actors of a client: its last state, its handlers, counters, wishes and caches. */
 export class Holdings {
   readonly name: string
   state: ClientState = firstState
@@ -62,9 +57,8 @@ export class Holdings {
     troubles: 0,
     unexpected: 0,
   }
-  /** What goes over its connections. */
+  /** Counts what goes over its connections. */
   readonly gauge = new LinkGauge()
-  /** What is known of the server's era. */
   era: KnownEra | undefined
   readonly wishes: Wishes = noWishes()
   readonly tools = new ToolBook()
@@ -72,15 +66,15 @@ export class Holdings {
   readonly cache: Cache
   /** Who waits for it to be ready, besides the calls that its actor has. */
   readonly demand: Demand
-  /** How often calls may still be made again for a busy server; undefined: there is no limit but theirs. */
+  /** Bounds how often calls are made again for a busy server. */
   readonly budget: RetryBudget | undefined
   /** Set by the actor that runs now. */
   load: () => Load = noLoad
   /** Whether `close()` was called: an actor that starts after that does not connect. */
   closing = false
-  /** Whether its tree was ever there: before that, an end is a failure to start. */
+  /** Whether its tree was ever up: before that, an end is a failure to start. */
   started = false
-  /** Whether its supervisor gave up: the actors crashed too often, and none has come since. */
+  /** Whether its supervisor gave up on it, and no actor has come since. */
   gaveUp = false
   /** Whether no actor will ever come again. */
   over = false
@@ -90,10 +84,10 @@ export class Holdings {
   lastLink = 0
   /** Resolves when the client is closed; rejects when it ended in another way. */
   readonly closed: Promise<void>
-  /** Answers for handlers that were given by code without an owner. */
+  /** Owns the handlers that code without an owner has registered. */
   readonly handlerOwner: HandlerOwner
-  readonly #states = new Set<Watcher<ClientState>>()
-  readonly #handlers = new Map<string, Set<Watcher<JsonObject>>>()
+  readonly #states: Watchers<[ClientState]>
+  readonly #handlers = new Map<string, Watchers<[JsonObject]>>()
   // Assigned by the executor in the constructor, which runs at once.
   #settleClosed: (error?: Error) => void = () => {}
   #lastToken = 0
@@ -104,6 +98,7 @@ export class Holdings {
     this.budget = retryBudget && new RetryBudget(retryBudget)
     this.cache = new Cache({ cacheSize, cacheBytes })
     this.handlerOwner = new HandlerOwner(name)
+    this.#states = new Watchers(this.handlerOwner)
     this.closed = handled(
       new Promise((resolve, reject) => {
         this.#settleClosed = (error) => (error === undefined ? resolve() : reject(error))
@@ -111,7 +106,7 @@ export class Holdings {
     )
   }
 
-  /** Which tree the client lives in, for reports. */
+  /** The tree of the client, for reports. */
   get tree(): number {
     return this.handlerOwner.tree
   }
@@ -122,7 +117,7 @@ export class Holdings {
     return this.#lastToken
   }
 
-  /** Takes a new state over and tells whoever watches. Nothing follows the end. */
+  /** Takes a new state, and tells the watchers. Nothing follows the end. */
   tell(state: ClientState): void {
     if (this.over) return
     this.reports.look(this.state, state)
@@ -134,10 +129,10 @@ export class Holdings {
       const { name: client, tree } = this
       return { client, tree, type, phase, attempt, ...(delay !== undefined && { delay }), ...codeOf(reason) }
     })
-    for (const watcher of this.#states) this.#run(watcher, state, this.#states)
+    this.#states.tell(state)
   }
 
-  /** The actor has ended: whether another one comes is for its supervisor to say. */
+  /** The actor has ended; its supervisor decides whether another one comes. */
   interrupted(reason: Error): void {
     this.load = noLoad
     if (!this.closing) this.tell({ ...firstState, reason })
@@ -150,81 +145,78 @@ export class Holdings {
     if (state.phase !== 'closed' || this.state.phase !== 'closed') this.tell(state)
     this.over = true
     this.#settleClosed(state.phase === 'closed' ? undefined : state.reason)
-    // After the last state has been told.
-    queueMicrotask(() => {
-      this.#states.clear()
-      this.#handlers.clear()
-    })
+    this.#states.end()
+    // after the last state has been told
+    queueMicrotask(() => this.#handlers.clear())
   }
 
-  /** Whether anybody has a handler for a notification. */
-  hears(method: string): boolean {
-    return (this.#handlers.get(method)?.size ?? 0) > 0
+  /** Whether the client, which no supervisor will bring back, was closed, or ended with its tree in order. */
+  isClosed(registry: Registry): boolean {
+    if (this.over) return this.state.phase === 'closed'
+    const known = registry.state(clientActorName(this.name))
+    const isInOrder = known.state === 'ended' && isNormal(known.reason)
+    return this.closing || (this.started && !this.gaveUp && isInOrder)
   }
 
-  /** Changes may have gone unheard: what was remembered of the server does not hold any more. */
+  /** The error for a client that no supervisor will bring back: CLOSED, or GAVE_UP when it crashed too often. */
+  goneError(
+    what: string,
+    registry: Registry,
+    { sent, cause }: { readonly sent: boolean; readonly cause: unknown },
+  ): ClientError {
+    const details = { sent, retryable: false, cause }
+    if (this.isClosed(registry)) return callError('CLOSED', `${what} is closed`, details)
+    const why = this.gaveUp ? 'it crashed too often' : messageOf(cause)
+    return callError('GAVE_UP', `${what} has ended for good: ${why}`, details)
+  }
+
+  /** Changes may have been missed: what was remembered of the server does not hold any more. */
   changesMissed(): void {
     this.tools.clear()
     this.cache.clear()
   }
 
-  /** The server has told of a change: what is remembered of that does not hold any more. */
+  /** The server has told a change: what is remembered of that does not hold any more. */
   changed(method: string, params: JsonObject): void {
     if (method === 'notifications/tools/list_changed') this.tools.clear()
     this.cache.changed(method, params)
   }
 
+  watch(fn: (state: ClientState) => void): Undo {
+    return this.#states.add(fn)
+  }
+
+  /** Whether a notification has a handler. */
+  hears(method: string): boolean {
+    return (this.#handlers.get(method)?.size ?? 0) > 0
+  }
+
   /** Gives a notification to its handlers. */
   notify(method: string, params: JsonObject): void {
-    const watchers = this.#handlers.get(method)
-    if (watchers !== undefined) for (const watcher of watchers) this.#run(watcher, params, watchers)
+    this.#handlers.get(method)?.tell(params)
   }
 
-  watch(fn: (state: ClientState) => void): Undo {
-    return add(this.#states, this.#watcher(fn))
-  }
-
+  /** Adds a handler of a notification. */
   handle(method: string, fn: (params: JsonObject) => void): Undo {
-    const known = this.#handlers.get(method) ?? new Set()
-    this.#handlers.set(method, known)
-    const undo = add(known, this.#watcher(fn))
+    const handlers = this.#handlers.get(method) ?? new Watchers(this.handlerOwner)
+    this.#handlers.set(method, handlers)
+    const undo = handlers.add(fn)
     return () => {
       undo()
-      // the method may be one of thousands that were heard for a moment
-      if (known.size === 0 && this.#handlers.get(method) === known) this.#handlers.delete(method)
+      // the method may be one of thousands that had a handler for a moment
+      if (handlers.size === 0 && this.#handlers.get(method) === handlers) this.#handlers.delete(method)
     }
   }
 
-  /**
-   * Carries the scope of whoever asks into a function that is called later, at once but not in the middle of
-   * anything.
-   */
+  /** The same function, run later and in the scope of whoever calls this. */
   outside<Value>(fn: (value: Value) => void): (value: Value) => void {
-    const watcher = this.#watcher(fn)
-    return (value) => this.#run(watcher, value, undefined)
-  }
-
-  #watcher<Value>(fn: (value: Value) => void): Watcher<Value> {
-    return { fn, owner: currentOwner() ?? this.handlerOwner.token }
-  }
-
-  #run<Value>(watcher: Watcher<Value>, value: Value, among: Set<Watcher<Value>> | undefined): void {
-    const { owner, fn } = watcher
-    // Whoever registered it has died: so has the handler.
-    if (owner.fenced) return void among?.delete(watcher)
-    queueMicrotask(() => {
-      if (among === undefined || among.has(watcher)) guard(owner, () => fn(value))
-    })
+    const owner = currentOwner() ?? this.handlerOwner.token
+    return (value) => {
+      if (!owner.fenced) queueMicrotask(() => guard(owner, () => fn(value)))
+    }
   }
 }
 
 function noLoad(): Load {
   return { waiting: 0, inFlight: 0 }
-}
-
-function add<Value>(watchers: Set<Watcher<Value>>, watcher: Watcher<Value>): Undo {
-  watchers.add(watcher)
-  return () => {
-    watchers.delete(watcher)
-  }
 }

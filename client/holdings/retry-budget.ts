@@ -5,10 +5,7 @@ import type { RetryBudgetOptions } from '../options/retry.js'
 
 const minute = 60_000
 
-/**
- * A bucket of repetitions that fills up again over a minute: clients of a server in trouble must not multiply
- * its load.
- */
+/** A bucket of repetitions that is filled again within a minute: repeated calls must not multiply a server's load. */
 export class RetryBudget {
   readonly #perMinute: number
   #left: number
@@ -20,8 +17,8 @@ export class RetryBudget {
   }
 
   /**
-   * How long to wait before the call is made again; undefined: it is not, for want of an invitation, of time
-   * before `deadline`, or of budget.
+   * Milliseconds until the call is made again. Undefined: it is not, since the server has not said when, or
+   * time or budget do not allow it.
    */
   waitFor(error: TransportError, deadline: number, now: number): number | undefined {
     const wait = invitationIn(error, Date.now())
@@ -39,10 +36,7 @@ export class RetryBudget {
   }
 }
 
-/**
- * Milliseconds after which a busy server (429, 503) wants to be asked again; undefined when an error says
- * nothing of it.
- */
+/** Milliseconds after which a busy server (429, 503) wants to be asked again, where an error says so. */
 export function invitationIn(error: unknown, wallNow: number): number | undefined {
   if (!(error instanceof TransportError) || error.code !== 'HTTP_STATUS') return undefined
   const { data } = error

@@ -7,7 +7,7 @@ import { PoolMember } from './member.js'
 import type { PoolSettings } from './options.js'
 import { cancelled, PoolQueue, type Waiter, type Want } from './queue.js'
 import { Rotation } from './rotation.js'
-import { Watchers } from '../base/watchers.js'
+import { HandlerOwner, Watchers } from '../base/watchers.js'
 
 /**
  * Gives members to those who want one. It outlives the actor that looks after the members, and does nothing
@@ -35,7 +35,7 @@ export class PoolDesk {
   constructor(settings: PoolSettings, clock: Clock) {
     this.settings = settings
     this.clock = clock
-    this.events = new Watchers(settings.name)
+    this.events = new Watchers(new HandlerOwner(settings.name))
     this.#rotation = new Rotation(settings.strategy, settings.random)
     this.#queue = new PoolQueue(clock, this.demand)
   }

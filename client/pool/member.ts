@@ -1,7 +1,7 @@
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { Client } from '../handle/client.js'
 import type { MemberPlan } from './options.js'
-import { Setbacks } from '../base/setbacks.js'
+import { Setbacks } from '../base/backoff.js'
 import type { ClientState } from '../base/state.js'
 
 /**

@@ -2,7 +2,7 @@ import { callError, type ClientError, givenUpError } from '../base/errors.js'
 import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 import { readCount, readMs } from '../base/read-options.js'
-import { onAbortOf } from '../base/shared-signals.js'
+import { listenForAbort } from '../../runtime/time/wait.js'
 
 /** How many members have to be ready, and until when. */
 export interface ReadyWait {
@@ -72,7 +72,7 @@ function until(
       settle()
       return true
     }
-    const unlisten = signal === undefined ? undefined : onAbortOf(signal, giveUp)
+    const unlisten = signal === undefined ? undefined : listenForAbort(signal, giveUp)
     unlook = desk.lookUntil(() => {
       try {
         if (look()) return finish(() => resolve(true))

@@ -10,7 +10,6 @@ import { callError, ClientError, failedError, unsentError } from '../base/errors
 import { codeOf, emitClient, isHeard } from '../base/events.js'
 import { createJob, isSent, type Job, nextJob, takeBack } from '../calls/job.js'
 import { clientActorName } from '../base/names.js'
-import { goneError } from '../holdings/gone.js'
 import { isRepeatable, retryDelay } from '../calls/repeat.js'
 import { SharedSignals } from '../base/shared-signals.js'
 import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds } from '../answers/rounds.js'
@@ -263,7 +262,8 @@ export class Caller {
     if (error instanceof RuntimeError && error.code === 'TIMEOUT')
       return unsentError(job, { phase: state.phase, reason: state.reason ?? error }, isSent(job))
     if (over && state.phase === 'failed') return failedError(method, state.reason, isSent(job))
-    return goneError(`${method}: client ${name}`, holdings, registry, { sent: isSent(job), cause: error })
+    const details = { sent: isSent(job), cause: error }
+    return holdings.goneError(`${method}: client ${name}`, registry, details)
   }
 }
 

@@ -66,7 +66,7 @@ export class Requests {
       throw bad('resultTypes', 'none: request() takes such results', options.resultTypes)
     const params = args === undefined ? { name } : { name, arguments: readObject(args, 'args') }
     const result = (await this.make('tools/call', params, options)) as unknown as CallToolResult
-    if (settings.checkOutput && holdings.tools.promises(name)) await checkOutput(name, result, holdings)
+    if (settings.checkOutput && holdings.tools.hasOutput(name)) await checkOutput(name, result, holdings)
     return toolResult(result)
   }
 
@@ -154,20 +154,16 @@ export class Requests {
 
   /** Over HTTP, a tool whose headers break the rules is left out (specification: 2026-07-28, Streamable HTTP). */
   #learn(page: ListToolsResult, isModern: boolean): JsonObject {
-    const { holdings, settings } = this.#parts
+    const { settings } = this.#parts
     const mirrors = isModern && settings.transport.modern === 'http'
-    const tools = page.tools.filter((tool) => {
-      if (mirrors) return this.#admits(tool)
-      holdings.tools.learnPlainly(tool)
-      return true
-    })
+    const tools = page.tools.filter((tool) => this.#admits(tool, mirrors))
     return { ...page, tools } as unknown as JsonObject
   }
 
-  #admits(tool: Tool): boolean {
+  #admits(tool: Tool, mirrors: boolean): boolean {
     const { holdings } = this.#parts
     try {
-      holdings.tools.learn(tool)
+      holdings.tools.learn(tool, mirrors)
       return true
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error

@@ -107,7 +107,7 @@ test('a token is got anew once less than its margin is left', () => {
 test('as many tools are remembered as there is room for, the latest', () => {
   const tools = new ToolBook()
   const learn = (name: string): void =>
-    tools.learnPlainly({ name, inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } })
+    tools.learn({ name, inputSchema: { type: 'object' }, annotations: { readOnlyHint: true } }, false)
   for (let tool = 0; tool < maxTools; tool++) learn(`t${tool}`)
   assert.equal([tools.isIdempotent('t0'), tools.isIdempotent(`t${maxTools - 1}`)], [true, true])
   learn('more')

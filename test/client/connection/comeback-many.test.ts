@@ -4,7 +4,7 @@ import { startClientPool } from '../../../client/pool/start-pool.js'
 import { createFakeClock, type FakeClock } from '../../../runtime/time/fake-clock.js'
 import type { ClientTransport } from '../../../transports/contract/contract.js'
 import { TransportError } from '../../../transports/base/errors.js'
-import { Setbacks } from '../../../client/base/setbacks.js'
+import { Setbacks } from '../../../client/base/backoff.js'
 import { suite } from '../../support/suite.js'
 import { outage } from '../_outage.js'
 

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { Reports } from '../../../client/base/reports.js'
+import { Reports } from '../../../client/holdings/reports.js'
 import { firstState, type Phase } from '../../../client/base/state.js'
 import { type LogEvent, subscribeClient, type WarningEvent } from '../../../client/base/events.js'
 import { defineServer } from '../../../server/definitions/define-server.js'

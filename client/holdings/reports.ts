@@ -1,10 +1,10 @@
 import type { LoggingLevel, LoggingMessageParams } from '../../protocol/messages/logging.js'
 import { systemClock } from '../../runtime/time/clock.js'
 import { throttle } from '../../runtime/base/throttle.js'
-import { emitClient, isHeard, type LogEvent, type WarningEvent } from './events.js'
-import type { ClientState } from './state.js'
+import { emitClient, isHeard, type LogEvent, type WarningEvent } from '../base/events.js'
+import type { ClientState } from '../base/state.js'
 
-/** The level of our lines for each level of MCP. */
+/** The level of a line in the log for each level of MCP. */
 const levels: { readonly [Level in LoggingLevel]: LogEvent['level'] } = Object.freeze({
   debug: 'debug',
   info: 'info',
@@ -16,16 +16,14 @@ const levels: { readonly [Level in LoggingLevel]: LogEvent['level'] } = Object.f
   emergency: 'error',
 })
 
-/**
- * What one client tells the log of its tree. A flood of one kind is cut, and hides no other kind and no other
- * client.
- */
+/** The `warning` and `log` events of one client. A flood of one kind is cut; other kinds, and clients, are not. */
 export class Reports {
   readonly #client: { readonly name: string; readonly tree: number }
   readonly #now: () => number
   #limits: Map<string, () => number | undefined> | undefined
-  /** Attempts that failed since it was ready, and which of them is told next. */
+  /** Attempts that failed since it was ready. */
   #failures = 0
+  /** The attempt that is told next. */
   #told = 1
 
   constructor(client: { readonly name: string; readonly tree: number }, now = systemClock.now) {
@@ -51,10 +49,7 @@ export class Reports {
     emitClient('log', () => ({ ...facts, level, type, ...from, data: text.slice(0, 500) }))
   }
 
-  /**
-   * Tells of an outage: of the first attempt to connect that failed, the 10th, the 100th and so on, and of an
-   * end.
-   */
+  /** Warns of attempts to connect that failed: the first, the 10th, the 100th and so on, and a final one. */
   look(before: ClientState, { phase, reason }: ClientState): void {
     if (phase === 'ready') {
       this.#failures = 0
@@ -65,14 +60,12 @@ export class Reports {
       this.#failures += 1
       if (this.#failures < this.#told) return
       this.#told *= 10
-      this.warn(
-        'connect_failed',
-        `attempt ${this.#failures} to connect failed, more follow: ${reason.message}`,
-      )
+      const attempt = `attempt ${this.#failures} to connect failed`
+      this.warn('connect_failed', `${attempt}, more follow: ${reason.message}`)
     }
   }
 
-  /** Undefined for what is held back. */
+  /** Undefined: the event is held back. */
   #facts(kind: string): Pick<WarningEvent, 'client' | 'tree' | 'heldBack'> | undefined {
     this.#limits ??= new Map()
     const limit = this.#limits.get(kind) ?? throttle(this.#now)
