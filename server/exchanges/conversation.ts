@@ -5,13 +5,14 @@ import type { Response } from '../../transports/contract/contract.js'
 import { encodedResult } from '../requests/answer.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
 import { AskError, ServerError } from '../base/errors.js'
+import { readersOf } from '../base/read-options.js'
 import type { Conversations } from './conversations.js'
 import type { Exchange } from './exchange.js'
 import type { ExchangeRun } from './run.js'
 import type { Answer, CallState } from '../holdings/request-state.js'
 import { type OpenQuestion, Rounds } from './rounds.js'
 import { ownerOf } from '../base/owner.js'
-import { checkTimeout, readQuestion, withRequirements } from '../requests/question.js'
+import { readQuestion, withRequirements } from '../requests/question.js'
 import { noteQuestion, Steps } from '../context/steps.js'
 
 /** What a request brings with it from the rounds before. */
@@ -39,6 +40,7 @@ export interface AskedRound {
 /** The methods that may ask their client (specification: 2026-07-28, mrtr). */
 export const conversing: ReadonlySet<string> = new Set(['tools/call', 'prompts/get', 'resources/read'])
 
+const { readMs } = readersOf()
 /** Milliseconds that a question waits for steps (`ctx.once`) that run beside it. */
 const maxStepTime = 30_000
 
@@ -86,7 +88,7 @@ export class Conversation {
     const { call, dialect } = this.#run.exchange
     if (!conversing.has(call.request.method))
       throw new AskError('MISSING_CAPABILITY', `${method}: this request has no way to ask its client`)
-    checkTimeout(timeout)
+    readMs(timeout, 'timeout')
     if (method === 'ping')
       throw new AskError('MISSING_CAPABILITY', `ping: revision ${dialect.revision} does not have it`)
     const question: Question = method

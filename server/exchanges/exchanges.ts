@@ -1,7 +1,6 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { unsupported } from '../../protocol/stateless/era.js'
-import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
-import { fitError } from '../../protocol/dialects/fit.js'
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { buildError } from '../../protocol/wire/jsonrpc.js'
 import { modernDialectOf } from '../../protocol/dialects/versions.js'
 import type { ActorContext } from '../../runtime/process/context.js'
@@ -10,7 +9,7 @@ import { processOf } from '../../runtime/process/ref.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import type { ExchangeAnswer, ExchangeCall, Response } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
-import { encodedResult } from '../requests/answer.js'
+import { encodedResult, refusal } from '../requests/answer.js'
 import { tooManyRequests } from '../base/errors.js'
 import { conversing, firstTry } from './conversation.js'
 import { Conversations } from './conversations.js'
@@ -140,8 +139,6 @@ function responseTo(
   { request }: ExchangeCall,
   dialect: Dialect | undefined,
 ): Response | undefined {
-  if (error instanceof RuntimeError) return interrupted(request) // the group is being restarted
-  if (!(error instanceof McpError)) return undefined
-  const told = toJsonRpcError(error)
-  return buildError(request.id, dialect === undefined ? told : fitError(dialect, told))
+  if (error instanceof RuntimeError) return interrupted(request.id) // the group is being restarted
+  return error instanceof McpError ? refusal(request.id, error, dialect) : undefined
 }

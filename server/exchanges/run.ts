@@ -1,12 +1,11 @@
-import { errorCodes } from '../../protocol/wire/errors.js'
-import { buildError, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
+import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { TaskRef, TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import type { Response } from '../../transports/contract/contract.js'
-import { answer, type InProgress, responseAfter } from '../requests/answer.js'
+import { answer, type InProgress, responseAfter, tryAgain } from '../requests/answer.js'
 import { ToolContext } from '../context/context.js'
 import type { RequestOrigin } from '../base/events.js'
 import type { UndeclaredNeeds } from '../definitions/session-needs.js'
@@ -145,14 +144,13 @@ export class ExchangeRun implements InProgress {
     const { tasks, clock, holdings } = this.host
     const task = this.#task
     const isInterrupted = this.response === undefined && !this.cancelled && !tasks.ref.alive
-    if (task === undefined || isInterrupted) return interrupted(this.request)
+    if (task === undefined || isInterrupted) return interrupted(this.request.id)
     const { exposeErrors } = holdings.settings
     return responseAfter(this, task.ref, reason, { exposeErrors, now: clock.now() })
   }
 }
 
-/** The answer to a request whose group went down: another try may find it up again. */
-export function interrupted({ id }: JsonRpcRequest): Response {
-  const message = 'The request was interrupted: try once more'
-  return buildError(id, { code: errorCodes.internalError, message, data: { retryable: true } })
+/** The answer to a request whose group went down. */
+export function interrupted(id: RequestId): Response {
+  return tryAgain(id, 'The request was interrupted')
 }

@@ -15,7 +15,7 @@ import { exposedError } from '../base/exposed-error.js'
 import { requirementError } from './question.js'
 import type { Work } from './work.js'
 
-/** A request that an author's code is working on. */
+/** A request that an author's code works on. */
 export interface InProgress {
   readonly request: JsonRpcRequest
   readonly work: Work
@@ -23,13 +23,13 @@ export interface InProgress {
   readonly timeout: number
   readonly deadline: number
   cancelled: boolean
-  /** What the code has come to; undefined before, and for good when it crashed. */
+  /** Written by the task just before it ends; undefined when it crashed or was killed. */
   response: Response | undefined
 }
 
 /**
- * Runs the work, at once where it is done at once: a promise costs more than most of it. Throws, or rejects
- * with, what is a crash.
+ * Runs the work, without a promise where it needs none: that would cost more than most of it. Throws, or
+ * rejects with, what counts as a crash.
  */
 export function answer(
   request: Pick<InProgress, 'request' | 'work'>,
@@ -38,11 +38,10 @@ export function answer(
 ): Response | Promise<Response> {
   try {
     const result = request.work.run(ctx)
-    return isPromise(result)
-      ? answerLater(request, dialect, result)
-      : encodedResult(request.request.id, result)
+    if (isPromise(result)) return answerLater(request, dialect, result)
+    return encodedResult(request.request.id, result)
   } catch (error) {
-    return toRefusal(request.request.id, dialect, error)
+    return toResponse(request.request.id, dialect, error)
   }
 }
 
@@ -59,7 +58,7 @@ export function responseAfter(
   // a timer may fire a little early
   if (reason.type === 'killed' && now >= request.deadline - 1) {
     const outcome = request.work.timedOut(request.timeout)
-    return outcome instanceof McpError ? buildError(id, toJsonRpcError(outcome)) : encodedResult(id, outcome)
+    return outcome instanceof McpError ? refusal(id, outcome) : encodedResult(id, outcome)
   }
   const report = `${processOf(task).tree.id}.${task.id}`
   const error = exposeErrors && reason.type === 'crash' ? exposedError(reason.error) : undefined
@@ -69,13 +68,25 @@ export function responseAfter(
   return buildError(id, { code: errorCodes.internalError, message, data })
 }
 
-/** A good answer that carries its JSON text. Throws ProtocolError NOT_SERIALISABLE. */
+/** A result that carries its JSON text, made here unless given. Throws ProtocolError NOT_SERIALISABLE. */
 export function encodedResult(id: RequestId, result: object, text?: string): EncodedResult {
   const whole =
     text === undefined
       ? encode(buildResult(id, result))
       : `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":${text}}`
   return { jsonrpc: '2.0', id, result: result as JsonObject, [encodedText]: whole }
+}
+
+/** The answer to a McpError, shaped for the client's revision where it is known. */
+export function refusal(id: RequestId, error: McpError, dialect?: Dialect): Response {
+  const told = toJsonRpcError(error)
+  return buildError(id, dialect === undefined ? told : fitError(dialect, told))
+}
+
+/** The answer to a request that a restart has cut off. */
+export function tryAgain(id: RequestId, problem: string): Response {
+  const message = `${problem}: try once more`
+  return buildError(id, { code: errorCodes.internalError, message, data: { retryable: true } })
 }
 
 async function answerLater(
@@ -88,23 +99,18 @@ async function answerLater(
     // only now: a call of several rounds is answered by the id of the last
     return encodedResult(request.request.id, result as object)
   } catch (error) {
-    return toRefusal(request.request.id, dialect, error)
+    return toResponse(request.request.id, dialect, error)
   }
 }
 
-/**
- * Whether an author's code has asked for session state where there is none: its author is to find that out
- * from the answer.
- */
-function isNoSession(error: unknown): error is ServerError {
-  return error instanceof ServerError && error.code === 'NO_SESSION'
-}
-
-/** The answer that an error is; throws what is none. */
-function toRefusal(id: RequestId, dialect: Dialect, error: unknown): Response {
-  const refusal = error instanceof AskError ? requirementError(error) : error
-  if (refusal instanceof McpError) return buildError(id, fitError(dialect, toJsonRpcError(refusal)))
-  if (!(error instanceof AskError || error instanceof ToolError || isNoSession(error))) throw error
+/** The answer to an error that its client may read; throws any other, which is a crash. */
+function toResponse(id: RequestId, dialect: Dialect, error: unknown): Response {
+  const told = error instanceof AskError ? requirementError(error) : error
+  if (told instanceof McpError) return refusal(id, told, dialect)
+  // NO_SESSION tells an author what to do
+  const isTold = error instanceof AskError || error instanceof ToolError
+  const isNoSession = error instanceof ServerError && error.code === 'NO_SESSION'
+  if (!isTold && !isNoSession) throw error
   const { code, message } = error
   return buildError(id, { code: errorCodes.internalError, message, data: { code } })
 }

@@ -9,9 +9,9 @@ import type { MethodDefinition } from '../definitions/define-method.js'
 import { ServerError } from '../base/errors.js'
 import type { RequestHandler } from '../definitions/low-level.js'
 import type { Immediate } from '../catalog/immediate.js'
-import { noAnswerIn, type Work } from './work.js'
+import { noAnswerIn, notValid, type Work } from './work.js'
 
-/** What `handleRequest` may own of the protocol: the rest belongs to the session. */
+/** The methods of the protocol that `handleRequest` may answer; the others belong to the server. */
 const ownable: ReadonlySet<string> = new Set<Method>([
   'tools/list',
   'tools/call',
@@ -23,12 +23,12 @@ const ownable: ReadonlySet<string> = new Set<Method>([
   'completion/complete',
 ])
 
-/** Whether `handleRequest` is asked about a method. */
+/** Whether `handleRequest` is asked first: about these, and what the protocol does not know. */
 export function isOwnable(method: string): boolean {
   return ownable.has(method) || !isMethod(method)
 }
 
-/** Plans a method of the author's own. */
+/** Plans a method that the author has defined. */
 export function planMethod(
   name: string,
   { params: schema, timeout, run }: MethodDefinition,
@@ -40,7 +40,7 @@ export function planMethod(
     timeout,
     async run(ctx) {
       const parsed = schema === undefined ? { value: given } : await schema.parse(given)
-      if ('issues' in parsed) throw badParams(name, parsed.issues)
+      if ('issues' in parsed) throw notValid(`params of ${name}`, 'params', parsed.issues)
       return objectFrom(name, await run(parsed.value as never, ctx))
     },
     timedOut: (ms) => noAnswerIn(ms, `answering ${name}`),
@@ -48,8 +48,8 @@ export function planMethod(
 }
 
 /**
- * Plans a request that `handleRequest` is asked about first: `plan` is what the server would do. Throws what
- * concerns no handler, such as a lack of scope.
+ * Plans a request that `handleRequest` is asked about first; `plan` is what the server would do, for `next`.
+ * Throws McpError for what no handler can mend, such as a missing scope.
  */
 export function planOwned(
   { method }: JsonRpcRequest,
@@ -57,7 +57,7 @@ export function planOwned(
   plan: () => Immediate | Work,
 ): Work {
   const planned = attempt(plan)
-  const work = typeof planned === 'object' && 'run' in planned ? planned : undefined
+  const work = 'run' in planned ? planned : undefined
   return {
     name: work?.name ?? method.slice(0, 100),
     timeout: work?.timeout,
@@ -96,13 +96,4 @@ function objectFrom(about: string, result: unknown): JsonObject {
   if (result === undefined) return {}
   if (isObject(result)) return result
   throw new ServerError('BAD_RESULT', `${about} returned no result: expected an object, got ${show(result)}`)
-}
-
-function badParams(method: string, issues: readonly { path: string; message: string }[]): McpError {
-  const problems = issues
-    .map(({ path, message }) => `${path === '' ? 'params' : path}: ${message}`)
-    .join('; ')
-  return new McpError(errorCodes.invalidParams, `The params of ${method} are not valid: ${problems}`, {
-    data: { issues },
-  })
 }

@@ -6,7 +6,6 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Params } from '../../protocol/messages/methods.js'
 import { readParams } from '../../protocol/messages/params.js'
 import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
-import { show } from '../../runtime/base/errors.js'
 import type { AskMethod } from '../context/ask.js'
 import { AskError, optionError } from '../base/errors.js'
 
@@ -52,12 +51,6 @@ function toPlain<M extends AskMethod>(method: M, params: Params<M>): Params<M> {
   } catch (cause) {
     throw optionError('question', `${method}: not a question: ${(cause as Error).message}`, cause)
   }
-}
-
-/** Throws ServerError BAD_OPTION unless a question may wait this many ms. */
-export function checkTimeout(timeout: unknown): void {
-  if (!(typeof timeout === 'number' && timeout > 0))
-    throw optionError('timeout', `timeout: expected milliseconds above 0, got ${show(timeout)}`)
 }
 
 /**

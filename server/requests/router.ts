@@ -1,6 +1,6 @@
 import { missingCapability } from '../../protocol/dialects/capabilities.js'
 import { acceptsRequest, type Dialect } from '../../protocol/dialects/dialect.js'
-import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import { McpError } from '../../protocol/wire/errors.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import {
   isMethod,
@@ -12,9 +12,9 @@ import {
 import { readParams } from '../../protocol/messages/params.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import { complete } from './handlers/completion.js'
-import { getPrompt, listPrompts } from './handlers/prompts.js'
-import { listResources, listTemplates, readResource, subscribe, unsubscribe } from './handlers/resources.js'
-import { callTool, listTools } from './handlers/tools.js'
+import { getPrompt } from './handlers/prompts.js'
+import { readResource, subscribe } from './handlers/resources.js'
+import { callTool } from './handlers/tools.js'
 import { checkAllowed } from '../context/scopes.js'
 import { isOwnable, planMethod, planOwned } from './low-level.js'
 import { checkUsable } from '../definitions/session-needs.js'
@@ -23,28 +23,29 @@ import { keep, type RouteScope, type Work } from './work.js'
 
 const pong: Immediate = Object.freeze({ result: Object.freeze({}), text: '{}' })
 
-/** A session begins with `initialize`, and `subscriptions/listen` is a stream: neither is answered here. */
+/** What is answered here; `initialize` begins a session, and `subscriptions/listen` is a stream. */
 type Served = Exclude<RequestTo<'server'>, 'initialize' | 'subscriptions/listen'>
 
 const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope) => Immediate | Work } = {
   'server/discover': (_params, { catalog, dialect }) => catalog.discover(dialect),
   ping: () => pong,
-  'tools/list': listTools,
+  'tools/list': ({ cursor }, scope) => scope.catalog.tools.page(cursor, scope),
   'tools/call': callTool,
-  'resources/list': listResources,
-  'resources/templates/list': listTemplates,
+  'resources/list': ({ cursor }, scope) => scope.catalog.resources.page(cursor, scope),
+  'resources/templates/list': ({ cursor }, scope) => scope.catalog.templates.page(cursor, scope),
   'resources/read': readResource,
   'resources/subscribe': subscribe,
-  'resources/unsubscribe': unsubscribe,
-  'prompts/list': listPrompts,
+  'resources/unsubscribe': ({ uri }) => keep('resources/unsubscribe', (wishes) => wishes.unsubscribe(uri)),
+  'prompts/list': ({ cursor }, scope) => scope.catalog.prompts.page(cursor, scope),
   'prompts/get': getPrompt,
   'completion/complete': complete,
   'logging/setLevel': ({ level }) => keep('logging/setLevel', (wishes) => wishes.setLogLevel(level)),
 }
 
 /**
- * What is to be done about a request. Throws McpError: -32601 for a method that the revision or the server
- * does not have, -32602 for bad params, -32600 for a second `initialize`.
+ * The answer to a request where it is ready, or else the work that makes it. Throws McpError: -32601 for a
+ * method that the revision or the server does not have, -32602 for bad params, -32600 for a second
+ * `initialize`.
  */
 export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | Work {
   const { handleRequest } = scope.catalog.lowLevel
@@ -53,7 +54,7 @@ export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | W
     handleRequest === undefined || !isOwnable(method)
       ? plan(request, scope)
       : planOwned(request, handleRequest, () => plan(request, scope))
-  // what is written out already was written for this revision
+  // a prepared answer was made for this revision
   return 'text' in planned || !isFitted(scope.dialect, method)
     ? planned
     : fitted(planned, method as Method, scope)
@@ -67,15 +68,14 @@ function plan({ method, params }: JsonRpcRequest, scope: RouteScope): Immediate 
     return planMethod(method, own, params)
   }
   if (!acceptsRequest(scope.dialect, 'server', method)) throw unknownMethod(method)
-  if (method === 'initialize')
-    throw new McpError(errorCodes.invalidRequest, 'this session is initialized already')
+  if (method === 'initialize') throw McpError.invalidRequest('this session is initialized already')
   const missing = missingCapability(method, scope.catalog.capabilities, scope.dialect)
   if (missing !== undefined) throw unknownMethod(method)
   const handle = handlers[method as Served] as (params: unknown, scope: RouteScope) => Immediate | Work
   return handle(readParams(method, params), scope)
 }
 
-/** Whether the results of a method are not the same in every revision. */
+/** Whether the results of a method have to be shaped for this revision. */
 function isFitted({ handshake, lacks }: Dialect, method: string): boolean {
   if (!handshake) return true
   return lacks !== undefined && isMethod(method) && lacks.results?.includes(method) !== false
@@ -100,7 +100,6 @@ function fitted<M extends Method>(work: Work, method: M, { dialect, catalog }: R
   }
 }
 
-/** The error -32601. */
-export function unknownMethod(method: string): McpError {
-  return new McpError(errorCodes.methodNotFound, `Method not found: ${method.slice(0, 100)}`)
+function unknownMethod(method: string): McpError {
+  return McpError.methodNotFound(`Method not found: ${method.slice(0, 100)}`)
 }

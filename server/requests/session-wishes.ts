@@ -6,10 +6,7 @@ import type { WishesRecord } from '../stores/session-store.js'
 /** Resources that one session may subscribe to. */
 const maxSubscriptions = 1_000
 
-/**
- * What a client has chosen: the level of logs, and the resources it wants to hear of. Changed by the session
- * actor only.
- */
+/** What the client of a session has chosen: its log level, and the resources it has subscribed to. */
 export class SessionWishes {
   #logLevel: LoggingLevel | undefined
   #subscriptions: Set<string> = new Set()
@@ -18,16 +15,12 @@ export class SessionWishes {
     this.adopt(record)
   }
 
-  /** What was kept is what counts. */
   adopt({ logLevel, subscriptions = [] }: WishesRecord): void {
     this.#logLevel = logLevel
     this.#subscriptions = new Set(subscriptions)
   }
 
-  /**
-   * Whether messages of this level are wanted; `info` and above where the client has not said (specification:
-   * logging).
-   */
+  /** Whether logs of this level are wanted; `info` and above until the client says (specification: logging). */
   wantsLog(level: LoggingLevel): boolean {
     return isWantedLevel(level, this.#logLevel ?? 'info')
   }

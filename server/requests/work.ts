@@ -1,12 +1,13 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
-import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import { McpError } from '../../protocol/wire/errors.js'
+import type { Issue } from '../../protocol/schema/issues.js'
 import type { CacheHints } from '../../protocol/messages/base.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Catalog } from '../catalog/catalog.js'
 import type { ToolContext } from '../context/context.js'
 import type { SessionWishes } from './session-wishes.js'
 
-/** Work of an author's code, to be run as a task. */
+/** What an author's code does for a request, to be run as a task. */
 export interface Work {
   /** Shown in trees and reports. */
   readonly name: string
@@ -14,14 +15,14 @@ export interface Work {
   readonly timeout: number | undefined
   /** How long the result may be kept; undefined: as the server says. */
   readonly cache?: CacheHints | undefined
-  /** What the session keeps from now on; done at once, and saved before the answer. */
+  /** Changes the session's wishes: done at once, and saved before the answer. */
   readonly change?: (wishes: SessionWishes) => void
   run(ctx: ToolContext): object | Promise<object>
-  /** The result when the time was up, or the error. */
+  /** The answer when the time is up. */
   timedOut(ms: number): object | McpError
 }
 
-/** What handlers may look at besides the params: nothing of a connection. */
+/** What handlers know besides the params. */
 export interface RouteScope {
   readonly dialect: Dialect
   readonly catalog: Catalog
@@ -29,7 +30,7 @@ export interface RouteScope {
   readonly peer: Peer
 }
 
-/** Work that only changes what the session keeps. */
+/** Work that only changes the session's wishes. */
 export function keep(name: string, change: (wishes: SessionWishes) => void): Work {
   return {
     name,
@@ -40,7 +41,13 @@ export function keep(name: string, change: (wishes: SessionWishes) => void): Wor
   }
 }
 
-/** The error when the time of a request was up and there is no result that could say so. */
+/** The error for a request whose time is up. */
 export function noAnswerIn(ms: number, what: string): McpError {
-  return new McpError(errorCodes.internalError, `${what} took longer than ${ms} ms and was stopped`)
+  return McpError.internal(`${what} took longer than ${ms} ms and was stopped`)
+}
+
+/** The error for params or arguments that do not fit their schema, all problems at once. */
+export function notValid(what: string, whole: string, issues: readonly Issue[]): McpError {
+  const problems = issues.map(({ path, message }) => `${path === '' ? whole : path}: ${message}`)
+  return McpError.invalidParams(`The ${what} are not valid: ${problems.join('; ')}`, { issues })
 }

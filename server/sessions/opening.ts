@@ -1,8 +1,7 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { unsupportedHandshake } from '../../protocol/stateless/era.js'
-import { type McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
-import { fitError, fitResult } from '../../protocol/dialects/fit.js'
-import { buildError, buildResult, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
+import { fitResult } from '../../protocol/dialects/fit.js'
+import { buildResult, type JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import { readParams } from '../../protocol/messages/params.js'
 import type { InitializeResult } from '../../protocol/messages/lifecycle.js'
 import { handshakesOf, haveHandshake, negotiate } from '../../protocol/dialects/versions.js'
@@ -38,14 +37,4 @@ export function answerOpening({ id }: JsonRpcRequest, dialect: Dialect, holdings
     ...(instructions !== undefined && { instructions }),
   }
   return buildResult(id, fitResult(dialect, 'initialize', result))
-}
-
-/** The error answer to `initialize`, shaped for the revision if one was agreed on. */
-export function refuseOpening(
-  { id }: JsonRpcRequest,
-  dialect: Dialect | undefined,
-  error: McpError,
-): Response {
-  const told = toJsonRpcError(error)
-  return buildError(id, dialect === undefined ? told : fitError(dialect, told))
 }

@@ -1,6 +1,5 @@
 import { acceptsNotification } from '../../protocol/dialects/dialect.js'
-import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
-import { fitError } from '../../protocol/dialects/fit.js'
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import {
   buildError,
   isNotification,
@@ -15,7 +14,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { patiently } from '../../runtime/faults/load.js'
 import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import type { Outlet, Peer, Response } from '../../transports/contract/contract.js'
-import { encodedResult } from '../requests/answer.js'
+import { encodedResult, refusal } from '../requests/answer.js'
 import type { OpenSessionFacts } from '../context/context.js'
 import { AskError } from '../base/errors.js'
 import { loadSessionMachine } from '../holdings/holdings-actor.js'
@@ -144,7 +143,7 @@ function takeRequest(
     return startWork(session, planned, delivery, ctx)
   } catch (error) {
     if (!(error instanceof McpError)) throw error
-    return answered(session, request, buildError(id, fitError(session.dialect, toJsonRpcError(error))))
+    return answered(session, request, refusal(id, error, session.dialect))
   }
 }
 

@@ -7,7 +7,8 @@ import type { OpenSessionFacts, RequestScope } from '../context/context.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
 import type { Changes } from '../context/changes.js'
 import { AskError } from '../base/errors.js'
-import { checkTimeout, readQuestion } from '../requests/question.js'
+import { readersOf } from '../base/read-options.js'
+import { readQuestion } from '../requests/question.js'
 import { type RequestDelivery, Scope } from '../requests/scope.js'
 import { adoptConfirmation } from './saving.js'
 import type { Session } from './session.js'
@@ -72,7 +73,7 @@ export class SessionScope extends Scope implements RequestScope {
     const { silent } = this.#run
     if (silent !== undefined) throw new AskError('NOT_INITIALIZED', silent)
     this.checkOpen()
-    checkTimeout(timeout)
+    readMs(timeout, 'timeout')
     const { dialect, facts, self } = this.#session
     const question = readQuestion(method, params, { dialect, capabilities: facts.capabilities })
     const asking = { of: this.requestId, method, params: question, timeout }
@@ -129,5 +130,6 @@ export class SessionScope extends Scope implements RequestScope {
   }
 }
 
+const { readMs } = readersOf()
 /** The session watches the time. */
 const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })

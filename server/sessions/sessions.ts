@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto'
 import { openBatch } from '../../protocol/dialects/batch.js'
 import type { Batch } from '../../protocol/wire/codec.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
-import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
-import { buildError, isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
+import { McpError } from '../../protocol/wire/errors.js'
+import { isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
 import { dialectOf, handshakesOf } from '../../protocol/dialects/versions.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
 import type { ActorContext } from '../../runtime/process/context.js'
@@ -17,11 +17,12 @@ import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { ServerNames } from '../base/names.js'
+import { refusal, tryAgain } from '../requests/answer.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
 import type { SessionInput } from './session.js'
 import { type Delivery, sessionActor, type SessionRef } from './session-actor.js'
-import { answerOpening, readOpening, refuseOpening } from './opening.js'
+import { answerOpening, readOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
 import { noSession, peerProblem } from './access.js'
 import { ownerOf } from '../base/owner.js'
@@ -78,7 +79,7 @@ export class Sessions implements ServerPort {
     } catch (error) {
       begun?.kill() // nobody knows of it
       if (!(error instanceof McpError)) throw error
-      return { sessionId: undefined, response: refuseOpening(request, dialect, error) }
+      return { sessionId: undefined, response: refusal(request.id, error, dialect) }
     }
   }
 
@@ -306,10 +307,9 @@ function isGone(error: unknown): boolean {
 /** The answer to a request that its session could not take; what is no answer to a request is thrown. */
 function failedDelivery(message: Message, error: unknown): Response {
   if (!isRequest(message)) throw error
-  if (error instanceof McpError) return buildError(message.id, toJsonRpcError(error))
+  if (error instanceof McpError) return refusal(message.id, error)
   if (!(error instanceof RuntimeError)) throw error
-  const why = 'The session was interrupted: try once more'
-  return buildError(message.id, { code: errorCodes.internalError, message: why, data: { retryable: true } })
+  return tryAgain(message.id, 'The session was interrupted')
 }
 
 /** The name of a session in reports: its id is a secret of its client. */

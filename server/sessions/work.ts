@@ -1,5 +1,5 @@
 import { errorCodes } from '../../protocol/wire/errors.js'
-import { buildError, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Deferred, Exit } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
@@ -7,7 +7,7 @@ import { isPromise } from '../../runtime/base/promise.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { TaskRef } from '../../runtime/tasks/supervisor.js'
 import type { Response } from '../../transports/contract/contract.js'
-import { answer, type InProgress, responseAfter } from '../requests/answer.js'
+import { answer, type InProgress, responseAfter, tryAgain } from '../requests/answer.js'
 import { busy } from '../base/errors.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
 import { ToolContext } from '../context/context.js'
@@ -83,9 +83,7 @@ function begin(session: Session, request: SessionRequest): void {
   } catch (error) {
     if (!(error instanceof RuntimeError && error.code === 'NOPROC')) throw error
     // the group is being restarted
-    const message = 'The server is starting again: try once more'
-    const why = { code: errorCodes.internalError, message, data: { retryable: true } }
-    settle(session, request, buildError(request.request.id, why))
+    settle(session, request, tryAgain(request.request.id, 'The server is starting again'))
   }
 }
 

@@ -1,5 +1,5 @@
 import { limitCompletion } from '../../../protocol/messages/completion.js'
-import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
+import { McpError } from '../../../protocol/wire/errors.js'
 import { isObject } from '../../../protocol/wire/json.js'
 import type { Params, Result } from '../../../protocol/messages/methods.js'
 import { checkSentResult } from '../../../protocol/messages/params.js'
@@ -13,7 +13,7 @@ import { checkUsable, type MayNeedSession } from '../../definitions/session-need
 import { type Immediate, immediate } from '../../catalog/immediate.js'
 import { noAnswerIn, type RouteScope, type Work } from '../work.js'
 
-/** Milliseconds that suggestions are worth waiting for. */
+/** Milliseconds: suggestions come too late after that. */
 const timeout = 10_000
 
 interface Target extends Guarded, MayNeedSession {
@@ -22,8 +22,8 @@ interface Target extends Guarded, MayNeedSession {
 }
 
 /**
- * Plans `completion/complete`; where nobody suggests anything, the answer is an empty list. Throws McpError
- * -32602 for a prompt, a resource or an argument that does not exist (specification: completion).
+ * Plans `completion/complete`; without a completer the answer is an empty list. Throws McpError -32602 for an
+ * unknown prompt, resource or argument (specification: completion), and 403 for a missing scope.
  */
 export function complete(
   { ref, argument, context }: Params<'completion/complete'>,
@@ -33,8 +33,7 @@ export function complete(
   checkAllowed(peer, target)
   checkUsable(dialect, target, 'what is to be completed')
   const { name, value } = argument
-  if (!target.names.includes(name))
-    throw new McpError(errorCodes.invalidParams, `Unknown argument: ${show(name)}`)
+  if (!target.names.includes(name)) throw McpError.invalidParams(`Unknown argument: ${show(name)}`)
   const completer = Object.hasOwn(target.completers, name) ? target.completers[name] : undefined
   if (completer === undefined)
     return immediate(catalog.finish(dialect, 'completion/complete', { completion: { values: [] } }))
@@ -54,7 +53,7 @@ function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Targ
     const { completers, scopes, session } = prompt
     return { names: prompt.arguments.map(({ name }) => name), completers, scopes, session }
   }
-  // the uri is that of the template, or of one of its resources
+  // the uri of the template, or of one of its resources
   const template = templates.get(ref.uri) ?? familyOf(catalog.find(ref.uri))
   if (template === undefined) throw unknown('resource template', ref.uri)
   const { completers, scopes, session } = template
@@ -78,5 +77,5 @@ function toResult(returned: unknown): Result<'completion/complete'> {
 }
 
 function unknown(kind: string, name: string): McpError {
-  return new McpError(errorCodes.invalidParams, `Unknown ${kind}: ${show(name)}`)
+  return McpError.invalidParams(`Unknown ${kind}: ${show(name)}`)
 }

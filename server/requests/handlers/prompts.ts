@@ -1,6 +1,5 @@
-import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
+import { McpError } from '../../../protocol/wire/errors.js'
 import type { Params } from '../../../protocol/messages/methods.js'
-import type { Issue } from '../../../protocol/schema/issues.js'
 import type { GetPromptResult } from '../../../protocol/messages/prompts.js'
 import { messageOf, show } from '../../../runtime/base/errors.js'
 import { checkAllowed } from '../../context/scopes.js'
@@ -9,25 +8,18 @@ import type { PromptDefinition } from '../../definitions/define-prompt.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toPromptResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
-import type { Immediate } from '../../catalog/immediate.js'
-import { noAnswerIn, type RouteScope, type Work } from '../work.js'
-
-/** Answers `prompts/list` with bytes that are made once (specification: prompts). */
-export function listPrompts({ cursor }: Params<'prompts/list'>, scope: RouteScope): Immediate {
-  return scope.catalog.prompts.page(cursor, scope)
-}
+import { noAnswerIn, notValid, type RouteScope, type Work } from '../work.js'
 
 /**
- * Plans `prompts/get`. Throws McpError 403 for a scope that is not there, and -32602 for a prompt that does
- * not exist, and for required arguments that are missing; fields are read in the task, and what is wrong with
- * them is told all at once.
+ * Plans `prompts/get`. Throws McpError 403 for a missing scope, and -32602 for an unknown prompt or missing
+ * arguments. Arguments with fields are checked in the task, since a schema may take its time.
  */
 export function getPrompt(
   { name, arguments: args = {} }: Params<'prompts/get'>,
   { catalog, peer, dialect }: RouteScope,
 ): Work {
   const prompt = catalog.prompts.get(name)
-  if (prompt === undefined) throw new McpError(errorCodes.invalidParams, `Unknown prompt: ${show(name)}`)
+  if (prompt === undefined) throw McpError.invalidParams(`Unknown prompt: ${show(name)}`)
   checkAllowed(peer, prompt)
   checkUsable(dialect, prompt, `prompt ${show(name)}`)
   const { reader, timeout } = prompt
@@ -44,7 +36,7 @@ function checkRequired({ name, arguments: known }: PromptDefinition, args: objec
   const missing = known.filter((argument) => argument.required && !Object.hasOwn(args, argument.name))
   if (missing.length === 0) return
   const names = missing.map((argument) => argument.name).join(', ')
-  throw new McpError(errorCodes.invalidParams, `Missing required arguments of prompt ${name}: ${names}`)
+  throw McpError.invalidParams(`Missing required arguments of prompt ${name}: ${names}`)
 }
 
 async function runPrompt(
@@ -53,22 +45,10 @@ async function runPrompt(
   ctx: ToolContext,
 ): Promise<GetPromptResult> {
   const parsed = prompt.reader === undefined ? { value: args } : await prompt.reader(args)
-  if ('issues' in parsed) throw badPromptArguments(prompt.name, parsed.issues)
+  if ('issues' in parsed) throw notValid(`arguments of prompt ${prompt.name}`, 'arguments', parsed.issues)
   try {
     return toPromptResult(prompt, await prompt.get(parsed.value as never, ctx))
   } catch (error) {
-    throw isOutsideRoots(error) ? new McpError(errorCodes.invalidParams, messageOf(error)) : error
+    throw isOutsideRoots(error) ? McpError.invalidParams(messageOf(error)) : error
   }
-}
-
-/** All that is wrong with the arguments, each named. */
-function badPromptArguments(prompt: string, issues: readonly Issue[]): McpError {
-  const problems = issues.map(({ path, message }) => `${path}: ${message}`).join('; ')
-  return new McpError(
-    errorCodes.invalidParams,
-    `The arguments of prompt ${prompt} are not valid: ${problems}`,
-    {
-      data: { issues },
-    },
-  )
 }

@@ -1,4 +1,4 @@
-import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
+import { McpError } from '../../../protocol/wire/errors.js'
 import type { Params } from '../../../protocol/messages/methods.js'
 import type { ReadResourceResult } from '../../../protocol/messages/resources.js'
 import { show } from '../../../runtime/base/errors.js'
@@ -9,20 +9,9 @@ import type { ToolContext } from '../../context/context.js'
 import { isOutsideRoots } from '../../base/errors.js'
 import { toReadResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
-import type { Immediate } from '../../catalog/immediate.js'
 import { keep, noAnswerIn, type RouteScope, type Work } from '../work.js'
 
-/** Answers `resources/list` with bytes that are made once (specification: resources). */
-export function listResources({ cursor }: Params<'resources/list'>, scope: RouteScope): Immediate {
-  return scope.catalog.resources.page(cursor, scope)
-}
-
-/** Answers `resources/templates/list`, like `resources/list`. */
-export function listTemplates({ cursor }: Params<'resources/templates/list'>, scope: RouteScope): Immediate {
-  return scope.catalog.templates.page(cursor, scope)
-}
-
-/** Plans `resources/read`. Throws McpError resourceNotFound, and 403 for a scope that is not there. */
+/** Plans `resources/read`. Throws McpError -32002 for an unknown resource, and 403 for a missing scope. */
 export function readResource({ uri }: Params<'resources/read'>, scope: RouteScope): Work {
   const found = find(uri, scope)
   const { timeout, cache, scopes } = definitionOf(found)
@@ -35,18 +24,10 @@ export function readResource({ uri }: Params<'resources/read'>, scope: RouteScop
   }
 }
 
-/**
- * Plans `resources/subscribe`: from now on this session hears of changes. Throws McpError like
- * `resources/read`.
- */
+/** Plans `resources/subscribe`. Throws McpError like `resources/read`. */
 export function subscribe({ uri }: Params<'resources/subscribe'>, scope: RouteScope): Work {
   find(uri, scope)
   return keep('resources/subscribe', (wishes) => wishes.subscribe(uri))
-}
-
-/** Plans `resources/unsubscribe`; one that was never subscribed to is none now either. */
-export function unsubscribe({ uri }: Params<'resources/unsubscribe'>): Work {
-  return keep('resources/unsubscribe', (wishes) => wishes.unsubscribe(uri))
 }
 
 async function read(uri: string, found: Found, ctx: ToolContext): Promise<ReadResourceResult> {
@@ -58,7 +39,7 @@ async function read(uri: string, found: Found, ctx: ToolContext): Promise<ReadRe
   return result
 }
 
-/** To a client, what lies outside of the roots is not there. */
+/** For a client, what lies outside the roots does not exist. */
 async function readFound(uri: string, found: Found, ctx: ToolContext): Promise<unknown> {
   try {
     return 'resource' in found
@@ -82,5 +63,5 @@ function definitionOf(found: Found) {
 }
 
 function notFound(uri: string): McpError {
-  return new McpError(errorCodes.resourceNotFound, 'Resource not found', { data: { uri } })
+  return McpError.notFound('Resource not found', { uri })
 }

@@ -1,4 +1,4 @@
-import { errorCodes, McpError } from '../../../protocol/wire/errors.js'
+import { McpError } from '../../../protocol/wire/errors.js'
 import { isObject } from '../../../protocol/wire/json.js'
 import type { Params } from '../../../protocol/messages/methods.js'
 import { checkParamHeaders } from '../../../protocol/stateless/mirrored-headers.js'
@@ -15,24 +15,15 @@ import { AskError, isOutsideRoots, ToolError } from '../../base/errors.js'
 import { requirementError } from '../question.js'
 import { checkUsable } from '../../definitions/session-needs.js'
 import { badArguments, toolFailure, toStructuredResult, toToolResult } from '../../results/results.js'
-import type { Immediate } from '../../catalog/immediate.js'
 import type { RouteScope, Work } from '../work.js'
 
-/** Answers `tools/list` with bytes that are made once (specification: tools). */
-export function listTools({ cursor }: Params<'tools/list'>, scope: RouteScope): Immediate {
-  return scope.catalog.tools.page(cursor, scope)
-}
-
-/**
- * Plans `tools/call`. Throws McpError -32602 for a tool that does not exist, and 403 for one that takes a
- * scope which is not there.
- */
+/** Plans `tools/call`. Throws McpError -32602 for an unknown tool, and 403 for a missing scope. */
 export function callTool(
   { name, arguments: args = {} }: Params<'tools/call'>,
   { catalog, peer, dialect }: RouteScope,
 ): Work {
   const tool = catalog.tools.get(name)
-  if (tool === undefined) throw new McpError(errorCodes.invalidParams, `Unknown tool: ${show(name)}`)
+  if (tool === undefined) throw McpError.invalidParams(`Unknown tool: ${show(name)}`)
   checkAllowed(peer, tool)
   checkUsable(dialect, tool, `tool ${show(name)}`)
   return {
@@ -44,8 +35,8 @@ export function callTool(
 }
 
 /**
- * Checks that `Mcp-Param-*` say what the arguments say, for a tool whose schema wants that (specification:
- * 2026-07-28, Streamable HTTP); what is wrong otherwise is found later. Throws McpError -32020.
+ * Checks `Mcp-Param-*` headers against the arguments, for a tool whose schema asks for them (specification:
+ * 2026-07-28, Streamable HTTP). Throws McpError -32020; all other mistakes are found later.
  */
 export function checkArguments({ request: { params }, peer }: ExchangeCall, { tools }: Catalog): void {
   const tool = typeof params?.name === 'string' ? tools.get(params.name) : undefined
@@ -53,7 +44,7 @@ export function checkArguments({ request: { params }, peer }: ExchangeCall, { to
   checkParamHeaders(tool.headers, isObject(params?.arguments) ? params.arguments : undefined, peer.headers)
 }
 
-/** Synchronous where the schema and the tool are: a promise costs more than most tools. */
+/** Without a promise where schema and tool need none: it would cost more than most tools. */
 function runTool(
   tool: ToolDefinition,
   args: unknown,
@@ -94,7 +85,7 @@ function toResult(tool: ToolDefinition, returned: unknown): CallToolResult | Pro
   return output === undefined ? toToolResult(name, returned) : toStructuredResult(name, output, returned)
 }
 
-/** What the model is to read of an error; throws all others. */
+/** The result for an error that the model may read; throws any other. */
 function toFailure(error: unknown): CallToolResult {
   const refusal = error instanceof AskError ? requirementError(error) : undefined
   if (refusal !== undefined) throw refusal
