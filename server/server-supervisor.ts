@@ -96,9 +96,7 @@ export function serverSpec(
   }
 }
 
-/**
- * What outlives the group comes first: when it dies, the group goes with it; when the group dies, it stays.
- */
+/** The holdings come first: if they die, the group is restarted with them; if the group dies, they stay. */
 function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOptions {
   const { names } = settings
   const holdingsFor = ({ self: supervisor, registry }: ActorContext): ChildSpec => {
@@ -116,7 +114,6 @@ function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOpt
   }
 }
 
-/** Only where an author has hooks. */
 function hooksSpecs({ definition, names, initArg }: ServerSettings): ChildSpec[] {
   const { session: hooks } = definition
   return hooks === undefined ? [] : [childSpec(hooksActor, { hooks, initArg }, { name: names.hooks })]
@@ -143,7 +140,7 @@ function groupChildren(holdings: Holdings, server: ActorRef): ChildSpec[] {
   const { names, maxSessions, drainTimeout } = holdings.settings
   return [
     dynamicSupervisorSpec({ name: 'sessions', maxChildren: maxSessions }, { name: names.sessions }),
-    // requests have nothing to clean up that their signal does not tell them to
+    // requests clean up when their signal aborts: there is nothing to wait for
     taskSupervisorSpec({ name: 'tasks' }, { name: names.tasks, shutdown: 'brutal_kill' }),
     childSpec(baseActor, holdings, { name: names.base }),
     {
@@ -159,7 +156,7 @@ function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext)
   return holdings.binding.start(ctx, openPort(holdings, ctx), {
     name: names.transport,
     drainTimeout,
-    // a group that gave up is stopping as well, but comes back
+    // not the group's phase: one that gave up is stopping as well, but comes back
     stopping: () => (processOf(server) as Actor).phase === 'stopping',
     finished: () =>
       void supervisorAt(server)
@@ -202,33 +199,27 @@ async function holdingsAt({ names }: ServerSettings, registry: Registry): Promis
   return holdings.call('share')
 }
 
-/**
- * A port that is taken, say, is what the caller wants to hear of, and not that a child of a child failed to
- * start.
- */
+/** Unwraps what the caller wants to hear of, such as a taken port, from START_FAILED of child and grandchild. */
 async function causeOfFailedStart(error: unknown, settings: ServerSettings, registry: Registry) {
-  for (let cause = error; cause instanceof Error; cause = cause.cause)
-    if (cause instanceof TransportError) return cause
-  return (await alreadyStarted(error, settings, registry)) ?? error
+  const cause = causesOf(error).find((one) => one instanceof TransportError)
+  return cause ?? (await alreadyStarted(error, settings, registry)) ?? error
 }
 
-/**
- * The error that hands over the server which has the name; undefined when a start failed for something else.
- */
+/** The error that hands over the server of the same name; undefined for a start that failed otherwise. */
 async function alreadyStarted(error: unknown, settings: ServerSettings, registry: Registry) {
-  for (let cause = error; cause instanceof Error; cause = cause.cause) {
-    if (!(cause instanceof RuntimeError && cause.code === 'ALREADY_STARTED')) continue
-    const place = await holdingsAt(settings, registry).then(
-      (holdings) => holdings.place,
-      () => undefined, // it has ended meanwhile
-    )
-    const { supervisor: ref } = place ?? {}
-    if (place === undefined || ref === undefined) return undefined
-    const server = handleOf(settings, place, registry, ref)
-    const message = `there is a server called ${show(settings.name)} already`
-    return new RuntimeError('ALREADY_STARTED', message, { cause, data: { ref, server } })
-  }
-  return undefined
+  const cause = causesOf(error).find((one) => one instanceof RuntimeError && one.code === 'ALREADY_STARTED')
+  if (cause === undefined) return undefined
+  // it may have ended meanwhile
+  const holdings = await holdingsAt(settings, registry).catch(() => undefined)
+  const ref = holdings?.place.supervisor
+  if (holdings === undefined || ref === undefined) return undefined
+  const server = handleOf(settings, holdings.place, registry, ref)
+  const message = `there is a server called ${show(settings.name)} already`
+  return new RuntimeError('ALREADY_STARTED', message, { cause, data: { ref, server } })
+}
+
+function causesOf(error: unknown): Error[] {
+  return error instanceof Error ? [error, ...causesOf(error.cause)] : []
 }
 
 function newPlace(): Place {

@@ -23,7 +23,7 @@ import type { ServerNames } from './base/names.js'
 import type { SessionInfo } from './sessions/session-actor.js'
 import { runningSessions } from './sessions/sessions.js'
 
-/** What a handle is made from. */
+/** What a `Server` is made from. */
 export interface ServerParts {
   readonly name: string
   readonly names: ServerNames
@@ -33,7 +33,7 @@ export interface ServerParts {
 }
 
 /**
- * A running server. It holds names, not processes: it stays good through every restart, also of the whole
+ * A running server. It holds names, not processes: it stays valid through every restart, also of the whole
  * server by a supervisor of yours.
  */
 export class Server {
@@ -74,11 +74,7 @@ export class Server {
    * Adds a tool and tells the sessions; it stays through restarts. Rejects with ServerError BAD_DEFINITION.
    */
   addTool(tool: ToolDefinition): Promise<void> {
-    return this.#add(
-      tool,
-      isTool(tool) && isNamed(tool),
-      'addTool: expected what defineTool returns, with a name',
-    )
+    return this.#add('addTool: expected what defineTool returns', isTool(tool), tool)
   }
 
   /**
@@ -90,12 +86,8 @@ export class Server {
 
   /** Adds a resource or a family of resources, like `addTool`. */
   addResource(resource: ResourceDefinition | ResourceTemplateDefinition): Promise<void> {
-    const known = (isResource(resource) || isResourceTemplate(resource)) && isNamed(resource)
-    return this.#add(
-      resource,
-      known,
-      'addResource: expected what defineResource or defineResourceTemplate returns, with a name',
-    )
+    const expected = 'addResource: expected what defineResource or defineResourceTemplate returns'
+    return this.#add(expected, isResource(resource) || isResourceTemplate(resource), resource)
   }
 
   /** Takes away the resource of this uri, or the family of this URI template, like `removeTool`. */
@@ -106,11 +98,7 @@ export class Server {
 
   /** Adds a prompt, like `addTool`. */
   addPrompt(prompt: PromptDefinition): Promise<void> {
-    return this.#add(
-      prompt,
-      isPrompt(prompt) && isNamed(prompt),
-      'addPrompt: expected what definePrompt returns, with a name',
-    )
+    return this.#add('addPrompt: expected what definePrompt returns', isPrompt(prompt), prompt)
   }
 
   /** Takes a prompt away, like `removeTool`. */
@@ -119,8 +107,8 @@ export class Server {
   }
 
   /**
-   * Tells the sessions and streams that listen to this very uri that its resource has changed;
-   * `ctx.resourceUpdated` does the same. Rejects with BAD_OPTION.
+   * Tells the sessions and streams that have subscribed to this uri that its resource has changed, like
+   * `ctx.resourceUpdated`. Rejects with BAD_OPTION.
    */
   resourceUpdated(uri: string): Promise<void> {
     return this.#changes.resourceUpdated(uri)
@@ -134,7 +122,7 @@ export class Server {
     return this.#changes.listChanged(list)
   }
 
-  /** The sessions that run now; one that has not been used since a restart of the group is not among them. */
+  /** The sessions that run now, without those that no message has brought back since a restart of the group. */
   async sessions(): Promise<SessionInfo[]> {
     const running = await runningSessions(this.registry, this.#parts.names)
     const answers = await Promise.allSettled(running.map((session) => session.call('info')))
@@ -148,8 +136,8 @@ export class Server {
 
   /**
    * Stops: takes no new requests, gives those in flight `drainTimeout`, ends the streams and the sessions,
-   * and frees the port. Resolves when all of that is done and nothing of it keeps Node alive, also when it
-   * had ended already.
+   * and frees the port. Resolves when that is done and nothing of it keeps Node alive, also after an earlier
+   * end.
    */
   async stop(): Promise<void> {
     const supervisor = this.#supervisor
@@ -169,14 +157,16 @@ export class Server {
     await this.stop()
   }
 
-  /** Below a supervisor that started it again, the server has another one than at first. */
+  /** A supervisor of yours that starts the server again gives it another one. */
   get #supervisor(): Supervisor {
     const { place, supervisor } = this.#parts
     return place.supervisor === undefined ? supervisor : supervisorAt(place.supervisor)
   }
 
-  async #add(component: Component, known: boolean, expected: string): Promise<void> {
-    if (!known) throw new ServerError('BAD_DEFINITION', `${expected}, got ${show(component)}`)
+  /** A component that is added at run time has no key to take its name from. */
+  async #add(expected: string, isKnown: boolean, component: Component): Promise<void> {
+    if (!isKnown || component.name === undefined)
+      throw new ServerError('BAD_DEFINITION', `${expected}, with a name, got ${show(component)}`)
     await this.#base().call('add', component)
   }
 
@@ -190,8 +180,3 @@ export class Server {
 }
 
 const methods = methodNames(Server)
-
-/** What is added at run time has no key to be called by. */
-function isNamed({ name }: { readonly name: string | undefined }): boolean {
-  return name !== undefined
-}

@@ -4,7 +4,7 @@ const key = Symbol.for('caduceus.signals.1')
 const signals = ['SIGTERM', 'SIGINT'] as const
 const numbers = Object.freeze({ SIGTERM: 15, SIGINT: 2 })
 
-/** Stands for the servers that have stopped. */
+/** Keeps containment going after the last server has stopped. */
 const nobody: ContainedTree = {
   keepsProgram: () => false,
   unowned: () => false,
@@ -14,14 +14,14 @@ const nobody: ContainedTree = {
 type Signal = (typeof signals)[number]
 
 /**
- * Has SIGTERM and SIGINT stop this server in an orderly way; the returned function takes that back. Once all
- * servers of the program are stopped, the program ends with `process.exitCode`, or 0, unless it listens for
- * the signal itself; then that is its own affair. A second signal ends it at once.
+ * Has SIGTERM and SIGINT stop this server in an orderly way; the returned function undoes that. Once all
+ * servers of the program have stopped, it ends with `process.exitCode`, or 0, unless it listens for the
+ * signal itself. A second signal ends it at once.
  */
 export function stopOnSignals(stop: () => Promise<void>): () => void {
   const known = Reflect.get(globalThis, key) as Leaving | undefined
   const leaving = known ?? new Leaving()
-  // one for all copies of the library, so that the last server ends the program
+  // shared by all copies of the library: the last server of all ends the program
   Reflect.set(globalThis, key, leaving)
   leaving.add(stop)
   return () => leaving.remove(stop)
@@ -38,7 +38,7 @@ class Leaving {
     this.#stops.add(stop)
   }
 
-  /** While the servers are being stopped the signals are still heard. */
+  /** Signals are still heard while servers stop. */
   remove(stop: () => Promise<void>): void {
     this.#stops.delete(stop)
     if (this.#stops.size === 0 && !this.#isLeaving) this.#rest()

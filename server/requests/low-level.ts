@@ -4,7 +4,6 @@ import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import { isMethod, type Method } from '../../protocol/messages/methods.js'
 import { checkSentResult } from '../../protocol/messages/params.js'
 import { show } from '../../runtime/base/errors.js'
-import type { ToolContext } from '../context/context.js'
 import type { MethodDefinition } from '../definitions/define-method.js'
 import { ServerError } from '../base/errors.js'
 import type { RequestHandler } from '../definitions/low-level.js'
@@ -63,8 +62,12 @@ export function planOwned(
     timeout: work?.timeout,
     cache: work?.cache,
     async run(ctx) {
-      const result = await handle(ctx.request, ctx, () => resultOf(planned, ctx))
-      return ownResult(method, result)
+      const next = async () => {
+        if (planned instanceof McpError) throw planned
+        return 'text' in planned ? planned.result : planned.run(ctx)
+      }
+      const result = objectFrom(`handleRequest: ${method}`, await handle(ctx.request, ctx, next))
+      return isMethod(method) ? checkSentResult(method, result) : result
     },
     timedOut: (ms) => work?.timedOut(ms) ?? noAnswerIn(ms, `answering ${method.slice(0, 100)}`),
   }
@@ -80,16 +83,6 @@ function attempt(plan: () => Immediate | Work): Immediate | Work | McpError {
     if (error instanceof McpError && unknown.has(error.code)) return error
     throw error
   }
-}
-
-async function resultOf(planned: Immediate | Work | McpError, ctx: ToolContext): Promise<object> {
-  if (planned instanceof McpError) throw planned
-  return 'text' in planned ? planned.result : planned.run(ctx)
-}
-
-function ownResult(method: string, given: unknown): object {
-  const result = objectFrom(`handleRequest: ${method}`, given)
-  return isMethod(method) ? checkSentResult(method, result) : result
 }
 
 function objectFrom(about: string, result: unknown): JsonObject {

@@ -58,7 +58,7 @@ export const baseActor = defineActor({
     const { definition, name, maxListens } = holdings.settings
     const origin = originOf(ctx.self, name)
     const noteSent = (method: string) => noteNotification(origin, 'sent', method)
-    const listens = new Listens({ maxListens }, ctx.clock.now, noteSent)
+    const listens = new Listens(maxListens, ctx.clock.now, noteSent)
     ctx.own(() => listens.abandon())
     return {
       holdings,

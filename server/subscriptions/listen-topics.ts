@@ -6,12 +6,12 @@ import { TurnoverSet } from '../../runtime/base/turnover.js'
 import { encodedText } from '../../transports/base/encoded.js'
 import type { ListKind } from '../context/changes.js'
 
-/** Something that changes, and who wants to hear of it. */
+/** A list or a resource that changes, and who listens to it. */
 export class Topic<Listener> {
   readonly listeners = new TurnoverSet<Listener>()
   readonly #method: string
   readonly #params: object
-  /** The text up to the id of a subscription, which is all that differs among its messages. */
+  /** The JSON text of its messages up to the id of the subscription, the only part that differs. */
   readonly #head: string
 
   constructor(method: string, params: Readonly<Record<string, string>> = {}) {
@@ -21,19 +21,14 @@ export class Topic<Listener> {
     this.#head = `{"jsonrpc":"2.0","method":"${method}","params":{${fields.join('')}"_meta":{"${metaKeys.subscriptionId}":`
   }
 
-  /**
-   * What one subscription is told; its id comes back in its own JSON type (specification: 2026-07-28,
-   * subscriptions).
-   */
+  /** The notification for one subscription, tagged with its id (specification: 2026-07-28, subscriptions). */
   messageFor(id: RequestId): JsonRpcNotification & { readonly [encodedText]: string } {
     const message = buildNotification(this.#method, { ...this.#params, ...tagOf(id) })
     return { ...message, [encodedText]: `${this.#head}${JSON.stringify(id)}}}}` }
   }
 }
 
-/**
- * The topics of one server: one for each of its lists, and one for each resource that somebody listens to.
- */
+/** The topics of one server: its three lists, and each resource that somebody listens to. */
 export class Topics<Listener> {
   readonly #lists: { readonly [Kind in ListKind]: Topic<Listener> } = {
     tools: new Topic('notifications/tools/list_changed'),
@@ -41,11 +36,6 @@ export class Topics<Listener> {
     resources: new Topic('notifications/resources/list_changed'),
   }
   readonly #resources = new Map<string, Topic<Listener>>()
-
-  /** Resources that somebody listens to. */
-  get resources(): number {
-    return this.#resources.size
-  }
 
   list(kind: ListKind): Topic<Listener> {
     return this.#lists[kind]
@@ -56,7 +46,7 @@ export class Topics<Listener> {
     return this.#resources.get(uri)
   }
 
-  /** From now on the listener is among those of each topic of the filter. */
+  /** Adds a listener to each topic of its filter. */
   join(filter: SubscriptionFilter, listener: Listener): void {
     const { resourceSubscriptions = [] } = filter
     for (const kind of kinds) if (filter[fieldOf[kind]] === true) this.#lists[kind].listeners.add(listener)
@@ -89,10 +79,7 @@ const fieldOf = Object.freeze({
   resources: 'resourcesListChanged',
 } as const)
 
-/**
- * What of a filter is honoured: the kinds that the server declares, each resource once. Nothing asked for is
- * an error.
- */
+/** The part of a filter that the server declares, each resource once. What it does not is no error. */
 export function honoured(wanted: SubscriptionFilter, capabilities: ServerCapabilities): SubscriptionFilter {
   const { resourceSubscriptions: uris } = wanted
   const told: SubscriptionFilter = {}
@@ -103,7 +90,7 @@ export function honoured(wanted: SubscriptionFilter, capabilities: ServerCapabil
   return told
 }
 
-/** What names the subscription in all that belongs to it. */
+/** The `_meta` that names a subscription in all its messages; the id keeps its JSON type. */
 export function tagOf(id: RequestId): { readonly _meta: Readonly<Record<string, RequestId>> } {
   return { _meta: { [metaKeys.subscriptionId]: id } }
 }

@@ -7,14 +7,14 @@ import { TransportError } from '../../transports/base/errors.js'
 import type { ListKind } from '../context/changes.js'
 import { honoured, tagOf, Topics, type Topic } from './listen-topics.js'
 
-/** A request of `subscriptions/listen`, and where its stream goes. */
+/** A request of `subscriptions/listen`. */
 export interface ListenCall {
   readonly id: RequestId
   readonly filter: SubscriptionFilter
   readonly outlet: Outlet
-  /** Whose streams are counted together: the same object for all of one connection. */
+  /** Streams are counted by it: it is the same object for all of one connection. */
   readonly peer: Peer
-  /** Called once, unless it is closed before: in order (undefined), or because its outlet failed. */
+  /** Called once, unless it is closed before: with the error of its outlet, or without at an orderly end. */
   readonly ended: (error?: unknown) => void
 }
 
@@ -24,20 +24,14 @@ export interface Listen {
   readonly filter: SubscriptionFilter
   /** Characters of its uris. */
   readonly weight: number
-  /** What it has not been told yet: never more than its filter has. */
+  /** Changes that it has not been told: at most the topics of its filter. */
   readonly pending: Set<Topic<Listen>>
   acknowledged: boolean
   /** Whether it stands in the queue. */
   queued: boolean
   open: boolean
-  /** Since when its reader has not kept up, by the clock of the tree; undefined while it does. */
+  /** Since when its reader has not kept up; undefined while it does. */
   behindSince: number | undefined
-}
-
-/** What a server may be asked to remember. */
-export interface ListenLimits {
-  /** Streams of the whole server. */
-  readonly maxListens: number
 }
 
 const maxPerConnection = 100
@@ -45,18 +39,17 @@ const maxUris = 1_000
 /** Characters of one uri, and of all uris of all filters. */
 const maxUriLength = 8_192
 const maxWeight = 16 * 1024 * 1024
-/** Streams that are told at a time. */
+/** Streams that one call of `tell` tells. */
 const slice = 16
-/** Milliseconds that a reader may be behind. */
+/** Milliseconds that a reader may be behind before it loses its stream. */
 const patience = 30_000
 
 /**
- * The streams of `subscriptions/listen` (2026-07-28): each is told what its filter names, tagged with its id,
- * the acknowledgement first. A reader that is behind keeps what it has to be told as a set, so that nothing
- * grows, and loses its stream after 30 s.
+ * The streams of `subscriptions/listen` (2026-07-28): each gets its acknowledgement, and then the changes that
+ * its filter names. What a slow reader has to be told is a set, so nothing grows.
  */
 export class Listens {
-  readonly #limits: ListenLimits
+  readonly #maxListens: number
   readonly #now: () => number
   readonly #onSent: (method: string) => void
   readonly #topics = new Topics<Listen>()
@@ -66,8 +59,9 @@ export class Listens {
   #queue: Listen[] = []
   #weight = 0
 
-  constructor(limits: ListenLimits, now: () => number, onSent: (method: string) => void = () => {}) {
-    this.#limits = limits
+  /** `maxListens`: streams of the whole server. */
+  constructor(maxListens: number, now: () => number, onSent: (method: string) => void = () => {}) {
+    this.#maxListens = maxListens
     this.#now = now
     this.#onSent = onSent
   }
@@ -76,20 +70,17 @@ export class Listens {
     return this.#all.size
   }
 
-  /** Whether there is something to be told at once; see `tell`. */
+  /** Whether `tell` has something to tell. */
   get hasNews(): boolean {
     return this.#queue.length > 0
   }
 
-  /** Whether there are readers to come back to; see `retry`. */
+  /** Whether `retry` has readers to try again. */
   get hasBehind(): boolean {
     return this.#behind.size > 0
   }
 
-  /**
-   * Opens a stream and acknowledges it. Throws McpError -32602 for a filter, TransportError EXCHANGE_LIMIT
-   * for a stream too many.
-   */
+  /** Opens a stream and acknowledges it. Throws McpError -32602 for a filter that is too large, and EXCHANGE_LIMIT. */
   open(call: ListenCall, capabilities: ServerCapabilities): Listen {
     const filter = honoured(call.filter, capabilities)
     const weight = weigh(filter)
@@ -112,7 +103,7 @@ export class Listens {
     return listen
   }
 
-  /** Takes a stream off whose client has gone: nothing is sent to it any more. */
+  /** Forgets a stream whose client has gone. */
   close(listen: Listen): void {
     if (!listen.open) return
     listen.open = false
@@ -124,18 +115,18 @@ export class Listens {
     this.#count(listen.call.peer, -1)
   }
 
-  /** Notes that a list has changed; `tell` passes it on. */
+  /** Notes that a list has changed, for `tell`. */
   noteChanged(list: ListKind): void {
     this.#note(this.#topics.list(list))
   }
 
-  /** Notes that a resource has changed; `tell` passes it on. */
+  /** Notes that a resource has changed, for `tell`. */
   noteUpdated(uri: string): void {
     const topic = this.#topics.resource(uri)
     if (topic !== undefined) this.#note(topic)
   }
 
-  /** Tells some streams what was noted, and answers whether more have to be told. */
+  /** Tells some streams what was noted; answers whether there are more. */
   tell(): boolean {
     for (const listen of this.#queue.splice(0, slice)) {
       listen.queued = false
@@ -144,10 +135,7 @@ export class Listens {
     return this.hasNews
   }
 
-  /**
-   * Tries again where a reader was behind, ends what has been behind for 30 s, and answers whether any still
-   * are.
-   */
+  /** Tries readers again that are behind, and ends those that are for 30 s; answers whether any still are. */
   retry(): boolean {
     for (const listen of this.#behind) {
       if (this.#advance(listen)) continue
@@ -157,7 +145,7 @@ export class Listens {
     return this.hasBehind
   }
 
-  /** Ends every stream in order: what was noted is told, then comes the result. */
+  /** Ends every stream with its result, after what was noted. */
   endAll(): void {
     for (const listen of this.#all) {
       this.#advance(listen)
@@ -166,7 +154,7 @@ export class Listens {
     this.#queue = []
   }
 
-  /** Lets go of every stream, as it is: whoever keeps them is gone. */
+  /** Ends every stream without a result: the base actor has ended. */
   abandon(): void {
     for (const listen of this.#all) this.#end(listen)
   }
@@ -181,7 +169,7 @@ export class Listens {
     }
   }
 
-  /** Sends what is pending, as far as it is taken; answers whether all of it was. */
+  /** Sends what is pending; false when the reader is behind. */
   #advance(listen: Listen): boolean {
     try {
       return this.#sendAll(listen)
@@ -225,8 +213,8 @@ export class Listens {
   }
 
   #checkRoom(peer: Peer, weight: number): void {
-    const { maxListens } = this.#limits
-    if (this.#all.size >= maxListens) throw tooMany(`the server has ${maxListens} streams already`)
+    if (this.#all.size >= this.#maxListens)
+      throw tooMany(`the server has ${this.#maxListens} streams already`)
     if ((this.#perPeer.get(peer) ?? 0) >= maxPerConnection)
       throw tooMany(`the connection has ${maxPerConnection} streams already`)
     if (this.#weight + weight > maxWeight) throw tooMany('the server is listened to for too many resources')

@@ -5,9 +5,8 @@ import type { Params, Result } from '../../../protocol/messages/methods.js'
 import { checkSentResult } from '../../../protocol/messages/params.js'
 import { show } from '../../../runtime/base/errors.js'
 import { checkAllowed, type Guarded } from '../../context/scopes.js'
-import type { Catalog, Found } from '../../catalog/catalog.js'
+import type { Catalog } from '../../catalog/catalog.js'
 import type { Completers } from '../../definitions/completer.js'
-import type { ResourceTemplateDefinition } from '../../definitions/define-resource.js'
 import { ServerError } from '../../base/errors.js'
 import { checkUsable, type MayNeedSession } from '../../definitions/session-needs.js'
 import { type Immediate, immediate } from '../../catalog/immediate.js'
@@ -54,14 +53,11 @@ function find(ref: Params<'completion/complete'>['ref'], catalog: Catalog): Targ
     return { names: prompt.arguments.map(({ name }) => name), completers, scopes, session }
   }
   // the uri of the template, or of one of its resources
-  const template = templates.get(ref.uri) ?? familyOf(catalog.find(ref.uri))
+  const found = catalog.find(ref.uri)
+  const template = templates.get(ref.uri) ?? (found && 'template' in found ? found.template : undefined)
   if (template === undefined) throw unknown('resource template', ref.uri)
   const { completers, scopes, session } = template
   return { names: template.matcher.variables, completers, scopes, session }
-}
-
-function familyOf(found: Found | undefined): ResourceTemplateDefinition | undefined {
-  return found !== undefined && 'template' in found ? found.template : undefined
 }
 
 function toResult(returned: unknown): Result<'completion/complete'> {

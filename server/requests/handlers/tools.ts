@@ -64,20 +64,11 @@ function runParsed(
   if ('issues' in parsed) return badArguments(tool.name, parsed.issues)
   try {
     const returned = tool.run(parsed.value as never, ctx)
-    return isPromise(returned) ? awaitTool(tool, returned) : toResult(tool, returned)
+    if (!isPromise(returned)) return toResult(tool, returned)
+    return Promise.resolve(returned).then((value) => toResult(tool, value), toFailure)
   } catch (error) {
     return toFailure(error)
   }
-}
-
-async function awaitTool(tool: ToolDefinition, returned: PromiseLike<unknown>): Promise<CallToolResult> {
-  let value: unknown
-  try {
-    value = await returned
-  } catch (error) {
-    return toFailure(error)
-  }
-  return toResult(tool, value)
 }
 
 function toResult(tool: ToolDefinition, returned: unknown): CallToolResult | Promise<CallToolResult> {

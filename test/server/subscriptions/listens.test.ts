@@ -228,7 +228,7 @@ test('all filters together have a limit, which what is closed does not count for
 /** Streams of a server that has everything, and time that stands still. */
 function start(maxListens = 1_000) {
   const clock = { now: 0 }
-  const listens = new Listens({ maxListens }, () => clock.now)
+  const listens = new Listens(maxListens, () => clock.now)
   const open = (
     filter: SubscriptionFilter,
     { id = 1, capabilities = everything, stalled = false, peer: from = peer() }: OpenOptions = {},
