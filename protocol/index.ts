@@ -82,7 +82,7 @@ export {
   type RequestId,
   readMessage,
 } from './wire/jsonrpc.js'
-export type { LackingFields, Lacks } from './dialects/lacks.js'
+export type { LackingFields, Lacks } from './dialects/dialect.js'
 export {
   createLineDecoder,
   type LineDecoder,

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import { metaKeys, metaOf, writeEnvelope } from '../../protocol/stateless/envelope.js'
-import { fitClient } from '../../protocol/dialects/fit-capabilities.js'
+import { fitClient } from '../../protocol/dialects/fit.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { JsonRpcRequest, Message, RequestId } from '../../protocol/wire/jsonrpc.js'
 import { mirroredHeaders, paramHeaders } from '../../protocol/stateless/mirrored-headers.js'

@@ -1,5 +1,4 @@
-import type { Dialect } from './dialect.js'
-import type { Lacks } from './lacks.js'
+import type { Dialect, Lacks } from './dialect.js'
 import { dialect20250326, lacks20250326 } from './2025-03-26.js'
 
 const { fields } = lacks20250326

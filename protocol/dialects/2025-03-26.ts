@@ -1,5 +1,4 @@
-import type { Dialect } from './dialect.js'
-import type { Lacks } from './lacks.js'
+import type { Dialect, Lacks } from './dialect.js'
 import { dialect20250618, lacks20250618 } from './2025-06-18.js'
 
 const { fields } = lacks20250618

@@ -1,6 +1,5 @@
-import type { Dialect } from './dialect.js'
+import type { Dialect, Lacks } from './dialect.js'
 import { errorCodes } from '../wire/errors.js'
-import type { Lacks } from './lacks.js'
 import { dialect20251125 } from './2025-11-25.js'
 
 /** What 2025-06-18 lacks: icons, elicitation by url and with newer fields, tools in sampling, tasks. */

@@ -1,6 +1,5 @@
-import type { Dialect } from './dialect.js'
+import type { Dialect, Lacks } from './dialect.js'
 import { errorCodes } from '../wire/errors.js'
-import type { Lacks } from './lacks.js'
 
 /** What 2025-11-25 lacks: results of tools that are no objects. */
 export const lacks20251125: Lacks = Object.freeze({

@@ -1,6 +1,5 @@
-import type { Dialect } from './dialect.js'
+import type { Dialect, Lacks } from './dialect.js'
 import { errorCodes } from '../wire/errors.js'
-import type { Lacks } from './lacks.js'
 
 /**
  * What 2026-07-28 has no longer: tasks, ids of questions by url, changes of roots, an envelope around

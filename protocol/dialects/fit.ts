@@ -1,14 +1,22 @@
-import type { Dialect } from './dialect.js'
-import { errorCodes, type JsonRpcError } from '../wire/errors.js'
-import { fitInitializeParams, fitInitializeResult, fitServer } from './fit-capabilities.js'
-import { fitHints, fitPromptResult, fitReadResult, fitToolResult } from './fit-content.js'
-import { changeField, leaveOut, mapKept } from './fit-fields.js'
-import { fitElicitation, fitSampling, fitSamplingResult } from './fit-questions.js'
-import type { Lacks } from './lacks.js'
-import type { Method, NotificationMethod, NotificationParams, Params, Result } from '../messages/methods.js'
+import type { BlobResourceContents, ContentBlock, TextResourceContents } from '../messages/content.js'
+import type { ClientCapabilities, ServerCapabilities } from '../messages/capabilities.js'
 import type { CompleteParams } from '../messages/completion.js'
-import type { Prompt } from '../messages/prompts.js'
-import type { Tool } from '../messages/tools.js'
+import type { ElicitFormParams, ElicitParams, FormField, FormSchema } from '../messages/elicitation.js'
+import type { InitializeParams, InitializeResult } from '../messages/lifecycle.js'
+import type { Method, NotificationMethod, NotificationParams, Params, Result } from '../messages/methods.js'
+import type { GetPromptResult, Prompt } from '../messages/prompts.js'
+import type { ReadResourceResult } from '../messages/resources.js'
+import type {
+  CreateMessageParams,
+  CreateMessageResult,
+  SamplingContent,
+  SamplingMessage,
+} from '../messages/sampling.js'
+import type { CallToolResult, Tool } from '../messages/tools.js'
+import { errorCodes, type JsonRpcError, ProtocolError } from '../wire/errors.js'
+import { isObject } from '../wire/json.js'
+import { declaredModes } from './capabilities.js'
+import type { Dialect, Lacks } from './dialect.js'
 
 type ResultFits = { readonly [M in Method]?: (lacks: Lacks, result: Result<M>) => Result<M> }
 type ParamsFits = { readonly [M in Method]?: (lacks: Lacks, params: Params<M>) => Params<M> }
@@ -113,4 +121,215 @@ function fitCompletion({ fields }: Lacks, params: CompleteParams): CompleteParam
   return changeField(leaveOut(params, fields.completeParams), 'ref', (ref) =>
     leaveOut(ref, fields.promptReference),
   )
+}
+
+/** Params of `initialize`, for the revision that is asked for. */
+function fitInitializeParams(lacks: Lacks, params: InitializeParams): InitializeParams {
+  const fitted = changeField(params, 'capabilities', (capabilities) => fitClient(lacks, capabilities))
+  return changeField(fitted, 'clientInfo', (info) => leaveOut(info, lacks.fields.implementation))
+}
+
+/** Result of `initialize`. */
+function fitInitializeResult(lacks: Lacks, result: InitializeResult): InitializeResult {
+  const fitted = changeField(result, 'capabilities', (capabilities) => fitServer(lacks, capabilities))
+  return changeField(fitted, 'serverInfo', (info) => leaveOut(info, lacks.fields.implementation))
+}
+
+/** What a server declares. */
+function fitServer(lacks: Lacks, capabilities: ServerCapabilities): ServerCapabilities {
+  return leaveOut(capabilities, lacks.fields.serverCapabilities)
+}
+
+/** What a client declares: in `initialize`, or in the envelope of each request. */
+export function fitClient(lacks: Lacks, capabilities: ClientCapabilities): ClientCapabilities {
+  const { clientCapabilities, rootsCapability, samplingCapability } = lacks.fields
+  const kept = changeField(leaveOut(capabilities, clientCapabilities), 'roots', (roots) =>
+    leaveOut(roots, rootsCapability),
+  )
+  const fitted = changeField(kept, 'sampling', (sampling) => leaveOut(sampling, samplingCapability))
+  if (lacks.elicitation.length === 0) return fitted
+  // where there are no modes, the capability itself promises a form: a client with urls only must not make it
+  const asks = declaredModes(fitted).some((mode) => !lacks.elicitation.includes(mode))
+  if (!asks) return leaveOut(fitted, ['elicitation'])
+  return changeField(fitted, 'elicitation', (elicitation) => leaveOut(elicitation, ['form', 'url']))
+}
+
+/** A block of content; a kind that the revision lacks becomes text, and one that nobody knows passes. */
+function fitContent(lacks: Lacks, block: ContentBlock): ContentBlock {
+  switch (block.type) {
+    case 'audio':
+      return fitHints(lacks, lacks.content.includes('audio') ? toText(block, noteOf(block.mimeType)) : block)
+    case 'resource_link':
+      if (!lacks.content.includes('resource_link')) return leaveOut(block, lacks.fields.resource)
+      return fitHints(lacks, toText(block, `${block.title ?? block.name}: ${block.uri}`))
+    case 'resource':
+      return fitHints(
+        lacks,
+        changeField(block, 'resource', (contents) => fitContents(lacks, contents)),
+      )
+    default:
+      return fitHints(lacks, block)
+  }
+}
+
+/**
+ * Result of `tools/call`; what only the structured part said becomes text where the revision has no such
+ * part, or not with such a value.
+ */
+function fitToolResult(lacks: Lacks, result: CallToolResult): CallToolResult {
+  const { structuredContent: value, content } = result
+  const isLost =
+    value !== undefined &&
+    (lacks.fields.callToolResult?.includes('structuredContent') || (lacks.objectsOnly && !isObject(value)))
+  if (isLost) {
+    const kept = leaveOut(result, ['structuredContent'])
+    if (content.length > 0) return fitToolResult(lacks, kept)
+    return fitToolResult(lacks, { ...kept, content: [{ type: 'text', text: JSON.stringify(value) }] })
+  }
+  if (lacks.content.length === 0 && lacks.fields.content === undefined) return result
+  return changeField(leaveOut(result, lacks.fields.callToolResult), 'content', (blocks) =>
+    mapKept(blocks, (block) => fitContent(lacks, block)),
+  )
+}
+
+/** Result of `prompts/get`. */
+function fitPromptResult(lacks: Lacks, result: GetPromptResult): GetPromptResult {
+  return changeField(result, 'messages', (messages) =>
+    mapKept(messages, (message) => changeField(message, 'content', (block) => fitContent(lacks, block))),
+  )
+}
+
+/** Result of `resources/read`. */
+function fitReadResult(lacks: Lacks, result: ReadResourceResult): ReadResourceResult {
+  return changeField(result, 'contents', (parts) => mapKept(parts, (part) => fitContents(lacks, part)))
+}
+
+/** Whatever carries hints about a piece of content, and a `_meta` of its own. */
+function fitHints<T extends object>(lacks: Lacks, value: T): T {
+  const kept: T & { annotations?: object } = leaveOut(value, lacks.fields.content)
+  return changeField(kept, 'annotations', (hints) => leaveOut(hints, lacks.fields.annotations))
+}
+
+function fitContents<T extends TextResourceContents | BlobResourceContents>(lacks: Lacks, contents: T): T {
+  return leaveOut(contents, lacks.fields.resourceContents)
+}
+
+function toText({ annotations }: ContentBlock, text: string): ContentBlock {
+  return annotations === undefined ? { type: 'text', text } : { type: 'text', text, annotations }
+}
+
+function noteOf(mimeType: string): string {
+  return `[sound (${mimeType}) left out: the negotiated revision of MCP has no audio]`
+}
+
+/**
+ * Params of `elicitation/create`. Throws NOT_IN_REVISION for a mode or a field that the revision cannot ask
+ * with.
+ */
+function fitElicitation(lacks: Lacks, params: ElicitParams): ElicitParams {
+  const { mode = 'form' } = params
+  if (lacks.elicitation.includes(mode)) throw cannotSay('elicitation/create', `mode ${mode}`)
+  if (params.mode === 'url') return leaveOut(params, lacks.fields.elicitUrlParams)
+  return fitForm(lacks, leaveOut(params, lacks.fields.elicitParams))
+}
+
+/**
+ * Params of `sampling/createMessage`: a list of content becomes several messages, one for each block. Throws
+ * NOT_IN_REVISION where the conversation is about tools and the revision has none in sampling.
+ */
+function fitSampling(lacks: Lacks, params: CreateMessageParams): CreateMessageParams {
+  const { tools = [] } = params
+  if (tools.length > 0 && lacks.content.includes('tool_use'))
+    throw cannotSay('sampling/createMessage', 'tools')
+  const fitted = leaveOut(params, lacks.fields.createMessageParams)
+  return { ...fitted, messages: params.messages.flatMap((message) => fitMessage(lacks, message)) }
+}
+
+/**
+ * Result of `sampling/createMessage`. Throws NOT_IN_REVISION for what the revision cannot answer with, such
+ * as several blocks.
+ */
+function fitSamplingResult(lacks: Lacks, result: CreateMessageResult): CreateMessageResult {
+  return changeField(result, 'content', (content) => {
+    const fitted = fitBlocks(lacks, content)
+    if (!lacks.contentLists || !Array.isArray(fitted)) return fitted
+    const [block, ...others] = fitted
+    if (block !== undefined && others.length === 0) return block
+    throw cannotSay('sampling/createMessage', `answer of ${fitted.length} blocks of content`)
+  })
+}
+
+function fitForm(lacks: Lacks, params: ElicitFormParams): ElicitFormParams {
+  return changeField(params, 'requestedSchema', (schema) =>
+    changeField(leaveOut(schema, lacks.fields.formSchema), 'properties', (fields) =>
+      fitFields(lacks, fields),
+    ),
+  )
+}
+
+function fitFields({ form }: Lacks, fields: FormSchema['properties']): FormSchema['properties'] {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, field]) => [name, fitField(form, name, field)]),
+  )
+}
+
+function fitField(lacking: Lacks['form'], name: string, field: FormField): FormField {
+  if (field.type === 'array' && lacking.includes('several_choices')) {
+    throw cannotSay('elicitation/create', `choice of several (requestedSchema.properties.${name})`)
+  }
+  const kept = lacking.includes('defaults') && field.type !== 'boolean' ? leaveOut(field, ['default']) : field
+  if (!('oneOf' in kept) || !lacking.includes('titled_choice')) return kept
+  const { oneOf, ...rest } = kept
+  return { ...rest, enum: oneOf.map((choice) => choice.const), enumNames: oneOf.map(({ title }) => title) }
+}
+
+function fitMessage(lacks: Lacks, message: SamplingMessage): SamplingMessage[] {
+  const kept = leaveOut(message, lacks.fields.samplingMessage)
+  const content = fitBlocks(lacks, message.content)
+  if (!lacks.contentLists || !Array.isArray(content)) return [{ ...kept, content }]
+  return content.map((block) => ({ ...kept, content: block }))
+}
+
+function fitBlocks(lacks: Lacks, content: SamplingMessage['content']): SamplingMessage['content'] {
+  if (!Array.isArray(content)) return fitSamplingBlock(lacks, content)
+  return mapKept(content, (block) => fitSamplingBlock(lacks, block))
+}
+
+function fitSamplingBlock(lacks: Lacks, block: SamplingContent): SamplingContent {
+  if (block.type !== 'tool_use' && block.type !== 'tool_result')
+    return fitContent(lacks, block) as SamplingContent
+  if (!lacks.content.includes(block.type)) return block
+  throw cannotSay('sampling/createMessage', `content of type ${block.type}`)
+}
+
+function cannotSay(method: string, what: string): ProtocolError {
+  return new ProtocolError('NOT_IN_REVISION', `${method}: the negotiated revision has no ${what}`, {
+    data: { method },
+  })
+}
+
+/** The value without these fields; the same value when it has none of them. */
+function leaveOut<T extends object>(value: T, fields: readonly string[] | undefined): T {
+  if (fields === undefined || !fields.some((field) => Object.hasOwn(value, field))) return value
+  return Object.fromEntries(Object.entries(value).filter(([field]) => !fields.includes(field))) as T
+}
+
+/**
+ * The value with one field changed; the same value when the field is absent or `change` returns what it got.
+ */
+function changeField<T extends object, K extends keyof T>(
+  value: T,
+  field: K,
+  change: (inner: Exclude<T[K], undefined>) => T[K],
+): T {
+  const inner = value[field]
+  if (inner === undefined) return value
+  const changed = change(inner as Exclude<T[K], undefined>)
+  return changed === inner ? value : { ...value, [field]: changed }
+}
+
+/** The list with each element changed; the same list when `change` returns what it got, every time. */
+function mapKept<T>(list: T[], change: (element: T) => T): T[] {
+  const changed = list.map(change)
+  return changed.every((element, index) => element === list[index]) ? list : changed
 }

@@ -69,159 +69,44 @@ export interface NotificationRow {
  * and inferred.
  */
 export const methods = Object.freeze({
-  initialize: {
-    direction: 'to_server',
-    capability: undefined,
-    params: initializeParams,
-    result: initializeResult,
-  },
-  'server/discover': {
-    direction: 'to_server',
-    capability: undefined,
-    params: noParams,
-    result: discoverResult,
-  },
-  ping: {
-    direction: 'both',
-    capability: undefined,
-    params: noParams,
-    result: emptyResult,
-  },
-  'tools/list': {
-    direction: 'to_server',
-    capability: 'tools',
-    params: pageParams,
-    result: listToolsResult,
-  },
+  initialize: request('to_server', undefined, initializeParams, initializeResult),
+  'server/discover': request('to_server', undefined, noParams, discoverResult),
+  ping: request('both', undefined, noParams, emptyResult),
+  'tools/list': request('to_server', 'tools', pageParams, listToolsResult),
   'tools/call': {
-    direction: 'to_server',
-    capability: 'tools',
-    params: callToolParams,
-    result: callToolResult,
+    ...request('to_server', 'tools', callToolParams, callToolResult),
     completed: completedToolResult,
   },
-  'resources/list': {
-    direction: 'to_server',
-    capability: 'resources',
-    params: pageParams,
-    result: listResourcesResult,
-  },
-  'resources/templates/list': {
-    direction: 'to_server',
-    capability: 'resources',
-    params: pageParams,
-    result: listResourceTemplatesResult,
-  },
-  'resources/read': {
-    direction: 'to_server',
-    capability: 'resources',
-    params: readResourceParams,
-    result: readResourceResult,
-  },
-  'resources/subscribe': {
-    direction: 'to_server',
-    capability: 'resources.subscribe',
-    params: resourceRequestParams,
-    result: emptyResult,
-  },
-  'resources/unsubscribe': {
-    direction: 'to_server',
-    capability: 'resources.subscribe',
-    params: resourceRequestParams,
-    result: emptyResult,
-  },
-  'prompts/list': {
-    direction: 'to_server',
-    capability: 'prompts',
-    params: pageParams,
-    result: listPromptsResult,
-  },
-  'prompts/get': {
-    direction: 'to_server',
-    capability: 'prompts',
-    params: getPromptParams,
-    result: getPromptResult,
-  },
-  'completion/complete': {
-    direction: 'to_server',
-    capability: 'completions',
-    params: completeParams,
-    result: completeResult,
-  },
-  'logging/setLevel': {
-    direction: 'to_server',
-    capability: 'logging',
-    params: setLevelParams,
-    result: emptyResult,
-  },
-  'subscriptions/listen': {
-    direction: 'to_server',
-    capability: undefined, // each field of the filter has its own
-    params: listenParams,
-    result: listenResult,
-  },
-  'sampling/createMessage': {
-    direction: 'to_client',
-    capability: 'sampling',
-    params: createMessageParams,
-    result: createMessageResult,
-  },
-  'elicitation/create': {
-    direction: 'to_client',
-    capability: 'elicitation',
-    params: elicitParams,
-    result: elicitResult,
-  },
-  'roots/list': {
-    direction: 'to_client',
-    capability: 'roots',
-    params: noParams,
-    result: listRootsResult,
-  },
-} as const satisfies { readonly [method: string]: MethodRow })
+  'resources/list': request('to_server', 'resources', pageParams, listResourcesResult),
+  'resources/templates/list': request('to_server', 'resources', pageParams, listResourceTemplatesResult),
+  'resources/read': request('to_server', 'resources', readResourceParams, readResourceResult),
+  'resources/subscribe': request('to_server', 'resources.subscribe', resourceRequestParams, emptyResult),
+  'resources/unsubscribe': request('to_server', 'resources.subscribe', resourceRequestParams, emptyResult),
+  'prompts/list': request('to_server', 'prompts', pageParams, listPromptsResult),
+  'prompts/get': request('to_server', 'prompts', getPromptParams, getPromptResult),
+  'completion/complete': request('to_server', 'completions', completeParams, completeResult),
+  'logging/setLevel': request('to_server', 'logging', setLevelParams, emptyResult),
+  // no capability here: each field of the filter has its own
+  'subscriptions/listen': request('to_server', undefined, listenParams, listenResult),
+  'sampling/createMessage': request('to_client', 'sampling', createMessageParams, createMessageResult),
+  'elicitation/create': request('to_client', 'elicitation', elicitParams, elicitResult),
+  'roots/list': request('to_client', 'roots', noParams, listRootsResult),
+} satisfies { readonly [method: string]: MethodRow })
 
 /** Every notification we know, read and inferred like `methods`. */
 export const notifications = Object.freeze({
-  'notifications/initialized': { direction: 'to_server', capability: undefined, params: noNews },
-  'notifications/cancelled': { direction: 'both', capability: undefined, params: cancelledParams },
-  'notifications/progress': { direction: 'both', capability: undefined, params: progressParams },
-  'notifications/message': { direction: 'to_client', capability: 'logging', params: loggingMessageParams },
-  'notifications/tools/list_changed': {
-    direction: 'to_client',
-    capability: 'tools.listChanged',
-    params: noNews,
-  },
-  'notifications/prompts/list_changed': {
-    direction: 'to_client',
-    capability: 'prompts.listChanged',
-    params: noNews,
-  },
-  'notifications/resources/list_changed': {
-    direction: 'to_client',
-    capability: 'resources.listChanged',
-    params: noNews,
-  },
-  'notifications/resources/updated': {
-    direction: 'to_client',
-    capability: 'resources.subscribe',
-    params: resourceUpdatedParams,
-  },
-  'notifications/elicitation/complete': {
-    direction: 'to_client',
-    capability: undefined,
-    params: elicitationCompleteParams,
-  },
-  'notifications/subscriptions/acknowledged': {
-    direction: 'to_client',
-    capability: undefined,
-    params: acknowledgedParams,
-  },
-  'notifications/roots/list_changed': {
-    direction: 'to_server',
-    capability: 'roots.listChanged',
-    params: noNews,
-  },
-} as const satisfies { readonly [method: string]: NotificationRow })
+  'notifications/initialized': notification('to_server', undefined, noNews),
+  'notifications/cancelled': notification('both', undefined, cancelledParams),
+  'notifications/progress': notification('both', undefined, progressParams),
+  'notifications/message': notification('to_client', 'logging', loggingMessageParams),
+  'notifications/tools/list_changed': notification('to_client', 'tools.listChanged', noNews),
+  'notifications/prompts/list_changed': notification('to_client', 'prompts.listChanged', noNews),
+  'notifications/resources/list_changed': notification('to_client', 'resources.listChanged', noNews),
+  'notifications/resources/updated': notification('to_client', 'resources.subscribe', resourceUpdatedParams),
+  'notifications/elicitation/complete': notification('to_client', undefined, elicitationCompleteParams),
+  'notifications/subscriptions/acknowledged': notification('to_client', undefined, acknowledgedParams),
+  'notifications/roots/list_changed': notification('to_server', 'roots.listChanged', noNews),
+} satisfies { readonly [method: string]: NotificationRow })
 
 /** The table of requests as types. */
 export type Methods = {
@@ -280,4 +165,21 @@ export function isMethod(name: string): name is Method {
 /** Whether we know a notification of this name. */
 export function isNotificationMethod(name: string): name is NotificationMethod {
   return Object.hasOwn(notifications, name)
+}
+
+function request<D extends Direction, const C extends string | undefined, P, R>(
+  direction: D,
+  capability: C,
+  params: P,
+  result: R,
+) {
+  return { direction, capability, params, result } as const
+}
+
+function notification<D extends Direction, const C extends string | undefined, P>(
+  direction: D,
+  capability: C,
+  params: P,
+) {
+  return { direction, capability, params } as const
 }

@@ -1,14 +1,18 @@
 import * as assert from 'uvu/assert'
-import type { Dialect } from '../../../protocol/dialects/dialect.js'
+import type { Dialect, Lacks } from '../../../protocol/dialects/dialect.js'
 import { dialect20241105 } from '../../../protocol/dialects/2024-11-05.js'
 import { dialect20250326 } from '../../../protocol/dialects/2025-03-26.js'
 import { dialect20250618 } from '../../../protocol/dialects/2025-06-18.js'
 import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
 import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
 import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { fitError, fitNotification, fitParams, fitResult } from '../../../protocol/dialects/fit.js'
-import { fitElicitation } from '../../../protocol/dialects/fit-questions.js'
-import type { Lacks } from '../../../protocol/dialects/lacks.js'
+import {
+  fitElicitation,
+  fitError,
+  fitNotification,
+  fitParams,
+  fitResult,
+} from '../../../protocol/dialects/fit.js'
 import type { Method, NotificationMethod, Params, Result } from '../../../protocol/messages/methods.js'
 import type { ContentBlock } from '../../../protocol/messages/content.js'
 import type { ElicitFormParams, ElicitParams, FormField } from '../../../protocol/messages/elicitation.js'
