@@ -1,5 +1,5 @@
 export { type OpenBatch, openBatch } from './dialects/batch.js'
-export { cacheableMethods, notKept, readCacheHints } from './stateless/cache-hints.js'
+export { cacheableMethods, notKept, readCacheHints } from './stateless/stamp.js'
 export {
   elicitationModes,
   hasCapability,
@@ -53,7 +53,7 @@ export {
 } from './wire/errors.js'
 export { urlElicitations } from './messages/elicitation.js'
 export { fitError, fitNotification, fitParams, fitResult } from './dialects/fit.js'
-export { decodeHeaderValue, encodeHeaderValue, type RequestHeaders } from './stateless/header-values.js'
+export { decodeHeaderValue, encodeHeaderValue, type RequestHeaders } from './stateless/headers.js'
 export {
   embedQuestion,
   missingClientCapabilities,
@@ -119,7 +119,7 @@ export {
   headerParams,
   mirroredHeaders,
   paramHeaders,
-} from './stateless/mirrored-headers.js'
+} from './stateless/headers.js'
 export { readNotificationParams, readParams, readResult } from './messages/params.js'
 export { judgeProbe, type Probe, type ProbeOutcome, type ProbeVerdict } from './stateless/probe.js'
 export {

@@ -89,7 +89,7 @@ export type { FieldInput, FieldRecord, ListLimits } from '../protocol/schema/fie
 export type { NumberLimits, TextLimits } from '../protocol/schema/fields/kinds.js'
 export type { GroupOutput, OutputOf } from '../protocol/schema/fields/types.js'
 export { field } from '../protocol/schema/fields/fields.js'
-export type { FromJsonSchema } from '../protocol/schema/fields/json-schema-types.js'
+export type { FromJsonSchema } from '../protocol/schema/fields/types.js'
 export type { ArgumentsOf, Immutable, StructuredOf } from './definitions/schema-arguments.js'
 export { type SealedIds, type SealedIdsOptions, sealedIds } from './holdings/sealed-ids.js'
 export type { Secrets } from './base/sealing.js'

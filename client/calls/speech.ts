@@ -3,7 +3,7 @@ import { metaKeys, metaOf, writeEnvelope } from '../../protocol/stateless/envelo
 import { fitClient } from '../../protocol/dialects/fit.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { JsonRpcRequest, Message, RequestId } from '../../protocol/wire/jsonrpc.js'
-import { mirroredHeaders, paramHeaders } from '../../protocol/stateless/mirrored-headers.js'
+import { mirroredHeaders, paramHeaders } from '../../protocol/stateless/headers.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
 import type { LoggingLevel } from '../../protocol/messages/logging.js'

@@ -1,4 +1,4 @@
-import { cacheableMethods, readCacheHints } from '../../protocol/stateless/cache-hints.js'
+import { cacheableMethods, readCacheHints } from '../../protocol/stateless/stamp.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 
 interface Kept {

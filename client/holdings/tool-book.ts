@@ -1,5 +1,5 @@
 import { ProtocolError } from '../../protocol/wire/errors.js'
-import { type HeaderPlan, headerParams } from '../../protocol/stateless/mirrored-headers.js'
+import { type HeaderPlan, headerParams } from '../../protocol/stateless/headers.js'
 import { type Schema, toSchema } from '../../protocol/schema/schema.js'
 import type { Tool } from '../../protocol/messages/tools.js'
 

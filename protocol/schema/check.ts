@@ -1,6 +1,6 @@
 import type { FuncKeywordDefinition, Options, ValidateFunction } from 'ajv'
 import { ProtocolError } from '../wire/errors.js'
-import { isObject, type JsonObject } from '../wire/json.js'
+import { canonical, isObject, type JsonObject } from '../wire/json.js'
 import { type Issue, toIssues } from './issues.js'
 import { dialectOfSchema, type SchemaDialect, subschemasOf, unnamed } from './limits.js'
 import { compilePattern, type Spend } from './pattern/pattern.js'
@@ -170,7 +170,7 @@ function uniqueItems(spend: Spend): FuncKeywordDefinition {
       if (!wanted) return true
       spend(items.length)
       const [structures, others] = [items.filter(isStructure), items.filter((item) => !isStructure(item))]
-      const texts = structures.map((item) => canonical(item, spend))
+      const texts = structures.map((item) => canonical(item, (fieldCount) => spend(20 * fieldCount)))
       return new Set(others).size + new Set(texts).size === items.length
     },
   }
@@ -178,16 +178,6 @@ function uniqueItems(spend: Spend): FuncKeywordDefinition {
 
 function isStructure(value: unknown): boolean {
   return typeof value === 'object' && value !== null
-}
-
-/** Equal structures have equal texts. */
-function canonical(value: unknown, spend: Spend): string {
-  return JSON.stringify(value, (_, inner: unknown) => {
-    if (!isObject(inner)) return inner
-    const fields = Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))
-    spend(20 * fields.length)
-    return Object.fromEntries(fields)
-  })
 }
 
 function createBudget() {

@@ -1,8 +1,7 @@
 import { ProtocolError } from '../wire/errors.js'
 import { isObject, type JsonObject, kindOf } from '../wire/json.js'
 import { isOwn, isStandard, type Schema, type SchemaInput, type SchemaSide, toSchema } from './schema.js'
-import { checkKeywords, isPlainObject, saysSomething } from './keywords.js'
-import { subschemasOf } from './limits.js'
+import { dialectOfSchema, refusal, type SchemaDialect, subschemasOf } from './limits.js'
 
 /**
  * Takes any kind of schema that the author of this program writes, like `toSchema`, and says now what would
@@ -79,4 +78,162 @@ function libraryOf(input: JsonObject): string | undefined {
   )
   if (isPlainObject(input) || methods.length === 0) return undefined
   return `${expected}, got an object with ${methods.join(', ')}: its library has to follow Standard Schema and show its JSON Schema`
+}
+
+/** What the value of a keyword has to be. */
+interface Rule {
+  readonly expected: string
+  readonly allows: (value: unknown, dialect: SchemaDialect) => boolean
+}
+
+const types = ['array', 'boolean', 'integer', 'null', 'number', 'object', 'string']
+const isText = (value: unknown) => typeof value === 'string'
+const isSchema = (value: unknown) => isObject(value) || typeof value === 'boolean'
+const isTexts = (value: unknown) =>
+  Array.isArray(value) && value.every(isText) && new Set(value).size === value.length
+const isList = (value: unknown) => Array.isArray(value) && value.length > 0
+const isSchemaList = (value: unknown) => isList(value) && (value as unknown[]).every(isSchema)
+const isMap = (value: unknown, of: (inner: unknown) => boolean) =>
+  isObject(value) && Object.values(value).every((inner) => inner === undefined || of(inner))
+
+/**
+ * The keywords of drafts 07 to 2020-12 (and `nullable` of OpenAPI, which ajv reads); unknown ones are for
+ * people and other programs.
+ */
+const rules = new Map<string, Rule>([
+  ...all(
+    '$id $schema $ref $dynamicRef $recursiveRef $comment title description pattern format contentEncoding contentMediaType',
+    { expected: 'a string', allows: isText },
+  ),
+  ...all('id', { expected: 'nothing here: the name of a schema is its $id', allows: () => false }),
+  ...all('$anchor $dynamicAnchor', {
+    expected: 'a word',
+    allows: (value) => /^[A-Za-z_][\w.-]*$/.test(String(value)),
+  }),
+  ...all('$vocabulary', { expected: 'an object', allows: isObject }),
+  ...all('$recursiveAnchor deprecated readOnly writeOnly uniqueItems nullable', {
+    expected: 'true or false',
+    allows: (value) => typeof value === 'boolean',
+  }),
+  ...all('minimum maximum exclusiveMinimum exclusiveMaximum', {
+    expected: 'a number',
+    allows: Number.isFinite,
+  }),
+  ...all('multipleOf', {
+    expected: 'a number above 0',
+    allows: (value) => typeof value === 'number' && value > 0,
+  }),
+  ...all('minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains', {
+    expected: 'a whole number of 0 or more',
+    allows: (value) => Number.isInteger(value) && (value as number) >= 0,
+  }),
+  ...all('type', {
+    expected: `one of ${types.join(', ')}, or an array of them`,
+    allows: (value) =>
+      isType(value) || (isList(value) && isTexts(value) && (value as unknown[]).every(isType)),
+  }),
+  ...all('enum', { expected: 'an array with a value or more', allows: isList }),
+  ...all('required', { expected: 'an array of different names', allows: isTexts }),
+  ...all('examples', { expected: 'an array', allows: Array.isArray }),
+  ...all('const default', { expected: 'a value', allows: (value) => value !== undefined }),
+  ...all('dependentRequired', {
+    expected: 'arrays of names by their names',
+    allows: (value) => isMap(value, isTexts),
+  }),
+  ...all(
+    'additionalItems additionalProperties contains contentSchema else if not propertyNames then unevaluatedItems ' +
+      'unevaluatedProperties',
+    { expected: 'a schema', allows: isSchema },
+  ),
+  ...all('items', {
+    expected: 'a schema (a list of them is called prefixItems since 2020-12)',
+    allows: (value, dialect) => isSchema(value) || (dialect !== '2020-12' && isSchemaList(value)),
+  }),
+  ...all('allOf anyOf oneOf prefixItems', {
+    expected: 'an array with a schema or more',
+    allows: isSchemaList,
+  }),
+  ...all('$defs definitions dependentSchemas patternProperties properties', {
+    expected: 'schemas by their names',
+    allows: (value) => isMap(value, isSchema),
+  }),
+  ...all('dependencies', {
+    expected: 'schemas or arrays of names by their names',
+    allows: (value) => isMap(value, (inner) => isSchema(inner) || isTexts(inner)),
+  }),
+])
+
+/**
+ * Checks what compiling would find later, without compiling: that every known keyword has a value which it
+ * can have. Throws BAD_SCHEMA that says where, and what was expected.
+ */
+export function checkKeywords(schema: JsonObject): void {
+  const dialect = dialectOfSchema(schema)
+  for (const { schema: part, pointer } of subschemasOf(schema)) {
+    for (const [keyword, value] of Object.entries(part)) {
+      const rule = rules.get(keyword)
+      if (rule === undefined || value === undefined || rule.allows(value, dialect)) continue
+      throw refusal(`${pointer}/${keyword}`, `expected ${rule.expected}, got ${shown(keyword, value)}`)
+    }
+    checkTogether(part, pointer)
+  }
+}
+
+/** How an object describes values: as fields by their names, as one JSON Schema, or nobody can tell. */
+export function describedAs(input: JsonObject): 'fields' | 'schema' | 'either' {
+  const entries = Object.entries(input)
+  if (entries.length === 0 || !isPlainObject(input)) return 'schema'
+  const known = entries.filter(([key]) => rules.has(key))
+  const legal = known.filter(([key, value]) => rules.get(key)?.allows(value, '2020-12'))
+  if (entries.every(([, value]) => isObject(value) && looksLikeSchema(value)))
+    return legal.length === entries.length ? 'either' : 'fields'
+  return legal.length === 0 && known.length < entries.length ? 'fields' : 'schema'
+}
+
+/** Whether nobody's class has made it, as schemas of libraries are made. */
+function isPlainObject(input: JsonObject): boolean {
+  const prototype: unknown = Object.getPrototypeOf(input)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
+}
+
+/** Whether it names a keyword of JSON Schema, or an extension; the empty one says that all is allowed. */
+function saysSomething(input: JsonObject): boolean {
+  const keys = Object.keys(input)
+  return keys.length === 0 || keys.some((key) => rules.has(key) || key.startsWith('x-'))
+}
+
+/** The same for a keyword whose value it can have: fields may be called like keywords. */
+function looksLikeSchema(input: JsonObject): boolean {
+  const entries = Object.entries(input)
+  const says = ([key, value]: [string, unknown]) =>
+    rules.get(key)?.allows(value, '2020-12') === true || key.startsWith('x-')
+  return entries.length === 0 || entries.some(says)
+}
+
+/** What only holds of several keywords at once. */
+function checkTogether(part: JsonObject, pointer: string): void {
+  const { nullable, type } = part
+  if (nullable !== undefined && type === undefined)
+    throw refusal(`${pointer}/nullable`, 'expected a type beside it')
+  const isForgotten = Object.keys(part).length > 0 && Object.values(part).every(isObject)
+  if (isForgotten && !saysSomething(part))
+    throw refusal(
+      pointer,
+      `expected a schema, got fields by their names (${Object.keys(part).slice(0, 3).join(', ')}): they belong in properties, beside type: "object"`,
+    )
+}
+
+function all(keywords: string, rule: Rule): [string, Rule][] {
+  return keywords.split(' ').map((keyword) => [keyword, rule])
+}
+
+function isType(value: unknown): boolean {
+  return types.includes(value as string)
+}
+
+function shown(keyword: string, value: unknown): string {
+  const kind = kindOf(value)
+  if (keyword === 'required' && typeof value === 'boolean')
+    return `${kind}: names of properties stand beside them, { properties: { a: ... }, required: ["a"] }`
+  return isText(value) && (value as string).length <= 40 ? JSON.stringify(value) : kind
 }

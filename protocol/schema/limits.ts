@@ -262,12 +262,9 @@ function decode(key: string): string {
   }
 }
 
-function refusal(pointer: string, problem: string, cause?: unknown): ProtocolError {
+/** The error of a schema that is refused; `pointer` says where. */
+export function refusal(pointer: string, problem: string, cause?: unknown): ProtocolError {
   const where = pointer.length > 200 ? `${pointer.slice(0, 200)}...` : pointer
-  const details = cause === undefined ? {} : { cause }
-  return new ProtocolError(
-    'BAD_SCHEMA',
-    `JSON Schema${where === '' ? '' : ` at ${where}`}: ${problem}`,
-    details,
-  )
+  const message = `JSON Schema${where === '' ? '' : ` at ${where}`}: ${problem}`
+  return new ProtocolError('BAD_SCHEMA', message, cause === undefined ? {} : { cause })
 }

@@ -8,7 +8,14 @@ import {
   refuseEnvelope,
 } from './envelope.js'
 import { errorCodes, type JsonRpcError, McpError, toJsonRpcError } from '../wire/errors.js'
-import { decodeHeaderValue, headerMismatch, headerOf, type RequestHeaders } from './header-values.js'
+import {
+  decodeHeaderValue,
+  headerMismatch,
+  headerOf,
+  mirroredName,
+  needsName,
+  type RequestHeaders,
+} from './headers.js'
 import {
   isNotification,
   isRequest,
@@ -17,7 +24,6 @@ import {
   type JsonRpcRequest,
   type Message,
 } from '../wire/jsonrpc.js'
-import { mirroredName, needsName } from './mirrored-headers.js'
 import type { Revision } from '../dialects/dialect.js'
 import {
   allRevisions,

@@ -1,6 +1,5 @@
-import { cacheableMethods, notKept, readCacheHints } from './cache-hints.js'
-import { metaKeys } from './envelope.js'
 import type { BaseResult, CacheHints, Implementation, Meta } from '../messages/base.js'
+import { metaKeys } from './envelope.js'
 
 /** What a server adds to its results in 2026-07-28. */
 export interface Stamp {
@@ -37,4 +36,31 @@ function addTo<R extends object>(result: R, meta: Meta, cache: CacheHints | unde
   // a result that asks for input is not kept
   const hints = cache !== undefined && resultType === 'complete' ? readCacheHints(own, cache) : undefined
   return { ...result, resultType, _meta: { ...own._meta, ...meta }, ...hints }
+}
+
+/** The methods whose results say how long they may be kept (specification: 2026-07-28, caching). */
+export const cacheableMethods: ReadonlySet<string> = new Set([
+  'server/discover',
+  'tools/list',
+  'prompts/list',
+  'resources/list',
+  'resources/templates/list',
+  'resources/read',
+])
+
+/** What a result without hints means: it is not kept. */
+export const notKept: CacheHints = Object.freeze({ ttlMs: 0, cacheScope: 'private' })
+
+/**
+ * The hints of a result. What is missing, or is no hint (a time that is negative or no whole number, an
+ * unknown scope), is taken from `otherwise`, by default 0 ms and private.
+ */
+export function readCacheHints(
+  { ttlMs, cacheScope }: { readonly ttlMs?: unknown; readonly cacheScope?: unknown },
+  otherwise: CacheHints = notKept,
+): CacheHints {
+  return {
+    ttlMs: Number.isSafeInteger(ttlMs) && (ttlMs as number) >= 0 ? (ttlMs as number) : otherwise.ttlMs,
+    cacheScope: cacheScope === 'public' || cacheScope === 'private' ? cacheScope : otherwise.cacheScope,
+  }
 }

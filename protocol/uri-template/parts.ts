@@ -55,7 +55,7 @@ const variableName = /^(?:\w|%[\da-fA-F]{2})(?:\.?(?:\w|%[\da-fA-F]{2}))*$/
 
 /** The literals and expressions of a template, in order. Throws ProtocolError BAD_TEMPLATE. */
 export function readParts(template: string): readonly Part[] {
-  if (template.length > maxLength) throw bad(template, `at most ${maxLength} characters`)
+  if (template.length > maxLength) throw badTemplate(template, `at most ${maxLength} characters`)
   const parts: Part[] = []
   let end = 0
   for (const { 0: whole, 1: inner = '', index } of template.matchAll(expression)) {
@@ -65,7 +65,7 @@ export function readParts(template: string): readonly Part[] {
   }
   if (end < template.length) parts.push(template.slice(end))
   const isBroken = parts.some((part) => typeof part === 'string' && /[{}]/.test(part))
-  if (isBroken) throw bad(template, 'balanced braces')
+  if (isBroken) throw badTemplate(template, 'balanced braces')
   return Object.freeze(parts)
 }
 
@@ -84,13 +84,14 @@ function readVariable(template: string, text: string): VariableSpec {
     prefix === undefined || (!explode && /^[1-9]\d{0,3}$/.test(length ?? '') && prefix <= maxPrefix)
   if (variableName.test(name) && name !== '__proto__' && isPrefix)
     return Object.freeze({ name, explode, prefix })
-  throw bad(
+  throw badTemplate(
     template,
     `{name}, {name*} or {name:3} after one of + # . / ; ? & or none, got {${text.slice(0, 40)}}`,
   )
 }
 
-function bad(template: string, expected: string): ProtocolError {
+/** The error of a template that is none. */
+export function badTemplate(template: string, expected: string): ProtocolError {
   const shown = JSON.stringify(template.slice(0, 200))
   return new ProtocolError('BAD_TEMPLATE', `uri template ${shown}: expected ${expected}`)
 }

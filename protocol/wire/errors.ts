@@ -109,6 +109,11 @@ function answerOf(code: number, message: string, data: unknown): McpError {
   return new McpError(code, message, { data })
 }
 
+/** The error -32601 for a request whose method is not known here. */
+export function unknownMethod(method: string): McpError {
+  return McpError.methodNotFound(`Method not found: ${method.slice(0, 100)}`)
+}
+
 /** The error object of a JSON-RPC error response. */
 export interface JsonRpcError {
   readonly code: number

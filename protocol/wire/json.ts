@@ -16,3 +16,13 @@ export function kindOf(value: unknown): string {
   if (typeof value === 'number') return Number.isInteger(value) ? 'an integer' : 'a number'
   return `a ${typeof value}`
 }
+
+/** JSON text with sorted keys: equal values have equal texts. `onObject` is told how many fields each object has. */
+export function canonical(value: unknown, onObject?: (fieldCount: number) => void): string {
+  return JSON.stringify(value, (_, inner: unknown) => {
+    if (!isObject(inner)) return inner
+    const fields = Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))
+    onObject?.(fields.length)
+    return Object.fromEntries(fields)
+  })
+}

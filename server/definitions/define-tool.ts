@@ -1,5 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
-import { type HeaderPlan, headerParams } from '../../protocol/stateless/mirrored-headers.js'
+import { type HeaderPlan, headerParams } from '../../protocol/stateless/headers.js'
 import type { Schema } from '../../protocol/schema/schema.js'
 import type { CallToolResult, ToolAnnotations } from '../../protocol/messages/tools.js'
 import type { ToolResultBuilder } from '../results/builders.js'

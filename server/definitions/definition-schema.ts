@@ -8,10 +8,9 @@ import {
   type SchemaSide,
   toSchema,
 } from '../../protocol/schema/schema.js'
-import { toDefinedSchema } from '../../protocol/schema/defined.js'
+import { describedAs, toDefinedSchema } from '../../protocol/schema/defined.js'
 import { Field, isField } from '../../protocol/schema/fields/field.js'
 import { type FieldRecord, groupKind, toField } from '../../protocol/schema/fields/groups.js'
-import { describedAs } from '../../protocol/schema/keywords.js'
 import { ServerError } from '../base/errors.js'
 
 /**

@@ -1,7 +1,6 @@
-import type { FromJsonSchema } from '../../protocol/schema/fields/json-schema-types.js'
+import type { FromJsonSchema, GroupOutput } from '../../protocol/schema/fields/types.js'
 import type { SchemaInput, StandardSchema } from '../../protocol/schema/schema.js'
 import type { Field } from '../../protocol/schema/fields/field.js'
-import type { GroupOutput } from '../../protocol/schema/fields/types.js'
 
 /**
  * What a tool's `run` is given, inferred from its `input`: a Standard Schema's output, the values of fields

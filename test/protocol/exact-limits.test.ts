@@ -8,12 +8,12 @@ import {
 } from '../../protocol/schema/fields/calendar.js'
 import { errorCodes } from '../../protocol/wire/errors.js'
 import { toIssues } from '../../protocol/schema/issues.js'
-import { checkFormat } from '../../protocol/schema/fields/formats.js'
+import { checkFormat } from '../../protocol/schema/fields/kinds.js'
 import { field } from '../../protocol/schema/fields/fields.js'
 import { toDefinedSchema } from '../../protocol/schema/defined.js'
 import { compilePattern } from '../../protocol/schema/pattern/pattern.js'
 import { toSchema } from '../../protocol/schema/schema.js'
-import { expandUriTemplate, parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
+import { parseUriTemplate } from '../../protocol/uri-template/uri-template.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('protocol: to the letter')
@@ -33,7 +33,7 @@ test('RFC 6570: each operator writes reserved characters as the table of its app
     ['&', `&v=${encoded}`],
   ] as const) {
     const template = `x:{${operator}v}`
-    assert.is(expandUriTemplate(template, { v: value }), `x:${expected}`, operator)
+    assert.is(parseUriTemplate(template).expand({ v: value }), `x:${expected}`, operator)
     assert.equal(parseUriTemplate(template).match(`x:${expected}`), { v: value }, operator)
   }
   for (const [operator, ifEmpty] of [
@@ -43,7 +43,7 @@ test('RFC 6570: each operator writes reserved characters as the table of its app
     ['.', '.'],
     ['#', '#'],
   ] as const)
-    assert.is(expandUriTemplate(`x:{${operator}v}`, { v: '' }), `x:${ifEmpty}`)
+    assert.is(parseUriTemplate(`x:{${operator}v}`).expand({ v: '' }), `x:${ifEmpty}`)
 })
 
 test('the codes of errors are those of JSON-RPC and of the specification', () => {

@@ -4,7 +4,7 @@ import { toDefinedSchema } from '../defined.js'
 import { Field, isField, type FieldKind } from './field.js'
 import { kindWith, mismatch, wrong, wrongLimits } from './kinds.js'
 import { type Issue, issuesUnder } from '../issues.js'
-import { nested, pointerTo } from './nesting.js'
+import { isBase, type Subschema, subschemasOf } from '../limits.js'
 
 /** How many items a list may have. */
 export interface ListLimits {
@@ -144,4 +144,30 @@ class Reading {
     else if (place !== undefined) place[1] = parsed.value
     else this.#found.push([key, parsed.value])
   }
+}
+
+const usualDialect = 'https://json-schema.org/draft/2020-12/schema'
+
+/**
+ * A schema as it stands inside of another one, at a JSON Pointer such as `/properties/a`: what it refers to
+ * within itself is still found, and the dialect is not named again where it is the usual one.
+ */
+export function nested(schema: JsonObject, pointer: string): JsonObject {
+  const { $schema, ...rest } = schema
+  const inner = $schema === usualDialect ? rest : schema
+  if (!subschemasOf(inner).some(isMoved)) return inner
+  const moved: JsonObject = structuredClone(inner)
+  for (const part of subschemasOf(moved).filter(isMoved))
+    Reflect.set(part.schema, '$ref', `#${pointer}${String(part.schema.$ref).slice(1)}`)
+  return moved
+}
+
+/** The pointer to a field by its name. */
+export function pointerTo(name: string): string {
+  return `/properties/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`
+}
+
+/** Anchors are names in the whole document, and what starts from an `$id` still does. */
+function isMoved({ schema: { $ref }, base }: Subschema): boolean {
+  return typeof $ref === 'string' && ($ref === '#' || $ref.startsWith('#/')) && !isBase(base)
 }

@@ -11,7 +11,6 @@ import {
 import { type JsonObject, kindOf } from '../../wire/json.js'
 import type { Parsed } from '../schema.js'
 import type { FieldKind } from './field.js'
-import { checkFormat, isFormat } from './formats.js'
 import type { Issue } from '../issues.js'
 import { compilePattern } from '../pattern/pattern.js'
 
@@ -263,4 +262,32 @@ function fromJson(text: string): unknown {
   } catch {
     return text // told to be of the wrong kind
   }
+}
+
+/** The formats of text that can be checked. */
+type CheckedFormat = 'email' | 'uri' | 'uuid'
+
+const checks: { readonly [Format in CheckedFormat]: (text: string) => boolean } = {
+  email: isEmail,
+  uri: (text) => URL.canParse(text),
+  uuid: (text) => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text),
+}
+
+/** Whether text of this format can be told from other text. */
+function isFormat(format: unknown): format is CheckedFormat {
+  return typeof format === 'string' && Object.hasOwn(checks, format)
+}
+
+/** Whether a text has this format. */
+export function checkFormat(format: CheckedFormat, text: string): boolean {
+  return checks[format](text)
+}
+
+/** What a mail form takes (WHATWG HTML, valid email address), in two looks at each character. */
+function isEmail(text: string): boolean {
+  const at = text.lastIndexOf('@')
+  if (at < 1 || text.length > 320) return false
+  const labels = text.slice(at + 1).split('.')
+  const isLabel = (label: string) => /^[\da-z](?:[\da-z-]*[\da-z])?$/i.test(label) && label.length <= 63
+  return /^[\w.!#$%&'*+/=?^`{|}~-]+$/.test(text.slice(0, at)) && labels.every(isLabel)
 }

@@ -1,7 +1,7 @@
 import { McpError } from '../../../protocol/wire/errors.js'
 import { isObject } from '../../../protocol/wire/json.js'
 import type { Params } from '../../../protocol/messages/methods.js'
-import { checkParamHeaders } from '../../../protocol/stateless/mirrored-headers.js'
+import { checkParamHeaders } from '../../../protocol/stateless/headers.js'
 import type { Parsed } from '../../../protocol/schema/schema.js'
 import type { CallToolResult } from '../../../protocol/messages/tools.js'
 import { messageOf, show } from '../../../runtime/base/errors.js'

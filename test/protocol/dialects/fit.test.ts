@@ -1,18 +1,12 @@
 import * as assert from 'uvu/assert'
-import type { Dialect, Lacks } from '../../../protocol/dialects/dialect.js'
+import type { Dialect } from '../../../protocol/dialects/dialect.js'
 import { dialect20241105 } from '../../../protocol/dialects/2024-11-05.js'
 import { dialect20250326 } from '../../../protocol/dialects/2025-03-26.js'
 import { dialect20250618 } from '../../../protocol/dialects/2025-06-18.js'
 import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
 import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
 import { ProtocolError } from '../../../protocol/wire/errors.js'
-import {
-  fitElicitation,
-  fitError,
-  fitNotification,
-  fitParams,
-  fitResult,
-} from '../../../protocol/dialects/fit.js'
+import { fitError, fitNotification, fitParams, fitResult } from '../../../protocol/dialects/fit.js'
 import type { Method, NotificationMethod, Params, Result } from '../../../protocol/messages/methods.js'
 import type { ContentBlock } from '../../../protocol/messages/content.js'
 import type { ElicitFormParams, ElicitParams, FormField } from '../../../protocol/messages/elicitation.js'
@@ -298,7 +292,7 @@ function answer(content: SamplingContent | SamplingContent[]): Result<'sampling/
 test('a question that names no mode is a form', () => {
   const params = { message: 'm', requestedSchema: { type: 'object', properties: {} } }
   assert.throws(
-    () => fitElicitation(dialect20250326.lacks as Lacks, params as ElicitParams),
+    () => fitParams(dialect20250326, 'elicitation/create', params as ElicitParams),
     (error: unknown) =>
       error instanceof ProtocolError && error.code === 'NOT_IN_REVISION' && /mode form/.test(error.message),
   )

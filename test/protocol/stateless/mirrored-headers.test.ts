@@ -1,13 +1,15 @@
 import * as assert from 'uvu/assert'
 import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { decodeHeaderValue, encodeHeaderValue, headerOf } from '../../../protocol/stateless/header-values.js'
-import type { JsonObject } from '../../../protocol/wire/json.js'
 import {
   checkParamHeaders,
+  decodeHeaderValue,
+  encodeHeaderValue,
+  headerOf,
   headerParams,
   mirroredHeaders,
   paramHeaders,
-} from '../../../protocol/stateless/mirrored-headers.js'
+} from '../../../protocol/stateless/headers.js'
+import type { JsonObject } from '../../../protocol/wire/json.js'
 import { suite } from '../../support/suite.js'
 import { modern, plain, refusalOf } from '../_modern.js'
 

@@ -1,8 +1,7 @@
 import * as assert from 'uvu/assert'
-import { cacheableMethods, readCacheHints } from '../../../protocol/stateless/cache-hints.js'
+import { cacheableMethods, readCacheHints, stampResult } from '../../../protocol/stateless/stamp.js'
 import { dialect20260728 } from '../../../protocol/dialects/2026-07-28.js'
 import { metaKeys } from '../../../protocol/stateless/envelope.js'
-import { stampResult } from '../../../protocol/stateless/stamp.js'
 import type { CacheHints } from '../../../protocol/messages/base.js'
 import { suite } from '../../support/suite.js'
 

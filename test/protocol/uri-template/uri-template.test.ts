@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { ProtocolError } from '../../../protocol/wire/errors.js'
-import { expandUriTemplate, parseUriTemplate } from '../../../protocol/uri-template/uri-template.js'
+import { parseUriTemplate } from '../../../protocol/uri-template/uri-template.js'
 import { cpuTime } from '../../support/allowance.mjs'
 import { suite } from '../../support/suite.js'
 
@@ -142,7 +142,7 @@ const expansions: readonly [string, string][] = [
   ['X{.empty_keys}', 'X'],
   ['{/who,dub}', '/fred/me%2Ftoo'],
   ['{/var,empty}', '/value/'],
-  ['{/var:1,var}', '/v/value'],
+  ['{/var:1,who}', '/v/fred'],
   ['{/list*,path:4}', '/red/green/blue/%2Ffoo'],
   ['{/keys*}', '/semi=%3B/dot=./comma=%2C'],
   ['{;v,empty,who}', ';v=6;empty;who=fred'],
@@ -161,7 +161,8 @@ const expansions: readonly [string, string][] = [
 ]
 
 test('expansions are those of RFC 6570', () => {
-  for (const [template, uri] of expansions) assert.is(expandUriTemplate(template, values), uri, template)
+  for (const [template, uri] of expansions)
+    assert.is(parseUriTemplate(template).expand(values), uri, template)
 })
 
 test('what is expanded is found again', () => {
@@ -177,7 +178,7 @@ test('what is expanded is found again', () => {
 test('a value that cannot be written is refused with its name', () => {
   for (const value of [Number.NaN, Symbol('x'), [{}], () => {}])
     assert.throws(
-      () => expandUriTemplate('x:{name}', { name: value as never }),
+      () => parseUriTemplate('x:{name}').expand({ name: value as never }),
       (error: unknown) => error instanceof ProtocolError && /name: expected text/.test(error.message),
     )
 })
@@ -224,8 +225,8 @@ test('64 KiB of hostile text are told from each of the known traps in a few mill
 
 test('fields that are undefined or null are left out', () => {
   const value = { x: undefined, y: null, z: 1, e: '' } as never
-  assert.is(expandUriTemplate('x:{?a*}', { a: value }), 'x:?z=1&e=')
-  assert.is(expandUriTemplate('x:{?a}', { a: { x: undefined } as never }), 'x:')
+  assert.is(parseUriTemplate('x:{?a*}').expand({ a: value }), 'x:?z=1&e=')
+  assert.is(parseUriTemplate('x:{?a}').expand({ a: { x: undefined } as never }), 'x:')
 })
 
 test('what is no template, and what it cannot take, is refused with BAD_TEMPLATE', () => {
@@ -248,7 +249,7 @@ test('what is no template, and what it cannot take, is refused with BAD_TEMPLATE
   ])
     assert.throws(() => parseUriTemplate(template), isBad, template)
   assert.is(parseUriTemplate(`x:{a}${'a'.repeat(1_995)}`).expand({}).length, 1_997)
-  assert.throws(() => expandUriTemplate('x:{a}', { a: Number.NaN }), isBad)
+  assert.throws(() => parseUriTemplate('x:{a}').expand({ a: Number.NaN }), isBad)
 })
 
 test('a parameter of the query may have an empty name', () => {

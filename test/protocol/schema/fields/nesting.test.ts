@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { isObject, type JsonObject } from '../../../../protocol/wire/json.js'
 import { toSchema } from '../../../../protocol/schema/schema.js'
 import { field } from '../../../../protocol/schema/fields/fields.js'
-import { nested, pointerTo } from '../../../../protocol/schema/fields/nesting.js'
+import { nested, pointerTo } from '../../../../protocol/schema/fields/groups.js'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('protocol/schema/fields/nesting')
