@@ -1,6 +1,6 @@
 import { acceptsRequest, type Dialect } from '../../protocol/dialects/dialect.js'
 import { missingForQuestion, type Question } from '../../protocol/dialects/capabilities.js'
-import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import { errorCodes, McpError, unknownMethod } from '../../protocol/wire/errors.js'
 import { fitResult } from '../../protocol/dialects/fit.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
@@ -140,5 +140,5 @@ function ownerOf({ owner }: Answers, holdings: Holdings): OwnerToken | undefined
 function undeclared(method: string, missing: string | undefined): McpError {
   if (missing?.includes('.') === true)
     return new McpError(errorCodes.invalidParams, `${method}: this client did not declare ${missing}`)
-  return new McpError(errorCodes.methodNotFound, `Method not found: ${method}`)
+  return unknownMethod(method)
 }

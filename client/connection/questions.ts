@@ -1,6 +1,6 @@
 import type { Question } from '../../protocol/dialects/capabilities.js'
 import { acceptsRequest } from '../../protocol/dialects/dialect.js'
-import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import { errorCodes, McpError, toJsonRpcError, unknownMethod } from '../../protocol/wire/errors.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { buildError, buildResult, type JsonRpcRequest, type RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Params } from '../../protocol/messages/methods.js'
@@ -36,7 +36,8 @@ export class Questions {
     }
     if (method === 'ping') return link.tell(buildResult(id, {}))
     try {
-      if (!isQuestion(method) || !acceptsRequest(speech.dialect, 'client', method)) throw notFound(method)
+      if (!isQuestion(method) || !acceptsRequest(speech.dialect, 'client', method))
+        throw unknownMethod(method)
       this.#answer(id, method, readParams(method, params))
     } catch (error) {
       link.tell(buildError(id, toJsonRpcError(error)))
@@ -94,8 +95,4 @@ export class Questions {
 
 function isQuestion(method: string): method is Question {
   return method === 'sampling/createMessage' || method === 'elicitation/create' || method === 'roots/list'
-}
-
-function notFound(method: string): McpError {
-  return new McpError(errorCodes.methodNotFound, `Method not found: ${method.slice(0, 100)}`)
 }

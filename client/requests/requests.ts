@@ -4,7 +4,7 @@ import { isMethod, type Method, methods } from '../../protocol/messages/methods.
 import { readResult } from '../../protocol/messages/params.js'
 import type { CallToolResult, ListToolsResult, Tool } from '../../protocol/messages/tools.js'
 import { urlElicitations } from '../../protocol/messages/elicitation.js'
-import { cacheableMethods } from '../../protocol/stateless/cache-hints.js'
+import { cacheableMethods } from '../../protocol/stateless/stamp.js'
 import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { didYouMean } from '../../runtime/base/near.js'

@@ -1,5 +1,5 @@
 import { acceptsRequest } from '../../protocol/dialects/dialect.js'
-import { errorCodes, McpError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import { errorCodes, McpError, toJsonRpcError, unknownMethod } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import {
   buildError,
@@ -97,8 +97,7 @@ async function make(
       await wishing.unsubscribe(readParams(method, params).uri, options)
       return {}
     default:
-      if (isMethod(method) && !acceptsRequest(latestHandshake, 'server', method))
-        throw new McpError(errorCodes.methodNotFound, `Method not found: ${method}`)
+      if (isMethod(method) && !acceptsRequest(latestHandshake, 'server', method)) throw unknownMethod(method)
       return plain(relay, await client.request<string>(method, withoutToken(params), options))
   }
 }

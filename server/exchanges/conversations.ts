@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import { canonical, type JsonObject } from '../../protocol/wire/json.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import { stampResult } from '../../protocol/stateless/stamp.js'
 import type { Implementation, RetryParams } from '../../protocol/messages/base.js'
@@ -135,14 +135,4 @@ export function digestRequest({ method, params = {} }: JsonRpcRequest, owner: st
   const { name, uri, arguments: args = {} } = params as JsonObject
   const parts = [owner ?? null, method, name ?? null, uri ?? null, args]
   return createHash('sha256').update(canonical(parts)).digest('base64url')
-}
-
-/** JSON text with sorted keys; the codec bounds how deep a message is nested. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`
-  if (!isObject(value)) return JSON.stringify(value)
-  const entries = Object.keys(value)
-    .sort()
-    .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)
-  return `{${entries.join()}}`
 }

@@ -1,6 +1,6 @@
 import { missingCapability } from '../../protocol/dialects/capabilities.js'
 import { acceptsRequest, type Dialect } from '../../protocol/dialects/dialect.js'
-import { McpError } from '../../protocol/wire/errors.js'
+import { McpError, unknownMethod } from '../../protocol/wire/errors.js'
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import {
   isMethod,
@@ -98,8 +98,4 @@ function fitted<M extends Method>(work: Work, method: M, { dialect, catalog }: R
       return isPromise(result) ? Promise.resolve(result).then(fit) : fit(result)
     },
   }
-}
-
-function unknownMethod(method: string): McpError {
-  return McpError.methodNotFound(`Method not found: ${method.slice(0, 100)}`)
 }

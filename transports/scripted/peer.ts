@@ -1,5 +1,11 @@
 import { decode } from '../../protocol/wire/codec.js'
-import { errorCodes, McpError, ProtocolError, toJsonRpcError } from '../../protocol/wire/errors.js'
+import {
+  errorCodes,
+  McpError,
+  ProtocolError,
+  toJsonRpcError,
+  unknownMethod,
+} from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import {
   buildError,
@@ -178,7 +184,7 @@ export abstract class ScriptedPeer {
     const scripted = Object.hasOwn(this.#script, method) ? this.#script[method] : undefined
     if (scripted === undefined) {
       const result = this.answerUnscripted(request)
-      if (result === undefined) throw new McpError(errorCodes.methodNotFound, `Method not found: ${method}`)
+      if (result === undefined) throw unknownMethod(method)
       return result
     }
     const answer = Array.isArray(scripted) ? scripted[this.#count(method, scripted.length)] : scripted
