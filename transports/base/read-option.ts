@@ -23,3 +23,24 @@ export const readText: Read<string> = (value, field) => {
   if (typeof value === 'string' && value !== '' && !value.includes('\0')) return value
   throw badOption(field, 'a non-empty string without NUL', value)
 }
+
+/** Readers of options by their names. */
+export type Readers = { readonly [field: string]: Read<unknown> }
+
+/** What a table of readers makes of options. */
+export type ReadWith<Table extends Readers> = { readonly [Field in keyof Table]: ReturnType<Table[Field]> }
+
+/**
+ * Reads options by a table, which has a reader for each that there is; frozen. `where` is the field that has
+ * them, where they are part of others. Throws BAD_OPTION, naming the field.
+ */
+export function readOptions<Table extends Readers>(
+  options: unknown,
+  table: Table,
+  where?: string,
+): ReadWith<Table> {
+  const prefix = where === undefined ? '' : `${where}.`
+  const given = readFields(options, where ?? 'options', Object.keys(table), prefix)
+  const read = Object.entries(table).map(([name, reader]) => [name, reader(given[name], `${prefix}${name}`)])
+  return Object.freeze(Object.fromEntries(read))
+}

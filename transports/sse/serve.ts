@@ -1,18 +1,17 @@
 import { lazy } from '../../runtime/faults/load.js'
-import { badOption, orElse, readFields, readFlag, readMs } from '../base/read-option.js'
+import { badOption, orElse, readFlag, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
 import {
-  listenFields,
-  type ListenOptions,
-  type ListenSettings,
+  type ConnectionListenOptions,
+  type ListenSettingsWith,
   readListenOptions,
+  readPath,
 } from '../http/listen/options.js'
-import { readPath } from '../http/listen/readers.js'
 
 const loadRoutes = lazy('../../transports/sse/routes.js', () => import('./routes.js'))
 
 /** How a listener of the transport of 2024-11-05 is set up. */
-export interface SseServeOptions extends ListenOptions {
+export interface SseServeOptions extends ConnectionListenOptions {
   /** Where clients open their event stream. Default `/sse`. */
   readonly path?: string
   /** Where clients post their messages; the event stream tells them. Default `/messages`. */
@@ -25,8 +24,16 @@ export interface SseServeOptions extends ListenOptions {
   readonly commentInterval?: number
 }
 
+const readers = {
+  openTimeout: orElse(readMs, 30_000),
+  path: orElse(readPath, '/sse'),
+  messagesPath: orElse(readPath, '/messages'),
+  cors: orElse(readFlag, false),
+  commentInterval: orElse(readMs, 15_000),
+}
+
 /** Checked options with every default filled in. */
-export type SseServeSettings = ListenSettings & Readonly<Required<Omit<SseServeOptions, keyof ListenOptions>>>
+export type SseServeSettings = ListenSettingsWith<typeof readers>
 
 /**
  * Serves over HTTP+SSE, the transport of 2024-11-05 that Streamable HTTP replaced, for clients that know no
@@ -35,20 +42,7 @@ export type SseServeSettings = ListenSettings & Readonly<Required<Omit<SseServeO
  * LISTEN_FAILED.
  */
 export function serveSse(options: SseServeOptions = {}): ServerTransport {
-  const given = readFields(options, 'options', [
-    ...listenFields,
-    'path',
-    'messagesPath',
-    'cors',
-    'commentInterval',
-  ])
-  const settings: SseServeSettings = Object.freeze({
-    ...readListenOptions(given),
-    path: orElse(readPath, '/sse')(given.path, 'path'),
-    messagesPath: orElse(readPath, '/messages')(given.messagesPath, 'messagesPath'),
-    cors: orElse(readFlag, false)(given.cors, 'cors'),
-    commentInterval: orElse(readMs, 15_000)(given.commentInterval, 'commentInterval'),
-  })
+  const settings = readListenOptions(options, readers)
   if (settings.path === settings.messagesPath)
     throw badOption('messagesPath', 'another path than that of the stream', settings.messagesPath)
   return Object.freeze({

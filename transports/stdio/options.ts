@@ -1,4 +1,12 @@
-import { badOption, orElse, type Read, readCount, readFields, readMs, readText } from '../base/read-option.js'
+import {
+  badOption,
+  orElse,
+  type Read,
+  readCount,
+  readMs,
+  readOptions,
+  readText,
+} from '../base/read-option.js'
 import { usualMessageBytes, usualQueuedBytes } from '../contract/message-sizes.js'
 import { serverEnvironment } from './environment.js'
 
@@ -38,32 +46,12 @@ export interface StdioOptions {
 }
 
 /** Checked options with every default filled in; `env` is the whole environment of the server. */
-export interface StdioSettings {
-  readonly command: string
-  readonly args: readonly string[]
-  readonly env: Readonly<Record<string, string>>
-  readonly cwd: string | undefined
-  readonly stderr: 'ring' | 'inherit' | ((line: string) => void)
-  readonly maxMessageBytes: number
-  readonly maxQueuedBytes: number
-  readonly stopTimeout: number
-}
-
-const fields = ['command', 'args', 'env', 'cwd', 'stderr', 'maxMessageBytes', 'maxQueuedBytes', 'stopTimeout']
+export type StdioSettings = ReturnType<typeof readStdioOptions>
 
 /** Reads the options of `stdio()`. Throws BAD_OPTION, naming the field. */
-export function readStdioOptions(options: StdioOptions): StdioSettings {
-  const given = readFields(options, 'options', fields)
-  return Object.freeze({
-    command: readText(given.command, 'command'),
-    args: orElse(readArgs, [])(given.args, 'args'),
-    env: serverEnvironment(orElse(readEnv, {})(given.env, 'env')),
-    cwd: orElse(readText, undefined)(given.cwd, 'cwd'),
-    stderr: orElse(readStderr, 'ring' as const)(given.stderr, 'stderr'),
-    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
-    maxQueuedBytes: orElse(readCount, usualQueuedBytes())(given.maxQueuedBytes, 'maxQueuedBytes'),
-    stopTimeout: orElse(readMs, 2_000)(given.stopTimeout, 'stopTimeout'),
-  })
+export function readStdioOptions(options: StdioOptions) {
+  const read = readOptions(options, readers)
+  return Object.freeze({ ...read, env: serverEnvironment(read.env) })
 }
 
 const readArgs: Read<readonly string[]> = (value, field) => {
@@ -86,8 +74,19 @@ const readEnv: Read<Readonly<Record<string, string>>> = (value, field) => {
   return value as Readonly<Record<string, string>>
 }
 
-const readStderr: Read<StdioSettings['stderr']> = (value, field) => {
+const readStderr: Read<NonNullable<StdioOptions['stderr']>> = (value, field) => {
   if (value === 'ring' || value === 'inherit' || typeof value === 'function')
-    return value as StdioSettings['stderr']
+    return value as NonNullable<StdioOptions['stderr']>
   throw badOption(field, "'ring', 'inherit' or a function", value)
+}
+
+const readers = {
+  command: readText,
+  args: orElse(readArgs, []),
+  env: orElse(readEnv, {}),
+  cwd: orElse(readText, undefined),
+  stderr: orElse(readStderr, 'ring'),
+  maxMessageBytes: orElse(readCount, usualMessageBytes()),
+  maxQueuedBytes: orElse(readCount, usualQueuedBytes()),
+  stopTimeout: orElse(readMs, 2_000),
 }

@@ -5,9 +5,9 @@ import {
   orElse,
   type Read,
   readCount,
-  readFields,
-  readFlag,
   readDelay,
+  readFlag,
+  readOptions,
 } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
 import { usualMessageBytes } from '../contract/message-sizes.js'
@@ -45,23 +45,13 @@ export interface StdioServeOptions {
 /** Checked options with every default filled in. */
 export type StdioServeSettings = Readonly<Required<StdioServeOptions>>
 
-const fields = ['input', 'output', 'maxMessageBytes', 'maxPendingBytes', 'endTimeout', 'exit']
-
 /**
  * Serves one client over standard input and output, one message a line (specification: transports, stdio).
  * Its end of input stops the server. Reading goes on while the listener is restarted. Throws TransportError
  * BAD_OPTION.
  */
 export function serveStdio(options: StdioServeOptions = {}): ServerTransport {
-  const given = readFields(options, 'options', fields)
-  const read = {
-    input: orElse(readInput, undefined)(given.input, 'input'),
-    output: orElse(readOutput, undefined)(given.output, 'output'),
-    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
-    maxPendingBytes: orElse(readCount, usualPendingBytes())(given.maxPendingBytes, 'maxPendingBytes'),
-    endTimeout: orElse(readDelay, 2_000)(given.endTimeout, 'endTimeout'),
-    exit: orElse(readFlag, undefined)(given.exit, 'exit'),
-  }
+  const read = readOptions(options, readers)
   return Object.freeze({
     name: 'stdio',
     bind: (scope: LinkScope, before?: Binding) => {
@@ -81,4 +71,13 @@ const readInput: Read<Readable> = (value, field) => {
 const readOutput: Read<Writable> = (value, field) => {
   if (typeof (value as Partial<Writable> | null)?.write === 'function') return value as Writable
   throw badOption(field, 'a writable stream', value)
+}
+
+const readers = {
+  input: orElse(readInput, undefined),
+  output: orElse(readOutput, undefined),
+  maxMessageBytes: orElse(readCount, usualMessageBytes()),
+  maxPendingBytes: orElse(readCount, usualPendingBytes()),
+  endTimeout: orElse(readDelay, 2_000),
+  exit: orElse(readFlag, undefined),
 }

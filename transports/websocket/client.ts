@@ -1,9 +1,17 @@
-import { type AuthOption, type ClientAuth, readClientAuth } from '../http/client/auth.js'
-import { badOption, orElse, type Read, readCount, readFields, readMs } from '../base/read-option.js'
+import { type AuthOption, readClientAuth } from '../http/client/auth.js'
+import {
+  badOption,
+  orElse,
+  type Read,
+  readCount,
+  readMs,
+  readOptions,
+  type ReadWith,
+} from '../base/read-option.js'
 import type { ClientTransport, LinkEvents, LinkScope } from '../contract/contract.js'
 import { readHeaders } from '../http/client/options.js'
 import { usualMessageBytes, usualQueuedBytes } from '../contract/message-sizes.js'
-import { readClientTls, type TlsOptions, type TlsSettings } from '../http/outgoing/tls-options.js'
+import { readClientTls, type TlsOptions } from '../http/outgoing/tls-options.js'
 import { WebSocketLink } from './link.js'
 
 /** How a client reaches a WebSocket server. */
@@ -34,22 +42,18 @@ export interface WebSocketOptions {
   readonly tls?: TlsOptions
 }
 
-/** Checked options with every default filled in. */
-export interface WebSocketSettings extends Readonly<Required<Omit<WebSocketOptions, 'tls' | 'auth'>>> {
-  readonly auth: ClientAuth | undefined
-  readonly url: URL
-  readonly tls: TlsSettings | undefined
+const readers = {
+  headers: orElse(readHeaders, {}),
+  auth: orElse(readClientAuth, undefined),
+  maxMessageBytes: orElse(readCount, usualMessageBytes()),
+  maxQueuedBytes: orElse(readCount, usualQueuedBytes()),
+  connectTimeout: orElse(readMs, 10_000),
+  pingInterval: orElse(readMs, 30_000),
+  tls: orElse(readClientTls, undefined),
 }
 
-const fields = [
-  'headers',
-  'auth',
-  'maxMessageBytes',
-  'maxQueuedBytes',
-  'connectTimeout',
-  'pingInterval',
-  'tls',
-]
+/** Checked options with every default filled in. */
+export type WebSocketSettings = ReadWith<typeof readers> & { readonly url: URL }
 
 /**
  * A server behind a WebSocket, subprotocol `mcp`, one message a text frame: a custom transport that no
@@ -58,17 +62,7 @@ const fields = [
  * (401), cannot be trusted (TLS) or does not speak `mcp` is a fatal failure.
  */
 export function websocket(url: string | URL, options: WebSocketOptions = {}): ClientTransport {
-  const given = readFields(options, 'options', fields)
-  const settings: WebSocketSettings = Object.freeze({
-    url: readUrl(url, 'url'),
-    headers: orElse(readHeaders, {})(given.headers, 'headers'),
-    auth: orElse(readClientAuth, undefined)(given.auth, 'auth'),
-    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
-    maxQueuedBytes: orElse(readCount, usualQueuedBytes())(given.maxQueuedBytes, 'maxQueuedBytes'),
-    connectTimeout: orElse(readMs, 10_000)(given.connectTimeout, 'connectTimeout'),
-    pingInterval: orElse(readMs, 30_000)(given.pingInterval, 'pingInterval'),
-    tls: orElse(readClientTls, undefined)(given.tls, 'tls'),
-  })
+  const settings: WebSocketSettings = { url: readUrl(url, 'url'), ...readOptions(options, readers) }
   return Object.freeze({
     name: `websocket ${settings.url.host}${settings.url.pathname}`,
     connect: (events: LinkEvents, scope: LinkScope) => new WebSocketLink(settings, events, scope),

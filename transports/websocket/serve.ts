@@ -1,18 +1,17 @@
 import { lazy } from '../../runtime/faults/load.js'
-import { orElse, readFields, readMs } from '../base/read-option.js'
+import { orElse, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
 import {
-  listenFields,
-  type ListenOptions,
-  type ListenSettings,
+  type ConnectionListenOptions,
+  type ListenSettingsWith,
   readListenOptions,
+  readPath,
 } from '../http/listen/options.js'
-import { readPath } from '../http/listen/readers.js'
 
 const loadUpgrade = lazy('../../transports/websocket/upgrade.js', () => import('./upgrade.js'))
 
 /** How a WebSocket listener is set up. */
-export interface WebSocketServeOptions extends ListenOptions {
+export interface WebSocketServeOptions extends ConnectionListenOptions {
   /** The one path that is served. Default `/mcp`. */
   readonly path?: string
   /**
@@ -22,9 +21,14 @@ export interface WebSocketServeOptions extends ListenOptions {
   readonly pingInterval?: number
 }
 
+const readers = {
+  openTimeout: orElse(readMs, 30_000),
+  path: orElse(readPath, '/mcp'),
+  pingInterval: orElse(readMs, 30_000),
+}
+
 /** Checked options with every default filled in. */
-export type WebSocketServeSettings = ListenSettings &
-  Readonly<Required<Omit<WebSocketServeOptions, keyof ListenOptions>>>
+export type WebSocketServeSettings = ListenSettingsWith<typeof readers>
 
 /**
  * Serves over WebSockets, which no revision of MCP specifies: subprotocol `mcp`, one message a text frame,
@@ -34,12 +38,7 @@ export type WebSocketServeSettings = ListenSettings &
  * Throws TransportError BAD_OPTION; a port that cannot be taken fails the start with LISTEN_FAILED.
  */
 export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTransport {
-  const given = readFields(options, 'options', [...listenFields, 'path', 'pingInterval'])
-  const settings: WebSocketServeSettings = Object.freeze({
-    ...readListenOptions(given),
-    path: orElse(readPath, '/mcp')(given.path, 'path'),
-    pingInterval: orElse(readMs, 30_000)(given.pingInterval, 'pingInterval'),
-  })
+  const settings = readListenOptions(options, readers)
   return Object.freeze({
     name: 'websocket',
     bind: (scope: LinkScope, previous?: Binding) => bindLazily(settings, scope, previous),

@@ -1,3 +1,5 @@
+import type { Server } from 'node:http'
+import type { Server as SecureServer, ServerOptions } from 'node:https'
 import {
   type AuthenticateOptions,
   type AuthenticateSettings,
@@ -6,27 +8,26 @@ import {
 import {
   badOption,
   orElse,
+  type Read,
   readCount,
+  readDelay,
   readFlag,
   readMs,
+  readOptions,
+  type Readers,
+  type ReadWith,
   readText,
-  readDelay,
 } from '../../base/read-option.js'
 import { type PendingOptions, usualPendingBytes } from '../../connections/byte-budget.js'
-import { checkReach } from './guard.js'
-import {
-  type HttpServer,
-  readHosts,
-  readOrigins,
-  readPort,
-  readProxies,
-  readServer,
-  readServerTls,
-  type TlsOptions,
-} from './readers.js'
 import { usualMessageBytes } from '../../contract/message-sizes.js'
+import { checkReach } from './guard.js'
 
-/** Where a listener with a port of its own is, and whom it lets in. */
+/** What `https.createServer` takes. */
+export type TlsOptions = ServerOptions
+/** A server of node:http or node:https. */
+export type HttpServer = Server | SecureServer
+
+/** Where a listener is, whom it lets in, and how much it takes. */
 export interface ListenOptions extends AuthenticateOptions, PendingOptions {
   /** Default 0: any free port. */
   readonly port?: number
@@ -38,8 +39,8 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
    */
   readonly allowedHosts?: readonly string[]
   /**
-   * Which `Origin` headers are let in besides the server's own, such as `https://app.example.com`. Default
-   * none.
+   * Which `Origin` headers are let in besides the server's own, such as `https://app.example.com`; `*` for
+   * every web site, which is only safe where a request needs a token. Default none.
    */
   readonly allowedOrigins?: readonly string[]
   /**
@@ -87,84 +88,125 @@ export interface ListenOptions extends AuthenticateOptions, PendingOptions {
   readonly maxConnectionsPerClient?: number
   /** Milliseconds a client may take for the headers of a request. Default 10,000. */
   readonly headersTimeout?: number
+}
+
+/** The same, of a listener whose connections are sessions. */
+export interface ConnectionListenOptions extends ListenOptions {
   /** Milliseconds a connection may last without having opened a session. Default 30,000. */
   readonly openTimeout?: number
 }
 
-type Special =
-  | keyof AuthenticateOptions
-  | 'maxConnectionsPerClient'
-  | 'maxPendingBytesPerClient'
-  | 'trustProxy'
-  | 'tls'
-  | 'server'
-
 /** Checked options with every default filled in. */
-export type ListenSettings = Readonly<Required<Omit<ListenOptions, Special>>> &
-  AuthenticateSettings & {
-    readonly tls: TlsOptions | undefined
-    readonly server: HttpServer | undefined
-    readonly maxConnectionsPerClient: number | undefined
-    readonly maxPendingBytesPerClient: number | undefined
-    /** How many proxies there are. */
-    readonly trustProxy: number
-  }
+export type ListenSettings = Omit<ReadWith<typeof listenReaders>, keyof AuthenticateOptions> &
+  AuthenticateSettings
 
-/** The names of these options. */
-export const listenFields = [
-  'port',
-  'host',
-  'allowedHosts',
-  'allowedOrigins',
-  'health',
-  'drainDelay',
-  'trustProxy',
-  'tls',
-  'server',
-  'maxMessageBytes',
-  'maxPendingBytes',
-  'maxPendingBytesPerClient',
-  'maxBufferedBytes',
-  'maxConnections',
-  'maxConnectionsPerClient',
-  'headersTimeout',
-  'openTimeout',
-  'authenticate',
-  'auth',
-  'authenticateTimeout',
-] as const
+/** The same, with what `table` has read. */
+export type ListenSettingsWith<Table extends Readers> = ListenSettings & ReadWith<Table>
 
-/** Reads these options. Throws BAD_OPTION, naming the field. */
-export function readListenOptions(given: Readonly<Record<string, unknown>>): ListenSettings {
-  const host = orElse(readText, '127.0.0.1')(given.host, 'host')
-  const allowedHosts = orElse(readHosts, [])(given.allowedHosts, 'allowedHosts')
-  checkReach({ host, allowedHosts })
-  if (given.tls !== undefined && given.server !== undefined)
-    throw badOption('tls', 'nothing beside server, which has its own', given.tls)
-  return {
-    port: orElse(readPort, 0)(given.port, 'port'),
-    host,
-    allowedHosts,
-    allowedOrigins: orElse(readOrigins, [])(given.allowedOrigins, 'allowedOrigins'),
-    health: orElse(readFlag, false)(given.health, 'health'),
-    drainDelay: orElse(readDelay, 0)(given.drainDelay, 'drainDelay'),
-    trustProxy: orElse(readProxies, 0)(given.trustProxy, 'trustProxy'),
-    tls: orElse(readServerTls, undefined)(given.tls, 'tls'),
-    server: orElse(readServer, undefined)(given.server, 'server'),
-    maxMessageBytes: orElse(readCount, usualMessageBytes())(given.maxMessageBytes, 'maxMessageBytes'),
-    maxPendingBytes: orElse(readCount, usualPendingBytes())(given.maxPendingBytes, 'maxPendingBytes'),
-    maxPendingBytesPerClient: orElse(readCount, undefined)(
-      given.maxPendingBytesPerClient,
-      'maxPendingBytesPerClient',
-    ),
-    maxBufferedBytes: orElse(readCount, 1024 * 1024)(given.maxBufferedBytes, 'maxBufferedBytes'),
-    maxConnections: orElse(readCount, 10_000)(given.maxConnections, 'maxConnections'),
-    maxConnectionsPerClient: orElse(readCount, undefined)(
-      given.maxConnectionsPerClient,
-      'maxConnectionsPerClient',
-    ),
-    headersTimeout: orElse(readMs, 10_000)(given.headersTimeout, 'headersTimeout'),
-    openTimeout: orElse(readMs, 30_000)(given.openTimeout, 'openTimeout'),
-    ...readAuthenticate(given),
-  }
+/** Reads the options of a listener: these, and those that `table` has readers for. Throws BAD_OPTION. */
+export function readListenOptions<Table extends Readers>(
+  options: unknown,
+  table: Table,
+): ListenSettingsWith<Table> {
+  const read: ReadWith<typeof listenReaders> = readOptions(options, { ...listenReaders, ...table })
+  const { host, allowedHosts, tls, server } = read
+  if (tls !== undefined && server !== undefined)
+    throw badOption('tls', 'nothing beside server, which has its own', tls)
+  if (server === undefined) checkReach({ host, allowedHosts })
+  return Object.freeze({ ...read, ...readAuthenticate(read) }) as ListenSettingsWith<Table>
+}
+
+/** A path that a listener serves. */
+export const readPath: Read<string> = (value, field) => {
+  if (typeof value === 'string' && /^\/[^?#\s]*$/.test(value)) return value
+  throw badOption(field, 'a path such as /mcp', value)
+}
+
+/** A port to listen on; 0: any. */
+const readPort: Read<number> = (value, field) => {
+  if (Number.isInteger(value) && Number(value) >= 0 && Number(value) <= 65_535) return Number(value)
+  throw badOption(field, 'a port from 0 to 65535', value)
+}
+
+/** How many proxies are in front. */
+const readProxies: Read<number> = (value, field) => {
+  if (typeof value === 'boolean') return Number(value)
+  if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value)
+  throw badOption(field, 'true, false or a number of proxies', value)
+}
+
+/** Certificate and key, as `https.createServer` judges them. */
+const readServerTls: Read<TlsOptions> = (value, field) => {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
+  throw badOption(field, 'an object with cert and key, as https.createServer takes it', value)
+}
+
+/** A server that somebody else has made. */
+const readServer: Read<HttpServer> = (value, field) => {
+  const methods = ['address', 'close', 'emit', 'listen'] as const
+  const server = value as Partial<HttpServer> | null | undefined
+  if (methods.every((method) => typeof server?.[method] === 'function')) return server as HttpServer
+  throw badOption(field, 'a server of node:http or node:https', value)
+}
+
+const hostName = /^(?:\*|(?:\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?)$/i
+const originName = /^[a-z][a-z0-9+.-]*:\/\/[^/?#@\s*]+$/i
+
+/** Names as a `Host` header has them; `*` for all. */
+const readHosts: Read<readonly string[]> = (value, field) =>
+  readEach(value, field, 'hosts such as "mcp.example.com", "[::1]:8080" or "*"', (item) => {
+    const found = hostName.exec(item)
+    return found !== null && Number(found[1] ?? 0) <= 65_535 ? item : undefined
+  })
+
+/** Origins as browsers write them; `*` for all, `null` for documents that have none. */
+const readOrigins: Read<readonly string[]> = (value, field) =>
+  readEach(value, field, 'origins such as "https://app.example.com"', (item) => {
+    if (item === '*' || item === 'null') return item
+    if (!originName.test(item) || !URL.canParse(item)) return undefined
+    const { protocol, origin } = new URL(item)
+    return /^https?:$/.test(protocol) ? origin : item.toLowerCase()
+  })
+
+function readEach(
+  value: unknown,
+  field: string,
+  what: string,
+  read: (item: string) => string | undefined,
+): readonly string[] {
+  if (!Array.isArray(value)) throw badOption(field, `an array of ${what}`, value)
+  return Object.freeze(
+    value.map((item: unknown) => {
+      const found = typeof item === 'string' ? read(item) : undefined
+      if (found === undefined) throw badOption(field, `an array of ${what}`, item)
+      return found
+    }),
+  )
+}
+
+/** Checked by `readAuthenticate`. */
+const asGiven = (value: unknown): never => value as never
+
+/** A reader for each of these options. */
+export const listenReaders = {
+  port: orElse(readPort, 0),
+  host: orElse(readText, '127.0.0.1'),
+  allowedHosts: orElse(readHosts, []),
+  allowedOrigins: orElse(readOrigins, []),
+  health: orElse(readFlag, false),
+  drainDelay: orElse(readDelay, 0),
+  /** How many proxies are in front. */
+  trustProxy: orElse(readProxies, 0),
+  tls: orElse(readServerTls, undefined),
+  server: orElse(readServer, undefined),
+  maxMessageBytes: orElse(readCount, usualMessageBytes()),
+  maxPendingBytes: orElse(readCount, usualPendingBytes()),
+  maxPendingBytesPerClient: orElse(readCount, undefined),
+  maxBufferedBytes: orElse(readCount, 1024 * 1024),
+  maxConnections: orElse(readCount, 10_000),
+  maxConnectionsPerClient: orElse(readCount, undefined),
+  headersTimeout: orElse(readMs, 10_000),
+  authenticate: asGiven,
+  auth: asGiven,
+  authenticateTimeout: asGiven,
 }

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream'
 import { challengeOf } from '../../auth/challenge.js'
 import type { AuthSettings } from '../../auth/options.js'
-import type { HttpServer } from './readers.js'
+import type { HttpServer } from './options.js'
 
 /**
  * Answers requests whose headers are longer than Node reads (16 KiB in all) as what they are to a listener

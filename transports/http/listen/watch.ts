@@ -7,7 +7,7 @@ import {
   type ListenerOrigin,
   noteRefused,
 } from '../../contract/events.js'
-import type { HttpServer } from './readers.js'
+import type { HttpServer } from './options.js'
 
 /** What is done about the connections of a server. */
 export interface ConnectionWatch {

@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { outside } from '../../../runtime/faults/containment.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import { metadataOf, writeMetadata } from '../../auth/metadata.js'
+import { readFields } from '../../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
-import { httpFields, type HttpServeOptions, readOptions } from './serve.js'
+import { httpFields, type HttpServeOptions, readHttpOptions } from './serve.js'
 import type { HttpSocket } from './port.js'
 import type { Principal } from '../../contract/principal.js'
 
@@ -77,7 +78,8 @@ interface Place {
  * Throws TransportError BAD_OPTION.
  */
 export function mount(options: MountOptions = {}): Mount {
-  const settings = readOptions(options, fields)
+  readFields(options, 'options', fields)
+  const settings = readHttpOptions(options)
   let place: Place | undefined
 
   async function bind(scope: LinkScope): Promise<Binding> {

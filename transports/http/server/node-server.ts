@@ -9,7 +9,7 @@ import { watchConnections } from '../listen/watch.js'
 import { originHere } from '../../contract/events.js'
 import { checkReach } from '../listen/guard.js'
 import type { HttpSettings } from './serve.js'
-import type { HttpServer } from '../listen/readers.js'
+import type { HttpServer } from '../listen/options.js'
 import { nodeMs } from '../../base/node-ms.js'
 import { pathOf } from '../../base/path.js'
 

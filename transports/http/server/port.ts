@@ -11,7 +11,7 @@ import { EventLog } from './event-log.js'
 import { type ListenerOrigin, originHere } from '../../contract/events.js'
 import { answerHealth } from '../listen/health.js'
 import type { HttpSettings } from './serve.js'
-import type { HttpServer } from '../listen/readers.js'
+import type { HttpServer } from '../listen/options.js'
 import { httpListener } from './listener-actor.js'
 import { takeServer, type TakenServer } from './node-server.js'
 

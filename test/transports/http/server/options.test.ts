@@ -1,6 +1,8 @@
 import { createServer } from 'node:http'
 import * as assert from 'uvu/assert'
 import { serveHttp } from '../../../../transports/http/server/serve.js'
+import { serveSse } from '../../../../transports/sse/serve.js'
+import { serveWebSocket } from '../../../../transports/websocket/serve.js'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('http serve options')
@@ -17,7 +19,7 @@ test('options that cannot work are refused at once, and say what would', () => {
   )
   refused({ port: 70_000 }, /port: expected a port from 0 to 65535, got 70000/)
   refused({ path: 'mcp' }, /path: expected a path such as \/mcp, got "mcp"/)
-  refused({ prot: 1 }, /prot: expected an option among port, host, path/)
+  refused({ prot: 1 }, /prot: expected an option among port, host, allowedHosts/)
   refused(
     { allowedHosts: ['http://x'] },
     /allowedHosts: expected an array of hosts such as "mcp.example.com"/,
@@ -27,6 +29,27 @@ test('options that cannot work are refused at once, and say what would', () => {
   refused({ resume: 'yes' }, /resume: expected true, false or an object, got "yes"/)
   refused({ server: createServer(), tls: {} }, /tls: expected nothing beside server/)
   assert.ok(Object.isFrozen(serveHttp({ host: '0.0.0.0', allowedHosts: ['mcp.example.com'] })))
+})
+
+test('all listeners refuse the same options', () => {
+  for (const serve of [serveHttp, serveSse, serveWebSocket])
+    for (const options of [
+      { allowedHosts: ['https://h/'] },
+      { allowedOrigins: ['https://x/'] },
+      { maxConnections: 0.5 },
+      { maxConnectionsPerClient: 0 },
+      { maxMessageBytes: Number.NaN },
+      { port: 70_000 },
+      { host: '0.0.0.0' },
+      { server: createServer(), tls: {} },
+      { authenticate: 'me' },
+      { openTimeouts: 1 },
+    ] as object[])
+      assert.throws(
+        () => serve(options),
+        (error: Error & { code: string }) => error.code === 'BAD_OPTION',
+        `${serve.name} ${JSON.stringify(Object.keys(options))}`,
+      )
 })
 
 test.run()
