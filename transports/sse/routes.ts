@@ -7,7 +7,7 @@ import { TransportError } from '../base/errors.js'
 import { isKeptOut } from '../contract/events.js'
 import { whenClosed } from '../http/listen/close.js'
 import { corsHeaders, isPreflight, preflightHeaders } from '../http/listen/cors.js'
-import { type ListenServer, listenOn } from '../http/listen/listen-server.js'
+import { type Gate, openGate } from '../http/listen/gate.js'
 import { isSamePrincipal } from '../contract/principal.js'
 import { SseConnection } from './connection.js'
 import type { SseServeSettings } from './serve.js'
@@ -20,7 +20,7 @@ import { pathOf } from '../base/path.js'
 
 interface Surroundings {
   readonly settings: SseServeSettings
-  readonly port: ListenServer
+  readonly gate: Gate
   readonly connections: Connections
   readonly budget: ByteBudget
   /** By the id that the endpoint carries, which is the secret that ties posts to their stream. */
@@ -30,7 +30,7 @@ interface Surroundings {
 
 /** Takes a port and serves the two paths on it. Rejects with TransportError LISTEN_FAILED. */
 export async function bindSse(settings: SseServeSettings, scope: LinkScope): Promise<Connections> {
-  const port = await listenOn(settings, scope, {
+  const gate = await openGate(settings, scope, {
     transport: 'sse',
     paths: [settings.path, settings.messagesPath],
     isReady: () => connections.isReady,
@@ -43,9 +43,9 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
   const { maxConnections, openTimeout, drainDelay, commentInterval } = settings
   const budget = new ByteBudget(settings)
   const connections = bindConnections(scope, {
-    url: port.url('http', settings.path),
-    port: port.port,
-    stopListening: port.stopListening,
+    url: gate.server.url('http', settings.path),
+    port: gate.server.port,
+    stopListening: () => gate.server.stopListening(),
     maxConnections,
     openTimeout,
     drainDelay,
@@ -53,7 +53,7 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
     describe: () => budget.describe(),
   })
   const bind = (fn: () => void): (() => void) => scope.bind(fn)
-  const around: Surroundings = { settings, port, connections, budget, streams: new Map(), bind }
+  const around: Surroundings = { settings, gate, connections, budget, streams: new Map(), bind }
   beat(around.streams, commentInterval, scope)
   return connections
 }
@@ -70,17 +70,17 @@ async function route(
     const isFull = cause instanceof TransportError && cause.code === 'BYTES_LIMIT'
     const error = isFull ? bytesRefusal(cause) : cause
     if (!(error instanceof HttpRefusal)) return void response.destroy()
-    if (isKeptOut(error.status) && !(error instanceof Denied)) around.port.noteRefused(request, error.status)
+    if (isKeptOut(error.status) && !(error instanceof Denied)) around.gate.noteRefused(request, error.status)
     answer(request, response, error)
   }
 }
 
 /** Whoever is kept out learns nothing else. */
-function pick(request: IncomingMessage, response: ServerResponse, { port, settings }: Surroundings) {
+function pick(request: IncomingMessage, response: ServerResponse, { gate, settings }: Surroundings) {
   const { method, headers, url } = request
   const framing = framingProblem(request)
   if (framing !== undefined) throw new HttpRefusal(framing.status, framing.problem)
-  const problem = port.check(request)
+  const problem = gate.check(request)
   if (problem !== undefined) throw new HttpRefusal(403, problem)
   if (settings.cors && headers.origin !== undefined)
     for (const [name, value] of Object.entries(corsHeaders(headers.origin))) response.setHeader(name, value)
@@ -104,21 +104,21 @@ async function openStream(
   response: ServerResponse,
   around: Surroundings,
 ): Promise<void> {
-  const { port, settings, connections, streams, bind } = around
+  const { gate, settings, connections, streams, bind } = around
   const { accept = '*/*' } = request.headers
   if (!/text\/(?:event-stream|\*)|\*\/\*/i.test(accept))
     throw new HttpRefusal(406, 'Accept: expected text/event-stream')
-  const peer = await admit(request, port)
+  const peer = await admit(request, gate)
   if (response.destroyed) return
-  if (!port.isListening || connections.size >= settings.maxConnections)
+  if (!gate.server.isListening || connections.size >= settings.maxConnections)
     throw new HttpRefusal(503, 'no more streams are taken at the moment', { 'retry-after': '10' })
   const id = randomUUID()
   const { maxBufferedBytes, maxMessageBytes, commentInterval } = settings
   const account = around.budget.account(peer)
   const limits = { maxBufferedBytes, maxMessageBytes, timeout: commentInterval, account }
   const stream = new SseConnection(response, request.socket, peer, limits)
-  if (!port.enter(peer, stream)) {
-    port.leave(stream)
+  if (!gate.enter(peer, stream)) {
+    gate.leave(stream)
     throw new HttpRefusal(429, 'this client has too many streams already', { 'retry-after': '10' })
   }
   streams.set(id, stream)
@@ -126,7 +126,7 @@ async function openStream(
   stream.accepted = connections.accept(stream)
   whenClosed(request, response, bind, () => {
     streams.delete(id)
-    port.leave(stream)
+    gate.leave(stream)
     stream.accepted?.closed()
   })
 }
@@ -134,11 +134,11 @@ async function openStream(
 async function takeMessage(
   request: IncomingMessage,
   response: ServerResponse,
-  { port, settings, streams, budget }: Surroundings,
+  { gate, settings, streams, budget }: Surroundings,
 ): Promise<void> {
   const id = new URLSearchParams((request.url ?? '').split('?')[1]).get('sessionId')
   if (id === null) throw new HttpRefusal(400, 'sessionId: expected the one of the endpoint event')
-  const peer = await admit(request, port)
+  const peer = await admit(request, gate)
   if (request.destroyed) return
   // a session is for who opened its stream; all others are told nothing of it
   if (!isSamePrincipal(streams.get(id)?.peer.principal, peer.principal) || !streams.has(id))
@@ -158,8 +158,8 @@ async function takeMessage(
 }
 
 /** Rejects with HttpRefusal. */
-async function admit(request: IncomingMessage, port: ListenServer): Promise<Peer> {
-  const found = await port.identify(request)
+async function admit(request: IncomingMessage, gate: Gate): Promise<Peer> {
+  const found = await gate.identify(request)
   if (!('denial' in found)) return found
   const { status, message, headers } = found.denial
   throw new Denied(status, message, headers)

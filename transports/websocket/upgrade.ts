@@ -7,7 +7,7 @@ import { bindConnections, type Connections } from '../connections/connections.js
 import type { LinkScope } from '../contract/contract.js'
 import { isKeptOut } from '../contract/events.js'
 import { framingProblem } from '../http/listen/guard.js'
-import { type ListenServer, listenOn } from '../http/listen/listen-server.js'
+import { type Gate, openGate } from '../http/listen/gate.js'
 import { socketLimits, WebSocketConnection } from './connection.js'
 import type { WebSocketServeSettings } from './serve.js'
 import { pathOf } from '../base/path.js'
@@ -17,12 +17,12 @@ export async function bindWebSockets(
   settings: WebSocketServeSettings,
   scope: LinkScope,
 ): Promise<Connections> {
-  const port = await listenOn(settings, scope, {
+  const gate = await openGate(settings, scope, {
     transport: 'websocket',
     paths: [settings.path],
     isReady: () => connections.isReady,
     onRequest(request, response) {
-      const status = port.check(request) === undefined ? 426 : 403
+      const status = gate.check(request) === undefined ? 426 : 403
       response.writeHead(status, { 'content-length': '0', connection: 'close', upgrade: 'websocket' }).end()
     },
     onUpgrade: (request, socket, head) => void onUpgrade(request, socket, head),
@@ -36,9 +36,9 @@ export async function bindWebSockets(
   const sizes = { maxBufferedBytes, maxMessageBytes, timeout: pingInterval }
   const connections = bindConnections(scope, {
     describe: () => budget.describe(),
-    url: port.url('ws', settings.path),
-    port: port.port,
-    stopListening: port.stopListening,
+    url: gate.server.url('ws', settings.path),
+    port: gate.server.port,
+    stopListening: () => gate.server.stopListening(),
     maxConnections,
     openTimeout,
     drainDelay,
@@ -52,18 +52,18 @@ export async function bindWebSockets(
   })
   async function onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
     socket.on('error', () => {}) // without a listener it would be an uncaught error
-    const status = judge(request, port, settings)
+    const status = judge(request, gate, settings)
     const refuse = (why: number, headers?: Readonly<Record<string, string>>): void => {
-      if (isKeptOut(why)) port.noteRefused(request, why)
+      if (isKeptOut(why)) gate.noteRefused(request, why)
       turnAway(socket, why, headers)
     }
     if (status !== 101) return refuse(status)
-    const peer = await port.identify(request)
+    const peer = await gate.identify(request)
     if ('denial' in peer) return turnAway(socket, peer.denial.status, peer.denial.headers)
     if (socket.destroyed) return
-    if (!port.isListening) return refuse(503)
-    socket.once('close', () => port.leave(socket))
-    if (!port.enter(peer, socket)) return refuse(429, { 'retry-after': '10' })
+    if (!gate.server.isListening) return refuse(503)
+    socket.once('close', () => gate.leave(socket))
+    if (!gate.enter(peer, socket)) return refuse(429, { 'retry-after': '10' })
     upgrades.handleUpgrade(request, socket, head, (upgraded) => {
       const limits = { ...sizes, account: budget.account(peer) }
       const connection = new WebSocketConnection(upgraded, socket as Socket, peer, limits, scope)
@@ -115,11 +115,11 @@ function countUnread(socket: Duplex, upgraded: WebSocket, bytes: ByteAccount): v
 }
 
 /** The status that an upgrade is answered with; 101 lets it in. */
-function judge(request: IncomingMessage, port: ListenServer, { path }: WebSocketServeSettings): number {
+function judge(request: IncomingMessage, gate: Gate, { path }: WebSocketServeSettings): number {
   const framing = framingProblem(request)
   if (framing !== undefined) return framing.status
-  if (port.check(request) !== undefined) return 403
-  if (!port.isListening) return 503
+  if (gate.check(request) !== undefined) return 403
+  if (!gate.server.isListening) return 503
   if (pathOf(request.url) !== path) return 404
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',')
   return offered.some((name) => name.trim() === 'mcp') ? 101 : 400

@@ -69,7 +69,12 @@ export const httpListener = defineActor({
     })
     ctx.own(
       socket.attach(
-        takeRequests(exchanges, limits, createRoute(server, settings, { clients, log, origin, limits }), ctx),
+        takeRequests(
+          exchanges,
+          limits,
+          createRoute(server, { ...settings, host: socket.host }, { clients, log, origin, limits }),
+          ctx,
+        ),
       ),
     )
     ctx.sendAfter(commentInterval, 'comment')
@@ -125,7 +130,7 @@ async function drain({ socket, server, scope, exchanges, limits }: Listener, clo
   socket.noLongerReady()
   if (delay > 0) await new Promise<void>((resolve) => clock.setTimeout(resolve, delay))
   limits.closing = true
-  socket.stopListening()
+  socket.server?.stopListening()
   exchanges.endStreams()
   server.endSubscriptions?.()
   const until = clock.now() + scope.drainTimeout - delay

@@ -83,21 +83,18 @@ export function mount(options: MountOptions = {}): Mount {
   let place: Place | undefined
 
   async function bind(scope: LinkScope): Promise<Binding> {
-    const http = await outside(() => import('node:http'))
     const { HttpSocket: Socket } = await loadSocket()
     const { withKnown } = await loadRequest()
     await loadExchange() // before the first request
     await settings.auth?.verify.prepare?.()
-    // a server that never listens: requests are handed to the socket
-    const taken = { server: http.createServer(), settings, isForeign: true, release: () => {} }
-    const socket = new Socket(taken, scope)
+    const socket = new Socket(settings, scope)
     const own: Place = { socket, prepare: (request, known) => withKnown(request, settings.path, known) }
     place = own
     scope.own(() => {
       if (place === own) place = undefined
       return socket.close()
     })
-    return { url: undefined, port: undefined, start: (...args) => socket.start(...args) }
+    return socket
   }
 
   function handle(request: IncomingMessage, response: ServerResponse, known: MountedRequest = {}): void {

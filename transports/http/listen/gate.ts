@@ -1,0 +1,102 @@
+import type { IncomingMessage, RequestListener } from 'node:http'
+import type { Socket } from 'node:net'
+import { type Denial, denialOf, identify } from '../../auth/authenticate.js'
+import { ClientCounts, usualPerClient } from '../../connections/client-counts.js'
+import type { LinkScope, Peer } from '../../contract/contract.js'
+import { isKeptOut, noteRefused, originHere } from '../../contract/events.js'
+import { keyOfPrincipal } from '../../contract/principal.js'
+import { createGuard, guardedHeaders } from './guard.js'
+import { type NodeServer, type ServerPlan, takeServer, type UpgradeListener } from './node-server.js'
+import type { ListenSettings } from './options.js'
+import { forwarded, withoutToken } from './peer.js'
+
+/** Connections beyond the limit that are accepted, to be refused with a status. */
+const spareConnections = 100
+
+/** What is served on a port whose connections are sessions. */
+export interface GatePlan extends Pick<ServerPlan, 'paths' | 'isReady'> {
+  /** What its peers come through. */
+  readonly transport: string
+  readonly onRequest: RequestListener
+  readonly onUpgrade?: UpgradeListener
+}
+
+/** Why a request was not let in. */
+export interface Denied {
+  readonly denial: Omit<Denial, 'status' | 'problem'> & { readonly status: number }
+}
+
+/** A port, and who is let in there. */
+export interface Gate {
+  readonly server: NodeServer
+  /** Says why a request is kept out, or undefined when it may pass. */
+  check(request: IncomingMessage): string | undefined
+  /**
+   * Where a request comes from and who sends it, or why that one is not let in, which subscribers have been
+   * told then; never rejects.
+   */
+  identify(request: IncomingMessage): Promise<Peer | Denied>
+  /** Counts a connection of this client until `leave`; false when that is one too many. */
+  enter(peer: Peer, connection: object): boolean
+  leave(connection: object): void
+  /** Tells subscribers that a request was kept out. */
+  noteRefused(request: IncomingMessage, status: number): void
+}
+
+/** Takes a port like `takeServer`, for connections that are counted by their clients. */
+export async function openGate(settings: ListenSettings, scope: LinkScope, plan: GatePlan): Promise<Gate> {
+  const { maxConnections, maxConnectionsPerClient: max, headersTimeout, trustProxy } = settings
+  const { transport, paths, isReady, onRequest, onUpgrade } = plan
+  const origin = originHere(transport)
+  const clients = new ClientCounts<object>(max)
+  // each stream may have one more connection, to post on
+  const perClient = [max && 2 * max + spareConnections, 2 * usualPerClient + spareConnections] as const
+  const server = await takeServer(settings, scope, {
+    paths,
+    isReady,
+    onRequest: scope.bind(onRequest),
+    ...(onUpgrade !== undefined && { onUpgrade: scope.bind(onUpgrade) }),
+    requestTimeout: Math.max(30_000, headersTimeout),
+    idleTimeout: 5_000,
+    maxConnections: 2 * maxConnections + spareConnections,
+    clients: trustProxy === 0 ? new ClientCounts<Socket>(...perClient) : undefined,
+    origin,
+    tells: false,
+  })
+  const guard = createGuard({ ...settings, host: server.host })
+  const report = scope.bind((error: unknown) => {
+    throw error
+  })
+  const peerOf = (request: IncomingMessage): Peer => {
+    const remoteAddress = forwarded(request, 'x-forwarded-for', trustProxy) ?? request.socket.remoteAddress
+    return Object.freeze({ transport, headers: request.headers, remoteAddress })
+  }
+  return {
+    server,
+    check: (request) => guard(guardedHeaders(request, trustProxy)),
+    async identify(request) {
+      const peer = peerOf(request)
+      if (settings.authenticate === undefined) return peer
+      try {
+        const principal = await identify(peer, settings)
+        const headers = settings.auth === undefined ? peer.headers : withoutToken(request.headers)
+        return Object.freeze({ ...peer, headers, principal })
+      } catch (error) {
+        const denial = denialOf(error)
+        if (denial === undefined) {
+          report(error)
+          return { denial: { status: 500, message: 'Internal error', headers: {} } }
+        }
+        const { status, problem } = denial
+        if (isKeptOut(status)) noteRefused(origin, peer.remoteAddress, { status, problem })
+        return { denial }
+      }
+    },
+    enter({ remoteAddress, principal }, connection) {
+      const isOne = clients.enterFrom(remoteAddress, connection)
+      return isOne && (principal === undefined || clients.enter(keyOfPrincipal(principal), connection))
+    },
+    leave: (connection) => clients.leave(connection),
+    noteRefused: (request, status) => noteRefused(origin, peerOf(request).remoteAddress, { status }),
+  }
+}

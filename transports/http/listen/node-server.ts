@@ -1,0 +1,308 @@
+import { EventEmitter } from 'node:events'
+import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { outside } from '../../../runtime/faults/containment.js'
+import { challengeOf } from '../../auth/challenge.js'
+import { answerMetadata, metadataPaths } from '../../auth/metadata.js'
+import type { AuthSettings } from '../../auth/options.js'
+import { TransportError } from '../../base/errors.js'
+import { nodeMs } from '../../base/node-ms.js'
+import { pathOf } from '../../base/path.js'
+import type { ClientCounts } from '../../connections/client-counts.js'
+import type { LinkScope } from '../../contract/contract.js'
+import {
+  addressOf,
+  type ConnectionEvent,
+  emitTransport,
+  type ListenerOrigin,
+  noteRefused,
+} from '../../contract/events.js'
+import { checkReach } from './guard.js'
+import type { HttpServer, ListenSettings } from './options.js'
+
+/** Takes an upgrade. */
+export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
+
+/** What is served on a server of Node, and the limits of one of our own. */
+export interface ServerPlan {
+  /** The paths that are ours, that of MCP first; on a server of our own all others are, too. */
+  readonly paths: readonly [string, ...string[]]
+  readonly onRequest: RequestListener
+  readonly onUpgrade?: UpgradeListener
+  /** Whether requests are taken and served, for `/readyz`. */
+  isReady(): boolean
+  /** Milliseconds that a client may take for a whole request. */
+  readonly requestTimeout: number
+  /** Milliseconds an idle connection is kept open. */
+  readonly idleTimeout: number
+  /** Connections at once; further ones are closed when they come. */
+  readonly maxConnections: number
+  /** How many connections each address has; undefined behind a proxy, from where all come. */
+  readonly clients: ClientCounts<Socket> | undefined
+  readonly origin: ListenerOrigin
+  /** Whether each connection is told of; not where what is on it has events of its own. */
+  readonly tells: boolean
+}
+
+/** A port with a server of Node on it. */
+export interface NodeServer {
+  /** Where it listens: as asked for, or where a server of somebody else does. */
+  readonly host: string
+  readonly port: number
+  /** Whether new connections are taken. */
+  readonly isListening: boolean
+  /** The address of a path, as clients on this machine or beyond it write it. */
+  url(scheme: 'http' | 'ws', path: string): string
+  /** Takes no new connections; open ones go on. A server that listened before does, too. */
+  stopListening(): void
+}
+
+/**
+ * Takes a port, or what is ours on the server that is given. It is freed with `scope`, and what is open on it
+ * cut; a server that listened before is left as it was. Rejects with TransportError LISTEN_FAILED, and with
+ * BAD_OPTION when it can be reached by all.
+ */
+export async function takeServer(
+  settings: ListenSettings,
+  scope: LinkScope,
+  plan: ServerPlan,
+): Promise<NodeServer> {
+  await settings.auth?.verify.prepare?.()
+  const onRequest = withOwnPaths(settings, plan)
+  const server = settings.server ?? (await makeServer(settings, plan, onRequest))
+  const isForeign = server.listening
+  const asked = isForeign ? server.address() : null
+  const host = typeof asked === 'object' && asked !== null ? asked.address : settings.host
+  checkReach({ host, allowedHosts: settings.allowedHosts })
+  const releases = [takeUpgrades(server, plan)]
+  if (settings.server !== undefined) releases.push(intercept(server, settings, { ...plan, onRequest }))
+  else releases.push(watchConnections(server, plan))
+  scope.own(() => {
+    for (const release of releases) release()
+    return isForeign ? undefined : close(server)
+  })
+  if (!isForeign) {
+    await listen(server, settings)
+    // a connection that could not be accepted ends nothing; the scope reports it
+    const failed = scope.bind((error: Error) => {
+      throw error
+    })
+    server.on('error', failed)
+    scope.own(() => void server.off('error', failed))
+  }
+  const address = server.address()
+  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const secure = 'setSecureContext' in server ? 's' : ''
+  let isListening = true
+  return {
+    host,
+    port,
+    get isListening() {
+      return isListening && server.listening
+    },
+    url: (scheme, path) => `${scheme}${secure}://${shownHost(host, settings.allowedHosts)}:${port}${path}`,
+    stopListening() {
+      isListening = false
+      if (!isForeign && server.listening) server.close()
+    },
+  }
+}
+
+async function makeServer(
+  { headersTimeout, tls, auth }: ListenSettings,
+  { requestTimeout, idleTimeout, maxConnections }: ServerPlan,
+  onRequest: RequestListener,
+): Promise<HttpServer> {
+  const limits = {
+    headersTimeout: nodeMs(headersTimeout),
+    requestTimeout: nodeMs(Math.max(headersTimeout, requestTimeout)),
+    keepAliveTimeout: nodeMs(idleTimeout),
+    connectionsCheckingInterval: nodeMs(Math.min(1_000, headersTimeout)),
+    // whatever the process was started with: two readers of one stream must not see two requests
+    insecureHTTPParser: false,
+    // a missing host is refused like a foreign one
+    requireHostHeader: false,
+  }
+  const https = tls === undefined ? undefined : await outside(() => import('node:https'))
+  const server = https?.createServer({ ...tls, ...limits }, onRequest) ?? createServer(limits, onRequest)
+  server.maxConnections = maxConnections
+  if (auth !== undefined) refuseLongHeaders(server, auth)
+  return server
+}
+
+/** Answers what is for whoever watches the process, and for clients that look for the authorization server. */
+function withOwnPaths({ auth, health, server }: ListenSettings, plan: ServerPlan): RequestListener {
+  const {
+    paths: [path],
+    onRequest,
+  } = plan
+  if (!health && auth === undefined) return onRequest
+  const metadata = { auth, path, isShared: server !== undefined }
+  return (request, response) => {
+    if (health && answerHealth(request, response, plan.isReady())) return
+    if (!answerMetadata(request, response, metadata)) onRequest(request, response)
+  }
+}
+
+/**
+ * Answers `/healthz` and `/readyz`, which whoever watches the process asks by an address of its own choice:
+ * they say nothing of the server but that, so no host is refused. False for every other path.
+ */
+function answerHealth({ url, method }: IncomingMessage, response: ServerResponse, isReady: boolean): boolean {
+  const path = pathOf(url)
+  if (!healthPaths.includes(path)) return false
+  const isRead = method === 'GET' || method === 'HEAD'
+  const isUp = path === '/healthz' || isReady
+  const [status, text] = !isRead ? [405, 'expected GET\n'] : isUp ? [200, 'ok\n'] : [503, 'not ready\n']
+  response.writeHead(status, {
+    'content-type': 'text/plain',
+    'content-length': String(text.length),
+    'cache-control': 'no-store',
+    ...(status === 405 && { allow: 'GET, HEAD' }),
+    ...(status === 503 && { connection: 'close' }),
+  })
+  response.end(method === 'HEAD' ? undefined : text)
+  return true
+}
+
+const healthPaths: readonly string[] = ['/healthz', '/readyz']
+
+/**
+ * Other listeners, also later ones, never see what is ours; where there are none, all is ours, so that nobody
+ * waits for an answer.
+ */
+function intercept(
+  server: HttpServer,
+  { auth, health }: ListenSettings,
+  { paths, onRequest }: ServerPlan,
+): () => void {
+  const ours = new Set([...paths, ...metadataPaths(auth, paths[0]), ...(health ? healthPaths : [])])
+  const { emit } = server
+  // several of our listeners may share one server: the first answers for what is nobody's
+  const isFirst = emit === EventEmitter.prototype.emit
+  let released = false
+  const intercepting: typeof server.emit = (event: string | symbol, ...args: unknown[]) => {
+    const [request, response] = args as Parameters<RequestListener>
+    const isOurs =
+      event === 'request' &&
+      !released &&
+      (ours.has(pathOf(request.url)) || (isFirst && server.listenerCount('request') === 0))
+    if (!isOurs) return Reflect.apply(emit, server, [event, ...args])
+    onRequest(request, response)
+    return true
+  }
+  server.emit = intercepting
+  return () => {
+    released = true
+    if (server.emit === intercepting) server.emit = emit
+  }
+}
+
+/** Node does not even emit an upgrade that nobody listens for. */
+function takeUpgrades(server: HttpServer, plan: ServerPlan): () => void {
+  const { paths, onUpgrade } = plan
+  if (onUpgrade === undefined) return () => {}
+  const take: UpgradeListener = (...args) => {
+    if (paths.includes(pathOf(args[0].url)) || server.listenerCount('upgrade') === 1) onUpgrade(...args)
+  }
+  server.on('upgrade', take)
+  return () => void server.off('upgrade', take)
+}
+
+/**
+ * Tells of the connections of a server, and closes those of an address that has too many already, when they
+ * come: without this one client might have all of them.
+ */
+function watchConnections(server: HttpServer, { origin, tells, clients }: ServerPlan): () => void {
+  let count = 0
+  const onConnection = (socket: Socket): void => {
+    const { remoteAddress } = socket
+    const isOne = clients?.enterFrom(remoteAddress, socket) ?? true
+    socket.once('close', () => clients?.leave(socket))
+    if (!isOne) {
+      noteRefused(origin, remoteAddress, { reason: 'client_limit' })
+      return void socket.destroy()
+    }
+    if (!tells) return
+    count += 1
+    const connection = count
+    const note = (type: ConnectionEvent['type']): void =>
+      emitTransport('connection', () => ({
+        ...origin,
+        type,
+        connection,
+        remoteAddress: addressOf(remoteAddress),
+      }))
+    note('opened')
+    socket.once('close', () => note('closed'))
+  }
+  const onDrop = (dropped?: { readonly remoteAddress?: string }): void =>
+    noteRefused(origin, dropped?.remoteAddress, { reason: 'limit' })
+  server.on('connection', onConnection)
+  server.on('drop', onDrop)
+  return () => {
+    server.off('connection', onConnection)
+    server.off('drop', onDrop)
+  }
+}
+
+/**
+ * Answers requests whose headers are longer than Node reads (16 KiB in all) as what they are to a listener
+ * with `auth`: without a token that could be checked (401), and no more of them is read.
+ */
+function refuseLongHeaders(server: HttpServer, auth: AuthSettings): void {
+  const { emit } = server
+  const told = { error: 'invalid_token', description: 'the headers are too long' } as const
+  const challenge = challengeOf({ ...told, scopes: auth.scopes }, auth)
+  const lines = ['HTTP/1.1 401 Unauthorized', `www-authenticate: ${challenge}`, 'content-length: 0']
+  const answer = `${[...lines, 'connection: close'].join('\r\n')}\r\n\r\n`
+  // not a listener: with one, Node would leave all other errors to it as well
+  server.emit = (event: string | symbol, ...args: unknown[]) => {
+    const [error, socket] = args as [{ readonly code?: unknown } | undefined, Duplex]
+    if (event !== 'clientError' || error?.code !== 'HPE_HEADER_OVERFLOW')
+      return Reflect.apply(emit, server, [event, ...args])
+    if (socket.writable && !isAnswering(socket)) socket.end(answer, () => socket.destroy())
+    else socket.destroy()
+    return true
+  }
+}
+
+/** Whether an answer to an earlier request has begun, which must not be written into (as Node itself does it). */
+function isAnswering(socket: Duplex): boolean {
+  const { _httpMessage: answer } = socket as { _httpMessage?: { readonly _headerSent?: boolean } | null }
+  return answer?._headerSent === true
+}
+
+function listen(server: HttpServer, { port, host }: ListenSettings): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (cause: NodeJS.ErrnoException): void => {
+      const why = cause.code === 'EADDRINUSE' ? 'the port is in use' : cause.message
+      const data = { host, port, code: cause.code }
+      const message = `cannot listen on ${host} port ${port}: ${why}`
+      reject(new TransportError('LISTEN_FAILED', message, { cause, data }))
+    }
+    server.once('error', failed)
+    server.listen({ port, host }, () => {
+      server.off('error', failed)
+      resolve()
+    })
+  })
+}
+
+function close(server: HttpServer): Promise<void> {
+  const closed = new Promise<void>((resolve) => {
+    server.once('close', resolve)
+    if (!server.listening) server.getConnections((_, count) => count === 0 && resolve())
+  })
+  if (server.listening) server.close()
+  server.closeAllConnections()
+  return closed
+}
+
+function shownHost(host: string, allowedHosts: readonly string[]): string {
+  const isAny = host === '0.0.0.0' || host === '::'
+  const named = allowedHosts.find((name) => name !== '*') ?? '127.0.0.1'
+  const shown = isAny ? named.replace(/:\d+$/, '') : host
+  return shown.includes(':') && !shown.startsWith('[') ? `[${shown}]` : shown
+}
