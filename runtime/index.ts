@@ -3,26 +3,20 @@ export {
   defineActor,
   type ActorDefinition,
   type Behaviour,
-  type Deferred,
   type Down,
   type Exit,
   type Handler,
   type Handlers,
-  ignore,
-  type Ignore,
   type InfoHandlers,
-  refuse,
-  type Refusal,
 } from './process/behaviour.js'
+export { type Deferred, type Ignore, ignore, type Refusal, refuse } from './process/program.js'
 export type { ActorContext, ProcessContext } from './process/context.js'
-export type { ActorRef, CallOptions, ProcessRef, RefOf } from './process/ref.js'
-export type { NamedRef, NameState } from './process/named-ref.js'
-export { Registry } from './process/registry.js'
+export type { ActorRef, CallOptions, RefOf } from './process/ref.js'
+export { type NamedRef, type NameState, Registry } from './process/registry.js'
 export type { StartOptions } from './process/start.js'
-export type { RootOptions } from './process/root.js'
-export type { TreeOptions } from './process/tree.js'
-export type { Monitor } from './process/monitor.js'
-export type { TimerRef } from './process/timers.js'
+export type { RootOptions, TreeOptions } from './process/root.js'
+export type { Monitor, ProcessRef } from './process/process.js'
+export type { TimerFired, TimerRef } from './process/timers.js'
 export type { Owned } from './process/owned.js'
 export {
   type ChildSpec,
@@ -108,4 +102,3 @@ export {
 export { awaitTask, outcomeOf, shutdownTask, type TaskOutcome, yieldTask } from './tasks/await.js'
 export { type RegistryEntry, type RegistryEvent, TopicRegistry } from './groups/topic-registry.js'
 export type { AutoShutdown } from './supervision/options.js'
-export type { TimerFired } from './process/timers.js'

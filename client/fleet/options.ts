@@ -1,7 +1,7 @@
 import { fieldOf } from '../../runtime/base/errors.js'
 import type { LogOptions } from '../../runtime/faults/log.js'
 import { among } from '../../runtime/base/near.js'
-import type { TreeOptions } from '../../runtime/process/tree.js'
+import type { TreeOptions } from '../../runtime/process/root.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import {
   type ClientOptions,

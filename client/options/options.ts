@@ -4,7 +4,7 @@ import type { ClientTransport } from '../../transports/contract/contract.js'
 import { type Clock, systemClock } from '../../runtime/time/clock.js'
 import type { Logger, LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
-import type { TreeOptions } from '../../runtime/process/tree.js'
+import type { TreeOptions } from '../../runtime/process/root.js'
 import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
 import type { BackoffOptions } from '../base/backoff.js'
 import {

@@ -1,5 +1,5 @@
 import type { LogOptions } from '../../runtime/faults/log.js'
-import type { TreeOptions } from '../../runtime/process/tree.js'
+import type { TreeOptions } from '../../runtime/process/root.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import { readShared, type SharedClientOptions } from '../fleet/options.js'
 import {

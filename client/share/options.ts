@@ -1,6 +1,6 @@
 import type { LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
-import type { TreeOptions } from '../../runtime/process/tree.js'
+import type { TreeOptions } from '../../runtime/process/root.js'
 import { readSocketPath } from '../../transports/shared/local-path.js'
 import { usualMessageBytes } from '../../transports/contract/message-sizes.js'
 import { Client } from '../handle/client.js'

@@ -1,5 +1,5 @@
-import type { Handlers, InputOf, ReplyOf } from '../process/behaviour.js'
-import { NamedRef } from '../process/named-ref.js'
+import type { InputOf, Messages, ReplyOf } from '../process/program.js'
+import { NamedRef } from '../process/registry.js'
 import { badOption } from '../base/check.js'
 import { handled } from '../base/promise.js'
 import { ActorRef, type CallOptions, type MessageArgs } from '../process/ref.js'
@@ -15,11 +15,7 @@ export interface MultiReply<Reply, Target> {
  * gen_server:multi_call). Never rejects for what a single actor does: those that are gone or late are listed
  * as failures. Rejects with BAD_OPTION for what are no references.
  */
-export function multiCall<
-  Calls extends Handlers<never>,
-  Casts extends Handlers<never>,
-  Name extends keyof Calls & string,
->(
+export function multiCall<Calls extends Messages, Casts extends Messages, Name extends keyof Calls & string>(
   refs: Iterable<ActorRef<Calls, Casts>>,
   name: Name,
   ...args: MessageArgs<InputOf<Calls[Name]>, CallOptions>
@@ -27,11 +23,7 @@ export function multiCall<
   return handled(callAll(refs, name, args))
 }
 
-async function callAll<
-  Calls extends Handlers<never>,
-  Casts extends Handlers<never>,
-  Name extends keyof Calls & string,
->(
+async function callAll<Calls extends Messages, Casts extends Messages, Name extends keyof Calls & string>(
   refs: Iterable<ActorRef<Calls, Casts>>,
   name: Name,
   args: MessageArgs<InputOf<Calls[Name]>, CallOptions>,
@@ -53,11 +45,7 @@ async function callAll<
  * Casts one message to many actors; answers how many took it (OTP: abcast). Throws BAD_OPTION for what are no
  * references.
  */
-export function multiCast<
-  Calls extends Handlers<never>,
-  Casts extends Handlers<never>,
-  Name extends keyof Casts & string,
->(
+export function multiCast<Calls extends Messages, Casts extends Messages, Name extends keyof Casts & string>(
   refs: Iterable<ActorRef<Calls, Casts>>,
   name: Name,
   ...args: MessageArgs<InputOf<Casts[Name]>, never>

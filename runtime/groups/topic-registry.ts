@@ -2,7 +2,7 @@ import { RuntimeError, show } from '../base/errors.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
 import { badOption, checkFunction } from '../base/check.js'
 import { handled } from '../base/promise.js'
-import { fence, processOf, type ProcessRef } from '../process/ref.js'
+import { fence, type ProcessRef, processOf } from '../process/process.js'
 
 /** One registration: who, and the value given with it. */
 export interface RegistryEntry<Value> {

@@ -1,27 +1,28 @@
-import { type AnyBehaviour, type Down, type Exit, Refusal } from './behaviour.js'
-import { DeferredReply } from './call.js'
-import { runIn } from '../faults/containment.js'
-import type { ActorContext } from './context.js'
-import { crash, type ExitReason } from '../base/exit.js'
-import { inform, refuseMessage } from './info.js'
-import { Mailbox } from '../time/mailbox.js'
-import { Message } from './message.js'
-import { Process } from './process.js'
+import { messageOf } from '../base/errors.js'
+import { crash, type ExitReason, killed } from '../base/exit.js'
 import { isPromise } from '../base/promise.js'
-import { Rare, tellObservers } from './rare.js'
-import { ActorRef } from './ref.js'
+import { TurnoverSet } from '../base/turnover.js'
+import { outside, runIn } from '../faults/containment.js'
+import { Mailbox } from '../time/mailbox.js'
 import type { Runnable } from '../time/scheduler.js'
-import { statusOf } from './status.js'
-import { limitEnd, runTerminate } from './terminate.js'
+import { type Call, DeferredReply } from './call.js'
+import { type Monitor, Process, type ProcessRef } from './process.js'
+import { type Entry, type Program, Refusal } from './program.js'
 import type { Tree } from './tree.js'
+
+/** How an actor looks from outside, and what its handlers are given: both are made of it, by files above. */
+export interface Faces {
+  readonly refTo: (actor: Actor) => ProcessRef
+  readonly contextOf: (actor: Actor) => object
+}
 
 /**
  * A process with a state and a mailbox: handles one message at a time, synchronously where the handler is.
  */
 export class Actor extends Process implements Runnable {
-  readonly behaviour: AnyBehaviour
-  readonly ref: ActorRef
-  readonly ctx: ActorContext
+  readonly behaviour: Program
+  readonly ref: ProcessRef
+  readonly ctx: object
   state: unknown = undefined
   queued = false
   phase: 'starting' | 'running' | 'suspended' | 'stopping' | 'ended' = 'starting'
@@ -30,11 +31,11 @@ export class Actor extends Process implements Runnable {
   #current: Message | null = null
   #rare: Rare | null = null
 
-  constructor(tree: Tree, parent: Process | null, behaviour: AnyBehaviour) {
+  constructor(tree: Tree, parent: Process | null, behaviour: Program, { refTo, contextOf }: Faces) {
     super(tree, parent, behaviour.name)
     this.behaviour = behaviour
-    this.ref = new ActorRef(this)
-    this.ctx = tree.contextOf(this)
+    this.ref = refTo(this)
+    this.ctx = contextOf(this)
   }
 
   get kind(): 'actor' | 'supervisor' {
@@ -53,8 +54,7 @@ export class Actor extends Process implements Runnable {
     return this.#mailbox?.length ?? 0
   }
 
-  /** For people: what it does now and how much waits. */
-  doing(): { mailbox: number; during: string } {
+  override doing(): { mailbox: number; during: string } {
     const entry = this.#current?.entry
     const during = entry === undefined ? 'nothing' : typeof entry === 'string' ? entry : entry.name
     return { mailbox: this.backlog, during: this.phase === 'running' ? during : this.phase }
@@ -68,9 +68,17 @@ export class Actor extends Process implements Runnable {
   /** Takes a message from outside; false when it is gone or full. */
   post(message: Message): boolean {
     if (this.reason !== null) return false
-    if (this.backlog >= this.behaviour.mailboxLimit) return refuseMessage(this)
+    if (this.backlog >= this.behaviour.mailboxLimit) return this.#refuse()
     this.deliver(message)
     return true
+  }
+
+  /** A message too many: reported once until half of the mailbox is free again. */
+  #refuse(): false {
+    const rare = this.sometimes()
+    if (!rare.full) this.notice('mailbox_full', this.behaviour.mailboxLimit)
+    rare.full = true
+    return false
   }
 
   /** Takes a message of the runtime itself: those are never refused. */
@@ -79,6 +87,21 @@ export class Actor extends Process implements Runnable {
     this.#mailbox ??= new Mailbox()
     this.#mailbox.push(message)
     this.#queueUp()
+  }
+
+  /** News from the runtime: a message to the handler of that kind, or a notice when there is none. */
+  inform(kind: 'timer' | 'timeout' | 'down' | 'exit', input: unknown): void {
+    const entry = this.behaviour.info[kind]
+    if (entry === undefined) this.notice('unexpected_message', { kind, detail: input })
+    else this.deliver(new Message(entry, input, null))
+  }
+
+  /** Anything that `ref.send` is given; as `post`, but without a handler it becomes a notice. */
+  send(message: unknown): boolean {
+    const entry = this.behaviour.info.message
+    if (entry !== undefined) return this.post(new Message(entry, message, null))
+    this.notice('unexpected_message', { kind: 'message', detail: message })
+    return this.reason === null
   }
 
   run(budget: number): number {
@@ -127,7 +150,7 @@ export class Actor extends Process implements Runnable {
     const { entry, input } = message
     if (entry === 'stop') return this.terminate(input as ExitReason)
     if (message.call !== null && !message.call.open) return
-    if (entry === this.behaviour.info.down && !(input as Down).monitor.active) return
+    if (entry === this.behaviour.info.down && !(input as { readonly monitor: Monitor }).monitor.active) return
     this.#current = message
     const rare = this.#rare
     if (rare !== null && (rare.idle !== null || rare.observers !== null)) this.#notice(rare, message)
@@ -211,19 +234,43 @@ export class Actor extends Process implements Runnable {
     this.terminate(crash(error))
   }
 
-  /** Runs `terminate`, waits for it within its time, and ends. */
+  /** Runs `terminate`, waits for it within its time, and ends; an error in it becomes the reason. */
   terminate(reason: ExitReason): void {
     if (this.reason !== null || this.phase === 'stopping') return
     this.phase = 'stopping'
-    runTerminate(this, reason, () => this.#limitEnd())
+    const { terminate } = this.behaviour.definition
+    if (terminate === undefined) return this.end(reason)
+    const run = terminate as (state: unknown, reason: ExitReason, ctx: object) => unknown
+    const failed = (error: unknown): void => {
+      if (this.reason === null) this.crashed(error, 'terminate')
+    }
+    try {
+      const result = runIn(this.token, () => run(this.state, reason, this.ctx), null, null)
+      if (!isPromise(result)) return this.end(reason)
+      this.#limitEnd()
+      result.then(() => this.end(reason), failed)
+    } catch (error) {
+      failed(error)
+    }
   }
 
-  /** Whoever asked for this end may limit how long it takes; if nobody does, `terminateTimeout` does. */
+  /**
+   * Kills the actor when it has not ended after its `terminateTimeout`, unless the parent sets the limit. A
+   * supervisor is not limited but by its children.
+   */
   #limitEnd(): void {
     const rare = this.sometimes()
     if (rare.limited || rare.limitedByParent) return
     rare.limited = true
-    limitEnd(this)
+    if (this.kind === 'supervisor') return
+    const { clock } = this.tree
+    const { terminateTimeout } = this.behaviour
+    const expire = (): void => {
+      this.notice('cleanup_timeout', terminateTimeout)
+      this.end(killed)
+    }
+    const timer = clock.setTimeout(expire, terminateTimeout)
+    this.own.timers.add({ clear: () => clock.clearTimeout(timer) })
   }
 
   stopWith(reason: ExitReason): void {
@@ -246,8 +293,15 @@ export class Actor extends Process implements Runnable {
     this.#queueUp()
   }
 
+  /** The state as reports may show it: only what `formatStatus` makes of it (OTP: format_status). */
   override get status(): unknown {
-    return statusOf(this)
+    const format = this.behaviour.definition.formatStatus as ((state: unknown) => unknown) | undefined
+    if (format === undefined || this.state === undefined) return undefined
+    try {
+      return format(this.state)
+    } catch (error) {
+      return `formatStatus failed: ${messageOf(error)}`
+    }
   }
 
   continueWith(fn: () => unknown): void {
@@ -282,8 +336,7 @@ export class Actor extends Process implements Runnable {
       this.#limitEnd()
       return this.stopWith(reason)
     }
-    const exit: Exit = { from: from?.ref ?? null, reason }
-    inform(this, 'exit', exit)
+    this.inform('exit', { from: from?.ref ?? null, reason })
   }
 
   protected onEnd(reason: ExitReason): void {
@@ -304,4 +357,51 @@ const lookMask = 15
 
 function work(actor: Actor, budget: number): number {
   return actor.work(budget)
+}
+
+/** What the runtime itself sends: a stop from the parent or from outside, and work before the next message. */
+type SystemMessage = 'stop' | 'continue'
+
+/** One message on its way: who handles it, what it carries, who waits for an answer. */
+export class Message {
+  readonly entry: Entry | SystemMessage
+  readonly input: unknown
+  readonly call: Call | null
+
+  constructor(entry: Entry | SystemMessage, input: unknown, call: Call | null) {
+    this.entry = entry
+    this.input = input
+    this.call = call
+  }
+}
+
+/** Hears of every message before it is handled, and of its end. */
+type Observer = (what: 'in' | 'out', kind: string, name: string, input: unknown) => void
+
+/** What an actor needs only sometimes; made when first needed, so that an idle one stays small. */
+class Rare {
+  /** Calls whose reply was deferred and that still wait. */
+  deferred = new TurnoverSet<Call>()
+  /** The handler that runs has taken over the reply of its call. */
+  tookCall = false
+  continuations: (() => unknown)[] = []
+  /** The reason to end with after the handler that runs. */
+  stopping: ExitReason | null = null
+  /** The mailbox has been full, and that was reported. */
+  full = false
+  /** A living supervisor asked for the end, and kills what takes too long. */
+  limitedByParent = false
+  limited = false
+  /** A message that is due when nothing else comes first. */
+  idle: { clear(): void } | null = null
+  /** Those who look on (sys.trace). */
+  observers: Set<Observer> | null = null
+  onDone: ((value: unknown) => void) | null = null
+  onFail: ((error: unknown) => void) | null = null
+}
+
+/** Tells those who look on of a message; in nobody's scope, so that their errors are nobody's crash. */
+function tellObservers(observers: Set<Observer>, what: 'in' | 'out', { entry, input }: Message): void {
+  const [kind, name] = typeof entry === 'string' ? ['system', entry] : [entry.kind, entry.name]
+  for (const observer of [...observers]) outside(() => observer(what, kind, name, input))
 }

@@ -1,17 +1,10 @@
-import type { ActorContext } from './context.js'
 import { RuntimeError, show } from '../base/errors.js'
 import type { ExitReason } from '../base/exit.js'
-import type { Monitor } from './monitor.js'
-import type { ProcessRef } from './ref.js'
+import type { ActorContext } from './context.js'
+import type { Monitor, ProcessRef } from './process.js'
+import { Entry, type Ignore, type Program } from './program.js'
 
-/**
- * Answered by `init` when there is nothing to do: the start answers `IGNORED`, and a supervisor goes on
- * without it.
- */
-export const ignore: unique symbol = Symbol('ignore')
-
-/** The answer of an `init` that declines to start. */
-export type Ignore = typeof ignore
+export { type Deferred, type Ignore, ignore, type Refusal, refuse } from './program.js'
 
 /**
  * Handles one message: the state, what was sent, the context. What it returns (or its promise) is a call's
@@ -83,40 +76,14 @@ export interface ActorDefinition<State, Input, Calls extends Handlers<State>, Ca
   terminateTimeout?: number
 }
 
-/** One message handler, looked up when a message is sent. */
-export class Entry {
-  readonly name: string
-  readonly kind: 'call' | 'cast' | 'info'
-  readonly run: (state: unknown, input: unknown, ctx: ActorContext) => unknown
-
-  constructor(name: string, kind: 'call' | 'cast' | 'info', run: Entry['run']) {
-    this.name = name
-    this.kind = kind
-    this.run = run
-  }
-}
-
-declare const types: unique symbol
-declare const deferred: unique symbol
-
 /** A checked and frozen actor definition: data, not a process; start as many from it as you like. */
 export interface Behaviour<
   State = unknown,
   Input = never,
   Calls extends Handlers<State> = never,
   Casts extends Handlers<State> = never,
-> {
-  readonly [types]?: { state: State; input: Input; calls: Calls; casts: Casts }
-  readonly name: string
-  readonly kind: 'actor' | 'supervisor'
+> extends Program<State, Input, Calls, Casts> {
   readonly definition: ActorDefinition<State, Input, Calls, Casts>
-  readonly calls: ReadonlyMap<string, Entry>
-  readonly casts: ReadonlyMap<string, Entry>
-  readonly info: { readonly [Kind in keyof InfoHandlers<State>]-?: Entry | undefined }
-  readonly trapExit: boolean
-  readonly mailboxLimit: number
-  readonly stray: 'crash' | 'report'
-  readonly terminateTimeout: number
 }
 
 /**
@@ -246,42 +213,3 @@ function bad(field: string, expected: string, got: unknown): RuntimeError {
     data: { field },
   })
 }
-
-/** A call's answer that is an error: the caller's promise rejects with it, and the actor goes on. */
-export class Refusal {
-  readonly error: unknown
-
-  constructor(error: unknown) {
-    this.error = error
-  }
-}
-
-/** Answers a call with an error without crashing: `return refuse(new Error('no such account'))`. */
-export function refuse(error: unknown): Refusal {
-  return new Refusal(error)
-}
-
-/** What a handler takes besides the state; `never` when it takes nothing. */
-export type InputOf<H> = H extends (...args: infer Args) => unknown
-  ? Args extends readonly [] | readonly [unknown]
-    ? never
-    : Args[1]
-  : never
-
-/** What a call answers: the handler's return value, its promise's value, or what it deferred. */
-export type ReplyOf<H> = H extends (...args: never[]) => infer R ? Settled<Awaited<R>> : never
-
-type Settled<R> = R extends Deferred<infer T> ? T : Exclude<R, Refusal>
-
-/**
- * A reply to be given later: returned by the handler, settled whenever; a second settling is dropped (OTP:
- * gen_server:reply).
- */
-export interface Deferred<T> {
-  readonly [deferred]: T
-  resolve(value: T): void
-  reject(error: unknown): void
-}
-
-/** The behaviour with any state, input and messages. */
-export type AnyBehaviour = Behaviour<never, never, never, never>

@@ -1,14 +1,14 @@
-import type { Actor } from './actor.js'
 import { Deadline } from '../time/deadlines.js'
 import { RuntimeError } from '../base/errors.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
 import { handled, isPromise } from '../base/promise.js'
 import type { TurnoverSet } from '../base/turnover.js'
+import type { Process } from './process.js'
 
 /** One call that waits for its one answer: a reply, the end of the server, or the deadline. */
 export class Call extends Deadline {
   readonly promise: Promise<unknown>
-  readonly #actor: Actor
+  readonly #actor: Process
   readonly #name: string
   readonly #ms: number
   #open = true
@@ -18,7 +18,7 @@ export class Call extends Deadline {
   #resolve: (value: unknown) => void = unreachable
   #reject: (error: unknown) => void = unreachable
 
-  constructor(actor: Actor, name: string, ms: number) {
+  constructor(actor: Process, name: string, ms: number) {
     super()
     this.#actor = actor
     this.#name = name

@@ -1,19 +1,26 @@
 import { setMaxListeners } from 'node:events'
-import type { Actor } from './actor.js'
-import type { Behaviour, Deferred, Down, Handlers } from './behaviour.js'
-import type { Clock } from '../time/clock.js'
-import { bindTo, guard } from '../faults/containment.js'
-import { RuntimeError } from '../base/errors.js'
-import { checkReason, checkRequest, type ExitReason, type ExitRequest, normal, noproc } from '../base/exit.js'
-import { inform } from './info.js'
-import { Monitor } from './monitor.js'
 import { badOption, checkFunction } from '../base/check.js'
-import type { Owned } from './owned.js'
-import { abortReason, link, type Process, type Release, unlink } from './process.js'
-import { type ActorRef, type ProcessRef, processOf } from './ref.js'
+import { RuntimeError } from '../base/errors.js'
+import { checkReason, checkRequest, type ExitReason, type ExitRequest, noproc, normal } from '../base/exit.js'
+import { bindTo, guard } from '../faults/containment.js'
+import type { Clock } from '../time/clock.js'
+import type { Actor } from './actor.js'
+import { type Owned, releaseOf } from './owned.js'
+import {
+  abortReason,
+  link,
+  Monitor,
+  monitor,
+  type Process,
+  type ProcessRef,
+  processOf,
+  unlink,
+} from './process.js'
+import type { Deferred, Messages, Program } from './program.js'
+import type { ActorRef } from './ref.js'
 import type { Registry } from './registry.js'
-import { type StartArgs, startProcess } from './start.js'
-import { IdleTimer, TimerRef } from './timers.js'
+import { type Home, type StartArgs, startProcess } from './start.js'
+import { idleAfter, TimerRef } from './timers.js'
 
 /**
  * What a process may do, bound to one incarnation: after that has ended every method throws ACTOR_DEAD, so
@@ -22,9 +29,16 @@ import { IdleTimer, TimerRef } from './timers.js'
 export class ProcessContext {
   /** The process itself; for the runtime. */
   protected readonly process: Process
+  readonly #home: Home
 
-  constructor(process: Process) {
+  constructor(process: Process, home: Home) {
     this.process = process
+    this.#home = home
+  }
+
+  /** What its tree shares; for the runtime itself. */
+  static homeOf(ctx: ProcessContext): Home {
+    return ctx.#home
   }
 
   /**
@@ -41,7 +55,7 @@ export class ProcessContext {
 
   /** The names of this tree. */
   get registry(): Registry {
-    return this.process.tree.registry
+    return this.#home.registry
   }
 
   /**
@@ -93,13 +107,13 @@ export class ProcessContext {
    * Starts an actor as a linked child (OTP: start_link): it ends when this one does. Rejects as `startActor`
    * does.
    */
-  start<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
-    behaviour: Behaviour<State, Input, Calls, Casts>,
+  start<State, Input, Calls extends Messages, Casts extends Messages>(
+    behaviour: Program<State, Input, Calls, Casts>,
     ...args: StartArgs<Input>
   ): Promise<ActorRef<Calls, Casts>> {
-    const process = this.alive()
     const [input, options] = args
-    return startProcess(process.tree, process, behaviour, input, options) as Promise<ActorRef<Calls, Casts>>
+    const started = startProcess(this.#home, this.alive(), behaviour, input, options)
+    return started as Promise<ActorRef<Calls, Casts>>
   }
 
   /** The process, if it still lives. */
@@ -168,10 +182,7 @@ export class ActorContext extends ProcessContext {
    * return value).
    */
   idleAfter(ms: number): void {
-    const actor = this.#actor()
-    const rare = actor.sometimes()
-    rare.idle?.clear()
-    rare.idle = new IdleTimer(actor, ms)
+    idleAfter(this.#actor(), ms)
   }
 
   /**
@@ -181,19 +192,12 @@ export class ActorContext extends ProcessContext {
   monitor(target: ProcessRef): Monitor {
     const actor = this.#actor()
     const process = processOf(target)
-    const tell = (reason: ExitReason, watch: Monitor): void => {
-      const down: Down = { monitor: watch, process: target, reason }
-      inform(actor, 'down', down)
-    }
-    const monitor = new Monitor(process, actor, tell)
-    if (process.reason !== null) {
-      monitor.fire(noproc)
-      return monitor
-    }
-    process.monitors ??= new Set()
-    process.monitors.add(monitor)
-    actor.own.watching.add(monitor)
-    return monitor
+    const tell = (reason: ExitReason, watch: Monitor): void =>
+      actor.inform('down', { monitor: watch, process: target, reason })
+    if (process.reason === null) return monitor(process, actor, tell)
+    const watch = new Monitor(process, actor, tell)
+    watch.fire(noproc)
+    return watch
   }
 
   /** Takes a watch back: no `info.down` for it after this (OTP: demonitor with flush). */
@@ -213,15 +217,6 @@ function newController(): AbortController {
   const controller = new AbortController()
   setMaxListeners(0, controller.signal)
   return controller
-}
-
-function releaseOf(owned: Owned): Release {
-  if (typeof owned === 'function') return () => owned()
-  if (typeof owned === 'object' && owned !== null) {
-    if (Symbol.asyncDispose in owned) return async () => owned[Symbol.asyncDispose]()
-    if (Symbol.dispose in owned) return () => owned[Symbol.dispose]()
-  }
-  throw badOption('own', 'a function or something disposable', owned)
 }
 
 function boundClock(process: Process): Clock {

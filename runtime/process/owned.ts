@@ -1,52 +1,59 @@
-import { runIn } from '../faults/containment.js'
-import { emit } from '../faults/events.js'
-import type { Process, Release } from './process.js'
+import { badOption } from '../base/check.js'
 import { isPromise } from '../base/promise.js'
-import { waitWithin } from '../time/wait.js'
+import { type OwnerToken, runIn } from '../faults/containment.js'
 
 /** What a process can own: released when it ends, last taken first. */
 export type Owned = Disposable | AsyncDisposable | (() => void | Promise<void>)
 
-/**
- * Milliseconds that all resources of one dead process may take to be released, before its successor stops
- * waiting.
- */
-const patience = 5_000
+/** Releases one thing that a process owned. */
+export type Release = () => void | Promise<void>
 
-/** Releases what a dead process owned, newest first. Answers null when nothing had to be waited for. */
-export function disposeAll(process: Process, owned: Release[]): Promise<void> | null {
+/** How a resource is released. Throws BAD_OPTION. */
+export function releaseOf(owned: Owned): Release {
+  if (typeof owned === 'function') return () => owned()
+  if (typeof owned === 'object' && owned !== null) {
+    if (Symbol.asyncDispose in owned) return async () => owned[Symbol.asyncDispose]()
+    if (Symbol.dispose in owned) return () => owned[Symbol.dispose]()
+  }
+  throw badOption('own', 'a function or something disposable', owned)
+}
+
+/**
+ * Empties `owned`, newest first, in the scope of `token`; `failed` is told of each error. Answers null when
+ * nothing had to be waited for; the promise never rejects.
+ */
+export function releaseAll(
+  owned: Release[],
+  token: OwnerToken,
+  failed: (error: unknown) => void,
+): Promise<void> | null {
   while (owned.length > 0) {
-    const pending = disposeOne(process, owned.pop() as Release)
-    if (pending !== undefined) return withPatience(process, finish(process, pending, owned))
+    const pending = releaseLast(owned, token, failed)
+    if (pending !== undefined) return releaseRest(pending, owned, token, failed)
   }
   return null
 }
 
-async function finish(process: Process, first: Promise<void>, rest: Release[]): Promise<void> {
-  await first.catch((error) => failed(process, error))
-  while (rest.length > 0)
-    await disposeOne(process, rest.pop() as Release)?.catch((error) => failed(process, error))
+async function releaseRest(
+  pending: Promise<void>,
+  owned: Release[],
+  token: OwnerToken,
+  failed: (error: unknown) => void,
+): Promise<void> {
+  await pending
+  while (owned.length > 0) await releaseLast(owned, token, failed)
 }
 
-function disposeOne(process: Process, release: Release): Promise<void> | undefined {
+function releaseLast(
+  owned: Release[],
+  token: OwnerToken,
+  failed: (error: unknown) => void,
+): Promise<void> | undefined {
   try {
-    const result = runIn(process.token, release, null, null)
-    return isPromise(result) ? Promise.resolve(result).then(() => {}) : undefined
+    const result = runIn(token, owned.pop() as Release, null, null)
+    return isPromise(result) ? Promise.resolve(result).then(() => {}, failed) : undefined
   } catch (error) {
-    failed(process, error)
+    failed(error)
     return undefined
   }
-}
-
-/** Resolves when all of `releasing` are done, or have been waited for long enough; they never reject. */
-export function withPatience(process: Process, releasing: Promise<unknown>): Promise<void> {
-  const late = (): void =>
-    emit('notice', () => ({ ...process.facts(), notice: 'cleanup_timeout', detail: patience }))
-  return waitWithin<void>({ clock: process.tree.clock, ms: patience, late }, (resolve) => {
-    void releasing.then(() => resolve())
-  })
-}
-
-function failed(process: Process, error: unknown): void {
-  emit('notice', () => ({ ...process.facts(), notice: 'cleanup_failed', detail: error }))
 }

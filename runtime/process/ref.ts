@@ -1,100 +1,16 @@
-import { inspect } from 'node:util'
-import type { Actor } from './actor.js'
-import type { Behaviour, Handlers, InputOf, ReplyOf } from './behaviour.js'
-import { Call, refused } from './call.js'
+import { badOption } from '../base/check.js'
+import { RuntimeError, show } from '../base/errors.js'
+import { checkReason, type ExitReason, normal } from '../base/exit.js'
+import { handled } from '../base/promise.js'
+import { currentOwner } from '../faults/containment.js'
 import { checkMs, msError } from '../time/clock.js'
 import { waitWithin } from '../time/wait.js'
-import { answerFor, currentOwner } from '../faults/containment.js'
-import { RuntimeError, show, optionError } from '../base/errors.js'
-import {
-  checkReason,
-  checkRequest,
-  type ExitReason,
-  type ExitRequest,
-  kill,
-  noproc,
-  normal,
-} from '../base/exit.js'
-import { sendInfo } from './info.js'
-import { Message } from './message.js'
-import { Monitor } from './monitor.js'
-import { badOption, checkFunction } from '../base/check.js'
-import type { Process } from './process.js'
-import { handled } from '../base/promise.js'
+import { type Actor, Message } from './actor.js'
+import { Call, refused } from './call.js'
+import { deadCaller, fence, ProcessRef } from './process.js'
+import type { InputOf, Messages, Program, ReplyOf } from './program.js'
 
-/**
- * Stands for one incarnation of a process: after its end the reference stays dead; a restart makes another
- * one.
- */
-export class ProcessRef {
-  readonly #process: Process
-
-  constructor(process: Process) {
-    this.#process = process
-  }
-
-  /** The process behind a reference; for the runtime itself. */
-  static reveal(ref: ProcessRef): Process {
-    return ref.#process
-  }
-
-  /** Unique within its tree, and never used again. */
-  get id(): number {
-    return this.#process.id
-  }
-
-  /** The name of its behaviour, or what the task was called. */
-  get name(): string {
-    return this.#process.name
-  }
-
-  /** Whether it has not ended yet. */
-  get alive(): boolean {
-    return this.#process.reason === null
-  }
-
-  /** Why it ended; undefined while it lives. */
-  get reason(): ExitReason | undefined {
-    return this.#process.reason ?? undefined
-  }
-
-  /**
-   * Calls `fn` exactly once when the process has ended, with the reason; `noproc` in the next microtask if it
-   * already had. The returned function takes the watch back: no call after that (OTP: monitor, demonitor with
-   * flush). A throw in `fn` is the crash of whoever watches. Throws BAD_OPTION.
-   */
-  onExit(fn: (reason: ExitReason) => void): () => void {
-    checkFunction(fn, 'onExit')
-    const process = this.#process
-    const owner = currentOwner()
-    const monitor = new Monitor(process, null, (reason) => answerFor(owner, () => fn(reason)))
-    if (process.reason === null) {
-      process.monitors ??= new Set()
-      process.monitors.add(monitor)
-    } else queueMicrotask(() => monitor.fire(noproc))
-    return () => monitor.cancel()
-  }
-
-  /**
-   * Sends an exit signal (OTP: exit/2): `kill` cannot be trapped, `normal` is ignored by processes that do
-   * not trap exits.
-   */
-  exit(request: ExitRequest): void {
-    checkRequest(request, 'exit')
-    fence(this.#process)
-    this.#process.signal(null, request)
-  }
-
-  /** Ends the process at once, whatever it is doing; others see the reason `killed`. */
-  kill(): void {
-    this.exit(kill)
-  }
-
-  [inspect.custom](): string {
-    const reason = this.#process.reason
-    return `<${this.name} ${this.#process.tree.id}.${this.id}${reason === null ? '' : ` ended: ${reason.type}`}>`
-  }
-}
+export { ProcessRef, processOf } from './process.js'
 
 /** What a call may be given besides its input. */
 export interface CallOptions {
@@ -119,8 +35,8 @@ export type MessageArgs<Input, Options> = [Input] extends [never]
 
 /** A reference to an actor, typed by its behaviour: wrong names and payloads do not compile. */
 export class ActorRef<
-  Calls extends Handlers<never> = Record<never, never>,
-  Casts extends Handlers<never> = Record<never, never>,
+  Calls extends Messages = Record<never, never>,
+  Casts extends Messages = Record<never, never>,
 > extends ProcessRef {
   /**
    * Sends a message and waits for its reply (OTP: gen_server:call). Rejects with TIMEOUT, NOPROC (already
@@ -159,7 +75,7 @@ export class ActorRef<
   send(message: unknown): boolean {
     const actor = actorOf(this)
     fence(actor)
-    return sendInfo(actor, message)
+    return actor.send(message)
   }
 
   /**
@@ -175,13 +91,7 @@ export class ActorRef<
 
 /** Reference type for a behaviour: `RefOf<typeof counter>`. */
 export type RefOf<B> =
-  B extends Behaviour<infer _State, infer _Input, infer Calls, infer Casts> ? ActorRef<Calls, Casts> : never
-
-/** The process behind a reference; for the runtime itself. */
-export function processOf(ref: ProcessRef): Process {
-  if (ref instanceof ProcessRef) return ProcessRef.reveal(ref)
-  throw optionError('ref', `expected a reference to a process, got ${show(ref)}`)
-}
+  B extends Program<infer _State, infer _Input, infer Calls, infer Casts> ? ActorRef<Calls, Casts> : never
 
 /** An ActorRef is only ever made for an actor. */
 function actorOf(ref: ProcessRef): Actor {
@@ -257,20 +167,6 @@ async function stopActor(
     actor.stopWith(reason)
     return unwatch
   })
-}
-
-/** Refuses effects of code that runs in the scope of a dead incarnation, and counts them. */
-export function fence(target: Process): void {
-  const owner = currentOwner()
-  if (owner?.fenced === true) throw deadCaller(target, owner.name)
-}
-
-function deadCaller(target: Process, name: string): RuntimeError {
-  target.tree.afterlife.refused += 1
-  return new RuntimeError(
-    'ACTOR_DEAD',
-    `${name} has ended: what it still does has no effect on ${target.name}`,
-  )
 }
 
 function unknownMessage(actor: Actor, kind: 'call' | 'cast', name: unknown): RuntimeError {

@@ -1,22 +1,42 @@
-import type { Actor } from './actor.js'
-import type { Behaviour, Handlers } from './behaviour.js'
-import { type Clock, checkMs, systemClock } from '../time/clock.js'
-import { waitWithin } from '../time/wait.js'
-import { RuntimeError, show, optionError } from '../base/errors.js'
-import type { ExitReason } from '../base/exit.js'
-import { goneError, type NameState, NamedRef, notUpError } from './named-ref.js'
-import type { Process } from './process.js'
+import { badOption } from '../base/check.js'
+import { RuntimeError, optionError, show } from '../base/errors.js'
+import { type ExitReason, formatReason } from '../base/exit.js'
 import { handled } from '../base/promise.js'
-import { type ActorRef, fence, type ProcessRef, processOf } from './ref.js'
-import { type Slot, slotThatDecides } from './slot.js'
+import { currentOwner } from '../faults/containment.js'
+import { checkMs, type Clock, systemClock } from '../time/clock.js'
+import { waitWithin } from '../time/wait.js'
+import type { Actor } from './actor.js'
+import { refused } from './call.js'
+import {
+  fence,
+  type HeldName,
+  type Process,
+  type ProcessRef,
+  processOf,
+  type Slot,
+  slotThatDecides,
+} from './process.js'
+import type { InputOf, Messages, Program, ReplyOf } from './program.js'
+import { type ActorRef, type CallOptions, callActor, type MessageArgs, wrongOptions } from './ref.js'
 
-interface NameEntry {
+/**
+ * What is known of a name: being started (or started again), up, ended for good with the reason, or never
+ * heard of.
+ */
+export type NameState =
+  | { readonly state: 'starting' }
+  | { readonly state: 'up'; readonly ref: ActorRef }
+  | { readonly state: 'ended'; readonly reason: ExitReason }
+  | { readonly state: 'unknown' }
+
+/** What a registry knows of a name; whoever holds it has this among its belongings. */
+interface NameEntry extends HeldName {
   process: Process | null
-  up: boolean
+  isUp: boolean
   /** Who decides whether the name comes back, while nobody holds it. */
   slot: Slot | null
   ended: ExitReason | null
-  waiters: Set<() => void> | null
+  readonly waiters: Set<() => void>
 }
 
 /** How many ended names are remembered with their reason. */
@@ -42,8 +62,8 @@ export class Registry {
     if (process.reason !== null)
       throw new RuntimeError('NOPROC', `register ${show(name)}: ${process.name} has ended`)
     fence(process)
-    this.claim(name, process)
-    if ((process as Actor).phase !== 'starting') this.rise(name, process)
+    const entry = this.claim(name, process)
+    if ((process as Actor).phase !== 'starting') entry.rise()
   }
 
   /**
@@ -55,9 +75,9 @@ export class Registry {
     if (entry?.process == null) return
     fence(entry.process)
     const names = entry.process.belongings?.names
-    names?.splice(names.indexOf(name), 1)
+    names?.splice(names.indexOf(entry), 1)
     this.#entries.delete(name)
-    this.#wake(entry)
+    wake(entry)
   }
 
   /** The actor that holds the name now, also while it starts; undefined when there is none (OTP: whereis). */
@@ -70,7 +90,7 @@ export class Registry {
     const entry = this.#entries.get(name)
     if (entry === undefined) return { state: 'unknown' }
     if (entry.ended !== null) return { state: 'ended', reason: entry.ended }
-    if (entry.process === null || !entry.up) return { state: 'starting' }
+    if (entry.process === null || !entry.isUp) return { state: 'starting' }
     return { state: 'up', ref: entry.process.ref as ActorRef }
   }
 
@@ -86,8 +106,8 @@ export class Registry {
    */
   named<B>(
     name: string,
-  ): B extends Behaviour<infer _S, infer _I, infer Calls, infer Casts> ? NamedRef<Calls, Casts> : NamedRef {
-    return new NamedRef<Handlers<never>, Handlers<never>>(this, name) as never
+  ): B extends Program<infer _S, infer _I, infer Calls, infer Casts> ? NamedRef<Calls, Casts> : NamedRef {
+    return new NamedRef<Messages, Messages>(this, name) as never
   }
 
   /**
@@ -109,9 +129,8 @@ export class Registry {
       look()
       const entry = this.#entries.get(name)
       if (entry === undefined || this.state(name).state !== 'starting') return undefined
-      entry.waiters ??= new Set()
       entry.waiters.add(look)
-      return () => void entry.waiters?.delete(look)
+      return () => void entry.waiters.delete(look)
     })
     return handled(up)
   }
@@ -127,8 +146,7 @@ export class Registry {
 
   /** For the runtime: throws unless a process that is about to start could take the name. */
   vacancy(name: string): void {
-    if (typeof name !== 'string' || name === '')
-      throw optionError('name', `name: expected a non-empty string, got ${show(name)}`)
+    if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
     const entry = this.#entries.get(name)
     if (entry?.process != null) {
       throw new RuntimeError('ALREADY_STARTED', `${show(name)} is the name of a living process already`, {
@@ -138,54 +156,51 @@ export class Registry {
   }
 
   /** For the runtime: a process takes a name while it starts. */
-  claim(name: string, process: Process): void {
+  claim(name: string, process: Process): HeldName {
     this.vacancy(name)
-    const entry = this.#entries.get(name)
     this.#ended.delete(name)
-    this.#entries.set(name, { process, up: false, slot: null, ended: null, waiters: entry?.waiters ?? null })
-    process.own.names.push(name)
+    const entry = this.#entries.get(name) ?? this.#enter(name)
+    Object.assign(entry, { process, isUp: false, slot: null, ended: null })
+    process.own.names.push(entry)
+    return entry
   }
 
-  /** For the runtime: the process behind a name is up. */
-  rise(name: string, process: Process): void {
-    const entry = this.#entries.get(name)
-    if (entry?.process !== process) return
-    entry.up = true
-    this.#wake(entry)
+  #enter(name: string): NameEntry {
+    const entry: NameEntry = {
+      name,
+      process: null,
+      isUp: false,
+      slot: null,
+      ended: null,
+      waiters: new Set(),
+      rise: () => {
+        entry.isUp = true
+        wake(entry)
+      },
+      lost: (reason) => {
+        const slot = entry.process && slotThatDecides(entry.process)
+        entry.process = null
+        entry.isUp = false
+        this.#wait(entry, reason, slot)
+      },
+    }
+    this.#entries.set(name, entry)
+    return entry
   }
 
-  /** For the runtime: the holder has ended; its supervisor may bring the name back. */
-  release(name: string, process: Process, reason: ExitReason): void {
-    const entry = this.#entries.get(name)
-    if (entry?.process !== process) return
-    const slot = slotThatDecides(process)
-    if (slot === null) return this.#end(name, entry, reason)
-    entry.process = null
-    entry.up = false
+  /** Lets a name wait for what is decided in `slot`; without one, nobody will bring it back. */
+  #wait(entry: NameEntry, reason: ExitReason, slot: Slot | null): void {
     entry.slot = slot
-    slot.keep(name)
+    if (slot === null) return this.#end(entry, reason)
+    slot.keep(entry, (why, above) => {
+      if (entry.process === null && entry.slot === slot) this.#wait(entry, why, above)
+    })
   }
 
-  /** For the runtime: nobody will bring the name back. */
-  abandon(name: string, slot: Slot, reason: ExitReason): void {
-    const entry = this.#entries.get(name)
-    if (entry !== undefined && entry.process === null && entry.slot === slot) this.#end(name, entry, reason)
-  }
-
-  /** For the runtime: somebody further up decides about the name now. */
-  moveWait(name: string, from: Slot, to: Slot): void {
-    const entry = this.#entries.get(name)
-    if (entry === undefined || entry.process !== null || entry.slot !== from) return
-    entry.slot = to
-    to.keep(name)
-  }
-
-  #end(name: string, entry: NameEntry, reason: ExitReason): void {
-    entry.process = null
-    entry.slot = null
+  #end(entry: NameEntry, reason: ExitReason): void {
     entry.ended = reason
-    this.#wake(entry)
-    this.#ended.add(name)
+    wake(entry)
+    this.#ended.add(entry.name)
     if (this.#ended.size <= remembered) return
     for (const oldest of this.#ended) {
       this.#ended.delete(oldest)
@@ -193,8 +208,114 @@ export class Registry {
       return
     }
   }
+}
 
-  #wake(entry: NameEntry): void {
-    if (entry.waiters !== null) for (const look of [...entry.waiters]) look()
+function wake({ waiters }: NameEntry): void {
+  for (const look of [...waiters]) look()
+}
+
+/**
+ * Reaches whoever holds a name when a message is sent; survives restarts, as an ActorRef does not (OTP: via
+ * tuple).
+ */
+export class NamedRef<
+  Calls extends Messages = Record<never, never>,
+  Casts extends Messages = Record<never, never>,
+> {
+  readonly name: string
+  readonly #registry: Registry
+
+  constructor(registry: Registry, name: string) {
+    this.#registry = registry
+    this.name = name
   }
+
+  /** The incarnation that holds the name now, if any. */
+  get current(): ActorRef<Calls, Casts> | undefined {
+    return this.#registry.whereis(this.name) as ActorRef<Calls, Casts> | undefined
+  }
+
+  /**
+   * As `ActorRef.call`, with one deadline over waiting for the name and for the reply. A call that finds the
+   * name between two incarnations waits for the next; rejects with GAVE_UP once it has ended for good, NOPROC
+   * when nobody ever had the name.
+   */
+  call<Name extends keyof Calls & string>(
+    name: Name,
+    ...args: MessageArgs<InputOf<Calls[Name]>, CallOptions>
+  ): Promise<ReplyOf<Calls[Name]>> {
+    const [input, options] = args
+    return this.#call(name, input, options) as Promise<ReplyOf<Calls[Name]>>
+  }
+
+  /** As `ActorRef.cast`: false when nobody holds the name now. */
+  cast<Name extends keyof Casts & string>(
+    name: Name,
+    ...args: MessageArgs<InputOf<Casts[Name]>, never>
+  ): boolean {
+    return this.current?.cast(name, ...args) ?? false
+  }
+
+  /**
+   * As `ActorRef.send`, but throws NOPROC or GAVE_UP when nobody holds the name (OTP: a bare send to an
+   * unknown name is badarg).
+   */
+  send(message: unknown): boolean {
+    const { current } = this
+    if (current === undefined) {
+      const known = this.#registry.state(this.name)
+      if (known.state === 'starting') return false
+      throw goneError(this.name, known)
+    }
+    return current.send(message)
+  }
+
+  #call(name: string, input: unknown, options: CallOptions | undefined): Promise<unknown> {
+    const actor = this.#holder()
+    if (actor !== undefined) return callActor(actor, name, input, options)
+    const wrong = options === undefined ? undefined : wrongOptions(options)
+    return wrong === undefined ? handled(this.#callWhenUp(name, input, options ?? {})) : refused(wrong)
+  }
+
+  async #callWhenUp(name: string, input: unknown, { timeout = 5_000 }: CallOptions): Promise<unknown> {
+    const clock = this.#registry.clockOf(this.name)
+    const deadline = clock.now() + timeout
+    let left = timeout
+    // The one that comes up may be gone again before this goes on: then the wait does, too.
+    while (true) {
+      await this.#registry.whenUp(this.name, left)
+      left = Math.max(0, Math.ceil(deadline - clock.now()))
+      const actor = this.#holder()
+      if (actor !== undefined) return callActor(actor, name, input, { timeout: left })
+    }
+  }
+
+  /**
+   * Who takes a call now: the actor that is up, or the caller itself while it starts, which is refused as a
+   * call to itself.
+   */
+  #holder(): Actor | undefined {
+    const known = this.#registry.state(this.name)
+    if (known.state === 'up') return processOf(known.ref) as Actor
+    const { current } = this
+    const actor = current === undefined ? undefined : (processOf(current) as Actor)
+    return actor !== undefined && actor.token === currentOwner() ? actor : undefined
+  }
+}
+
+/** The error for a name that did not come up in time; nothing was sent. */
+export function notUpError(name: string, ms: number): RuntimeError {
+  const message = `${show(name)} was not up within ${ms} ms`
+  return new RuntimeError('TIMEOUT', message, { retryable: true, data: { name, ms, sent: false } })
+}
+
+/** The error for a name that nobody holds: GAVE_UP when it ended for good, NOPROC when it was never there. */
+export function goneError(name: string, known: NameState): RuntimeError {
+  if (known.state !== 'ended')
+    return new RuntimeError('NOPROC', `nobody is called ${show(name)}`, { data: { name, sent: false } })
+  const { reason } = known
+  return new RuntimeError('GAVE_UP', `${show(name)} has ended for good (${formatReason(reason)})`, {
+    data: { name, reason, sent: false },
+    ...(reason.type === 'crash' ? { cause: reason.error } : {}),
+  })
 }

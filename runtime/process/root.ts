@@ -1,13 +1,34 @@
-import type { Behaviour, Handlers } from './behaviour.js'
-import { currentOwner } from '../faults/containment.js'
-import { ActorContext } from './context.js'
-import { RuntimeError } from '../base/errors.js'
-import { type LogOptions, logReports } from '../faults/log.js'
 import { badOption, checkFields } from '../base/check.js'
+import { RuntimeError, optionError } from '../base/errors.js'
 import { handled } from '../base/promise.js'
+import { currentOwner } from '../faults/containment.js'
+import { type LogOptions, logReports } from '../faults/log.js'
+import type { Clock } from '../time/clock.js'
+import type { Behaviour, Handlers } from './behaviour.js'
+import { ActorContext } from './context.js'
 import type { ActorRef } from './ref.js'
-import { type StartArgs, startFields, type StartOptions, startProcess } from './start.js'
-import { Tree, type TreeOptions } from './tree.js'
+import { Registry } from './registry.js'
+import { type Home, type StartArgs, startFields, type StartOptions, startProcess } from './start.js'
+import { Tree, type Unowned } from './tree.js'
+
+/** What a whole tree shares; given once, where its root is started. */
+export interface TreeOptions {
+  /** The time the tree lives by. Default: the clock of this machine. */
+  clock?: Clock
+  /**
+   * Where names of this tree are kept; pass one registry to several trees to let them find each other.
+   * Default: its own.
+   */
+  registry?: Registry
+  /**
+   * What an error that belongs to nobody does. `report`: it is told, the tree is marked as degraded and goes
+   * on, and so does the program, whatever fails. `stop`: the tree ends. `exit`: the tree has no say. Where no
+   * living tree reports and the program does not listen for such errors itself, it ends as without us: stack
+   * on standard error, trees stopped in order (5 s at most), exit code 1. Default `report`, but for a main
+   * module that fails; `exit` for clients.
+   */
+  unowned?: Unowned
+}
 
 /** How the root of a tree is started. */
 export interface RootOptions extends StartOptions, TreeOptions, LogOptions {}
@@ -33,11 +54,13 @@ export async function startRoot(
 ): Promise<ActorRef> {
   refuseDead()
   checkFields(options, rootFields)
-  const tree = new Tree(options, (actor) => new ActorContext(actor))
+  const registry = readRegistry(options.registry)
+  const tree = new Tree(options.clock, options.unowned)
+  const home: Home = { tree, registry, contextOf: (actor) => new ActorContext(actor, home) }
   let detach = (): void => {}
   try {
     detach = logReports({ logger: options.logger, logLevels: options.logLevels, tree: tree.id })
-    const root = await startProcess(tree, null, behaviour, input, startOptions(options))
+    const root = await startProcess(home, null, behaviour, input, startOptions(options))
     root.onExit(() => setImmediate(detach))
     return root
   } catch (error) {
@@ -54,6 +77,12 @@ function startOptions({ name, startTimeout }: RootOptions): StartOptions {
   if (name !== undefined) options.name = name
   if (startTimeout !== undefined) options.startTimeout = startTimeout
   return options
+}
+
+function readRegistry(registry: Registry | undefined): Registry {
+  if (registry === undefined) return new Registry()
+  if (registry instanceof Registry) return registry
+  throw optionError('registry', 'registry: expected a Registry')
 }
 
 /** A dead incarnation starts nothing: it would be nobody's. */

@@ -1,15 +1,24 @@
-import { Actor } from './actor.js'
-import { type AnyBehaviour, ignore } from './behaviour.js'
-import { refused } from './call.js'
-import { runIn } from '../faults/containment.js'
+import { badOption, checkFields } from '../base/check.js'
 import { messageOf, RuntimeError, show } from '../base/errors.js'
 import { crash, formatReason, kill, normal, shutdownWith } from '../base/exit.js'
-import { badOption, checkFields } from '../base/check.js'
-import { type Process, unlink } from './process.js'
 import { handled, isPromise } from '../base/promise.js'
+import { runIn } from '../faults/containment.js'
 import { waitWithin } from '../time/wait.js'
-import type { ActorRef } from './ref.js'
+import { Actor } from './actor.js'
+import { refused } from './call.js'
+import { type Process, unlink } from './process.js'
+import { ignore, type Program } from './program.js'
+import { ActorRef } from './ref.js'
+import type { Registry } from './registry.js'
 import type { Tree } from './tree.js'
+
+/** What the starts of one tree have in common. */
+export interface Home {
+  readonly tree: Tree
+  readonly registry: Registry
+  /** Makes what handlers are given; passed in, since a context can start actors and an actor has a context. */
+  readonly contextOf: (actor: Actor) => object
+}
 
 /** How one actor is started. */
 export interface StartOptions {
@@ -34,7 +43,7 @@ export type StartArgs<Input, Options = StartOptions> = unknown extends Input
  * the other: when it rejects, the actor has ended and what it owned is released.
  */
 export function startProcess(
-  tree: Tree,
+  home: Home,
   parent: Process | null,
   behaviour: unknown,
   input: unknown,
@@ -43,7 +52,7 @@ export function startProcess(
   let actor: Actor
   try {
     checkStart(behaviour, options)
-    actor = spawn(tree, parent, behaviour as AnyBehaviour, options)
+    actor = spawn(home, parent, behaviour as Program, options)
   } catch (error) {
     return refused(error)
   }
@@ -57,18 +66,20 @@ export function startProcess(
   }
 }
 
-function spawn(tree: Tree, parent: Process | null, behaviour: AnyBehaviour, options: StartOptions): Actor {
-  const { name } = options
-  if (name !== undefined) tree.registry.vacancy(name)
-  const actor = new Actor(tree, parent, behaviour)
+function spawn(home: Home, parent: Process | null, behaviour: Program, { name }: StartOptions): Actor {
+  const { tree, registry, contextOf } = home
+  if (name !== undefined) registry.vacancy(name)
+  const actor = new Actor(tree, parent, behaviour, { refTo, contextOf })
   const slot = parent?.belongings?.startingSlot
   if (slot != null) {
     actor.slot = slot
     if (parent !== null) parent.own.startingSlot = null
   }
-  if (name !== undefined) tree.registry.claim(name, actor)
+  if (name !== undefined) registry.claim(name, actor)
   return actor
 }
+
+const refTo = (actor: Actor): ActorRef => new ActorRef(actor)
 
 function awaitInit(actor: Actor, init: PromiseLike<unknown>, startTimeout: number): Promise<ActorRef> {
   const late = (): Promise<ActorRef> => tooSlow(actor, startTimeout)
@@ -100,8 +111,8 @@ function begin(actor: Actor, state: unknown): Promise<ActorRef> {
   }
   actor.started(state)
   if (actor.reason !== null) return endedEarly(actor)
-  for (const name of actor.belongings?.names ?? []) actor.tree.registry.rise(name, actor)
-  return Promise.resolve(actor.ref)
+  for (const name of actor.belongings?.names ?? []) name.rise()
+  return Promise.resolve(actor.ref as ActorRef)
 }
 
 /**

@@ -1,12 +1,11 @@
-import type { Actor } from './actor.js'
 import { checkMs } from '../time/clock.js'
-import { inform } from './info.js'
+import type { Actor } from './actor.js'
 
 /** One delayed message of one incarnation (OTP: timer reference). */
 export class TimerRef {
   readonly #actor: Actor
   readonly #at: number
-  #timer: unknown
+  readonly #timer: unknown
   #waiting = true
 
   constructor(actor: Actor, ms: number, payload: unknown, tagged = false) {
@@ -18,14 +17,11 @@ export class TimerRef {
     this.#timer = clock.setTimeout(() => {
       this.#forget()
       const fired: TimerFired = { timer: this, payload }
-      inform(actor, 'timer', tagged ? fired : payload)
+      actor.inform('timer', tagged ? fired : payload)
     }, ms)
   }
 
-  /**
-   * Takes the message back: the milliseconds that were left, or false if it has fired already (OTP:
-   * cancel_timer).
-   */
+  /** Takes the message back: the milliseconds that were left, or false if it has fired (OTP: cancel_timer). */
   cancel(): number | false {
     if (!this.#waiting) return false
     this.clear()
@@ -43,40 +39,30 @@ export class TimerRef {
   }
 }
 
-/**
- * What `info.timer` is given for a timer of `ctx.startTimer`: which one it was, so that a stale one can be
- * told apart.
- */
+/** What `info.timer` is given for a timer of `ctx.startTimer`: a stale one can be told apart. */
 export interface TimerFired {
   readonly timer: TimerRef
   readonly payload: unknown
 }
 
-/**
- * Delivers `info.timeout` when no message comes for `ms` milliseconds; any message takes it back (OTP: the
- * timeout of a return value).
- */
-export class IdleTimer {
-  readonly #actor: Actor
-  readonly #timer: unknown
-
-  constructor(actor: Actor, ms: number) {
-    checkMs(ms, 'idleAfter')
-    this.#actor = actor
-    actor.own.timers.add(this)
-    this.#timer = actor.tree.clock.setTimeout(() => {
-      this.#forget()
-      // A message that already waits came first.
-      if (actor.backlog === 0 && !actor.handling) inform(actor, 'timeout', undefined)
-    }, ms)
+/** Delivers `info.timeout` when no message comes for `ms` milliseconds; any message takes it back. */
+export function idleAfter(actor: Actor, ms: number): void {
+  checkMs(ms, 'idleAfter')
+  const { clock } = actor.tree
+  const { timers } = actor.own
+  const rare = actor.sometimes()
+  rare.idle?.clear()
+  const timer = clock.setTimeout(() => {
+    timers.delete(idle)
+    // A message that already waits came first.
+    if (actor.backlog === 0 && !actor.handling) actor.inform('timeout', undefined)
+  }, ms)
+  const idle = {
+    clear() {
+      clock.clearTimeout(timer)
+      timers.delete(idle)
+    },
   }
-
-  clear(): void {
-    this.#actor.tree.clock.clearTimeout(this.#timer)
-    this.#forget()
-  }
-
-  #forget(): void {
-    this.#actor.belongings?.timers.delete(this)
-  }
+  timers.add(idle)
+  rare.idle = idle
 }

@@ -1,74 +1,42 @@
-import type { Actor } from './actor.js'
-import type { ActorContext } from './context.js'
-import { systemClock, type Clock } from '../time/clock.js'
+import { badOption } from '../base/check.js'
+import { optionError } from '../base/errors.js'
+import { crash, type ExitReason } from '../base/exit.js'
 import {
+  type Afterlife,
   contain,
   type ContainedTree,
   nextTreeId,
-  type Afterlife,
   type StrayKind,
 } from '../faults/containment.js'
-import { Deadlines } from '../time/deadlines.js'
 import { emit, isHeard } from '../faults/events.js'
-import { optionError, show } from '../base/errors.js'
-import { crash, type ExitReason } from '../base/exit.js'
-import type { Process } from './process.js'
-import { Registry } from './registry.js'
+import { type Clock, systemClock } from '../time/clock.js'
+import { Deadlines } from '../time/deadlines.js'
 import { Scheduler } from '../time/scheduler.js'
 
 /** What an error that belongs to nobody does to a tree. */
 export type Unowned = 'report' | 'stop' | 'exit'
 
-/** What a whole tree shares; given once, where its root is started. */
-export interface TreeOptions {
-  /** The time the tree lives by. Default: the clock of this machine. */
-  clock?: Clock
-  /**
-   * Where names of this tree are kept; pass one registry to several trees to let them find each other.
-   * Default: its own.
-   */
-  registry?: Registry
-  /**
-   * What an error that belongs to nobody does. `report`: it is told, the tree is marked as degraded and goes
-   * on, and so does the program, whatever fails. `stop`: the tree ends. `exit`: the tree has no say. Where no
-   * living tree reports and the program does not listen for such errors itself, it ends as without us: stack
-   * on standard error, trees stopped in order (5 s at most), exit code 1. Default `report`, but for a main
-   * module that fails; `exit` for clients.
-   */
-  unowned?: Unowned
-}
-
-/**
- * Everything the processes under one root share: time, names, the run queue, and who is told of stray errors.
- */
+/** What all processes under one root share: time, the run queue, and who is told of stray errors. */
 export class Tree implements ContainedTree {
   readonly id = nextTreeId()
   readonly afterlife = afterlifeOf(this.id)
   readonly clock: Clock
-  readonly registry: Registry
   readonly scheduler = new Scheduler()
   readonly deadlines: Deadlines
-  /**
-   * Makes what an actor's handlers are given; passed in, since a context can start actors and an actor has a
-   * context.
-   */
-  readonly contextOf: (actor: Actor) => ActorContext
-  /** Undefined where nobody has said: the default. */
+  /** Undefined where the user has not said: the default. */
   readonly #unowned: Unowned | undefined
   readonly #release: () => void
-  #root: Process | null = null
+  /** Stops the root and resolves when it has ended; null before there is one, and after. */
+  #stopRoot: ((reason: ExitReason) => Promise<unknown>) | null = null
   #lastProcess = 0
   readonly #signals: (() => void)[] = []
-  /**
-   * Stray errors that belonged to nobody: the tree goes on, but something in this process of Node is broken.
-   */
+  /** Stray errors that belonged to nobody: the tree goes on, but something in this process of Node is broken. */
   strays = 0
 
-  constructor(options: TreeOptions, contextOf: (actor: Actor) => ActorContext) {
-    this.contextOf = contextOf
-    this.clock = readClock(options.clock)
-    this.registry = readRegistry(options.registry)
-    this.#unowned = readUnowned(options.unowned)
+  /** Throws BAD_OPTION. */
+  constructor(clock: Clock | undefined, unowned: Unowned | undefined) {
+    this.clock = readClock(clock)
+    this.#unowned = readUnowned(unowned)
     this.deadlines = new Deadlines(this.clock)
     this.#release = contain(this)
   }
@@ -78,17 +46,15 @@ export class Tree implements ContainedTree {
     return this.#lastProcess
   }
 
-  plant(root: Process): void {
-    this.#root = root
+  /** The root has come; `stop` ends it and resolves when it has. */
+  plant(stop: (reason: ExitReason) => Promise<unknown>): void {
+    this.#stopRoot = stop
   }
 
-  /**
-   * Passes an exit on to a linked process, one after the other: a long chain of links would overflow the
-   * stack.
-   */
-  pass(from: Process, to: Process, reason: ExitReason): void {
+  /** Sends exit signals one after the other: passed on directly, a long chain of links would overflow the stack. */
+  pass(send: () => void): void {
     const signals = this.#signals
-    signals.push(() => to.signal(from, reason))
+    signals.push(send)
     if (signals.length > 1) return
     const failures: unknown[] = []
     for (let i = 0; i < signals.length; i++) {
@@ -105,7 +71,7 @@ export class Tree implements ContainedTree {
 
   /** The root has ended. Containment stays for one more turn, in which the last rejections come to light. */
   fell(): void {
-    this.#root = null
+    this.#stopRoot = null
     this.deadlines.end()
     setImmediate(this.#release)
   }
@@ -119,16 +85,12 @@ export class Tree implements ContainedTree {
     const stops = this.#unowned === 'stop'
     const outcome = exits ? 'exited' : stops ? 'stopped' : 'reported'
     emit('stray', () => ({ tree: this.id, error, kind, owner: undefined, outcome }))
-    if (stops) this.#root?.stopWith(crash(error))
+    if (stops) void this.end(error)
     return isHeard('stray')
   }
 
   async end(error: unknown): Promise<void> {
-    const root = this.#root
-    if (root === null) return
-    const ended = new Promise<void>((resolve) => root.ref.onExit(() => resolve()))
-    root.stopWith(crash(error))
-    await ended
+    await this.#stopRoot?.(crash(error))
   }
 }
 
@@ -144,23 +106,13 @@ function afterlifeOf(tree: number): Afterlife {
 
 function readClock(clock: Clock | undefined): Clock {
   if (clock === undefined) return systemClock
-  if (
-    typeof clock?.now === 'function' &&
-    typeof clock.setTimeout === 'function' &&
-    typeof clock.clearTimeout === 'function'
-  )
-    return clock
+  const { now, setTimeout, clearTimeout } = (clock ?? {}) as Partial<Clock>
+  if ([now, setTimeout, clearTimeout].every((method) => typeof method === 'function')) return clock
   throw optionError('clock', 'clock: expected an object with now, setTimeout and clearTimeout')
-}
-
-function readRegistry(registry: Registry | undefined): Registry {
-  if (registry === undefined) return new Registry()
-  if (registry instanceof Registry) return registry
-  throw optionError('registry', 'registry: expected a Registry')
 }
 
 function readUnowned(unowned: unknown): Unowned | undefined {
   if (unowned === undefined || unowned === 'report' || unowned === 'stop' || unowned === 'exit')
     return unowned
-  throw optionError('unowned', `unowned: expected 'report', 'stop' or 'exit', got ${show(unowned)}`)
+  throw badOption('unowned', "'report', 'stop' or 'exit'", unowned)
 }

@@ -1,12 +1,11 @@
-import { ignore } from '../process/behaviour.js'
+import { ignore } from '../process/program.js'
 import type { FullChildSpec, Shutdown, StartAnswer } from './child-spec.js'
 import type { ActorContext } from '../process/context.js'
 import { RuntimeError, show } from '../base/errors.js'
 import { emit, type SupervisorEvent } from '../faults/events.js'
 import { type ExitReason, kill, noproc, shutdown } from '../base/exit.js'
-import { type Process, whenEnded } from '../process/process.js'
+import { type Process, Slot, whenEnded } from '../process/process.js'
 import { ProcessRef, processOf } from '../process/ref.js'
-import { Slot } from '../process/slot.js'
 
 /** A supervisor's record of one child: its spec and who fills the place now. */
 export class Child extends Slot {

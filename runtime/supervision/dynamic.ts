@@ -14,7 +14,8 @@ import type { ActorContext } from '../process/context.js'
 import { RuntimeError, show, optionError } from '../base/errors.js'
 import { crash, type ExitReason, shutdown } from '../base/exit.js'
 import { handled } from '../base/promise.js'
-import { ProcessRef, processOf } from '../process/ref.js'
+import { ProcessRef, processOf } from '../process/process.js'
+import type { ActorRef } from '../process/ref.js'
 import { answer, failedToStart, giveUp, noteEnd, Retry, sendRetry, tryRestart } from './restart.js'
 import { RestartWindow } from './restart-window.js'
 import { type RootOptions, splitOptions, startRoot } from '../process/root.js'
@@ -84,7 +85,7 @@ export function dynamicSupervisorSpec(
 export function dynamicSupervisorAt(ref: ProcessRef | undefined): DynamicSupervisor {
   const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
   const known = actor?.kind === 'supervisor' && actor.behaviour.definition.call === (requests as unknown)
-  if (actor !== undefined && known) return new DynamicSupervisor(actor.ref)
+  if (actor !== undefined && known) return new DynamicSupervisor(actor.ref as ActorRef)
   throw optionError(
     'ref',
     `dynamicSupervisorAt: expected the reference of a dynamic supervisor, got ${show(ref)}`,

@@ -122,7 +122,7 @@ export class TaskSupervisor {
     const started = new StartedTask<T>(task)
     const limited = Number.isFinite(timeout) && task.reason === null
     const timer = limited ? clock.setTimeout(() => task.signal(null, kill), timeout) : undefined
-    task.run(fn, (end) => {
+    task.run(ProcessContext.homeOf(supervisor.ctx as ProcessContext), fn, (end) => {
       state.running -= 1
       if (timer !== undefined) clock.clearTimeout(timer)
       started.settle(end)
@@ -170,7 +170,7 @@ export function taskSupervisorSpec(
  */
 export function taskSupervisorAt(ref: ProcessRef | undefined): TaskSupervisor {
   const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
-  if (actor?.state instanceof TaskSupervisorState) return new TaskSupervisor(actor.ref)
+  if (actor?.state instanceof TaskSupervisorState) return new TaskSupervisor(actor.ref as ActorRef)
   throw optionError('ref', `taskSupervisorAt: expected the reference of a task supervisor, got ${show(ref)}`)
 }
 

@@ -5,6 +5,7 @@ import { crash, type ExitReason, type ExitRequest, normal, shutdown } from '../b
 import { link, Process } from '../process/process.js'
 import { isPromise } from '../base/promise.js'
 import { ProcessRef } from '../process/ref.js'
+import type { Home } from '../process/start.js'
 import type { Tree } from '../process/tree.js'
 
 /** What a task's function may do: its signal is aborted when the task is stopped. */
@@ -58,12 +59,12 @@ export class Task extends Process {
    * Runs `fn` at once in the task's scope and calls `settle` exactly once: with its value, its error, or how
    * the task was ended.
    */
-  run(fn: (ctx: TaskContext) => unknown, settle: (settled: TaskEnd) => void): void {
+  run(home: Home, fn: (ctx: TaskContext) => unknown, settle: (settled: TaskEnd) => void): void {
     // The process it is linked with may have been gone.
     if (this.reason !== null) return settle(this.#ended(this.reason))
     this.#settle = settle
     try {
-      const result = runIn(this.token, fn, new TaskContext(this), null)
+      const result = runIn(this.token, fn, new TaskContext(this, home), null)
       if (isPromise(result))
         result.then(
           (value) => this.#done(value),

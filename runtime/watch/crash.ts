@@ -1,12 +1,11 @@
-import type { Actor } from '../process/actor.js'
-import { Entry } from '../process/behaviour.js'
+import { type Actor, Message } from '../process/actor.js'
+import { Entry } from '../process/program.js'
 import { RuntimeError } from '../base/errors.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
-import { Message } from '../process/message.js'
 import { badOption } from '../base/check.js'
 import { handled } from '../base/promise.js'
 import { type WaitOptions, waitFor } from './recording.js'
-import { fence, type ProcessRef, processOf } from '../process/ref.js'
+import { fence, type ProcessRef, processOf } from '../process/process.js'
 
 /**
  * Has an actor, or a supervisor, crash as by a bug of its own: it handles one more message, after those that

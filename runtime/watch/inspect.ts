@@ -102,7 +102,7 @@ function nodeOf(process: Process, id: string, restarts: number): Node {
     process: process.id,
     kind: process.kind,
     status: actor?.phase ?? (process.reason === null ? 'running' : 'ended'),
-    names: [...(process.belongings?.names ?? [])],
+    names: (process.belongings?.names ?? []).map(({ name }) => name),
     mailbox: process.backlog,
     uptime: clock.now() - process.startedAt,
     restarts,

@@ -1,12 +1,11 @@
-import type { Actor } from '../process/actor.js'
+import { type Actor, Message } from '../process/actor.js'
 import { checkMs } from '../time/clock.js'
 import { waitWithin } from '../time/wait.js'
 import { RuntimeError, optionError } from '../base/errors.js'
 import { formatReason } from '../base/exit.js'
-import { Message } from '../process/message.js'
 import { checkFunction } from '../base/check.js'
 import { handled } from '../base/promise.js'
-import { fence, type ProcessRef, processOf } from '../process/ref.js'
+import { fence, type ProcessRef, processOf } from '../process/process.js'
 
 /** One message as `trace` tells of it: before it is handled (`in`) and after (`out`). */
 export interface TraceEvent {

@@ -1,7 +1,7 @@
 import * as assert from 'uvu/assert'
 import { defineActor } from '../../../runtime/process/behaviour.js'
 import { crash, killed, noproc, normal } from '../../../runtime/base/exit.js'
-import type { Monitor } from '../../../runtime/process/monitor.js'
+import type { Monitor } from '../../../runtime/process/process.js'
 import { suite } from '../../support/suite.js'
 import { hear, Notes, startHost, turn } from '../_actors.js'
 

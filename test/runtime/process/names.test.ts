@@ -122,6 +122,32 @@ test('only living actors can be named', async (t) => {
   assert.is(message, 'expected a reference to a process, got an object with keys []')
 })
 
+test('a name in a registry of another tree is up after init, and ends with its holder', async (t) => {
+  const registry = new Registry()
+  const host = await startHost(t, { trapExit: true })
+  const behaviour = defineActor({
+    name: 'guest',
+    async init(_: undefined, ctx) {
+      registry.register('guest', ctx.self)
+      host.ctx.registry.register('guest', ctx.self)
+      assert.equal(registry.state('guest'), { state: 'starting' })
+      await undefined
+      return {}
+    },
+  })
+  const ref = await host.ctx.start(behaviour)
+  for (const one of [registry, host.ctx.registry]) assert.is(one.state('guest').state, 'up')
+  const other = await startHost(t)
+  registry.register('other', other.ref)
+  registry.unregister('other')
+  for (const each of [ref, other.ref]) each.kill()
+  for (const one of [registry, host.ctx.registry])
+    assert.equal([one.state('guest').state, one.whereis('guest')], ['ended', undefined])
+  assert.equal(registry.state('other'), { state: 'unknown' })
+  registry.register('guest', host.ref)
+  assert.is(registry.whereis('guest'), host.ref)
+})
+
 test('at most 1,000 ended names are remembered, the latest', async (t) => {
   const host = await startHost(t)
   const { registry } = host.ctx
