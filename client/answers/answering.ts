@@ -7,34 +7,34 @@ import type { Params, Result } from '../../protocol/messages/methods.js'
 import { readResult } from '../../protocol/messages/params.js'
 import { type OwnerToken, runIn } from '../../runtime/faults/containment.js'
 import type { Clock } from '../../runtime/time/clock.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 import type { Answers, QuestionContext } from '../options/answers.js'
 import { ClientError } from '../base/errors.js'
 import { completeForm } from './form-answer.js'
 import type { Holdings } from '../holdings/holdings.js'
 import type { ClientSettings } from '../options/options.js'
 
-/** A question of a server, its params checked. */
-export interface Asked<Q extends Question = Question> {
+/** A request of a server, its params checked. */
+interface Asked<Q extends Question = Question> {
   readonly method: Q
   readonly params: Params<Q>
 }
 
-/** Who answers, and until when. */
+/** What a question is answered with, and until when. */
 export interface Desk {
   readonly settings: ClientSettings
   readonly holdings: Holdings
   readonly clock: Clock
   readonly dialect: Dialect
-  /** Nobody waits any more. */
+  /** Aborts when nobody waits for the answer any more. */
   readonly signal: AbortSignal
   /** Milliseconds that the handler may take. */
   readonly timeout: number
 }
 
 /**
- * Answers a question with the handler for it, which runs in the scope of whoever gave it, and never in that
- * of an actor. Rejects with McpError for what was not declared and what the handler refuses; with TIMEOUT,
- * with CANCELLED, and with whatever else the handler throws.
+ * Answers a question with its handler, in the scope of whoever gave the handler. Rejects with McpError for
+ * what was not declared, with TIMEOUT, with CANCELLED, and with what the handler throws.
  */
 export async function answerQuestion(asked: Asked, desk: Desk): Promise<JsonObject> {
   const { settings, dialect } = desk
@@ -51,17 +51,12 @@ async function handle({ method, params }: Asked, desk: Desk): Promise<Result<Que
   switch (method) {
     case 'elicitation/create': {
       const asked = params as Params<'elicitation/create'>
-      if (asked.mode === 'url') {
-        const { action } = checked(method, await run(desk, url, asked))
-        return { action }
-      }
-      const answer = checked(method, await run(desk, form, asked))
-      return completeForm(asked, answer)
+      if (asked.mode !== 'url') return completeForm(asked, checked(method, await run(desk, form, asked)))
+      const { action } = checked(method, await run(desk, url, asked))
+      return { action }
     }
-    case 'sampling/createMessage': {
-      const answer = await run(desk, sample, params as Params<'sampling/createMessage'>)
-      return checked(method, answer)
-    }
+    case 'sampling/createMessage':
+      return checked(method, await run(desk, sample, params as Params<'sampling/createMessage'>))
     case 'roots/list': {
       const known = holdings.wishes.roots ?? roots
       const list = typeof known === 'function' ? await run(desk, async () => known(), undefined) : known
@@ -72,14 +67,14 @@ async function handle({ method, params }: Asked, desk: Desk): Promise<Result<Que
   }
 }
 
-/** What a handler answers is read like what a server says: it may come from anywhere. */
+/** What a handler answers is checked like a message: it may come from anywhere. */
 function checked<Q extends Question>(method: Q, answer: unknown): Result<Q> {
   if (typeof answer !== 'object' || answer === null)
     throw new ClientError('BAD_ANSWER', `${method}: expected the handler to answer an object`)
   return readResult(method, answer as JsonObject)
 }
 
-/** Runs a handler until it is done, nobody waits any more, or its time is up. */
+/** Runs a handler, outside of any actor, until it is done, nobody waits any more, or its time is up. */
 function run<P, R>(
   { settings, holdings, clock, dialect, signal, timeout }: Desk,
   fn: ((params: P, ctx: QuestionContext) => R | Promise<R>) | undefined,
@@ -88,54 +83,38 @@ function run<P, R>(
   const owner = ownerOf(settings.answers, holdings)
   if (fn === undefined) throw undeclared('the question', undefined)
   if (owner === undefined) throw new McpError(errorCodes.internalError, 'whoever would answer has ended')
-  return new Promise((resolve, reject) => {
-    const controller = new AbortController()
-    const give = (error: ClientError): void => {
-      reject(error)
-      controller.abort(error)
-    }
-    const onAbort = (): void => give(new ClientError('CANCELLED', 'nobody waits for the answer any more'))
-    const late = new ClientError('TIMEOUT', `the handler did not answer within ${timeout} ms`)
-    const timer = Number.isFinite(timeout) ? clock.setTimeout(() => give(late), timeout) : undefined
-    const end = (): void => {
-      if (timer !== undefined) clock.clearTimeout(timer)
-      signal.removeEventListener('abort', onAbort)
-    }
-    signal.addEventListener('abort', onAbort, { once: true })
-    if (signal.aborted) onAbort()
-    const ctx = Object.freeze({
-      signal: controller.signal,
-      client: settings.name,
-      revision: dialect.revision,
-    })
-    const handler = async (): Promise<R> => {
-      await undefined // never in the middle of anything
-      controller.signal.throwIfAborted()
-      return fn(params, ctx)
-    }
-    controller.signal.addEventListener('abort', end, { once: true })
-    runIn(owner, handler, undefined, undefined).then(
-      (value) => {
-        end()
-        resolve(value)
-      },
-      (error) => {
-        end()
-        reject(error)
-      },
-    )
+  const controller = new AbortController()
+  const giveUp = (error: ClientError): never => {
+    controller.abort(error)
+    throw error
+  }
+  const ctx = Object.freeze({ signal: controller.signal, client: settings.name, revision: dialect.revision })
+  const handler = async (): Promise<R> => {
+    await undefined // never in the middle of anything
+    controller.signal.throwIfAborted()
+    return fn(params, ctx)
+  }
+  const limits = {
+    clock,
+    ms: timeout,
+    late: () => giveUp(new ClientError('TIMEOUT', `the handler did not answer within ${timeout} ms`)),
+    signal,
+    aborted: () => giveUp(new ClientError('CANCELLED', 'nobody waits for the answer any more')),
+  }
+  return waitWithin<R>(limits, (resolve, reject) => {
+    runIn(owner, handler, undefined, undefined).then(resolve, reject)
   })
 }
 
-/** Undefined when whoever gave the handlers has died: so have they. */
+/** Undefined: whoever gave the handlers has died, and the handlers with it. */
 function ownerOf({ owner }: Answers, holdings: Holdings): OwnerToken | undefined {
   if (owner === undefined) return holdings.handlerOwner.token
   return owner.fenced ? undefined : owner
 }
 
 /**
- * A mode or a part that was not declared is a wrong parameter, a question that was not is no method at all
- * (specification: elicitation, roots).
+ * Without its capability a request is -32601; without that of its mode or part, -32602 (specification:
+ * elicitation, roots).
  */
 function undeclared(method: string, missing: string | undefined): McpError {
   if (missing?.includes('.') === true)

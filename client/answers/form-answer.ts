@@ -9,9 +9,8 @@ import type {
 import { ClientError } from '../base/errors.js'
 
 /**
- * The answer to a form: fields that were left out get their defaults (SEP-1034), and what is accepted has to
- * fit the form. Rejects with McpError -32602 for a form that is no schema or is beyond the limits, and with
- * BAD_ANSWER for an answer that does not fit: the handler's mistake.
+ * The answer to a form: fields that were left out get their defaults (SEP-1034). Rejects with McpError -32602
+ * for a form that is no schema or is beyond the limits, and with BAD_ANSWER for an answer that does not fit.
  */
 export async function completeForm(
   { requestedSchema }: ElicitFormParams,
@@ -43,7 +42,6 @@ function defaultsOf({ properties }: FormSchema): Record<string, NonNullable<Form
   )
 }
 
-/** A field that is there without a value was left out. */
 function defined<T>(content: Record<string, T>): Record<string, T> {
   return Object.fromEntries(Object.entries(content).filter(([, value]) => value !== undefined))
 }

@@ -11,20 +11,16 @@ import { messageOf } from '../../runtime/base/errors.js'
 import { answerQuestion, type Desk } from './answering.js'
 import { callError, ClientError } from '../base/errors.js'
 
-/** How often a call is made again with answers before it fails with TOO_MANY_ROUNDS. */
+/** How often a call is made again with answers; then it fails with TOO_MANY_ROUNDS. */
 export const maxRounds = 10
-/** Questions that are put at once; each may be a person who has to be asked. */
+/** Questions of one answer; each may ask a person. */
 export const maxQuestions = 100
-/**
- * Milliseconds before a call is made again for which nothing was asked: the server only wanted its state
- * back.
- */
+/** Milliseconds before a call is made again when the server asked nothing, and only wanted its state back. */
 export const statePause = 250
 
 /**
- * What a result of 2026-07-28 means for its call: it is over, also with a type that the caller takes
- * (`resultTypes`), or made again once the questions in it are answered. Throws INVALID_RESPONSE, also for
- * more questions than are answered.
+ * The questions in a result of 2026-07-28; undefined where the call is over, also by a type that the caller
+ * takes (`resultTypes`). Throws INVALID_RESPONSE, also for too many questions.
  */
 export function readRound(
   method: string,
@@ -47,9 +43,9 @@ export function readRound(
 }
 
 /**
- * Answers all questions of a round, side by side. Rejects with INVALID_RESPONSE for one that was not declared
- * (the server must not ask it), and with UNANSWERED when a handler fails: the call is not made again then,
- * which is all that a server needs to know.
+ * Answers all questions of a round, side by side. Rejects with INVALID_RESPONSE for one that was not
+ * declared, which the server must not ask, and with UNANSWERED when a handler fails. The call is not made
+ * again then.
  */
 export async function answerRound(
   method: string,
@@ -72,17 +68,16 @@ export async function answerRound(
   } catch (cause) {
     throw unanswered(method, cause)
   } finally {
-    controller.abort() // what else was asked is of no use any more
+    controller.abort() // the other questions need no answer any more
   }
 }
 
-/** The error for a server that asks for ever. */
 export function tooManyRounds(method: string): ClientError {
   const text = `${method}: the server asked more than ${maxRounds} times`
   return callError('TOO_MANY_ROUNDS', text, { sent: true, retryable: false })
 }
 
-/** Whether answers of this revision may be questions. */
+/** Whether results of this revision may be questions. */
 export function hasRounds(dialect: Dialect | undefined): dialect is Dialect {
   return dialect?.handshake === false
 }

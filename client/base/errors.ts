@@ -6,15 +6,15 @@ export type ClientErrorCode =
   /** An option or argument is not what it should be (`data.field`). */
   | 'BAD_OPTION'
   /**
-   * The client, or so many of a pool, were not ready in time (`ready`); it had no room or crashed while it
-   * was looked for (`findClient`); or the call did not want to wait (`wait: false`).
+   * The client, or so many of a pool, were not ready in time (`ready`); it had no room or crashed while
+   * `findClient` asked it; or the call did not want to wait (`wait: false`).
    */
   | 'NOT_READY'
-  /** Nobody in the registry is a client of that name. */
+  /** The registry has no client of that name. */
   | 'NOT_FOUND'
-  /** There is no connection, and trying again is of no use; or the server refused the handshake. */
+  /** The client cannot connect, and trying again is of no use; or the server refused the handshake. */
   | 'CONNECT_FAILED'
-  /** The connection ended while the call was in flight; `data.sent` says whether it had left. */
+  /** The connection ended while the call was in flight; `data.sent` says whether it had been sent. */
   | 'CONNECTION_LOST'
   /** The server ended or forgot the session while the call was in flight. */
   | 'SESSION_NOT_FOUND'
@@ -33,15 +33,15 @@ export type ClientErrorCode =
    */
   | 'QUEUE_FULL'
   /**
-   * A member of a pool was checked out for longer than it may be (`maxLease`): calls through that lease are
-   * refused, and those in flight given up.
+   * A member of a pool was checked out for longer than `maxLease`: calls through that lease are refused, and
+   * those in flight given up.
    */
   | 'LEASE_EXPIRED'
   /** The client crashed too often and was not started again. */
   | 'GAVE_UP'
   /** The client was closed. */
   | 'CLOSED'
-  /** The server answered with something that is no result of the method. */
+  /** The answer of the server is no result of the method. */
   | 'INVALID_RESPONSE'
   /** The server speaks no revision that this client speaks. */
   | 'NO_COMMON_REVISION'
@@ -49,36 +49,28 @@ export type ClientErrorCode =
   | 'TOO_MANY_PAGES'
   /** The server asked again and again instead of answering (2026-07-28, MRTR). */
   | 'TOO_MANY_ROUNDS'
-  /**
-   * What the server asked while it worked on the call could not be answered, or a handler of yours refused.
-   */
+  /** A request that the server made during the call could not be answered: a handler of yours failed. */
   | 'UNANSWERED'
-  /** A handler of yours answered a question of the server with something that does not fit it. */
+  /** What a handler of yours answered does not fit the request of the server. */
   | 'BAD_ANSWER'
-  /**
-   * The structured content of a result does not fit the output schema of its tool; `data.issues` says where.
-   */
+  /** The structured content of a result does not fit the output schema of its tool (`data.issues`). */
   | 'BAD_OUTPUT'
-  /** The server does not offer what was asked for. */
+  /** The server does not offer this. */
   | 'NOT_SUPPORTED'
   /**
-   * The authorization server, or the person who signs in, refused; or the authorization is not set up as it
-   * should be.
+   * The authorization server, or the person who signs in, refused; or the authorization is set up wrongly.
    */
   | 'AUTHORIZATION_FAILED'
-  /** Somebody has to sign in, and there is no way to ask: the message says what to do. */
+  /** A person has to sign in, and there is no way to ask: the message says what to do. */
   | 'SIGN_IN_NEEDED'
 
 /**
  * The error class of `caduceus/client`. The error of a call has `data.sent`: whether the request left this
- * process, so that the server may have acted on it. What the far side answers is an McpError instead.
+ * process, so that the server may have acted on it. An error that the server answers is an McpError instead.
  */
 export class ClientError extends CaduceusError<ClientErrorCode> {}
 
-/**
- * The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made
- * here, so that `data.field` is never forgotten.
- */
+/** Makes every BAD_OPTION of this floor, so that `data.field` is never forgotten. */
 export function optionError(field: string, problem: string, cause?: unknown): ClientError {
   return new ClientError('BAD_OPTION', problem, {
     ...(cause !== undefined && { cause }),
@@ -92,18 +84,15 @@ export interface CallErrorData {
   readonly [fact: string]: unknown
 }
 
-/** How the error of a call is made. */
-export interface CallErrorDetails {
-  readonly sent: boolean
-  readonly retryable?: boolean
-  readonly cause?: unknown
-}
-
 /**
- * The error of one call; facts of the cause (exit code, status, last lines of standard error) are its own,
+ * The error of one call; it has the facts of its cause (exit code, status, last lines of standard error),
  * too.
  */
-export function callError(code: ClientErrorCode, message: string, details: CallErrorDetails): ClientError {
+export function callError(
+  code: ClientErrorCode,
+  message: string,
+  details: { readonly sent: boolean; readonly retryable?: boolean; readonly cause?: unknown },
+): ClientError {
   const { sent, retryable = true, cause } = details
   const facts = cause instanceof CaduceusError && isFacts(cause.data) ? cause.data : {}
   const data: CallErrorData = { ...facts, sent }
@@ -111,17 +100,13 @@ export function callError(code: ClientErrorCode, message: string, details: CallE
 }
 
 /**
- * What stood in the way of a call: how far the client was, what went wrong last, and how many calls were in
- * flight already, when that was it.
+ * What a call waited for: the client, which is in this phase for that reason, or one of its `busy` places.
  */
 export interface Obstacle extends Pick<ClientState, 'phase' | 'reason'> {
   readonly busy?: number
 }
 
-/**
- * The error of a call whose time was over before it could be sent, or sent again (`sent`), with what stood in
- * the way: what went wrong last, or else how far the client was.
- */
+/** The error of a call whose time was over before it could be sent, or sent again (`sent`). */
 export function unsentError(
   { method, call: { timeout } }: { readonly method: string; readonly call: { readonly timeout: number } },
   { phase, reason, busy }: Obstacle,
@@ -134,7 +119,7 @@ export function unsentError(
   return callError('TIMEOUT', `${method}: ${what} within ${timeout} ms (${why})`, { sent, cause: reason })
 }
 
-/** The error of a wait that its caller gave up before anything was sent. */
+/** The error of a wait that its caller gave up, with nothing sent. */
 export function givenUpError(what: string, cause: unknown): ClientError {
   const details = { sent: false, retryable: false, cause }
   return callError('CANCELLED', `${what}: the caller gave it up (${messageOf(cause)})`, details)
@@ -150,13 +135,13 @@ export function notReadyError(
   return callError('NOT_READY', `${method}: there is no connection${why}`, { sent, cause: reason })
 }
 
-/** The error of a call, or of `ready()`, on a client for which trying again is of no use. */
+/** The error of a call, or of `ready()`, on a client that failed for good. */
 export function failedError(method: string, reason: Error | undefined, sent = false): ClientError {
   const code = reason instanceof ClientError ? reason.code : 'CONNECT_FAILED'
   return callError(code, `${method}: ${messageOf(reason)}`, { sent, retryable: false, cause: reason })
 }
 
-/** The error of a call that was made before, to the end that it had then: the server may have seen that. */
+/** The same error with `sent: true`: an earlier attempt may have reached the server. */
 export function sentBefore(error: unknown): unknown {
   if (!(error instanceof ClientError) || !isFacts(error.data) || error.data.sent !== false) return error
   const { code, message, retryable, cause, data } = error

@@ -3,47 +3,48 @@ import type { LoggingLevel } from '../../protocol/messages/logging.js'
 import { optionError } from './errors.js'
 import type { Phase } from './state.js'
 
-/** Something that a client put up with: at most 100 for each client in 10 s, the next with `heldBack`. */
+/** Something odd that stopped nothing: at most 100 for each client in 10 s, the next with `heldBack`. */
 export interface WarningEvent {
   /** The name of the client. */
   readonly client: string
   readonly tree: number
   /**
-   * `bad_tool`: a tool was left out of a list, since the rules for its headers are broken. `bad_schema`: an
-   * output schema cannot be used, and results are not checked against it. `too_many_questions`: the server
-   * asked more than the client answers at once. `unexpected_event`: something happened to the connection that
-   * cannot happen in its state, which is a bug of this library or of a transport of yours; nothing came of
-   * it. `connect_failed`: the server is not there; told of the first attempt since the client was ready, of
-   * the 10th, the 100th and so on, and where trying again is of no use.
+   * - `bad_tool`: a tool is left out of a list, since it breaks the rules for `x-mcp-header`.
+   * - `bad_schema`: an output schema cannot be used, and results are not checked against it.
+   * - `too_many_questions`: the server has made more requests than the client answers at once.
+   * - `unexpected_event`: the connection had an event that its state does not know, and ignored it: a bug of
+   *   this library or of a transport of yours.
+   * - `connect_failed`: an attempt to connect failed: the first since the client was ready, the 10th, the
+   *   100th and so on, and the last where trying again is of no use.
    */
   readonly type: 'bad_tool' | 'bad_schema' | 'too_many_questions' | 'unexpected_event' | 'connect_failed'
   /** Of its line in the log. */
   readonly level: 'warn'
   /** The name of the tool, at most 100 characters. */
   readonly tool?: string
-  /** What is wrong with it, in a sentence. */
+  /** What is wrong, in a sentence. */
   readonly reason: string
-  /** How many were held back before it. */
+  /** Events that were held back before this one. */
   readonly heldBack?: number
 }
 
 /**
- * A log message of the server that no handler of `notifications/message` hears: of each level at most 100 for
+ * A log message of the server, where `notifications/message` has no handler: of each level at most 100 for
  * each client in 10 s.
  */
 export interface LogEvent {
   /** The name of the client. */
   readonly client: string
   readonly tree: number
-  /** How severe the server says it is. */
+  /** The level that the server gave it. */
   readonly type: LoggingLevel
-  /** Of its line in the log: `notice` is info there, and what is worse than `error` is error. */
+  /** Of its line in the log: `notice` is `info` there, and levels above `error` are `error`. */
   readonly level: 'debug' | 'info' | 'warn' | 'error'
-  /** What the server calls its logger, at most 100 characters. */
+  /** The logger that the server named, at most 100 characters. */
   readonly logger?: string
-  /** The text, or JSON, of what it says, at most 500 characters. */
+  /** Its text, or JSON, at most 500 characters. */
   readonly data: string
-  /** How many of this level were held back before it. */
+  /** Messages of this level that were held back before this one. */
   readonly heldBack?: number
 }
 
@@ -52,19 +53,19 @@ export interface StateEvent {
   /** The name of the client. */
   readonly client: string
   readonly tree: number
-  /** `error` where a connection was lost, or none can be made. */
+  /** `error`: a connection was lost, or cannot be made. */
   readonly type: 'changed' | 'error'
   readonly phase: Phase
   readonly attempt: number
   /** Milliseconds to the next attempt, in `disconnected`. */
   readonly delay?: number
-  /** The code of the error that is the reason; its message may hold what is secret. */
+  /** The code of the error that is the reason; its message is left out, since it may hold secrets. */
   readonly code?: string | number
 }
 
 /**
  * A call of a user began, or ended with a result (`stop`) or an error. `start` is told in the asynchronous
- * context of the caller, so that a span that is begun then finds its parent.
+ * context of the caller, so that a span begun there finds its parent.
  */
 export interface CallEvent {
   /** The name of the client. */
@@ -82,8 +83,8 @@ export interface CallEvent {
 }
 
 /**
- * What clients tell: published on `node:diagnostics_channel` as `caduceus.client.NAME`. No event but `log`
- * has params, results or headers in it.
+ * The events of clients, on `node:diagnostics_channel` as `caduceus.client.NAME`. Only `log` has content of
+ * messages.
  */
 export interface ClientEvents {
   warning: WarningEvent
@@ -101,7 +102,7 @@ const channels = eventChannels<ClientEvents>(
 /** Whether anybody listens to events of that name. */
 export const { isHeard } = channels
 
-/** The code of an error of ours or of a server; undefined for any other. */
+/** `{ code }` of an error of ours or of a server; `{}` for any other. */
 export function codeOf(error: unknown): { readonly code?: string | number } {
   const { code } = (error ?? {}) as { readonly code?: unknown }
   return typeof code === 'string' || typeof code === 'number' ? { code } : {}

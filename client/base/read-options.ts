@@ -1,7 +1,7 @@
 import { optionReaders } from '../../runtime/base/read-options.js'
 import { optionError } from './errors.js'
 
-/** What options were called before they had one name for one thing. */
+/** Former names of options. */
 const formerNames = Object.freeze({ maxLineBytes: 'maxMessageBytes' })
 
 /** The readers of this floor: each throws BAD_OPTION, naming the field. */
@@ -18,8 +18,7 @@ export const {
 } = optionReaders(optionError, formerNames)
 
 /**
- * A text that a method takes first, and not within an object as other libraries want it. Throws BAD_OPTION
- * that shows the form.
+ * The first argument of a method. For an object, as other libraries take it, the BAD_OPTION shows the `form`.
  */
 export function readArgument(value: unknown, field: string, form: string): string {
   if (typeof value === 'object' && value !== null && field in value)
@@ -27,7 +26,7 @@ export function readArgument(value: unknown, field: string, form: string): strin
   return readText(value, field)
 }
 
-/** The last argument of a method, which is an object in the form of `example`. Throws BAD_OPTION. */
+/** The last argument of a method, an object such as `example`. Throws BAD_OPTION. */
 export function readOptions(
   value: unknown,
   known: readonly string[],

@@ -3,12 +3,12 @@ import type { Implementation } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 
 /**
- * Where a client is: on its way (`disconnected` is the wait before the next attempt), `ready`, or at one of
- * its two ends: `failed` when trying again is of no use, `closed` after `close()`.
+ * The phase of a client. `disconnected`: it waits before the next attempt. `failed`: trying again is of no
+ * use. `closed`: after `close()`.
  */
 export type Phase = 'disconnected' | 'connecting' | 'initializing' | 'ready' | 'failed' | 'closed'
 
-/** What a client is doing, as a snapshot. */
+/** A snapshot of a client. */
 export interface ClientState {
   readonly phase: Phase
   /** Why it is not ready; undefined when nothing went wrong. */
@@ -19,7 +19,7 @@ export interface ClientState {
   readonly delay: number | undefined
 }
 
-/** Who the server of the current session is. */
+/** The server of the current session. */
 export interface ServerFacts {
   readonly info: Implementation
   readonly capabilities: ServerCapabilities
@@ -28,31 +28,27 @@ export interface ServerFacts {
   readonly revision: Revision
 }
 
-/** What a client has seen since it was started, over all restarts. */
+/** Counters of a client since it was started, over all restarts. */
 export interface ClientCounts {
   /** Times it became ready. */
   sessions: number
-  /** Answers to requests that were given up. */
+  /** Answers to requests that were given up, or were answered before. */
   late: number
   /** Answers to requests that were never made. */
   unknown: number
-  /** What was no message, or no message that this revision has. */
+  /** Texts that are no message, or no message of the revision. */
   junk: number
-  /**
-   * Requests made again by themselves: in a new session, after a loss that their caller allowed for, or after
-   * the time that a busy server named.
-   */
+  /** Calls that the client made again: in a new session, after a loss, or after `Retry-After`. */
   repeated: number
-  /** Things a transport reported that ended nothing. */
+  /** Problems that the transport reported and that ended nothing. */
   troubles: number
   /**
-   * Things that happened to a connection in a state that does not know them: bugs of this library, or of a
-   * transport of yours.
+   * Events that the state of the connection does not know: bugs of this library, or of a transport of yours.
    */
   unexpected: number
 }
 
-/** Stops what was begun by the call that answered it. */
+/** Takes back what the call that returned it began. */
 export type Undo = () => void
 
 /** The state of a client that has not begun. */

@@ -15,7 +15,9 @@ export function serverError({ code, message, data }: JsonRpcError): McpError {
 /** Causes of causes that are read. */
 const deepest = 5
 
-/** The crash in `data.error` (`exposeErrors` of a server): an Error with its name, message, stack and cause. */
+/**
+ * The crash in `data.error` (`exposeErrors` of a server): an Error with its name, message, stack and cause.
+ */
 export function toldCause(data: unknown): Error | undefined {
   return isObject(data) ? rebuilt(data.error, 1) : undefined
 }

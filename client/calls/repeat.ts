@@ -75,7 +75,9 @@ export function retryDelay(
   return now + wait >= job.deadline || budget?.take(now) === false ? undefined : wait
 }
 
-/** Whether a call changes nothing, or nothing more when it is made a second time, as far as the server says. */
+/**
+ * Whether a call changes nothing, or nothing more when it is made a second time, as far as the server says.
+ */
 function isHarmless({ method, params }: Job, tools: ToolBook): boolean {
   if (method !== 'tools/call') return harmless.has(method)
   return typeof params?.name === 'string' && tools.isIdempotent(params.name)

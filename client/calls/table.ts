@@ -27,7 +27,9 @@ export class Pending extends Deadline {
   }
 }
 
-/** Every call of users that is not settled: by its job, its id, its progress token, its place in the queue. */
+/**
+ * Every call of users that is not settled: by its job, its id, its progress token, its place in the queue.
+ */
 export class CallTable {
   readonly all = new TurnoverMap<Job, Pending>()
   readonly inFlight = new TurnoverMap<RequestId, Pending>()
@@ -60,7 +62,8 @@ export class CallTable {
 
   /** Takes the first out of the queue. */
   takeFirst(): Pending | undefined {
-    // A fresh iterator would look at all that was deleted before the first. One that came to the end stays there.
+    // A fresh iterator would look at all that was deleted before the first. One that came to the end stays
+    // there.
     let { value: first } = this.#queue.next()
     if (first === undefined) {
       this.#queue = this.#waiting.values()

@@ -5,7 +5,7 @@ import { type BackoffOptions, pauseAfter, pauseLeft } from '../base/backoff.js'
 import { invitationIn } from '../holdings/retry-budget.js'
 import type { ClientState, Phase } from '../base/state.js'
 
-/** What happens to a connection. */
+/** The events of the connection machine. */
 export type ConnectionEvent =
   /** The transport is there: a connection can be asked for. */
   | { readonly type: 'attached' }
@@ -14,22 +14,19 @@ export type ConnectionEvent =
   | { readonly type: 'initialized' }
   /** The server wrote something that is no message before it answered the handshake. */
   | { readonly type: 'junk'; readonly reason: Error }
-  /** The connection that was kept is good again. */
+  /** The server has answered on the connection that was kept. */
   | { readonly type: 'resumed' }
-  /** The server cannot be reached, though the session may still be good. */
+  /** The server cannot be reached; the session may still be good. */
   | { readonly type: 'unreachable'; readonly reason: Error }
-  /**
-   * The connection, or the attempt to make one, has ended; `fatal`: for good; `fresh`: try again at once,
-   * with a new session.
-   */
+  /** The connection, or an attempt, has ended: `fatal`, or `fresh` to begin a new session at once. */
   | { readonly type: 'lost'; readonly reason: Error; readonly fatal: boolean; readonly fresh: boolean }
-  /** Somebody begins to wait for it. */
+  /** A call or `ready()` begins to wait. */
   | { readonly type: 'awaited' }
-  /** Somebody wants the next attempt now, also where trying again was of no use. */
+  /** The next attempt is wanted now, also after `failed`. */
   | { readonly type: 'reconnect' }
   | { readonly type: 'close' }
 
-/** What the machine wants done; it does nothing itself. */
+/** What the machine has done for it; it does nothing itself. */
 export interface ConnectionEffects {
   /** Ask for a connection. */
   open(): void
@@ -39,31 +36,28 @@ export interface ConnectionEffects {
   flush(): void
   /** The connection took too long: end it. */
   hangUp(): void
-  /** Trying again is of no use: fail whoever waits. */
+  /** Trying again is of no use: fail the calls that wait. */
   fail(reason: Error): void
-  /** The state has changed. */
   tell(state: ClientState): void
-  /** An event that this state does not know: a bug of ours, or of a transport; nothing else comes of it. */
+  /** The state does not know this event, and ignores it: a bug of ours, or of a transport. */
   unexpected(event: ConnectionEvent['type'], phase: Phase): void
-  /** A bug in the machine or in an effect. */
+  /** The machine or an effect has thrown. */
   crash(error: unknown): void
 }
 
-/** Times and chance. */
-export interface ConnectionSettings {
+interface ConnectionSettings {
   readonly backoff: Required<BackoffOptions>
   readonly handshakeTimeout: number
   readonly transport: Pick<ClientTransport, 'spawns'>
 }
 
-/** What the machine asks. */
-export interface ConnectionFacts {
-  /** Whether anybody waits for the client to be ready. */
+interface ConnectionFacts {
+  /** Whether a call or `ready()` waits. */
   readonly awaited: () => boolean
   readonly timedOut: (what: string) => Error
 }
 
-/** What one client brings: the machine is made once, and serves all. */
+/** What one client brings: the machine is made once for all. */
 interface Input {
   readonly settings: ConnectionSettings
   readonly facts: ConnectionFacts
@@ -75,18 +69,16 @@ interface Context extends Input {
   reason: Error | undefined
   /** Attempts that failed since the last stable connection. */
   failures: number
-  /** When the attempt under way began; undefined: there is none. */
+  /** When the attempt under way began. */
   began: number | undefined
   /** Milliseconds that the last one kept the machine busy. */
   busy: number
   /** When the pause began, and when it is over. */
   since: number
   due: number
-  /** What a busy server asked for: before that nobody asks it again. */
+  /** No attempt is made before this, since a busy server asked for it. */
   notBefore: number
-  /**
-   * Whether a lost session may be answered with a new one at once; earned by a stable connection, or a pause.
-   */
+  /** Whether a lost session is followed by a new one at once: after a stable connection, or a pause. */
   fresh: boolean
 }
 
@@ -99,15 +91,9 @@ const lost = [
 
 const unreachable = { target: 'disconnected', actions: 'setBack' } as const
 
-/**
- * Events that may come late, or more than once, and change nothing here; any other that a state does not name
- * is a mistake.
- */
+/** For an event that may come late, or twice, and changes nothing. */
 const nothing = {} as const
-/**
- * A call, or a transport that was started again, may be late wherever there is a connection, or one on its
- * way.
- */
+/** What may come late wherever there is a connection, or one on its way. */
 const late = { attached: nothing, awaited: nothing, reconnect: nothing } as const
 
 const machine = setup({
@@ -161,14 +147,14 @@ const machine = setup({
     disconnected: {
       on: {
         lost: [{ guard: 'isFatal', target: 'failed', actions: 'noteReason' }, nothing],
-        // each call that was in flight finds it out
+        // one for each call that was in flight
         unreachable: nothing,
         attached: nothing,
         reconnect: 'connecting',
         // reenter: the timer starts anew
         awaited: { target: 'disconnected', actions: 'comeSooner', reenter: true },
       },
-      // no two of these sessions without a pause: a server that forgets each one at once is not besieged
+      // a server that forgets each session at once gets no two without a pause
       after: { backoff: { target: 'connecting', actions: 'earnFresh' } },
     },
     connecting: {
@@ -199,7 +185,7 @@ export interface Connection {
   stop(): void
 }
 
-/** Starts a machine with effects of its own, living by the given clock. */
+/** Starts the machine of one client. */
 export function startConnection(
   settings: ConnectionSettings,
   { facts, effects }: { readonly facts: ConnectionFacts; readonly effects: ConnectionEffects },
@@ -208,7 +194,7 @@ export function startConnection(
   const now = (): number => clock.now()
   const actor = createActor(machine, { clock, input: { settings, facts, effects, now } })
   let told = stateOf(actor.getSnapshot())
-  // Without an observer for errors, xstate throws them where nobody can catch them.
+  // without an observer for errors, xstate throws them where nobody can catch them
   actor.subscribe({
     next(snapshot) {
       const state = stateOf(snapshot)
@@ -245,8 +231,7 @@ function startAfresh(change: Change): Partial<Context> {
 }
 
 /**
- * One more failure: a pause, on top of what a busy server asked for, up to the highest ceiling, since anybody
- * can write a header.
+ * One more failure: a pause, on top of what a busy server asked for, which is bounded by the highest ceiling.
  */
 function setBack(change: Change): Partial<Context> {
   const { context } = change
@@ -260,14 +245,14 @@ function setBack(change: Change): Partial<Context> {
   return { ...noted, failures: failures + 1, began: undefined, busy, since, notBefore, due }
 }
 
-/** Somebody begins to wait in the middle of a pause. What a busy server asked for stays. */
+/** Shortens a pause that somebody begins to wait in, down to what a busy server asked for. */
 function comeSooner({ context }: Change): Partial<Context> {
   const { settings, busy, notBefore, due } = context
   const from = Math.max(context.now(), notBefore)
   return { due: from + pauseLeft(Math.max(0, due - from), busy, settings.backoff) }
 }
 
-/** What an attempt to connect over a network costs does not count. */
+/** Milliseconds that the last attempt kept this machine busy: only a child process does. */
 function busyTime({ settings, began, busy, now }: Context): number {
   if (settings.transport.spawns !== true) return 0
   return began === undefined ? busy : now() - began

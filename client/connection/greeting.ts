@@ -24,7 +24,10 @@ export interface Greeting {
   readonly turned: boolean
 }
 
-/** Begins a connection: with `server/discover` where the server may be of the newer era, else with `initialize`. */
+/**
+ * Begins a connection: with `server/discover` where the server may be of the newer era, else with
+ * `initialize`.
+ */
 export function greet(state: Incarnation): void {
   const { holdings, settings, clock } = state
   const { modern = 'pipe' } = settings.transport
@@ -49,7 +52,8 @@ export function endedGreeting(state: Incarnation, fatal: boolean): boolean {
   const isPipe = settings.transport.modern !== 'http'
   const established = holdings.era?.era === 'modern' && holdings.era.proven
   if (fatal || !isPipe || established || settings.era !== 'auto') return false
-  // some servers end at any request before `initialize`; one that ends at `initialize`, too, will be asked again
+  // some servers end at any request before `initialize`; one that ends at `initialize`, too, will be asked
+  // again
   holdings.era = { era: 'handshake', at: state.clock.now(), proven: false }
   return true
 }
@@ -124,7 +128,8 @@ function discover(state: Incarnation, dialect: Dialect, how: Pick<Greeting, 'isS
   state.speech = speechFor(state, dialect)
   calls.ask({
     method: 'server/discover',
-    prefix: 'discover', // a text, so that the ids of a session that may follow start clean (specification: versioning)
+    // a text, so that the ids of a session that may follow start clean (specification: versioning)
+    prefix: 'discover',
     // a server that has just answered will answer: what is left is the machine's time for the greeting
     timeout: isPipe && !turned ? settings.probeTimeout : Number.POSITIVE_INFINITY,
     cancels: false,

@@ -69,5 +69,8 @@ export function mayPass({ code, data }: Pick<JsonRpcErrorResponse['error'], 'cod
   return passing.has(code) || (code >= 500 && code < 600) || (isObject(data) && data.retryable === true)
 }
 
-/** -32000 and -32001 are what SDKs say of a connection that ended and of a timeout; the rest are HTTP statuses. */
+/**
+ * -32000 and -32001 are what SDKs say of a connection that ended and of a timeout; the rest are HTTP
+ * statuses.
+ */
 const passing: ReadonlySet<number> = new Set([errorCodes.internalError, -32000, -32001, 408, 425, 429])

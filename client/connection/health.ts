@@ -3,7 +3,10 @@ import type { OwnOutcome } from '../calls/calls.js'
 import type { Incarnation } from './incarnation.js'
 import { refused, unreachable } from './link-end.js'
 
-/** Pings the server while the connection is ready, one ping at a time. Any answer is a sign of life, also an error. */
+/**
+ * Pings the server while the connection is ready, one ping at a time. Any answer is a sign of life, also an
+ * error.
+ */
 export class Health {
   readonly #state: Incarnation
   #timer: unknown

@@ -14,7 +14,9 @@ import { invitationIn } from '../holdings/retry-budget.js'
 import { subscriptionOf } from '../calls/speech.js'
 import { wishedUris } from '../holdings/wishes.js'
 
-/** A stream of `subscriptions/listen`: what was asked for, and the callers that wait until the server agrees. */
+/**
+ * A stream of `subscriptions/listen`: what was asked for, and the callers that wait until the server agrees.
+ */
 interface Stream {
   readonly id: RequestId
   readonly filter: SubscriptionFilter
@@ -36,9 +38,9 @@ export const listenedTo: ReadonlySet<string> = new Set([
 ])
 
 /**
- * The stream of changes of a connection in 2026-07-28: one, with all that handlers and `subscribe` ask for. It
- * is opened anew when it ends, after a pause, and replaced, the new one first, when the wishes change. Whenever
- * changes may have been missed, the caches are cleared.
+ * The stream of changes of a connection in 2026-07-28: one, with all that handlers and `subscribe` ask for.
+ * It is opened anew when it ends, after a pause, and replaced, the new one first, when the wishes change.
+ * Whenever changes may have been missed, the caches are cleared.
  */
 export class Listening {
   readonly #state: Incarnation
@@ -91,7 +93,9 @@ export class Listening {
     for (const reply of next.waiting) reply.resolve(params.notifications)
   }
 
-  /** Whether a change came on the current stream: one of another stream came twice, or is not wanted any more. */
+  /**
+   * Whether a change came on the current stream: one of another stream came twice, or is not wanted any more.
+   */
   isCurrent(params: JsonObject): boolean {
     return this.#current !== undefined && subscriptionOf(params) === this.#current.id
   }

@@ -24,7 +24,9 @@ export function beginsWithProbe(option: EraOption, known: KnownEra | undefined, 
   return known?.era !== 'handshake' || now - known.at >= keptFor
 }
 
-/** Reads the answer to `server/discover`; what cannot be read counts as that of a server without the method. */
+/**
+ * Reads the answer to `server/discover`; what cannot be read counts as that of a server without the method.
+ */
 export function readProbe(outcome: OwnOutcome): ProbeOutcome {
   if (outcome.type === 'timeout') return outcome
   if (outcome.type === 'lost') return readLoss(outcome.error)

@@ -12,7 +12,9 @@ import type { Incarnation } from './incarnation.js'
 /** Questions of one server that are open at once; more are refused, since each may ask a person. */
 const maxOpen = 100
 
-/** The requests of the server on the current connection, until they are answered (revisions with a handshake). */
+/**
+ * The requests of the server on the current connection, until they are answered (revisions with a handshake).
+ */
 export class Questions {
   readonly #state: Incarnation
   readonly #open = new Map<RequestId, AbortController>()
@@ -23,8 +25,8 @@ export class Questions {
 
   /**
    * Answers a request, at once or when its handler has. A server of 2026-07-28 must not make any, and is not
-   * answered. A ping on a pipe before the answer to the probe is answered: that server may be of the older era
-   * (specification: lifecycle, ping).
+   * answered. A ping on a pipe before the answer to the probe is answered: that server may be of the older
+   * era (specification: lifecycle, ping).
    */
   take({ id, method, params }: JsonRpcRequest): void {
     const { link, speech, holdings, settings, greeting } = this.#state

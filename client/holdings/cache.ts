@@ -24,9 +24,9 @@ const staleBy: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own. The
- * oldest go first. A change that the server tells, or that may have been missed, makes them stale at once. The
- * cache belongs to one client, and so to one authorization.
+ * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own.
+ * The oldest go first. A change that the server tells, or that may have been missed, makes them stale at
+ * once. The cache belongs to one client, and so to one authorization.
  */
 export class Cache {
   readonly #limits: CacheLimits
@@ -108,7 +108,10 @@ function keyOf(method: string, params: JsonObject = {}): string {
   return `${method} ${JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)))}`
 }
 
-/** The resource that has changed may be a part of the one that was read, or contain it (specification: resources). */
+/**
+ * The resource that has changed may be a part of the one that was read, or contain it (specification:
+ * resources).
+ */
 function isSameOrWithin(read: unknown, told: unknown): boolean {
   if (typeof read !== 'string' || typeof told !== 'string') return true
   return read.startsWith(told) || told.startsWith(read)

@@ -158,7 +158,9 @@ export class Holdings {
     return this.closing || (this.started && !this.gaveUp && isInOrder)
   }
 
-  /** The error for a client that no supervisor will bring back: CLOSED, or GAVE_UP when it crashed too often. */
+  /**
+   * The error for a client that no supervisor will bring back: CLOSED, or GAVE_UP when it crashed too often.
+   */
   goneError(
     what: string,
     registry: Registry,

@@ -16,7 +16,10 @@ const levels: { readonly [Level in LoggingLevel]: LogEvent['level'] } = Object.f
   emergency: 'error',
 })
 
-/** The `warning` and `log` events of one client. A flood of one kind is cut; other kinds, and clients, are not. */
+/**
+ * The `warning` and `log` events of one client. A flood of one kind is cut; other kinds, and clients, are
+ * not.
+ */
 export class Reports {
   readonly #client: { readonly name: string; readonly tree: number }
   readonly #now: () => number

@@ -5,7 +5,10 @@ import type { RetryBudgetOptions } from '../options/retry.js'
 
 const minute = 60_000
 
-/** A bucket of repetitions that is filled again within a minute: repeated calls must not multiply a server's load. */
+/**
+ * A bucket of repetitions that is filled again within a minute: repeated calls must not multiply a server's
+ * load.
+ */
 export class RetryBudget {
   readonly #perMinute: number
   #left: number

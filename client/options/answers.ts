@@ -20,7 +20,9 @@ type Awaitable<T> = T | Promise<T>
 /** Shows a form to the user. Fields that the answer leaves out get the defaults of the form. */
 export type ElicitForm = (params: ElicitFormParams, ctx: QuestionContext) => Awaitable<ElicitResult>
 
-/** Shows the user an address, in full, and opens it only with consent. `accept` means consent, not completion. */
+/**
+ * Shows the user an address, in full, and opens it only with consent. `accept` means consent, not completion.
+ */
 export type ElicitUrl = (
   params: ElicitUrlParams,
   ctx: QuestionContext,

@@ -86,7 +86,10 @@ export interface ClientOptions extends AnswerOptions {
    * lost and it changes nothing.
    */
   readonly retry?: RetryOption
-  /** Whether structured content is checked against the output schema that its tool was listed with. Default true. */
+  /**
+   * Whether structured content is checked against the output schema that its tool was listed with. Default
+   * true.
+   */
   readonly checkOutput?: boolean
   /**
    * Extensions that are declared to servers: their settings, by their ids (`io.modelcontextprotocol/tasks`).

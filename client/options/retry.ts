@@ -3,7 +3,8 @@ import { bad, readCount, readFields, readFlag, readFunction } from '../base/read
 /**
  * How a call that fails is made again: after errors that are `retryable`, within its `timeout` and the
  * `retryBudget` of its client, and no sooner than `Retry-After` says. That goes for calls that were not sent,
- * that change nothing (lists, reads, tools listed with `readOnlyHint` or `idempotentHint`), or that are `safe`.
+ * that change nothing (lists, reads, tools listed with `readOnlyHint` or `idempotentHint`), or that are
+ * `safe`.
  */
 export interface RetryPolicy {
   /** How often the call is made at most, the first time included. Default 3. */
