@@ -1,15 +1,19 @@
-import { defineActor, type Down } from '../../runtime/process/behaviour.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { defineActor, type Down, ignore } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import { describe } from '../../runtime/watch/inspect.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
+import type { Registry } from '../../runtime/process/registry.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
-import type { Client } from '../handle/client.js'
-import { callError, ClientError } from '../base/errors.js'
-import { endClient, startClientOf } from './clients.js'
-import type { PoolDesk } from './desk.js'
-import { askForSign, judgeSign, type Sign } from './health.js'
-import type { PoolMember } from './member.js'
+import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
+import { type DynamicSupervisor, dynamicSupervisorAt } from '../../runtime/supervision/dynamic.js'
+import { supervisorAt } from '../../runtime/supervision/supervise.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import { callError, ClientError, type ClientErrorCode } from '../base/errors.js'
 import type { ClientState } from '../base/state.js'
+import type { Client } from '../handle/client.js'
+import { specOf } from '../handle/supervisor.js'
+import type { PoolDesk } from './desk.js'
+import type { PoolMember } from './member.js'
 
 /** What the actor of a pool is started with. */
 export interface PoolInput {
@@ -37,21 +41,29 @@ class PoolState {
   }
 }
 
-/** What the actor tells itself. */
+/** What came of a question for a sign of life. */
+interface Sign {
+  readonly member: PoolMember
+  readonly client: Client
+  /** Why there was none; undefined when there was. */
+  readonly missing: Error | undefined
+}
+
+/** The actor's messages to itself. */
 type PoolNews =
   | { readonly type: 'start'; readonly member: PoolMember }
   | { readonly type: 'started'; readonly member: PoolMember }
   | { readonly type: 'notStarted'; readonly member: PoolMember; readonly error: Error }
-  /** Its client will never be ready: another one may, some day. */
-  | { readonly type: 'useless'; readonly member: PoolMember; readonly client: Client; readonly reason: Error }
-  /** Somebody begins to wait. */
+  /** Its client will never be ready; the next one may be. */
+  | { readonly type: 'failed'; readonly member: PoolMember; readonly client: Client; readonly reason: Error }
+  /** A caller begins to wait. */
   | { readonly type: 'awaited' }
   | { readonly type: 'ask' }
   | ({ readonly type: 'sign' } & Sign)
 
 /**
- * Looks after the members of a pool: starts them, again if they end, and asks them for signs of life. Calls
- * do not pass through it.
+ * Starts the members of a pool, again when they end, and asks them for signs of life. Calls do not pass
+ * through it.
  */
 export const poolActor = defineActor({
   name: 'pool',
@@ -63,7 +75,7 @@ export const poolActor = defineActor({
     ctx.own(demand.onBegin(() => self.alive && tellSelf(self, { type: 'awaited' })))
     state.desk.newcomer = (member) => self.alive && tellSelf(self, { type: 'start', member })
     for (const member of members.values()) {
-      // An actor before this one may have begun.
+      // the question of the actor before this one, if any
       member.asked = false
       if (member.ref?.alive === true) adopt(state, member, ctx)
       else launch(state, member, ctx)
@@ -72,8 +84,8 @@ export const poolActor = defineActor({
     return state
   },
   info: {
-    message: (state: PoolState, news: unknown, ctx: ActorContext) => take(state, news as PoolNews, ctx),
-    timer: (state: PoolState, news: unknown, ctx: ActorContext) => take(state, news as PoolNews, ctx),
+    message: (state: PoolState, news: unknown, ctx: ActorContext) => handle(state, news as PoolNews, ctx),
+    timer: (state: PoolState, news: unknown, ctx: ActorContext) => handle(state, news as PoolNews, ctx),
     down(state: PoolState, { process }: Down, ctx: ActorContext) {
       const member = state.watched.get(process)
       state.watched.delete(process)
@@ -82,7 +94,7 @@ export const poolActor = defineActor({
   },
 })
 
-function take(state: PoolState, news: PoolNews, ctx: ActorContext): void {
+function handle(state: PoolState, news: PoolNews, ctx: ActorContext): void {
   switch (news.type) {
     case 'start':
       return launch(state, news.member, ctx)
@@ -91,14 +103,14 @@ function take(state: PoolState, news: PoolNews, ctx: ActorContext): void {
       return adopt(state, news.member, ctx)
     case 'notStarted':
       return notStarted(state, news.member, news.error, ctx)
-    case 'useless':
-      return giveUpOn(state, news, ctx)
+    case 'failed':
+      return endFailed(state, news, ctx)
     case 'awaited':
       return startSooner(state, ctx)
     case 'ask':
       return askAll(state, ctx)
     case 'sign':
-      judgeSign(state.desk, news)
+      judge(state, news)
       if (news.member.overdue) ask(state, news.member, ctx)
       return
     default:
@@ -106,17 +118,15 @@ function take(state: PoolState, news: PoolNews, ctx: ActorContext): void {
   }
 }
 
-/**
- * Starts the client of a member; whether it came about is a message, so that one that is slow delays no
- * other.
- */
-function launch({ desk, clients, pauses }: PoolState, member: PoolMember, ctx: ActorContext): void {
+/** Starts the client of a member; the outcome comes as a message, so that a slow start delays no other. */
+function launch(state: PoolState, member: PoolMember, ctx: ActorContext): void {
+  const { desk, pauses } = state
   pauses.get(member)?.timer.cancel()
   pauses.delete(member)
   if (member.leaving || desk.over !== undefined || member.ref?.alive === true) return
   const { self } = ctx
   member.setbacks.began(desk.clock.now())
-  void startClientOf(member, { clients, demand: desk.demand }, ctx).then(
+  void startClientOf(state, member, ctx).then(
     () => self.alive && tellSelf(self, { type: 'started', member }),
     (error: Error) => self.alive && tellSelf(self, { type: 'notStarted', member, error }),
   )
@@ -144,8 +154,8 @@ function adopt(state: PoolState, member: PoolMember, ctx: ActorContext): void {
     if (phase !== 'ready' && ready) desk.tell('lost', member, reason)
     ready = phase === 'ready'
     desk.update(member)
-    const useless = uselessness(member, now)
-    if (useless !== undefined) tellSelf(self, { type: 'useless', member, client, reason: useless })
+    const failure = failureOf(member, now)
+    if (failure !== undefined) tellSelf(self, { type: 'failed', member, client, reason: failure })
   }
   client.onState(look)
   look(client.state)
@@ -154,21 +164,21 @@ function adopt(state: PoolState, member: PoolMember, ctx: ActorContext): void {
 function begins(desk: PoolDesk, member: PoolMember): void {
   member.healthy = true
   member.misses = 0
-  member.hopeless = false
+  member.failed = false
   member.reason = undefined
   desk.tell('ready', member)
 }
 
-/** A client that has ended by itself is heard of as such. */
-function giveUpOn(
+/** Ends a client that will never be ready; one that has ended by itself is heard of anyway. */
+function endFailed(
   { desk, clients }: PoolState,
-  { member, client, reason }: Extract<PoolNews, { type: 'useless' }>,
+  { member, client, reason }: Extract<PoolNews, { type: 'failed' }>,
   ctx: ActorContext,
 ): void {
   if (member.leaving || desk.over !== undefined || member.client !== client) return
   member.reason = reason
   if (member.ref?.alive !== true) return
-  member.hopeless = true
+  member.failed = true
   desk.tell('failed', member, reason)
   desk.update(member)
   endClient(ctx.registry, clients, member.ref)
@@ -190,7 +200,7 @@ function startLater(state: PoolState, member: PoolMember, ctx: ActorContext): vo
   startAfter(member.setbacks.next(clock.now(), demand.any), state, member, ctx)
 }
 
-/** Those that are down come back soon, now that somebody waits. */
+/** A caller waits: members that are down come back soon. */
 function startSooner(state: PoolState, ctx: ActorContext): void {
   const { desk, pauses } = state
   for (const [member, { due, timer }] of pauses) {
@@ -211,12 +221,48 @@ function askAll(state: PoolState, ctx: ActorContext): void {
   later(settings.health.every, { type: 'ask' }, ctx)
 }
 
+/** Asks a member that has a connection, one question at a time. */
 function ask({ desk }: PoolState, member: PoolMember, { self }: ActorContext): void {
+  const { client, asked, leaving } = member
+  member.overdue = asked
   const { health } = desk.settings
-  if (health === undefined) return
-  askForSign(member, health.every, (sign) => {
-    if (self.alive) tellSelf(self, { type: 'sign', ...sign })
-  })
+  if (health === undefined || client === undefined || client.state.phase !== 'ready' || asked || leaving)
+    return
+  const hear = (missing: Error | undefined): void => {
+    if (self.alive) tellSelf(self, { type: 'sign', member, client, missing })
+  }
+  member.asked = true
+  void client.ping({ timeout: health.every }).then(
+    () => hear(undefined),
+    (error: Error) => hear(isSilence(error) ? error : undefined),
+  )
+}
+
+/** Gives no calls to a member that is silent, until it answers. */
+function judge({ desk }: PoolState, { member, client, missing }: Sign): void {
+  member.asked = false
+  const { health } = desk.settings
+  if (health === undefined || member.client !== client || client.state.phase !== 'ready') return
+  member.misses = missing === undefined ? 0 : member.misses + 1
+  const healthy = member.misses < health.misses
+  // only an answer makes it healthy again
+  if (healthy === member.healthy || (healthy && missing !== undefined)) return
+  member.healthy = healthy
+  member.reason = missing
+  desk.tell(healthy ? 'healthy' : 'unhealthy', member, missing)
+  desk.update(member)
+}
+
+const silent: ReadonlySet<ClientErrorCode> = new Set<ClientErrorCode>([
+  'TIMEOUT',
+  'CONNECTION_LOST',
+  'REQUEST_FAILED',
+  'NOT_READY',
+])
+
+/** Any answer is a sign of life, also an error, as of a server that does not know the method. */
+function isSilence(error: Error): boolean {
+  return error instanceof ClientError && silent.has(error.code)
 }
 
 function later(ms: number, news: PoolNews, ctx: ActorContext): TimerRef {
@@ -227,12 +273,51 @@ function tellSelf(self: ActorContext['self'], news: PoolNews): void {
   self.send(news)
 }
 
-/**
- * Why a client will never be ready, though it goes on; one that gave up has ended, which is heard of anyway.
- */
-function uselessness({ name }: PoolMember, { phase, reason }: ClientState): Error | undefined {
+/** Why a client will never be ready, though it lives; one that gave up has ended, which is heard of anyway. */
+function failureOf({ name }: PoolMember, { phase, reason }: ClientState): Error | undefined {
   if (phase === 'closed')
     return callError('CLOSED', `client ${name} was closed`, { sent: false, retryable: false })
   if (phase !== 'failed' || (reason instanceof ClientError && reason.code === 'GAVE_UP')) return undefined
   return reason
+}
+
+/**
+ * Starts the tree of a member's client. It is a temporary child: the pool's actor starts it again, so that one
+ * that keeps ending costs no other.
+ */
+async function startClientOf(
+  { desk, clients }: PoolState,
+  member: PoolMember,
+  { registry }: ActorContext,
+): Promise<void> {
+  const supervisor = supervisorOf(clients, registry)
+  if (supervisor === undefined) throw new RuntimeError('NOPROC', `nobody is called ${clients}`)
+  // a worker: of a supervisor that ends and is not started again the runtime warns
+  const overrides = { restart: 'temporary', type: 'worker', shutdown: 'infinity' } as const
+  const spec = specOf(member.settings, overrides, desk.demand)
+  const start: ChildSpec['start'] = async (ctx) => {
+    const started = (await spec.start(ctx)) as { readonly ref: ProcessRef; readonly extra: Client }
+    // at once: the pool's actor may crash meanwhile
+    member.ref = started.ref
+    member.client = started.extra
+    member.starts += 1
+    if (!member.leaving) return started
+    // removed while it was being started, perhaps by an actor that has ended
+    await supervisorAt(started.ref).stop()
+    return ignore
+  }
+  await supervisor.startChild({ ...spec, start })
+}
+
+/** Ends the tree of a client that has no connection any more; its end is heard of like any other. */
+export function endClient(registry: Registry, clients: string, ref: ProcessRef): void {
+  // it may have ended by itself, or with its supervisor
+  void supervisorOf(clients, registry)
+    ?.terminateChild(ref)
+    .catch(() => {})
+}
+
+function supervisorOf(name: string, registry: Registry): DynamicSupervisor | undefined {
+  const ref = registry.whereis(name)
+  return ref === undefined ? undefined : dynamicSupervisorAt(ref)
 }

@@ -4,7 +4,7 @@ import { ClientError, type ClientErrorCode } from '../base/errors.js'
 import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 
-/** A call as it is made on one client, with the options that are left of the caller's. */
+/** Makes a call on one client, with what is left of the caller's time. */
 export type MakeCall<T> = (client: Client, options: CallOptions) => Promise<T>
 
 /**
@@ -21,7 +21,7 @@ export async function callOnMember<T>(
   const deadline = desk.clock.now() + timeout
   const avoid = new Set<PoolMember>()
   let left = timeout
-  // Each member is worth one attempt, and one for whoever comes meanwhile: no call goes round for ever.
+  // one attempt for each member, and one for a member that comes meanwhile
   for (let attempts = desk.members.size + 1; ; attempts--) {
     const want = { what, exclusive: false, avoid, timeout: left, wait, signal }
     const taken = desk.take(want)
@@ -41,7 +41,7 @@ export async function callOnMember<T>(
   }
 }
 
-/** Errors of a call whose client went away before it was sent: another one may take it. */
+/** Errors of a call whose client went away: if it was not sent, another member may take it. */
 const gone: ReadonlySet<ClientErrorCode> = new Set<ClientErrorCode>([
   'CLOSED',
   'GAVE_UP',

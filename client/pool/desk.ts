@@ -1,35 +1,61 @@
-import type { Clock } from '../../runtime/time/clock.js'
 import { messageOf } from '../../runtime/base/errors.js'
-import { callError, type ClientError } from '../base/errors.js'
-import type { PoolEvent, PoolEventType } from './events.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { waitWithin } from '../../runtime/time/wait.js'
+import type { ClientTransport } from '../../transports/contract/contract.js'
 import { Demand } from '../base/demand.js'
-import { PoolMember } from './member.js'
-import type { PoolSettings } from './options.js'
-import { cancelled, PoolQueue, type Waiter, type Want } from './queue.js'
-import { Rotation } from './rotation.js'
+import { callError, type ClientError, givenUpError } from '../base/errors.js'
+import { SharedSignals } from '../base/shared-signals.js'
+import type { Undo } from '../base/state.js'
 import { HandlerOwner, Watchers } from '../base/watchers.js'
+import { type PoolEvent, type PoolEventType, PoolMember } from './member.js'
+import type { PoolSettings } from './options.js'
+import { Rotation } from './rotation.js'
+
+/** A caller's request for a member. */
+export interface Want {
+  /** For errors: the method of a call, or `checkout`. */
+  readonly what: string
+  /** Whether no other caller may use the member meanwhile. */
+  readonly exclusive: boolean
+  /** Members that did not take the call: any other free one is asked first. */
+  readonly avoid?: ReadonlySet<PoolMember>
+  /** Milliseconds to wait for a member. */
+  readonly timeout: number
+  /** Whether it waits at all. Default true. */
+  readonly wait?: boolean
+  readonly signal: AbortSignal | undefined
+}
+
+/** A caller that waits for a member. */
+interface Waiter {
+  readonly want: Want
+  /** The member that is reserved for it, until its other calls are done. */
+  reserved: PoolMember | undefined
+  take(member: PoolMember): void
+  fail(error: ClientError): void
+}
 
 /**
- * Gives members to those who want one. It outlives the actor that looks after the members, and does nothing
- * by itself: all of it happens at once, in whoever calls.
+ * Gives members to callers; those that wait are served in the order they came. It outlives the pool's actor
+ * and has no process: everything happens at once, in the caller.
  */
 export class PoolDesk {
   readonly settings: PoolSettings
   readonly members = new Map<string, PoolMember>()
   readonly events: Watchers<[PoolEvent]>
   readonly clock: Clock
-  /** Who waits for a member, or for members to be ready: they hurry as long. */
+  /** Callers that wait for a member, or for members to be ready: pauses are short meanwhile. */
   readonly demand = new Demand()
   readonly #rotation: Rotation
-  readonly #queue: PoolQueue
-  /** Who gets a member alone that others still use. */
-  readonly #heirs = new Map<PoolMember, Waiter>()
-  /** Looked at after every change: who waits for something that is no member. */
-  readonly #looks = new Set<() => void>()
+  /** In the order they came. */
+  readonly #waiters = new Set<Waiter>()
+  readonly #reservations = new Map<PoolMember, Waiter>()
+  readonly #signals = new SharedSignals()
+  readonly #watchers = new Set<() => void>()
   #lastNumber = 0
-  /** Set by the actor that runs now: one that starts looks at all members. */
+  /** Told of a new member; set by the actor that runs now, which looks at all members when it starts. */
   newcomer: (member: PoolMember) => void = () => {}
-  /** Why nobody is given a member any more. */
+  /** Set once no member is given to anybody any more: makes the error that says why. */
   over: ((what: string) => ClientError) | undefined
 
   constructor(settings: PoolSettings, clock: Clock) {
@@ -37,7 +63,6 @@ export class PoolDesk {
     this.clock = clock
     this.events = new Watchers(new HandlerOwner(settings.name))
     this.#rotation = new Rotation(settings.strategy, settings.random)
-    this.#queue = new PoolQueue(clock, this.demand)
   }
 
   /** Members that may be given calls now. */
@@ -45,13 +70,13 @@ export class PoolDesk {
     return this.#rotation.size
   }
 
-  /** Those who wait for a member. */
+  /** How many callers wait for a member. */
   get waiting(): number {
-    return this.#queue.size
+    return this.#waiters.size
   }
 
-  /** Makes a place for one more member. Throws BAD_OPTION. */
-  enrol(transport?: Parameters<PoolSettings['member']>[1]): PoolMember {
+  /** Adds a member. Throws BAD_OPTION. */
+  add(transport?: ClientTransport): PoolMember {
     const member = new PoolMember(this.settings.member(this.#lastNumber + 1, transport))
     this.#lastNumber += 1
     this.members.set(member.name, member)
@@ -59,8 +84,8 @@ export class PoolDesk {
     return member
   }
 
-  /** The member is gone for good. */
-  strike(member: PoolMember): void {
+  /** Drops a member that has ended for good. */
+  drop(member: PoolMember): void {
     this.members.delete(member.name)
     member.client = undefined
     this.update(member)
@@ -72,19 +97,12 @@ export class PoolDesk {
    */
   take(want: Want): PoolMember | Promise<PoolMember> {
     if (this.over !== undefined) throw this.over(want.what)
-    if (want.signal?.aborted === true) throw cancelled(want)
-    const member = want.exclusive ? this.#rotation.pickLeastBusy() : this.#rotation.pick(want.avoid)
-    if (member !== undefined && !(want.exclusive && member.pending > 0))
-      return hand(member, want, this.#rotation)
+    if (want.signal?.aborted === true) throw givenUpError(want.what, want.signal.reason)
+    const member = this.#pick(want)
+    if (member !== undefined && !(want.exclusive && member.pending > 0)) return this.#hand(member, want)
     if (want.wait === false) throw this.#notFree(want)
     if (this.waiting >= this.settings.maxWaiting) throw this.#full(want)
-    const { waiter, member: later } = this.#queue.wait(
-      want,
-      () => this.#late(want),
-      (one) => this.#left(one),
-    )
-    if (member !== undefined) this.#keep(member, waiter)
-    return later
+    return this.#wait(want, member)
   }
 
   /** Takes a member back. */
@@ -94,39 +112,34 @@ export class PoolDesk {
     this.update(member)
   }
 
-  /** Something about the member has changed: whoever waited for that goes on. */
+  /** Something about the member has changed: serves the callers that waited for that. */
   update(member: PoolMember): void {
-    const heir = this.#heirs.get(member)
-    if (heir !== undefined) this.#settleKept(member, heir)
+    const waiter = this.#reservations.get(member)
+    if (waiter !== undefined) this.#settleReserved(member, waiter)
     this.#rotation.update(member)
     this.#serve()
-    for (const look of [...this.#looks]) look()
+    for (const look of [...this.#watchers]) look()
   }
 
+  /** Tells those that listen to events of the pool. */
   tell(type: PoolEventType, member: PoolMember, reason?: Error): void {
     this.events.tell(Object.freeze({ type, member: member.name, reason }))
   }
 
-  /**
-   * Calls `look` after every change, and once now, until it answers true or the returned function is called.
-   */
-  lookUntil(look: () => boolean): () => void {
-    const again = (): void => {
-      if (look()) this.#looks.delete(again)
-    }
-    this.#looks.add(again)
-    again()
+  /** Calls `look` after every change, until the returned function is called. */
+  watch(look: () => void): Undo {
+    this.#watchers.add(look)
     return () => {
-      this.#looks.delete(again)
+      this.#watchers.delete(look)
     }
   }
 
-  /** Nobody is given a member any more. */
+  /** Refuses all callers from now on, with this error. */
   end(error: (what: string) => ClientError): void {
     if (this.over !== undefined) return
     this.over = error
-    for (const waiter of this.#queue.all()) waiter.settle(error(waiter.want.what))
-    for (const look of [...this.#looks]) look()
+    for (const waiter of [...this.#waiters]) waiter.fail(error(waiter.want.what))
+    for (const look of [...this.#watchers]) look()
     this.events.end()
   }
 
@@ -139,39 +152,74 @@ export class PoolDesk {
     return all.length === 0 ? 'it has no members' : all.join('; ')
   }
 
+  /** Waits for a member; `reserved` is one whose other calls are still under way. */
+  #wait(want: Want, reserved: PoolMember | undefined): Promise<PoolMember> {
+    const { what, timeout: ms, signal } = want
+    const late = (): never => {
+      throw this.#late(want)
+    }
+    return waitWithin<PoolMember>({ clock: this.clock, ms, late }, (take, fail) => {
+      const waiter: Waiter = { want, reserved: undefined, take, fail }
+      this.#waiters.add(waiter)
+      if (reserved !== undefined) this.#reserve(reserved, waiter)
+      const unlisten = signal && this.#signals.listen(signal, () => fail(givenUpError(what, signal.reason)))
+      const done = this.demand.begin()
+      return () => {
+        this.#waiters.delete(waiter)
+        unlisten?.()
+        done()
+        if (waiter.reserved !== undefined && this.over === undefined) this.#release(waiter.reserved)
+      }
+    })
+  }
+
+  #pick({ exclusive, avoid }: Want): PoolMember | undefined {
+    return exclusive ? this.#rotation.pickLeastBusy() : this.#rotation.pick(avoid)
+  }
+
   #serve(): void {
-    for (let waiter = this.#queue.first(); waiter !== undefined; waiter = this.#queue.first()) {
+    for (const waiter of this.#waiters) {
+      if (waiter.reserved !== undefined) continue
       const { want } = waiter
-      const member = want.exclusive ? this.#rotation.pickLeastBusy() : this.#rotation.pick(want.avoid)
+      const member = this.#pick(want)
       if (member === undefined) return
-      if (want.exclusive && member.pending > 0) this.#keep(member, waiter)
-      else waiter.settle(hand(member, want, this.#rotation))
+      if (want.exclusive && member.pending > 0) this.#reserve(member, waiter)
+      else waiter.take(this.#hand(member, want))
     }
   }
 
-  /** Nobody new gets the member: whoever wants it alone gets it when the others are done. */
-  #keep(member: PoolMember, waiter: Waiter): void {
+  #hand(member: PoolMember, { exclusive }: Want): PoolMember {
+    member.pending += 1
+    member.served += 1
+    if (!exclusive) return member
     member.taken = true
-    waiter.kept = member
-    this.#heirs.set(member, waiter)
+    this.#rotation.update(member)
+    return member
+  }
+
+  /** The member gets no new calls: the waiter has it alone once its other calls are done. */
+  #reserve(member: PoolMember, waiter: Waiter): void {
+    member.taken = true
+    waiter.reserved = member
+    this.#reservations.set(member, waiter)
     this.#rotation.update(member)
   }
 
-  #settleKept(member: PoolMember, heir: Waiter): void {
+  #settleReserved(member: PoolMember, waiter: Waiter): void {
     const lost = !member.fit || member.leaving
     if (!lost && member.pending > 0) return
-    this.#heirs.delete(member)
-    if (!lost) return heir.settle(hand(member, heir.want, this.#rotation))
-    // It waits for another one.
-    heir.kept = undefined
-    member.taken = false
+    this.#reservations.delete(member)
+    waiter.reserved = undefined
+    if (lost)
+      member.taken = false // the waiter waits for another one
+    else waiter.take(this.#hand(member, waiter.want))
   }
 
-  #left({ kept }: Waiter): void {
-    if (kept === undefined) return
-    this.#heirs.delete(kept)
-    kept.taken = false
-    this.update(kept)
+  /** A waiter that had a member reserved has given up. */
+  #release(member: PoolMember): void {
+    this.#reservations.delete(member)
+    member.taken = false
+    this.update(member)
   }
 
   #notFree({ what }: Want): ClientError {
@@ -185,21 +233,7 @@ export class PoolDesk {
   }
 
   #full({ what }: Want): ClientError {
-    return callError(
-      'QUEUE_FULL',
-      `${what}: ${this.waiting} wait for a member of ${this.settings.name} already`,
-      {
-        sent: false,
-      },
-    )
+    const message = `${what}: ${this.waiting} wait for a member of ${this.settings.name} already`
+    return callError('QUEUE_FULL', message, { sent: false })
   }
-}
-
-function hand(member: PoolMember, { exclusive }: Want, rotation: Rotation): PoolMember {
-  member.pending += 1
-  member.served += 1
-  if (!exclusive) return member
-  member.taken = true
-  rotation.update(member)
-  return member
 }

@@ -4,11 +4,8 @@ import { callError } from '../base/errors.js'
 import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 
-/** What a lease is made of. */
-export interface LeaseParts {
-  readonly desk: PoolDesk
-  readonly member: PoolMember
-  readonly client: Client
+/** What a member is checked out for. */
+export interface LeaseTerms {
   readonly exclusive: boolean
   /** Milliseconds after which the member is taken back; Infinity: never. */
   readonly maxLease: number
@@ -21,29 +18,36 @@ export class Lease implements Disposable {
   readonly #desk: PoolDesk
   readonly #member: PoolMember
   readonly #client: Client
-  /** Whether nobody else uses the member. */
+  /** Whether no other caller uses the member. */
   readonly exclusive: boolean
-  readonly #stopClock: () => void
+  #stopClock = (): void => {}
   #released = false
 
-  constructor({ desk, member, client, exclusive, maxLease }: LeaseParts) {
+  constructor(desk: PoolDesk, member: PoolMember, client: Client, { exclusive, maxLease }: LeaseTerms) {
     bindMethods(this, methods)
     this.#desk = desk
     this.#member = member
     this.exclusive = exclusive
     if (maxLease === Number.POSITIVE_INFINITY) {
       this.#client = client
-      this.#stopClock = () => {}
       return
     }
     const gate = new AbortController()
     this.#client = client.lend(gate.signal)
-    this.#stopClock = runClock(desk, maxLease, () => this.#expire(gate, maxLease))
+    const timer = desk.clock.setTimeout(() => this.#expire(gate, maxLease), maxLease)
+    const unwatch = desk.watch(() => {
+      if (desk.over !== undefined) this.#stopClock() // no member is given to anybody any more
+    })
+    this.#stopClock = () => {
+      desk.clock.clearTimeout(timer)
+      unwatch()
+    }
+    if (desk.over !== undefined) this.#stopClock()
   }
 
   /**
-   * The client; without `maxLease` it stays usable after the release, so do not keep it. A member that is
-   * started again meanwhile is another client.
+   * The client. Without `maxLease` it stays usable after the release, so do not keep it. A member that is
+   * started again meanwhile has another client.
    */
   get client(): Client {
     return this.#client
@@ -70,8 +74,7 @@ export class Lease implements Disposable {
     if (this.#released) return
     const message = `the lease of ${this.member} has ended: it was not released within ${maxLease} ms`
     const reason = callError('LEASE_EXPIRED', message, { sent: false, retryable: false })
-    // Before anybody else is given the member: what the holder had in flight is told to the server as
-    // cancelled.
+    // before the member is given away: the server is told that the holder's calls in flight are cancelled
     gate.abort(reason)
     this.#desk.tell('expired', this.#member, reason)
     this.release()
@@ -79,23 +82,3 @@ export class Lease implements Disposable {
 }
 
 const methods = methodNames(Lease)
-
-/**
- * Calls `fn` after `ms`, unless the returned function is called before, or the pool ends: then nobody is
- * given the member any more.
- */
-function runClock(desk: PoolDesk, ms: number, fn: () => void): () => void {
-  const timer = desk.clock.setTimeout(() => {
-    unlook()
-    fn()
-  }, ms)
-  const unlook = desk.lookUntil(() => {
-    if (desk.over === undefined) return false
-    desk.clock.clearTimeout(timer)
-    return true
-  })
-  return () => {
-    desk.clock.clearTimeout(timer)
-    unlook()
-  }
-}

@@ -1,15 +1,42 @@
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { Client } from '../handle/client.js'
-import type { MemberPlan } from './options.js'
+import type { ClientSettings } from '../options/options.js'
 import { Setbacks } from '../base/backoff.js'
 import type { ClientState } from '../base/state.js'
 
 /**
- * What a member does: it serves calls (`ready`), is on its way to (`connecting`), does not answer
- * (`unhealthy`), waits to be started again (`down`), belongs to one caller alone (`checked_out`), or finishes
- * what it began before it is removed (`leaving`).
+ * What a member does: it serves calls (`ready`), connects (`connecting`), does not answer (`unhealthy`), waits
+ * to be started again (`down`), belongs to one caller alone (`checked_out`), or finishes what it has under way
+ * before it is removed (`leaving`).
  */
 export type MemberStatus = 'ready' | 'connecting' | 'unhealthy' | 'down' | 'checked_out' | 'leaving'
+
+/**
+ * What happens to members: one may be given calls (`ready`), has lost its connection (`lost`), leaves
+ * questions for a sign of life unanswered (`unhealthy`) or answers again (`healthy`), has a client that will
+ * never be ready (`failed`), has ended (`down`) and was started again (`restarted`), came (`added`) or went
+ * (`removed`), or was taken back from a checkout that took too long (`expired`).
+ */
+export type PoolEventType =
+  | 'ready'
+  | 'lost'
+  | 'unhealthy'
+  | 'healthy'
+  | 'failed'
+  | 'down'
+  | 'restarted'
+  | 'added'
+  | 'removed'
+  | 'expired'
+
+/** Something that happened to a member of a pool. */
+export interface PoolEvent {
+  readonly type: PoolEventType
+  /** The name of the member. */
+  readonly member: string
+  /** Why, where something went wrong. */
+  readonly reason: Error | undefined
+}
 
 /** A member of a pool, as a snapshot. */
 export interface MemberSnapshot {
@@ -27,10 +54,10 @@ export interface MemberSnapshot {
   readonly misses: number
 }
 
-/** A place in a pool: it outlives the clients that fill it, and the actor that looks after them. */
+/** A place in a pool: it outlives its clients, and the pool's actor. */
 export class PoolMember {
   readonly name: string
-  readonly plan: MemberPlan
+  readonly settings: ClientSettings
   readonly setbacks: Setbacks
   client: Client | undefined
   /** The tree of the client, while it runs. */
@@ -42,20 +69,20 @@ export class PoolMember {
   healthy = true
   /** A question for a sign of life is under way. */
   asked = false
-  /** The time for the next one came meanwhile. */
+  /** The next question is due, while one is under way. */
   overdue = false
-  /** It belongs to one caller alone, or will as soon as nobody else uses it. */
+  /** One caller has it alone, or will once its other calls are done. */
   taken = false
   leaving = false
-  /** Its client never will be ready, and the next one has yet to show that it can. */
-  hopeless = false
-  /** Why it never will be ready, or is down. */
+  /** Its last client could never become ready, and none has been ready since. */
+  failed = false
+  /** Why it failed, is unhealthy or down. */
   reason: Error | undefined
 
-  constructor(plan: MemberPlan) {
-    this.name = plan.options.name
-    this.plan = plan
-    this.setbacks = new Setbacks(plan.settings.backoff)
+  constructor(settings: ClientSettings) {
+    this.name = settings.name
+    this.settings = settings
+    this.setbacks = new Setbacks(settings.backoff)
   }
 
   /** Whether its client has a connection and answers. */

@@ -2,14 +2,18 @@ import type { LogOptions } from '../../runtime/faults/log.js'
 import type { TreeOptions } from '../../runtime/process/root.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import { readShared, type SharedClientOptions } from '../fleet/options.js'
+import { type ClientSettings, readClientOptions, readTreeOptions, treeFields } from '../options/options.js'
 import {
-  type ClientOptions,
-  type ClientSettings,
-  readClientOptions,
-  readTreeOptions,
-  treeFields,
-} from '../options/options.js'
-import { bad, readCount, readFields, readFunction, readMs, readText, readWord } from '../base/read-options.js'
+  bad,
+  readCount,
+  readFields,
+  readFlag,
+  readFunction,
+  readMs,
+  readSignal,
+  readText,
+  readWord,
+} from '../base/read-options.js'
 
 /**
  * Who serves the next call: each member in turn (`round_robin`), the one with the fewest calls under way
@@ -29,7 +33,7 @@ export interface PoolHealthOptions {
 
 /** How a pool of clients is started. */
 export interface PoolOptions extends TreeOptions, LogOptions {
-  /** Where the server is, or a function that answers it for each member, which are counted from 1. */
+  /** Where the server is, or a function that returns it for each member, by its number from 1. */
   readonly transport: ClientTransport | ((member: number) => ClientTransport)
   /** Members to begin with. Default 4. */
   readonly size?: number
@@ -49,7 +53,7 @@ export interface PoolOptions extends TreeOptions, LogOptions {
   /** Milliseconds that a checkout may wait for a member. Default 5000. */
   readonly checkoutTimeout?: number
   /**
-   * Milliseconds that a member may stay checked out, then it is taken back. Default: until it is released.
+   * Milliseconds that a member may stay checked out before it is taken back. Default Infinity.
    */
   readonly maxLease?: number
   /**
@@ -58,19 +62,19 @@ export interface PoolOptions extends TreeOptions, LogOptions {
   readonly maxWaiting?: number
   /** `false`: members are not asked. */
   readonly health?: PoolHealthOptions | false
-  /** Where chance comes from, for `random`: a number from 0 to 1. Default `Math.random`. */
+  /** A number from 0 to 1, for the strategy `random`. Default `Math.random`. */
   readonly random?: () => number
 }
 
 /** What a checkout may be given. */
 export interface CheckoutOptions {
-  /** Whether nobody else uses the member meanwhile. Default true. */
+  /** Whether the member serves no other caller meanwhile. Default true. */
   readonly exclusive?: boolean
   /** Milliseconds it may wait for a member. Default the `checkoutTimeout` of the pool. */
   readonly timeout?: number
   /** Milliseconds that the member may stay checked out. Default the `maxLease` of the pool. */
   readonly maxLease?: number
-  /** Gives the wait up when it aborts: the checkout rejects with CANCELLED. */
+  /** Ends the wait when it aborts: the checkout rejects with CANCELLED. */
   readonly signal?: AbortSignal
 }
 
@@ -89,16 +93,8 @@ export interface PoolSettings {
   /** Milliseconds that a call may take when it does not say. */
   readonly timeout: number
   readonly tree: TreeOptions & LogOptions
-  /**
-   * What the member of that number is made of; `transport` is instead of the usual one. Throws BAD_OPTION.
-   */
-  readonly member: (number: number, transport?: ClientTransport) => MemberPlan
-}
-
-/** One client of a pool that is to be started. */
-export interface MemberPlan {
-  readonly options: ClientOptions & { readonly name: string }
-  readonly settings: ClientSettings
+  /** The settings of the member of that number; `transport` replaces the usual one. Throws BAD_OPTION. */
+  readonly member: (number: number, transport?: ClientTransport) => ClientSettings
 }
 
 const fields = [
@@ -149,11 +145,9 @@ function readMembers(
 ): { client: SharedClientOptions; member: PoolSettings['member'] } {
   const shared = readShared(client)('')
   const usual = typeof transport === 'function' ? transport : () => transport
-  const member = (number: number, given?: ClientTransport): MemberPlan => {
-    const own = { ...shared, name: `${name}-${number}`, transport: given ?? usual(number) }
-    return { options: own, settings: readClientOptions(own) }
-  }
-  // What is wrong with the transport is told before anything is started.
+  const member = (number: number, given?: ClientTransport): ClientSettings =>
+    readClientOptions({ ...shared, name: `${name}-${number}`, transport: given ?? usual(number) })
+  // a wrong transport is refused before anything is started
   if (typeof transport !== 'function') member(1)
   return { client: shared, member }
 }
@@ -177,9 +171,10 @@ export function readCheckoutOptions(
   usual: Pick<PoolSettings, 'checkoutTimeout' | 'maxLease'>,
 ): { exclusive: boolean; timeout: number; maxLease: number; signal: AbortSignal | undefined } {
   const given = readFields(options, 'options', ['exclusive', 'timeout', 'maxLease', 'signal'])
-  const { exclusive = true, signal } = given
-  if (typeof exclusive !== 'boolean') throw bad('exclusive', 'true or false', exclusive)
-  if (signal !== undefined && !(signal instanceof AbortSignal)) throw bad('signal', 'an AbortSignal', signal)
-  const timeout = readMs(given.timeout, 'timeout', usual.checkoutTimeout)
-  return { exclusive, timeout, maxLease: readMs(given.maxLease, 'maxLease', usual.maxLease), signal }
+  return {
+    exclusive: readFlag(given.exclusive, 'exclusive', true),
+    timeout: readMs(given.timeout, 'timeout', usual.checkoutTimeout),
+    maxLease: readMs(given.maxLease, 'maxLease', usual.maxLease),
+    signal: readSignal(given.signal),
+  }
 }

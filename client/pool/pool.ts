@@ -10,14 +10,13 @@ import type { Supervisor } from '../../runtime/supervision/supervise.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import type { CallOptions } from '../options/call-options.js'
 import type { Client, RequestArgs, RequestMethod } from '../handle/client.js'
-import { callError, type ClientError } from '../base/errors.js'
+import { callError } from '../base/errors.js'
 import type { Undo } from '../base/state.js'
 import { callOnMember, type MakeCall } from './calls.js'
-import { endClient } from './clients.js'
+import { endClient } from './actor.js'
 import type { PoolDesk } from './desk.js'
-import type { PoolEvent } from './events.js'
 import { Lease } from './lease.js'
-import type { MemberSnapshot } from './member.js'
+import type { MemberSnapshot, PoolEvent } from './member.js'
 import { type CheckoutOptions, type PoolStrategy, readCheckoutOptions } from './options.js'
 import { type PageOptions, readPageOptions } from '../requests/pages.js'
 import { whenIdle, whenReady } from './waits.js'
@@ -41,7 +40,7 @@ export interface PoolReadyOptions extends ReadyOptions {
   readonly count?: number
 }
 
-/** A pool as people look at it. */
+/** A pool as `inspect()` shows it. */
 export interface PoolInspection {
   readonly name: string
   readonly strategy: PoolStrategy
@@ -142,7 +141,7 @@ export class ClientPool implements AsyncDisposable {
   add(transport?: ClientTransport): string {
     const { desk } = this.#parts
     if (desk.over !== undefined) throw desk.over('add')
-    const member = desk.enrol(transport)
+    const member = desk.add(transport)
     desk.tell('added', member)
     return member.name
   }
@@ -162,8 +161,8 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Calls `fn` with everything that happens to members, until the returned function is called. What it throws
-   * stops nobody.
+   * Calls `fn` with everything that happens to members, until the returned function is called; its throws are
+   * caught.
    */
   onEvent(fn: (event: PoolEvent) => void): Undo {
     readFunction(fn, 'fn')
@@ -202,18 +201,18 @@ export class ClientPool implements AsyncDisposable {
   async #ready(options: PoolReadyOptions): Promise<void> {
     const fields = ['count', 'timeout', 'signal']
     const { count, ...rest } = readOptions(options, fields, '{ count: 2, timeout: 5000 }')
-    const limits = readReadyOptions(rest, 30_000)
-    await whenReady(this.#parts.desk, { count: count as number | undefined, ...limits })
+    await whenReady(this.#parts.desk, { count: count as number, ...readReadyOptions(rest, 30_000) })
   }
 
   async #checkout(options: CheckoutOptions): Promise<Lease> {
     const { desk } = this.#parts
-    const { exclusive, timeout, maxLease, signal } = readCheckoutOptions(options, desk.settings)
+    const terms = readCheckoutOptions(options, desk.settings)
+    const { exclusive, timeout, signal } = terms
     for (;;) {
       const member = await desk.take({ what: 'checkout', exclusive, timeout, signal })
       const { client } = member
-      if (client !== undefined) return new Lease({ desk, member, client, exclusive, maxLease })
-      // It has gone down on the way here.
+      if (client !== undefined) return new Lease(desk, member, client, terms)
+      // it has gone down since
       desk.giveBack(member, exclusive)
     }
   }
@@ -239,18 +238,19 @@ export class ClientPool implements AsyncDisposable {
     const { client, ref } = member
     await client?.close()
     if (ref !== undefined) {
-      // Not through the pool's actor, which may be down just now.
+      // not through the pool's actor, which may be down just now
       endClient(registry, clients, ref)
       await new Promise<void>((resolve) => void ref.onExit(() => resolve()))
     }
-    desk.strike(member)
+    desk.drop(member)
     desk.tell('removed', member)
     return true
   }
 
   async #close(): Promise<void> {
     const { desk, supervisor } = this.#parts
-    desk.end((what) => closedError(what, this.name))
+    const details = { sent: false, retryable: false }
+    desk.end((what) => callError('CLOSED', `${what}: pool ${this.name} is closed`, details))
     await Promise.all([...desk.members.values()].map(({ client }) => client?.close()))
     if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
     await lastTurns()
@@ -258,7 +258,3 @@ export class ClientPool implements AsyncDisposable {
 }
 
 const methods = methodNames(ClientPool)
-
-function closedError(what: string, name: string): ClientError {
-  return callError('CLOSED', `${what}: pool ${name} is closed`, { sent: false, retryable: false })
-}

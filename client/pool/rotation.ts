@@ -1,7 +1,7 @@
 import type { PoolMember } from './member.js'
 import type { PoolStrategy } from './options.js'
 
-/** The members that may be given calls, and who is next. */
+/** The members that may be given calls, and whose turn it is. */
 export class Rotation {
   readonly #choose: () => PoolMember | undefined
   readonly #random: () => number
@@ -22,25 +22,24 @@ export class Rotation {
     return this.#members.length
   }
 
-  /** Takes a member in or out, as its own condition says; one that comes is the last to get its turn. */
+  /** Takes a member in or out, depending on whether it is free; a new one gets its turn last. */
   update(member: PoolMember): void {
     const index = this.#members.indexOf(member)
-    if (member.free && index < 0) this.#members.splice(this.#next, 0, member)
-    if (member.free && index < 0) this.#next = (this.#next + 1) % this.#members.length
+    if (member.free && index < 0) {
+      this.#members.splice(this.#next, 0, member)
+      this.#next = (this.#next + 1) % this.#members.length
+    }
     if (!member.free && index >= 0) this.#remove(index)
   }
 
-  /**
-   * Who serves the next call, which is one of `avoid` only if there is nobody else; undefined when there is
-   * nobody.
-   */
+  /** The member for the next call: one of `avoid` only if no other is free; undefined when none is. */
   pick(avoid?: ReadonlySet<PoolMember>): PoolMember | undefined {
     const chosen = this.#freshest(this.#choose)
     if (chosen === undefined || avoid?.has(chosen) !== true) return chosen
     return this.#freshest(() => this.#firstBut(avoid)) ?? chosen
   }
 
-  /** Who has the fewest calls under way; among equals, whose turn it is. */
+  /** The member with the fewest calls under way; among equals, the one whose turn it is. */
   pickLeastBusy(): PoolMember | undefined {
     return this.#freshest(() => this.leastBusy())
   }
@@ -55,13 +54,13 @@ export class Rotation {
     return best
   }
 
-  /** Whose turn it is among the others. */
+  /** The member whose turn it is among those not to be avoided. */
   #firstBut(avoid: ReadonlySet<PoolMember>): PoolMember | undefined {
     const inTurn = [...this.#members.slice(this.#next), ...this.#members.slice(0, this.#next)]
     return inTurn.find((member) => !avoid.has(member))
   }
 
-  /** News of a lost connection may still be on its way: whoever is chosen is looked at first. */
+  /** The news of a lost connection may still be on its way, so the chosen member is looked at again. */
   #freshest(choose: () => PoolMember | undefined): PoolMember | undefined {
     for (let member = choose(); member !== undefined; member = choose()) {
       this.update(member)

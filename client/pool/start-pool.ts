@@ -27,7 +27,7 @@ async function start(options: PoolOptions): Promise<ClientPool> {
   const { min, readyTimeout, size, tree } = settings
   const registry = tree.registry ?? new Registry()
   const desk = new PoolDesk(settings, tree.clock ?? systemClock)
-  for (let member = 1; member <= size; member++) desk.enrol()
+  for (let member = 1; member <= size; member++) desk.add()
   const pool = await plant(desk, registry, settings)
   try {
     await whenReady(desk, { count: min, timeout: readyTimeout, impatient: true })
@@ -38,7 +38,7 @@ async function start(options: PoolOptions): Promise<ClientPool> {
   }
 }
 
-/** The actor that looks after the clients comes after them: it may be restarted while they go on. */
+/** The pool's actor comes after the clients: it may be restarted while they go on. */
 async function plant(desk: PoolDesk, registry: Registry, { name, tree }: PoolSettings): Promise<ClientPool> {
   const actor = `pool ${name}`
   const clients = `clients of pool ${name}`
@@ -57,18 +57,15 @@ async function plant(desk: PoolDesk, registry: Registry, { name, tree }: PoolSet
   return new ClientPool({ desk, registry, supervisor, clients, closed: handled(whenEnded(desk, supervisor)) })
 }
 
-/**
- * Resolves when the pool was closed; when its tree ended in another way, nobody is given a member any more.
- */
+/** Resolves when the pool was closed; rejects, and refuses all callers, when its tree ended in another way. */
 function whenEnded(desk: PoolDesk, supervisor: Supervisor): Promise<void> {
   return new Promise((resolve, reject) => {
     supervisor.onExit(() => {
       if (desk.over !== undefined) return resolve()
-      const gaveUp = (what: string) =>
-        callError('GAVE_UP', `${what}: pool ${desk.settings.name} has ended for good: its tree has`, {
-          sent: false,
-          retryable: false,
-        })
+      const gaveUp = (what: string) => {
+        const message = `${what}: pool ${desk.settings.name} has ended for good: its tree has`
+        return callError('GAVE_UP', message, { sent: false, retryable: false })
+      }
       desk.end(gaveUp)
       reject(gaveUp('closed'))
     })

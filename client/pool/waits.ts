@@ -1,20 +1,17 @@
+import { waitWithin } from '../../runtime/time/wait.js'
 import { callError, type ClientError, givenUpError } from '../base/errors.js'
+import { readCount } from '../base/read-options.js'
 import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
-import { readCount, readMs } from '../base/read-options.js'
-import { listenForAbort } from '../../runtime/time/wait.js'
 
 /** How many members have to be ready, and until when. */
 export interface ReadyWait {
   /** Default all of them. */
   readonly count?: number | undefined
-  /** In ms. Default 30,000. */
-  readonly timeout?: number | undefined
+  /** Milliseconds. */
+  readonly timeout: number
   readonly signal?: AbortSignal | undefined
-  /**
-   * Whether to give up as soon as too many members failed for good: another try might come, but not soon.
-   * Default false.
-   */
+  /** Whether to give up once too many members have failed, though they are started again later. */
   readonly impatient?: boolean
 }
 
@@ -23,78 +20,58 @@ export interface ReadyWait {
  * if impatient CONNECT_FAILED with the cause.
  */
 export async function whenReady(desk: PoolDesk, wait: ReadyWait): Promise<void> {
-  const { impatient = false } = wait
+  const { timeout, signal, impatient = false } = wait
   const count = wait.count === 0 ? 0 : readCount(wait.count, 'count', Math.max(1, desk.members.size))
-  const timeout = readMs(wait.timeout, 'timeout', 30_000)
-  const done = desk.demand.begin()
-  await until(desk, { timeout, signal: wait.signal }, () => {
+  const isReady = (): boolean => {
     const members = [...desk.members.values()]
     if (members.filter(({ fit, leaving }) => fit && !leaving).length >= count) return true
-    const hopeless = members.filter((member) => member.hopeless)
-    if (impatient && members.length - hopeless.length < count) throw failed(desk, hopeless[0]?.reason)
+    const failed = members.filter((member) => member.failed)
+    if (impatient && members.length - failed.length < count) throw failedError(desk, failed[0]?.reason)
+    if (desk.over !== undefined) throw desk.over('ready')
     return false
-  })
-    .finally(done)
-    .then((enough) => {
-      if (!enough) throw notReady(desk, count, timeout)
-    })
+  }
+  const late = (): never => {
+    const message = `${desk.settings.name} did not have ${count} members ready within ${timeout} ms (${desk.describe()})`
+    throw callError('NOT_READY', message, { sent: false })
+  }
+  const aborted = (reason: unknown): never => {
+    throw givenUpError('ready', reason)
+  }
+  const done = desk.demand.begin()
+  const limits = { clock: desk.clock, ms: timeout, late, signal, aborted }
+  await waitWithin<void>(limits, (resolve, reject) => watch(desk, isReady, resolve, reject)).finally(done)
 }
 
-/** Resolves once nobody uses a member any more, or `timeout` ms are over. */
+/** Resolves once a member has nothing under way, or `timeout` ms are over. */
 export async function whenIdle(desk: PoolDesk, member: PoolMember, timeout: number): Promise<void> {
-  await until(desk, { timeout }, () => member.pending === 0 || desk.over !== undefined)
+  const isIdle = (): boolean => member.pending === 0 || desk.over !== undefined
+  const limits = { clock: desk.clock, ms: timeout, late: () => {} }
+  await waitWithin<void>(limits, (resolve, reject) => watch(desk, isIdle, resolve, reject))
 }
 
-/**
- * Resolves with true once `look` answers true, with false when the time is over; rejects with what it throws,
- * when the desk has closed, or the signal aborts.
- */
-function until(
+/** Settles a wait once `look`, which is called now and after each change, returns true or throws. */
+function watch(
   desk: PoolDesk,
-  { timeout, signal }: { readonly timeout: number; readonly signal?: AbortSignal | undefined },
   look: () => boolean,
-): Promise<boolean> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) return reject(givenUpError('ready', signal.reason))
-    let unlook = (): void => {}
-    const late = (): void => {
-      unlook()
-      finish(() => resolve(false))
+  resolve: () => void,
+  reject: (error: unknown) => void,
+): () => void {
+  const again = (): void => {
+    try {
+      if (look()) resolve()
+    } catch (error) {
+      reject(error)
     }
-    const giveUp = (): void => {
-      unlook()
-      finish(() => reject(givenUpError('ready', signal?.reason)))
-    }
-    const timer = Number.isFinite(timeout) ? desk.clock.setTimeout(late, timeout) : undefined
-    const finish = (settle: () => void): true => {
-      if (timer !== undefined) desk.clock.clearTimeout(timer)
-      unlisten?.()
-      settle()
-      return true
-    }
-    const unlisten = signal === undefined ? undefined : listenForAbort(signal, giveUp)
-    unlook = desk.lookUntil(() => {
-      try {
-        if (look()) return finish(() => resolve(true))
-        const { over } = desk
-        return over !== undefined && finish(() => reject(over('ready')))
-      } catch (error) {
-        return finish(() => reject(error))
-      }
-    })
-  })
+  }
+  again()
+  return desk.watch(again)
 }
 
-function failed({ settings }: PoolDesk, cause: Error | undefined): ClientError {
+function failedError({ settings }: PoolDesk, cause: Error | undefined): ClientError {
   const why = cause === undefined ? '' : `: ${cause.message}`
   return callError('CONNECT_FAILED', `too many members of ${settings.name} cannot be ready${why}`, {
     sent: false,
     retryable: false,
     cause,
   })
-}
-
-function notReady(desk: PoolDesk, count: number, timeout: number): ClientError {
-  const message = `${desk.settings.name} did not have ${count} members ready within ${timeout} ms (${desk.describe()})`
-  return callError('NOT_READY', message, { sent: false })
 }

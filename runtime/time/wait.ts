@@ -37,14 +37,14 @@ export function waitWithin<T>(
       undo?.()
       settle()
     }
+    // made before the undo, so that an error tells what was there at the deadline
     const outcome = (make: () => T | PromiseLike<T>): void => {
-      end(() => {
-        try {
-          resolve(make())
-        } catch (error) {
-          reject(error)
-        }
-      })
+      try {
+        const value = make()
+        end(() => resolve(value))
+      } catch (error) {
+        end(() => reject(error))
+      }
     }
     const onAbort = (): void => outcome(() => aborted(signal?.reason))
     if (signal?.aborted) return onAbort()

@@ -1,5 +1,5 @@
 import type { ClientPool } from '../../../client/pool/pool.js'
-import type { PoolEvent } from '../../../client/pool/events.js'
+import type { PoolEvent } from '../../../client/pool/member.js'
 import type { PoolOptions } from '../../../client/pool/options.js'
 import { startClientPool } from '../../../client/pool/start-pool.js'
 import { type Heard, heard } from '../../support/heard.js'

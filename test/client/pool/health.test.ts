@@ -4,7 +4,7 @@ import type { ClientTransport } from '../../../transports/contract/contract.js'
 import { isRequest } from '../../../protocol/wire/jsonrpc.js'
 import { startClientPool } from '../../../client/pool/start-pool.js'
 import { heard } from '../../support/heard.js'
-import type { PoolEvent } from '../../../client/pool/events.js'
+import type { PoolEvent } from '../../../client/pool/member.js'
 import { suite } from '../../support/suite.js'
 import { startPool } from './_pool.js'
 
