@@ -3,10 +3,7 @@ import { dialect20250326, lacks20250326 } from './2025-03-26.js'
 
 const { fields } = lacks20250326
 
-/**
- * What 2024-11-05 lacks besides: audio, tool annotations, words beside progress, a capability for
- * completions.
- */
+/** What 2024-11-05 lacks besides: audio, tool annotations, messages of progress, `completions`. */
 export const lacks20241105: Lacks = Object.freeze({
   ...lacks20250326,
   fields: {

@@ -3,10 +3,7 @@ import { dialect20250618, lacks20250618 } from './2025-06-18.js'
 
 const { fields } = lacks20250618
 
-/**
- * What 2025-03-26 lacks besides: structured results, elicitation, titles, `_meta` outside of messages, links
- * to resources.
- */
+/** What 2025-03-26 lacks besides: structured results, elicitation, titles, most `_meta`, resource links. */
 export const lacks20250326: Lacks = Object.freeze({
   fields: {
     ...fields,
@@ -32,10 +29,7 @@ export const lacks20250326: Lacks = Object.freeze({
   form: lacks20250618.form,
 } as const)
 
-/**
- * Revision 2025-03-26: the first with Streamable HTTP, audio, completions and tool annotations; the only one
- * with batches.
- */
+/** Revision 2025-03-26: the first with Streamable HTTP; the only one with batches. */
 export const dialect20250326: Dialect = Object.freeze({
   ...dialect20250618,
   revision: '2025-03-26',

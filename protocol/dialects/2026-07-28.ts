@@ -1,10 +1,7 @@
 import type { Dialect, Lacks } from './dialect.js'
 import { errorCodes } from '../wire/errors.js'
 
-/**
- * What 2026-07-28 has no longer: tasks, ids of questions by url, changes of roots, an envelope around
- * questions.
- */
+/** What 2026-07-28 has dropped: tasks, ids of questions by URL, changes of roots, `_meta` of questions. */
 export const lacks20260728: Lacks = Object.freeze({
   fields: {
     clientCapabilities: ['tasks'],
@@ -25,8 +22,8 @@ export const lacks20260728: Lacks = Object.freeze({
 } as const)
 
 /**
- * Revision 2026-07-28: no handshake and no sessions. A server never sends a request in it: what
- * `requests.client` lists are the questions that a result may hold.
+ * Revision 2026-07-28: no handshake, no sessions. A server sends no requests in it: `requests.client` are the
+ * questions that a result may hold.
  */
 export const dialect20260728: Dialect = Object.freeze({
   revision: '2026-07-28',

@@ -12,9 +12,9 @@ export interface OpenBatch {
 }
 
 /**
- * Opens a batch of a peer of this revision; without a dialect, of one that has not initialized. Throws
- * INVALID_MESSAGE where there are no batches, and for `initialize` inside one (specification: 2025-03-26,
- * basic and lifecycle).
+ * Opens a batch of a peer that speaks `dialect`; undefined: of one that has not initialized. Throws
+ * INVALID_MESSAGE where the revision has no batches, and for `initialize` inside one (2025-03-26, basic and
+ * lifecycle).
  */
 export function openBatch(batch: Batch, dialect: Dialect | undefined): OpenBatch {
   const messages = batch.filter((element): element is Message => !(element instanceof ProtocolError))

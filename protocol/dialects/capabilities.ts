@@ -16,8 +16,8 @@ import type { CreateMessageParams } from '../messages/sampling.js'
 export type Question = 'sampling/createMessage' | 'elicitation/create' | 'roots/list'
 
 /**
- * The capability that stands in the way of a message, or undefined when it may pass. For a request they are
- * the receiver's capabilities, for a notification the sender's. With a dialect, what it does not gate passes.
+ * The capability that is missing for a message; undefined: it may pass. A request needs the receiver's
+ * capabilities, a notification the sender's. With a dialect, methods that it does not gate pass.
  */
 export function missingCapability(
   name: Method | NotificationMethod,
@@ -33,8 +33,8 @@ export function missingCapability(
 const byId = /^(extensions|experimental)\.(.+)$/s
 
 /**
- * Whether `path`, such as `tools.listChanged` or `extensions.io.modelcontextprotocol/tasks`, is declared: an
- * object is on by being there, a boolean by being true.
+ * Whether `path`, such as `tools.listChanged` or `extensions.io.modelcontextprotocol/tasks`, is declared. An
+ * object declares by being there, a boolean by being true.
  */
 export function hasCapability(capabilities: ClientCapabilities | ServerCapabilities, path: string): boolean {
   let value: unknown = capabilities
@@ -46,9 +46,8 @@ export function hasCapability(capabilities: ClientCapabilities | ServerCapabilit
 }
 
 /**
- * The capability of the client that stands in the way of this very question, such as `elicitation.url`, or
- * undefined when it may be asked. A server must not ask it then, and a client refuses it with -32602
- * (specification: 2025-11-25, elicitation and sampling).
+ * The client's capability that is missing for these params, such as `elicitation.url`; undefined: it may be
+ * asked. A server must not ask without it, a client answers -32602 (2025-11-25, elicitation and sampling).
  */
 export function missingForQuestion<Q extends Question>(
   dialect: Dialect,
@@ -67,10 +66,7 @@ export function missingForQuestion<Q extends Question>(
     : undefined
 }
 
-/**
- * The ways in which this client's user can be asked; an empty capability means by form (specification:
- * elicitation).
- */
+/** How this client's user can be asked; an empty capability means by form (specification: elicitation). */
 export function elicitationModes(
   { lacks }: Dialect,
   capabilities: ClientCapabilities,

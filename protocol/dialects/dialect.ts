@@ -19,9 +19,7 @@ import type { CallToolParams, CallToolResult, Tool } from '../messages/tools.js'
 /** The revisions of MCP that we speak. */
 export type Revision = '2024-11-05' | '2025-03-26' | '2025-06-18' | '2025-11-25' | '2026-07-28'
 
-/**
- * What one revision allows, as data; a method that is absent does not exist in it, even if a handler does.
- */
+/** What one revision allows, as data; methods that it does not list do not exist in it. */
 export interface Dialect {
   readonly revision: Revision
   /** Whether `initialize` opens a session; without it every request carries an envelope and stands alone. */
@@ -30,10 +28,7 @@ export interface Dialect {
   readonly batches: boolean
   /** Whether HTTP clients name the revision in `MCP-Protocol-Version` on every request after `initialize`. */
   readonly versionHeader: boolean
-  /**
-   * Whether an event stream may begin with an event of an id and no data, and end before its answer
-   * (specification: SEP-1699).
-   */
+  /** Whether an event stream may begin with an empty event, and end before its answer (SEP-1699). */
   readonly primedStreams: boolean
   /** The requests that each side may receive. */
   readonly requests: { readonly [S in Side]: readonly Method[] }
@@ -43,10 +38,7 @@ export interface Dialect {
   readonly ungated: readonly Method[]
   /** The error codes that are not the same in every revision. */
   readonly errors: DialectErrors
-  /**
-   * What it does not have of the types of this library; undefined: it has everything, and messages are sent
-   * as they are.
-   */
+  /** Which parts of the types it lacks; undefined: none, and messages are sent as they are. */
   readonly lacks?: Lacks
 }
 
@@ -54,22 +46,16 @@ export interface Dialect {
 export interface DialectErrors {
   /** `resources/read` of a resource that does not exist. */
   readonly resourceNotFound: number
-  /**
-   * The user has to visit a page first; where the revision does not know this, the code of a plain refusal.
-   */
+  /** The user has to visit a page first; a revision that lacks the code has that of a plain refusal. */
   readonly urlElicitationRequired: number
 }
 
-/**
- * What a revision does not have of the types of this library, which are those of 2025-11-25 and later, as
- * data: `fit` goes by it.
- */
+/** Which parts of this library's types (those of the newest revisions) a revision lacks; `fit` reads it. */
 export interface Lacks {
   /** Fields that are left out, by the type they belong to. */
   readonly fields: LackingFields
   /**
-   * The methods whose results can have something of it; undefined: any. The results of others are sent as
-   * they are.
+   * Methods whose results can hold something it lacks; undefined: any. Other results are sent as they are.
    */
   readonly results?: readonly Method[]
   /** The methods whose params can have something of it, like `results`. */
@@ -83,8 +69,8 @@ export interface Lacks {
   /** Ways to ask a user, which cannot be said otherwise. */
   readonly elicitation: readonly ElicitationMode[]
   /**
-   * Parts of a form: titled choices become `enumNames`, several choices cannot be said, defaults of other
-   * fields than yes or no are left out.
+   * Parts of a form. Titled choices become `enumNames`, several choices cannot be said, defaults are kept for
+   * booleans only.
    */
   readonly form: readonly ('titled_choice' | 'several_choices' | 'defaults')[]
 }

@@ -58,7 +58,7 @@ const notificationFits: NotificationFits = Object.freeze({
 
 /**
  * The result as a peer of this revision knows it: without later fields, and with later kinds of content said
- * as text. Costs nothing for the newest revision. Throws NOT_IN_REVISION for what cannot be said.
+ * as text. Throws NOT_IN_REVISION for what cannot be said.
  */
 export function fitResult<M extends Method>({ lacks }: Dialect, method: M, result: Result<M>): Result<M> {
   if (lacks === undefined || lacks.results?.includes(method) === false) return result
@@ -66,20 +66,14 @@ export function fitResult<M extends Method>({ lacks }: Dialect, method: M, resul
   return fit === undefined ? result : fit(lacks, result)
 }
 
-/**
- * The params of a request as a peer of this revision knows them, like `fitResult`; the revision has to have
- * the request.
- */
+/** The params of a request, like `fitResult`; the revision has to have the request. */
 export function fitParams<M extends Method>({ lacks }: Dialect, method: M, params: Params<M>): Params<M> {
   if (lacks === undefined || lacks.requests?.includes(method) === false) return params
   const fit: ParamsFits[M] = paramsFits[method]
   return fit === undefined ? params : fit(lacks, params)
 }
 
-/**
- * The params of a notification as a peer of this revision knows them, like `fitResult`; the revision has to
- * have the notification.
- */
+/** The params of a notification, like `fitResult`; the revision has to have the notification. */
 export function fitNotification<N extends NotificationMethod>(
   { lacks }: Dialect,
   name: N,
@@ -123,19 +117,16 @@ function fitCompletion({ fields }: Lacks, params: CompleteParams): CompleteParam
   )
 }
 
-/** Params of `initialize`, for the revision that is asked for. */
 function fitInitializeParams(lacks: Lacks, params: InitializeParams): InitializeParams {
   const fitted = changeField(params, 'capabilities', (capabilities) => fitClient(lacks, capabilities))
   return changeField(fitted, 'clientInfo', (info) => leaveOut(info, lacks.fields.implementation))
 }
 
-/** Result of `initialize`. */
 function fitInitializeResult(lacks: Lacks, result: InitializeResult): InitializeResult {
   const fitted = changeField(result, 'capabilities', (capabilities) => fitServer(lacks, capabilities))
   return changeField(fitted, 'serverInfo', (info) => leaveOut(info, lacks.fields.implementation))
 }
 
-/** What a server declares. */
 function fitServer(lacks: Lacks, capabilities: ServerCapabilities): ServerCapabilities {
   return leaveOut(capabilities, lacks.fields.serverCapabilities)
 }
@@ -154,7 +145,7 @@ export function fitClient(lacks: Lacks, capabilities: ClientCapabilities): Clien
   return changeField(fitted, 'elicitation', (elicitation) => leaveOut(elicitation, ['form', 'url']))
 }
 
-/** A block of content; a kind that the revision lacks becomes text, and one that nobody knows passes. */
+/** A kind of content that the revision lacks becomes text; a kind that nobody knows passes. */
 function fitContent(lacks: Lacks, block: ContentBlock): ContentBlock {
   switch (block.type) {
     case 'audio':
@@ -172,10 +163,7 @@ function fitContent(lacks: Lacks, block: ContentBlock): ContentBlock {
   }
 }
 
-/**
- * Result of `tools/call`; what only the structured part said becomes text where the revision has no such
- * part, or not with such a value.
- */
+/** Structured content that the revision lacks becomes text, unless there is other content. */
 function fitToolResult(lacks: Lacks, result: CallToolResult): CallToolResult {
   const { structuredContent: value, content } = result
   const isLost =
@@ -192,19 +180,17 @@ function fitToolResult(lacks: Lacks, result: CallToolResult): CallToolResult {
   )
 }
 
-/** Result of `prompts/get`. */
 function fitPromptResult(lacks: Lacks, result: GetPromptResult): GetPromptResult {
   return changeField(result, 'messages', (messages) =>
     mapKept(messages, (message) => changeField(message, 'content', (block) => fitContent(lacks, block))),
   )
 }
 
-/** Result of `resources/read`. */
 function fitReadResult(lacks: Lacks, result: ReadResourceResult): ReadResourceResult {
   return changeField(result, 'contents', (parts) => mapKept(parts, (part) => fitContents(lacks, part)))
 }
 
-/** Whatever carries hints about a piece of content, and a `_meta` of its own. */
+/** A value with `annotations` and a `_meta` of its own. */
 function fitHints<T extends object>(lacks: Lacks, value: T): T {
   const kept: T & { annotations?: object } = leaveOut(value, lacks.fields.content)
   return changeField(kept, 'annotations', (hints) => leaveOut(hints, lacks.fields.annotations))
@@ -222,10 +208,6 @@ function noteOf(mimeType: string): string {
   return `[sound (${mimeType}) left out: the negotiated revision of MCP has no audio]`
 }
 
-/**
- * Params of `elicitation/create`. Throws NOT_IN_REVISION for a mode or a field that the revision cannot ask
- * with.
- */
 function fitElicitation(lacks: Lacks, params: ElicitParams): ElicitParams {
   const { mode = 'form' } = params
   if (lacks.elicitation.includes(mode)) throw cannotSay('elicitation/create', `mode ${mode}`)
@@ -233,10 +215,7 @@ function fitElicitation(lacks: Lacks, params: ElicitParams): ElicitParams {
   return fitForm(lacks, leaveOut(params, lacks.fields.elicitParams))
 }
 
-/**
- * Params of `sampling/createMessage`: a list of content becomes several messages, one for each block. Throws
- * NOT_IN_REVISION where the conversation is about tools and the revision has none in sampling.
- */
+/** A list of content becomes several messages, one for each block. */
 function fitSampling(lacks: Lacks, params: CreateMessageParams): CreateMessageParams {
   const { tools = [] } = params
   if (tools.length > 0 && lacks.content.includes('tool_use'))
@@ -245,10 +224,6 @@ function fitSampling(lacks: Lacks, params: CreateMessageParams): CreateMessagePa
   return { ...fitted, messages: params.messages.flatMap((message) => fitMessage(lacks, message)) }
 }
 
-/**
- * Result of `sampling/createMessage`. Throws NOT_IN_REVISION for what the revision cannot answer with, such
- * as several blocks.
- */
 function fitSamplingResult(lacks: Lacks, result: CreateMessageResult): CreateMessageResult {
   return changeField(result, 'content', (content) => {
     const fitted = fitBlocks(lacks, content)
@@ -308,15 +283,13 @@ function cannotSay(method: string, what: string): ProtocolError {
   })
 }
 
-/** The value without these fields; the same value when it has none of them. */
+/** The value without these fields; the same value where it has none of them. */
 function leaveOut<T extends object>(value: T, fields: readonly string[] | undefined): T {
   if (fields === undefined || !fields.some((field) => Object.hasOwn(value, field))) return value
   return Object.fromEntries(Object.entries(value).filter(([field]) => !fields.includes(field))) as T
 }
 
-/**
- * The value with one field changed; the same value when the field is absent or `change` returns what it got.
- */
+/** The value with one field changed; the same value where nothing changes. */
 function changeField<T extends object, K extends keyof T>(
   value: T,
   field: K,
@@ -328,7 +301,7 @@ function changeField<T extends object, K extends keyof T>(
   return changed === inner ? value : { ...value, [field]: changed }
 }
 
-/** The list with each element changed; the same list when `change` returns what it got, every time. */
+/** The list with each element changed; the same list where nothing changes. */
 function mapKept<T>(list: T[], change: (element: T) => T): T[] {
   const changed = list.map(change)
   return changed.every((element, index) => element === list[index]) ? list : changed

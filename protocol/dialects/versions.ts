@@ -6,10 +6,7 @@ import { dialect20251125 } from './2025-11-25.js'
 import { dialect20260728 } from './2026-07-28.js'
 import { ProtocolError } from '../wire/errors.js'
 
-/**
- * The revisions with a handshake, newest first: all of them are negotiated. No revision is both here and in
- * `modernDialects`.
- */
+/** The revisions with a handshake, newest first; none is in `modernDialects` as well. */
 export const allHandshakeDialects: readonly Dialect[] = Object.freeze([
   dialect20251125,
   dialect20250618,
@@ -20,10 +17,7 @@ export const allHandshakeDialects: readonly Dialect[] = Object.freeze([
 /** The revisions without a handshake, newest first: each request says which of them it is in. */
 export const modernDialects: readonly Dialect[] = Object.freeze([dialect20260728])
 
-/**
- * What `server/discover` and the error -32022 name: never a revision that takes a handshake (specification:
- * versioning).
- */
+/** What `server/discover` and the error -32022 name: no revision with a handshake (versioning). */
 export const modernRevisions: readonly Revision[] = Object.freeze(
   modernDialects.map(({ revision }) => revision),
 )
@@ -38,10 +32,7 @@ export const handshakeRevisions: readonly Revision[] = Object.freeze(
   allHandshakeDialects.map(({ revision }) => revision),
 )
 
-/**
- * Those of some revisions that a client without a handshake can speak; where there are none, it has to fall
- * back to one of the others.
- */
+/** Those without a handshake; where there are none, all of them: a client has to begin with `initialize`. */
 export function offered(among: readonly Revision[]): readonly Revision[] {
   const modern = among.filter(isModernRevision)
   return modern.length > 0 ? modern : among
@@ -63,10 +54,7 @@ export const latestHandshake: Dialect = dialect20251125
 const firstModern: Revision = '2026-07-28'
 const dateLike = /^\d{4}-\d{2}-\d{2}$/
 
-/**
- * What an HTTP request without `MCP-Protocol-Version` speaks when nothing else is known (specification:
- * transports).
- */
+/** The revision of an HTTP request without `MCP-Protocol-Version` (specification: transports). */
 export const revisionWithoutHeader: Revision = '2025-03-26'
 
 /** Whether this revision is negotiated by a handshake. */
@@ -74,10 +62,7 @@ export function isSupported(revision: string): revision is Revision {
   return dialectOf(revision) !== undefined
 }
 
-/**
- * The dialect of a revision with a handshake, or undefined when it is not among those that we know, or that
- * are given.
- */
+/** The dialect of a revision with a handshake; undefined: it is not `among` them. */
 export function dialectOf(
   revision: string,
   among: readonly Dialect[] = allHandshakeDialects,
@@ -85,10 +70,7 @@ export function dialectOf(
   return among.find((dialect) => dialect.revision === revision)
 }
 
-/**
- * The dialect of a revision without a handshake, or undefined when we do not know it, or it is not among
- * those that are given.
- */
+/** The dialect of a revision without a handshake; undefined: unknown, or not `among` them. */
 export function modernDialectOf(
   revision: string,
   among: readonly Revision[] = modernRevisions,
@@ -102,16 +84,14 @@ export function isModernRevision(revision: string): boolean {
 }
 
 /**
- * What a server answers to `initialize`: the revision asked for, or else its own newest, which is the first
- * (specification: lifecycle).
+ * The revision that a server answers to `initialize`: the one asked for, or else its own newest, the first.
  */
 export function negotiate(requested: string, among: readonly Dialect[] = allHandshakeDialects): Dialect {
   return dialectOf(requested, among) ?? among[0] ?? latestHandshake
 }
 
 /**
- * What a client makes of the answer to `initialize`. Throws NO_COMMON_REVISION: it has to disconnect
- * (specification: lifecycle).
+ * The revision that a server answered to `initialize`. Throws NO_COMMON_REVISION (specification: lifecycle).
  */
 export function acceptRevision(answered: string, among: readonly Dialect[] = allHandshakeDialects): Dialect {
   const dialect = dialectOf(answered, among)

@@ -15,17 +15,12 @@ import {
   unchecked,
 } from './shape.js'
 
-/**
- * Free data beside a message; keys under `io.modelcontextprotocol/` and the like are reserved (specification:
- * basic, `_meta`).
- */
+/** Free data beside a message; keys under `io.modelcontextprotocol/` are reserved (basic, `_meta`). */
 export interface Meta {
   [key: string]: unknown
 }
 
-/**
- * What names the request that progress belongs to: a string or an integer, unique among the active requests.
- */
+/** Names the request that progress belongs to; unique among the active requests. */
 export type ProgressToken = RequestId
 
 /** `_meta` of a request: with a token, the sender wants progress. */
@@ -74,9 +69,7 @@ export interface CacheableResult extends BaseResult, Partial<CacheHints> {}
 /** `readCacheHints` reads them, and makes up for what is no hint. */
 export const cacheableFields = { ttlMs: unchecked, cacheScope: unchecked, ...resultFields }
 
-/**
- * The client's answers by key: each is the result of the question with that key, to be checked against it.
- */
+/** The client's answers, each under the key of its question; to be checked against the question. */
 export type InputResponses = Record<string, object>
 
 /** What the params of a request may have when it is made again with answers (2026-07-28, MRTR). */

@@ -113,7 +113,7 @@ export const content = chosen<ContentBlock>(({ type }) => blocks.get(type) ?? lo
 
 /**
  * The hints about a block of content. Examples of the specification put those of an embedded resource inside
- * the resource, its schema on the block: both are read, the block first, and only the block is what we write.
+ * the resource, its schema on the block. Both are read, the block first; we write on the block.
  */
 export function annotationsOf(block: ContentBlock): Annotations | undefined {
   if (isObject(block.annotations) || block.type !== 'resource') return block.annotations

@@ -97,10 +97,7 @@ export interface ElicitFormParams extends RequestParams {
   task?: TaskMetadata
 }
 
-/**
- * Params of `elicitation/create` for a page that the user visits; what is entered there never reaches the
- * client.
- */
+/** Params of `elicitation/create` for a page; what the user enters there never reaches the client. */
 export interface ElicitUrlParams extends RequestParams {
   mode: 'url'
   message: string
@@ -159,9 +156,9 @@ export const elicitationCompleteParams = shape<ElicitationCompleteParams>({
 })
 
 /**
- * What an error -32042 wants: the pages that the user has to visit before the request can succeed, each with
- * the id that `notifications/elicitation/complete` will name (specification: 2025-11-25, elicitation). Empty
- * for any other error, and for one whose list holds anything but such pages.
+ * The pages that an error -32042 sends the user to before the request can succeed. Each has the id that
+ * `notifications/elicitation/complete` will name (2025-11-25, elicitation). Empty for any other error, and
+ * for a list with anything else in it.
  */
 export function urlElicitations(error: unknown): readonly ElicitUrlParams[] {
   if (!isObject(error) || error.code !== errorCodes.urlElicitationRequired || !isObject(error.data)) return []

@@ -3,9 +3,7 @@ import { type ElicitParams, embeddedElicitParams } from './elicitation.js'
 import { type CreateMessageParams, createMessageParams } from './sampling.js'
 import { chosen, loose, oneOf, optional, type Problem, recordOf, shape, text, unchecked } from './shape.js'
 
-/**
- * A question to the client inside a result (2026-07-28, MRTR): it has no id, and its params have no envelope.
- */
+/** A question to the client inside a result (2026-07-28, MRTR): without id and envelope. */
 export type InputRequest =
   | { method: 'elicitation/create'; params: ElicitParams }
   | { method: 'sampling/createMessage'; params: CreateMessageParams }
@@ -14,9 +12,7 @@ export type InputRequest =
 /** Questions by the key under which each is answered. */
 export type InputRequests = Record<string, InputRequest>
 
-/**
- * The answer to a request that needs something of the client first; at least one of the two fields is there.
- */
+/** The answer to a request that needs something of the client first; it has one of the two fields or both. */
 export interface InputRequiredResult extends BaseResult {
   resultType: 'input_required'
   inputRequests?: InputRequests

@@ -42,8 +42,8 @@ export const initializeResult = shape<InitializeResult>({
 })
 
 /**
- * Result of `server/discover` (2026-07-28): what `initialize` told in older revisions; who the server is
- * stands in `_meta`.
+ * Result of `server/discover` (2026-07-28), which takes the place of `initialize`; `_meta` has the server's
+ * name.
  */
 export interface DiscoverResult extends CacheableResult {
   /** The revisions that can be spoken without a handshake. */

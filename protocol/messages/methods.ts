@@ -34,39 +34,27 @@ export type Side = 'client' | 'server'
 /** Which way a message may go. */
 export type Direction = 'to_server' | 'to_client' | 'both'
 
-/**
- * A request as data: which way it goes, what its receiver must have declared, and what its two halves look
- * like.
- */
+/** A request as data: its direction, the capability of its receiver that it needs, and its two halves. */
 export interface MethodRow {
   readonly direction: Direction
-  /**
-   * A path into the capabilities of the receiver, such as `resources.subscribe`; undefined: always allowed.
-   */
+  /** A path into the receiver's capabilities, such as `resources.subscribe`; undefined: needs none. */
   readonly capability: string | undefined
   readonly params: Check<RequestParams>
   readonly result: Check<BaseResult>
-  /**
-   * Fills in what peers in the wild leave out of a result although it is required; answers the same object
-   * where nothing is to be filled in.
-   */
+  /** Adds what peers leave out of a result although it is required; else answers the same object. */
   readonly completed?: (result: JsonObject) => JsonObject
 }
 
-/**
- * A notification as data: which way it goes, what its sender must have declared, and what its params look
- * like.
- */
+/** A notification as data: its direction, the capability of its sender that it needs, and its params. */
 export interface NotificationRow {
   readonly direction: Direction
-  /** A path into the capabilities of the sender, such as `tools.listChanged`; undefined: always allowed. */
+  /** A path into the sender's capabilities, such as `tools.listChanged`; undefined: needs none. */
   readonly capability: string | undefined
   readonly params: Check<BaseNotificationParams>
 }
 
 /**
- * Every request we know: the one table from which params, results, direction and gate of a method are read
- * and inferred.
+ * Every request we know: params, results, directions and capabilities are read and inferred from this table.
  */
 export const methods = Object.freeze({
   initialize: request('to_server', undefined, initializeParams, initializeResult),
@@ -152,9 +140,7 @@ export type NotificationTo<S extends Side> = {
   [N in NotificationMethod]: Notifications[N]['direction'] extends 'both' | `to_${S}` ? N : never
 }[NotificationMethod]
 
-/**
- * The params of a request or notification as a rest argument, which may be left out when every field may be.
- */
+/** The params as a rest argument, which may be left out where every field may be. */
 export type ParamsArgument<P> = Record<never, never> extends P ? [params?: P] : [params: P]
 
 /** Whether we know a request of this name. */

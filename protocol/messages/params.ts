@@ -13,10 +13,7 @@ import {
 import type { Problem } from './shape.js'
 import { sentResults } from './sent.js'
 
-/**
- * Checks the params of an incoming request; absent ones are `{}`. Throws McpError -32602 that names the
- * field.
- */
+/** Checks the params of an incoming request; absent ones are `{}`. Throws McpError -32602 with the field. */
 export function readParams<M extends Method>(method: M, params: JsonObject | undefined): Params<M> {
   const value = params ?? {}
   const problem = methods[method].params(value)
@@ -24,10 +21,7 @@ export function readParams<M extends Method>(method: M, params: JsonObject | und
   throw new McpError(errorCodes.invalidParams, sentence(method, 'params', problem))
 }
 
-/**
- * Checks the result of an own request. Throws BAD_RESULT that names the field: the far side broke its
- * promise.
- */
+/** Checks the result of an own request. Throws BAD_RESULT with the field. */
 export function readResult<M extends Method>(method: M, result: JsonObject): Result<M> {
   const row: MethodRow = methods[method]
   const value = row.completed === undefined ? result : row.completed(result)
@@ -37,8 +31,8 @@ export function readResult<M extends Method>(method: M, result: JsonObject): Res
 }
 
 /**
- * Checks a result that goes out, which has to be what the strictest receiver takes: no kinds of content that
- * nobody knows, bytes in base64, hints within their bounds. Throws BAD_RESULT that names the field.
+ * Checks a result that goes out by what the strictest receiver takes: known kinds of content, bytes in
+ * base64, hints within their bounds. Throws BAD_RESULT with the field.
  */
 export function checkSentResult<M extends Method>(method: M, result: JsonObject): Result<M> {
   const whole = readResult(method, result)
@@ -47,10 +41,7 @@ export function checkSentResult<M extends Method>(method: M, result: JsonObject)
   throw new ProtocolError('BAD_RESULT', sentence(method, 'result', problem), { data: { method } })
 }
 
-/**
- * Checks the params of an incoming notification. Throws BAD_PARAMS, to be reported: a notification is never
- * answered.
- */
+/** Checks the params of an incoming notification. Throws BAD_PARAMS, to be reported, not answered. */
 export function readNotificationParams<N extends NotificationMethod>(
   method: N,
   params: JsonObject | undefined,

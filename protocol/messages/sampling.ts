@@ -154,10 +154,7 @@ function messages(value: unknown): Problem | undefined {
   return conversation(value) ?? findImbalance(value as readonly SamplingMessage[])
 }
 
-/**
- * Every tool use is answered at once, by the next message, which is the user's and has nothing but such
- * answers.
- */
+/** The next message, the user's, answers every tool use and has nothing else. */
 function findImbalance(all: readonly SamplingMessage[]): Problem | undefined {
   let open: readonly string[] = []
   for (const [index, { role, content }] of all.entries()) {

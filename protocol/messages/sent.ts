@@ -4,8 +4,8 @@ import { type Check, listOf, oneOf, optional, type Problem, shape, text } from '
 import { type Annotations, type Icon, role } from './base.js'
 
 /**
- * What is asked of results that go out beyond what is asked of those that come in: other libraries refuse a
- * whole answer for the smallest part of it that is not as the schema of the revision says.
+ * Checks of outgoing results beyond those of incoming ones: other libraries refuse a whole answer for its
+ * smallest fault.
  */
 export const sentResults: { readonly [method: string]: Check } = {
   'tools/call': each('content', block),

@@ -12,8 +12,8 @@ export interface Problem {
 declare const described: unique symbol
 
 /**
- * Says what is wrong with a value, or undefined, which costs nothing. A value that passes is a `T`. A function
- * of one's own is taken for a check of any type.
+ * Says what is wrong with a value; undefined, which costs nothing, when it is a `T`. A plain function passes
+ * for a check of any type.
  */
 export interface Check<T = unknown> {
   (value: unknown): Problem | undefined

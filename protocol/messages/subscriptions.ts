@@ -24,19 +24,14 @@ const filter = shape<SubscriptionFilter>({
   resourceSubscriptions: optional(listOf(text)),
 })
 
-/**
- * Params of `subscriptions/listen` (2026-07-28): opens a stream that is answered only when the server ends
- * it.
- */
+/** Params of `subscriptions/listen` (2026-07-28): opens a stream, answered when the server ends it. */
 export interface ListenParams extends RequestParams {
   notifications: SubscriptionFilter
 }
 
 export const listenParams = shape<ListenParams>({ notifications: filter, ...requestFields })
 
-/**
- * Result of `subscriptions/listen`: the stream has ended in order; `_meta` names it by the id of its request.
- */
+/** Result of `subscriptions/listen`: the stream ended in order; `_meta` has the id of its request. */
 export interface ListenResult extends BaseResult {}
 
 export const listenResult = shape<ListenResult>(resultFields)

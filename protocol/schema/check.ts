@@ -39,17 +39,14 @@ interface StepPlan {
 
 class TooMuchWork extends Error {}
 
-/**
- * Loads what `compileCheck` needs for this schema, so that it need not be loaded when the first value comes.
- */
+/** Loads what `compileCheck` needs for this schema, ahead of its first value. */
 export async function prepareCheck(schema: JsonObject): Promise<void> {
   await load[dialectOfSchema(schema)]()
 }
 
 /**
- * Compiles an admitted schema; loads ajv at the first call. Rejects with BAD_SCHEMA when it is none after
- * all. A check takes a fraction of a second at most, however schema and value conspire; one that would take
- * more fails.
+ * Compiles an admitted schema; loads ajv at the first call. Rejects with BAD_SCHEMA. A check that would take
+ * more than a fraction of a second fails, however schema and value conspire.
  */
 export async function compileCheck(schema: JsonObject): Promise<ValueCheck> {
   const Ajv = await load[dialectOfSchema(schema)]()
@@ -80,8 +77,7 @@ const load: Readonly<Record<SchemaDialect, () => Promise<ValidatorClass>>> = {
 }
 
 /**
- * Node keeps a failed import for ever, under its address, be it for want of a file descriptor: the next one
- * is made under another address.
+ * Node keeps a failed import (too few file descriptors) for ever under its address; the next try has another.
  */
 function lazy(
   path: string,

@@ -4,9 +4,9 @@ import { isOwn, isStandard, type Schema, type SchemaInput, type SchemaSide, toSc
 import { dialectOfSchema, refusal, type SchemaDialect, subschemasOf } from './limits.js'
 
 /**
- * Takes any kind of schema that the author of this program writes, like `toSchema`, and says now what would
- * be found with the first value: a keyword with a value that it cannot have, fields where a schema belongs, a
- * schema of a library inside of a JSON Schema. Throws BAD_SCHEMA.
+ * Takes any schema that the author of this program writes, like `toSchema`, and finds now what would fail
+ * with the first value: a keyword with a wrong value, fields where a schema belongs, a schema of a library
+ * inside a JSON Schema. Throws BAD_SCHEMA.
  */
 export function toDefinedSchema(input: SchemaInput, side: SchemaSide = 'input'): Schema {
   const problem = isStandard(input) ? undefined : foreign(input)
@@ -97,8 +97,7 @@ const isMap = (value: unknown, of: (inner: unknown) => boolean) =>
   isObject(value) && Object.values(value).every((inner) => inner === undefined || of(inner))
 
 /**
- * The keywords of drafts 07 to 2020-12 (and `nullable` of OpenAPI, which ajv reads); unknown ones are for
- * people and other programs.
+ * The keywords of drafts 07 to 2020-12, and `nullable` of OpenAPI, which ajv reads. Others are not checked.
  */
 const rules = new Map<string, Rule>([
   ...all(
@@ -164,8 +163,8 @@ const rules = new Map<string, Rule>([
 ])
 
 /**
- * Checks what compiling would find later, without compiling: that every known keyword has a value which it
- * can have. Throws BAD_SCHEMA that says where, and what was expected.
+ * Checks that every known keyword has a value which it can have. Throws BAD_SCHEMA with place and
+ * expectation.
  */
 export function checkKeywords(schema: JsonObject): void {
   const dialect = dialectOfSchema(schema)

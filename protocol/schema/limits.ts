@@ -3,8 +3,7 @@ import { isObject, type JsonObject, kindOf } from '../wire/json.js'
 import { compilePattern } from './pattern/pattern.js'
 
 /**
- * What a JSON Schema may be at most, so that compiling and using one from a stranger stays cheap (2026-07-28
- * asks for such bounds).
+ * Limits of a JSON Schema, so that compiling and using a stranger's stays cheap (2026-07-28 asks for bounds).
  */
 export const schemaLimits = Object.freeze({
   maxLength: 262_144,
@@ -15,8 +14,7 @@ export const schemaLimits = Object.freeze({
 })
 
 /**
- * The dialects of JSON Schema that can be checked; without `$schema` it is 2020-12 (specification: basic,
- * JSON Schema usage).
+ * The dialects of JSON Schema that are supported; without `$schema` it is 2020-12 (basic, JSON Schema usage).
  */
 export type SchemaDialect = '2020-12' | '2019-09' | 'draft-07'
 
@@ -24,9 +22,7 @@ export type SchemaDialect = '2020-12' | '2019-09' | 'draft-07'
 export interface Subschema {
   readonly schema: JsonObject
   readonly pointer: string
-  /**
-   * What its references start from: the nearest schema around it that has an `$id` of its own, or the whole.
-   */
+  /** What its references start from: the nearest schema around it with an `$id`, or the whole. */
   readonly base: JsonObject
   /** The `$id` of that, in full. */
   readonly uri: string
@@ -69,9 +65,7 @@ export function admitSchema(input: unknown): JsonObject {
   return schema
 }
 
-/**
- * A copy of `input` that is safe to show: an object of JSON, within the length and depth. Throws BAD_SCHEMA.
- */
+/** A copy of `input` that is safe to show: JSON, within length and depth. Throws BAD_SCHEMA. */
 export function copySchema(input: unknown): JsonObject {
   if (!isObject(input)) throw refusal('', `expected an object, got ${kindOf(input)}`)
   const { maxLength, maxDepth } = schemaLimits
@@ -103,9 +97,7 @@ export function subschemasOf(root: JsonObject): readonly Subschema[] {
   return parts
 }
 
-/**
- * Whether references within start from this very schema; until draft-07 an `$id` may be an anchor instead.
- */
+/** Whether references within start from this schema; until draft-07 an `$id` may be an anchor instead. */
 export function isBase({ $id }: JsonObject): boolean {
   return typeof $id === 'string' && !$id.startsWith('#')
 }
@@ -212,10 +204,7 @@ function anchorsOf(parts: readonly Subschema[]): ReadonlyMap<JsonObject, Readonl
   return anchors
 }
 
-/**
- * Only what a keyword holds is a schema: elsewhere a pointer may lead to anything, which nobody has looked
- * at.
- */
+/** Elsewhere than in keywords that hold schemas a pointer leads to what nobody has checked. */
 function resolve(base: JsonObject, fragment: string): unknown {
   let target: unknown = base
   let isMany = false // a map or a list of schemas

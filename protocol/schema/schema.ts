@@ -7,15 +7,12 @@ import { admitSchema, copySchema } from './limits.js'
 /** What came of a value: itself, as the schema types and changes it, or all that is wrong with it. */
 export type Parsed<T> = { readonly value: T } | { readonly issues: readonly Issue[] }
 
-/**
- * The one face of every kind of schema: what the far side is shown, and what an incoming value is read with.
- */
+/** Every kind of schema: what the far side is shown, and what reads an incoming value. */
 export interface Schema<T = unknown> {
   readonly jsonSchema: JsonObject
   /**
-   * Never throws for a bad value. A promise only when it has to be: at the first value, when a JSON Schema is
-   * compiled (and BAD_SCHEMA rejects it where that fails), or when the author's own schema waits for
-   * something.
+   * Does not throw for a bad value. Returns a promise where it has to wait: for a JSON Schema to be compiled
+   * with its first value (rejects with BAD_SCHEMA), or for the author's own schema.
    */
   readonly parse: (value: unknown) => Parsed<T> | Promise<Parsed<T>>
   /**

@@ -15,10 +15,7 @@ export const metaKeys = Object.freeze({
   subscriptionId: 'io.modelcontextprotocol/subscriptionId',
 })
 
-/**
- * What every request of 2026-07-28 says of its sender; it holds for this request only, and nothing of it is
- * to be kept.
- */
+/** What every request of 2026-07-28 says of its sender. It holds for this request only. */
 export interface Envelope {
   /** As it was sent: it need not be a revision that we know. */
   readonly revision: string
@@ -37,10 +34,7 @@ export interface EnvelopeProblems {
   readonly malformed: readonly string[]
 }
 
-/**
- * Whether a message claims to be one of 2026-07-28 or later: it says so in its `_meta`, well or badly
- * (specification: versioning).
- */
+/** Whether `_meta` claims, well or badly, that the message is of 2026-07-28 or later (versioning). */
 export function claimsEnvelope(message: Message): boolean {
   return claimOf(message) !== undefined
 }
@@ -51,8 +45,8 @@ export function claimOf(message: Message): unknown {
 }
 
 /**
- * Reads the envelope of a request. Throws McpError -32602 that names every key that is missing or malformed,
- * with `EnvelopeProblems` as `data.envelope`; over HTTP its status is 400.
+ * Reads the envelope of a request. Throws McpError -32602 (HTTP 400) that names every key that is missing or
+ * malformed, with `EnvelopeProblems` as `data.envelope`.
  */
 export function readEnvelope(request: JsonRpcRequest): Envelope {
   const envelope = findEnvelope(request)

@@ -33,10 +33,7 @@ import {
   offered,
 } from '../dialects/versions.js'
 
-/**
- * How a body that came by HTTP is to be served; the envelope is undefined for a notification, which has none
- * that counts.
- */
+/** How a body that came by HTTP is to be served; a notification has no envelope. */
 export type HttpEra =
   | { readonly era: 'handshake' }
   | { readonly era: 'modern'; readonly envelope: Envelope | undefined }
@@ -49,10 +46,7 @@ export type Pinning = { readonly pinned: Pinned } & (
   | { readonly route: 'handshake' }
   /** The envelope is undefined for a notification. */
   | { readonly route: 'modern'; readonly envelope: Envelope | undefined }
-  /**
-   * A request is answered with the error; without one, and for anything but a request, the message is
-   * dropped.
-   */
+  /** A request gets the error; without one, and for other messages, there is no answer. */
   | { readonly route: 'refuse'; readonly error: JsonRpcError | undefined }
 )
 
@@ -71,10 +65,10 @@ const statuses: ReadonlyMap<number, number> = new Map([
 ])
 
 /**
- * The era of a POST: the body decides, never the header alone (specification: 2026-07-28, versioning). Throws
- * McpError, whose status is `modernStatusOf(code, 'ladder')`: -32600 for a batch with an envelope in it,
- * -32602 for an envelope that is broken, or missing where the header names a modern revision, -32020 where a
- * header contradicts the body.
+ * The era of a POST: the body decides, never the header alone (2026-07-28, versioning). Throws McpError with
+ * the status `modernStatusOf(code, 'ladder')`: -32600 for a batch with an envelope, -32602 for an envelope
+ * that is broken, or missing where the header names a modern revision, -32020 where a header contradicts the
+ * body.
  */
 export function eraOfHttp(message: Message | Batch, headers: RequestHeaders): HttpEra {
   if (isBatch(message)) return eraOfBatch(message)
@@ -83,9 +77,9 @@ export function eraOfHttp(message: Message | Batch, headers: RequestHeaders): Ht
 }
 
 /**
- * What a modern request has to pass before it is served: a revision that is supported (-32022 with
- * `data.supported` and `data.requested`), the headers that have to be there, and `Mcp-Name` saying what the
- * body says (-32020). Throws McpError; the status is always 400.
+ * The checks of a modern request before it is served: a supported revision (-32022 with `data.supported` and
+ * `data.requested`), the required headers, and `Mcp-Name` as in the body (-32020). Throws McpError; the
+ * status is 400.
  */
 export function checkModernHeaders(
   request: JsonRpcRequest,
@@ -101,18 +95,15 @@ export function checkModernHeaders(
   if (needsName(request.method)) checkName(request, headers)
 }
 
-/**
- * The HTTP status of an error that was found before any handler ran; -32602 is 400 only where the ladder
- * found it.
- */
+/** The HTTP status of an error found before any handler ran; -32602 is 400 only from the ladder. */
 export function modernStatusOf(code: number, by: FoundBy = 'server'): number {
   if (by === 'ladder' && code === errorCodes.invalidParams) return 400
   return statuses.get(code) ?? 200
 }
 
 /**
- * The error -32022, which names the revisions that can be spoken without a handshake. A server that has none
- * of them names the others: its client is to begin with `initialize` (specification: 2026-07-28, versioning).
+ * The error -32022, which names the revisions without a handshake. A server that has none names the others:
+ * its client is to begin with `initialize` (2026-07-28, versioning).
  */
 export function unsupported(
   requested: string | undefined,
@@ -128,10 +119,9 @@ export function unsupported(
 }
 
 /**
- * What becomes of a message on a pipe. The first request that is no `server/discover` settles the era of the
- * pipe: with an envelope it is modern, without one, or `initialize`, it has a handshake. Where only one era
- * is among the revisions that are spoken, the other is refused with -32022, and settles nothing. Pure: the
- * caller keeps `pinned`, and asks in the order of arrival.
+ * What becomes of a message on a pipe. The first request other than `server/discover` settles the era: modern
+ * with an envelope, a handshake without one and for `initialize`. Where `among` has one era only, the other
+ * is refused with -32022 and settles nothing. The caller keeps `pinned`, and asks in the order of arrival.
  */
 export function pin(
   pinned: Pinned,
@@ -181,10 +171,7 @@ function eraOfRequest(request: JsonRpcRequest, headers: RequestHeaders): HttpEra
   return { era: 'modern', envelope }
 }
 
-/**
- * `initialize` is a handshake unless its envelope is whole; then it is a method that the modern era does not
- * have.
- */
+/** `initialize` with a whole envelope is a modern request, for a method that the era lacks. */
 function isModernRequest(request: JsonRpcRequest): boolean {
   if (request.method !== 'initialize') return claimsEnvelope(request)
   const claimed = claimOf(request)

@@ -66,8 +66,7 @@ export function mirroredHeaders(request: JsonRpcRequest, revision: string): Reco
 }
 
 /**
- * The methods of the tasks extension name their task (`io.modelcontextprotocol/tasks`); nothing is checked
- * against it.
+ * Methods of the tasks extension (`io.modelcontextprotocol/tasks`) name their task; servers do not check it.
  */
 function taskOf({ method, params }: JsonRpcRequest): string | undefined {
   if (method !== 'tasks/get' && method !== 'tasks/update' && method !== 'tasks/cancel') return undefined
@@ -75,10 +74,9 @@ function taskOf({ method, params }: JsonRpcRequest): string | undefined {
 }
 
 /**
- * Reads what `x-mcp-header` says in the input schema of a tool (specification: 2026-07-28, Streamable HTTP),
- * at any depth of properties: the page allows what the proposal (SEP-2243) did not. Throws BAD_SCHEMA where
- * it stands at a wrong place, is no token, is said twice whatever the case, or is about anything but a
- * string, integer or boolean.
+ * Reads `x-mcp-header` in the input schema of a tool, at any depth of properties (2026-07-28, Streamable
+ * HTTP; SEP-2243 allowed one level). Throws BAD_SCHEMA where it is misplaced, no token, there twice in any
+ * case, or on anything but a string, integer or boolean.
  */
 export function headerParams(
   schema: JsonObject,
@@ -99,9 +97,8 @@ export function headerParams(
 }
 
 /**
- * Compares the arguments with the headers of their request. Throws McpError -32020 where an argument is there
- * and its header is missing or says something else. An argument that is null or absent has no header, and one
- * that is sent all the same is not looked at.
+ * Compares the arguments with the headers of their request. Throws McpError -32020 where a header is missing
+ * or differs. Arguments that are null or absent have no header; one that is sent is ignored.
  */
 export function checkParamHeaders(
   plan: HeaderPlan,
@@ -141,10 +138,7 @@ function readParam(part: JsonObject, pointer: string, allowNumber: boolean): Hea
   return Object.freeze({ path, header: `mcp-param-${name.toLowerCase()}`, type })
 }
 
-/**
- * The property that a JSON Pointer into a schema stands for; undefined unless it leads through `properties`
- * alone.
- */
+/** The property that a JSON Pointer leads to; undefined unless it leads through `properties` alone. */
 function pathOf(pointer: string): readonly string[] | undefined {
   const parts = pointer.split('/').slice(1)
   const isReached = parts.length > 0 && parts.every((part, index) => index % 2 === 1 || part === 'properties')
@@ -200,19 +194,14 @@ const plain = /^(?:[\x21-\x7e](?:[\x20-\x7e\t]*[\x21-\x7e])?)?$/
 const strictUtf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 const utf8 = new TextEncoder()
 
-/**
- * A value as `Mcp-Name` and `Mcp-Param-*` carry it: as it is, or in base64 where a header could not hold it.
- */
+/** A value for `Mcp-Name` or `Mcp-Param-*`: as it is, or in base64 where a header could not hold it. */
 export function encodeHeaderValue(value: string): string {
   if (plain.test(value) && !isEncoded(value)) return value
   const bytes = utf8.encode(value)
   return `${opening}${Buffer.from(bytes).toString('base64')}${closing}`
 }
 
-/**
- * The value that such a header stands for, or undefined for base64 or UTF-8 that is none; markers of another
- * case are no markers.
- */
+/** The value of such a header; undefined for broken base64 or UTF-8. The case of the markers counts. */
 export function decodeHeaderValue(header: string): string | undefined {
   const value = trimmed(header)
   if (!isEncoded(value)) return value

@@ -25,8 +25,8 @@ export const retriedMethods: ReadonlySet<string> = new Set(['tools/call', 'promp
 const nothing: ClientCapabilities = Object.freeze({})
 
 /**
- * A question as a result holds it: without an id, and its params without what the revision lacks, such as
- * `_meta` and `elicitationId`. Throws NOT_IN_REVISION for what the revision cannot ask.
+ * A question as a result holds it: without an id, and without params that the revision lacks, such as `_meta`
+ * and `elicitationId`. Throws NOT_IN_REVISION for what the revision cannot ask.
  */
 export function embedQuestion<Q extends Question>(
   dialect: Dialect,
@@ -39,8 +39,8 @@ export function embedQuestion<Q extends Question>(
 }
 
 /**
- * The error -32021: what was asked for needs capabilities that the client did not declare with this request.
- * `missing` are paths as `missingForQuestion` has them, and become `data.requiredCapabilities`.
+ * The error -32021: the request needs capabilities that the client has not declared. `missing` are paths, as
+ * `missingForQuestion` returns them; `data.requiredCapabilities` has them as an object.
  */
 export function missingClientCapabilities(missing: readonly string[]): McpError {
   const requiredCapabilities = missing.reduce(addCapability, nothing)
@@ -52,9 +52,8 @@ export function missingClientCapabilities(missing: readonly string[]): McpError 
 }
 
 /**
- * Reads the answer to a request of 2026-07-28. One without `resultType` is complete: an older server made it.
- * Throws BAD_RESULT for a type that is unknown, for questions that the method must not be answered with, and
- * for those without anything to answer or send back.
+ * Reads the answer to a request of 2026-07-28; without `resultType` it is complete, as from older servers.
+ * Throws BAD_RESULT for an unknown type, for questions to a method that has none, and for an empty demand.
  */
 export function readOutcome<M extends Method>(method: M, result: JsonObject): Outcome<M> {
   const { resultType = 'complete' } = result
@@ -70,8 +69,8 @@ export function readOutcome<M extends Method>(method: M, result: JsonObject): Ou
 }
 
 /**
- * The params of a request that is made again: with the answers to the questions of the last answer, and with
- * the state that came with it. Those of an earlier round are taken out. The request needs an id of its own.
+ * The params of a request that is made again: with the answers and the state of the last round, without those
+ * of earlier ones. The request needs an id of its own.
  */
 export function retryParams<P extends object>(
   params: P,

@@ -44,9 +44,8 @@ const unauthorized: ProbeVerdict = Object.freeze({ verdict: 'unauthorized' })
 const down: ProbeVerdict = Object.freeze({ verdict: 'down' })
 
 /**
- * Which era a server is of, from the outcome of a probe (specification: 2026-07-28, versioning). An outage is
- * never taken for an era, and no single code but -32022 with the revisions that are supported: silence means
- * an older server on a pipe, and nothing at all over HTTP.
+ * The era of a server, from the outcome of a probe (2026-07-28, versioning). An outage says nothing of the
+ * era, nor does any single code but -32022. Silence means an older server on a pipe, and nothing over HTTP.
  */
 export function judgeProbe(outcome: ProbeOutcome, { over, isSecond }: Probe): ProbeVerdict {
   switch (outcome.type) {
@@ -81,10 +80,7 @@ function judgeError(
   return status === 401 || status === 403 || status >= 500 ? judgeStatus(status) : handshake
 }
 
-/**
- * Read liberally: nothing says whether the list may name revisions with a handshake (C10), and where it does,
- * they are taken.
- */
+/** The specification is silent on lists that name revisions with a handshake: they are taken. */
 function judgeSupported(supported: readonly string[], isSecond: boolean): ProbeVerdict {
   const dialect = commonIn(supported)
   // a server that refuses what it has just offered is not asked a third time
@@ -93,10 +89,7 @@ function judgeSupported(supported: readonly string[], isSecond: boolean): ProbeV
   return isModern ? { verdict: 'no_common_revision', supported } : handshake
 }
 
-/**
- * 401 and 403 ask who is there, 408 and 429 ask for patience, and any other refusal is that of a server
- * without the method.
- */
+/** 401 and 403 ask who is there, 408 and 429 to wait; other 4xx come from servers without the method. */
 function judgeStatus(status: number): ProbeVerdict {
   if (status === 401 || status === 403) return unauthorized
   const isRefusal = status >= 400 && status < 500 && status !== 408 && status !== 429

@@ -9,9 +9,8 @@ export interface Stamp {
 }
 
 /**
- * The result as 2026-07-28 wants it: with `resultType` (`complete`, unless it has one of its own), with the
- * server in its `_meta`, and with cache hints where the method needs them, its own before those of the stamp.
- * The given result is left alone.
+ * The result as 2026-07-28 wants it: with `resultType` (default `complete`), the server in `_meta`, and cache
+ * hints where the method needs them, its own before those of the stamp. Does not change the given result.
  */
 export function stampResult<R extends object>(
   method: string,
@@ -52,8 +51,8 @@ export const cacheableMethods: ReadonlySet<string> = new Set([
 export const notKept: CacheHints = Object.freeze({ ttlMs: 0, cacheScope: 'private' })
 
 /**
- * The hints of a result. What is missing, or is no hint (a time that is negative or no whole number, an
- * unknown scope), is taken from `otherwise`, by default 0 ms and private.
+ * The hints of a result. What is missing or invalid (a negative or broken time, an unknown scope) is taken
+ * from `otherwise`, by default 0 ms and private.
  */
 export function readCacheHints(
   { ttlMs, cacheScope }: { readonly ttlMs?: unknown; readonly cacheScope?: unknown },

@@ -10,15 +10,15 @@ interface Step {
   /** From where this step and the rest fit, given from where the rest fits. */
   fits(uri: string, rest: Fits): Fits
   /**
-   * Where the step that begins at `at` ends, so that it takes most and the rest still fits; notes what it
-   * took, or answers -1.
+   * Where the step from `at` ends: it takes the most that lets the rest fit, notes it in `found`, or returns
+   * -1.
    */
   take(uri: string, at: number, rest: Fits, found: Found): number
 }
 
 /**
- * A matcher for the parts of a template. Where the rest fits is found from the end, so that no choice on the
- * way forward is ever taken back: each step looks at each character once.
+ * A matcher for the parts of a template. Where the rest fits is found from the end first, so the way forward
+ * never backtracks: each step looks at each character once.
  */
 export function compileMatch(parts: readonly Part[]): (uri: string) => Readonly<Found> | undefined {
   const steps = parts.flatMap(toSteps)
@@ -195,10 +195,7 @@ function takes(isTaken: Uint8Array, code: number): boolean {
   return code < 128 ? isTaken[code] === 1 : true
 }
 
-/**
- * 1 where a character ends, counted as its text has them, and 0 within the percent-encoded bytes or the
- * halves of one.
- */
+/** 1 where a character of the text ends; 0 within its percent-encoded bytes or its surrogates. */
 function countOf(uri: string, at: number): 0 | 1 {
   const code = uri.charCodeAt(at)
   if (code === percent) return /[89abAB]/.test(uri.charAt(at + 1)) ? 0 : 1

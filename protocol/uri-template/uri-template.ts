@@ -17,23 +17,18 @@ export interface TemplateValues {
   readonly [name: string]: TemplateValue | number | boolean | undefined
 }
 
-/**
- * A URI template (RFC 6570, all four levels), read once: it writes uris, and finds the variables of a uri.
- */
+/** A URI template (RFC 6570, all four levels): it writes URIs, and reads the variables of a URI. */
 export interface UriTemplate {
   readonly template: string
   /** In the order of the template. */
   readonly variables: readonly string[]
-  /**
-   * Writes the uri of these values (RFC 6570, section 3). Throws BAD_TEMPLATE for a value that cannot be
-   * written.
-   */
+  /** Writes the URI of these values (RFC 6570, section 3). Throws BAD_TEMPLATE. */
   expand(values: TemplateValues): string
   /**
-   * The variables of a uri, percent-decoded, or undefined when it does not fit. `{name}` takes one or more
-   * characters that are not reserved, `{+name}` any; where that leaves a choice, the variable that comes
-   * first takes most. What `{?a,b}`, `{&a}` and `{;a}` name may come in any order or be missing; `{/path*}`
-   * is a list, `{?rest*}` an object. The time grows with the length of the uri, and no faster.
+   * The variables of a URI, percent-decoded; undefined when it does not fit. `{name}` takes one or more
+   * unreserved characters, `{+name}` any; earlier variables take the most. `{?a,b}`, `{&a}` and `{;a}` take
+   * their names in any order, or none; `{/path*}` is a list, `{?rest*}` an object. The time is linear in the
+   * length of the URI.
    */
   match(uri: string): Readonly<Record<string, TemplateValue>> | undefined
 }
@@ -90,7 +85,6 @@ function isExpression(part: Part): part is Expression {
   return typeof part !== 'string'
 }
 
-/** Writes the uri of these values (RFC 6570, section 3.2). Throws ProtocolError BAD_TEMPLATE. */
 function expand(parts: readonly Part[], values: TemplateValues): string {
   return parts
     .map((part) => (typeof part === 'string' ? encode(part, true) : expression(part, values)))
@@ -167,10 +161,7 @@ function encode(text: string, keepsReserved: boolean): string {
 
 const loneHalf = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g
 
-/**
- * All but letters, digits, `-`, `.`, `_` and `~`; half a surrogate pair becomes U+FFFD, as everywhere in
- * URLs.
- */
+/** Encodes all but letters, digits, `-`, `.`, `_` and `~`; a lone surrogate becomes U+FFFD, as in URLs. */
 function encodeStrictly(text: string): string {
   const whole = encodeURIComponent(text.replace(loneHalf, '\ufffd'))
   return whole.replace(/[!'()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`)

@@ -21,8 +21,8 @@ const closer = 0x7d
 const readableLength = 65_536
 
 /**
- * Reads one JSON text. An array is read as a batch; whether the revision has batches is for the caller to
- * decide. Throws PARSE_FAILED, TOO_DEEP or INVALID_MESSAGE. A key `__proto__` becomes a plain own property.
+ * Reads one JSON text; an array is a batch, in any revision. Throws PARSE_FAILED, TOO_DEEP or
+ * INVALID_MESSAGE. A key `__proto__` becomes a plain own property.
  */
 export function decode(text: string, limits: DecodeLimits = defaultLimits): Message | Batch {
   const { maxDepth = defaultLimits.maxDepth, maxBatch = defaultLimits.maxBatch } = limits
@@ -31,9 +31,7 @@ export function decode(text: string, limits: DecodeLimits = defaultLimits): Mess
   return Array.isArray(value) ? readBatch(value, maxBatch) : readMessage(value)
 }
 
-/**
- * The one-line JSON text of a message. Throws NOT_SERIALISABLE for a BigInt, a cycle or bottomless nesting.
- */
+/** The JSON text of a message, one line. Throws NOT_SERIALISABLE for a BigInt, a cycle or endless nesting. */
 export function encode(message: Message): string {
   try {
     return JSON.stringify(message)
@@ -44,10 +42,7 @@ export function encode(message: Message): string {
   }
 }
 
-/**
- * The one-line JSON text of a batch, which must not be empty: with nothing to say nothing is sent. Throws
- * NOT_SERIALISABLE.
- */
+/** The JSON text of a batch, one line. Throws NOT_SERIALISABLE, also for an empty batch. */
 export function encodeBatch(messages: readonly Message[]): string {
   if (messages.length === 0) throw new ProtocolError('NOT_SERIALISABLE', 'a batch must not be empty')
   return `[${messages.map(encode).join(',')}]`
@@ -82,10 +77,7 @@ function readElement(value: unknown): Message | ProtocolError {
   }
 }
 
-/**
- * JSON.parse does not recurse, so the id can still be read for the answer; of a long text it would cost too
- * much.
- */
+/** JSON.parse does not recurse: the id for the answer can be read, unless the text is long and that dear. */
 function tooDeep(text: string, maxDepth: number): ProtocolError {
   const data = describeInvalid(text.length <= readableLength ? parse(text) : undefined)
   return new ProtocolError('TOO_DEEP', `arrays and objects may be nested ${maxDepth} deep`, { data })
@@ -96,10 +88,7 @@ function isTooDeep(text: string, maxDepth: number): boolean {
   return hasMoreThan(text, maxDepth) && depthExceeds(text, maxDepth)
 }
 
-/**
- * Counts brackets wherever they stand, also in strings: a cheap upper bound of the depth that most texts
- * pass.
- */
+/** Counts brackets, also those in strings: a cheap upper bound of the depth, which most texts pass. */
 function hasMoreThan(text: string, count: number): boolean {
   let left = count
   for (const bracket of ['{', '[']) {

@@ -65,10 +65,7 @@ class FamilyError<Code> extends Error {
   }
 }
 
-/**
- * Something on the wire, or meant for it, breaks the protocol: found on this side, never sent by the far
- * side.
- */
+/** A message breaks the protocol, or one to be sent would; found on this side, never sent. */
 export class ProtocolError extends FamilyError<ProtocolErrorCode> {}
 
 /** A JSON-RPC error: the far side's answer, or what a handler throws to answer one. `code` is an integer. */
@@ -122,9 +119,8 @@ export interface JsonRpcError {
 }
 
 /**
- * The integer codes that JSON-RPC and the revisions of MCP define. Those of 2026-07-28 are -32020 and beyond,
- * as its schema has them (its proposals had others); what lies between -32000 and -32019 is for older
- * revisions only.
+ * The codes of JSON-RPC and MCP. Those of 2026-07-28 are from its schema (its proposals had others); -32000
+ * to -32019 are of older revisions only.
  */
 export const errorCodes = Object.freeze({
   /** The text is no JSON. */
@@ -161,8 +157,8 @@ const answers: { readonly [Code in ProtocolErrorCode]?: number } = {
 }
 
 /**
- * What the far side is told about `error`: an McpError as it is, a message we could not read by its code,
- * anything else as -32603 with a neutral text, so that nothing of the inside leaks.
+ * What the far side is told about `error`: an McpError as it is, a message that could not be read by its
+ * code, anything else as -32603 without details.
  */
 export function toJsonRpcError(error: unknown): JsonRpcError {
   if (error instanceof McpError && Number.isInteger(error.code)) {

@@ -36,19 +36,15 @@ export interface JsonRpcErrorResponse {
 /** One JSON-RPC message, told apart by its keys: `method` with or without `id`, `result`, `error`. */
 export type Message = JsonRpcRequest | JsonRpcNotification | JsonRpcResult | JsonRpcErrorResponse
 
-/**
- * The `data` of INVALID_MESSAGE and TOO_DEEP: what the broken message was about, and its id where that is
- * readable.
- */
+/** The `data` of INVALID_MESSAGE and TOO_DEEP: what the message was, and its id if readable. */
 export interface InvalidMessage {
   readonly about: 'request' | 'notification' | 'response' | 'unknown'
   readonly id?: RequestId
 }
 
 /**
- * Checks that a parsed JSON value is one JSON-RPC message as MCP has them and returns that same value.
- * Throws INVALID_MESSAGE with an `InvalidMessage` as data. An error response with `id: null` is read as one
- * without id.
+ * Checks that a JSON value is one JSON-RPC message of MCP, and returns it. Throws INVALID_MESSAGE with an
+ * `InvalidMessage` as data. An error response with `id: null` is read as one without id.
  */
 export function readMessage(value: unknown): Message {
   if (!isObject(value)) throw invalid(value, `a message must be an object, got ${kindOf(value)}`)
@@ -98,10 +94,7 @@ function readAnswer(value: JsonObject): Message {
 /** Characters an id may have: it is written into every answer. */
 const longestId = 1_024
 
-/**
- * Whether `value` can be an id. Integers beyond 2^53 are not: they would come back changed; nor are texts of
- * more than 1,024 characters.
- */
+/** Whether `value` can be an id: an integer within 2^53 (others would change), or up to 1,024 characters. */
 export function isRequestId(value: unknown): value is RequestId {
   return typeof value === 'string' ? value.length <= longestId : Number.isSafeInteger(value)
 }
@@ -129,9 +122,8 @@ function aboutOf(value: JsonObject): InvalidMessage['about'] {
 }
 
 /**
- * The error response that a receiver owes for a message it could not read, or undefined when none may be
- * sent: a broken answer or notification is never answered, and only what claims to be a request is answered
- * with its id, since an id of ours in an error would end a request of the far side.
+ * The error response to a message that could not be read; undefined: none may be sent, as for broken answers
+ * and notifications. Only requests are answered with their id, which might end a request of the far side.
  */
 export function answerInvalid(error: ProtocolError): JsonRpcErrorResponse | undefined {
   const answer = toJsonRpcError(error)
@@ -157,8 +149,7 @@ export function isResponse(message: Message): message is JsonRpcResult | JsonRpc
 }
 
 /**
- * The bad answer that stands for one that could not be read; undefined where nothing says which request it
- * was for.
+ * An error response in place of an answer that could not be read; undefined: nothing says for which request.
  */
 export function standIn(error: ProtocolError): JsonRpcErrorResponse | undefined {
   const { about, id } = (error.data ?? { about: 'unknown' }) as InvalidMessage

@@ -8,9 +8,8 @@ export interface LineDecoderOptions {
 }
 
 /**
- * What a chunk brought: a whole line; a line that is no UTF-8, or one that is too long, which are skipped.
- * The `data` of the error for one that is too long says what message it was, as far as its beginning and its
- * end do.
+ * What a chunk brought: a line, or one that was skipped as no UTF-8 or too long. The `data` of LINE_TOO_LONG
+ * describes the message, as far as its first and last KiB do.
  */
 export type LineItem =
   | { readonly type: 'line'; readonly text: string }
@@ -27,10 +26,7 @@ export interface LineStats {
   readonly errors: number
 }
 
-/**
- * Cuts a byte stream into lines, however it was chunked; holds at most one unfinished line, and of one that
- * is too long 2 KiB.
- */
+/** Cuts a byte stream into lines. Holds one unfinished line at most, and 2 KiB of one that is too long. */
 export interface LineDecoder {
   /** The items that this chunk completes, in order. The chunk may be reused afterwards. */
   push(chunk: Uint8Array): readonly LineItem[]
@@ -47,10 +43,7 @@ const lineFeed = 0x0a
 const carriageReturn = 0x0d
 const space = 0x20
 
-/**
- * A decoder of newline framing (specification: transports, stdio): LF or CRLF, blank lines skipped, time
- * linear in the bytes.
- */
+/** A decoder of lines (specification: stdio): LF or CRLF, blank lines skipped, linear in the bytes. */
 export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder {
   const { maxMessageBytes = defaultMaxBytes } = options
   const utf8 = new TextDecoder('utf-8', { fatal: true })
@@ -179,10 +172,7 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array<ArrayBuffer> 
   return all
 }
 
-/**
- * Collects the pieces of one line in a buffer that doubles, so that many small pieces cost no more than their
- * bytes.
- */
+/** Collects one line in a buffer that doubles, so that many small pieces cost no more than their bytes. */
 function createRest(maxBytes: number) {
   let buffer = new Uint8Array(0)
   let length = 0

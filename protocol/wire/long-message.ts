@@ -15,8 +15,8 @@ const lastMembers =
 const lastMethod = /[,{]\s*"method"\s*:\s*"[^"\\]*"\s*(?:,\s*"jsonrpc"\s*:\s*"[^"\\]*"\s*)?\}\s*$/
 
 /**
- * What can be said of a message of which only the beginning and the end were kept: whether it is a request or
- * an answer, and its id. Libraries write the id first or last; one in the middle is not found.
+ * What the beginning and the end of a message tell: request or answer, and its id. Libraries write the id
+ * first or last; one in the middle is not found.
  */
 export function describeLong(head: string, tail: string): InvalidMessage {
   const { id: first, kind, method } = readHead(head)

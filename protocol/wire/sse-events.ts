@@ -18,8 +18,8 @@ export interface OutgoingSseEvent extends SseEvent {
 const lineEnd = /\r\n|\r|\n/
 
 /**
- * The text of one event, its data split at CR, LF and CRLF. Throws BAD_EVENT where a field would break the
- * stream.
+ * The text of one event, its data split into lines. Throws BAD_EVENT for an id or type with a line end or
+ * NUL.
  */
 export function encodeEvent({ event, id, data, retry }: OutgoingSseEvent): string {
   let text = ''

@@ -5,8 +5,8 @@ import { describeLong, keptOfLong } from './long-message.js'
 import type { SseEvent } from './sse-events.js'
 
 /**
- * What a chunk of a stream brought. An event that is too long is skipped: the `data` of its error says what
- * message it was, as far as its beginning and its end do, and `id` is the event's.
+ * What a chunk of a stream brought. An event that is too long is skipped: the `data` of its error describes
+ * the message, as far as its first and last KiB do; `id` is the event's.
  */
 export type SseItem =
   | ({ readonly type: 'event' } & SseEvent)
@@ -15,17 +15,11 @@ export type SseItem =
 
 /** How an event decoder is made. */
 export interface EventDecoderOptions {
-  /**
-   * The longest unfinished event, field names counted, in UTF-16 units (never more than its bytes). Default
-   * 16 Mi.
-   */
+  /** The longest event with its field names, in UTF-16 units (never more than its bytes). Default 16 Mi. */
   readonly maxMessageBytes?: number
 }
 
-/**
- * Reads a `text/event-stream`, however it was chunked; an event that the stream cuts off is dropped with its
- * id.
- */
+/** Reads a `text/event-stream` in chunks; an event that the stream cuts off is dropped with its id. */
 export interface EventDecoder {
   /** The items that this chunk completes, in order. */
   push(chunk: Uint8Array): readonly SseItem[]
@@ -35,9 +29,7 @@ export interface EventDecoder {
 
 const defaultMaxBytes = 16 * 1024 * 1024
 
-/**
- * A decoder of one stream, as the HTML standard reads it (section 9.2.6); its time is linear in the bytes.
- */
+/** A decoder of one stream (HTML standard, section 9.2.6), linear in the bytes. */
 export function createEventDecoder(options: EventDecoderOptions = {}): EventDecoder {
   const { maxMessageBytes = defaultMaxBytes } = options
   const utf8 = new TextDecoder('utf-8')

@@ -25,9 +25,8 @@ const wordAsserts: { readonly [source: string]: PatternNode } = {
 }
 
 /**
- * Reads the source of a regular expression that `RegExp` accepts, with or without the flag `u`. Returns
- * undefined for what cannot be matched in linear time, or is newer than this: backreferences and inline
- * flags.
+ * Reads the source of a regular expression that `RegExp` accepts, with or without the flag `u`; undefined for
+ * backreferences and inline flags, which cannot be matched in linear time or are too new.
  */
 export function parsePattern(source: string, unicode: boolean): PatternNode | undefined {
   let at = 0

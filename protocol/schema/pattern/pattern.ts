@@ -24,9 +24,8 @@ const noCharacter = 0x110000
 const maxMoves = 10_000
 
 /**
- * A matcher for the source of a regular expression, read with the flag `u` where that is possible. Returns a
- * sentence that says what is wrong where there can be none: a syntax error, a backreference, a program too
- * large.
+ * A matcher for the source of a regular expression, with the flag `u` where that is possible. Returns a
+ * sentence where there can be none: a syntax error, a backreference, a program too large.
  */
 export function compilePattern(source: string, spend: Spend): LinearPattern | string {
   const flags = flagsOf(source)
@@ -49,10 +48,7 @@ function flagsOf(source: string): string | undefined {
   })
 }
 
-/**
- * Anchored characters, one of them repeated at most: RegExp has nothing to choose there, so it is linear and
- * quicker.
- */
+/** Anchored characters, one repeated at most: linear in RegExp, too, which is quicker. */
 function isPlain(tree: PatternNode): boolean {
   if (tree.type !== 'sequence') return false
   const [first, ...rest] = tree.parts
@@ -110,10 +106,7 @@ interface RunOptions {
   readonly onMatch: (at: number) => unknown
 }
 
-/**
- * Runs a program over a text, all its threads at once; the sets of threads seen before are kept as states (a
- * lazy DFA).
- */
+/** Runs all threads of a program at once over a text; sets of threads are kept as states (a lazy DFA). */
 function createRunner(
   { code, entry }: Program,
   {

@@ -1,9 +1,6 @@
 import type { PatternNode } from './parse.js'
 
-/**
- * A place in a program: consumes a character, goes on in several ways, or only where an assertion holds; or
- * the end.
- */
+/** A place in a program: takes a character, goes on several ways or where an assertion holds, or ends. */
 export type Instruction =
   | { readonly op: 'atom'; readonly atom: number; readonly next: number }
   | { readonly op: 'split'; readonly next: readonly number[] }
@@ -23,10 +20,7 @@ export interface Look {
   readonly negative: boolean
 }
 
-/**
- * A whole expression: its atoms by source, its lookarounds from the inside out, and the program that uses
- * both.
- */
+/** A whole expression: its atoms, its lookarounds from the inside out, and the program that uses both. */
 export interface Automaton {
   readonly atoms: readonly string[]
   readonly looks: readonly Look[]
