@@ -12,7 +12,7 @@ import type { ClientCapabilities, ServerCapabilities } from '../messages/capabil
 import type { ElicitationMode } from '../messages/elicitation.js'
 import type { CreateMessageParams } from '../messages/sampling.js'
 
-/** What a server may ask a client while it works on a request of its. */
+/** What a server may ask the client of the request it works on. */
 export type Question = 'sampling/createMessage' | 'elicitation/create' | 'roots/list'
 
 /**
@@ -29,7 +29,7 @@ export function missingCapability(
   return capability === undefined || hasCapability(capabilities, capability) ? undefined : capability
 }
 
-/** What stands below these is called by ids, which have dots of their own. */
+/** Keys below these are identifiers, which have dots of their own. */
 const byId = /^(extensions|experimental)\.(.+)$/s
 
 /**

@@ -58,15 +58,15 @@ export interface Lacks {
    * Methods whose results can hold something it lacks; undefined: any. Other results are sent as they are.
    */
   readonly results?: readonly Method[]
-  /** The methods whose params can have something of it, like `results`. */
+  /** Methods whose params can hold something it lacks, like `results`. */
   readonly requests?: readonly Method[]
   /** Kinds of content: the first two are said as text, the others cannot be said. */
   readonly content: readonly ('audio' | 'resource_link' | 'tool_use' | 'tool_result')[]
-  /** True: what tools return for programs, and the schemas of that, are objects; others are left out. */
+  /** True: structured content and its schema are objects; others are left out. */
   readonly objectsOnly: boolean
-  /** True: it has no lists of content in sampling, so that a message, and the answer, has one block. */
+  /** True: messages and results in sampling have one block of content, not a list. */
   readonly contentLists: boolean
-  /** Ways to ask a user, which cannot be said otherwise. */
+  /** Modes of elicitation; a question in one of them cannot be said. */
   readonly elicitation: readonly ElicitationMode[]
   /**
    * Parts of a form. Titled choices become `enumNames`, several choices cannot be said, defaults are kept for
@@ -75,7 +75,7 @@ export interface Lacks {
   readonly form: readonly ('titled_choice' | 'several_choices' | 'defaults')[]
 }
 
-/** Only what may be absent can be left out. */
+/** Fields that may be absent. */
 type Optional<T> = readonly {
   [K in keyof T]-?: Record<never, never> extends Pick<T, K> ? K : never
 }[keyof T][]

@@ -84,7 +84,7 @@ export function fitNotification<N extends NotificationMethod>(
   return fit === undefined ? params : fit(lacks, params)
 }
 
-/** The error with the code that this revision has for it. */
+/** The error with this revision's code. */
 export function fitError({ errors }: Dialect, error: JsonRpcError): JsonRpcError {
   const code = codeIn(errors, error.code)
   return code === error.code ? error : { ...error, code }
@@ -131,7 +131,7 @@ function fitServer(lacks: Lacks, capabilities: ServerCapabilities): ServerCapabi
   return leaveOut(capabilities, lacks.fields.serverCapabilities)
 }
 
-/** What a client declares: in `initialize`, or in the envelope of each request. */
+/** The client's capabilities, in `initialize` or in the envelope of each request. */
 export function fitClient(lacks: Lacks, capabilities: ClientCapabilities): ClientCapabilities {
   const { clientCapabilities, rootsCapability, samplingCapability } = lacks.fields
   const kept = changeField(leaveOut(capabilities, clientCapabilities), 'roots', (roots) =>

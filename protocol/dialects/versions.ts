@@ -32,23 +32,26 @@ export const handshakeRevisions: readonly Revision[] = Object.freeze(
   allHandshakeDialects.map(({ revision }) => revision),
 )
 
-/** Those without a handshake; where there are none, all of them: a client has to begin with `initialize`. */
+/**
+ * Those of `among` without a handshake; all of them where there is none: clients begin with `initialize`
+ * then.
+ */
 export function offered(among: readonly Revision[]): readonly Revision[] {
   const modern = among.filter(isModernRevision)
   return modern.length > 0 ? modern : among
 }
 
-/** Whether some revisions have one that takes a handshake. */
+/** Whether any of them has a handshake. */
 export function haveHandshake(among: readonly Revision[]): boolean {
   return among.some((revision) => revision < firstModern)
 }
 
-/** The dialects with a handshake of some revisions, newest first. */
+/** The dialects of those with a handshake, newest first. */
 export function handshakesOf(among: readonly Revision[]): readonly Dialect[] {
   return allHandshakeDialects.filter(({ revision }) => among.includes(revision))
 }
 
-/** The revision that a client asks for, and that a server offers to a client it does not understand. */
+/** What a client asks for, and what a server offers a client whose revision it does not know. */
 export const latestHandshake: Dialect = dialect20251125
 
 const firstModern: Revision = '2026-07-28'
@@ -78,7 +81,7 @@ export function modernDialectOf(
   return modernDialects.find((dialect) => dialect.revision === revision && among.includes(dialect.revision))
 }
 
-/** Whether this names a revision without a handshake, be it one that is not known yet. */
+/** Whether this is a revision without a handshake, known or not. */
 export function isModernRevision(revision: string): boolean {
   return revision >= firstModern && dateLike.test(revision)
 }

@@ -66,7 +66,7 @@ export interface CacheHints {
 /** A result that carries such hints since 2026-07-28. */
 export interface CacheableResult extends BaseResult, Partial<CacheHints> {}
 
-/** `readCacheHints` reads them, and makes up for what is no hint. */
+/** Not checked: `readCacheHints` replaces what is missing or invalid. */
 export const cacheableFields = { ttlMs: unchecked, cacheScope: unchecked, ...resultFields }
 
 /** The client's answers, each under the key of its question; to be checked against the question. */

@@ -94,7 +94,7 @@ export interface ResourceLink extends Resource {
   type: 'resource_link'
 }
 
-/** One piece of a tool's or prompt's answer; types not known here must not end a reader. */
+/** One block of a tool's or prompt's answer; readers have to pass over types they do not know. */
 export type ContentBlock = TextContent | ImageContent | AudioContent | ResourceLink | EmbeddedResource
 
 const type = loose(text)

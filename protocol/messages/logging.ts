@@ -52,7 +52,7 @@ export function isLoggingLevel(value: unknown): value is LoggingLevel {
   return loggingLevels.includes(value as LoggingLevel)
 }
 
-/** Whether a message of this level is wanted by one who asked for `wanted` and above; undefined: for nothing. */
+/** Whether one who asked for `wanted` and above wants a message of this level; undefined: none. */
 export function isWantedLevel(level: LoggingLevel, wanted: LoggingLevel | undefined): boolean {
   return wanted !== undefined && loggingLevels.indexOf(level) >= loggingLevels.indexOf(wanted)
 }

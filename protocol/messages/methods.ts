@@ -121,13 +121,13 @@ export type Method = keyof Methods
 /** The name of a notification. */
 export type NotificationMethod = keyof Notifications
 
-/** What a request asks with. */
+/** The params of a request. */
 export type Params<M extends Method> = Methods[M]['params']
 
-/** What a request is answered with. */
+/** The result of a request. */
 export type Result<M extends Method> = Methods[M]['result']
 
-/** What a notification tells. */
+/** The params of a notification. */
 export type NotificationParams<N extends NotificationMethod> = Notifications[N]['params']
 
 /** The requests that `S` may receive. */

@@ -18,7 +18,7 @@ import {
 import { type ContentBlock, content } from './content.js'
 import { flag, listOf, optional, recordOf, shape, text } from './shape.js'
 
-/** What a prompt wants to know; its value is a string. */
+/** An argument of a prompt; its value is a string. */
 export interface PromptArgument extends BaseMetadata {
   description?: string
   /** Default false. */

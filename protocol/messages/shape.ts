@@ -38,9 +38,9 @@ export const flag = kind<boolean>('true or false', (value) => typeof value === '
 export const record = kind<never>('an object', isObject)
 /** What may be a request id or a progress token. */
 export const requestId = kind<RequestId>('a string or an integer', isRequestId)
-/** Any value, but not none. */
+/** Any value but undefined. */
 export const present = kind<unknown>('a value', (value) => value !== undefined)
-/** For fields that peers fill in as they like: nothing is checked, whatever the type says. */
+/** For fields that are not checked, whatever their type says. */
 export const unchecked: Check<never> = () => undefined
 
 /** The checks of an object's fields; fields nobody knows are let through. */
@@ -90,12 +90,12 @@ export function oneOf<const Word extends string>(...words: readonly Word[]): Che
   return kind(`one of ${words.join(', ')}`, (value) => words.includes(value as Word))
 }
 
-/** The check that a value asks for by what it says of itself; one that is no object says nothing. */
+/** The check of a union: `choose` gets the value, or `{}` where it is no object. */
 export function chosen<T>(choose: (value: JsonObject) => Check<T>): Check<T> {
   return (value) => choose(isObject(value) ? value : {})(value)
 }
 
-/** The same check, for a type that is narrower: what peers send beyond it is taken as it is. */
+/** The same check for a narrower type: values of peers beyond the type pass. */
 export function loose(check: Check): Check<never> {
   return check as Check<never>
 }

@@ -8,7 +8,7 @@ import {
 } from './base.js'
 import { flag, listOf, optional, shape, text } from './shape.js'
 
-/** The kinds of changes that a client wants to hear of; what is absent or false is not told. */
+/** The kinds of changes that a client subscribes to; absent means no. */
 export interface SubscriptionFilter {
   toolsListChanged?: boolean
   promptsListChanged?: boolean

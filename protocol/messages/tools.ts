@@ -25,7 +25,7 @@ export interface ObjectSchema {
   [keyword: string]: unknown
 }
 
-/** Hints about what a tool does; never to be trusted from a server that is not. */
+/** Hints about what a tool does; do not trust those of servers that you do not trust. */
 export interface ToolAnnotations {
   title?: string
   /** Changes nothing. Default false. */
@@ -47,7 +47,7 @@ export interface ToolExecution {
 export interface Tool extends BaseMetadata {
   description?: string
   inputSchema: ObjectSchema
-  /** Before 2026-07-28 one of an object. */
+  /** Before 2026-07-28 its type is `object`. */
   outputSchema?: { [keyword: string]: unknown }
   annotations?: ToolAnnotations
   execution?: ToolExecution
@@ -101,7 +101,7 @@ export const callToolParams = shape<CallToolParams>({
 /** Result of `tools/call`; with `isError` the tool itself failed and the model should read why. */
 export interface CallToolResult extends BaseResult {
   content: ContentBlock[]
-  /** Any JSON value that is there, `null` included; before 2026-07-28 objects only. */
+  /** Any JSON value, `null` included; before 2026-07-28 objects only. */
   structuredContent?: unknown
   isError?: boolean
 }
@@ -113,7 +113,7 @@ export const callToolResult = shape<CallToolResult>({
   ...resultFields,
 })
 
-/** Adds the list of content that tools leave out whose value is structured content, or a task. */
+/** Adds the empty list of content that peers leave out beside structured content or a task. */
 export function completedToolResult(result: JsonObject): JsonObject {
   if (result.content !== undefined) return result
   return result.structuredContent === undefined && result.task === undefined

@@ -13,9 +13,9 @@ type ValidatorClass = new (options: Options) => Validator
 
 /** How much work one check may be, in steps of about 20 ns; hostile schemas and values stop there. */
 const quickSteps = 6_000_000
-/** How much more to find every issue instead of the first. */
+/** How much more a check may take to find every issue instead of the first. */
 const thoroughSteps = 50_000
-/** The errors of a form that does not fit are dearer than the form. */
+/** ajv's errors for a form that does not fit cost more than the check of the form. */
 const stepsPerForm = 10
 const stepKeyword = 'caduceus-steps'
 const perItem = ['items', 'contains', 'unevaluatedItems', 'additionalItems']
@@ -30,7 +30,7 @@ const options: Options = {
   logger: false,
 }
 
-/** What one look at a subschema costs: alone, and for each item or field that it loops over. */
+/** The cost of one look at a subschema; `perItem` and `perField`: it loops over the value as well. */
 interface StepPlan {
   readonly steps: number
   readonly perItem: boolean

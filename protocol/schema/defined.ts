@@ -33,7 +33,7 @@ function checkPlain(input: JsonObject): void {
 
 const expected = 'expected a field, a schema of a library, or a JSON Schema'
 
-/** What writes a field of this type; also by the names that other languages have for it. */
+/** The maker of a field by its type, also as other languages call it. */
 const fields: { readonly [type: string]: string } = {
   any: 'any',
   bool: 'boolean',
@@ -48,7 +48,7 @@ const fields: { readonly [type: string]: string } = {
   text: 'string',
 }
 
-/** What is no schema of any kind, and what to write in its place; undefined: it may be one. */
+/** Says why the input is no schema of any kind, and what to write instead; undefined: it may be one. */
 function foreign(input: unknown): string | undefined {
   const library = isObject(input) && !isOwn(input) ? libraryOf(input) : undefined
   if (library !== undefined) return library
@@ -67,7 +67,7 @@ function remedyFor(input: unknown): string | undefined {
   return typeof input === 'function' ? 'its result: call it' : undefined
 }
 
-/** Schemas of libraries, or of versions of them, that do not follow Standard Schema. */
+/** Says so for schemas of libraries, or of versions, that do not follow Standard Schema. */
 function libraryOf(input: JsonObject): string | undefined {
   if (isObject(input._def) && typeof input.safeParse === 'function')
     return 'expected ~standard.jsonSchema, got nothing from zod: zod 4.2 and newer have it (zod 3 has not)'
@@ -80,7 +80,6 @@ function libraryOf(input: JsonObject): string | undefined {
   return `${expected}, got an object with ${methods.join(', ')}: its library has to follow Standard Schema and show its JSON Schema`
 }
 
-/** What the value of a keyword has to be. */
 interface Rule {
   readonly expected: string
   readonly allows: (value: unknown, dialect: SchemaDialect) => boolean
@@ -178,7 +177,9 @@ export function checkKeywords(schema: JsonObject): void {
   }
 }
 
-/** How an object describes values: as fields by their names, as one JSON Schema, or nobody can tell. */
+/**
+ * Whether an object describes values as fields by their names or as one JSON Schema; both may be possible.
+ */
 export function describedAs(input: JsonObject): 'fields' | 'schema' | 'either' {
   const entries = Object.entries(input)
   if (entries.length === 0 || !isPlainObject(input)) return 'schema'
@@ -189,19 +190,19 @@ export function describedAs(input: JsonObject): 'fields' | 'schema' | 'either' {
   return legal.length === 0 && known.length < entries.length ? 'fields' : 'schema'
 }
 
-/** Whether nobody's class has made it, as schemas of libraries are made. */
+/** False for an object of a class, such as the schemas of libraries. */
 function isPlainObject(input: JsonObject): boolean {
   const prototype: unknown = Object.getPrototypeOf(input)
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
-/** Whether it names a keyword of JSON Schema, or an extension; the empty one says that all is allowed. */
+/** Whether it has a keyword of JSON Schema or an extension; an empty object allows everything. */
 function saysSomething(input: JsonObject): boolean {
   const keys = Object.keys(input)
   return keys.length === 0 || keys.some((key) => rules.has(key) || key.startsWith('x-'))
 }
 
-/** The same for a keyword whose value it can have: fields may be called like keywords. */
+/** The same for keywords with values that they can have: a field may be called like a keyword. */
 function looksLikeSchema(input: JsonObject): boolean {
   const entries = Object.entries(input)
   const says = ([key, value]: [string, unknown]) =>
@@ -209,7 +210,7 @@ function looksLikeSchema(input: JsonObject): boolean {
   return entries.length === 0 || entries.some(says)
 }
 
-/** What only holds of several keywords at once. */
+/** Checks keywords that depend on each other. */
 function checkTogether(part: JsonObject, pointer: string): void {
   const { nullable, type } = part
   if (nullable !== undefined && type === undefined)

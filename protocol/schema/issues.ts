@@ -68,7 +68,7 @@ const named: { readonly [keyword: string]: string } = {
   unevaluatedProperties: 'unevaluatedProperty',
 }
 
-/** The errors of one check as issues: no summaries where there is more to say, none twice, 20 at most. */
+/** The errors of one check as issues: no summaries where there are details, no duplicates, 20 at most. */
 export function toIssues(errors: readonly RawError[], root: unknown): readonly Issue[] {
   const issues = new Map<string, Issue>()
   const considered = errors.slice(0, maxConsidered) // a failed union may leave a hundred thousand behind
@@ -95,7 +95,7 @@ export function keysOf(path: string): PropertyKey[] {
   })
 }
 
-/** The issues of the value under a key, seen from the value that has the key. */
+/** The issues of a value, their paths below the key that holds it. */
 export function issuesUnder(key: PropertyKey, issues: readonly Issue[]): readonly Issue[] {
   const own = formatPath([key])
   return issues.map(({ path, message }) => {

@@ -24,7 +24,7 @@ export interface Subschema {
   readonly pointer: string
   /** What its references start from: the nearest schema around it with an `$id`, or the whole. */
   readonly base: JsonObject
-  /** The `$id` of that, in full. */
+  /** The `$id` of `base`, resolved. */
   readonly uri: string
 }
 
@@ -105,7 +105,6 @@ export function isBase({ $id }: JsonObject): boolean {
 /** The name of a schema that has no `$id`. */
 export const unnamed = 'https://caduceus.invalid/schema'
 
-/** What an `$id` within is relative to. */
 function uriOf(schema: JsonObject, around: string): string {
   if (!isBase(schema)) return around
   const id = String(schema.$id)
@@ -150,7 +149,7 @@ function checkPattern(pattern: string, pointer: string): void {
   if (typeof compiled === 'string') throw refusal(pointer, `the pattern ${compiled}`)
 }
 
-/** What a `$id` names is one schema; the whole has a name in any case. */
+/** Every `$id` stands for one schema; the whole schema has a name in any case. */
 function checkIds(parts: readonly Subschema[]): void {
   const uris = new Set<string>()
   for (const { schema, pointer, uri } of parts) {
@@ -187,7 +186,7 @@ function checkReferences(parts: readonly Subschema[]): void {
   if (hasCircle(ways)) throw refusal('', 'it refers to itself without going into the value, which never ends')
 }
 
-/** By the schemas that they are relative to. */
+/** Anchors by the base of the schemas that have them. */
 function anchorsOf(parts: readonly Subschema[]): ReadonlyMap<JsonObject, ReadonlyMap<string, JsonObject>> {
   const anchors = new Map<JsonObject, Map<string, JsonObject>>()
   for (const { schema, pointer, base } of parts) {
@@ -219,7 +218,7 @@ function resolve(base: JsonObject, fragment: string): unknown {
   return !isMany && (isObject(target) || typeof target === 'boolean') ? target : undefined
 }
 
-/** Takes away what nothing leads to until nothing is left, or only circles and what they lead to. */
+/** Removes schemas that no reference leads to, again and again; what is left is a circle. */
 function hasCircle(ways: ReadonlyMap<unknown, readonly JsonObject[]>): boolean {
   const incoming = new Map<unknown, number>()
   for (const target of [...ways.values()].flat()) incoming.set(target, (incoming.get(target) ?? 0) + 1)

@@ -4,7 +4,7 @@ import { compileCheck, prepareCheck, type ValueCheck } from './check.js'
 import { formatPath, type Issue } from './issues.js'
 import { admitSchema, copySchema } from './limits.js'
 
-/** What came of a value: itself, as the schema types and changes it, or all that is wrong with it. */
+/** The value as the schema reads it, or all that is wrong with it. */
 export type Parsed<T> = { readonly value: T } | { readonly issues: readonly Issue[] }
 
 /** Every kind of schema: what the far side is shown, and what reads an incoming value. */
@@ -16,16 +16,13 @@ export interface Schema<T = unknown> {
    */
   readonly parse: (value: unknown) => Parsed<T> | Promise<Parsed<T>>
   /**
-   * Loads what `parse` will need, where that is not done yet: a JSON Schema takes ajv. Rejects when it cannot
-   * be loaded now.
+   * Loads what `parse` needs (ajv for a JSON Schema) ahead of the first value. Rejects when it cannot be
+   * loaded.
    */
   readonly prepare?: () => Promise<void>
 }
 
-/**
- * A schema of any library that follows Standard Schema 1.1 with its JSON Schema extension, such as zod 4.2 or
- * arktype.
- */
+/** A schema of a library that follows Standard Schema 1.1 with JSON Schema, such as zod 4.2 or arktype. */
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
     readonly version: 1
@@ -39,32 +36,29 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   }
 }
 
-/** What a Standard Schema says of a value. */
+/** The result of a Standard Schema. */
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] }
 
-/** What a Standard Schema finds wrong. */
+/** One issue of a Standard Schema. */
 export interface StandardIssue {
   readonly message: string
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
 }
 
-/** What `toSchema` understands: a Standard Schema, or a plain JSON Schema. */
+/** Input of `toSchema`: a Standard Schema, or a plain JSON Schema. */
 export type SchemaInput = StandardSchema | { readonly [keyword: string]: unknown }
 
-/** The type that values have once `S` has read them; of a plain JSON Schema nothing is known. */
+/** The type of the values that `S` reads; `unknown` for a plain JSON Schema. */
 export type SchemaOutput<S> = S extends StandardSchema<infer _, infer Output> ? Output : unknown
 
-/**
- * Which of its two sides a schema that changes values shows: what it takes, or what it gives. Default
- * `input`.
- */
+/** Which side of a schema that transforms values is shown. Default `input`. */
 export type SchemaSide = 'input' | 'output'
 
 /**
- * Takes any kind of schema. Throws BAD_SCHEMA for a Standard Schema without a JSON Schema, and for a JSON
- * Schema beyond `schemaLimits`, with a reference to the outside, or in a dialect we do not know.
+ * Takes any kind of schema. Throws BAD_SCHEMA for a Standard Schema without JSON Schema, and for a JSON
+ * Schema beyond `schemaLimits`, with a reference to the outside, or in an unknown dialect.
  */
 export function toSchema<S extends SchemaInput>(
   input: S,
@@ -78,7 +72,7 @@ export function toSchema<S extends SchemaInput>(
   return schema as Schema<SchemaOutput<S>>
 }
 
-/** A field, which is a schema already, and knows what is wrong with how it was made. */
+/** A field: a schema that keeps the problems of its own making. */
 interface OwnSchema extends Schema {
   readonly problems: readonly Issue[]
 }
@@ -115,7 +109,7 @@ function fromStandard(input: StandardSchema, side: SchemaSide): Schema {
   return Object.freeze({ jsonSchema, parse })
 }
 
-/** What makes a schema of a library one that shows its JSON Schema. */
+/** What gives a library's schemas a JSON Schema. */
 const remedies: { readonly [vendor: string]: string } = {
   zod: 'zod 4.2 and newer have it (zod 3 has not)',
   valibot: 'wrap it, toStandardJsonSchema(schema) of @valibot/to-json-schema',

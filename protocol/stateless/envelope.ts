@@ -5,7 +5,7 @@ import { isLoggingLevel, type LoggingLevel } from '../messages/logging.js'
 import type { Implementation, Meta } from '../messages/base.js'
 import type { ClientCapabilities } from '../messages/capabilities.js'
 
-/** The keys of `_meta` that 2026-07-28 reserves (specification: basic, `_meta`). */
+/** The keys of `_meta` that 2026-07-28 reserves (basic, `_meta`). */
 export const metaKeys = Object.freeze({
   protocolVersion: 'io.modelcontextprotocol/protocolVersion',
   clientInfo: 'io.modelcontextprotocol/clientInfo',
@@ -26,7 +26,7 @@ export interface Envelope {
   readonly logLevel: LoggingLevel | undefined
 }
 
-/** What is wrong with an envelope: the `data` of the error that refuses it. */
+/** What is wrong with an envelope; in the `data` of the error. */
 export interface EnvelopeProblems {
   /** Keys of `_meta` that have to be there, or `_meta` itself. */
   readonly missing: readonly string[]
@@ -59,7 +59,7 @@ export function isEnvelope(request: JsonRpcRequest): boolean {
   return findEnvelope(request) !== undefined
 }
 
-/** The `_meta` of a client's request, with what it has to say of itself; other keys may be added. */
+/** The `_meta` of a client's request; other keys may be added. */
 export function writeEnvelope({ revision, clientCapabilities, clientInfo, logLevel }: Envelope): Meta {
   return {
     [metaKeys.protocolVersion]: revision,

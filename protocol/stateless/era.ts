@@ -38,7 +38,7 @@ export type HttpEra =
   | { readonly era: 'handshake' }
   | { readonly era: 'modern'; readonly envelope: Envelope | undefined }
 
-/** What a pipe (stdio, a WebSocket) has settled on: nothing yet, or one era for good. */
+/** The era that a pipe (stdio, a WebSocket) has settled on; the first request settles it for good. */
 export type Pinned = 'none' | 'handshake' | 'modern'
 
 /** What becomes of one message of a pipe; `pinned` holds from the next message on. */
@@ -202,7 +202,7 @@ function compareVersion(claimed: string, named: string | undefined): void {
   throw headerMismatch('mcp-protocol-version', 'expected the revision that the body names, got another')
 }
 
-/** Not looked at when it is absent: whether it has to be there is asked later. */
+/** Whether the header has to be there is checked later. */
 function compareMethod(method: string, headers: RequestHeaders): void {
   const said = headerOf(headers, 'mcp-method')
   if (said === undefined || said === method) return

@@ -12,7 +12,7 @@ export interface HeaderParam {
   readonly type: 'string' | 'integer' | 'boolean' | 'number'
 }
 
-/** How the arguments of one tool are repeated in headers; empty for most tools. */
+/** The arguments of one tool that headers repeat; none for most tools. */
 export type HeaderPlan = readonly HeaderParam[]
 
 /** How strictly `x-mcp-header` is read. */
@@ -21,7 +21,7 @@ export interface HeaderPlanOptions {
   readonly allowNumber?: boolean
 }
 
-/** Where the value stands that `Mcp-Name` repeats (specification: 2026-07-28, Streamable HTTP). */
+/** The param that `Mcp-Name` repeats (2026-07-28, Streamable HTTP). */
 const nameFields = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
@@ -33,11 +33,11 @@ const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const types = ['string', 'integer', 'boolean', 'number'] as const
 const decimal = /^-?\d+(?:\.\d+)?$/
 const none: HeaderPlan = Object.freeze([])
-/** So that the headers of one request stay below what HTTP servers take. */
+/** Keeps the headers of one request below what HTTP servers take. */
 const maxHeaders = 64
 const maxNameLength = 128
 
-/** What `Mcp-Name` has to repeat: undefined for a method without it, and for params that lack it. */
+/** The value of `Mcp-Name`; undefined for a method without it, and for params that lack it. */
 export function mirroredName({
   method,
   params,
@@ -162,7 +162,7 @@ function problemOf(
   return headerMismatch(name, 'expected what the argument says, got something else')
 }
 
-/** Undefined for what no header stands for: null, absence, objects, and integers that JSON did not keep. */
+/** Undefined for values without a header: null, absent, objects, and integers beyond 2^53. */
 function toHeaderText(value: unknown): string | undefined {
   if (typeof value === 'string') return value
   if (typeof value === 'boolean') return value ? 'true' : 'false'
@@ -214,7 +214,7 @@ export function decodeHeaderValue(header: string): string | undefined {
   }
 }
 
-/** A header without the white space around it, several of one name as a list; undefined when it is absent. */
+/** A header without white space around it, joined where there are several; undefined when absent. */
 export function headerOf(headers: RequestHeaders, name: string): string | undefined {
   const value = headers[name]
   if (value === undefined) return undefined

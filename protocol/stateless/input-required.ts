@@ -14,7 +14,7 @@ import {
 import type { InputResponses, RetryParams } from '../messages/base.js'
 import type { ClientCapabilities } from '../messages/capabilities.js'
 
-/** What came of a request: its result, or the questions that have to be answered first. */
+/** The answer to a request: its result, or questions to be answered first. */
 export type Outcome<M extends Method> =
   | { readonly type: 'complete'; readonly result: Result<M> }
   | { readonly type: 'input_required'; readonly result: InputRequiredResult }

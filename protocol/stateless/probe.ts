@@ -4,10 +4,10 @@ import { isObject } from '../wire/json.js'
 import type { DiscoverResult } from '../messages/lifecycle.js'
 import { isModernRevision, modernDialects } from '../dialects/versions.js'
 
-/** What came of a client's `server/discover` with an envelope. */
+/** The outcome of a client's `server/discover` with an envelope. */
 export type ProbeOutcome =
   | { readonly type: 'result'; readonly result: DiscoverResult }
-  /** A JSON-RPC error; over HTTP also those in the body of a status that is an error. */
+  /** A JSON-RPC error; over HTTP also one in the body of an error status. */
   | { readonly type: 'error'; readonly error: JsonRpcError; readonly status?: number }
   /** An HTTP status without a JSON-RPC error in its body. */
   | { readonly type: 'status'; readonly status: number }
@@ -24,9 +24,9 @@ export type ProbeVerdict =
   | { readonly verdict: 'again'; readonly dialect: Dialect }
   /** `initialize` comes next; with `restart` on a new connection. */
   | { readonly verdict: 'handshake'; readonly restart: boolean }
-  /** Who asks has to sign in first; this says nothing of the era. */
+  /** The client has to sign in first; says nothing of the era. */
   | { readonly verdict: 'unauthorized' }
-  /** The server is out of order; this says nothing of the era. */
+  /** The server is out of order; says nothing of the era. */
   | { readonly verdict: 'down' }
   /** There is no revision that both speak. */
   | { readonly verdict: 'no_common_revision'; readonly supported: readonly string[] }

@@ -28,7 +28,7 @@ export function stampResult<R extends object>(
 
 const additions = Object.freeze(['resultType', '_meta', 'ttlMs', 'cacheScope'])
 
-/** The same for a result that has some of it already. */
+/** For a result that has some of these fields already. */
 function addTo<R extends object>(result: R, meta: Meta, cache: CacheHints | undefined): R & BaseResult {
   const own = result as BaseResult & Partial<CacheHints>
   const { resultType = 'complete' } = own
@@ -47,7 +47,7 @@ export const cacheableMethods: ReadonlySet<string> = new Set([
   'resources/read',
 ])
 
-/** What a result without hints means: it is not kept. */
+/** The hints of a result that has none: it is not cached. */
 export const notKept: CacheHints = Object.freeze({ ttlMs: 0, cacheScope: 'private' })
 
 /**

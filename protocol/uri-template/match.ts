@@ -2,12 +2,12 @@ import { operators, type Part, type TemplateValue, type VariableSpec } from './p
 
 type Found = Record<string, TemplateValue>
 
-/** From which positions the rest of the template fits the rest of the uri. */
+/** 1 at each position of the URI from which the rest of the template fits. */
 type Fits = Uint8Array
 
-/** A step of a template: it takes some characters, and may note what they mean. */
+/** A step of a template: takes characters, and may note their meaning. */
 interface Step {
-  /** From where this step and the rest fit, given from where the rest fits. */
+  /** Where this step and the rest fit, from where the rest fits. */
   fits(uri: string, rest: Fits): Fits
   /**
    * Where the step from `at` ends: it takes the most that lets the rest fit, notes it in `found`, or returns
@@ -129,7 +129,7 @@ function upTo(most: number, isTaken: Uint8Array, uri: string, rest: Fits): Fits 
   return fits
 }
 
-/** Named values in any order, each of which may be missing: what `{?a,b}`, `{&a}` and `{;a}` write. */
+/** Named values in any order, each optional: `{?a,b}`, `{&a}` and `{;a}`. */
 function params(first: string, separator: string, variables: readonly VariableSpec[]): Step {
   const ends = first === ';' ? '/?#' : '#'
   const names = new Map(variables.map((variable) => [variable.name, variable]))
@@ -184,7 +184,7 @@ function noteParams(
 const unreservedCharacter = table((character) => !":/?#[]@!$&'()*+,;=".includes(character))
 const anyCharacter = table(() => true)
 
-/** For each character of ASCII whether it is taken: never a control character or a space. */
+/** Which ASCII characters are taken; control characters and the space never. */
 function table(isTaken: (character: string) => boolean): Uint8Array {
   return Uint8Array.from({ length: 128 }, (_, code) =>
     code > 0x20 && code < 0x7f && isTaken(String.fromCharCode(code)) ? 1 : 0,

@@ -1,7 +1,7 @@
 import { ProtocolError } from './errors.js'
 import { describeInvalid, type Message, readMessage } from './jsonrpc.js'
 
-/** What a text may be at most; a text beyond it is refused before a value of ours depends on it. */
+/** Limits of a text, checked before it is parsed or read as messages. */
 export interface DecodeLimits {
   /** Nesting of arrays and objects, the message itself included. Default 64. */
   readonly maxDepth?: number
@@ -9,7 +9,7 @@ export interface DecodeLimits {
   readonly maxBatch?: number
 }
 
-/** A batch: each element is a message, or the INVALID_MESSAGE error that says why it is none. */
+/** A batch: messages, and INVALID_MESSAGE errors in place of elements that are none. */
 export type Batch = readonly (Message | ProtocolError)[]
 
 const defaultLimits: Required<DecodeLimits> = Object.freeze({ maxDepth: 64, maxBatch: 100 })

@@ -101,7 +101,7 @@ export class McpError extends FamilyError<number> {
   }
 }
 
-/** Outside of the class: one that names itself in its own body gets another name where it is bundled. */
+/** Outside of the class: one that names itself in its body is called something else once it is bundled. */
 function answerOf(code: number, message: string, data: unknown): McpError {
   return new McpError(code, message, { data })
 }

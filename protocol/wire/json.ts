@@ -17,7 +17,10 @@ export function kindOf(value: unknown): string {
   return `a ${typeof value}`
 }
 
-/** JSON text with sorted keys: equal values have equal texts. `onObject` is told how many fields each object has. */
+/**
+ * JSON text with sorted keys: equal values have equal texts. `onObject` gets the number of fields of each
+ * object.
+ */
 export function canonical(value: unknown, onObject?: (fieldCount: number) => void): string {
   return JSON.stringify(value, (_, inner: unknown) => {
     if (!isObject(inner)) return inner

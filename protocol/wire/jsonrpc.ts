@@ -1,10 +1,10 @@
 import { errorCodes, type JsonRpcError, ProtocolError, toJsonRpcError } from './errors.js'
 import { isObject, type JsonObject, kindOf } from './json.js'
 
-/** What ties an answer to its request: a string or an integer, never null; `1` and `"1"` are two ids. */
+/** Ties an answer to its request: a string or an integer, never null; `1` and `"1"` are two ids. */
 export type RequestId = string | number
 
-/** A call that wants an answer. */
+/** A request: a call that wants an answer. */
 export interface JsonRpcRequest {
   readonly jsonrpc: '2.0'
   readonly id: RequestId
@@ -91,7 +91,7 @@ function readAnswer(value: JsonObject): Message {
   return value as unknown as JsonRpcErrorResponse
 }
 
-/** Characters an id may have: it is written into every answer. */
+/** Characters of an id: it is written into every answer. */
 const longestId = 1_024
 
 /** Whether `value` can be an id: an integer within 2^53 (others would change), or up to 1,024 characters. */
@@ -109,7 +109,7 @@ function invalid(value: unknown, problem: string): ProtocolError {
   })
 }
 
-/** What can still be said of a parsed value that is refused as a message. */
+/** Describes a value that is refused as a message. */
 export function describeInvalid(value: unknown): InvalidMessage {
   if (!isObject(value)) return { about: 'unknown' }
   const about = aboutOf(value)

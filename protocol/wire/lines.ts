@@ -49,7 +49,7 @@ export function createLineDecoder(options: LineDecoderOptions = {}): LineDecoder
   const utf8 = new TextDecoder('utf-8', { fatal: true })
   const stats = { bytes: 0, lines: 0, errors: 0 }
   const rest = createRest(maxMessageBytes + 1) // one more for the CR of a CRLF
-  /** What is left of a line that is too long, until its end. */
+  /** The beginning and the end of a line that is too long, until its end. */
   let skipped: Pieces | undefined
   let ended = false
 

@@ -3,7 +3,7 @@ import { type InvalidMessage, isRequestId, type RequestId } from './jsonrpc.js'
 /** Bytes of its beginning, and of its end, that are kept of a message too long to be read. */
 export const keptOfLong = 1_024
 
-/** What a key at the top of the message says of it. */
+/** What a top-level key says of the message. */
 const kindOfKey: { readonly [key: string]: 'call' | 'response' } = {
   method: 'call',
   params: 'call',
@@ -36,11 +36,11 @@ interface Head {
 
 const token = /\s*("(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s"{}[\],:]+(?=[\s,}\]]))/y
 
-/** Reads what the beginning says at the top of the message, token by token, as far as it goes. */
+/** Reads the top-level keys of the beginning, token by token, as far as it goes. */
 function readHead(head: string): Head {
   const found: Head = {}
   let depth = 0
-  /** The key whose value comes next, at the top of the message. */
+  /** The top-level key whose value comes next. */
   let key: string | undefined
   let last = ''
   token.lastIndex = 0

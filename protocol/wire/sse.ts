@@ -78,7 +78,7 @@ export function createEventDecoder(options: EventDecoderOptions = {}): EventDeco
     skippedTail = piece.slice(-keptOfLong)
   }
 
-  /** Goes on in an event that is too long; answers what comes after it. */
+  /** Skips on in an event that is too long; returns the text after it. */
   function skip(text: string, tail: string): string {
     const rest = afterBlank(text, 'first')
     const piece = rest === undefined ? text : text.slice(0, text.length - rest.length)
@@ -117,7 +117,7 @@ export function createEventDecoder(options: EventDecoderOptions = {}): EventDeco
   }
 }
 
-/** What an event, or a piece of one, says in its lines of data. */
+/** The data of an event, or of a piece of one. */
 function dataOf(text: string): string {
   return text.replace(/^(?:event|id|retry):.*$\n?/gm, '').replace(/^data: ?/gm, '')
 }

@@ -1,4 +1,4 @@
-/** A day of the calendar, wherever that is: no time, no zone, and so no shift between zones (ISO 8601). */
+/** A date: no time, no zone, and so no shift between zones (ISO 8601). */
 export class CalendarDate {
   readonly year: number
   /** 1 to 12. */
@@ -23,7 +23,7 @@ export class CalendarDate {
   }
 }
 
-/** A time of day on a clock on the wall: no day, no zone (ISO 8601). */
+/** A time of day: no date, no zone (ISO 8601). */
 export class ClockTime {
   readonly hour: number
   readonly minute: number
@@ -51,7 +51,7 @@ export class ClockTime {
   }
 }
 
-/** A day and a time of day without a zone: an appointment in the place where one is. */
+/** A date and a time of day without a zone (ISO 8601). */
 export class NaiveDateTime {
   readonly date: CalendarDate
   readonly time: ClockTime
@@ -72,9 +72,9 @@ export class NaiveDateTime {
   }
 }
 
-/** A moment, with the distance to UTC it was given in (RFC 3339). */
+/** A moment, with the UTC offset it was given in (RFC 3339). */
 export class ZonedDateTime {
-  /** As the clocks of that zone show it. */
+  /** The date and time at that offset. */
   readonly local: NaiveDateTime
   /** Minutes east of UTC. */
   readonly offset: number
@@ -94,7 +94,7 @@ export class ZonedDateTime {
     return day.getTime() - this.offset * 60_000
   }
 
-  /** The same moment as JavaScript has it: without the offset, to the millisecond. */
+  /** The same moment in ms, without the offset. */
   toDate(): Date {
     return new Date(this.epochMs)
   }
@@ -115,7 +115,7 @@ const dateText = /^(\d{4})-(\d{2})-(\d{2})$/
 const timeText = /^(\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?$/
 const offsetText = /^(.*[^+-])(?:[Zz]|([+-])(\d{2}):?(\d{2}))$/
 
-/** Reads `2024-01-15`; undefined for what is no day of the calendar. */
+/** Reads `2024-01-15`; undefined for anything else. */
 export function parseDate(text: string): CalendarDate | undefined {
   const [, year, month, day] = dateText.exec(text)?.map(Number) ?? []
   if (year === undefined || month === undefined || day === undefined) return undefined
@@ -123,7 +123,7 @@ export function parseDate(text: string): CalendarDate | undefined {
   return isDay ? new CalendarDate(year, month, day) : undefined
 }
 
-/** Reads `14:30`, `14:30:00` or `14:30:00.25`; undefined for what is no time of day. */
+/** Reads `14:30`, `14:30:00` or `14:30:00.25`; undefined for anything else. */
 export function parseTime(text: string): ClockTime | undefined {
   const [whole, hour, minute, second = '0', fraction = ''] = timeText.exec(text) ?? []
   if (whole === undefined) return undefined
@@ -131,7 +131,7 @@ export function parseTime(text: string): ClockTime | undefined {
   return time.hour < 24 && time.minute < 60 && time.second < 60 ? time : undefined
 }
 
-/** Reads `2024-01-15T14:30:00`; undefined for anything else, a zone included. */
+/** Reads `2024-01-15T14:30:00`; undefined for anything else, also with a zone. */
 export function parseNaive(text: string): NaiveDateTime | undefined {
   if (text[10] !== 'T' && text[10] !== 't' && text[10] !== ' ') return undefined
   const date = parseDate(text.slice(0, 10))
@@ -139,9 +139,7 @@ export function parseNaive(text: string): NaiveDateTime | undefined {
   return date && time && new NaiveDateTime(date, time)
 }
 
-/**
- * Reads `2024-01-15T14:30:00Z` or `…+01:00`; undefined for anything else, a moment without a zone included.
- */
+/** Reads `2024-01-15T14:30:00Z` or `…+01:00`; undefined for anything else, also without a zone. */
 export function parseZoned(text: string): ZonedDateTime | undefined {
   const [, naive, sign, hours = '0', minutes = '0'] = offsetText.exec(text) ?? []
   const local = naive === undefined ? undefined : parseNaive(naive)

@@ -2,23 +2,20 @@ import { isObject, type JsonObject } from '../../wire/json.js'
 import type { Parsed, Schema, StandardSchema } from '../schema.js'
 import { type Issue, keysOf } from '../issues.js'
 
-/**
- * Whether a field has to be given; one with a default may be left out, and is always there for whoever reads
- * it.
- */
+/** Whether a field has to be given; readers of one with a default always find a value. */
 export type Presence = 'required' | 'optional' | 'default'
 
-/** What one kind of field does: what is shown of it, and how its value is read. */
+/** A kind of field: the JSON Schema that is shown, and the reader of its values. */
 export interface FieldKind<Output> {
   readonly jsonSchema: JsonObject
-  /** What is wrong with the options it was made with; told when it is used in a definition. */
+  /** What is wrong with its options; thrown by the definition that uses it. */
   readonly problems: readonly Issue[]
   readonly parse: (value: unknown) => Parsed<Output> | Promise<Parsed<Output>>
-  /** The value that a text stands for, where all values come as text: the arguments of prompts. */
+  /** The value that a text stands for: arguments of prompts all come as text. */
   readonly fromText: (text: string) => unknown
 }
 
-/** What anybody may say about a field. */
+/** Options of every field. */
 export interface FieldNotes<Input = unknown> {
   /** A name for people. */
   readonly title?: string
@@ -28,10 +25,7 @@ export interface FieldNotes<Input = unknown> {
   readonly default?: Input
   /** Values as they may look. */
   readonly examples?: readonly Input[]
-  /**
-   * Has HTTP clients of 2026-07-28 repeat the value in the header `Mcp-Param-<header>` (specification:
-   * streamable HTTP).
-   */
+  /** HTTP clients of 2026-07-28 repeat the value in the header `Mcp-Param-<header>` (Streamable HTTP). */
   readonly header?: string
   /** Further keywords for the JSON Schema, shown as they are and not checked. */
   readonly meta?: JsonObject
@@ -64,7 +58,7 @@ export class Field<Output = unknown, P extends Presence = Presence> implements S
     return optionalOf(this.#kind, this.#notes)
   }
 
-  /** What makes it a schema for other libraries, too (Standard Schema 1.1). */
+  /** The field as a Standard Schema 1.1, for other libraries. */
   get '~standard'(): StandardSchema<unknown, Output>['~standard'] {
     const show = () => ({ ...this.jsonSchema })
     return {
@@ -84,7 +78,7 @@ export function isField(value: unknown): value is Field {
   return isObject(value) && 'presence' in value && 'problems' in value && typeof value.parse === 'function'
 }
 
-/** Out here: a class that names itself in its body is called something else once it is bundled. */
+/** Outside of the class: one that names itself in its body is called something else once it is bundled. */
 function optionalOf<Output>(kind: FieldKind<Output>, notes: FieldNotes): Field<Output, 'optional'> {
   return new Field(kind, notes, 'optional')
 }
@@ -128,7 +122,7 @@ function describe<Output>(
   return { jsonSchema: jsonSchema as JsonObject, problems: Object.freeze(problems) }
 }
 
-/** What has to be waited for is not known to be wrong. */
+/** A default that is checked by a promise passes. */
 function wrongDefault<Output>(kind: FieldKind<Output>, value: unknown): readonly Issue[] {
   const parsed = kind.parse(value)
   if (parsed instanceof Promise || !('issues' in parsed)) return []

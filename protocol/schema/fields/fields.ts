@@ -29,13 +29,13 @@ type Choices<Choice> = FieldNotes<Choice> & {
 }
 type ListNotes = FieldNotes<readonly unknown[]> & ListLimits
 
-/** A field that may be left out has a value all the same where there is a default. */
+/** A field with a default always has a value. */
 type Made<Output, Options> = Field<Output, Options extends { default: unknown } ? 'default' : 'required'>
 
 /**
  * Describes what a tool or a prompt takes, field by field: what the model is shown, what is checked, and the
- * type that `run` is given. A field has to be given unless it has a `default` or is made `.optional()`. What
- * is wrong with the options of a field is told by the definition that uses it (BAD_DEFINITION).
+ * type that `run` gets. A field is required unless it has a `default` or is made `.optional()`. The
+ * definition that uses a field throws BAD_DEFINITION for wrong options.
  */
 export const field = Object.freeze({
   /** Text; lengths in characters. */
@@ -69,21 +69,19 @@ export const field = Object.freeze({
     choices: readonly Choice[],
     options?: O,
   ): Made<Choice, O> => make(options, ['type'], ({ type }) => choiceKind(choices, type)),
-  /** A list of items that are all described by one field, or by a schema of any library. */
+  /** A list of items of one field, or of a schema of any library. */
   list: <const Item extends FieldInput, const O extends ListNotes>(
     item: Item,
     options?: O,
   ): Made<OutputOf<Item>[], O> =>
     make(options, ['min', 'max'], (limits) => listKind(toField(item), limits) as FieldKind<OutputOf<Item>[]>),
-  /** An object with any keys, whose values are all described by one field, or by a schema of any library. */
+  /** An object with any keys and values of one field, or of a schema of any library. */
   map: <const Value extends FieldInput, const O extends FieldNotes<object>>(
     value: Value,
     options?: O,
   ): Made<Record<string, OutputOf<Value>>, O> =>
     make(options, [], () => mapKind(toField(value)) as FieldKind<Record<string, OutputOf<Value>>>),
-  /**
-   * An object with these fields, of which each may be a schema of any library; what else is given is dropped.
-   */
+  /** An object with these fields or schemas of any library; other keys are dropped. */
   group: <const Fields extends FieldRecord, const O extends FieldNotes<object>>(
     fields: Fields,
     options?: O,
@@ -93,7 +91,7 @@ export const field = Object.freeze({
 
 const presence = 'a field has to be given unless it is made .optional() or has a default'
 
-/** What is written for an option as other libraries have it. */
+/** The option of ours for one of another library. */
 const remedies: { readonly [option: string]: string } = {
   required: presence,
   optional: presence,

@@ -12,7 +12,7 @@ export interface ListLimits {
   readonly max?: number
 }
 
-/** What may stand where a field is expected: a field, or the schema of any library. */
+/** A field, or the schema of any library. */
 export type FieldInput = Field | SchemaInput
 
 /** Fields by their names. */
@@ -20,10 +20,9 @@ export interface FieldRecord {
   readonly [name: string]: FieldInput
 }
 
-/** What is told of one value at most. */
 const maxIssues = 20
 
-/** An object with these fields; what else is there is dropped. */
+/** An object with these fields; other keys are dropped. */
 export function groupKind(fields: FieldRecord): FieldKind<object> {
   if (!isObject(fields))
     return kindWith({}, () => ({ value: {} }), [{ path: '', message: 'expected fields' }])
@@ -88,10 +87,7 @@ export function mapKind(of: Field): FieldKind<Record<string, unknown>> {
   return kindWith(jsonSchema, parse, of.problems)
 }
 
-/**
- * A field of whatever describes a value. Throws ProtocolError BAD_SCHEMA for what does not, and for what
- * could not be checked.
- */
+/** A field from a schema of any kind. Throws ProtocolError BAD_SCHEMA. */
 export function toField(input: FieldInput, side: SchemaSide = 'input'): Field {
   if (isField(input)) return input
   const { jsonSchema, parse } = toDefinedSchema(input, side)
@@ -101,20 +97,20 @@ export function toField(input: FieldInput, side: SchemaSide = 'input'): Field {
   return new Field(whole, {}, '~standard' in input && takesNothing(parse) ? 'default' : 'required')
 }
 
-/** Whether a text is a value as it is, and not the JSON of one. */
+/** Whether a text is the value itself, not its JSON. */
 function takesText({ type, enum: choices, const: only }: JsonObject): boolean {
   if (type !== undefined) return [type].flat().includes('string')
   const values = Array.isArray(choices) ? choices : [only]
   return values.every((value) => typeof value === 'string')
 }
 
-/** A schema of another library that has something to say of nothing need not be given a value. */
+/** Whether a library's schema accepts `undefined`: its field may be left out. */
 function takesNothing(parse: Schema['parse']): boolean {
   const parsed = parse(undefined)
   return !(parsed instanceof Promise) && 'value' in parsed
 }
 
-/** Values and issues found under keys, some of which may have to be waited for. */
+/** Collects values and issues by key; some have to be waited for. */
 class Reading {
   readonly #found: [PropertyKey, unknown][] = []
   readonly #waiting: Promise<void>[] = []
@@ -149,8 +145,8 @@ class Reading {
 const usualDialect = 'https://json-schema.org/draft/2020-12/schema'
 
 /**
- * A schema as it stands inside of another one, at a JSON Pointer such as `/properties/a`: what it refers to
- * within itself is still found, and the dialect is not named again where it is the usual one.
+ * A schema as part of another, at a JSON Pointer such as `/properties/a`: its references within itself are
+ * moved, and `$schema` is dropped where it is the default.
  */
 export function nested(schema: JsonObject, pointer: string): JsonObject {
   const { $schema, ...rest } = schema
@@ -167,7 +163,7 @@ export function pointerTo(name: string): string {
   return `/properties/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`
 }
 
-/** Anchors are names in the whole document, and what starts from an `$id` still does. */
+/** Anchors hold in the whole document, references below an `$id` start from there: neither is moved. */
 function isMoved({ schema: { $ref }, base }: Subschema): boolean {
   return typeof $ref === 'string' && ($ref === '#' || $ref.startsWith('#/')) && !isBase(base)
 }

@@ -14,7 +14,7 @@ import type { FieldKind } from './field.js'
 import type { Issue } from '../issues.js'
 import { compilePattern } from '../pattern/pattern.js'
 
-/** What a text may be limited by. */
+/** Limits of a text. */
 export interface TextLimits {
   /** Characters. */
   readonly min?: number
@@ -28,7 +28,7 @@ export interface TextLimits {
   readonly enforce?: boolean
 }
 
-/** What a number may be limited by. */
+/** Limits of a number. */
 export interface NumberLimits {
   readonly min?: number
   readonly max?: number
@@ -173,7 +173,7 @@ const calendar = Object.freeze({
   },
 } as const)
 
-/** A value of the calendar or the clock, written as ISO 8601 has it, or, as no JSON can be, read already. */
+/** A date or time: a text in ISO 8601, or an object of ours. */
 export function calendarKind<Kind extends keyof typeof calendar>(
   kind: Kind,
 ): FieldKind<NonNullable<ReturnType<(typeof calendar)[Kind]['read']>>> {
@@ -189,7 +189,7 @@ export function calendarKind<Kind extends keyof typeof calendar>(
   return { ...kindWith({ type: 'string', ...jsonSchema }, parse), fromText: (text) => text }
 }
 
-/** A kind whose values are given as JSON where everything is text. */
+/** A kind that reads texts as JSON. */
 export function kindWith<Output>(
   jsonSchema: JsonObject,
   parse: FieldKind<Output>['parse'],
@@ -208,7 +208,7 @@ export function wrong(message: string): { readonly issues: readonly Issue[] } {
   return { issues: [issue(message)] }
 }
 
-/** Something about the value, or the definition, as a whole. */
+/** An issue of the value, or the definition, as a whole. */
 export function issue(message: string): Issue {
   return { path: '', message }
 }
@@ -264,7 +264,6 @@ function fromJson(text: string): unknown {
   }
 }
 
-/** The formats of text that can be checked. */
 type CheckedFormat = 'email' | 'uri' | 'uuid'
 
 const checks: { readonly [Format in CheckedFormat]: (text: string) => boolean } = {
@@ -273,17 +272,15 @@ const checks: { readonly [Format in CheckedFormat]: (text: string) => boolean } 
   uuid: (text) => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text),
 }
 
-/** Whether text of this format can be told from other text. */
 function isFormat(format: unknown): format is CheckedFormat {
   return typeof format === 'string' && Object.hasOwn(checks, format)
 }
 
-/** Whether a text has this format. */
 export function checkFormat(format: CheckedFormat, text: string): boolean {
   return checks[format](text)
 }
 
-/** What a mail form takes (WHATWG HTML, valid email address), in two looks at each character. */
+/** A valid email address (WHATWG HTML), in two looks at each character. */
 function isEmail(text: string): boolean {
   const at = text.lastIndexOf('@')
   if (at < 1 || text.length > 320) return false

@@ -1,7 +1,7 @@
 import type { StandardSchema } from '../schema.js'
 import type { Field } from './field.js'
 
-/** The type that a value has once whatever describes it has read it. */
+/** The type of the values that a field or schema reads. */
 export type OutputOf<Input> =
   Input extends Field<infer Output, infer _>
     ? Output
@@ -35,10 +35,7 @@ type IsOpen<Input> =
 
 type Flat<T> = { [Key in keyof T]: T[Key] }
 
-/**
- * The values that a JSON Schema written as a literal describes; `unknown` where it uses what types cannot
- * say.
- */
+/** The values of a JSON Schema written as a literal; `unknown` for what types cannot say. */
 export type FromJsonSchema<Schema> = Schema extends { const: infer Value }
   ? Value
   : Schema extends { enum: readonly (infer Value)[] }

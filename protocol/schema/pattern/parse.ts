@@ -1,4 +1,4 @@
-/** A regular expression as a tree; captures and laziness are left out, they do not change what matches. */
+/** A regular expression as a tree; captures and laziness are left out: they do not change what matches. */
 export type PatternNode =
   | { readonly type: 'atom'; readonly source: string }
   | { readonly type: 'assert'; readonly kind: 'start' | 'end' | 'word' | 'not_word' }

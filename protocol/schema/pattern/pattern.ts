@@ -1,7 +1,7 @@
 import { type PatternNode, parsePattern } from './parse.js'
 import { type Automaton, compileAutomaton, type Program, positionBits } from './program.js'
 
-/** A regular expression whose time is linear in the text, whatever the expression: it never backtracks. */
+/** A regular expression that never backtracks: its time is linear in the text. */
 export interface LinearPattern {
   test(text: string): boolean
   toString(): string

@@ -111,7 +111,7 @@ export function compileAutomaton(tree: PatternNode): Automaton | undefined {
     return { entry: emit(node, 0), code }
   }
 
-  /** A lookaround that is repeated is still one: it says the same of a position every time. */
+  /** A repeated lookaround is translated once: it says the same of a position every time. */
   function indexOfLook(look: PatternNode & { type: 'look' }): number {
     const known = lookIndexes.get(look)
     if (known !== undefined) return known
