@@ -1,6 +1,6 @@
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { isPrivateHost, type LookupAll } from '../../transports/base/private-address.js'
-import { type SafeAnswer, safeFetch } from '../../transports/http/outgoing/safe-fetch.js'
+import { type SafeAnswer, safeFetch } from '../../transports/http/outgoing/fetch.js'
 import { authFailed } from './failure.js'
 
 /** Asks the addresses that a server, and those it names, have chosen. */

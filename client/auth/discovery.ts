@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { isSecureUrl } from '../../transports/base/secure-url.js'
-import type { SafeAnswer } from '../../transports/http/outgoing/safe-fetch.js'
+import type { SafeAnswer } from '../../transports/http/outgoing/fetch.js'
 import { covers, resourceMetadataUrls, serverMetadataUrls } from './addresses.js'
 import { type Asker, objectOf } from './ask.js'
 import { authFailed, quotable } from './failure.js'

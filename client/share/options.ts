@@ -1,7 +1,7 @@
 import type { LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
 import type { TreeOptions } from '../../runtime/process/root.js'
-import { readSocketPath } from '../../transports/shared/local-path.js'
+import { readSocketPath } from '../../transports/shared/local-socket.js'
 import { usualMessageBytes } from '../../transports/contract/message-sizes.js'
 import { Client } from '../handle/client.js'
 import { Clients } from '../fleet/clients.js'

@@ -1,16 +1,16 @@
 import { systemClock } from '../../runtime/time/clock.js'
-import { show } from '../../runtime/base/errors.js'
-import { bearer } from './bearer.js'
-import { type AuthOptions, type AuthSettings, readAuth } from './options.js'
+import { waitWithin } from '../../runtime/time/wait.js'
+import { TransportError, type TransportErrorCode } from '../base/errors.js'
+import { badOption, readMs } from '../base/read-option.js'
 import type { Peer } from '../contract/contract.js'
-import { TransportError, type TransportErrorCode, optionError } from '../base/errors.js'
-import { type Principal, readPrincipal } from '../contract/principal.js'
+import { hasExpired, type Principal, readPrincipal } from '../contract/principal.js'
+import { type AuthOptions, type AuthSettings, readListenerAuth } from './options.js'
+import { type Challenge, challengeOf, withImplied } from './scopes.js'
 
 /**
  * Finds out who sends a request, from its headers, address and `assigns`, before its body is read. Undefined
- * lets it in as nobody. Throw TransportError UNAUTHORIZED to keep it out: it is answered 401, with the text
- * in `data.challenge` as `WWW-Authenticate`. Whatever else is thrown costs that request (500), and no answer
- * in time is 503.
+ * lets it in anonymously. Throw TransportError UNAUTHORIZED to refuse it: it is answered 401, with
+ * `data.challenge` as `WWW-Authenticate`. Any other error is answered 500, and no answer in time 503.
  */
 export type Authenticate = (
   peer: Peer,
@@ -21,13 +21,13 @@ export type Authenticate = (
 export interface AuthenticateOptions {
   /**
    * Finds out who sends a request: its session is for that principal alone, and tools find it as
-   * `ctx.principal`. Default: nobody is asked.
+   * `ctx.principal`. Default: all requests are anonymous.
    */
   readonly authenticate?: Authenticate
   /**
-   * Lets in who has an OAuth access token for this server, tells the others where to get one, and publishes
-   * RFC 9728 metadata for that (specification: authorization). Tools find whose token it is as
-   * `ctx.principal`, and never the token. Not together with `authenticate`. Default: none.
+   * Lets in requests with an OAuth access token for this server, tells others where to get one, and publishes
+   * RFC 9728 metadata (specification: authorization). Tools find the owner of the token as `ctx.principal`,
+   * and never the token. Not together with `authenticate`. Default: none.
    */
   readonly auth?: AuthOptions
   /** Milliseconds that either may take. Default 5,000. */
@@ -41,7 +41,7 @@ export interface AuthenticateSettings {
   readonly authenticateTimeout: number
 }
 
-/** Why a request is not let in. */
+/** How a request that is not let in is answered. */
 export interface Denial {
   readonly status: 400 | 401 | 403 | 503
   readonly message: string
@@ -51,8 +51,8 @@ export interface Denial {
 }
 
 /**
- * Asks the host program who it is. Rejects with TransportError UNAUTHORIZED or AUTHENTICATE_TIMEOUT, with
- * BAD_OPTION when what it answers is no principal, and with whatever it throws.
+ * Asks `authenticate` who sends a request. Rejects with TransportError UNAUTHORIZED or AUTHENTICATE_TIMEOUT,
+ * with BAD_OPTION when the answer is no principal, and with whatever it throws.
  */
 export async function identify(
   peer: Peer,
@@ -60,26 +60,22 @@ export async function identify(
 ): Promise<Principal | undefined> {
   if (authenticate === undefined) return peer.principal
   const controller = new AbortController()
-  let timer: unknown
-  const late = new Promise<never>((_, reject) => {
-    timer = systemClock.setTimeout(() => {
-      const error = new TransportError('AUTHENTICATE_TIMEOUT', 'authenticate: no answer in time', {
-        retryable: true,
-      })
-      controller.abort(error)
-      reject(error)
-    }, authenticateTimeout)
-  })
-  try {
-    const found = await Promise.race([authenticate(peer, { signal: controller.signal }), late])
-    if (found === undefined) return undefined
-    const principal = readPrincipal(found)
-    if (principal.expiresAt === undefined || principal.expiresAt > Date.now()) return principal
-    const data = { challenge: 'Bearer error="invalid_token"' }
-    throw new TransportError('UNAUTHORIZED', 'authenticate: the principal has expired', { data })
-  } finally {
-    systemClock.clearTimeout(timer)
+  const late = (): never => {
+    const error = new TransportError('AUTHENTICATE_TIMEOUT', 'authenticate: no answer in time', {
+      retryable: true,
+    })
+    controller.abort(error)
+    throw error
   }
+  const limits = { clock: systemClock, ms: authenticateTimeout, late }
+  const found = await waitWithin<Principal | undefined>(limits, (resolve, reject) => {
+    Promise.resolve(authenticate(peer, { signal: controller.signal })).then(resolve, reject)
+  })
+  if (found === undefined) return undefined
+  const principal = readPrincipal(found)
+  if (!hasExpired(principal)) return principal
+  const data = { challenge: 'Bearer error="invalid_token"' }
+  throw new TransportError('UNAUTHORIZED', 'authenticate: the principal has expired', { data })
 }
 
 type Denied = Pick<Denial, 'status' | 'message'>
@@ -92,7 +88,7 @@ const denials: { readonly [Code in TransportErrorCode]?: Denied } = {
   AUTHORIZATION_UNAVAILABLE: { status: 503, message: 'Service unavailable' },
 }
 
-/** How an error of `identify` is answered; undefined for one that nobody has named. */
+/** How an error of `identify` is answered; undefined for an error of the program. */
 export function denialOf(error: unknown): Denial | undefined {
   if (!(error instanceof TransportError)) return undefined
   const denied = denials[error.code]
@@ -106,17 +102,67 @@ export function denialOf(error: unknown): Denial | undefined {
 
 /** Reads these options. Throws TransportError BAD_OPTION. */
 export function readAuthenticate(options: AuthenticateOptions): AuthenticateSettings {
-  const { authenticate, auth: given, authenticateTimeout = 5_000 } = options
+  const { authenticate, auth: given } = options
   if (authenticate !== undefined && typeof authenticate !== 'function')
-    throw bad('authenticate', 'a function', authenticate)
-  if (!(typeof authenticateTimeout === 'number' && authenticateTimeout > 0))
-    throw bad('authenticateTimeout', 'milliseconds above 0', authenticateTimeout)
+    throw badOption('authenticate', 'a function', authenticate)
+  const authenticateTimeout = readMs(options.authenticateTimeout, 'authenticateTimeout', 5_000)
   if (given === undefined) return { authenticate, auth: undefined, authenticateTimeout }
-  if (authenticate !== undefined) throw bad('authenticate', 'nothing beside auth', authenticate)
-  const auth = readAuth(given)
+  if (authenticate !== undefined) throw badOption('authenticate', 'nothing beside auth', authenticate)
+  const auth = readListenerAuth(given)
   return { authenticate: bearer(auth), auth, authenticateTimeout }
 }
 
-function bad(field: string, expected: string, got: unknown): TransportError {
-  return optionError(field, `${field}: expected ${expected}, got ${show(got)}`)
+/** Characters of a token: more than fit into a header of a Node server. */
+const maxTokenLength = 16_384
+
+/**
+ * Lets in requests with a token for this server that has the scopes of `auth.scopes`. Rejects with
+ * TransportError UNAUTHORIZED (401), BAD_AUTHORIZATION (400) and INSUFFICIENT_SCOPE (403), each with
+ * `data.challenge`, and with what the verifier throws.
+ */
+function bearer(auth: AuthSettings): Authenticate {
+  return async ({ headers }, { signal }) => {
+    const token = readToken(headers.authorization, auth)
+    const principal = await verify(token, auth, signal)
+    const scopes = withImplied(principal.scopes ?? [], auth.impliedScopes)
+    if (auth.scopes.every((scope) => scopes.includes(scope))) return { ...principal, scopes }
+    const description = 'the token lacks a scope that every request takes'
+    throw refused('INSUFFICIENT_SCOPE', auth, { error: 'insufficient_scope', description })
+  }
+}
+
+function readToken(header: string | readonly string[] | undefined, auth: AuthSettings): string {
+  const given = Array.isArray(header) ? header.join(', ') : String(header ?? '')
+  if (!/^bearer(?: |$)/i.test(given)) throw refused('UNAUTHORIZED', auth, {})
+  const token = given.slice('bearer '.length).trim()
+  if (token.length > maxTokenLength) throw invalid(auth, 'the token is too long')
+  if (/^[\w.~+/-]+=*$/.test(token)) return token
+  const description = 'expected one token after Bearer'
+  throw refused('BAD_AUTHORIZATION', auth, { error: 'invalid_request', description })
+}
+
+async function verify(token: string, auth: AuthSettings, signal: AbortSignal): Promise<Principal> {
+  const found = await ask(token, auth, signal)
+  if (found === undefined) throw invalid(auth, 'the token is not valid')
+  const principal = readPrincipal(found)
+  if (hasExpired(principal)) throw invalid(auth, 'the token has expired')
+  return principal
+}
+
+async function ask(token: string, auth: AuthSettings, signal: AbortSignal): Promise<Principal | undefined> {
+  try {
+    return await auth.verify(token, { resource: auth.resource, signal })
+  } catch (error) {
+    const isRefusal = error instanceof TransportError && error.code === 'UNAUTHORIZED'
+    throw isRefusal && error.data === undefined ? invalid(auth, error.message) : error
+  }
+}
+
+function invalid(auth: AuthSettings, description: string): TransportError {
+  return refused('UNAUTHORIZED', auth, { error: 'invalid_token', description })
+}
+
+function refused(code: TransportErrorCode, auth: AuthSettings, told: Challenge): TransportError {
+  const challenge = challengeOf({ ...told, scopes: auth.scopes }, auth)
+  return new TransportError(code, told.description ?? 'no token came', { data: { challenge } })
 }

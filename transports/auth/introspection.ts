@@ -1,17 +1,23 @@
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
-import { lazy } from '../../runtime/faults/load.js'
-import { TokenCache } from './cache.js'
-import { principalOf } from './claims.js'
-import { readAudience } from './jwt.js'
-import { readSecureUrl } from '../base/secure-url.js'
-import type { TokenUse, TokenVerifier } from './verifier.js'
-import { badOption, orElse, type Read, readCount, readFields, readMs, readText } from '../base/read-option.js'
 import { TransportError } from '../base/errors.js'
+import {
+  badOption,
+  orElse,
+  type Read,
+  readCount,
+  readDelay,
+  readFields,
+  readMs,
+  readText,
+} from '../base/read-option.js'
+import { readSecureUrl } from '../base/secure-url.js'
 import type { Principal } from '../contract/principal.js'
+import { loadUndici } from '../http/outgoing/dispatcher.js'
+import { fetchJson } from '../http/outgoing/fetch.js'
+import { readAudience } from './jwt.js'
+import { principalOf, TokenCache, type TokenUse, type TokenVerifier } from './tokens.js'
 
-const importFetch = lazy('../../transports/auth/fetch.js', () => import('./fetch.js'))
-
-/** How tokens are checked by asking who has issued them. */
+/** How tokens are checked by asking their issuer. */
 export interface IntrospectionOptions {
   /** Who issues them; an answer that names another one is refused. */
   readonly issuer: string
@@ -22,13 +28,13 @@ export interface IntrospectionOptions {
   /** What the `aud` of the answer has to name. Default: the `resource` of the listener. */
   readonly audience?: string | readonly string[]
   /**
-   * Milliseconds that an answer is good for, so long after a token was revoked it may still be taken; 0: it
-   * is asked each time. Default 10,000.
+   * Milliseconds that an answer is kept: so long a revoked token may still be taken. 0: the issuer is asked
+   * each time. Default 10,000.
    */
   readonly cacheTime?: number
   /** Answers that are kept. Default 1,000. */
   readonly maxCached?: number
-  /** Questions at once; requests beyond are answered 503. Default 100. */
+  /** Questions at once; requests beyond that are answered 503. Default 100. */
   readonly maxAtOnce?: number
   /** Milliseconds that an answer may take. Default 4,000. */
   readonly fetchTimeout?: number
@@ -48,14 +54,14 @@ const fields = [
 ] as const
 
 /**
- * Checks access tokens of any form by asking the authorization server (RFC 7662): whether it is active,
- * issuer, audience, times, whose it is. An authorization server that does not answer, or refuses the
- * question, costs the request (503). Throws TransportError BAD_OPTION.
+ * Checks access tokens of any form by asking the authorization server (RFC 7662): active, issuer, audience,
+ * times, subject. While it does not answer, or refuses the question, requests are answered 503. Throws
+ * TransportError BAD_OPTION.
  */
 export function introspection(options: IntrospectionOptions): TokenVerifier {
   const introspector = new Introspector(readIntrospection(options))
   return Object.assign((token: string, use: TokenUse) => introspector.verify(token, use), {
-    prepare: loadFetch,
+    prepare: loadUndici,
   })
 }
 
@@ -73,7 +79,7 @@ class Introspector {
     const { issuer, audience = [resource] } = this.#settings
     const answer = await this.#answers.find(token, () => this.#ask(token))
     if (answer.active !== true) return undefined
-    // `active` says that it has begun and not expired; what else is said has to be true as well
+    // `active` vouches for issuer and times that are missing; those that are there are checked
     const claims = { iss: issuer, exp: Number.POSITIVE_INFINITY, ...answer }
     const { expiresAt, ...found } = principalOf(claims, {
       issuer,
@@ -89,7 +95,6 @@ class Introspector {
     if (this.#asking >= maxAtOnce) throw tooMany(maxAtOnce)
     this.#asking += 1
     try {
-      const { fetchJson } = await loadFetch()
       return await fetchJson(endpoint, {
         method: 'POST',
         headers: { 'content-type': 'application/x-www-form-urlencoded', authorization },
@@ -102,12 +107,6 @@ class Introspector {
   }
 }
 
-async function loadFetch() {
-  const fetching = await importFetch()
-  await fetching.prepareFetch()
-  return fetching
-}
-
 function readIntrospection(options: IntrospectionOptions) {
   const given = readFields(options, 'introspection', fields)
   return Object.freeze({
@@ -115,14 +114,14 @@ function readIntrospection(options: IntrospectionOptions) {
     endpoint: readSecureUrl(given.endpoint, 'introspection.endpoint'),
     authorization: readClient(given.client, 'introspection.client'),
     audience: orElse(readAudience, undefined)(given.audience, 'introspection.audience'),
-    cacheTime: given.cacheTime === 0 ? 0 : orElse(readMs, 10_000)(given.cacheTime, 'introspection.cacheTime'),
-    maxCached: orElse(readCount, 1_000)(given.maxCached, 'introspection.maxCached'),
-    maxAtOnce: orElse(readCount, 100)(given.maxAtOnce, 'introspection.maxAtOnce'),
-    fetchTimeout: orElse(readMs, 4_000)(given.fetchTimeout, 'introspection.fetchTimeout'),
+    cacheTime: readDelay(given.cacheTime, 'introspection.cacheTime', 10_000),
+    maxCached: readCount(given.maxCached, 'introspection.maxCached', 1_000),
+    maxAtOnce: readCount(given.maxAtOnce, 'introspection.maxAtOnce', 100),
+    fetchTimeout: readMs(given.fetchTimeout, 'introspection.fetchTimeout', 4_000),
   })
 }
 
-/** As the header that it becomes (RFC 6749, section 2.3.1); a secret is never shown. */
+/** Credentials as the header that is sent (RFC 6749, section 2.3.1); the secret is never shown. */
 const readClient: Read<string> = (value, field) => {
   if (!isObject(value)) throw badOption(field, 'an object with id and secret', typeof value)
   const id = readText(value.id, `${field}.id`)

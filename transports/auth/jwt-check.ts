@@ -1,19 +1,12 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
-import { TokenCache } from './cache.js'
-import { principalOf } from './claims.js'
-import { issuerKeys } from './issuer.js'
-import { IssuerKeys } from './keys.js'
-import type { JwtSettings } from './jwt.js'
-import type { TokenUse } from './verifier.js'
-import { TransportError } from '../base/errors.js'
 import type { Principal } from '../contract/principal.js'
+import type { JwtSettings } from './jwt.js'
+import { IssuerKeys, keysOf } from './keys.js'
+import { principalOf, refused, TokenCache, type TokenUse } from './tokens.js'
 
-/**
- * What the type of an access token may be called (RFC 9068, section 2.1; many issuers say JWT or nothing);
- * never an ID token hint, proof or assertion.
- */
+/** Types of access tokens (RFC 9068, section 2.1; many issuers say JWT or nothing): no ID token hint or proof. */
 const types: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt', 'jwt', 'application/jwt'])
-/** Keys that are tried where a token does not say which one it was signed with. */
+/** Keys that are tried for a token that does not name its key. */
 const maxCandidates = 5
 
 /** Checks JWTs of one issuer. */
@@ -25,7 +18,7 @@ export class JwtCheck {
   constructor(settings: JwtSettings) {
     const { jwks, cooldown, keyMaxAge: maxAge } = settings
     const isThere = typeof jwks === 'object'
-    const load = isThere ? () => Promise.resolve(jwks) : issuerKeys(settings)
+    const load = isThere ? () => Promise.resolve(jwks) : keysOf(settings)
     const age = isThere ? Number.POSITIVE_INFINITY : maxAge
     const keys = new IssuerKeys({ load, cooldown, maxAge: age, now: () => performance.now() })
     this.#settings = settings
@@ -35,7 +28,7 @@ export class JwtCheck {
 
   /** Rejects with TransportError UNAUTHORIZED, and with AUTHORIZATION_UNAVAILABLE when there are no keys. */
   verify(token: string, { resource }: TokenUse): Promise<Principal> {
-    // what it is good for belongs to the answer
+    // the answer holds for this resource only
     return this.#checked.find(`${resource} ${token}`, () => this.#check(token, resource))
   }
 
@@ -55,7 +48,7 @@ export class JwtCheck {
       if (error instanceof errors.JWTExpired) throw refused('the token has expired')
       if (!(error instanceof errors.JOSEError)) throw error
     }
-    // nothing of the token, and not the error, which has all of its claims
+    // without the error: it has all the claims of the token
     throw refused('the token is not valid')
   }
 }
@@ -77,8 +70,4 @@ async function verify(token: string, findKey: JWTVerifyGetKey, how: JWTVerifyOpt
     }
     throw error
   }
-}
-
-function refused(message: string): TransportError {
-  return new TransportError('UNAUTHORIZED', message)
 }

@@ -3,8 +3,17 @@ import { outside } from '../../runtime/faults/containment.js'
 import { lazy } from '../../runtime/faults/load.js'
 import type { JwtCheck } from './jwt-check.js'
 import { readSecureUrl } from '../base/secure-url.js'
-import type { TokenUse, TokenVerifier } from './verifier.js'
-import { badOption, orElse, type Read, readCount, readFields, readMs, readText } from '../base/read-option.js'
+import type { TokenUse, TokenVerifier } from './tokens.js'
+import {
+  badOption,
+  orElse,
+  type Read,
+  readCount,
+  readDelay,
+  readFields,
+  readMs,
+  readText,
+} from '../base/read-option.js'
 
 const loadCheck = lazy('../../transports/auth/jwt-check.js', () => import('./jwt-check.js'))
 
@@ -24,7 +33,7 @@ export interface JwtOptions {
    * chosen.
    */
   readonly algorithms?: readonly string[]
-  /** Milliseconds that the clock of the issuer may differ by. Default 5,000. */
+  /** Milliseconds that the clock of the issuer may differ from ours. Default 5,000. */
   readonly clockTolerance?: number
   /** Milliseconds after a fetch of the keys before there is another. Default 30,000. */
   readonly cooldown?: number
@@ -34,11 +43,11 @@ export interface JwtOptions {
    */
   readonly keyMaxAge?: number
   /**
-   * Milliseconds that a token which was checked need not be checked again, but for its expiry; 0: it is
-   * checked each time. Default 60,000.
+   * Milliseconds that the result of a check is kept; the expiry of a token counts all the same. 0: each
+   * request is checked. Default 60,000.
    */
   readonly cacheTime?: number
-  /** Tokens of which that is kept. Default 1,000. */
+  /** Results that are kept. Default 1,000. */
   readonly maxCached?: number
   /** Milliseconds that a fetch may take. Default 5,000. */
   readonly fetchTimeout?: number
@@ -50,10 +59,7 @@ export interface JwtSettings extends Required<Omit<JwtOptions, 'audience' | 'jwk
   readonly jwks: JwtOptions['jwks'] | undefined
 }
 
-/**
- * Only such as have a public key: what the issuer signs with a shared secret could be forged with a public
- * key (RFC 8725, 2.1).
- */
+/** Public-key algorithms only: with a shared secret, a public key could be used to forge (RFC 8725, 2.1). */
 const publicAlgorithms: readonly string[] = [
   'ES256',
   'ES384',
@@ -82,15 +88,15 @@ const fields = [
 ] as const
 
 /**
- * Checks access tokens that are JWTs (RFC 9068): signature, algorithm, issuer, audience, times, whose it is.
- * The keys of the issuer are fetched when the first token comes; a token with an unknown key is refused
- * without a fetch where there was one within `cooldown`. Without any key requests are answered 503. Throws
- * TransportError BAD_OPTION.
+ * Checks access tokens that are JWTs (RFC 9068): signature, algorithm, issuer, audience, times, subject. The
+ * keys of the issuer are fetched with the first token. A token with an unknown key is refused without a fetch
+ * if one was made within `cooldown`. Without any key requests are answered 503. Throws TransportError
+ * BAD_OPTION.
  */
 export function jwt(options: JwtOptions): TokenVerifier {
   const settings = readJwt(options)
   let check: JwtCheck | undefined
-  /** Before a listener accepts, or with the first token. */
+  /** Called before a listener accepts, or with the first token. */
   async function prepare(): Promise<JwtCheck> {
     const { JwtCheck: Check } = await loadCheck()
     const made = check ?? outside(() => new Check(settings))
@@ -110,13 +116,12 @@ function readJwt(options: JwtOptions): JwtSettings {
     audience: orElse(readAudience, undefined)(given.audience, 'jwt.audience'),
     jwks: orElse(readJwks, undefined)(given.jwks, 'jwt.jwks'),
     algorithms: orElse(readAlgorithms, publicAlgorithms)(given.algorithms, 'jwt.algorithms'),
-    clockTolerance:
-      given.clockTolerance === 0 ? 0 : orElse(readMs, 5_000)(given.clockTolerance, 'jwt.clockTolerance'),
-    cooldown: orElse(readMs, 30_000)(given.cooldown, 'jwt.cooldown'),
-    keyMaxAge: orElse(readMs, 600_000)(given.keyMaxAge, 'jwt.keyMaxAge'),
-    cacheTime: given.cacheTime === 0 ? 0 : orElse(readMs, 60_000)(given.cacheTime, 'jwt.cacheTime'),
-    maxCached: orElse(readCount, 1_000)(given.maxCached, 'jwt.maxCached'),
-    fetchTimeout: orElse(readMs, 5_000)(given.fetchTimeout, 'jwt.fetchTimeout'),
+    clockTolerance: readDelay(given.clockTolerance, 'jwt.clockTolerance', 5_000),
+    cooldown: readMs(given.cooldown, 'jwt.cooldown', 30_000),
+    keyMaxAge: readMs(given.keyMaxAge, 'jwt.keyMaxAge', 600_000),
+    cacheTime: readDelay(given.cacheTime, 'jwt.cacheTime', 60_000),
+    maxCached: readCount(given.maxCached, 'jwt.maxCached', 1_000),
+    fetchTimeout: readMs(given.fetchTimeout, 'jwt.fetchTimeout', 5_000),
   })
 }
 

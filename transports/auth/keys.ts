@@ -1,23 +1,27 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
+import type { JsonObject } from '../../protocol/wire/json.js'
 import { TransportError } from '../base/errors.js'
+import { isSecureUrl } from '../base/secure-url.js'
+import { fetchJson } from '../http/outgoing/fetch.js'
+import type { JwtSettings } from './jwt.js'
 
-/** How keys are kept. */
-export interface KeyOptions {
+/** How keys are loaded and kept. */
+interface KeyOptions {
   load(): Promise<unknown>
   /** Milliseconds after a fetch before the next one, whatever came of it. */
   readonly cooldown: number
   /** Milliseconds after which keys are fetched anew. */
   readonly maxAge: number
-  /** Milliseconds, never going back. */
+  /** Milliseconds, monotonic. */
   now(): number
 }
 
-/** Keys that cannot be fetched anew are used for so many times their age. */
+/** How many times `maxAge` keys are used while they cannot be fetched anew. */
 const staleFactor = 6
 
 /**
- * The keys of an issuer. They are fetched when they are first needed, when they are old, and for a key that
- * is not known, but at most once in a cool-down: tokens with made-up keys cost the issuer nothing.
+ * The keys of an issuer. They are fetched when they are first needed, when they are old, and for an unknown
+ * key; but at most once in a cool-down, so that tokens with made-up keys cost the issuer nothing.
  */
 export class IssuerKeys {
   readonly #options: KeyOptions
@@ -60,7 +64,7 @@ export class IssuerKeys {
     return this.#fetchedAt > before
   }
 
-  /** Never rejects: everybody who waits finds out what there is. */
+  /** Never rejects: whoever waits looks at what there is then. */
   async #load(): Promise<void> {
     const { load, now } = this.#options
     this.#triedAt = now()
@@ -79,4 +83,63 @@ export class IssuerKeys {
     const details = { cause: this.#failure, retryable: true }
     return new TransportError('AUTHORIZATION_UNAVAILABLE', 'the keys of the issuer cannot be read', details)
   }
+}
+
+/** Fetches the keys of an issuer: from an address, or from where its metadata says. */
+export function keysOf({
+  issuer,
+  jwks,
+  fetchTimeout,
+}: Pick<JwtSettings, 'issuer' | 'jwks' | 'fetchTimeout'>): () => Promise<JsonObject> {
+  const given = typeof jwks === 'string' ? jwks : undefined
+  let known = given
+  return async () => {
+    known ??= await findKeys(issuer, fetchTimeout)
+    try {
+      return await fetchJson(known, { timeout: fetchTimeout })
+    } catch (error) {
+      // they may have moved: the metadata is asked again
+      known = given
+      throw error
+    }
+  }
+}
+
+/**
+ * The places of RFC 8414, section 3.1, and OpenID Connect Discovery, the latter before and after the path of
+ * the issuer.
+ */
+async function findKeys(issuer: string, timeout: number): Promise<string> {
+  let last: unknown
+  for (const address of metadataAddresses(issuer)) {
+    try {
+      return readKeysAddress(await fetchJson(address, { timeout }), issuer, address)
+    } catch (error) {
+      last = error
+    }
+  }
+  throw last
+}
+
+function metadataAddresses(issuer: string): readonly string[] {
+  const { origin, pathname } = new URL(issuer)
+  const path = pathname.replace(/\/$/, '')
+  return [
+    `${origin}/.well-known/oauth-authorization-server${path}`,
+    `${origin}/.well-known/openid-configuration${path}`,
+    ...(path === '' ? [] : [`${origin}${path}/.well-known/openid-configuration`]),
+  ]
+}
+
+/** The document has to name this very issuer (RFC 8414, section 3.3). */
+function readKeysAddress(document: JsonObject, issuer: string, address: string): string {
+  const { issuer: said, jwks_uri: keys } = document
+  if (said !== issuer) throw unusable(`${address}: expected the metadata of ${issuer}`)
+  if (typeof keys !== 'string' || !isSecureUrl(keys))
+    throw unusable(`${address}: jwks_uri: expected an https address`)
+  return keys
+}
+
+function unusable(message: string): TransportError {
+  return new TransportError('AUTHORIZATION_UNAVAILABLE', message, { retryable: true })
 }

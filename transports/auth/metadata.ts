@@ -5,14 +5,14 @@ import { pathOf } from '../base/path.js'
 const wellKnown = '/.well-known/oauth-protected-resource'
 const legacyWellKnown = '/.well-known/oauth-authorization-server'
 const headers = Object.freeze({
-  // it is for whoever wants to know, pages of any web site included
+  // public: pages of any web site may read it
   'access-control-allow-origin': '*',
   'cache-control': 'max-age=3600',
 })
 
 /**
- * The paths that the metadata is found at: at the root, and between the host and the path of the server, as
- * clients see that path and as we do (RFC 9728, section 3.1; a proxy may strip a part of it).
+ * The paths of the metadata: at the root, and before the path of the server, both as clients and as we see
+ * that path (RFC 9728, section 3.1; a proxy may strip a part of it).
  */
 export function metadataPaths(auth: AuthSettings | undefined, path: string): readonly string[] {
   if (auth === undefined) return []
@@ -20,7 +20,7 @@ export function metadataPaths(auth: AuthSettings | undefined, path: string): rea
   return [...new Set([wellKnown, pathname, path === '/' ? wellKnown : wellKnown + path])]
 }
 
-/** What clients are told of who issues tokens for this server (RFC 9728, section 2). */
+/** The published metadata: who issues tokens for this server (RFC 9728, section 2). */
 export function metadataOf(auth: AuthSettings): Readonly<Record<string, unknown>> {
   const { resource, authorizationServers, scopesSupported, metadata } = auth
   return Object.freeze({
@@ -34,8 +34,8 @@ export function metadataOf(auth: AuthSettings): Readonly<Record<string, unknown>
 
 /**
  * Answers requests for the metadata, to any host and origin; false for every other path. Clients of
- * 2025-03-26, which look for an authorization server at the origin of the MCP server, are sent on to the
- * first one, unless that path may be somebody else's (`isShared`).
+ * 2025-03-26 look for the authorization server at the origin of the MCP server: they are redirected to the
+ * first one, unless other programs share that origin (`isShared`).
  */
 export function answerMetadata(
   request: IncomingMessage,
@@ -51,7 +51,7 @@ export function answerMetadata(
   return true
 }
 
-/** Answers a request for the metadata, whatever its path: that was for the framework to judge. */
+/** Answers a request for the metadata, whatever its path: a framework has chosen it. */
 export function writeMetadata(
   { method }: IncomingMessage,
   response: ServerResponse,

@@ -2,17 +2,14 @@ import { isObject } from '../../protocol/wire/json.js'
 import { jwt } from './jwt.js'
 import { type ImpliedScopes, isScope } from './scopes.js'
 import { readSecureUrl } from '../base/secure-url.js'
-import type { TokenVerifier } from './verifier.js'
+import type { TokenVerifier } from './tokens.js'
 import { badOption, orElse, type Read, readFields } from '../base/read-option.js'
 
-/**
- * Who may use a listener: those with an access token for it (specification: authorization; OAuth 2.1 resource
- * server).
- */
+/** Makes a listener an OAuth 2.1 resource server (specification: authorization). */
 export interface AuthOptions {
   /**
-   * What this server is called by clients and in tokens: the address of its endpoint as clients write it,
-   * such as `https://mcp.example.com/mcp` (RFC 8707). https, or http on this machine.
+   * The name of this server in tokens: the address of its endpoint as clients write it, such as
+   * `https://mcp.example.com/mcp` (RFC 8707). https, or http on this machine.
    */
   readonly resource: string
   /** The issuers of tokens that clients are sent to (RFC 9728): one or more. */
@@ -22,11 +19,11 @@ export interface AuthOptions {
    */
   readonly verify?: TokenVerifier
   /**
-   * What every request takes; components may take more (`scopes` of `defineTool` and the others). Default
-   * none.
+   * Scopes that every request needs; components may need more (`scopes` of `defineTool` and the others).
+   * Default none.
    */
   readonly scopes?: readonly string[]
-  /** What clients may ask for when they know nothing better: as few as are of use. Default: `scopes`. */
+  /** The scopes that a client asks for first: as few as are of use. Default: `scopes`. */
   readonly scopesSupported?: readonly string[]
   /** Scopes that stand for others as well, such as `{ admin: ['read', 'write'] }`. Default none. */
   readonly impliedScopes?: ImpliedScopes
@@ -52,7 +49,7 @@ const fields = [
   'impliedScopes',
   'metadata',
 ] as const
-/** What the options say already. */
+/** Fields of the metadata that have options of their own. */
 const ownMetadata: readonly string[] = [
   'resource',
   'authorization_servers',
@@ -60,8 +57,8 @@ const ownMetadata: readonly string[] = [
   'bearer_methods_supported',
 ]
 
-/** Reads the option `auth`. Throws TransportError BAD_OPTION, naming the field. */
-export function readAuth(options: unknown): AuthSettings {
+/** Reads the option `auth` of a listener. Throws TransportError BAD_OPTION, naming the field. */
+export function readListenerAuth(options: unknown): AuthSettings {
   const given = readFields(options, 'auth', fields)
   const resource = readSecureUrl(given.resource, 'auth.resource')
   const authorizationServers = readIssuers(given.authorizationServers, 'auth.authorizationServers')
@@ -100,8 +97,7 @@ const readIssuers: Read<readonly string[]> = (value, field) => {
 
 const readScopes: Read<readonly string[]> = (value, field) => {
   if (!Array.isArray(value) || !value.every(isScope)) throw badOption(field, 'an array of scopes', value)
-  // whether a client stays signed in is between it and the authorization server (specification: 2026-07-28,
-  // authorization)
+  // staying signed in concerns the client and the authorization server (specification 2026-07-28: authorization)
   if (value.includes('offline_access'))
     throw badOption(field, 'scopes of this server, which offline_access is not', 'offline_access')
   return Object.freeze([...new Set(value)])

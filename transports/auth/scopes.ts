@@ -1,20 +1,18 @@
 import type { Response } from '../contract/contract.js'
+import type { AuthSettings } from './options.js'
 
 /**
- * The JSON-RPC code of a request whose sender lacks a scope; beyond what JSON-RPC and MCP reserve.
- * `data.scopes` are those that it takes.
+ * The JSON-RPC code for a sender who lacks a scope; beyond what JSON-RPC and MCP reserve. `data.scopes` are
+ * the scopes that the request needs.
  */
 export const insufficientScope = 403
 
-/**
- * Whether this can be the name of a scope: printable ASCII without a space, a quote and a backslash (RFC
- * 6749, 3.3).
- */
+/** Whether this can be a scope: printable ASCII without a space, a quote and a backslash (RFC 6749, 3.3). */
 export function isScope(value: unknown): value is string {
   return typeof value === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]{1,256}$/.test(value)
 }
 
-/** Which scopes stand for others as well, such as `{ admin: ['read', 'write'] }`. */
+/** Scopes that stand for others as well, such as `{ admin: ['read', 'write'] }`. */
 export type ImpliedScopes = Readonly<Record<string, readonly string[]>>
 
 /** The given scopes and all that they stand for, each once. */
@@ -25,10 +23,42 @@ export function withImplied(scopes: readonly string[], implied: ImpliedScopes): 
   return [...all]
 }
 
-/** The scopes of which one is missing, when an answer says so; undefined for all other answers. */
+/** The scopes that an answer with `insufficientScope` names; undefined for all other answers. */
 export function lackingIn(response: Response | undefined): readonly string[] | undefined {
   if (response === undefined || !('error' in response) || response.error.code !== insufficientScope)
     return undefined
   const { scopes } = (response.error.data ?? {}) as { scopes?: unknown }
   return Array.isArray(scopes) ? scopes.filter(isScope) : []
+}
+
+/** Why a client is not let in (RFC 6750, section 3; RFC 9728, section 5.1). */
+export interface Challenge {
+  /** Absent where no token came at all (RFC 6750, section 3.1). */
+  readonly error?: 'invalid_request' | 'invalid_token' | 'insufficient_scope'
+  /** For developers; never anything of a token. */
+  readonly description?: string
+  /** The scopes that a token needs. */
+  readonly scopes?: readonly string[]
+}
+
+/** The value of `WWW-Authenticate`. */
+export function challengeOf(
+  { error, description, scopes = [] }: Challenge,
+  auth: Pick<AuthSettings, 'metadataUrl'> | undefined,
+): string {
+  const params = {
+    error,
+    error_description: description,
+    scope: scopes.length === 0 ? undefined : scopes.join(' '),
+    resource_metadata: auth?.metadataUrl,
+  }
+  const written = Object.entries(params).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}="${quotable(value)}"`],
+  )
+  return ['Bearer', written.join(', ')].join(' ').trim()
+}
+
+/** Replaces what may not stand between quotes (RFC 6750, section 3), and limits the length. */
+function quotable(text: string): string {
+  return text.replace(/[^\x20\x21\x23-\x5b\x5d-\x7e]/g, '?').slice(0, 2_000)
 }

@@ -1,9 +1,7 @@
 import { encode } from '../../protocol/wire/codec.js'
 import type { JsonRpcResult, Message } from '../../protocol/wire/jsonrpc.js'
 
-/**
- * Where a message may carry its own JSON text, so that it is made once; JSON and people never see the key.
- */
+/** The key under which a message may carry its own JSON text, so that it is encoded once. */
 export const encodedText: unique symbol = Symbol('encodedText')
 
 /** A good answer together with its JSON text. */

@@ -1,7 +1,4 @@
-/**
- * The path that a request asks for, without its query, of a target in origin form or in absolute form (RFC
- * 9112, 3.2: servers take both).
- */
+/** The path of a request target, without its query; in origin form or absolute form (RFC 9112, section 3.2). */
 export function pathOf(target: string | undefined): string {
   if (target === undefined) return ''
   const from = target.startsWith('/') ? 0 : startOf(target)
@@ -10,7 +7,7 @@ export function pathOf(target: string | undefined): string {
   return from === 0 ? target : target.slice(from)
 }
 
-/** Where the path begins in an absolute target; what is none is left as it is. */
+/** Where the path begins in an absolute target; 0 for any other target. */
 function startOf(target: string): number {
   const origin = /^https?:\/\/[^/?#]*(?=\/)/i.exec(target)
   return origin?.[0].length ?? 0

@@ -1,5 +1,3 @@
-import type { BlockList } from 'node:net'
-
 /** Answers like `dns.lookup` with `all: true`. */
 export type LookupAll = (
   hostname: string,
@@ -10,14 +8,17 @@ export type LookupAll = (
   ) => void,
 ) => void
 
-/** The same as `net.connect` wants it of its option `lookup`. */
+/** The option `lookup` of `net.connect`. */
 export type SocketLookup = (
   hostname: string,
   options: { readonly all?: boolean },
   callback: (error: NodeJS.ErrnoException | null, address: unknown, family?: number) => void,
 ) => void
 
-const networks: readonly (readonly [string, number])[] = [
+type Network = readonly [address: string, prefix: number]
+
+/** Loopback, private, link-local (where clouds keep their metadata), shared, multicast, and the like. */
+const privateNetworks: readonly Network[] = [
   ['0.0.0.0', 8],
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
@@ -28,51 +29,43 @@ const networks: readonly (readonly [string, number])[] = [
   ['192.168.0.0', 16],
   ['198.18.0.0', 15],
   ['224.0.0.0', 3],
-]
-const networks6: readonly (readonly [string, number])[] = [
   ['::', 127],
   ['64:ff9b::', 96],
   ['fc00::', 7],
   ['fe80::', 10],
   ['ff00::', 8],
 ]
+const linkLocal: readonly Network[] = [
+  ['169.254.0.0', 16],
+  ['fe80::', 10],
+  ['64:ff9b::a9fe:0', 112],
+]
 
-/**
- * Whether an IP address is not of the public internet: loopback, private, link-local (where clouds keep their
- * metadata), shared, multicast, or one that stands for an IPv4 address. Undefined for a name.
- */
+/** Whether an IP address is not of the public internet, or stands for such an IPv4 one. Undefined for a name. */
 export function isPrivateAddress(address: string): boolean | undefined {
-  const { isIP } = process.getBuiltinModule('node:net')
-  const bare = bareAddress(address)
-  const family = isIP(bare)
-  if (family === 0) return undefined
-  return privateNetworks().check(bare, family === 4 ? 'ipv4' : 'ipv6')
+  return isAmong(address, privateNetworks)
 }
 
 /**
- * Whether an IP address is link-local: on the same wire only, which is where clouds have the credentials of
- * their machines. Nobody is sent there, from whatever address. False for a name.
+ * Whether an IP address is link-local, which is where clouds have the credentials of their machines: no
+ * redirect leads there, from whatever address. False for a name.
  */
 export function isLinkLocal(address: string): boolean {
+  return isAmong(address, linkLocal) ?? false
+}
+
+/** An IPv4 network stands for its IPv4-mapped IPv6 addresses (::ffff:127.0.0.1), too. */
+function isAmong(address: string, networks: readonly Network[]): boolean | undefined {
   const { BlockList, isIP } = process.getBuiltinModule('node:net')
-  const bare = bareAddress(address)
+  const bare = address.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
   const family = isIP(bare)
-  if (family === 0) return false
+  if (family === 0) return undefined
   const list = new BlockList()
-  list.addSubnet('169.254.0.0', 16, 'ipv4')
-  list.addSubnet('fe80::', 10, 'ipv6')
-  list.addSubnet('64:ff9b::a9fe:0', 112, 'ipv6')
+  for (const [net, prefix] of networks) list.addSubnet(net, prefix, net.includes(':') ? 'ipv6' : 'ipv4')
   return list.check(bare, family === 4 ? 'ipv4' : 'ipv6')
 }
 
-function bareAddress(address: string): string {
-  return address.replace(/^\[|\]$/g, '').replace(/%.*$/, '')
-}
-
-/**
- * Whether a host is one of this machine or network: by its address, or by all the addresses that its name
- * has.
- */
+/** Whether a host is of this machine or network: by its address, or by all the addresses of its name. */
 export async function isPrivateHost(hostname: string, lookup: LookupAll = systemLookup): Promise<boolean> {
   const literal = isPrivateAddress(hostname)
   if (literal !== undefined) return literal
@@ -86,10 +79,7 @@ export async function isPrivateHost(hostname: string, lookup: LookupAll = system
   })
 }
 
-/**
- * A lookup for sockets that finds public addresses only: checked when it is dialled, so that a name cannot
- * change its mind in between.
- */
+/** A lookup for sockets that finds public addresses only: checked when they are dialled, against rebinding. */
 export function publicLookup(lookup: LookupAll = systemLookup): SocketLookup {
   return guardedLookup(
     lookup,
@@ -98,7 +88,7 @@ export function publicLookup(lookup: LookupAll = systemLookup): SocketLookup {
   )
 }
 
-/** The same for who may go into our own network, but for link-local addresses. */
+/** A lookup for sockets that finds all but link-local addresses. */
 export function routedLookup(lookup: LookupAll = systemLookup): SocketLookup {
   return guardedLookup(lookup, isLinkLocal, 'a link-local address')
 }
@@ -125,13 +115,4 @@ function guardedLookup(
 function systemLookup(...args: Parameters<LookupAll>): void {
   const [hostname, options, callback] = args
   process.getBuiltinModule('node:dns').lookup(hostname, options, callback)
-}
-
-function privateNetworks(): BlockList {
-  const { BlockList } = process.getBuiltinModule('node:net')
-  const list = new BlockList()
-  // these hold for IPv6 addresses that stand for an IPv4 one (::ffff:127.0.0.1), too
-  for (const [net, prefix] of networks) list.addSubnet(net, prefix, 'ipv4')
-  for (const [net, prefix] of networks6) list.addSubnet(net, prefix, 'ipv6')
-  return list
 }

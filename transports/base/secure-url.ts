@@ -1,8 +1,6 @@
 import { badOption, type Read } from './read-option.js'
 
-/**
- * An address that tokens, keys or secrets may travel to: https, or http on this machine; as it was written.
- */
+/** Reads an address that tokens, keys or secrets may be sent to: https, or http on this machine; as written. */
 export const readSecureUrl: Read<string> = (value, field) => {
   if (typeof value !== 'string' || !isSecureUrl(value)) {
     const shown = typeof value === 'string' ? value.replace(/\/\/[^/?#]*@/, '//…@') : value
@@ -11,7 +9,7 @@ export const readSecureUrl: Read<string> = (value, field) => {
   return value
 }
 
-/** Whether tokens, keys or secrets may travel there. */
+/** Whether tokens, keys or secrets may be sent there. */
 export function isSecureUrl(text: string): boolean {
   if (!URL.canParse(text) || text.includes('#')) return false
   const { protocol, hostname, username, password } = new URL(text)

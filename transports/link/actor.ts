@@ -13,21 +13,17 @@ import { HostedLink, type LinkReport } from './host.js'
 /** What the transport of a client is started with. */
 export interface LinkInput {
   readonly transport: ClientTransport
-  /**
-   * The name of the actor that is told everything; it is looked up at every message, so it may be restarted.
-   */
+  /** The name of the actor that is told everything; looked up at every message, so it may be restarted. */
   readonly owner: string
-  /** Where to count what goes over its connections. Default: nobody looks. */
+  /** Counts what goes over its connections. Default: nothing is counted. */
   readonly gauge?: LinkGauge | undefined
 }
 
-/**
- * Whether one request has left this process; shared between who sent it and the transport, which alone knows.
- */
+/** How far one request got; shared by the client and the transport, which alone knows. */
 export interface Ticket {
   /** True from the moment the transport has the message. */
   sent: boolean
-  /** True when nobody wants it sent any more: it stays here, if it still is. */
+  /** Set when it is not wanted any more: it is not sent, unless it was. */
   revoked: boolean
 }
 
@@ -40,10 +36,7 @@ export interface Outgoing {
   readonly options?: SendOptions | undefined
 }
 
-/**
- * What the transport casts to its owner; `link` is the number the owner gave when it asked for the
- * connection.
- */
+/** What the transport casts to its owner; `link` is the number that the owner gave the connection. */
 export interface LinkNews {
   /** The transport's actor is there, and has no connection. */
   readonly attached: undefined
@@ -61,9 +54,9 @@ export type LinkOwnerCasts = {
 
 /** Messages that wait for a client before its server is to wait as well. */
 const crowd = 1_000
-/** Milliseconds until news is told again that found no room. */
+/** Milliseconds until a cast is tried again that found the mailbox full. */
 const retryTime = 10
-/** Milliseconds in which whoever a transport is for should have come. */
+/** Milliseconds in which the owner should have started. */
 const ownerTime = 5_000
 
 class LinkState {
@@ -78,7 +71,7 @@ class LinkState {
     this.input = input
     this.owner = owner
     this.gauge = input.gauge ?? new LinkGauge()
-    // News that decides the fate of calls gets through, also when the mailbox of a client in trouble is full.
+    // What decides calls gets through, also when the mailbox of the client is full.
     const { clock } = ctx
     const insist = (tell: () => boolean): void => {
       if (!tell() && owner.current !== undefined) clock.setTimeout(() => insist(tell), retryTime)
@@ -150,10 +143,7 @@ export const linkActor = defineActor({
     },
   },
   info: {
-    /**
-     * It goes on waiting; a tree that was put together without the client would otherwise do nothing, and say
-     * nothing.
-     */
+    /** Says that the owner is missing, and waits on: a tree without the client would do nothing, silently. */
     timer({ owner, input }: LinkState, _payload: unknown, ctx: ActorContext) {
       if (owner.current !== undefined) return
       const detail = `nobody is called "${input.owner}" in this registry: the supervisor of transportSpec needs clientActorSpec of the same options as another child`
@@ -162,8 +152,7 @@ export const linkActor = defineActor({
   },
   terminate(state: LinkState, _reason, ctx) {
     const { host, input } = state
-    // Without an owner this is the restart of a group: the successor must not wait for a server that does not
-    // listen.
+    // Without an owner the group restarts: its successor must not wait for a server that does not listen.
     if (host === undefined || host.over || ctx.registry.whereis(input.owner) === undefined) return undefined
     host.close()
     return host.finished

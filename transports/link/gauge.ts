@@ -8,35 +8,32 @@ export interface LinkStats {
   readonly received: number
   /** Their length in characters. */
   readonly receivedCharacters: number
-  /** What came that ended nothing and was no message, such as a line that is no UTF-8. */
+  /** Problems that ended nothing, such as a line that is no UTF-8. */
   readonly troubles: number
   /** Bytes that wait to be taken by the other side, where the transport knows. */
   readonly queuedBytes: number
 }
 
-/**
- * Counts what goes over connections, one after the other; shared by the transport, which counts, and whoever
- * looks.
- */
+/** Counts what goes over the connections of one client; written by its transport, read by `inspect`. */
 export class LinkGauge {
   sent = 0
   sentCharacters = 0
   received = 0
   receivedCharacters = 0
   troubles = 0
-  #queuedBytes: () => number = nothing
+  #queuedBytes = nothing
 
-  /** There is a connection, which knows how much waits. */
+  /** A connection begins, which knows how much waits. */
   attach(queuedBytes: () => number): void {
     this.#queuedBytes = queuedBytes
   }
 
-  /** That connection is over; whoever looks later keeps no hold on it. */
+  /** That connection is over, and is not kept in memory. */
   detach(queuedBytes: () => number): void {
     if (this.#queuedBytes === queuedBytes) this.#queuedBytes = nothing
   }
 
-  /** What it says now. */
+  /** The counts now. */
   read(): LinkStats {
     const { sent, sentCharacters, received, receivedCharacters, troubles } = this
     return { sent, sentCharacters, received, receivedCharacters, troubles, queuedBytes: this.#queuedBytes() }

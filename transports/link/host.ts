@@ -1,38 +1,43 @@
+import { setMaxListeners } from 'node:events'
 import type { Message, RequestId } from '../../protocol/wire/jsonrpc.js'
 import { isRequest } from '../../protocol/wire/jsonrpc.js'
 import type { ActorContext } from '../../runtime/process/context.js'
+import type { Owned } from '../../runtime/process/owned.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { messageOf } from '../../runtime/base/errors.js'
-import type { ClientTransport, Link, LinkEnd, LinkEvents, SendOptions } from '../contract/contract.js'
+import type {
+  ClientTransport,
+  Link,
+  LinkEnd,
+  LinkEvents,
+  LinkScope,
+  SendOptions,
+} from '../contract/contract.js'
 import { TransportError, type TransportErrorCode } from '../base/errors.js'
 import type { LinkGauge } from './gauge.js'
-import { createLinkScope, type HostedScope } from './scope.js'
 
-/** What is told of one connection; the number says which, so that late news of an old one can be ignored. */
+/** Hears of one connection, by its number: late news of an old one can be ignored. */
 export interface LinkReport {
   opened(link: number, detail: Readonly<Record<string, unknown>>): void
-  /** False when the client has no room for it: it came too fast. */
+  /** False when the client has no room for it. */
   message(link: number, text: string): boolean
-  /** Whether the client has more to do than is good. */
+  /** Whether many messages wait for the client. */
   crowded(): boolean
   lost(link: number, id: RequestId, error: TransportError): void
   trouble(link: number, error: TransportError): void
   closed(link: number, end: LinkEnd): void
 }
 
-/**
- * Milliseconds that a connection may take to end in an orderly way; then it counts as over and its resources
- * are released.
- */
+/** Milliseconds that a connection may take to close; then it counts as over and its resources are released. */
 const closeTimeout = 6_000
 
 /**
- * One connection of any transport: calls into code that is not ours, turns its throws into TransportErrors,
- * and sees to it that nothing is told after the end, which comes exactly once.
+ * One connection of any transport. It turns what the transport throws into TransportErrors, tells the end
+ * exactly once, and tells nothing after it.
  */
 export class HostedLink {
   readonly number: number
-  /** Resolves when the connection is over and what it owned is released, at most 6 s later. */
+  /** Resolves when the connection is over and its resources are released, at most 6 s later. */
   readonly finished: Promise<void>
   readonly #report: LinkReport
   readonly #gauge: LinkGauge
@@ -87,7 +92,7 @@ export class HostedLink {
     }
   }
 
-  /** Hands over a message and says whether it got that far; a request that does not is told as lost. */
+  /** Hands over a message; false without a connection. A request that the transport throws at is lost. */
   send(text: string, message: Message, options?: SendOptions): boolean {
     if (this.#over || this.#link === undefined) return false
     this.#gauge.sent += 1
@@ -133,16 +138,16 @@ export class HostedLink {
     }
   }
 
-  /** Ends the connection without further ado: its actor dies. */
+  /** Ends the connection at once: its actor dies. */
   destroy(): Promise<void> | undefined {
     const alreadyReleasing = this.#over
     this.#over = true
-    this.#letGo()
+    this.#drop()
     return alreadyReleasing ? this.finished : this.#hosted.release()
   }
 
-  /** Whoever still has the events of this connection keeps no hold on it. */
-  #letGo(): void {
+  /** Whoever still has the events of this connection does not keep it in memory. */
+  #drop(): void {
     this.#gauge.detach(this.#queuedBytes)
     this.#link = undefined
   }
@@ -166,7 +171,7 @@ export class HostedLink {
     })
   }
 
-  /** Looked for, not told: a client that works its mailbox off does not know that somebody waits. */
+  /** Polls: a client that works its mailbox off does not know that somebody waits. */
   async #room(): Promise<void> {
     do {
       await new Promise((resolve) => setImmediate(resolve))
@@ -196,7 +201,7 @@ export class HostedLink {
   #end(end: LinkEnd): void {
     if (this.#over) return
     this.#over = true
-    this.#letGo()
+    this.#drop()
     this.#clock.clearTimeout(this.#closeTimer)
     const releasing = this.#hosted.release()
     this.#report.closed(this.number, end)
@@ -219,7 +224,7 @@ function readEnd(end: LinkEnd | undefined, asked: boolean): LinkEnd {
   return { error: lost, fatal: fatal === true }
 }
 
-/** What throws here breaks the contract: nobody knows how far the message got. */
+/** A throw of `send` breaks the contract: the message may have left. */
 function couldNotSend(cause: unknown): TransportError {
   if (cause instanceof TransportError) return cause
   const message = `the transport could not send: ${messageOf(cause)}`
@@ -229,4 +234,58 @@ function couldNotSend(cause: unknown): TransportError {
 function wrap(code: TransportErrorCode, what: string, cause: unknown): TransportError {
   if (cause instanceof TransportError) return cause
   return new TransportError(code, `${what}: ${messageOf(cause)}`, { cause, retryable: true })
+}
+
+/** What one connection may use, and its undo. */
+interface HostedScope {
+  readonly scope: LinkScope
+  /** Aborts the signal and releases what the connection owns, newest first; undefined: nothing to wait for. */
+  release(): Promise<void> | undefined
+}
+
+/**
+ * A scope that lives as long as one connection: the actor connects again for years, and must not collect the
+ * abort listeners and disposers of all its connections. `failed` hears of a disposer that throws.
+ */
+function createLinkScope(ctx: ActorContext, failed: (error: unknown) => void): HostedScope {
+  const controller = new AbortController()
+  setMaxListeners(0, controller.signal) // one for each answer whose rest is waited for
+  const owned: Owned[] = []
+  const scope: LinkScope = Object.freeze({
+    signal: controller.signal,
+    clock: ctx.clock,
+    own<Resource extends Owned>(resource: Resource): Resource {
+      owned.push(resource)
+      return resource
+    },
+    bind: <Args extends unknown[], R>(fn: (...args: Args) => R) => ctx.bind(fn),
+  })
+
+  function release(): Promise<void> | undefined {
+    controller.abort()
+    const waiting: Promise<void>[] = []
+    while (owned.length > 0) {
+      const pending = dispose(owned.pop() as Owned)
+      if (pending !== undefined) waiting.push(pending)
+    }
+    return waiting.length === 0 ? undefined : Promise.all(waiting).then(() => {})
+  }
+
+  function dispose(resource: Owned): Promise<void> | undefined {
+    try {
+      const result = disposeNow(resource)
+      return result instanceof Promise ? result.catch(failed) : undefined
+    } catch (error) {
+      failed(error)
+      return undefined
+    }
+  }
+
+  return { scope, release }
+}
+
+function disposeNow(resource: Owned): void | PromiseLike<void> {
+  if (typeof resource === 'function') return resource()
+  if (Symbol.asyncDispose in resource) return resource[Symbol.asyncDispose]()
+  return resource[Symbol.dispose]()
 }

@@ -19,10 +19,11 @@ import {
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
 import { outside } from '../../runtime/faults/containment.js'
-import { messageOf, show } from '../../runtime/base/errors.js'
+import { messageOf } from '../../runtime/base/errors.js'
 import { handled } from '../../runtime/base/promise.js'
 import { Recording, type WaitOptions, waitFor } from '../../runtime/watch/recording.js'
-import { TransportError, optionError } from '../base/errors.js'
+import { TransportError } from '../base/errors.js'
+import { badOption } from '../base/read-option.js'
 
 /**
  * How a scripted peer answers a request: with a result, or, for undefined, never; what it throws is the error
@@ -67,8 +68,7 @@ export abstract class ScriptedPeer {
   #lastId = 0
 
   constructor(name: string, script: Script<never>) {
-    if (!isObject(script))
-      throw optionError('script', `script: expected an object of answers by method, got ${show(script)}`)
+    if (!isObject(script)) throw badOption('script', 'an object of answers by method', script)
     this.received = new Recording(`what ${name} received`)
     this.#script = script as Script<this>
   }

@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { JsonRpcRequest, Message } from '../../protocol/wire/jsonrpc.js'
 import { isSupported, latestHandshake } from '../../protocol/dialects/versions.js'
-import { show } from '../../runtime/base/errors.js'
 import type { ClientTransport, Link, LinkEvents } from '../contract/contract.js'
-import { TransportError, optionError } from '../base/errors.js'
+import { TransportError } from '../base/errors.js'
+import { badOption } from '../base/read-option.js'
 import { type Script, ScriptedPeer } from './peer.js'
 
 /** What a scripted server is, besides its answers. */
@@ -116,5 +116,5 @@ function capabilitiesFor(methods: readonly string[]): JsonObject {
 
 function readCount(count: unknown): number {
   if (typeof count === 'number' && count >= 0) return count
-  throw optionError('refuse', `refuse: expected a number of 0 or more, got ${show(count)}`)
+  throw badOption('refuse', 'a number of 0 or more', count)
 }

@@ -1,21 +1,51 @@
 import type { Socket } from 'node:net'
 import { encode } from '../../protocol/wire/codec.js'
 import type { Message } from '../../protocol/wire/jsonrpc.js'
-import { readText } from '../base/read-option.js'
+import { readCount, readFields, readFlag, readText } from '../base/read-option.js'
 import type { ClientTransport, Link, LinkEnd, LinkEvents, LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
-import { notSent, sendable, tellSkipped } from '../contract/message-sizes.js'
-import { readSharedOptions, type SharedOptions, type SharedSettings } from './options.js'
+import {
+  notSent,
+  sendable,
+  tellSkipped,
+  usualMessageBytes,
+  usualQueuedBytes,
+} from '../contract/message-sizes.js'
+import { readSocketPath } from './local-socket.js'
 import { openShared } from './socket.js'
 import { type Fate, readFate, readWelcome, writeWant } from './words.js'
+
+/** Where a shared client is, and how it is reached. */
+export interface SharedOptions {
+  /** The path that its owner gave to `shareClients`. */
+  readonly path: string
+  /**
+   * Whether to wait for a name that is not shared yet, as for an owner that is not there. Default false: the
+   * client fails at once.
+   */
+  readonly waitForName?: boolean
+  /**
+   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
+   * and less where the heap of the process is small.
+   */
+  readonly maxMessageBytes?: number
+  /**
+   * Bytes that may wait to be read by the owner before requests are refused with SEND_FAILED. Default 64 MiB,
+   * or four times the default of `maxMessageBytes`.
+   */
+  readonly maxQueuedBytes?: number
+}
+
+/** Checked options with every default filled in. */
+type SharedSettings = Readonly<Required<SharedOptions>>
 
 /** Milliseconds that the owner may take to end a connection in an orderly way. */
 const closeTimeout = 1_000
 
 /**
- * A client that another program of this machine, and of this user, shares by that name (`shareClients`). The
- * owner that is not there is waited for, as any server; a name that it does not share is fatal (NOT_SHARED),
- * unless `waitForName`. Throws BAD_OPTION, naming the field.
+ * A client that another program of this machine, and of this user, shares by that name (`shareClients`). An
+ * owner that is not there is waited for, like any server. A name that it does not share is fatal
+ * (NOT_SHARED), unless `waitForName`. Throws BAD_OPTION, naming the field.
  */
 export function shared(name: string, options: SharedOptions): ClientTransport {
   const client = readText(name, 'name')
@@ -24,6 +54,17 @@ export function shared(name: string, options: SharedOptions): ClientTransport {
     name: `shared ${client}`,
     modern: 'none',
     connect: (events: LinkEvents, scope: LinkScope) => new SharedLink(client, settings, events, scope),
+  })
+}
+
+/** Reads the options of `shared()`. Throws BAD_OPTION, naming the field. */
+function readSharedOptions(options: SharedOptions): SharedSettings {
+  const given = readFields(options, 'options', ['path', 'waitForName', 'maxMessageBytes', 'maxQueuedBytes'])
+  return Object.freeze({
+    path: readSocketPath(given.path, 'path'),
+    waitForName: readFlag(given.waitForName, 'waitForName', false),
+    maxMessageBytes: readCount(given.maxMessageBytes, 'maxMessageBytes', usualMessageBytes()),
+    maxQueuedBytes: readCount(given.maxQueuedBytes, 'maxQueuedBytes', usualQueuedBytes()),
   })
 }
 
@@ -47,7 +88,7 @@ class SharedLink implements Link {
       connected: () => this.#write(encode(writeWant({ type: 'open', client }))),
       line: (text) => this.#take(text),
       skipped: (error) => tellSkipped(error, events, (text) => this.#write(text)),
-      paused: () => this.#catchUp(events.room()),
+      read: () => this.#catchUp(events.room()),
       closed: (error) => this.#closed(error),
     })
     this.#socket = socket
@@ -104,10 +145,7 @@ class SharedLink implements Link {
     this.#socket.destroy()
   }
 
-  /**
-   * A client that cannot keep up lets the owner wait, which does not let its server wait: beyond a bound it
-   * ends the connection.
-   */
+  /** A client that cannot keep up stops reading. The owner does not stop its server: it may cut us off. */
   #catchUp(room: Promise<void> | undefined): void {
     if (room === undefined) return
     const socket = this.#socket
@@ -144,7 +182,7 @@ function refusalOf(path: string, welcome: ReturnType<typeof readWelcome>): Trans
   })
 }
 
-/** What became of a call at its owner, as if its connection had told it. */
+/** The error for what became of a call at its owner. */
 function errorOf(message: string, { code, sent, lost, retryable, facts }: Fate): TransportError {
   const kind = lost ? 'CONNECTION_LOST' : sent ? 'BAD_RESPONSE' : 'SEND_FAILED'
   return new TransportError(kind, message, { retryable, data: { ...facts, sent, ownerCode: code } })

@@ -1,10 +1,20 @@
 import { encode } from '../../protocol/wire/codec.js'
 import { handled } from '../../runtime/base/promise.js'
+import { systemClock } from '../../runtime/time/clock.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 import { TransportError } from '../base/errors.js'
+import { readFields, readMs } from '../base/read-option.js'
 import { tooLong } from '../contract/message-sizes.js'
-import { readSharedListOptions, type SharedListOptions } from './options.js'
+import { readSocketPath } from './local-socket.js'
 import { openShared } from './socket.js'
 import { readWelcome, type SharedClient, type Welcome, writeWant } from './words.js'
+
+/** Where a list of shared clients is asked for. */
+export interface SharedListOptions {
+  readonly path: string
+  /** Milliseconds that it may take. Default 5000. */
+  readonly timeout?: number
+}
 
 const maxMessageBytes = 4 * 1024 * 1024
 
@@ -18,8 +28,15 @@ export function sharedClients(options: SharedListOptions): Promise<readonly Shar
 }
 
 async function ask(options: SharedListOptions): Promise<readonly SharedClient[]> {
-  const { path, timeout } = readSharedListOptions(options)
-  return new Promise((resolve, reject) => {
+  const given = readFields(options, 'options', ['path', 'timeout'])
+  const path = readSocketPath(given.path, 'path')
+  const timeout = readMs(given.timeout, 'timeout', 5_000)
+  const late = (): never => {
+    const message = `no list of clients came from ${path} within ${timeout} ms`
+    throw new TransportError('SEND_FAILED', message, { retryable: true })
+  }
+  const limits = { clock: systemClock, ms: timeout, late }
+  return waitWithin<readonly SharedClient[]>(limits, (resolve, reject) => {
     const bad = (): TransportError =>
       new TransportError('BAD_RESPONSE', `what listens at ${path} shares no clients`)
     const socket = openShared(path, maxMessageBytes, {
@@ -27,34 +44,16 @@ async function ask(options: SharedListOptions): Promise<readonly SharedClient[]>
       line(text) {
         const welcome = readWelcome(text)
         if (welcome?.type === 'clients') resolve(welcome.clients)
-        else reject(welcome?.type === 'refused' ? turnedAway(welcome) : bad())
-        socket.destroy()
+        else reject(welcome?.type === 'refused' ? refusalOf(welcome) : bad())
       },
-      skipped(error) {
-        reject(tooLong(error))
-        socket.destroy()
-      },
-      paused() {},
-      closed(error) {
-        clearTimeout(timer)
-        reject(error ?? bad())
-      },
+      skipped: (error) => reject(tooLong(error)),
+      read() {},
+      closed: (error) => reject(error ?? bad()),
     })
-    const timer = setTimeout(
-      () => {
-        reject(late(path, timeout))
-        socket.destroy()
-      },
-      Math.min(timeout, 2 ** 31 - 1),
-    )
+    return () => void socket.destroy()
   })
 }
 
-function late(path: string, timeout: number): TransportError {
-  const message = `no list of clients came from ${path} within ${timeout} ms`
-  return new TransportError('SEND_FAILED', message, { retryable: true })
-}
-
-function turnedAway({ why, message }: Extract<Welcome, { type: 'refused' }>): TransportError {
+function refusalOf({ why, message }: Extract<Welcome, { type: 'refused' }>): TransportError {
   return new TransportError('CONNECT_FAILED', message, { retryable: why === 'too_many' })
 }

@@ -4,13 +4,20 @@ import { encode } from '../../protocol/wire/codec.js'
 import type { ProtocolError } from '../../protocol/wire/errors.js'
 import { takeSkipped } from '../connections/answers.js'
 import { ByteBudget, usualPendingBytes } from '../connections/byte-budget.js'
-import { type Accepted, bindConnections, type Connections } from '../connections/connections.js'
-import type { LinkScope } from '../contract/contract.js'
-import { listenAtPath } from './local-listener.js'
-import { endSoon, SharedConnection } from './connection.js'
+import {
+  type Accepted,
+  bindConnections,
+  type Connection,
+  type Connections,
+  type ConnectionSizes,
+} from '../connections/connections.js'
+import { Unread } from '../connections/unread.js'
+import type { LinkScope, Peer } from '../contract/contract.js'
+import { bytesOf } from '../contract/message-sizes.js'
+import { listenAtPath } from './local-socket.js'
 import { readWant, type SharedClient, type Want, type Welcome, writeWelcome } from './words.js'
 
-/** Who knows which clients are shared. */
+/** Knows which clients are shared. */
 export interface ShareDirectory {
   /** The names of those that are shared now. */
   names(): readonly string[]
@@ -18,8 +25,8 @@ export interface ShareDirectory {
   list(): Promise<readonly SharedClient[]>
 }
 
-/** How a place is set up where clients are shared. */
-export interface SharePlace {
+/** Where clients are shared, and its limits. */
+interface SharePlace {
   readonly path: string
   readonly maxPeers: number
   readonly maxMessageBytes: number
@@ -28,13 +35,18 @@ export interface SharePlace {
   readonly openTimeout: number
 }
 
+/** Milliseconds that a program may take to end its side of a connection. */
+const closeTimeout = 1_000
+/** Milliseconds in which a program that is slow to read has to read something. */
+const readTimeout = 30_000
+
 /** Milliseconds that a program may take to say what it wants. */
 const helloTimeout = 5_000
 /** Bytes that it may need for that. */
 const longestHello = 64 * 1024
-/** Programs that may be about to say so, beyond those that are in. */
+/** Connections that have not said so yet, besides `maxPeers`. */
 const sparePeers = 100
-/** Names that are told to a program that asks for another. */
+/** Names that the error for an unknown client lists. */
 const shownNames = 20
 
 /**
@@ -127,7 +139,7 @@ function receive(socket: Socket, desk: Desk): void {
   )
 }
 
-/** False for what is no line of text, or comes though nothing more is taken: that costs the connection. */
+/** False for what is no line of text, and for a line that is not taken: that ends the connection. */
 function takeEach(
   items: ReturnType<LineDecoder['push']>,
   take: (text: string) => boolean,
@@ -138,7 +150,7 @@ function takeEach(
   )
 }
 
-/** A message that was too long; false where it is the first line. */
+/** A message that was too long fails the request that it is, or that it answers; false for the first line. */
 function skip(socket: Socket, error: ProtocolError, accepted: Accepted | undefined): boolean {
   if (accepted === undefined) return false
   takeSkipped(
@@ -149,12 +161,12 @@ function skip(socket: Socket, error: ProtocolError, accepted: Accepted | undefin
   return true
 }
 
-/** Answers what a program wants; undefined when that is all that it gets. */
+/** Answers what a program wants; undefined when its connection ends with that. */
 function welcome(socket: Socket, want: Want | undefined, desk: Desk): Accepted | undefined {
   const { place, connections, budget } = desk
   if (want?.type === 'list') {
     void showClients(socket, desk)
-    return nobody
+    return finished
   }
   const refusal = refusalOf(want, desk)
   say(socket, refusal ?? { type: 'opened' })
@@ -162,8 +174,8 @@ function welcome(socket: Socket, want: Want | undefined, desk: Desk): Accepted |
   return connections.accept(new SharedConnection(socket, want.client, place, budget))
 }
 
-/** Takes nothing more: all has been said. */
-const nobody: Accepted = Object.freeze({ message: () => false, closed: () => {} })
+/** Takes nothing more: the list of clients ends the connection. */
+const finished: Accepted = Object.freeze({ message: () => false, closed: () => {} })
 
 async function showClients(socket: Socket, { directory }: Desk): Promise<void> {
   const clients = await directory.list()
@@ -188,4 +200,78 @@ function refusalOf(want: Want | undefined, { place, directory, connections }: De
 function unknown(name: string, names: readonly string[]): string {
   const shown = names.slice(0, shownNames).join(', ') + (names.length > shownNames ? ', ...' : '')
   return `no client called ${name.slice(0, 100)} is shared here${names.length === 0 ? '' : `: there are ${shown}`}`
+}
+
+/** The socket of one program that uses a shared client. */
+class SharedConnection implements Connection {
+  readonly peer: Peer
+  readonly maxMessageBytes: number
+  readonly #socket: Socket
+  readonly room: Unread
+  #isPaused = false
+
+  constructor(
+    socket: Socket,
+    client: string,
+    { maxBufferedBytes, maxMessageBytes }: ConnectionSizes,
+    budget: ByteBudget,
+  ) {
+    this.maxMessageBytes = maxMessageBytes
+    this.peer = Object.freeze({
+      transport: 'shared',
+      headers: Object.freeze({}),
+      remoteAddress: undefined,
+      assigns: Object.freeze({ client }),
+      trusted: true,
+    })
+    this.#socket = socket
+    const limits = { maxBufferedBytes, timeout: readTimeout, account: budget.account(this.peer) }
+    this.room = new Unread(socket, limits, {
+      slow: () => socket.pause(),
+      caughtUp: () => {
+        if (!this.#isPaused) socket.resume()
+      },
+      stuck: () => socket.destroy(),
+    })
+  }
+
+  get isStalled(): boolean {
+    return this.room.isStalled
+  }
+
+  send(text: string): void {
+    const socket = this.#socket
+    if (!socket.writable) return
+    socket.write(bytesOf(`${text}\n`))
+    this.room.wrote()
+  }
+
+  pause(): void {
+    this.#isPaused = true
+    this.#socket.pause()
+  }
+
+  resume(): void {
+    this.#isPaused = false
+    if (!this.room.isSlow) this.#socket.resume()
+  }
+
+  close(): void {
+    void endSoon(this.#socket)
+  }
+}
+
+/** Ends a socket after what was written, within a second whatever its other end does; resolves when closed. */
+function endSoon(socket: Socket): Promise<void> {
+  if (socket.closed) return Promise.resolve()
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => void socket.destroy(), closeTimeout)
+    socket.once('close', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+    // what still comes is dropped; a paused socket would never see its end
+    socket.resume()
+    socket.end()
+  })
 }

@@ -3,23 +3,23 @@ import { connect, type Socket } from 'node:net'
 import type { ProtocolError } from '../../protocol/wire/errors.js'
 import { createLineDecoder } from '../../protocol/wire/lines.js'
 import { TransportError } from '../base/errors.js'
-import { isPipeName } from './local-path.js'
+import { isPipeName } from './local-socket.js'
 
-/** What comes of a socket to the owner of shared clients. */
-export interface SocketEvents {
+/** What is told of a socket to the owner of shared clients. */
+interface SocketEvents {
   connected(): void
   line(text: string): void
   /** A line was too long, and skipped. */
   skipped(error: ProtocolError): void
-  /** A chunk has been read to its end. */
-  paused(): void
-  /** Told once, by itself or after `destroy`: with why, unless it was ended in an orderly way. */
+  /** A chunk was read to its end. */
+  read(): void
+  /** Told once, also after `destroy`; without an error after an orderly end. */
   closed(error: TransportError | undefined): void
 }
 
 /**
- * Opens a socket to the owner of shared clients and reads it line by line. One that belongs to another user
- * is not opened: whoever made it would see what we send.
+ * Opens a socket to the owner of shared clients and reads it line by line. A socket of another user is not
+ * opened: that user would see what we send.
  */
 export function openShared(path: string, maxMessageBytes: number, events: SocketEvents): Socket {
   checkOwner(path)
@@ -43,7 +43,7 @@ export function openShared(path: string, maxMessageBytes: number, events: Socket
         return void socket.destroy()
       }
     }
-    events.paused()
+    events.read()
   })
   socket.on('error', (cause) => {
     const code = isOpen ? 'CONNECTION_LOST' : 'CONNECT_FAILED'

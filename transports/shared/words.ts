@@ -18,32 +18,29 @@ export interface SharedClient {
   readonly server?: { readonly name: string; readonly version: string; readonly revision: string }
 }
 
-/** What a program wants that has just connected: one client from here on, or to know which there are. */
+/** What a program wants that has just connected: to use one client, or a list of them. */
 export type Want = { readonly type: 'open'; readonly client: string } | { readonly type: 'list' }
 
-/** What it is answered: on `open`, everything that follows is MCP. */
+/** The answer; after `opened`, all that follows is MCP. */
 export type Welcome =
   | { readonly type: 'opened' }
   | { readonly type: 'clients'; readonly clients: readonly SharedClient[] }
   | { readonly type: 'refused'; readonly why: RefusalReason; readonly message: string }
 
-/**
- * Why a program is not let in: nobody of that name, as many as there may be, or a message that cannot be
- * understood.
- */
-export type RefusalReason = 'not_shared' | 'too_many' | 'unreadable'
+/** Why a program is not let in: no client of that name, too many programs, or an unreadable first line. */
+type RefusalReason = 'not_shared' | 'too_many' | 'unreadable'
 
 const methods = Object.freeze({ open: 'caduceus/open', list: 'caduceus/clients' })
-/** Where the error of a call says what became of it on the way to the server. */
+/** The key in the `data` of an error that says what became of the call on its way to the server. */
 const fateKey = 'caduceus/shared'
 
-/** The first line that a program sends. */
+/** The first line of a program. */
 export function writeWant(want: Want): Message {
   const params = want.type === 'open' ? { client: want.client } : undefined
   return buildRequest('hello', methods[want.type], params)
 }
 
-/** Reads the first line of a program; undefined when it is none. */
+/** Reads the first line of a program; undefined for any other text. */
 export function readWant(text: string): Want | undefined {
   const message = read(text)
   if (message === undefined || !isRequest(message)) return undefined
@@ -52,7 +49,7 @@ export function readWant(text: string): Want | undefined {
   return message.method === methods.open && typeof client === 'string' ? { type: 'open', client } : undefined
 }
 
-/** The first line that is answered. */
+/** The line that answers it. */
 export function writeWelcome(welcome: Welcome): Message {
   switch (welcome.type) {
     case 'opened':
@@ -66,7 +63,7 @@ export function writeWelcome(welcome: Welcome): Message {
   }
 }
 
-/** Reads the first line that was answered; undefined when it is none. */
+/** Reads the line that answers it; undefined for any other text. */
 export function readWelcome(text: string): Welcome | undefined {
   const message = read(text)
   if (message === undefined || 'method' in message) return undefined
@@ -95,10 +92,7 @@ export function writeFate(fate: Fate): JsonObject {
   return { retryable: fate.retryable, [fateKey]: fate as unknown as JsonObject }
 }
 
-/**
- * The error of a call that says what became of it on its way; undefined for all other messages, which are not
- * even decoded.
- */
+/** Reads an error that says what became of a call on its way; other messages are mostly not even decoded. */
 export function readFate(text: string): { id: string | number; message: string; fate: Fate } | undefined {
   if (!text.includes(`"${fateKey}"`)) return undefined
   const message = read(text)

@@ -1,10 +1,12 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { outside } from '../../runtime/faults/containment.js'
+import { systemClock } from '../../runtime/time/clock.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 import { TransportError } from '../base/errors.js'
 
 /** Where a receiver listens. */
-export interface ReceiverOptions {
+interface ReceiverOptions {
   /** 0: any free one. */
   readonly port: number
   readonly path: string
@@ -44,7 +46,10 @@ export function openReceiver({ port, path }: ReceiverOptions): Promise<LoopbackR
     const { port: actual } = server.address() as AddressInfo
     return {
       url: `http://127.0.0.1:${actual}${path}`,
-      next: (signal: AbortSignal) => orAborted(first, signal),
+      next(signal: AbortSignal) {
+        const limits = { clock: systemClock, ms: Number.POSITIVE_INFINITY, late: () => first, signal }
+        return waitWithin<URLSearchParams>(limits, (resolve) => void first.then(resolve))
+      },
       close() {
         server.closeAllConnections()
         return new Promise<void>((resolve) => server.close(() => resolve()))
@@ -60,14 +65,5 @@ function listen(server: Server, port: number): Promise<void> {
       reject(new TransportError('LISTEN_FAILED', message, { cause }))
     })
     server.listen(port, '127.0.0.1', () => resolve())
-  })
-}
-
-function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const give = (): void => reject(signal.reason)
-    if (signal.aborted) give()
-    signal.addEventListener('abort', give, { once: true })
-    promise.then(resolve, reject).finally(() => signal.removeEventListener('abort', give))
   })
 }

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { TokenCache } from '../../../transports/auth/cache.js'
+import { TokenCache } from '../../../transports/auth/tokens.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('auth cache')

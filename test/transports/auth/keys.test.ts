@@ -1,8 +1,7 @@
 import { createServer } from 'node:http'
 import * as assert from 'uvu/assert'
-import { fetchJson } from '../../../transports/auth/fetch.js'
-import { issuerKeys } from '../../../transports/auth/issuer.js'
-import { IssuerKeys } from '../../../transports/auth/keys.js'
+import { fetchJson } from '../../../transports/http/outgoing/fetch.js'
+import { IssuerKeys, keysOf } from '../../../transports/auth/keys.js'
 import { TransportError } from '../../../transports/base/errors.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { startAuthorizationServer } from './_authorization-server.js'
@@ -83,7 +82,7 @@ test('an issuer that is away is asked once in a cool-down; what is known goes on
 
 test('keys that an issuer has moved are found again', async (t) => {
   const [issuer, other] = [await startAuthorizationServer(t), await startAuthorizationServer(t)]
-  const load = issuerKeys({ issuer: issuer.issuer, jwks: undefined, fetchTimeout: 5_000 })
+  const load = keysOf({ issuer: issuer.issuer, jwks: undefined, fetchTimeout: 5_000 })
   const kids = async () => ((await load()) as { keys: { kid: string; x: string }[] }).keys.map(({ x }) => x)
   assert.equal(await kids(), [issuer.publicKey().x])
   issuer.metadata = { jwks_uri: `${other.issuer}/jwks` }

@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream'
 import type { RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type { ProtocolError } from '../../../protocol/wire/errors.js'
+import { pause } from '../../../runtime/time/wait.js'
 import type { LinkScope } from '../../contract/contract.js'
 import { answeredBy, longAnswer, tooLong } from '../../contract/message-sizes.js'
 import { TransportError } from '../../base/errors.js'
@@ -8,7 +9,7 @@ import { discard, type HttpResponse, readText } from '../outgoing/dispatcher.js'
 import { goneError, interruptedError, isNobodyThere, judge, lostError } from './errors.js'
 import { awayTime, goodLife, idleTimer, isEventStream, readEvents } from './event-stream.js'
 import type { HttpSettings } from './options.js'
-import { type AnswerEnd, AnswerPace, pause } from './pace.js'
+import { type AnswerEnd, AnswerPace } from './pace.js'
 
 /** Milliseconds for a stream to end after its answer. */
 const lingerTime = 2_000
@@ -121,7 +122,7 @@ export async function readAnswer(
   /** Waits for the time of the next attempt; true when nobody wants the answer any more. */
   async function isOver(delay: number): Promise<boolean> {
     const absence = port.absence()
-    await pause(delay, scope, controller.signal, scope.signal, absence)
+    await pause(delay, clock, controller.signal, scope.signal, absence)
     if (controller.signal.aborted || scope.signal.aborted) return true
     if (absence.aborted) throw goneError(absence.reason)
     return false

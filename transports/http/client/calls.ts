@@ -1,5 +1,6 @@
 import type { JsonRpcRequest, Message, RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type { Clock } from '../../../runtime/time/clock.js'
+import { waitWithin } from '../../../runtime/time/wait.js'
 import type { Departure } from '../outgoing/dispatcher.js'
 
 /** One request that waits for its answer, and how far it got. */
@@ -48,15 +49,14 @@ export class HttpCalls {
   /** Resolves once the server has begun to answer all that it was sent, at most `time` ms later. */
   async settled(time: number, clock: Clock): Promise<void> {
     if (!this.#isWaiting()) return
-    await new Promise<void>((resolve) => {
-      const timer = clock.setTimeout(resolve, time)
+    await waitWithin<void>({ clock, ms: time, late: () => {} }, (resolve) => {
       this.#onChange = () => {
-        if (this.#isWaiting()) return
-        clock.clearTimeout(timer)
-        resolve()
+        if (!this.#isWaiting()) resolve()
+      }
+      return () => {
+        this.#onChange = undefined
       }
     })
-    this.#onChange = undefined
   }
 
   #isWaiting(): boolean {

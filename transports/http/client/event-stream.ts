@@ -3,12 +3,13 @@ import type { ProtocolError } from '../../../protocol/wire/errors.js'
 import type { InvalidMessage } from '../../../protocol/wire/jsonrpc.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import type { Clock } from '../../../runtime/time/clock.js'
+import { pause } from '../../../runtime/time/wait.js'
 import type { LinkScope } from '../../contract/contract.js'
 import { TransportError } from '../../base/errors.js'
 import { readRetryAfter } from '../../base/retry-after.js'
 import { discard, type HttpResponse } from '../outgoing/dispatcher.js'
 import { brokenError, isNobodyThere } from './errors.js'
-import { pause, type StreamEnd, StreamPace } from './pace.js'
+import { type StreamEnd, StreamPace } from './pace.js'
 
 const loadDecoder = lazy('../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
 
@@ -67,12 +68,12 @@ export async function followStream(
   async function rest(end: StreamEnd): Promise<void> {
     const began = clock.now()
     const delay = pace.delayAfter(end)
-    if (end.good || delay <= shortPause || end.away !== undefined) return pause(delay, scope, signal)
+    if (end.good || delay <= shortPause || end.away !== undefined) return pause(delay, clock, signal)
     const presence = port.presence()
-    await pause(delay, scope, signal, presence)
+    await pause(delay, clock, signal, presence)
     if (!presence.aborted) return
     const gone = clock.now() - began
-    await pause(Math.min(delay, pace.soonAfter()) - gone, scope, signal)
+    await pause(Math.min(delay, pace.soonAfter()) - gone, clock, signal)
   }
 
   async function follow(): Promise<'stop' | Outcome> {

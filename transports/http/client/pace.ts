@@ -1,6 +1,4 @@
-import { setMaxListeners } from 'node:events'
 import type { Clock } from '../../../runtime/time/clock.js'
-import type { LinkScope } from '../../contract/contract.js'
 import { isNobodyThere } from './errors.js'
 
 const firstDelay = 1_000
@@ -135,30 +133,12 @@ export class AnswerPace {
   }
 }
 
-/** Resolves after `ms`, or as soon as one of the signals aborts. */
-export function pause(
-  ms: number,
-  { clock }: Pick<LinkScope, 'clock'>,
-  ...signals: readonly AbortSignal[]
-): Promise<void> {
-  return new Promise((resolve) => {
-    const end = (): void => {
-      clock.clearTimeout(timer)
-      for (const signal of signals) signal.removeEventListener('abort', end)
-      resolve()
-    }
-    const timer = clock.setTimeout(end, ms)
-    for (const signal of signals) signal.addEventListener('abort', end, { once: true })
-    if (signals.some(({ aborted }) => aborted)) end()
-  })
-}
-
 /**
  * Tells those who pause whether the server is there, whichever request finds it out. When nobody listens,
  * nobody has the rest of an answer; when somebody answers, a stream may be opened again.
  */
 export class Presence {
-  #absence = forMany()
+  #absence = new AbortController()
   /** There while somebody waits for it. */
   #answered: AbortController | undefined
 
@@ -177,7 +157,7 @@ export class Presence {
   failed(cause: unknown): void {
     if (!isNobodyThere(cause)) return
     this.#absence.abort(cause)
-    this.#absence = forMany()
+    this.#absence = new AbortController()
   }
 
   /** A request was answered. */
@@ -185,11 +165,4 @@ export class Presence {
     this.#answered?.abort()
     this.#answered = undefined
   }
-}
-
-/** Has one listener for each answer whose rest is waited for. */
-function forMany(): AbortController {
-  const controller = new AbortController()
-  setMaxListeners(0, controller.signal)
-  return controller
 }

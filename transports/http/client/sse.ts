@@ -28,18 +28,19 @@ import { idleTimer, isEventStream, readEvents } from './event-stream.js'
 import { type HttpOptions, type HttpSettings, readHttpOptions } from './options.js'
 import { HttpSender } from './sender.js'
 
+const known = [
+  'headers',
+  'auth',
+  'maxMessageBytes',
+  'connectTimeout',
+  'streamIdleTimeout',
+  'tls',
+  'proxy',
+  'maxRedirects',
+] as const
+
 /** How a client reaches a server of 2024-11-05. */
-export type SseOptions = Pick<
-  HttpOptions,
-  | 'headers'
-  | 'auth'
-  | 'maxMessageBytes'
-  | 'connectTimeout'
-  | 'streamIdleTimeout'
-  | 'tls'
-  | 'proxy'
-  | 'maxRedirects'
->
+export type SseOptions = Pick<HttpOptions, (typeof known)[number]>
 
 /** Where a server of 2024-11-05 is, in parts; slashes between them are put in and left out as needed. */
 export interface SsePlace extends SseOptions {
@@ -226,17 +227,6 @@ export class SseLink implements Link {
     this.#events.closed(end)
   }
 }
-
-const known = [
-  'headers',
-  'auth',
-  'maxMessageBytes',
-  'connectTimeout',
-  'streamIdleTimeout',
-  'tls',
-  'proxy',
-  'maxRedirects',
-]
 
 /** Reads the arguments of `sse()`. Throws BAD_OPTION, naming the field. */
 function readSseOptions(where: string | URL | SsePlace, options: SseOptions = {}): HttpSettings {

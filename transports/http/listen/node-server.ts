@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type RequestListener, type ServerRe
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { outside } from '../../../runtime/faults/containment.js'
-import { challengeOf } from '../../auth/challenge.js'
+import { challengeOf } from '../../auth/scopes.js'
 import { answerMetadata, metadataPaths } from '../../auth/metadata.js'
 import type { AuthSettings } from '../../auth/options.js'
 import { TransportError } from '../../base/errors.js'

@@ -1,17 +1,26 @@
-import type { Agent, Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import type { Clock } from '../../../runtime/time/clock.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import { TransportError } from '../../base/errors.js'
+import {
+  isLinkLocal,
+  isPrivateHost,
+  publicLookup,
+  routedLookup,
+  type SocketLookup,
+} from '../../base/private-address.js'
 import { type Departure, discard, exchange, type HttpResponse } from './exchange.js'
-import { type HttpPools, openPools } from './pools.js'
-import { awayFailure, type Hop, redirectOf, type RedirectRules, tooManyRedirects } from './redirect.js'
-import type { SocketLookup } from '../../base/private-address.js'
+import {
+  awayFailure,
+  type Hop,
+  isPrivateTarget,
+  redirectError,
+  redirectOf,
+  type RedirectRules,
+} from './redirect.js'
 import type { TlsSettings } from './tls-options.js'
 
-/** What undici exports, once it is loaded. */
-export type Undici = typeof import('undici')
-/** Its connections to one place, or to many. */
-export type { Agent as UndiciAgent, Dispatcher as UndiciDispatcher }
+export type { Dispatcher as UndiciDispatcher }
 export { type Departure, discard, type HttpResponse, readStart, readText } from './exchange.js'
 
 /** One HTTP request; to the origin that the dispatchers were opened for, until it is redirected. */
@@ -22,7 +31,7 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | undefined
   readonly signal: AbortSignal
-  /** Where it is noted how far it got. Default: nobody wants to know. */
+  /** Where it is noted how far it got. Default: nowhere. */
   readonly departure?: Departure | undefined
   /**
    * Where the session began whose id is among the headers: it goes nowhere else. Default: the origin of the
@@ -33,18 +42,13 @@ export interface HttpRequest {
 
 /** The connections of one client. */
 export interface HttpDispatchers {
-  /**
-   * Sends a request on one of a bounded number of connections, of which it has one to itself until its
-   * response has ended.
-   */
+  /** Sends a request on one of a bounded number of connections, which it has to itself until it is answered. */
   send(request: HttpRequest): Promise<HttpResponse>
   /**
-   * Sends a request that must not wait behind others (a stream, a cancellation): it gets a connection
-   * whatever is open. Rejects with SEND_FAILED beyond `maxStreams`.
+   * Sends a request that must not wait behind others (a stream, a cancellation): it always gets a connection.
+   * Rejects with SEND_FAILED beyond `maxStreams`.
    */
   sendApart(request: HttpRequest): Promise<HttpResponse>
-  /** Responses to `sendApart` that have not ended. */
-  readonly apart: number
   /** Ends every connection and request at once. */
   destroy(): Promise<void>
 }
@@ -57,37 +61,37 @@ export interface DispatcherOptions {
   readonly maxStreams?: number
   readonly tls?: TlsSettings | undefined
   readonly proxy?: URL | undefined
-  /** Finds the addresses that are dialled, directly only. Default: as the system does. */
-  readonly lookup?: SocketLookup
+  /** Finds the addresses that are dialled, where there is no proxy. Default: as the system does. */
+  readonly lookup?: SocketLookup | undefined
   /** Which redirects are followed. Default none. */
   readonly redirects?: RedirectRules
-  /** For what nobody waits for; without it, connections end with `destroy` at the latest. */
+  /** Limits the time of bodies that are thrown away; without it, connections end with `destroy` at the latest. */
   readonly clock?: Clock
 }
 
 /** A program without HTTP clients never loads it. */
 export const loadUndici = lazy('undici', () => import('undici'))
 
-const noRedirects: RedirectRules = { maxRedirects: 0, elsewhere: false }
-
 /**
- * Loads undici and opens the two pools of one client. There is no limit on how
- * long a response may take: a tool may work for minutes, and a stream be silent; deadlines are the client's.
+ * Loads undici and opens the two pools of one client. A response may take as long as it likes: a tool may
+ * work for minutes, and a stream be silent; deadlines are the client's.
  */
 export async function openDispatchers(origin: string, options: DispatcherOptions): Promise<HttpDispatchers> {
   const undici = await loadUndici()
-  const { connections, maxStreams = Number.POSITIVE_INFINITY, redirects = noRedirects, clock } = options
-  const pools = { undici, origin, options }
-  const bounded = openPools(pools, connections)
-  const unbounded = openPools(pools, null)
+  const { connections, maxStreams = Number.POSITIVE_INFINITY } = options
+  const bounded = new HttpPools(undici, origin, options, connections)
+  const unbounded = new HttpPools(undici, origin, options, null)
+  /** Responses to `sendApart` that have not ended. */
   let apart = 0
   return {
-    send: (request) => follow(bounded, request, redirects, clock),
+    send: (request) => bounded.send(request),
     async sendApart(request) {
-      if (apart >= maxStreams) throw tooManyStreams(apart)
+      if (apart >= maxStreams) {
+        throw new TransportError('SEND_FAILED', `${apart} streams are open already`, { retryable: true })
+      }
       apart += 1
       try {
-        const response = await follow(unbounded, request, redirects, clock)
+        const response = await unbounded.send(request)
         if (response.complete) apart -= 1
         else
           response.body.once('close', () => {
@@ -99,65 +103,115 @@ export async function openDispatchers(origin: string, options: DispatcherOptions
         throw error
       }
     },
-    get apart() {
-      return apart
-    },
     async destroy() {
       await Promise.all([bounded.destroy(), unbounded.destroy()])
     },
   }
 }
 
-/** Sends a request, and again to where it is redirected. */
-function follow(
-  pools: HttpPools,
-  request: HttpRequest,
-  rules: RedirectRules,
-  clock: Clock | undefined,
-): Promise<HttpResponse> {
-  return send(pools.home, request, pools.origin).then((response) =>
-    response.status < 300 || response.status >= 400
-      ? response
-      : followFrom(response, pools, request, rules, clock),
-  )
-}
+const noRedirects: RedirectRules = { maxRedirects: 0, elsewhere: false }
 
-async function followFrom(
-  first: HttpResponse,
-  pools: HttpPools,
-  request: HttpRequest,
-  rules: RedirectRules,
-  clock: Clock | undefined,
-): Promise<HttpResponse> {
-  const { origin } = pools
-  let hop: Hop = {
-    url: new URL(request.path, origin),
-    request: { ...request, sessionOrigin: request.sessionOrigin ?? origin },
+/** The connections to the origin of a client, and to wherever that redirects; nothing is connected yet. */
+class HttpPools {
+  readonly #undici: typeof import('undici')
+  readonly #origin: string
+  readonly #rules: RedirectRules
+  readonly #clock: Clock | undefined
+  readonly #isProxied: boolean
+  readonly #common: object
+  readonly #connect: object
+  readonly #home: Dispatcher
+  #elsewhere: Promise<Dispatcher> | undefined
+
+  /** `connections` at most to one origin; null: as many as are asked for. */
+  constructor(
+    undici: typeof import('undici'),
+    origin: string,
+    { connectTimeout, proxy, tls, lookup, redirects = noRedirects, clock }: DispatcherOptions,
+    connections: number | null,
+  ) {
+    const connect = {
+      timeout: connectTimeout,
+      ...tls,
+      ...(lookup !== undefined && { lookup: lookup as never }),
+    }
+    const common = { pipelining: 1, headersTimeout: 0, bodyTimeout: 0, connections }
+    this.#undici = undici
+    this.#origin = origin
+    this.#rules = redirects
+    this.#clock = clock
+    this.#isProxied = proxy !== undefined
+    this.#common = common
+    this.#connect = connect
+    this.#home =
+      proxy === undefined
+        ? new undici.Pool(origin, { ...common, connect })
+        : new undici.ProxyAgent({ ...common, uri: proxy.href, requestTls: connect, proxyTls: connect })
   }
-  let response = first
-  for (let hops = 0; ; hops++) {
-    const next = redirectOf(response, hop, origin, rules)
-    if (next === undefined) return response
-    discard(response, clock)
-    if (hops === rules.maxRedirects) throw tooManyRedirects(response, rules.maxRedirects)
-    hop = next
-    const dispatcher = await pools.to(hop.url, response.status)
-    response = await send(dispatcher, hop.request, hop.url.origin).catch((cause: unknown) => {
-      throw hop.url.origin === origin || hop.request.signal.aborted
-        ? cause
-        : awayFailure(response, hop, cause)
+
+  /** Sends a request, and again to where it is redirected. */
+  send(request: HttpRequest): Promise<HttpResponse> {
+    return sendOn(this.#home, request, this.#origin).then((response) =>
+      response.status < 300 || response.status >= 400 ? response : this.#follow(response, request),
+    )
+  }
+
+  async #follow(first: HttpResponse, request: HttpRequest): Promise<HttpResponse> {
+    const { maxRedirects } = this.#rules
+    const origin = this.#origin
+    let hop: Hop = {
+      url: new URL(request.path, origin),
+      request: { ...request, sessionOrigin: request.sessionOrigin ?? origin },
+    }
+    let response = first
+    for (let hops = 0; ; hops++) {
+      const next = redirectOf(response, hop, origin, this.#rules)
+      if (next === undefined) return response
+      discard(response, this.#clock)
+      const { status } = response
+      if (hops === maxRedirects) {
+        const message = `the server redirected more than ${maxRedirects} times`
+        throw new TransportError('HTTP_STATUS', message, { data: { status } })
+      }
+      hop = next
+      const dispatcher = await this.#to(hop.url, status)
+      response = await sendOn(dispatcher, hop.request, hop.url.origin).catch((cause: unknown) => {
+        throw hop.url.origin === origin || hop.request.signal.aborted
+          ? cause
+          : awayFailure(status, hop, cause)
+      })
+    }
+  }
+
+  /**
+   * The connections for a redirect with this status. None leads to a link-local address, and from an origin
+   * of the public internet none leads into our own network: rejects with HTTP_STATUS for an address, and what
+   * is sent there with ERR_PRIVATE_ADDRESS for a name. Behind a proxy names are its business.
+   */
+  async #to(url: URL, status: number): Promise<Dispatcher> {
+    if (url.origin === this.#origin) return this.#home
+    const { hostname } = new URL(this.#origin)
+    if (isPrivateTarget(url) && !(await isPrivateHost(hostname)))
+      throw redirectError(status, url, 'to an address of this machine or network')
+    // where clouds have the credentials of their machines
+    if (isLinkLocal(url.hostname)) throw redirectError(status, url, 'to a link-local address')
+    if (this.#isProxied) return this.#home
+    this.#elsewhere ??= isPrivateHost(hostname).then((isPrivate) => {
+      const connect = { ...this.#connect, lookup: isPrivate ? routedLookup() : publicLookup() }
+      return new this.#undici.Agent({ ...this.#common, connect: connect as object })
     })
+    return this.#elsewhere
+  }
+
+  async destroy(): Promise<void> {
+    await Promise.all([this.#home.destroy(), this.#elsewhere?.then((agent) => agent.destroy())])
   }
 }
 
-function send(
+function sendOn(
   dispatcher: Dispatcher,
   { method, path, headers, body, signal, departure }: HttpRequest,
   origin: string,
 ): Promise<HttpResponse> {
   return exchange(dispatcher, { method, path, headers, origin, body: body ?? null }, { signal, departure })
-}
-
-function tooManyStreams(open: number): TransportError {
-  return new TransportError('SEND_FAILED', `${open} streams are open already`, { retryable: true })
 }

@@ -1,6 +1,5 @@
-import { challengeOf } from '../../auth/challenge.js'
 import type { AuthSettings } from '../../auth/options.js'
-import { lackingIn } from '../../auth/scopes.js'
+import { challengeOf, lackingIn } from '../../auth/scopes.js'
 import type { Peer } from '../../contract/contract.js'
 import { HttpRefusal } from '../listen/refusal.js'
 

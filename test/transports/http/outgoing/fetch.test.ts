@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import type { LookupAll } from '../../../../transports/base/private-address.js'
-import { type SafeRequest, safeFetch } from '../../../../transports/http/outgoing/safe-fetch.js'
+import { type SafeRequest, safeFetch } from '../../../../transports/http/outgoing/fetch.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { end } from '../../_http.js'
 

@@ -10,23 +10,20 @@ import {
   type Stats,
 } from 'node:fs'
 import { connect, type Server } from 'node:net'
-import { dirname, join } from 'node:path'
+import { dirname, isAbsolute, join } from 'node:path'
 import { messageOf } from '../../runtime/base/errors.js'
-import type { LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
-import { isPipeName } from './local-path.js'
+import { badOption, type Read, readText } from '../base/read-option.js'
+import type { LinkScope } from '../contract/contract.js'
 
-/**
- * Milliseconds after which a socket that neither takes nor refuses a connection counts as one that somebody
- * listens on.
- */
+/** Milliseconds after which a socket that neither takes nor refuses a connection counts as live. */
 const probeTimeout = 1_000
 
 /**
- * Has a server listen on a Unix domain socket that its user alone may reach (mode 0600 from its first
- * moment), or on a pipe of Windows, until `scope` ends: then the file is removed. A folder that is not there
- * is made, for its user alone. The socket of a process that died is replaced. Rejects with TransportError
- * LISTEN_FAILED when somebody listens there, or when there is something else at that path.
+ * Has a server listen on a Unix domain socket that only its user may reach (mode 0600 from the first moment),
+ * or on a pipe of Windows. When `scope` ends, the file is removed. A missing folder is made, for its user
+ * alone. The socket of a dead process is replaced. Rejects with TransportError LISTEN_FAILED when another
+ * program listens there, or when there is something else at that path.
  */
 export async function listenAtPath(server: Server, path: string, scope: LinkScope): Promise<void> {
   try {
@@ -42,16 +39,16 @@ export async function listenAtPath(server: Server, path: string, scope: LinkScop
 async function listenOnFile(server: Server, path: string, scope: LinkScope): Promise<void> {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const stale = await findStale(path)
-  // Made where nobody else can look, and moved once it is what it should be.
-  const nursery = mkdtempSync(join(dirname(path), '.'))
+  // Made in a folder that no other user can enter, and linked to its place once its mode is right.
+  const folder = mkdtempSync(join(dirname(path), '.'))
   try {
-    const born = join(nursery, 's')
-    await listen(server, born)
-    chmodSync(born, 0o600)
-    if (stale !== undefined) bury(path, stale)
-    place(born, path)
+    const made = join(folder, 's')
+    await listen(server, made)
+    chmodSync(made, 0o600)
+    if (stale !== undefined) remove(path, stale)
+    linkTo(made, path)
   } finally {
-    rmSync(nursery, { recursive: true, force: true })
+    rmSync(folder, { recursive: true, force: true })
   }
   const own = lstatSync(path)
   scope.own(() => {
@@ -69,7 +66,7 @@ function listen(server: Server, path: string): Promise<void> {
   })
 }
 
-/** What a dead process has left there; undefined for nothing. */
+/** The socket that a dead process has left there; undefined when there is nothing. */
 async function findStale(path: string): Promise<Stats | undefined> {
   const found = look(path)
   if (found === undefined) return undefined
@@ -92,7 +89,7 @@ function isLive(path: string): Promise<boolean> {
       finish(() => {
         const code = codeOf(error)
         if (code === 'ECONNREFUSED' || code === 'ENOENT') resolve(false)
-        // too many wait already to be let in
+        // its backlog is full
         else if (code === 'EAGAIN') resolve(true)
         else reject(error)
       }),
@@ -101,28 +98,28 @@ function isLive(path: string): Promise<boolean> {
 }
 
 /**
- * Moved away before it is removed: of two that find it dead, one may listen there by then, and gets its place
- * back.
+ * Removes a dead socket. It is moved away first: another program that found it dead, too, may listen there by
+ * now, and then gets its place back.
  */
-function bury(path: string, stale: Stats): void {
-  const grave = join(dirname(path), `.${randomUUID().slice(0, 8)}`)
+function remove(path: string, stale: Stats): void {
+  const aside = join(dirname(path), `.${randomUUID().slice(0, 8)}`)
   try {
-    renameSync(path, grave)
+    renameSync(path, aside)
   } catch (error) {
     if (codeOf(error) === 'ENOENT') return
     throw error
   }
   try {
-    if (isSame(look(grave), stale)) return
-    place(grave, path)
+    if (isSame(look(aside), stale)) return
+    linkTo(aside, path)
     throw taken(path)
   } finally {
-    rmSync(grave, { force: true })
+    rmSync(aside, { force: true })
   }
 }
 
-/** A link is refused where something is already, which a rename would replace. */
-function place(from: string, path: string): void {
+/** Links a socket to its path; unlike a rename, that fails where something is already. */
+function linkTo(from: string, path: string): void {
   try {
     linkSync(from, path)
   } catch (error) {
@@ -146,4 +143,29 @@ function codeOf(error: unknown): unknown {
 
 function taken(path: string): TransportError {
   return new TransportError('LISTEN_FAILED', `cannot listen at ${path}: another program does`)
+}
+
+/**
+ * Bytes that the path of a Unix domain socket may have on every system (macOS: 104, with the NUL at its end).
+ */
+const maxPathBytes = 103
+/** What is added to the folder while a socket is made. */
+const spareBytes = '/.abcdef/s'.length
+
+/** Whether this is the name of a pipe of Windows, which is no file. */
+export function isPipeName(path: string): boolean {
+  return /^\\\\[.?]\\pipe\\./.test(path)
+}
+
+/** Where a local socket is: an absolute path, on Windows the name of a pipe (`\\.\pipe\name`). */
+export const readSocketPath: Read<string> = (value, field) => {
+  const path = readText(value, field)
+  if (process.platform === 'win32') {
+    if (isPipeName(path)) return path
+    throw badOption(field, 'the name of a pipe, \\\\.\\pipe\\name', path)
+  }
+  if (!isAbsolute(path)) throw badOption(field, 'an absolute path', path)
+  const bytes = Math.max(Buffer.byteLength(path), Buffer.byteLength(dirname(path)) + spareBytes)
+  if (bytes <= maxPathBytes) return path
+  throw badOption(field, `a path of at most ${maxPathBytes} bytes, as systems have it for sockets`, path)
 }

@@ -1,0 +1,127 @@
+import { createHash } from 'node:crypto'
+import { TransportError } from '../base/errors.js'
+import type { Principal } from '../contract/principal.js'
+import { isScope } from './scopes.js'
+
+/** What a token is checked for, and how long. */
+export interface TokenUse {
+  /** The server that the token has to be issued for (RFC 8707). */
+  readonly resource: string
+  /** Aborted when the answer comes too late. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Finds out whose a bearer token is: what `jwt()` and `introspection()` return, or a function of your own. It
+ * has to check that the token is genuine, in time, and issued for `resource`. Undefined is answered 401, and
+ * so is TransportError UNAUTHORIZED, whose message the client gets; any other error is answered 500.
+ */
+export interface TokenVerifier {
+  (token: string, use: TokenUse): Principal | undefined | Promise<Principal | undefined>
+  /** Loads what it needs; awaited before a listener accepts. */
+  readonly prepare?: () => Promise<unknown>
+}
+
+/** What the claims of a token have to be. */
+interface ExpectedClaims {
+  readonly issuer: string
+  /** One of them has to be among its audiences. */
+  readonly audience: readonly string[]
+  /** Milliseconds that clocks may differ by. */
+  readonly clockTolerance: number
+  /** Milliseconds since 1970. */
+  readonly now: number
+}
+
+type Claims = Readonly<Record<string, unknown>>
+
+/**
+ * The owner of a token by its claims, which are known to be genuine (RFC 9068, section 4; RFC 7662, section
+ * 2.2). Throws TransportError UNAUTHORIZED that names the wrong claim, and not its value.
+ */
+export function principalOf(claims: Claims, expected: ExpectedClaims): Principal {
+  const { iss, aud, sub, cnf, client_id: clientId, azp } = claims
+  if (iss !== expected.issuer) throw refused('the token is of another issuer')
+  if (!list(aud).some((audience) => expected.audience.includes(audience)))
+    throw refused('the token is for another resource')
+  if (typeof sub !== 'string' || sub === '') throw refused('the token does not say whose it is')
+  // its sender has to prove a key (RFC 7800), which cannot be checked here
+  if (cnf !== undefined) throw refused('the token is bound to a key, and none was proven')
+  const expiresAt = readTimes(claims, expected)
+  const client = [clientId, azp].find((id) => typeof id === 'string' && id !== '')
+  return {
+    issuer: expected.issuer,
+    subject: sub,
+    ...(client !== undefined && { clientId: String(client) }),
+    scopes: scopesOf(claims),
+    expiresAt,
+    claims: Object.freeze({ ...claims }),
+  }
+}
+
+function readTimes({ exp, nbf }: Claims, { clockTolerance, now }: ExpectedClaims): number {
+  if (typeof exp !== 'number') throw refused('the token does not say when it expires')
+  const expiresAt = exp * 1_000 + clockTolerance
+  if (!(expiresAt > now)) throw refused('the token has expired')
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf * 1_000 - clockTolerance <= now))
+    throw refused('the token is not valid yet')
+  return expiresAt
+}
+
+/** From `scope` (RFC 9068), or `scp`, as some authorization servers call it. */
+function scopesOf({ scope, scp }: Claims): readonly string[] {
+  const given = scope ?? scp
+  const scopes = typeof given === 'string' ? given.split(' ') : list(given)
+  return [...new Set(scopes.filter(isScope))]
+}
+
+function list(value: unknown): readonly string[] {
+  if (typeof value === 'string') return [value]
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}
+
+/** The error for a token that is not let in; the client gets the message. */
+export function refused(message: string): TransportError {
+  return new TransportError('UNAUTHORIZED', message)
+}
+
+/** How long answers are kept, and how many. */
+interface CacheLimits {
+  /** Milliseconds; 0: none is kept. */
+  readonly cacheTime: number
+  readonly maxCached: number
+  /** Milliseconds, monotonic. Default: those of the process. */
+  readonly now?: () => number
+}
+
+/** Keeps what was found out about tokens, by their digests: no token is kept. Concurrent checks share one. */
+export class TokenCache<Answer> {
+  readonly #limits: CacheLimits
+  readonly #now: () => number
+  /** The oldest come first. */
+  readonly #kept = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>()
+
+  constructor(limits: CacheLimits) {
+    this.#limits = limits
+    this.#now = limits.now ?? (() => performance.now())
+  }
+
+  /** What `ask` resolves with; what it rejects with is not kept. */
+  find(token: string, ask: () => Promise<Answer>): Promise<Answer> {
+    const { cacheTime, maxCached } = this.#limits
+    if (cacheTime === 0) return ask()
+    const key = createHash('sha256').update(token).digest('base64url')
+    const now = this.#now()
+    const known = this.#kept.get(key)
+    if (known !== undefined && known.until > now) return known.answer
+    const answer = ask()
+    this.#kept.delete(key)
+    this.#kept.set(key, { until: now + cacheTime, answer })
+    const [oldest = key] = this.#kept.keys()
+    if (this.#kept.size > maxCached) this.#kept.delete(oldest)
+    answer.catch(() => {
+      if (this.#kept.get(key)?.answer === answer) this.#kept.delete(key)
+    })
+    return answer
+  }
+}

@@ -1,0 +1,139 @@
+import { isObject, type JsonObject } from '../../../protocol/wire/json.js'
+import { outside } from '../../../runtime/faults/containment.js'
+import { messageOf } from '../../../runtime/base/errors.js'
+import { TransportError } from '../../base/errors.js'
+import { isLinkLocal, type LookupAll, publicLookup, routedLookup } from '../../base/private-address.js'
+import { isSecureUrl } from '../../base/secure-url.js'
+import {
+  discard,
+  type DispatcherOptions,
+  type HttpDispatchers,
+  type HttpRequest,
+  type HttpResponse,
+  openDispatchers,
+  readText,
+} from './dispatcher.js'
+import { isPrivateTarget } from './redirect.js'
+
+const maxBytes = 1024 * 1024
+const maxHops = 3
+
+/** One request to an authorization server. */
+interface FetchRequest extends Partial<Pick<HttpRequest, 'method' | 'headers' | 'body'>> {
+  /** Milliseconds until the whole answer has to be there. */
+  readonly timeout: number
+}
+
+/** One request to an address that the far side has named. */
+export interface SafeRequest extends FetchRequest {
+  readonly signal: AbortSignal
+  /** Whether addresses of this machine and network are fine. */
+  readonly privateNetwork: boolean
+  /** How names are looked up. Default: as the system does. */
+  readonly lookup?: LookupAll
+}
+
+/** An answer, read to its end. */
+export interface SafeAnswer {
+  readonly status: number
+  readonly headers: HttpResponse['headers']
+  readonly text: string
+}
+
+/**
+ * Asks an address that somebody else has chosen: https, or http on this machine. It is never an address of
+ * this machine or network unless that is allowed, and never a link-local one, which is checked when it is
+ * dialled. A GET follows three redirects at most, each checked alike; a POST none. Rejects with
+ * AUTHORIZATION_UNAVAILABLE, retryable where that may pass; the message names the address without its query.
+ */
+export function safeFetch(address: string, request: SafeRequest): Promise<SafeAnswer> {
+  // what is fetched is for all who wait, not for whoever needed it first
+  return outside(async () => {
+    const { timeout, privateNetwork, lookup: lookupAll } = request
+    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeout)])
+    const lookup = privateNetwork ? routedLookup(lookupAll) : publicLookup(lookupAll)
+    let next = address
+    for (let hops = 0; ; hops++) {
+      const url = admitted(next, request)
+      const answer = await ask(url, { ...request, signal }, lookup, (status) => status < 300 || status >= 400)
+      const location = answer.headers.location
+      const isRedirect = answer.status >= 300 && answer.status < 400 && typeof location === 'string'
+      if (!isRedirect || request.method === 'POST') return answer
+      if (hops === maxHops || !URL.canParse(location, url.href))
+        throw refusal(url, `redirects more than ${maxHops} times`)
+      next = new URL(location, url).href
+    }
+  })
+}
+
+/**
+ * A JSON object of an authorization server that the options name; no redirect is followed. Rejects with
+ * AUTHORIZATION_UNAVAILABLE, which names the address without its query.
+ */
+export function fetchJson(address: string, request: FetchRequest): Promise<JsonObject> {
+  // what is fetched is for all, not for the request that needed it first
+  return outside(async () => {
+    const url = new URL(address)
+    const signal = AbortSignal.timeout(request.timeout)
+    const { status, text } = await ask(url, { ...request, signal }, undefined, (code) => code === 200)
+    const value = status === 200 ? parse(text) : undefined
+    if (isObject(value)) return value
+    throw unavailable(url, new Error(status === 200 ? 'expected a JSON object' : `status ${status}`))
+  })
+}
+
+/** One request on a connection of its own; the text of an answer whose status is not wanted is not read. */
+async function ask(
+  url: URL,
+  { method = 'GET', headers, body, signal, timeout }: FetchRequest & Pick<HttpRequest, 'signal'>,
+  lookup: DispatcherOptions['lookup'],
+  isWanted: (status: number) => boolean,
+): Promise<SafeAnswer> {
+  let dispatchers: HttpDispatchers | undefined
+  try {
+    dispatchers = await openDispatchers(url.origin, { connections: 1, connectTimeout: timeout, lookup })
+    const answer = await dispatchers.send({
+      method,
+      path: url.pathname + url.search,
+      headers: { accept: 'application/json', ...headers },
+      signal,
+      body,
+    })
+    const isRead = isWanted(answer.status)
+    if (!isRead) discard(answer)
+    const text = isRead ? await readText(answer.body, maxBytes) : ''
+    return { status: answer.status, headers: answer.headers, text }
+  } catch (cause) {
+    throw unavailable(url, cause)
+  } finally {
+    await dispatchers?.destroy()
+  }
+}
+
+/** What came may be anything, and is not repeated. */
+function parse(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function admitted(address: string, { privateNetwork }: SafeRequest): URL {
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  if (url === undefined || !isSecureUrl(url.href)) throw refusal(url, 'is no https address')
+  if (isLinkLocal(url.hostname)) throw refusal(url, 'is a link-local address')
+  if (!privateNetwork && isPrivateTarget(url)) throw refusal(url, 'is an address of this machine or network')
+  return url
+}
+
+function unavailable(url: URL, cause: unknown): TransportError {
+  const isPrivate = (cause as { code?: unknown } | null)?.code === 'ERR_PRIVATE_ADDRESS'
+  const message = `${url.origin}${url.pathname}: ${messageOf(cause)}`
+  return new TransportError('AUTHORIZATION_UNAVAILABLE', message, { cause, retryable: !isPrivate })
+}
+
+function refusal(url: URL | undefined, why: string): TransportError {
+  const where = url === undefined ? 'an address of the authorization' : `${url.origin}${url.pathname}`
+  return new TransportError('AUTHORIZATION_UNAVAILABLE', `${where} ${why}: it is not asked`)
+}
