@@ -4,7 +4,7 @@ import type { JwtSettings } from './jwt.js'
 import { IssuerKeys, keysOf } from './keys.js'
 import { principalOf, refused, TokenCache, type TokenUse } from './tokens.js'
 
-/** Types of access tokens (RFC 9068, section 2.1; many issuers say JWT or nothing): no ID token hint or proof. */
+/** Types of access tokens (RFC 9068, section 2.1; many issuers say JWT or nothing): no hints or proofs. */
 const types: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt', 'jwt', 'application/jwt'])
 /** Keys that are tried for a token that does not name its key. */
 const maxCandidates = 5

@@ -97,7 +97,7 @@ const readIssuers: Read<readonly string[]> = (value, field) => {
 
 const readScopes: Read<readonly string[]> = (value, field) => {
   if (!Array.isArray(value) || !value.every(isScope)) throw badOption(field, 'an array of scopes', value)
-  // staying signed in concerns the client and the authorization server (specification 2026-07-28: authorization)
+  // it concerns the client and the authorization server (specification 2026-07-28: authorization)
   if (value.includes('offline_access'))
     throw badOption(field, 'scopes of this server, which offline_access is not', 'offline_access')
   return Object.freeze([...new Set(value)])

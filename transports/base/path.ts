@@ -1,4 +1,4 @@
-/** The path of a request target, without its query; in origin form or absolute form (RFC 9112, section 3.2). */
+/** The path of a request target, without its query; in origin or absolute form (RFC 9112, section 3.2). */
 export function pathOf(target: string | undefined): string {
   if (target === undefined) return ''
   const from = target.startsWith('/') ? 0 : startOf(target)

@@ -41,7 +41,7 @@ const linkLocal: readonly Network[] = [
   ['64:ff9b::a9fe:0', 112],
 ]
 
-/** Whether an IP address is not of the public internet, or stands for such an IPv4 one. Undefined for a name. */
+/** Whether an IP address is not public, or stands for such an IPv4 address. Undefined for a name. */
 export function isPrivateAddress(address: string): boolean | undefined {
   return isAmong(address, privateNetworks)
 }
@@ -79,7 +79,7 @@ export async function isPrivateHost(hostname: string, lookup: LookupAll = system
   })
 }
 
-/** A lookup for sockets that finds public addresses only: checked when they are dialled, against rebinding. */
+/** A lookup for sockets that finds public addresses only: checked when dialled, against rebinding. */
 export function publicLookup(lookup: LookupAll = systemLookup): SocketLookup {
   return guardedLookup(
     lookup,

@@ -1,6 +1,6 @@
 /**
- * Milliseconds that a `Retry-After` asks for: seconds, or a date (RFC 9110, section 10.2.3), where `wallNow` is
- * the time of day in ms since 1970. Undefined for a header that is missing, or neither.
+ * Milliseconds that a `Retry-After` asks for: seconds, or a date (RFC 9110, section 10.2.3). `wallNow` is the
+ * time in ms since 1970. Undefined for a header that is missing, or neither.
  */
 export function readRetryAfter(value: unknown, wallNow: number): number | undefined {
   if (typeof value !== 'string') return undefined

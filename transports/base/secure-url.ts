@@ -1,6 +1,6 @@
 import { badOption, type Read } from './read-option.js'
 
-/** Reads an address that tokens, keys or secrets may be sent to: https, or http on this machine; as written. */
+/** Reads an address that secrets may be sent to: https, or http on this machine; as it was written. */
 export const readSecureUrl: Read<string> = (value, field) => {
   if (typeof value !== 'string' || !isSecureUrl(value)) {
     const shown = typeof value === 'string' ? value.replace(/\/\/[^/?#]*@/, '//…@') : value

@@ -10,11 +10,11 @@ export interface ListenerOrigin {
    * your own.
    */
   readonly transport: string
-  /** The number of its tree, as in the events of the runtime. */
+  /** The number of its process tree, as in the events of the runtime. */
   readonly tree: number | undefined
 }
 
-/** A port, or the pipes of the program, were taken or given back. */
+/** A port, or the pipes of the program, were bound or released. */
 export interface ListenerEvent extends ListenerOrigin {
   readonly type: 'listening' | 'stopped'
   /** The name of the server. */
@@ -23,38 +23,32 @@ export interface ListenerEvent extends ListenerOrigin {
   readonly port: number | undefined
 }
 
-/** A connection came or went, or somebody was kept out. */
+/** A connection opened, closed or was refused; or a request was refused. */
 export interface ConnectionEvent extends ListenerOrigin {
-  /** `refused` is told of a connection, or of one request on it. */
+  /** `refused`: a connection, or one request on it. */
   readonly type: 'opened' | 'closed' | 'refused'
   /** The number of the connection on its listener; absent where a request was refused. */
   readonly connection?: number
-  /** Where it comes from, or says that it does (`trustProxy`); undefined for what is no address. */
+  /** Its address, or the one that a proxy names (`trustProxy`); undefined for what is no address. */
   readonly remoteAddress: string | undefined
   /** The HTTP status that a request was refused with. */
   readonly status?: number
-  /**
-   * What was wrong with a request that was refused, in words: why a token was, or that its issuer does not
-   * answer; nothing of what was sent.
-   */
+  /** Why a request was refused, such as a bad token or a silent issuer; nothing that was sent. */
   readonly problem?: string
   /** Why a connection was refused. */
   readonly reason?: 'limit' | 'client_limit' | 'stopping'
 }
 
-/**
- * An event stream of Streamable HTTP began, was taken up again, was ended early for its client to come back,
- * or is over.
- */
+/** An event stream of Streamable HTTP began, was resumed, was ended early to be resumed, or is over. */
 export interface StreamEvent extends ListenerOrigin {
   readonly type: 'opened' | 'resumed' | 'released' | 'closed'
-  /** Whether it belongs to one request, or to the session at large. */
+  /** Whether it belongs to one request, or to the session. */
   readonly kind: 'call' | 'listen'
 }
 
 /**
- * What listeners tell: published on `node:diagnostics_channel` as `caduceus.transport.NAME`. No event has
- * headers, queries, bodies, ids of sessions, streams or events, or principals in it.
+ * The events of listeners, on `node:diagnostics_channel` as `caduceus.transport.NAME`. None has headers,
+ * queries, bodies, principals, or ids of sessions, streams or events in it.
  */
 export interface TransportEvents {
   listener: ListenerEvent
@@ -82,7 +76,7 @@ export function originHere(transport: string): ListenerOrigin {
   return Object.freeze({ transport, tree: currentOwner()?.afterlife?.tree })
 }
 
-/** Tells that a request was kept out with this status, or a connection for this reason. */
+/** Tells of a request refused with this status, or a connection refused for this reason. */
 export function noteRefused(
   origin: ListenerOrigin,
   address: string | undefined,
@@ -96,15 +90,12 @@ export function noteRefused(
   }))
 }
 
-/**
- * Whether a status says that somebody is kept out: by the guard, for want of an authorization, or because
- * there is too much already.
- */
+/** Whether a status is a refusal: by the guard, for lack of authorization, or at a limit. */
 export function isKeptOut(status: number): boolean {
   return status === 401 || status === 403 || status === 429 || status === 503
 }
 
-/** What a proxy has passed on may be anything. */
+/** The address, if it is one: a proxy may pass on anything. */
 export function addressOf(text: string | undefined): string | undefined {
   return text !== undefined && isIP(text) > 0 ? text : undefined
 }

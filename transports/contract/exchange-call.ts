@@ -3,10 +3,7 @@ import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 import type { ExchangeCall, Outlet, Peer } from './contract.js'
 import { TransportError } from '../base/errors.js'
 
-/**
- * A request without a session, as a transport hands it over; what it needs to be cancelled is made when
- * somebody asks for it.
- */
+/** A request without a session, as transports pass it on; its signal is only made when it is asked for. */
 export class TransportCall implements ExchangeCall {
   readonly request: JsonRpcRequest
   readonly envelope: Envelope
@@ -38,7 +35,7 @@ export class TransportCall implements ExchangeCall {
     if (this.#isAborted) fn?.()
   }
 
-  /** The client has gone, or does not want the answer any more. */
+  /** The client has gone, or has cancelled. */
   abort(): void {
     if (this.#isAborted) return
     this.#isAborted = true

@@ -14,7 +14,7 @@ import { TransportError } from '../base/errors.js'
 import type { LinkEvents } from './contract.js'
 
 const MiB = 1024 * 1024
-/** Answers that are not worth counting: there are only so many requests. */
+/** Characters up to which answers are not counted: the number of requests is limited, too. */
 export const uncounted = 16 * 1024
 
 /** A budget of bytes: `add` takes so many of it, or says why it has not as many. */
@@ -25,25 +25,22 @@ interface ByteRoom {
 /** Where a link tells what became of a message. */
 type Told = Pick<LinkEvents, 'lost' | 'trouble'>
 
-/**
- * Bytes a message may have unless an option says otherwise: 16 MiB, and less where the heap of this process
- * is small (`--max-old-space-size`).
- */
+/** The default of `maxMessageBytes`: 16 MiB, and less in a small heap (`--max-old-space-size`). */
 export function usualMessageBytes(): number {
   return Math.min(16 * MiB, Math.floor(getHeapStatistics().heap_size_limit / 16))
 }
 
-/** Bytes of messages that may wait to be sent unless an option says otherwise: four of the longest. */
+/** The default of `maxQueuedBytes`: four of the longest messages. */
 export function usualQueuedBytes(): number {
   return 4 * usualMessageBytes()
 }
 
-/** Whether a text has at most so many bytes; one that is short is not counted. */
+/** Whether a text has at most so many bytes; the bytes of a short one are not counted. */
 export function isWithin(text: string, maxBytes: number): boolean {
   return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes
 }
 
-/** What to write for a text: for a long string Node allocates three times its length, and keeps the string, too. */
+/** What to write for a text: for a long string Node would allocate three times its length besides it. */
 export function bytesOf(text: string): string | Buffer {
   return text.length > uncounted ? Buffer.from(text) : text
 }

@@ -2,26 +2,23 @@ import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
 import { type TransportError, optionError } from '../base/errors.js'
 
-/** Who sends a request, as the host program or an authorization has found out; plain data. */
+/** Who sends a request, as the host program or a token says; plain data. */
 export interface Principal {
-  /** Who vouches for it: the `iss` of a token, or a name of your own for where accounts come from. */
+  /** Who vouches for it: the `iss` of a token, or your name for the source of accounts. */
   readonly issuer: string
-  /**
-   * Who it is there: the `sub` of a token, or the id of an account. Issuer and subject together say whom a
-   * session belongs to.
-   */
+  /** Who it is there: the `sub` of a token, or an account id. Sessions belong to issuer and subject. */
   readonly subject: string
-  /** The program that it uses. */
+  /** The client program. */
   readonly clientId?: string
   /** What it may do. */
   readonly scopes?: readonly string[]
-  /** When this stops being true, in ms since 1970; one that is past is refused with 401. */
+  /** When it expires, in ms since 1970; afterwards it is refused with 401. */
   readonly expiresAt?: number
-  /** Whatever else is known of it. */
+  /** Other facts, such as the claims of a token. */
   readonly claims?: Readonly<Record<string, unknown>>
 }
 
-/** A checked and frozen copy of what the host program says who it is. Throws TransportError BAD_OPTION. */
+/** A checked, frozen copy of a principal. Throws TransportError BAD_OPTION. */
 export function readPrincipal(given: unknown): Principal {
   if (!isObject(given)) throw bad('principal', 'an object with issuer and subject', typeof given)
   const { issuer, subject, clientId, scopes, expiresAt, claims } = given
@@ -36,17 +33,17 @@ export function readPrincipal(given: unknown): Principal {
   return Object.freeze(known)
 }
 
-/** Whether two are the same one: they may use other programs, and have been given other scopes. */
+/** Whether two are the same by issuer and subject; programs and scopes may differ. */
 export function isSamePrincipal(one: Principal | undefined, other: Principal | undefined): boolean {
   return one?.issuer === other?.issuer && one?.subject === other?.subject
 }
 
-/** Whether what is known of somebody is no longer true. */
+/** Whether a principal has expired. */
 export function hasExpired(principal: Principal | undefined): boolean {
   return principal?.expiresAt !== undefined && principal.expiresAt <= Date.now()
 }
 
-/** The same text for the same one, and for nobody else. */
+/** A key for issuer and subject. */
 export function keyOfPrincipal({ issuer, subject }: Principal): string {
   return JSON.stringify([issuer, subject])
 }
@@ -66,7 +63,7 @@ function readTime(value: unknown): number {
   throw bad('expiresAt', 'milliseconds since 1970', show(value))
 }
 
-/** Says the type of what came and not the value: it may be a secret. */
+/** Names the type that came, and not the value: it may be a secret. */
 function bad(field: string, expected: string, got: string): TransportError {
   const message = `principal: ${field}: expected ${expected}, got ${got}`
   return optionError(field, message)

@@ -28,7 +28,7 @@ export interface LinkReport {
   closed(link: number, end: LinkEnd): void
 }
 
-/** Milliseconds that a connection may take to close; then it counts as over and its resources are released. */
+/** Milliseconds that a connection may take to close; then its resources are released. */
 const closeTimeout = 6_000
 
 /**
@@ -108,21 +108,12 @@ export class HostedLink {
   }
 
   abort(id: RequestId): void {
-    if (this.#over) return
-    try {
-      this.#link?.abort?.(id)
-    } catch (cause) {
-      this.#trouble(wrap('CONNECTION_LOST', 'the transport could not give a request up', cause))
-    }
+    this.#call((link) => link.abort?.(id), 'CONNECTION_LOST', 'the transport could not give a request up')
   }
 
   negotiated(revision: string): void {
-    if (this.#over) return
-    try {
-      this.#link?.negotiated?.(revision)
-    } catch (cause) {
-      this.#trouble(wrap('BAD_RESPONSE', `the transport could not take over revision ${revision}`, cause))
-    }
+    const problem = `the transport could not take over revision ${revision}`
+    this.#call((link) => link.negotiated?.(revision), 'BAD_RESPONSE', problem)
   }
 
   /** Ends the connection in an orderly way, within `closeTimeout` whatever the transport does. */
@@ -130,11 +121,19 @@ export class HostedLink {
     if (this.#over || this.#closing) return
     this.#closing = true
     this.#closeTimer = this.#clock.setTimeout(() => this.#end({}), closeTimeout)
+    const isCalled = this.#call((link) => link.close(), 'CONNECTION_LOST', 'the transport could not close')
+    if (!isCalled) this.#end({})
+  }
+
+  /** Calls the transport, if there is a connection; false when it threw, which is told as trouble. */
+  #call(fn: (link: Link) => void, code: TransportErrorCode, problem: string): boolean {
+    if (this.#over || this.#link === undefined) return true
     try {
-      this.#link?.close()
+      fn(this.#link)
+      return true
     } catch (cause) {
-      this.#trouble(wrap('CONNECTION_LOST', 'the transport could not close', cause))
-      this.#end({})
+      this.#trouble(wrap(code, problem, cause))
+      return false
     }
   }
 
@@ -239,7 +238,7 @@ function wrap(code: TransportErrorCode, what: string, cause: unknown): Transport
 /** What one connection may use, and its undo. */
 interface HostedScope {
   readonly scope: LinkScope
-  /** Aborts the signal and releases what the connection owns, newest first; undefined: nothing to wait for. */
+  /** Aborts the signal and releases the resources, newest first; undefined: nothing to wait for. */
   release(): Promise<void> | undefined
 }
 

@@ -12,25 +12,25 @@ import { TransportError } from '../base/errors.js'
 import { linkActor, type LinkNews } from '../link/actor.js'
 import { type Script, ScriptedPeer } from './peer.js'
 
-/** What a scripted client is, besides its answers. */
+/** Options of a scripted client. */
 export interface ScriptedClientOptions {
-  /** Of its tree, and of the timers of its transport. Default: the clock of this machine. */
+  /** The clock of its tree and its transport. Default: that of this machine. */
   readonly clock?: Clock
 }
 
-/** What a scripted client says of itself in `initialize`. */
+/** The parameters of a scripted client's `initialize`. */
 export interface ScriptedGreeting {
   /** Default: the latest revision with a handshake. */
   readonly protocolVersion?: string
-  /** Default: what the methods of the script need. */
+  /** Default: those that the methods of the script need. */
   readonly capabilities?: JsonObject
   readonly clientInfo?: { readonly name: string; readonly version: string }
 }
 
 /**
  * A client for tests of servers: it sends what a test says, right or wrong, over any transport, and answers
- * questions as its script says. Resolves once it is connected; nothing has been sent then. It never comes
- * back by itself. Rejects with TransportError when the connection does not come about, and with BAD_OPTION.
+ * requests as its script says. Resolves once it is connected; nothing has been sent then. It never reconnects
+ * by itself. Rejects with TransportError when it cannot connect, and with BAD_OPTION.
  */
 export async function scriptedClient(
   transport: ClientTransport,
@@ -42,7 +42,7 @@ export async function scriptedClient(
   return client
 }
 
-/** A client that says what a test has written down. */
+/** A client that sends what a test says. */
 export class ScriptedClient extends ScriptedPeer implements AsyncDisposable {
   /** Resolves when the connection is over, with why. */
   readonly closed: Promise<LinkEnd>
@@ -63,7 +63,7 @@ export class ScriptedClient extends ScriptedPeer implements AsyncDisposable {
     })
   }
 
-  /** Makes the one connection that it has; `scriptedClient` has done that. */
+  /** Opens its only connection; `scriptedClient` has done that. */
   async open(transport: ClientTransport, clock: Clock): Promise<void> {
     const tree = await startSupervisor({
       name: 'scripted client',
@@ -87,8 +87,8 @@ export class ScriptedClient extends ScriptedPeer implements AsyncDisposable {
   }
 
   /**
-   * Shakes hands: sends `initialize`, and `notifications/initialized` once that is answered. Resolves with
-   * the result; rejects as `request` does.
+   * Sends `initialize`, and `notifications/initialized` once that is answered. Resolves with the result;
+   * rejects as `request` does.
    */
   async initialize(greeting: ScriptedGreeting = {}, options?: WaitOptions): Promise<JsonObject> {
     const {
@@ -103,7 +103,7 @@ export class ScriptedClient extends ScriptedPeer implements AsyncDisposable {
     return result
   }
 
-  /** Ends the connection, and with it whatever it held. Never rejects, and may be called again. */
+  /** Ends the connection and releases its resources. Never rejects; idempotent. */
   async close(): Promise<void> {
     const tree = this.#tree
     if (tree?.ref.alive === true) await tree.stop().catch(() => {})
@@ -145,7 +145,7 @@ export class ScriptedClient extends ScriptedPeer implements AsyncDisposable {
 /** The number of the only connection. */
 const link = 1
 
-/** Stands for a text that is no message, where a transport wants to see one. */
+/** Given to the transport in place of a text that is no message. */
 const noMessage: Message = Object.freeze({ jsonrpc: '2.0', method: '' })
 
 function capabilitiesFor(methods: readonly string[]): JsonObject {

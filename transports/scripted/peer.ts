@@ -25,41 +25,32 @@ import { Recording, type WaitOptions, waitFor } from '../../runtime/watch/record
 import { TransportError } from '../base/errors.js'
 import { badOption } from '../base/read-option.js'
 
-/**
- * How a scripted peer answers a request: with a result, or, for undefined, never; what it throws is the error
- * it answers with.
- */
+/** Returns the result of a request, or undefined for no answer; what it throws is the error in the answer. */
 export type Answering<Peer> = (
   request: JsonRpcRequest,
   peer: Peer,
 ) => object | undefined | Promise<object | undefined>
 
 /**
- * What a scripted peer answers the requests of one method with: a result, an error (an McpError as it is, any
- * other as -32603 with its message), a function, or a list of these, one for each request; the last of them
- * stays.
+ * The answer to the requests of one method: a result, an error (an McpError as it is, any other as -32603
+ * with its message), a function, or a list of these, one for each request; the last of them repeats.
  */
 export type ScriptedAnswer<Peer> = object | Answering<Peer> | readonly (object | Answering<Peer>)[]
 
-/**
- * What a scripted peer answers, by method. What is not in it is answered with -32601, and `ping` with `{}`.
- */
+/** The answers of a scripted peer by method. Other requests get -32601, and `ping` gets `{}`. */
 export type Script<Peer> = Readonly<Record<string, ScriptedAnswer<Peer>>>
 
-/** How a scripted peer sends a text; `message` is the same in parts, where it is one. */
-export type Sending = (text: string, message: Message | undefined) => void
+/** Sends a text; `message` is the same, decoded, if it is a message. */
+type Sending = (text: string, message: Message | undefined) => void
 
 interface Question {
   resolve(result: JsonObject): void
   reject(error: unknown): void
 }
 
-/**
- * One end of a conversation that says what a test has written down, keeps no rule of the protocol by itself,
- * and records what it hears.
- */
+/** A peer that sends what a test says, keeps no rule of the protocol, and records what it receives. */
 export abstract class ScriptedPeer {
-  /** Every message that came, in order; a text that is none is there as its ProtocolError. */
+  /** Every message that came, in order; a text that is no message is recorded as its ProtocolError. */
   readonly received: Recording<Message | ProtocolError>
   readonly #script: Script<this>
   readonly #asked = new Map<string, number>()
@@ -91,7 +82,7 @@ export abstract class ScriptedPeer {
     return found as Message
   }
 
-  /** Sends a message, or any text as it stands. Throws NOT_OPEN while there is no connection. */
+  /** Sends a message, or any text as it is. Throws NOT_OPEN while there is no connection. */
   send(message: object | string): void {
     const text = typeof message === 'string' ? message : JSON.stringify(message)
     this.#send(text, readMessageOf(message))
@@ -122,12 +113,12 @@ export abstract class ScriptedPeer {
     return handled(answered)
   }
 
-  /** A connection has come about. */
+  /** A connection was opened. */
   protected attach(sending: Sending): void {
     this.#sending = sending
   }
 
-  /** There is no connection any more: what was asked has no answer. */
+  /** The connection is over: open requests fail. */
   protected detach(why: string): void {
     this.#sending = undefined
     const error = new TransportError('CONNECTION_LOST', why, { retryable: true })
@@ -137,18 +128,18 @@ export abstract class ScriptedPeer {
     })
   }
 
-  /** One request of ours will not be answered. */
+  /** One of our requests will not be answered. */
   protected giveUp(id: RequestId, error: TransportError): void {
     later(() => this.#questions.get(id)?.reject(error))
   }
 
-  /** Takes one text of the far side. */
+  /** Takes one text of the other side. */
   protected take(text: string): void {
     const sending = this.#sending
     later(() => this.#read(text, sending))
   }
 
-  /** What a request is answered with that the script does not have; undefined for none of our own. */
+  /** The answer to a request that the script does not have; undefined for -32601. */
   protected answerUnscripted({ method }: JsonRpcRequest): object | undefined {
     return method === 'ping' ? {} : undefined
   }
@@ -168,7 +159,7 @@ export abstract class ScriptedPeer {
       (result) => (result === undefined ? undefined : buildResult(id, result)),
       (error: unknown) => buildError(id, describeError(error)),
     )
-    // the connection it came through may have ended meanwhile
+    // its connection may have ended meanwhile
     if (answer === undefined || sending !== this.#sending) return
     try {
       sending?.(JSON.stringify(answer), answer)
@@ -192,7 +183,7 @@ export abstract class ScriptedPeer {
     return typeof answer === 'function' ? answer(request, this) : answer
   }
 
-  /** Which answer of a list is due. */
+  /** The index of the next answer in a list. */
   #count(method: string, length: number): number {
     const count = this.#asked.get(method) ?? 0
     this.#asked.set(method, count + 1)
@@ -217,7 +208,7 @@ export abstract class ScriptedPeer {
   }
 }
 
-/** Keeps what is told in its order, and the script out of the scope of whoever tells it. */
+/** Keeps the order, and runs the script outside the caller's scope. */
 function later(fn: () => void): void {
   outside(() => queueMicrotask(fn))
 }
@@ -232,7 +223,7 @@ function read(text: string): readonly (Message | ProtocolError)[] {
   }
 }
 
-/** The message that a test sends, where it is one. */
+/** What a test sends, if it is one message. */
 function readMessageOf(given: object | string): Message | undefined {
   const [message, ...more] = read(typeof given === 'string' ? given : JSON.stringify(given))
   return more.length > 0 || message instanceof ProtocolError ? undefined : message

@@ -6,15 +6,15 @@ import { TransportError } from '../base/errors.js'
 import { badOption } from '../base/read-option.js'
 import { type Script, ScriptedPeer } from './peer.js'
 
-/** What a scripted server is, besides its answers. */
+/** Options of a scripted server. */
 export interface ScriptedServerOptions {
-  /** Connections that fail before the first that comes about. Default 0. */
+  /** Connections that fail before the first that opens. Default 0. */
   readonly refuse?: number
 }
 
 /**
  * A server for tests of clients: answers as its script says, over connections in memory, one at a time.
- * Without an `initialize` in the script it agrees to the client's revision, with the capabilities that the
+ * Without an `initialize` in the script it accepts the client's revision, with the capabilities that the
  * methods of the script need. Throws BAD_OPTION.
  */
 export function scriptedServer(
@@ -24,7 +24,7 @@ export function scriptedServer(
   return new ScriptedServer(script, options)
 }
 
-/** A server that says what a test has written down. */
+/** A server that sends what a test says. */
 export class ScriptedServer extends ScriptedPeer {
   /** For `startClient`. */
   readonly transport: ClientTransport
@@ -41,17 +41,17 @@ export class ScriptedServer extends ScriptedPeer {
     })
   }
 
-  /** Connections that came about so far. */
+  /** Connections opened so far. */
   get connections(): number {
     return this.#connections
   }
 
-  /** Ends the connection there is, as a network does that fails: the client may come back. */
+  /** Ends the open connection as a network failure does: the client may come back. */
   drop(): void {
     this.#cut?.()
   }
 
-  /** Has the next connections fail, as many as that; Infinity is all. Throws BAD_OPTION. */
+  /** Fails so many of the next connections; Infinity: all. Throws BAD_OPTION. */
   refuse(count = 1): void {
     this.#refusals = readCount(count)
   }

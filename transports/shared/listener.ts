@@ -261,7 +261,7 @@ class SharedConnection implements Connection {
   }
 }
 
-/** Ends a socket after what was written, within a second whatever its other end does; resolves when closed. */
+/** Ends a socket after what was written, within a second, whatever the other end does. */
 function endSoon(socket: Socket): Promise<void> {
   if (socket.closed) return Promise.resolve()
   return new Promise((resolve) => {

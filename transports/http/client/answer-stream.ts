@@ -159,7 +159,7 @@ export async function readAnswer(
   }
 }
 
-/** The body of an answer in JSON. Rejects with MESSAGE_TOO_LONG, and when nothing of it comes for too long. */
+/** The body of an answer in JSON. Rejects with MESSAGE_TOO_LONG, and when nothing comes for too long. */
 export async function readJson(
   response: HttpResponse,
   { maxMessageBytes, idleTimeout }: Pick<HttpSettings, 'maxMessageBytes' | 'idleTimeout'>,

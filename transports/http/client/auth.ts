@@ -3,7 +3,7 @@ import { badOption, type Read } from '../../base/read-option.js'
 import { TransportError } from '../../base/errors.js'
 import type { HttpResponse } from '../outgoing/dispatcher.js'
 
-/** One request that is about to be sent. */
+/** A request before it is sent. */
 export interface AuthRequest {
   /** The address of the server, as the transport was given it. */
   readonly url: URL
@@ -11,9 +11,9 @@ export interface AuthRequest {
   readonly signal: AbortSignal
 }
 
-/** What a server answered to a request that it did not let in. */
+/** The refusal of a request. */
 export interface AuthRefusal extends AuthRequest {
-  /** 401: who are you; 403: you may not, for lack of scopes. */
+  /** 401: no valid credentials; 403: too few scopes. */
   readonly status: 401 | 403
   /** The `WWW-Authenticate` header, if there was one. */
   readonly challenge: string | undefined
@@ -21,29 +21,20 @@ export interface AuthRefusal extends AuthRequest {
   readonly sent: Readonly<Record<string, string>>
 }
 
-/** Who a client is: what stands behind the option `auth`, and what you write for a scheme of your own. */
+/** The credentials of a client: what you write for a scheme of your own. */
 export interface ClientAuth {
-  /**
-   * Headers for one request, their names in lower case; never sent to another origin than that of the server.
-   * A rejection fails the request.
-   */
+  /** Headers for one request, names in lower case, for the server's origin only. A rejection fails it. */
   authorize(
     request: AuthRequest,
   ): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>>
-  /**
-   * Hears of a refusal: resolves when the request is worth sending once more, and rejects when it is not.
-   * Absent: it never is.
-   */
+  /** Hears of a refusal: resolves to have the request sent again, rejects to fail it. Absent: it fails. */
   refused?(refusal: AuthRefusal): Promise<void>
 }
 
-/**
- * The option `auth`: a token that never changes, a function that is asked for one before every request, or a
- * provider such as `oauth()`.
- */
+/** The option `auth`: a token, a function that returns one for each request, or a provider (`oauth()`). */
 export type AuthOption = string | ((request: TokenRequest) => string | Promise<string>) | ClientAuth
 
-/** What a function that gives tokens is told. */
+/** What a function that returns tokens is given. */
 export interface TokenRequest extends AuthRequest {
   /** A token that the server has just refused: another one is wanted. */
   readonly refused?: string
@@ -72,7 +63,7 @@ function fromFunction(ask: (request: TokenRequest) => unknown): ClientAuth {
     authorize: async (request) => bearer(await tokenFor(request)),
     async refused({ status, sent, challenge, url, signal }) {
       const old = sent.authorization?.slice('Bearer '.length)
-      // the function keeps what it answers here, and is asked again for the request itself
+      // the function keeps the new token, and returns it again for the request itself
       const fresh =
         status === 401 && old !== undefined && (await tokenFor({ url, signal, refused: old })) !== old
       if (!fresh) throw unauthorized(status, challenge)
@@ -125,7 +116,7 @@ function bearer(token: string): Readonly<Record<string, string>> {
   return Object.freeze({ authorization: `Bearer ${token}` })
 }
 
-/** Anything else would be another header, or none. */
+/** Other characters would make another header, or none. */
 function isToken(text: string): boolean {
   return /^[\x21-\x7e]+$/.test(text)
 }

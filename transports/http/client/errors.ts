@@ -44,7 +44,7 @@ export function shownUrl({ origin, pathname, search }: URL): string {
   return `${origin}${pathname}${search === '' ? '' : '?...'}`
 }
 
-/** One error for all: it is told after every answer, and a new one would cost more than the rest of the call. */
+/** One error for all: it is told after every answer, and a new one would cost more than the call. */
 const noAnswer = Object.freeze(lostError('the response ended without the answer'))
 
 /** The error for whoever still waits after a response of that media type, which may be anybody's page. */

@@ -50,9 +50,9 @@ export class HttpLink implements Link {
   readonly #sender: HttpSender
   readonly #calls = new HttpCalls()
   /**
-   * Holds messages until the server has taken `notifications/initialized`, which nothing may overtake, and has
-   * opened the stream: many servers ask there in the course of a call, and keep nothing for a stream that is
-   * not open yet.
+   * Holds messages until the server has taken `notifications/initialized`, which nothing may overtake, and
+   * has opened the stream: many servers ask there in the course of a call, and keep nothing for a stream that
+   * is not open yet.
    */
   readonly #held: HeldMessages
   readonly #session: HttpSession

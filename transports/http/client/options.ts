@@ -14,20 +14,17 @@ import { readClientTls, type TlsOptions, type TlsSettings } from '../outgoing/tl
 
 /** How a client reaches a Streamable HTTP server. */
 export interface HttpOptions {
-  /** Sent with every request. Those of the protocol (Accept, Content-Type, Mcp-Session-Id ...) cannot be set. */
+  /** Sent with every request. Those of the protocol (Accept, Mcp-Session-Id ...) cannot be set. */
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * Who we are: a token, a function that gives one before every request, or a provider such as `oauth()`.
+   * Credentials: a token, a function that returns one for each request, or a provider such as `oauth()`.
    * Sent to the origin of the address only, and over `headers`. Default: none, and a server that wants
    * authorization (401) is a fatal failure.
    */
   readonly auth?: AuthOption
-  /** Connections for requests at once; more requests wait for one. Event streams do not count. Default 100. */
+  /** Connections for requests at once; more wait. Event streams do not count. Default 100. */
   readonly connections?: number
-  /**
-   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
-   * and less where the heap of the process is small.
-   */
+  /** Bytes of a message, either way; a longer one fails its call. Default 16 MiB, less in a small heap. */
   readonly maxMessageBytes?: number
   /** Milliseconds to establish a TCP or TLS connection. Default 10,000. */
   readonly connectTimeout?: number
@@ -35,22 +32,13 @@ export interface HttpOptions {
   readonly stream?: boolean
   /** Milliseconds without a byte after which that stream is opened again. Default 5 minutes. */
   readonly streamIdleTimeout?: number
-  /**
-   * Streams, and other responses that hold a connection besides `connections`, at once; a request beyond them
-   * is lost with SEND_FAILED. Default 1000.
-   */
+  /** Open streams and other responses besides `connections`; more fail with SEND_FAILED. Default 1000. */
   readonly maxStreams?: number
-  /**
-   * Milliseconds until the response to a request has to begin. Default Infinity: the deadline of the call is
-   * all there is.
-   */
+  /** Milliseconds until a response has to begin. Default Infinity: only the deadline of the call counts. */
   readonly headersTimeout?: number
-  /**
-   * Milliseconds without a byte after which the response to a request, stream or JSON, counts as broken.
-   * Default Infinity.
-   */
+  /** Milliseconds without a byte after which a response, stream or JSON, is broken. Default Infinity. */
   readonly idleTimeout?: number
-  /** Whom to trust, and who we are, where the address is https. */
+  /** Trusted authorities and our certificate, for https. */
   readonly tls?: TlsOptions
   /**
    * An HTTP proxy that every connection goes through (CONNECT), such as `http://user:password@proxy:3128`.
@@ -128,7 +116,7 @@ export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSe
   })
 }
 
-/** What people most often give instead. */
+/** A hint for what people most often give instead. */
 function schemeHint({ protocol, pathname, hostname }: URL): string {
   if (protocol === 'ws:' || protocol === 'wss:') return ', and of websocket() this one'
   return hostname === '' && /^\d+(?:\/|$)/.test(pathname) ? ` such as http://${protocol}${pathname}` : ''

@@ -42,7 +42,7 @@ export interface HttpRequest {
 
 /** The connections of one client. */
 export interface HttpDispatchers {
-  /** Sends a request on one of a bounded number of connections, which it has to itself until it is answered. */
+  /** Sends a request on one of `connections` connections, which it has to itself until it is answered. */
   send(request: HttpRequest): Promise<HttpResponse>
   /**
    * Sends a request that must not wait behind others (a stream, a cancellation): it always gets a connection.
@@ -65,7 +65,7 @@ export interface DispatcherOptions {
   readonly lookup?: SocketLookup | undefined
   /** Which redirects are followed. Default none. */
   readonly redirects?: RedirectRules
-  /** Limits the time of bodies that are thrown away; without it, connections end with `destroy` at the latest. */
+  /** Limits the time of bodies that are thrown away; without it, `destroy` ends them. */
   readonly clock?: Clock
 }
 

@@ -9,31 +9,25 @@ type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
 /** Bytes of a body that wait for a reader before the server has to. */
 const room = 64 * 1024
-/** Milliseconds for a body that nobody, or hardly anybody, wants to know. */
+/** Milliseconds for a body that is thrown away, or read for an error message only. */
 const patience = 2_000
 const decoder = new TextDecoder()
 
-/** An HTTP response whose body has not been read; it has to be, to its end or until it is destroyed. */
+/** An HTTP response, whose body has to be read to its end, or destroyed. */
 export interface HttpResponse {
   readonly status: number
   readonly headers: Headers
-  /** The body as a stream, which is made when it is first asked for. */
+  /** The body as a stream, made on first use. */
   readonly body: Readable
-  /** Whether all of the body is here. */
+  /** Whether the whole body is here. */
   readonly complete: boolean
-  /** Who gave it: somebody else than the origin that was asked first, where a redirect led there. */
+  /** The origin that answered: another one than was asked, after a redirect. */
   readonly origin: string
-  /**
-   * The whole body as text, without a stream in between. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`, and
-   * with what broke it off.
-   */
+  /** The whole body as text, without a stream. Rejects with MESSAGE_TOO_LONG, and when it breaks off. */
   text(maxBytes: number): Promise<string>
 }
 
-/**
- * The whole body as text. Rejects with MESSAGE_TOO_LONG beyond `maxBytes`; `alive` is called whenever more of
- * it comes.
- */
+/** The whole body as text. Rejects with MESSAGE_TOO_LONG; `alive` is called for each chunk. */
 export async function readText(body: Readable, maxBytes: number, alive?: () => void): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -49,10 +43,7 @@ export async function readText(body: Readable, maxBytes: number, alive?: () => v
   return decoder.decode(Buffer.concat(chunks))
 }
 
-/**
- * The first 64 KiB of a body as text, as far as they come within 2 s; the rest is cut off. Never rejects: it
- * is read to say more of what is known already.
- */
+/** The first 64 KiB of a body as text, as far as they come in 2 s, for an error message. Never rejects. */
 export async function readStart({ body }: HttpResponse, clock: Clock): Promise<string> {
   const chunks: Uint8Array[] = []
   let size = 0
@@ -64,7 +55,7 @@ export async function readStart({ body }: HttpResponse, clock: Clock): Promise<s
       if (size >= room) break
     }
   } catch {
-    // what came before it broke off is all there is
+    // what came before it broke off is enough
   } finally {
     clock.clearTimeout(timer)
   }
@@ -72,8 +63,8 @@ export async function readStart({ body }: HttpResponse, clock: Clock): Promise<s
 }
 
 /**
- * Reads what nobody wants to know, so that the connection can be used again; a rest that is long, or does not
- * come within 2 s, is cut off. Without a clock somebody else sees to it that the connection ends.
+ * Throws a body away, so that its connection can be used again. A rest that is longer than 128 KiB, or takes
+ * longer than 2 s, is cut off. Without a clock, the caller ends the connection.
  */
 export function discard(response: HttpResponse, clock?: Clock): void {
   if (response.complete) return
@@ -87,29 +78,21 @@ export function discard(response: HttpResponse, clock?: Clock): void {
   body.once('close', () => clock?.clearTimeout(timer))
 }
 
-/**
- * How far a request got, which may be sent to several places: a redirect leads elsewhere, a refusal has it
- * sent again.
- */
+/** How far a request got, which may be sent more than once: after a redirect, or a refusal. */
 export interface Departure {
   /** Whether any server may have seen it. */
   left: boolean
-  /** Whether the one may that was tried last. */
+  /** Whether the server that was tried last may have seen it. */
   begun: boolean
 }
 
-/**
- * What is known of an exchange besides the request: who gives it up, and who wants to know how far it got.
- */
-export interface ExchangeWatch {
+/** What gives an exchange up, and where it is noted how far it got. */
+interface ExchangeWatch {
   readonly signal: AbortSignal
   readonly departure?: Departure | undefined
 }
 
-/**
- * Sends a request and resolves with its response; a body that is short is handed over as text at no more cost
- * than its bytes.
- */
+/** Sends a request and resolves with its response; the text of a short body costs no stream. */
 export function exchange(
   dispatcher: UndiciDispatcher,
   options: UndiciDispatcher.DispatchOptions,
@@ -224,7 +207,7 @@ class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
   }
 
   #giveUp(reason: unknown): void {
-    // one that has no connection yet is refused when it gets one, and nobody waits for that
+    // without a connection it is aborted once it gets one; nobody waits for that
     if (this.#controller === undefined) this.#asker.reject(reason)
     else if (!this.#over) this.#controller.abort(asError(reason))
   }
@@ -253,7 +236,7 @@ class Exchange implements UndiciDispatcher.DispatchHandler, HttpResponse {
         done(error)
       },
     })
-    // A body that is given up, or cut off after its last reader has left, must not be an uncaught error.
+    // A body that breaks off without a reader must not be an uncaught error.
     stream.on('error', () => {})
     for (const chunk of this.#chunks) stream.push(chunk)
     this.#chunks = []

@@ -3,10 +3,7 @@ import { badOption, orElse, type Read, readFields, readFlag, readText } from '..
 /** One PEM text or DER file, or several. */
 type Pem = string | Uint8Array | readonly (string | Uint8Array)[]
 
-/**
- * How a client trusts, and shows who it is, where addresses are `https` or `wss`; as `tls.connect` of Node
- * takes it.
- */
+/** Whom a client trusts, and its own certificate, for https and wss; fields as in `tls.connect` of Node. */
 export interface TlsOptions {
   /** Certificates of authorities that are trusted instead of those that come with Node. */
   readonly ca?: Pem
@@ -16,9 +13,9 @@ export interface TlsOptions {
   readonly key?: Pem
   /** What `key` is encrypted with. */
   readonly passphrase?: string
-  /** The name that the certificate of the server has to have, where it is not the one of the address. */
+  /** The name in the certificate of the server. Default: that of the address. */
   readonly servername?: string
-  /** False takes any certificate: whoever is in between can read and change everything. Default true. */
+  /** False accepts any certificate: others can read and change everything. Default true. */
   readonly rejectUnauthorized?: boolean
 }
 
