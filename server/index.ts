@@ -57,8 +57,7 @@ export {
   type SessionOrigin,
   subscribeServer,
 } from './base/events.js'
-export { createFileStore } from './stores/file-store.js'
-export type { FileStoreOptions } from './stores/file-store-options.js'
+export { createFileStore, type FileStoreOptions } from './stores/file-store.js'
 export { resolveInside } from './definitions/file-roots.js'
 export type {
   LowLevelOptions,

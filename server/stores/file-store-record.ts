@@ -6,26 +6,21 @@ const magic = Buffer.from('caduceus session 1\n')
 const digestBytes = 32
 
 /**
- * A record as the bytes of a file: what it is, a digest, and the record as `structuredClone` would have it,
- * dates, maps and bytes included. Throws BAD_STATE for what cannot be written.
+ * The bytes of a record's file: a mark, a digest, and the record as `structuredClone` copies it (with dates,
+ * maps and bytes). Throws BAD_STATE for values that cannot be written.
  */
 export function encodeRecord(record: SessionRecord): Buffer {
   let payload: Buffer
   try {
     payload = v8().serialize(record)
   } catch (cause) {
-    throw new ServerError(
-      'BAD_STATE',
-      'the state of a session: expected values that can be written to a file',
-      {
-        cause,
-      },
-    )
+    const problem = 'the state of a session: expected values that can be written to a file'
+    throw new ServerError('BAD_STATE', problem, { cause })
   }
   return Buffer.concat([magic, digest(payload), payload])
 }
 
-/** The record in the bytes of a file; undefined when they are torn, damaged, or no record at all. */
+/** The record in the bytes of a file; undefined if they are torn, damaged, or no record. */
 export function decodeRecord(bytes: Buffer): SessionRecord | undefined {
   const start = magic.length + digestBytes
   if (!bytes.subarray(0, magic.length).equals(magic)) return undefined
@@ -35,21 +30,21 @@ export function decodeRecord(bytes: Buffer): SessionRecord | undefined {
     const record: unknown = v8().deserialize(payload)
     return isSessionRecord(record) ? record : undefined
   } catch {
-    return undefined // written by a version of Node that knows more kinds of values
+    return undefined // a newer version of Node may write values that this one cannot read
   }
 }
 
-/** The name of a session's file: ids come from clients, and may be no names at all. */
+/** The name of a session's file: a digest, since ids come from clients and may be no file names. */
 export function fileNameOf(id: string): string {
   return `${createHash('sha256').update(id).digest('hex')}.session`
 }
 
-/** Whether a file of this name is one of ours. */
+/** Whether a file of this name holds a session. */
 export function isFileName(name: string): boolean {
   return /^[0-9a-f]{64}\.session$/.test(name)
 }
 
-/** Not imported: a program without a file store never loads it. */
+/** Loaded late: a program without a file store never needs it. */
 function v8(): typeof import('node:v8') {
   return process.getBuiltinModule('node:v8')
 }

@@ -1,20 +1,43 @@
+import { accessSync, constants, mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isTemporary, readIfThere, replaceFile, timeOf, unlinkIfThere } from '../../runtime/base/files.js'
-import { ServerError } from '../base/errors.js'
-import { type FileStoreOptions, readFileStoreOptions } from './file-store-options.js'
+import { show } from '../../runtime/base/errors.js'
+import { optionError, ServerError } from '../base/errors.js'
+import { readersOf } from '../base/read-options.js'
 import { decodeRecord, encodeRecord, fileNameOf, isFileName } from './file-store-record.js'
 import type { SessionRecord, SessionStore } from './session-store.js'
 
-/** Temporary files that were not touched for this many ms belong to a program that was killed. */
+/** Where a file store is, and how it is bounded. */
+export interface FileStoreOptions {
+  /** A folder that holds nothing but these sessions; it is made if it is missing (mode 0700). */
+  readonly folder: string
+  /** Sessions at once; one more drops the one saved longest ago. Default 10,000. */
+  readonly maxSessions?: number
+  /** Milliseconds after its last save until a session is dropped. Default 30 min. */
+  readonly idleTimeout?: number
+  /** Bytes of one session; a larger one is refused with BAD_STATE, which fails the request. Default 1 MiB. */
+  readonly maxBytes?: number
+  /**
+   * Whether a save waits for the disk (fsync): sessions then survive a loss of power, and each save takes as
+   * long as the disk. Default false: they survive any end of the program.
+   */
+  readonly durable?: boolean
+  /** Whether several programs of this machine serve sessions from this folder (`SessionStore`). Default false. */
+  readonly shared?: boolean
+  /** The time in ms since 1970. Default `Date.now`. */
+  readonly now?: () => number
+}
+
+/** Milliseconds without a change after which a temporary file belongs to a program that was killed. */
 const abandoned = 60_000
-/** Files that are looked at together. */
+/** Files whose times are read together. */
 const batch = 32
 
 /**
- * A store for one machine: one file per session (mode 0600), exchanged in one step, so that a program killed
- * at any moment leaves the old record or the new one, and the next program goes on with it. Throws
- * BAD_OPTION, also when the folder cannot be made or written.
+ * A store for one machine: one file per session (mode 0600), replaced in one step. A program killed at any
+ * moment leaves the old record or the new one, and the next program continues it. Throws BAD_OPTION, also if
+ * the folder cannot be made or written.
  */
 export function createFileStore(options: FileStoreOptions): SessionStore {
   return new FileStore(readFileStoreOptions(options))
@@ -22,13 +45,13 @@ export function createFileStore(options: FileStoreOptions): SessionStore {
 
 /** What is known of a file without reading it. */
 interface Kept {
-  /** When it was saved, in ms since 1970; later than that for what has to be kept longer. */
+  /** When it was saved, in ms since 1970; a later time for a record that has to be kept longer. */
   readonly at: number
-  /** Undefined for what an earlier or another program has saved. */
+  /** Undefined for a file of an earlier or another program. */
   readonly version: number | undefined
 }
 
-/** A save that waits for its turn: those that come meanwhile join it, and the newest record is written. */
+/** A save that waits for its turn. Later saves join it, and the newest record is written. */
 interface Waiting {
   record: SessionRecord
   readonly done: Promise<void>
@@ -37,9 +60,9 @@ interface Waiting {
 class FileStore implements SessionStore {
   readonly shared: boolean
   readonly #options: Required<FileStoreOptions>
-  /** By file name, in the order of saving, so that the first is the next to go. */
+  /** By file name, in the order of saving: the first is the next to be dropped. */
   #kept = new Map<string, Kept>()
-  /** What is done with a file at the moment: one thing at a time. */
+  /** The last operation on each file: operations on one file run one after the other. */
   readonly #turns = new Map<string, Promise<unknown>>()
   readonly #waiting = new Map<string, Waiting>()
   #firstListing: Promise<void> | undefined
@@ -84,7 +107,7 @@ class FileStore implements SessionStore {
     return waiting.done
   }
 
-  /** Never at once, so that whoever asks is known before its turn begins. */
+  /** Runs `work` after the earlier operations on a file; never at once, so that a save is known before its turn. */
   #inTurn<Answer>(name: string, work: () => Promise<Answer>): Promise<Answer> {
     const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work)
     const over: Promise<void> = turn
@@ -127,7 +150,7 @@ class FileStore implements SessionStore {
   async #isOutdated(name: string, record: SessionRecord): Promise<boolean> {
     const kept = this.#kept.get(name)
     if (kept === undefined && !this.shared) return false
-    // what another program has saved is known only by reading it
+    // only the file says what another program has saved
     const known = this.shared ? undefined : kept?.version
     const version = known ?? (await this.#read(name))?.version
     return version !== undefined && version > record.version
@@ -143,23 +166,20 @@ class FileStore implements SessionStore {
     for (const [name] of this.#kept) {
       if (this.#kept.size <= maxSessions) return
       this.#kept.delete(name)
-      // unless it is saved again before its turn comes
+      // it may be saved again before this turn comes
       await this.#inTurn(name, async () => {
         if (!this.#kept.has(name)) await this.#remove(name)
       })
     }
   }
 
-  /**
-   * The first save waits until it is known what earlier programs left; after that the folder is listed now
-   * and then, beside.
-   */
+  /** The first save waits for a list of what earlier programs left; later lists are made beside the saves. */
   async #list(): Promise<void> {
     const { idleTimeout, now } = this.#options
     if (now() - this.#listedAt > idleTimeout / 10) {
       this.#listedAt = now()
       const listing = this.#look().catch(() => {
-        // a folder that cannot be listed now is listed with the next save
+        // tried again with the next save
         this.#listedAt = Number.NEGATIVE_INFINITY
         this.#firstListing = undefined
       })
@@ -179,25 +199,63 @@ class FileStore implements SessionStore {
         if (at === undefined) return
         if (isFileName(name)) found.set(name, { at, version: undefined })
         else if (isTemporary(name) && at < begun - abandoned)
-          await unlinkIfThere(join(folder, name)).catch(() => {}) // what cannot be removed costs no listing
+          await unlinkIfThere(join(folder, name)).catch(() => {}) // tried again with the next listing
       })
       await Promise.all(looks)
     }
     for (const [name, kept] of this.#kept) {
       const seen = found.get(name)
-      // saved while the folder was listed, or known better than by a look
+      // it was saved while the folder was listed: what is known is newer than what was seen
       if (seen === undefined ? kept.at >= begun : kept.at >= Math.floor(seen.at)) found.set(name, kept)
     }
     this.#kept = new Map([...found].sort(([, a], [, b]) => a.at - b.at))
     for (const [name, { at }] of this.#kept) if (at <= begun - idleTimeout) this.#forget(name)
   }
 
-  /** In a turn of its own, that nobody waits for: it may have been saved again before. */
+  /** Removes an old file in a turn of its own, unless it was saved again before. Nobody waits for it. */
   #forget(name: string): void {
     const { idleTimeout, now } = this.#options
     this.#inTurn(name, async () => {
       const kept = this.#kept.get(name)
       if (kept !== undefined && kept.at <= now() - idleTimeout) await this.#remove(name)
     }).catch(() => {}) // tried again with the next listing
+  }
+}
+
+function readFileStoreOptions(options: FileStoreOptions): Required<FileStoreOptions> {
+  const { badOption, readFields, readFlag, readFunction, readLimit, readMs } = readersOf('file store')
+  readFields(options, 'options', [
+    'folder',
+    'maxSessions',
+    'idleTimeout',
+    'maxBytes',
+    'durable',
+    'shared',
+    'now',
+  ])
+  const { folder, now = Date.now } = options
+  if (typeof folder !== 'string' || folder === '') throw badOption('folder', 'the path of a folder', folder)
+  readFunction(now, 'now')
+  return {
+    maxSessions: readLimit(options.maxSessions, 'maxSessions', 10_000),
+    idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
+    maxBytes: readLimit(options.maxBytes, 'maxBytes', 1_048_576),
+    durable: readFlag(options.durable, 'durable', false),
+    shared: readFlag(options.shared, 'shared', false),
+    now,
+    folder: makeFolder(folder),
+  }
+}
+
+/** Made at once: a wrong folder fails the start of the program, not its first session. */
+function makeFolder(folder: string): string {
+  const path = resolve(folder)
+  try {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    accessSync(path, constants.R_OK | constants.W_OK | constants.X_OK)
+    return path
+  } catch (cause) {
+    const problem = `folder: expected one that can be made, read and written, got ${show(folder)}`
+    throw optionError('folder', problem, cause)
   }
 }
