@@ -34,12 +34,13 @@ export {
 } from './definitions/define-resource.js'
 export {
   defineServer,
+  type Named,
+  nameFrom,
   type ServerDefinition,
   type ServerDefinitionOptions,
 } from './definitions/define-server.js'
 export {
   defineTool,
-  type NameOf,
   type StructuredReturn,
   type StructuredToolOptions,
   type ToolDefinition,
@@ -65,9 +66,8 @@ export type {
   NotificationHandler,
   RequestHandler,
 } from './definitions/low-level.js'
-export { type Named, nameFrom } from './definitions/named.js'
 export type { ParkingOptions, ServerOptions } from './holdings/options.js'
-export type { Presented } from './definitions/presented.js'
+export type { NameOf, Presented } from './definitions/component.js'
 export type { RequestFacts, TransportFacts } from './context/request-facts.js'
 export {
   type Contents,

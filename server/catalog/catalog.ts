@@ -18,7 +18,7 @@ import type { ToolDefinition } from '../definitions/define-tool.js'
 import { given } from '../definitions/definition.js'
 import type { LowLevel } from '../definitions/low-level.js'
 import type { Secrets } from '../base/sealing.js'
-import { shownLast } from '../definitions/presented.js'
+import { shownLast } from '../definitions/component.js'
 import { Shelf } from './shelf.js'
 
 /** Anything that a server offers. */

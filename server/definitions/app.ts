@@ -17,34 +17,29 @@ import {
 import { defineServer, type ServerDefinition, type ServerDefinitionOptions } from './define-server.js'
 import {
   defineTool,
-  type NameOf,
   type StructuredReturn,
   type StructuredToolOptions,
   type ToolDefinition,
   type ToolOptions,
 } from './define-tool.js'
+import type { NameOf } from './component.js'
 import type { Described } from './definition-schema.js'
 import type { NoticeContext } from './low-level.js'
 import type { SessionContext } from './session-hooks.js'
 
 /** An author's own types. */
 export interface AppTypes {
-  /**
-   * Of `ctx.user`: what the host program says of who calls (`assigns.user`, or the claims of the principal).
-   */
+  /** The type of `ctx.user`: of `assigns.user`, or of the principal's claims. */
   readonly user?: unknown
-  /** What a session keeps, by its keys: those of `ctx.get` and `ctx.update`. */
+  /** The types of a session's values by key: for `ctx.get` and `ctx.update`. */
   readonly session?: object
-  /** Of `ctx.assigns` and `ctx.assign`: what middleware says of a request, and what a session was given. */
+  /** The types of the values in `ctx.assigns`, by name. */
   readonly assigns?: object
-  /** Of the `initArg` that `session.init` is given; nothing checks that the server is started with one. */
+  /** The type of `initArg` of `startServer`, for `session.init`. Nothing checks it at run time. */
   readonly initArg?: unknown
 }
 
-/**
- * A context that goes by an author's own types. Nothing checks at run time that they hold: they say what the
- * author's middleware and tools put there.
- */
+/** A context with an author's own types. Nothing checks them at run time. */
 export type Typed<Context, Types extends AppTypes> = Omit<
   Context,
   'user' | 'assign' | 'assigns' | 'get' | 'update'
@@ -55,11 +50,11 @@ export type Typed<Context, Types extends AppTypes> = Omit<
     ? SessionStateOf<Session>
     : Pick<ToolContext, 'get' | 'update'>)
 
-/** What `run`, `read`, `get` and completers of an app are given. */
+/** The context of `run`, `read`, `get` and completers of an app. */
 export type AppContext<Types extends AppTypes> = Typed<ToolContext, Types>
 
 interface CallerOf<Types extends AppTypes> {
-  /** Undefined where nobody in particular calls. */
+  /** Undefined for an anonymous caller. */
   readonly user: Types['user'] | undefined
 }
 
@@ -68,17 +63,13 @@ interface AssignsOf<Types extends AppTypes> {
     ? Readonly<Partial<Assigns>>
     : Readonly<Record<string, unknown>>
   /** Gives the session live values; see `ToolContext`. */
-  assign(
-    values: Types extends { readonly assigns: infer Assigns extends object }
-      ? Readonly<Partial<Assigns>>
-      : Readonly<Record<string, unknown>>,
-  ): void
+  assign(values: AssignsOf<Types>['assigns']): void
 }
 
 interface SessionStateOf<Session extends object> {
-  /** A copy of what this session keeps under a key; see `ToolContext`. */
+  /** A copy of the session's value under a key; see `ToolContext`. */
   get<Key extends keyof Session & string>(key: Key): Promise<Session[Key] | undefined>
-  /** Changes what this session keeps under a key; see `ToolContext`. */
+  /** Changes the session's value under a key; see `ToolContext`. */
   update<Key extends keyof Session & string, Value extends Session[Key] | undefined>(
     key: Key,
     fn: (value: Session[Key] | undefined) => Value | Promise<Value>,
@@ -87,7 +78,7 @@ interface SessionStateOf<Session extends object> {
 
 type NamedBy<Name> = { readonly name?: Name }
 
-/** The functions that define things, which know an author's own types. */
+/** The `define` functions with an author's own types. */
 export interface App<Types extends AppTypes> {
   defineTool<
     const Input extends Described | undefined = undefined,
@@ -134,9 +125,9 @@ const functions = Object.freeze({
 })
 
 /**
- * The functions that define things, bound to an author's own types of user, session and assigns:
- * `createApp<{ user: User; session: { count: number } }>()`. They are the same functions: what one app
- * defines may be used by any server.
+ * The `define` functions with your own types of user, session and assigns:
+ * `createApp<{ user: User; session: { count: number } }>()`. At run time they are the same functions: any
+ * server can use what they define.
  */
 export function createApp<Types extends AppTypes>(): App<Types> {
   return functions as unknown as App<Types>

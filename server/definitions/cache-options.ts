@@ -1,33 +1,32 @@
 import { among } from '../../runtime/base/near.js'
 import { isObject } from '../../protocol/wire/json.js'
 import type { CacheHints } from '../../protocol/messages/base.js'
-import { badDefinition } from './definition.js'
+import type { DefinitionReaders } from './definition.js'
 
-/** How long an answer may be kept by clients of 2026-07-28 (specification: caching). */
+/** How long clients of 2026-07-28 may cache an answer (specification: caching). */
 export interface CacheOptions {
-  /** Milliseconds, a whole number. Default 0: it is asked for anew each time. */
+  /** Milliseconds, a whole number. Default 0: not at all. */
   readonly ttl?: number
   /**
-   * Whether it is the same for everybody (`public`), or good only for the authorization it was asked with.
-   * Default `private`.
+   * Whether it is the same for everybody (`public`), or good only for the authorization that it was requested
+   * with. Default `private`.
    */
   readonly scope?: 'public' | 'private'
 }
 
-/** What is said where an author says nothing. */
+/** The default. */
 export const notKept: CacheHints = Object.freeze({ ttlMs: 0, cacheScope: 'private' })
 
-/** Reads the `cache` of a definition; undefined when there is none. Throws BAD_DEFINITION. */
-export function readCache(about: string, cache: unknown): CacheHints | undefined {
+/** Reads the `cache` of a definition; undefined if it has none. Throws BAD_DEFINITION. */
+export function readCache({ bad }: DefinitionReaders, cache: unknown): CacheHints | undefined {
   if (cache === undefined) return undefined
-  if (!isObject(cache)) throw badDefinition(about, 'cache', 'an object with ttl and scope', cache)
-  for (const field of Object.keys(cache))
-    if (field !== 'ttl' && field !== 'scope')
-      throw badDefinition(about, `cache.${field}`, among('a field', ['ttl', 'scope'], field), field)
+  if (!isObject(cache)) throw bad('cache', 'an object with ttl and scope', cache)
+  const unknown = Object.keys(cache).find((field) => field !== 'ttl' && field !== 'scope')
+  if (unknown !== undefined)
+    throw bad(`cache.${unknown}`, among('a field', ['ttl', 'scope'], unknown), unknown)
   const { ttl = 0, scope = 'private' } = cache
   if (!(Number.isSafeInteger(ttl) && (ttl as number) >= 0))
-    throw badDefinition(about, 'cache.ttl', 'whole milliseconds of 0 or more', ttl)
-  if (scope !== 'public' && scope !== 'private')
-    throw badDefinition(about, 'cache.scope', 'public or private', scope)
+    throw bad('cache.ttl', 'whole milliseconds of 0 or more', ttl)
+  if (scope !== 'public' && scope !== 'private') throw bad('cache.scope', 'public or private', scope)
   return Object.freeze({ ttlMs: ttl as number, cacheScope: scope })
 }

@@ -1,40 +1,36 @@
-import { isObject } from '../../protocol/wire/json.js'
 import type { Schema } from '../../protocol/schema/schema.js'
 import type { ToolContext } from '../context/context.js'
-import { checkFields, checkFunction, checkOptions, checkTimeout } from './definition.js'
+import { readScopes } from './component.js'
+import { definitionGuard, definitionReaders } from './definition.js'
 import { type Described, readObjectSchema } from './definition-schema.js'
-import { readScopes, readSession } from './presented.js'
 import type { ArgumentsOf } from './schema-arguments.js'
 
-/** What a method's `run` is given, inferred from its `params`; without them whatever came. */
+/** The first argument of a method's `run`, inferred from its `params`; without them, what the client sent. */
 export type ParamsOf<Params> = Params extends undefined
   ? Readonly<Record<string, unknown>>
   : ArgumentsOf<Params>
 
-/** A request of an author's own as its author writes it. */
+/** A request of the author's own: what `defineMethod` takes. */
 export interface MethodOptions<Params extends Described | undefined = undefined, Context = ToolContext> {
   /**
-   * What it takes, like `input` of a tool; what does not fit is -32602. Default: anything. `_meta` is in
-   * `ctx.request` only.
+   * Its params, described like `input` of a tool; params that do not fit are -32602. Default: anything.
+   * `_meta` is in `ctx.request` only.
    */
   readonly params?: Params
-  /** What its caller's principal has to be allowed, all of it. Default: nothing. */
+  /** The scopes that its caller's principal needs, all of them. Default: none. */
   readonly scopes?: readonly string[]
   /** Whether it needs a session, like `session` of a tool. Default false. */
   readonly session?: boolean
-  /**
-   * Milliseconds it may take before it is stopped and answered with an error. Default: the server's
-   * `requestTimeout`.
-   */
+  /** Milliseconds until it is stopped and answered with an error. Default: the server's `requestTimeout`. */
   readonly timeout?: number
   /**
-   * Answers it, as a task of its own: with an object, or with nothing for an empty one. Throw `McpError` for
+   * Answers it, in a task of its own: with an object, or with nothing for an empty one. Throw `McpError` for
    * an error of your own.
    */
   run(params: ParamsOf<Params>, ctx: Context): object | undefined | Promise<object | undefined>
 }
 
-/** A checked and frozen method: data, to be used by any number of servers. */
+/** A checked and frozen method: data, for any number of servers. */
 export interface MethodDefinition {
   readonly kind: 'method'
   readonly params: Schema | undefined
@@ -47,31 +43,24 @@ export interface MethodDefinition {
 const fields = new Set(['params', 'scopes', 'session', 'timeout', 'run'])
 
 /**
- * Defines a request that no revision knows, for `methods` of `defineServer`; the params of `run` are inferred
- * from `params`. Throws BAD_DEFINITION.
+ * Defines a request that is not of the protocol, for `methods` of `defineServer`. The params of `run` are
+ * inferred from `params`. Throws BAD_DEFINITION.
  */
 export function defineMethod<const Params extends Described | undefined = undefined>(
   options: MethodOptions<Params>,
 ): MethodDefinition {
-  checkOptions('method', options)
-  const { params, scopes, session, timeout, run } = options as MethodOptions<Params>
-  checkFields('method', options, fields)
-  checkTimeout('method', timeout)
-  checkFunction('method', 'run', run)
+  const read = definitionReaders('method')
+  const { params, scopes, session, timeout, run } = read.readObject(options, 'options')
+  read.checkFields(options, fields)
   return Object.freeze({
     kind: 'method',
-    params:
-      params === undefined
-        ? undefined
-        : readObjectSchema({ about: 'method', field: 'params' }, params, false),
-    scopes: readScopes('method', scopes),
-    session: readSession('method', session),
-    timeout,
-    run: run.bind(options as MethodOptions<Params>) as MethodDefinition['run'],
+    params: params === undefined ? undefined : readObjectSchema(read, 'params', params as Described, false),
+    scopes: readScopes(read, scopes),
+    session: read.readFlag(session, 'session', false),
+    timeout: read.readTimeout(timeout),
+    run: read.readFunction(run, 'run').bind(options) as MethodDefinition['run'],
   })
 }
 
 /** Whether this is what `defineMethod` returns. */
-export function isMethodDefinition(value: unknown): value is MethodDefinition {
-  return isObject(value) && value.kind === 'method' && Object.isFrozen(value)
-}
+export const isMethodDefinition = definitionGuard<MethodDefinition>('method')

@@ -2,32 +2,31 @@ import { isObject } from '../../protocol/wire/json.js'
 import type { PromptArgument } from '../../protocol/messages/prompts.js'
 import { type Completers, readCompleters } from './completer.js'
 import type { ToolContext } from '../context/context.js'
-import type { NameOf } from './define-tool.js'
 import {
-  aboutNamed,
-  badDefinition,
-  checkFields,
-  checkFunction,
-  checkOptions,
-  checkTexts,
-  checkTimeout,
-} from './definition.js'
-import { type ArgumentReader, readerOf, shownArguments } from './prompt-arguments.js'
+  type ComponentDefinition,
+  type ComponentKind,
+  type NameOf,
+  type Presented,
+  readComponent,
+} from './component.js'
+import { type DefinitionReaders, definitionGuard, definitionReaders } from './definition.js'
 import { readFields } from './definition-schema.js'
-import type { FieldRecord } from '../../protocol/schema/fields/groups.js'
+import type { Field } from '../../protocol/schema/fields/field.js'
+import { type FieldRecord, groupKind } from '../../protocol/schema/fields/groups.js'
 import type { GroupOutput } from '../../protocol/schema/fields/types.js'
-import { type Presented, type PresentedDefinition, presentedFields, readPresented } from './presented.js'
+import type { Parsed } from '../../protocol/schema/schema.js'
 import type { PromptReturn } from '../results/results.js'
 
 type Listed = readonly Readonly<PromptArgument>[]
+type Fields = Readonly<Record<string, Field>>
 
-/** How a prompt's arguments may be described: as clients are shown them, or as fields by their names. */
+/** Reads all arguments from their texts at once. */
+type ArgumentReader = (texts: Readonly<Record<string, string>>) => Parsed<object> | Promise<Parsed<object>>
+
+/** A prompt's arguments: a list as clients see it, or fields by their names. */
 export type PromptArguments = Listed | FieldRecord
 
-/**
- * What a prompt's `get` is given, inferred from its `arguments`: the values of fields, or, of a list, texts,
- * of which those not required may be absent.
- */
+/** The first argument of `get`, inferred from `arguments`: the values of fields, or the texts of a list. */
 export type PromptArgumentsOf<Given extends PromptArguments> = Given extends Listed
   ? {
       readonly [Argument in Given[number] as Argument extends { required: true }
@@ -44,112 +43,129 @@ type ArgumentName<Given extends PromptArguments> = Given extends Listed
   ? Given[number]['name']
   : keyof Given & string
 
-/** A prompt as its author writes it. */
+/** A prompt: what `definePrompt` takes. */
 export interface PromptOptions<Given extends PromptArguments = readonly [], Context = ToolContext>
   extends Presented {
   /**
-   * What clients get it by. Left out, it is named by whoever lists it:
-   * `defineServer({ prompts: { codeReview } })` makes it `code_review`.
+   * The name that clients use. Default: its key in `defineServer`, in snake case (`prompts: { codeReview }`
+   * makes it `code_review`).
    */
   readonly name?: string
   /**
-   * What it wants to know: fields by their names (`{ style: field.enum(['formal', 'casual']) }`), or a list
-   * of names. Values come as text; a field reads its own from there (`'500'` is 500 for an integer; lists and
-   * groups are JSON), and one that is wrong, or missing, is error -32602 before `get` runs.
+   * Its arguments: fields by their names (`{ style: field.enum(['formal', 'casual']) }`), or a list of names.
+   * Clients send texts, and a field reads its value from there (`'500'` is 500 for an integer; lists and
+   * groups are JSON). A wrong or missing one is error -32602 before `get` runs.
    */
   readonly arguments?: Given
   /**
-   * Milliseconds it may take before it is stopped and answered with an error. Default: the server's
-   * `requestTimeout`.
-   */
-  readonly timeout?: number
-  /**
-   * Writes the prompt, as a task of its own: a string (one message of the user), messages, or a whole result.
-   * Throw `McpError` or `ToolError` for what the client is to be told.
+   * Writes the prompt, in a task of its own: a string (one user message), messages, or a whole result. Throw
+   * `McpError` or `ToolError` for an error that the client should read.
    */
   get(args: PromptArgumentsOf<Given>, ctx: Context): PromptReturn | Promise<PromptReturn>
   /** Suggests values for the arguments. */
   readonly complete?: Completers<ArgumentName<Given>, Context>
 }
 
-/** A checked and frozen prompt: data, to be used by any number of servers. */
-export interface PromptDefinition<Name extends string | undefined = string> extends PresentedDefinition {
+/** A checked and frozen prompt: data, for any number of servers. */
+export interface PromptDefinition<Name extends string | undefined = string>
+  extends ComponentDefinition<Name> {
   readonly kind: 'prompt'
-  readonly name: Name
   readonly arguments: Listed
-  /** Reads the arguments from their texts; undefined: they are given as they are. */
+  /** Reads the arguments from their texts; undefined if `get` takes the texts. */
   readonly reader: ArgumentReader | undefined
-  readonly timeout: number | undefined
   readonly get: (args: never, ctx: ToolContext) => unknown
   readonly completers: Completers
 }
 
-const fields = new Set(['name', ...presentedFields, 'arguments', 'timeout', 'get', 'complete'])
 const argumentFields = new Set(['name', 'title', 'description', 'required'])
 
+const promptKind: ComponentKind = {
+  kind: 'prompt',
+  key: 'name',
+  expected: 'a non-empty string',
+  fits: (name) => name === undefined || (typeof name === 'string' && name !== ''),
+  handler: 'get',
+  fields: ['arguments', 'complete'],
+}
+
 /**
- * Defines a prompt; the arguments of `get` are inferred from `arguments`. Throws BAD_DEFINITION, naming the
+ * Defines a prompt. The arguments of `get` are inferred from `arguments`. Throws BAD_DEFINITION, naming the
  * prompt and the field.
  */
 export function definePrompt<
   const Given extends PromptArguments = readonly [],
   Name extends string | undefined = undefined,
 >(options: PromptOptions<Given> & { readonly name?: Name }): PromptDefinition<NameOf<Name>> {
-  checkOptions('prompt', options)
-  const prompt = options as PromptOptions<Given>
-  const { name, arguments: args = [], timeout, get } = prompt
-  if (name !== undefined && (typeof name !== 'string' || name === ''))
-    throw badDefinition('prompt', 'name', 'a non-empty string', name)
-  const about = aboutNamed('prompt', name)
-  checkFields(about, prompt, fields)
-  checkTimeout(about, timeout)
-  checkFunction(about, 'get', get)
-  const { listed, reader } = readArguments(about, args)
+  const { read, common, handle } = readComponent<NameOf<Name>>(promptKind, options)
+  const { listed, reader } = readArguments(read, options.arguments)
+  const names = listed.map((argument) => argument.name)
   return Object.freeze({
     kind: 'prompt',
-    name: name as NameOf<Name>,
-    ...readPresented(about, options),
+    ...common,
     arguments: listed,
     reader,
-    timeout,
-    get: get.bind(prompt) as PromptDefinition['get'],
-    completers: readCompleters(
-      about,
-      prompt.complete,
-      listed.map((argument) => argument.name),
-    ),
+    get: handle,
+    completers: readCompleters(read, options.complete, names),
   })
 }
 
 /** Whether this is what `definePrompt` returns. */
-export function isPrompt(value: unknown): value is PromptDefinition<string | undefined> {
-  return isObject(value) && value.kind === 'prompt' && Object.isFrozen(value)
-}
+export const isPrompt = definitionGuard<PromptDefinition<string | undefined>>('prompt')
 
 function readArguments(
-  about: string,
-  args: unknown,
+  read: DefinitionReaders,
+  args: unknown = [],
 ): { readonly listed: Listed; readonly reader: ArgumentReader | undefined } {
-  if (Array.isArray(args)) return { listed: readList(about, args), reader: undefined }
-  if (!isObject(args)) throw badDefinition(about, 'arguments', 'fields by their names, or an array', args)
-  const read = readFields({ about, field: 'arguments' }, args as FieldRecord)
-  return { listed: shownArguments(read), reader: readerOf(read) }
+  if (Array.isArray(args)) return { listed: readList(read, args), reader: undefined }
+  if (!isObject(args)) throw read.bad('arguments', 'fields by their names, or an array', args)
+  const fields = readFields(read, 'arguments', args as FieldRecord)
+  return { listed: shownArguments(fields), reader: readerOf(fields) }
 }
 
-function readList(about: string, args: readonly unknown[]): Listed {
+function readList({ about, bad, readFlag }: DefinitionReaders, args: readonly unknown[]): Listed {
   const names = new Set<string>()
   const all = args.map((argument, index) => {
     const field = `arguments[${index}]`
-    if (!isObject(argument)) throw badDefinition(about, field, 'an object with a name', argument)
+    if (!isObject(argument)) throw bad(field, 'an object with a name', argument)
     const { name, title, description, required } = argument
     if (typeof name !== 'string' || name === '' || names.has(name))
-      throw badDefinition(about, `${field}.name`, 'a non-empty string that no other argument has', name)
+      throw bad(`${field}.name`, 'a non-empty string that no other argument has', name)
     names.add(name)
-    checkFields(`${about}: ${field}`, argument, argumentFields)
-    checkTexts(`${about}: ${field}`, { title, description })
-    if (required !== undefined && typeof required !== 'boolean')
-      throw badDefinition(about, `${field}.required`, 'true or false', required)
+    const { checkFields, checkTexts } = definitionReaders(`${about}: ${field}`)
+    checkFields(argument, argumentFields)
+    checkTexts({ title, description })
+    readFlag(required, `${field}.required`, false)
     return Object.freeze({ ...argument, name }) as Readonly<PromptArgument>
   })
   return Object.freeze(all)
+}
+
+/** The arguments as lists of prompts show them. */
+function shownArguments(fields: Fields): Listed {
+  return Object.freeze(
+    Object.entries(fields).map(([name, { jsonSchema, presence }]) => {
+      const { title, description } = jsonSchema
+      return Object.freeze({
+        name,
+        ...(typeof title === 'string' && { title }),
+        ...(typeof description === 'string' && { description }),
+        required: presence === 'required',
+      })
+    }),
+  )
+}
+
+/** Reads each argument from its text and checks it; drops texts of unknown names. */
+function readerOf(fields: Fields): ArgumentReader {
+  const { parse } = groupKind(fields)
+  const all = Object.entries(fields)
+  function read(texts: Readonly<Record<string, string>>): Parsed<object> | Promise<Parsed<object>> {
+    const values: [string, unknown][] = []
+    for (const [name, field] of all) {
+      const text = Object.hasOwn(texts, name) ? texts[name] : undefined
+      if (text !== undefined) values.push([name, field.fromText(text)])
+    }
+    return parse(Object.fromEntries(values))
+  }
+  return read
 }

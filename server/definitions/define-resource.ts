@@ -1,3 +1,4 @@
+import { parseZoned } from '../../protocol/schema/fields/calendar.js'
 import { isObject } from '../../protocol/wire/json.js'
 import type { Annotations, CacheHints } from '../../protocol/messages/base.js'
 import {
@@ -5,84 +6,66 @@ import {
   type TemplateVariables,
   type UriTemplate,
 } from '../../protocol/uri-template/uri-template.js'
-import { show } from '../../runtime/base/errors.js'
 import { type CacheOptions, readCache } from './cache-options.js'
 import { type Completers, readCompleters } from './completer.js'
 import type { ToolContext } from '../context/context.js'
 import {
-  badDefinition,
-  checkFields,
-  checkFunction,
-  checkOptions,
-  checkTexts,
-  checkTimeout,
-} from './definition.js'
-import type { NameOf } from './define-tool.js'
-import { orBad } from './definition-schema.js'
-import {
+  type ComponentDefinition,
+  type ComponentKind,
+  type NameOf,
   type Presented,
-  type PresentedDefinition,
-  presentedFields,
-  readHints,
-  readPresented,
-} from './presented.js'
+  readComponent,
+} from './component.js'
+import { type DefinitionReaders, definitionGuard, definitionReaders } from './definition.js'
+import { readProtocol } from './definition-schema.js'
 import type { ResourceReturn } from '../results/results.js'
 import type { Immutable } from './schema-arguments.js'
 
-interface Described extends Presented {
+interface DescribedOptions extends Presented {
   /**
-   * What programs call it. Left out, it is named by whoever lists it:
-   * `defineServer({ resources: { appConfig } })` makes it `app_config`.
+   * Its name for programs. Default: its key in `defineServer`, in snake case (`resources: { appConfig }`
+   * makes it `app_config`).
    */
   readonly name?: string
-  /** For whom it is, how important (0 to 1), and since when (ISO 8601). */
+  /** Its audience, its priority (0 to 1), and its last change (ISO 8601). */
   readonly annotations?: Immutable<Annotations>
-  /** Such as `text/plain`: also of what is read, unless the contents say otherwise. */
+  /** Such as `text/plain`. The contents have it, too, unless they say otherwise. */
   readonly mimeType?: string
-  /**
-   * Milliseconds a read may take before it is stopped and answered with an error. Default: the server's
-   * `requestTimeout`.
-   */
-  readonly timeout?: number
-  /** How long clients of 2026-07-28 may keep what is read. Default: as the server says. */
+  /** How long clients of 2026-07-28 may cache the contents. Default: as the server says. */
   readonly cache?: CacheOptions
 }
 
-/** A resource as its author writes it. */
-export interface ResourceOptions<Context = ToolContext> extends Described {
-  /** What clients read it by. */
+/** A resource: what `defineResource` takes. */
+export interface ResourceOptions<Context = ToolContext> extends DescribedOptions {
   readonly uri: string
-  /** Bytes before any encoding, if that is known. */
+  /** Bytes before any encoding. */
   readonly size?: number
   /**
-   * Reads it, as a task of its own: a throw costs this request and nothing else. Text, bytes, or contents;
-   * `undefined` says that there is no such resource any more. Throw `McpError` or `ToolError` for what the
-   * client is to be told.
+   * Reads it, in a task of its own: a throw fails only this request. Returns text, bytes or contents;
+   * `undefined` if the resource does not exist any more. Throw `McpError` or `ToolError` for an error that
+   * the client should read.
    */
   read(ctx: Context): ResourceReturn | Promise<ResourceReturn>
 }
 
-/** A family of resources as its author writes it. */
+/** A family of resources: what `defineResourceTemplate` takes. */
 export interface ResourceTemplateOptions<Template extends string = string, Context = ToolContext>
-  extends Described {
-  /** Such as `file:///{+path}`: `{name}` takes one step of a path, `{+name}` any number of them. */
+  extends DescribedOptions {
+  /** Such as `file:///{+path}`: `{name}` matches one segment of a path, `{+name}` any number of them. */
   readonly uriTemplate: Template
-  /** Reads the resource with these variables, like `read` of a resource. */
+  /** Reads the resource of these variables, like `read` of a resource. */
   read(variables: TemplateVariables<Template>, ctx: Context): ResourceReturn | Promise<ResourceReturn>
   /** Suggests values for the variables. */
   readonly complete?: Completers<keyof TemplateVariables<Template> & string, Context>
 }
 
-/** What every checked resource, and family of them, has. */
-interface DescribedDefinition<Name> extends PresentedDefinition {
-  readonly name: Name
+interface DescribedDefinition<Name> extends ComponentDefinition<Name> {
   readonly annotations: Readonly<Annotations> | undefined
   readonly mimeType: string | undefined
-  readonly timeout: number | undefined
   readonly cache: CacheHints | undefined
 }
 
-/** A checked and frozen resource: data, to be used by any number of servers. */
+/** A checked and frozen resource: data, for any number of servers. */
 export interface ResourceDefinition<Name extends string | undefined = string>
   extends DescribedDefinition<Name> {
   readonly kind: 'resource'
@@ -91,7 +74,7 @@ export interface ResourceDefinition<Name extends string | undefined = string>
   readonly read: (ctx: ToolContext) => unknown
 }
 
-/** A checked and frozen family of resources: data, to be used by any number of servers. */
+/** A checked and frozen resource template: data, for any number of servers. */
 export interface ResourceTemplateDefinition<Name extends string | undefined = string>
   extends DescribedDefinition<Name> {
   readonly kind: 'resourceTemplate'
@@ -101,29 +84,48 @@ export interface ResourceTemplateDefinition<Name extends string | undefined = st
   readonly completers: Completers
 }
 
-const common = ['name', ...presentedFields, 'annotations', 'mimeType', 'timeout', 'cache', 'read'] as const
-const resourceFields = new Set(['uri', 'size', ...common])
-const templateFields = new Set(['uriTemplate', 'complete', ...common])
+const describedFields = ['annotations', 'mimeType', 'cache']
+const hintFields = new Set(['audience', 'priority', 'lastModified'])
+
+const resourceKind: ComponentKind = {
+  kind: 'resource',
+  key: 'uri',
+  expected: 'an absolute uri',
+  fits: (uri) => typeof uri === 'string' && URL.canParse(uri),
+  handler: 'read',
+  fields: ['size', ...describedFields],
+}
+
+const templateKind: ComponentKind = {
+  kind: 'resource template',
+  key: 'uriTemplate',
+  expected: 'a string',
+  fits: (uriTemplate) => typeof uriTemplate === 'string',
+  handler: 'read',
+  fields: ['complete', ...describedFields],
+}
 
 /** Defines a resource. Throws BAD_DEFINITION, naming the resource and the field. */
 export function defineResource<Name extends string | undefined = undefined>(
   options: ResourceOptions & { readonly name?: Name },
 ): ResourceDefinition<NameOf<Name>> {
-  checkOptions('resource', options)
-  const { uri, size, read } = options as ResourceOptions
-  if (typeof uri !== 'string' || !URL.canParse(uri))
-    throw badDefinition('resource', 'uri', 'an absolute uri', uri)
-  const about = `resource ${show(uri)}`
-  checkFields(about, options, resourceFields)
+  const { read, common, handle } = readComponent<NameOf<Name>>(resourceKind, options)
+  const { uri, size } = options
   if (size !== undefined && !(Number.isSafeInteger(size) && size >= 0))
-    throw badDefinition(about, 'size', 'a whole number of bytes', size)
-  const described = readDescribed<NameOf<Name>>(about, options)
-  return Object.freeze({ kind: 'resource', uri, ...described, size, read: read.bind(options) })
+    throw read.bad('size', 'a whole number of bytes', size)
+  return Object.freeze({
+    kind: 'resource',
+    uri,
+    ...common,
+    ...readDescribed(read, options),
+    size,
+    read: handle as ResourceDefinition['read'],
+  })
 }
 
 /**
- * Defines a family of resources; the variables of `read` are inferred from `uriTemplate`. Throws
- * BAD_DEFINITION, naming it and the field.
+ * Defines a family of resources. The variables of `read` are inferred from `uriTemplate`. Throws
+ * BAD_DEFINITION, naming the template and the field.
  */
 export function defineResourceTemplate<
   const Template extends string,
@@ -131,51 +133,47 @@ export function defineResourceTemplate<
 >(
   options: ResourceTemplateOptions<Template> & { readonly name?: Name },
 ): ResourceTemplateDefinition<NameOf<Name>> {
-  checkOptions('resource template', options)
-  const given = options as ResourceTemplateOptions<Template>
-  const { uriTemplate, read, complete } = given
-  if (typeof uriTemplate !== 'string')
-    throw badDefinition('resource template', 'uriTemplate', 'a string', uriTemplate)
-  const about = `resource template ${show(uriTemplate)}`
-  checkFields(about, given, templateFields)
-  const described = readDescribed<NameOf<Name>>(about, options)
-  const matcher = orBad({ about, field: 'uriTemplate' }, () => parseUriTemplate(uriTemplate))
+  const { read, common, handle } = readComponent<NameOf<Name>>(templateKind, options)
+  const { uriTemplate, complete } = options
+  const matcher = readProtocol(read, 'uriTemplate', () => parseUriTemplate(uriTemplate))
   return Object.freeze({
     kind: 'resourceTemplate',
     uriTemplate,
     matcher,
-    ...described,
-    read: read.bind(given) as ResourceTemplateDefinition['read'],
-    completers: readCompleters(about, complete, matcher.variables),
+    ...common,
+    ...readDescribed(read, options),
+    read: handle,
+    completers: readCompleters(read, complete, matcher.variables),
   })
 }
 
 /** Whether this is what `defineResource` returns. */
-export function isResource(value: unknown): value is ResourceDefinition<string | undefined> {
-  return isObject(value) && value.kind === 'resource' && Object.isFrozen(value)
-}
+export const isResource = definitionGuard<ResourceDefinition<string | undefined>>('resource')
 
 /** Whether this is what `defineResourceTemplate` returns. */
-export function isResourceTemplate(value: unknown): value is ResourceTemplateDefinition<string | undefined> {
-  return isObject(value) && value.kind === 'resourceTemplate' && Object.isFrozen(value)
+export const isResourceTemplate =
+  definitionGuard<ResourceTemplateDefinition<string | undefined>>('resourceTemplate')
+
+function readDescribed(read: DefinitionReaders, { annotations, mimeType, cache }: DescribedOptions) {
+  read.checkTexts({ mimeType })
+  return { annotations: readHints(read, annotations), mimeType, cache: readCache(read, cache) }
 }
 
-function readDescribed<Name>(
-  about: string,
-  options: Readonly<Record<string, unknown>>,
-): DescribedDefinition<Name> {
-  const { name, annotations, mimeType, timeout, cache, read } = options
-  if (name !== undefined && (typeof name !== 'string' || name === ''))
-    throw badDefinition(about, 'name', 'a non-empty string', name)
-  checkTexts(about, { mimeType })
-  checkTimeout(about, timeout)
-  checkFunction(about, 'read', read)
-  return {
-    name: name as Name,
-    ...readPresented(about, options),
-    annotations: readHints(about, annotations),
-    mimeType: mimeType as string | undefined,
-    timeout: timeout as number | undefined,
-    cache: readCache(about, cache),
-  }
+function readHints({ about, bad }: DefinitionReaders, hints: unknown): Readonly<Annotations> | undefined {
+  if (hints === undefined) return undefined
+  if (!isObject(hints)) throw bad('annotations', 'an object', hints)
+  definitionReaders(`${about}: annotations`).checkFields(hints, hintFields)
+  const { audience, priority, lastModified } = hints
+  const isAudience = Array.isArray(audience) && audience.every((who) => who === 'user' || who === 'assistant')
+  if (audience !== undefined && !isAudience)
+    throw bad('annotations.audience', 'an array of user and assistant', audience)
+  if (priority !== undefined && !(typeof priority === 'number' && priority >= 0 && priority <= 1))
+    throw bad('annotations.priority', 'a number from 0 to 1', priority)
+  const isMoment = typeof lastModified === 'string' && parseZoned(lastModified) !== undefined
+  if (lastModified !== undefined && !isMoment)
+    throw bad('annotations.lastModified', 'a moment such as 2025-01-12T15:00:58Z', lastModified)
+  return Object.freeze({
+    ...hints,
+    ...(isAudience && { audience: Object.freeze([...audience]) }),
+  }) as Readonly<Annotations>
 }

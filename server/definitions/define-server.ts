@@ -9,10 +9,17 @@ import {
   type ResourceDefinition,
   type ResourceTemplateDefinition,
 } from './define-resource.js'
-import { checkToolName, isTool, type ToolDefinition } from './define-tool.js'
+import { isTool, isToolName, type ToolDefinition, toolNames } from './define-tool.js'
 import { type CacheOptions, notKept, readCache } from './cache-options.js'
 import { readHooks, type SessionContext, type SessionHooks } from './session-hooks.js'
-import { badDefinition, checkFields, checkOptions, checkTexts, given } from './definition.js'
+import {
+  aboutNamed,
+  definitionError,
+  definitionGuard,
+  type DefinitionReaders,
+  definitionReaders,
+  given as present,
+} from './definition.js'
 import {
   type LowLevel,
   type LowLevelOptions,
@@ -20,19 +27,20 @@ import {
   type NoticeContext,
   readLowLevel,
 } from './low-level.js'
-import { ServerError } from '../base/errors.js'
-import { type Named, namedBy } from './named.js'
-import { readIcons } from './presented.js'
+import { readIcons } from './component.js'
 import type { Immutable } from './schema-arguments.js'
 
-/** A server as its author writes it. */
+/** Components of one kind: in an array, each with a name, or in an object, where keys name those without. */
+export type Named<Whole, Nameless> = readonly Whole[] | { readonly [key: string]: Whole | Nameless }
+
+/** What `defineServer` takes. */
 export interface ServerDefinitionOptions<
   Context = ToolContext,
   Notice = NoticeContext,
   Beginning extends { readonly assigns: unknown } = SessionContext,
   InitArg = unknown,
 > extends LowLevelOptions<Context, Notice> {
-  /** What the server calls itself, and what its tree is named after. */
+  /** What the server calls itself. Its tree is named after it, too. */
   readonly name: string
   readonly version: string
   /** A name for people. */
@@ -45,34 +53,30 @@ export interface ServerDefinitionOptions<
   /** Where people read about it. */
   readonly websiteUrl?: string
   /**
-   * What is declared is what is there: an empty array for a kind that only comes at run time. Tools are
-   * declared when nothing is. By their names, such as the exports of a module
-   * (`import * as tools from './tools.js'`), tools without a name are called by their keys, in snake case.
+   * Capabilities follow the keys you pass: `[]` declares a kind that is filled at run time. Without `tools`,
+   * resources and prompts, tools are declared. In an object, such as the exports of a module
+   * (`import * as tools from './tools.js'`), the key names a tool without a name, in snake case.
    */
   readonly tools?: Named<ToolDefinition, ToolDefinition<undefined>>
   readonly resources?: Named<ResourceDefinition, ResourceDefinition<undefined>>
-  /** Asked in this order for a uri that no resource has. */
+  /** Tried in this order for a uri that no resource has. */
   readonly resourceTemplates?: Named<ResourceTemplateDefinition, ResourceTemplateDefinition<undefined>>
   readonly prompts?: Named<PromptDefinition, PromptDefinition<undefined>>
-  /**
-   * Whether clients may be sent log messages (`ctx.log`) and choose their level. Default false: `ctx.log`
-   * tells nobody.
-   */
+  /** Whether clients get log messages (`ctx.log`) and choose their level. Default false: `ctx.log` does nothing. */
   readonly logging?: boolean
   /**
-   * How long clients of 2026-07-28 may keep what the server lists and reads, unless a resource says
-   * otherwise: `ttl` in ms, and whether `public` caches may, which serve others as well. Default: not at all
-   * (0, `private`). A change is told in any case.
+   * How long clients of 2026-07-28 may cache lists and reads, unless a resource says otherwise: `ttl` in ms,
+   * and whether shared caches may, too (`scope: 'public'`). Default: not at all. Changes are told anyway.
    */
   readonly cache?: CacheOptions
-  /** What is done at both ends of each session. */
+  /** Run at the beginning and the end of each session. */
   readonly session?: SessionHooks<Beginning, InitArg>
 }
 
-/** A checked and frozen server: data, not a process; start it as often as you like. */
+/** A checked and frozen server: data, for any number of running servers. */
 export interface ServerDefinition {
   readonly kind: 'server'
-  /** Who the server says it is. */
+  /** What clients are told of the server. */
   readonly info: Readonly<Implementation>
   readonly instructions: string | undefined
   readonly tools: readonly ToolDefinition[]
@@ -82,11 +86,11 @@ export interface ServerDefinition {
   readonly session: SessionHooks | undefined
   readonly lowLevel: LowLevel
   readonly cache: CacheHints
-  /** Which capabilities clients are told of. */
+  /** The capabilities that clients are told of. */
   readonly declared: Readonly<Record<'tools' | 'resources' | 'prompts' | 'logging', boolean>>
 }
 
-/** What each kind of component is made with, and what no two of them share. */
+/** How each kind of component is made, and its field that no two of them share. */
 const kinds = Object.freeze({
   tools: { is: isTool, maker: 'defineTool', one: 'tool', key: 'name' },
   resources: { is: isResource, maker: 'defineResource', one: 'resource', key: 'uri' },
@@ -100,58 +104,58 @@ const kinds = Object.freeze({
 } as const)
 
 const fields = new Set([
-  'name',
-  'version',
-  'title',
-  'description',
-  'icons',
-  'websiteUrl',
-  'instructions',
+  ...['name', 'version', 'title', 'description', 'icons', 'websiteUrl', 'instructions'],
   ...Object.keys(kinds),
-  'logging',
-  'session',
-  'cache',
+  ...['logging', 'session', 'cache'],
   ...lowLevelFields,
 ])
 
 /** Defines a server. Throws BAD_DEFINITION, naming the server and the field. */
 export function defineServer(options: ServerDefinitionOptions): ServerDefinition {
-  checkOptions('server', options)
-  const { name, version, title, description, instructions, websiteUrl, logging } =
-    options as ServerDefinitionOptions
-  if (typeof name !== 'string' || name === '')
-    throw badDefinition('server', 'name', 'a non-empty string', name)
-  const about = `server ${show(name)}`
-  checkFields(about, options, fields)
-  if (typeof version !== 'string' || version === '')
-    throw badDefinition(about, 'version', 'a non-empty string', version)
-  checkTexts(about, { title, description, instructions, websiteUrl })
-  const icons = readIcons(about, options.icons) as Icon[] | undefined
-  if (logging !== undefined && typeof logging !== 'boolean')
-    throw badDefinition(about, 'logging', 'true or false', logging)
-  const info = { name, version, ...given({ title, description, websiteUrl, icons }) }
+  const { readObject, readText } = definitionReaders('server')
+  const given = readObject(options, 'options')
+  const name = readText(given.name, 'name')
+  const read = definitionReaders(aboutNamed('server', name))
+  read.checkFields(given, fields)
+  const version = read.readText(given.version, 'version')
+  const { title, description, instructions, websiteUrl } = options
+  read.checkTexts({ title, description, instructions, websiteUrl })
+  const icons = readIcons(read, options.icons) as Icon[] | undefined
+  const logging = read.readFlag(options.logging, 'logging', false)
   return Object.freeze({
     kind: 'server',
-    info: Object.freeze(info),
+    info: Object.freeze({ name, version, ...present({ title, description, websiteUrl, icons }) }),
     instructions,
-    tools: readComponents<ToolDefinition>(about, 'tools', options),
-    resources: readComponents<ResourceDefinition>(about, 'resources', options),
-    resourceTemplates: readComponents<ResourceTemplateDefinition>(about, 'resourceTemplates', options),
-    prompts: readComponents<PromptDefinition>(about, 'prompts', options),
-    session: readHooks(about, options.session),
-    lowLevel: readLowLevel(about, options),
-    cache: readCache(about, options.cache) ?? notKept,
-    declared: declaredBy(options as ServerDefinitionOptions),
+    tools: readComponents<ToolDefinition>(read, 'tools', given),
+    resources: readComponents<ResourceDefinition>(read, 'resources', given),
+    resourceTemplates: readComponents<ResourceTemplateDefinition>(read, 'resourceTemplates', given),
+    prompts: readComponents<PromptDefinition>(read, 'prompts', given),
+    session: readHooks(read, options.session),
+    lowLevel: readLowLevel(read, given),
+    cache: readCache(read, options.cache) ?? notKept,
+    declared: declaredBy(options, logging),
   })
 }
 
 /** Whether this is what `defineServer` returns. */
-export function isServer(value: unknown): value is ServerDefinition {
-  return isObject(value) && value.kind === 'server' && Object.isFrozen(value)
+export const isServer = definitionGuard<ServerDefinition>('server')
+
+/** A key in snake case: `add_numbers` for `addNumbers` and `AddNumbers`, `read_url` for `readURL`. */
+export function nameFrom(key: string): string {
+  return key
+    .replace(/([\p{Ll}\d])(\p{Lu})/gu, '$1_$2')
+    .replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, '$1_$2')
+    .toLowerCase()
+}
+
+/** The same definition, named after its key if it had no name. */
+function namedBy<Definition>(definition: Definition, key: string): Definition {
+  if (!isObject(definition) || definition.name !== undefined) return definition
+  return Object.freeze({ ...definition, name: nameFrom(key) })
 }
 
 function readComponents<Component>(
-  about: string,
+  { about, bad }: DefinitionReaders,
   kind: keyof typeof kinds,
   options: Readonly<Record<string, unknown>>,
 ): readonly Component[] {
@@ -159,42 +163,32 @@ function readComponents<Component>(
   const components = options[kind] ?? []
   const isList = Array.isArray(components)
   if (!isList && !isObject(components))
-    throw badDefinition(about, kind, `an array of ${one}s, or an object of them`, components)
+    throw bad(kind, `an array of ${one}s, or an object of them`, components)
   const known = new Set<unknown>()
   const all = Object.entries(components).map(([own, component]) => {
     const field = isList ? `${kind}[${own}]` : `${kind}.${own}`
-    if (!is(component)) throw badDefinition(about, field, `what ${maker} returns`, component)
+    if (!is(component)) throw bad(field, `what ${maker} returns`, component)
     const named = isList ? component : namedBy(component, own)
-    if (named.name === undefined) throw withoutName(about, { kind, field, one }, component)
-    if (named.kind === 'tool') checkToolName(named.name)
+    if (named.name === undefined) {
+      const title = component.title ?? component.description
+      const which = title === undefined ? '' : ` (${show(title)})`
+      const remedy = `give it a name, or list it by one: ${kind}: { myName: ... }`
+      const problem = `${field}: expected a ${one} with a name, got one without${which}: ${remedy}`
+      throw definitionError(about, field, problem)
+    }
+    if (named.kind === 'tool' && !isToolName(named.name))
+      throw definitionReaders('tool').bad('name', toolNames, named.name)
     const unique: unknown = Reflect.get(named, key)
-    if (known.has(unique)) throw badDefinition(about, field, `a ${key} that no other ${one} has`, unique)
+    if (known.has(unique)) throw bad(field, `a ${key} that no other ${one} has`, unique)
     known.add(unique)
     return named as Component
   })
   return Object.freeze(all)
 }
 
-/** Its keys would say nothing: they are the same for all. */
-function withoutName(
-  about: string,
-  { kind, field, one }: { readonly kind: string; readonly field: string; readonly one: string },
-  { description, title = description }: { readonly title?: unknown; readonly description?: unknown },
-): ServerError {
-  const which = title === undefined ? '' : ` (${show(title)})`
-  const remedy = `give it a name, or list it by one: ${kind}: { myName: ... }`
-  const problem = `${about}: ${field}: expected a ${one} with a name, got one without${which}: ${remedy}`
-  return new ServerError('BAD_DEFINITION', problem, { data: { field } })
-}
-
-function declaredBy(options: ServerDefinitionOptions): ServerDefinition['declared'] {
-  const { resourceTemplates, logging = false } = options
-  const resources = options.resources !== undefined || resourceTemplates !== undefined
+function declaredBy(options: ServerDefinitionOptions, logging: boolean): ServerDefinition['declared'] {
+  const resources = options.resources !== undefined || options.resourceTemplates !== undefined
   const prompts = options.prompts !== undefined
-  return Object.freeze({
-    tools: options.tools !== undefined || !(resources || prompts),
-    resources,
-    prompts,
-    logging,
-  })
+  const tools = options.tools !== undefined || !(resources || prompts)
+  return Object.freeze({ tools, resources, prompts, logging })
 }

@@ -5,61 +5,54 @@ import type { CallToolResult, ToolAnnotations } from '../../protocol/messages/to
 import type { ToolResultBuilder } from '../results/builders.js'
 import type { ToolContext } from '../context/context.js'
 import {
-  aboutNamed,
-  badDefinition,
-  checkFields,
-  checkFunction,
-  checkOptions,
-  checkTimeout,
-} from './definition.js'
-import { type Described, orBad, readObjectSchema, readSchema } from './definition-schema.js'
-import { type Presented, type PresentedDefinition, presentedFields, readPresented } from './presented.js'
+  type ComponentDefinition,
+  type ComponentKind,
+  type NameOf,
+  type Presented,
+  readComponent,
+} from './component.js'
+import { type DefinitionReaders, definitionGuard } from './definition.js'
+import { type Described, readObjectSchema, readProtocol, readSchema } from './definition-schema.js'
 import type { ToolReturn } from '../results/results.js'
 import type { ArgumentsOf, Immutable, StructuredOf } from './schema-arguments.js'
 
-/** What an async function without a `return` resolves with: the same as nothing. */
+/** What an async function without a `return` resolves with. */
 type Nothing = ReturnType<() => void>
 
-/** What a tool with an `output` may return: the value that it describes, or a whole result that has it. */
+/** What a tool with an `output` may return: the value, or a whole result with it. */
 export type StructuredReturn<Output> = Immutable<StructuredOf<Output> | CallToolResult> | ToolResultBuilder
 
 interface ToolCommon<Input> extends Presented {
   /**
-   * What clients call it by: 1 to 128 letters, digits, `_`, `-` and `.` (specification: tools, names). Left
-   * out, it is named by whoever lists it: `defineServer({ tools: { addNumbers } })` makes it `add_numbers`.
+   * The name that clients call: 1 to 128 letters, digits, `_`, `-` and `.` (specification: tools, names).
+   * Default: its key in `defineServer`, in snake case (`tools: { addNumbers }` makes it `add_numbers`).
    */
   readonly name?: string
   /**
-   * What it takes: fields by their names (`{ a: field.integer(), b: z.string(), c: { type: 'string' } }`), or
-   * one schema of an object: a Standard Schema (zod, arktype and others) or a JSON Schema. Arguments are
-   * checked before `run` sees them. Without it the tool takes none, and what is given is dropped. `header` of
-   * a field, or `x-mcp-header: 'Name'` in a JSON Schema, has clients of 2026-07-28 repeat it in the header
+   * Its arguments: fields by their names (`{ a: field.integer(), b: z.string(), c: { type: 'string' } }`), or
+   * one schema of an object, a Standard Schema (zod, arktype and others) or a JSON Schema. They are checked
+   * before `run`. Default: no arguments; those that are sent are dropped. `header` of a field, or
+   * `x-mcp-header: 'Name'` in a JSON Schema, makes clients of 2026-07-28 repeat an argument in the header
    * `Mcp-Param-Name`, for proxies to route by.
    */
   readonly input?: Input
   /** Hints for clients. */
   readonly annotations?: ToolAnnotations
-  /**
-   * Milliseconds a call may take before it is stopped and answered with `isError`. Default: the server's
-   * `requestTimeout`.
-   */
-  readonly timeout?: number
 }
 
-/** A tool as its author writes it. */
+/** A tool: what `defineTool` takes. */
 export interface ToolOptions<Input extends Described | undefined = undefined, Context = ToolContext>
   extends ToolCommon<Input> {
   /** See `StructuredToolOptions`. */
   readonly output?: undefined
   /**
-   * Does the work, as a task of its own: a throw costs this call and nothing else. Throw `ToolError` for what
-   * the model should read, `McpError` for a JSON-RPC error; anything else is answered -32603 without its
-   * message.
+   * Does the work, in a task of its own: a throw fails only this call. Throw `ToolError` for a text that the
+   * model should read, `McpError` for a JSON-RPC error. Any other error is -32603 without its message.
    */
   run(args: ArgumentsOf<Input>, ctx: Context): ToolReturn | Promise<ToolReturn | Nothing>
 }
 
-/** A tool that returns a value for programs, as its author writes it. */
+/** A tool that returns structured content: what `defineTool` takes. */
 export interface StructuredToolOptions<
   Input extends Described | undefined,
   Output extends Described,
@@ -67,35 +60,29 @@ export interface StructuredToolOptions<
   Returned extends StructuredReturn<Output> = StructuredReturn<Output>,
 > extends ToolCommon<Input> {
   /**
-   * What it returns, described like `input`: clients are shown it (`outputSchema`), `run` returns the value
-   * itself, and it is sent as the schema reads it, with its JSON as text for models. A value that does not
-   * fit is a crash of the call, and not sent. Before 2026-07-28 clients know values only that are objects:
-   * they are sent the text of any other, and none of them before 2025-06-18.
+   * The value that it returns, described like `input` and shown to clients (`outputSchema`). `run` returns
+   * the value itself. Sent is what the schema makes of it, with its JSON as text for models. A value that
+   * does not fit is a crash of the call. Before 2026-07-28 a value has to be an object: clients get only the
+   * text of any other, and before 2025-06-18 only the text of all.
    */
   readonly output: Output
-  /** Does the work, like `run` of any other tool, and returns the value. */
+  /** Does the work, like `run` of any tool, and returns the value. */
   run(args: ArgumentsOf<Input>, ctx: Context): Returned | Promise<Returned>
 }
 
-/** A checked and frozen tool: data, to be used by any number of servers. */
-export interface ToolDefinition<Name extends string | undefined = string> extends PresentedDefinition {
+/** A checked and frozen tool: data, for any number of servers. */
+export interface ToolDefinition<Name extends string | undefined = string> extends ComponentDefinition<Name> {
   readonly kind: 'tool'
-  readonly name: Name
   readonly schema: Schema
-  /** Undefined: nothing is said of what it returns. */
   readonly output: Schema | undefined
-  /** Which arguments clients of 2026-07-28 repeat in headers: `x-mcp-header` in the schema says so. */
+  /** The arguments that clients of 2026-07-28 repeat in headers (`x-mcp-header`). */
   readonly headers: HeaderPlan
   readonly annotations: ToolAnnotations | undefined
-  readonly timeout: number | undefined
   readonly run: (args: never, ctx: ToolContext) => unknown
 }
 
-/** The name of a definition: that of its options, or none yet. */
-export type NameOf<Name> = Name extends string ? string : undefined
-
 /**
- * Defines a tool; the arguments of `run` are inferred from `input`, its result from `output`. Throws
+ * Defines a tool. The arguments of `run` are inferred from `input`, its result from `output`. Throws
  * BAD_DEFINITION, naming the tool and the field.
  */
 export function defineTool<
@@ -113,64 +100,60 @@ export function defineTool<
 export function defineTool(
   options: ToolOptions<Described> | StructuredToolOptions<Described, Described>,
 ): ToolDefinition<string | undefined> {
-  checkOptions('tool', options)
-  const { name, input, output, annotations, timeout, run } = options
-  if (name !== undefined) checkToolName(name)
-  const about = aboutNamed('tool', name)
-  checkFields(about, options, fields)
-  checkTimeout(about, timeout)
-  checkFunction(about, 'run', run)
-  checkAnnotations(about, annotations)
-  const schema = input === undefined ? nothing : readObjectSchema({ about, field: 'input' }, input, true)
+  const { read, common, handle } = readComponent<string | undefined>(toolKind, options)
+  const { input, output, annotations } = options
+  checkAnnotations(read, annotations)
+  const schema = input === undefined ? nothing : readObjectSchema(read, 'input', input, true)
   return Object.freeze({
     kind: 'tool',
-    name,
-    ...readPresented(about, options),
+    ...common,
     schema,
-    output: output === undefined ? undefined : readSchema({ about, field: 'output' }, output, 'output'),
-    headers: readHeaders(about, schema),
+    output: output === undefined ? undefined : readSchema(read, 'output', output, 'output'),
+    // refuses what clients cannot repeat (specification: 2026-07-28, Streamable HTTP, `x-mcp-header`)
+    headers: readProtocol(read, 'input', () => headerParams(schema.jsonSchema)),
     annotations: annotations === undefined ? undefined : Object.freeze({ ...annotations }),
-    timeout,
-    run: run.bind(options),
+    run: handle,
   })
 }
 
 /** Whether this is what `defineTool` returns. */
-export function isTool(value: unknown): value is ToolDefinition<string | undefined> {
-  return isObject(value) && value.kind === 'tool' && Object.isFrozen(value) && isObject(value.schema)
+export const isTool = definitionGuard<ToolDefinition<string | undefined>>('tool')
+
+/** Whether a tool may have this name (specification: tools, names). */
+export function isToolName(name: unknown): boolean {
+  return typeof name === 'string' && /^[\w.-]{1,128}$/.test(name)
 }
 
-const fields = new Set(['name', ...presentedFields, 'input', 'output', 'annotations', 'timeout', 'run'])
+/** What a tool's name has to be, for errors. */
+export const toolNames = '1 to 128 letters, digits, _, - and .'
+
+const toolKind: ComponentKind = {
+  kind: 'tool',
+  key: 'name',
+  expected: toolNames,
+  fits: (name) => name === undefined || isToolName(name),
+  handler: 'run',
+  fields: ['input', 'output', 'annotations'],
+}
+
 const hints: readonly string[] = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
 
-/** The schema of a tool that takes nothing. */
+/** The schema of a tool without arguments. */
 const nothing: Schema = Object.freeze({
   jsonSchema: Object.freeze({ type: 'object', additionalProperties: false }),
   parse: () => ({ value: {} }),
 })
 
-/** Throws BAD_DEFINITION for what no tool may be called. */
-export function checkToolName(name: unknown): void {
-  if (typeof name === 'string' && /^[\w.-]{1,128}$/.test(name)) return
-  throw badDefinition('tool', 'name', '1 to 128 letters, digits, _, - and .', name)
-}
-
-function checkAnnotations(about: string, annotations: unknown): void {
+function checkAnnotations({ bad, readFlag }: DefinitionReaders, annotations: unknown): void {
   if (annotations === undefined) return
-  if (!isObject(annotations)) throw badDefinition(about, 'annotations', 'an object', annotations)
+  if (!isObject(annotations)) throw bad('annotations', 'an object', annotations)
   for (const [key, value] of Object.entries(annotations)) {
     const field = `annotations.${key}`
-    if (key === 'title' && typeof value !== 'string') throw badDefinition(about, field, 'a string', value)
-    if (key === 'title') continue
-    if (!hints.includes(key))
-      throw badDefinition(about, field, `a hint among title, ${hints.join(', ')}`, key)
-    if (typeof value !== 'boolean') throw badDefinition(about, field, 'true or false', value)
+    if (key === 'title') {
+      if (typeof value !== 'string') throw bad(field, 'a string', value)
+      continue
+    }
+    if (!hints.includes(key)) throw bad(field, `a hint among title, ${hints.join(', ')}`, key)
+    readFlag(value, field)
   }
-}
-
-/**
- * Only what every client can repeat is taken (specification: 2026-07-28, Streamable HTTP, `x-mcp-header`).
- */
-function readHeaders(about: string, { jsonSchema }: Schema): HeaderPlan {
-  return orBad({ about, field: 'input' }, () => headerParams(jsonSchema))
 }

@@ -1,23 +1,64 @@
-import { isObject } from '../../protocol/wire/json.js'
 import { show } from '../../runtime/base/errors.js'
 import { among } from '../../runtime/base/near.js'
+import { optionReaders } from '../../runtime/base/read-options.js'
+import { isObject } from '../../protocol/wire/json.js'
 import { ServerError } from '../base/errors.js'
 
-/** A component by its name, if it has one by now, as errors call it. */
+export type DefinitionReaders = ReturnType<typeof definitionReaders>
+
+/** Readers for the fields of one definition: each throws BAD_DEFINITION, naming it (`about`) and the field. */
+export function definitionReaders(about: string) {
+  const readers = optionReaders((field, problem) => definitionError(about, field, problem))
+  const { badOption: bad, readMs } = readers
+
+  /** Throws for an unknown field, with the one that was probably meant. */
+  function checkFields(options: object, fields: ReadonlySet<string>): void {
+    for (const field of Object.keys(options)) {
+      if (fields.has(field)) continue
+      const own = Object.entries(ownAliases).flatMap(([key, names]) => (fields.has(key) ? [names] : []))
+      const known = among('a field', [...fields], field, Object.assign({ ...aliases }, ...own))
+      throw bad(field, known, field)
+    }
+  }
+
+  /** Throws for a value that is neither undefined nor a string. */
+  function checkTexts(texts: Readonly<Record<string, unknown>>): void {
+    for (const [field, value] of Object.entries(texts))
+      if (value !== undefined && typeof value !== 'string') throw bad(field, 'a string', value)
+  }
+
+  function readTimeout(timeout: unknown): number | undefined {
+    return timeout === undefined ? undefined : readMs(timeout, 'timeout')
+  }
+
+  return { ...readers, about, bad, checkFields, checkTexts, readTimeout }
+}
+
+export function definitionError(
+  about: string,
+  field: string,
+  problem: string,
+  details: { readonly cause?: unknown } = {},
+): ServerError {
+  return new ServerError('BAD_DEFINITION', `${about}: ${problem}`, { ...details, data: { field } })
+}
+
+/** A definition by its name, uri or URI template, if it has one, as errors call it. */
 export function aboutNamed(kind: string, name: unknown): string {
   return name === undefined ? kind : `${kind} ${show(name)}`
 }
 
-/** What is wrong with a definition, by the component's name and the field: BAD_DEFINITION. */
-export function badDefinition(about: string, field: string, expected: string, got: unknown): ServerError {
-  return new ServerError('BAD_DEFINITION', `${about}: ${field}: expected ${expected}, got ${show(got)}`, {
-    data: { field },
-  })
+/** Tells values that the `define` function of a kind has returned. */
+export function definitionGuard<Definition extends { readonly kind: string }>(kind: Definition['kind']) {
+  return (value: unknown): value is Definition =>
+    isObject(value) && value.kind === kind && Object.isFrozen(value)
 }
 
-/** Throws BAD_DEFINITION unless the options are an object. */
-export function checkOptions(kind: string, options: unknown): asserts options is Record<string, unknown> {
-  if (!isObject(options)) throw badDefinition(kind, 'options', 'an object', options)
+/** The fields that are not undefined, as a list shows them. */
+export function given<Fields extends object>(
+  fields: Fields,
+): { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
 
 /** What other libraries call these fields. */
@@ -40,44 +81,10 @@ const aliases = Object.freeze({
   uri_template: 'uriTemplate',
 })
 
-/** For kinds of components whose own field is called something else. */
+/** The same for kinds that call the field something else. */
 const ownAliases: { readonly [field: string]: { readonly [alias: string]: string } } = {
   read: { handler: 'read', run: 'read', execute: 'read' },
   get: { handler: 'get', run: 'get', execute: 'get', load: 'get' },
   params: { input: 'params', inputSchema: 'params', parameters: 'params', schema: 'params' },
   arguments: { input: 'arguments', inputSchema: 'arguments', parameters: 'arguments', schema: 'arguments' },
-}
-
-/** Throws BAD_DEFINITION for a field that nobody knows, with the one that was probably meant. */
-export function checkFields(about: string, options: object, fields: ReadonlySet<string>): void {
-  for (const field of Object.keys(options)) {
-    if (fields.has(field)) continue
-    const own = Object.entries(ownAliases).flatMap(([key, names]) => (fields.has(key) ? [names] : []))
-    const known = among('a field', [...fields], field, Object.assign({ ...aliases }, ...own))
-    throw badDefinition(about, field, known, field)
-  }
-}
-
-/** Throws BAD_DEFINITION for a text that is there and is none. */
-export function checkTexts(about: string, texts: Readonly<Record<string, unknown>>): void {
-  for (const [field, value] of Object.entries(texts))
-    if (value !== undefined && typeof value !== 'string') throw badDefinition(about, field, 'a string', value)
-}
-
-/** Throws BAD_DEFINITION for a timeout that is there and is none. */
-export function checkTimeout(about: string, timeout: unknown): void {
-  if (timeout !== undefined && !(typeof timeout === 'number' && timeout > 0))
-    throw badDefinition(about, 'timeout', 'milliseconds above 0', timeout)
-}
-
-/** Throws BAD_DEFINITION for what is no function. */
-export function checkFunction(about: string, field: string, value: unknown): void {
-  if (typeof value !== 'function') throw badDefinition(about, field, 'a function', value)
-}
-
-/** The fields that are there, as a list shows them. */
-export function given<Fields extends object>(
-  fields: Fields,
-): { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }

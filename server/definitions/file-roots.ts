@@ -5,12 +5,11 @@ import { show } from '../../runtime/base/errors.js'
 import { ServerError, optionError } from '../base/errors.js'
 
 /**
- * Keeps paths that clients name inside the folders that they may see. Answers the real path of a file that
- * is, or would be, inside one of the roots: a relative `path` is looked for in the first root, an absolute
- * one and a `file:` uri in all of them. Symbolic links are followed before it is decided, those of the roots
- * and of every folder on the way included. Rejects with ServerError OUTSIDE_ROOTS for anything else, and
- * BAD_OPTION for roots that are no absolute paths. What is created between the answer and its use is not
- * guarded against.
+ * Keeps paths that clients send inside folders. Resolves with the real path of a file that is, or would be,
+ * inside one of the roots: a relative `path` starts from the first root, an absolute one or a `file:` uri may
+ * be in any. Symbolic links are resolved first, in the roots and in every folder of the path. Rejects with
+ * OUTSIDE_ROOTS for any other path, and with BAD_OPTION for roots that are no absolute paths. It does not
+ * guard against links that are made between the answer and its use.
  */
 export async function resolveInside(roots: string | readonly string[], path: string): Promise<string> {
   const folders = [roots].flat()
@@ -37,9 +36,7 @@ function toPath(path: unknown): string {
   }
 }
 
-/**
- * The real path also of a file that does not exist yet: that of the nearest folder that does, and the rest.
- */
+/** The real path; for a file that does not exist, that of the nearest existing folder and the rest. */
 async function realPathOf(path: string, asked: string): Promise<string> {
   try {
     return await realpath(path)
@@ -47,7 +44,7 @@ async function realPathOf(path: string, asked: string): Promise<string> {
     const isMissing =
       cause instanceof Error && 'code' in cause && (cause.code === 'ENOENT' || cause.code === 'ENOTDIR')
     const parent = dirname(path)
-    // a link that leads nowhere could lead anywhere later
+    // the target of a dangling link could be made anywhere later
     if (!isMissing || parent === path || (await isThere(path))) throw outside(asked, cause)
     return join(await realPathOf(parent, asked), basename(path))
   }

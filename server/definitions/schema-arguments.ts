@@ -3,8 +3,8 @@ import type { SchemaInput, StandardSchema } from '../../protocol/schema/schema.j
 import type { Field } from '../../protocol/schema/fields/field.js'
 
 /**
- * What a tool's `run` is given, inferred from its `input`: a Standard Schema's output, the values of fields
- * by their names, or what a literal JSON Schema says; nothing without it.
+ * The first argument of a tool's `run`, inferred from its `input`: a Standard Schema's output, the values of
+ * fields by their names, or the type of a literal JSON Schema; an empty object without `input`.
  */
 export type ArgumentsOf<Input> = Input extends undefined
   ? NoArguments
@@ -16,7 +16,7 @@ export type ArgumentsOf<Input> = Input extends undefined
         ? KnownOr<FromJsonSchema<Input>, Record<string, unknown>>
         : Record<string, unknown>
 
-/** The value that a tool with this `output` may return: what its schema takes. */
+/** The value that a tool with this `output` returns: what its schema takes. */
 export type StructuredOf<Output> =
   Output extends Field<infer Value, infer _>
     ? Value
@@ -26,7 +26,7 @@ export type StructuredOf<Output> =
         ? GroupOutput<Output>
         : FromJsonSchema<Output>
 
-/** The same value, which is only read. */
+/** The same type with all properties readonly, at any depth. */
 export type Immutable<Value> = Value extends (...args: never[]) => unknown
   ? Value
   : Value extends object
@@ -34,12 +34,10 @@ export type Immutable<Value> = Value extends (...args: never[]) => unknown
     : Value
 
 /**
- * Whether these are fields by their names: one of them is a field or the schema of a library, or all are JSON
- * Schemas and it is none itself.
+ * Whether these are fields by their names: one is a field or the schema of a library, or all are JSON Schemas
+ * and the whole is none.
  */
-export type HasFields<Input> = [Extract<Input[keyof Input], { readonly '~standard': unknown }>] extends [
-  never,
-]
+type HasFields<Input> = [Extract<Input[keyof Input], { readonly '~standard': unknown }>] extends [never]
   ? Input extends { readonly type: string | readonly string[] }
     ? false
     : [keyof Input] extends [never]
@@ -49,7 +47,7 @@ export type HasFields<Input> = [Extract<Input[keyof Input], { readonly '~standar
         : false
   : true
 
-/** What a JSON Schema has one of at least; fields by their names have another type under these names. */
+/** A JSON Schema has at least one of these; fields with these names have other types. */
 type PlainSchema =
   | { readonly type: string | readonly string[] }
   | { readonly enum: readonly unknown[] }
@@ -59,7 +57,7 @@ type PlainSchema =
   | { readonly allOf: readonly unknown[] }
   | { readonly $ref: string }
 
-/** Of an object without properties none can be read. */
+/** An object without known properties. */
 type NoArguments = Readonly<Record<never, never>>
 
 type KnownOr<T, Otherwise> = unknown extends T ? Otherwise : T

@@ -1,67 +1,63 @@
 import type { ExitReason } from '../../runtime/base/exit.js'
 import type { OpenSessionFacts, ToolContext } from '../context/context.js'
-import { badDefinition, checkFields, checkFunction, checkTimeout } from './definition.js'
+import { type DefinitionReaders, definitionReaders } from './definition.js'
 import { isObject } from '../../protocol/wire/json.js'
 
-/** What `init` may do: good until it has ended. */
+/** The context of `init`. It has no effect after `init` has ended. */
 export interface SessionContext
   extends Pick<ToolContext, 'signal' | 'get' | 'update' | 'assign' | 'assigns'> {
   readonly session: OpenSessionFacts
 }
 
-/** What is left of a session that has ended. */
+/** What `terminate` gets of a session that has ended. */
 export interface EndedSession<Assigns = Readonly<Record<string, unknown>>> {
   readonly session: OpenSessionFacts
-  /** Aborted when the time of the hook is over. */
+  /** Aborted at the timeout of the hook. */
   readonly signal: AbortSignal
-  /** What `ctx.assign` has given the session, to be closed. */
+  /** The session's assigns (`ctx.assign`), to close them. */
   readonly assigns: Assigns
 }
 
-/** Why and with what a session begins. */
+/** How a session begins. */
 export interface SessionStart<InitArg = unknown> {
-  /** Whether it was there before and is brought back. */
+  /** Whether it is an earlier session that is restored. */
   readonly restored: boolean
   /** The `initArg` that the server was started with. */
   readonly initArg: InitArg
 }
 
-/**
- * What an author does at both ends of a session, for what lives outside its state: connections, files,
- * subscriptions.
- */
+/** Code that runs at the beginning and the end of a session, for resources such as connections and files. */
 export interface SessionHooks<
   Context extends { readonly assigns: unknown } = SessionContext,
   InitArg = unknown,
 > {
   /**
-   * Runs before the session takes its first message: after `initialize`, and with `restored` each time it is
-   * brought back. A throw refuses the session: `McpError` is told to the client, anything else is -32603
-   * without its message. Then `terminate` does not run.
+   * Runs before the first message of a session: after `initialize`, and, with `restored`, each time the
+   * session is restored. A throw refuses the session: the client gets an `McpError` as it is, and -32603
+   * without the message for any other error. `terminate` does not run then.
    */
   init?(ctx: Context, how: SessionStart<InitArg>): unknown
   /**
-   * Runs once for every `init` that was well: after DELETE or too long without use (`normal`), a crash
-   * (`crash`, `killed`), a restart of the group or the end of the server (`shutdown`, `killed`). What it
-   * throws is reported, and changes nothing.
+   * Runs once for every successful `init`: after DELETE or the idle timeout (`normal`), a crash (`crash`,
+   * `killed`), a restart of the group or the end of the server (`shutdown`, `killed`). What it throws is only
+   * reported.
    */
   terminate?(ctx: EndedSession<Context['assigns']>, reason: ExitReason): unknown
-  /**
-   * Milliseconds that each has. Default 5000; after any other end than `normal`, `terminate` has 1000 of them
-   * at most.
-   */
+  /** Milliseconds for each. Default 5000; `terminate` has at most 1000, unless the reason is `normal`. */
   readonly timeout?: number
 }
 
 const fields = new Set(['init', 'terminate', 'timeout'])
 
-/** Checks the hooks of a server's definition; throws BAD_DEFINITION. */
-export function readHooks(about: string, hooks: unknown): SessionHooks | undefined {
+/** Reads the hooks of a server's definition. Throws BAD_DEFINITION. */
+export function readHooks({ about, bad }: DefinitionReaders, hooks: unknown): SessionHooks | undefined {
   if (hooks === undefined) return undefined
-  if (!isObject(hooks)) throw badDefinition(about, 'session', 'an object with init, terminate or both', hooks)
-  checkFields(`${about}: session`, hooks, fields)
+  if (!isObject(hooks)) throw bad('session', 'an object with init, terminate or both', hooks)
+  const read = definitionReaders(`${about}: session`)
+  read.checkFields(hooks, fields)
   for (const field of ['init', 'terminate'])
-    if (hooks[field] !== undefined) checkFunction(about, `session.${field}`, hooks[field])
-  checkTimeout(`${about}: session`, hooks.timeout)
+    if (hooks[field] !== undefined && typeof hooks[field] !== 'function')
+      throw bad(`session.${field}`, 'a function', hooks[field])
+  read.readTimeout(hooks.timeout)
   return Object.freeze({ ...hooks }) as SessionHooks
 }

@@ -1,0 +1,159 @@
+import type { Icon, Meta } from '../../protocol/messages/base.js'
+import { isObject } from '../../protocol/wire/json.js'
+import type { ToolContext } from '../context/context.js'
+import { aboutNamed, type DefinitionReaders, definitionReaders, given } from './definition.js'
+import type { Immutable } from './schema-arguments.js'
+
+/** The options that components of all kinds have. */
+export interface Presented {
+  /** A name for people. */
+  readonly title?: string
+  /** What it is for, for the model. */
+  readonly description?: string
+  /** Pictures to show beside its name, from `https:` or `data:`. Clients before 2025-11-25 do not get them. */
+  readonly icons?: readonly Immutable<Icon>[]
+  /** Its `_meta` in lists: any JSON object. */
+  readonly meta?: Meta
+  /**
+   * The scopes that its caller's principal needs, all of them. Others do not see it in lists, and are refused
+   * its use. The listener's `auth` or `authenticate` says who has which. Default: none.
+   */
+  readonly scopes?: readonly string[]
+  /**
+   * Whether it needs a session (`ctx.get`, `ctx.update`, `ctx.session.id`). A server with such a component
+   * speaks only revisions with sessions. If its option `revisions` names 2026-07-28 all the same, the
+   * component is in no list there, and using it is refused with `NO_SESSION`. Default false.
+   */
+  readonly session?: boolean
+  /**
+   * Milliseconds until a call is stopped and answered with an error (a tool: with `isError`). Default: the
+   * server's `requestTimeout`.
+   */
+  readonly timeout?: number
+}
+
+/** The checked and frozen fields that all components have. */
+export interface ComponentDefinition<Name> {
+  readonly name: Name
+  readonly title: string | undefined
+  readonly description: string | undefined
+  readonly icons: readonly Readonly<Icon>[] | undefined
+  readonly meta: Readonly<Meta> | undefined
+  readonly scopes: readonly string[] | undefined
+  readonly session: boolean
+  /** Milliseconds; undefined: the server's `requestTimeout`. */
+  readonly timeout: number | undefined
+}
+
+/** The type of a definition's name: undefined if its options have none. */
+export type NameOf<Name> = Name extends string ? string : undefined
+
+/** The author's code of a component; a resource has no first argument. */
+type Handler = (first: never, ctx: ToolContext) => unknown
+
+/** How one kind of component is defined. */
+export interface ComponentKind {
+  readonly kind: string
+  /** The unique field, what it has to be, and whether a value is that. */
+  readonly key: string
+  readonly expected: string
+  fits(key: unknown): boolean
+  /** The field with the author's code. */
+  readonly handler: string
+  /** The fields besides these and those of all components. */
+  readonly fields: readonly string[]
+}
+
+/**
+ * Checks the options of a component: readers for its other fields, the fields that all components have, and
+ * the author's code. Throws BAD_DEFINITION, naming the component and the field.
+ */
+export function readComponent<Name>(
+  { kind, key, expected, fits, handler, fields }: ComponentKind,
+  options: object,
+): {
+  readonly read: DefinitionReaders
+  readonly common: ComponentDefinition<Name>
+  readonly handle: Handler
+} {
+  const { bad, readObject } = definitionReaders(kind)
+  const given = readObject(options, 'options')
+  const { [key]: unique, name, timeout, title, description, icons, meta, scopes, session } = given
+  if (!fits(unique)) throw bad(key, expected, unique)
+  const read = definitionReaders(aboutNamed(kind, unique))
+  read.checkFields(given, new Set([key, ...commonFields, ...fields, handler]))
+  read.checkTexts({ title, description })
+  const common = {
+    name: (name === undefined ? undefined : read.readText(name, 'name')) as Name,
+    title: title as string | undefined,
+    description: description as string | undefined,
+    icons: readIcons(read, icons),
+    meta: readMeta(read, meta),
+    scopes: readScopes(read, scopes),
+    session: read.readFlag(session, 'session', false),
+    timeout: read.readTimeout(timeout),
+  }
+  return { read, common, handle: read.readFunction(given[handler], handler).bind(options) as Handler }
+}
+
+/** What a list shows of a component last: its icons and `_meta`, as far as it has them. */
+export function shownLast({ icons, meta }: Pick<ComponentDefinition<unknown>, 'icons' | 'meta'>): {
+  icons?: Icon[]
+  _meta?: Meta
+} {
+  return given({ icons: icons as Icon[] | undefined, _meta: meta as Meta | undefined })
+}
+
+/** Reads the icons of a component or a server. Throws BAD_DEFINITION. */
+export function readIcons(read: DefinitionReaders, icons: unknown): readonly Readonly<Icon>[] | undefined {
+  if (icons === undefined) return undefined
+  if (!Array.isArray(icons)) throw read.bad('icons', 'an array of icons', icons)
+  return Object.freeze(icons.map((icon, index) => readIcon(read, `icons[${index}]`, icon)))
+}
+
+/** Reads scopes, which are words (RFC 6749, section 3.3). Throws BAD_DEFINITION. */
+export function readScopes({ bad }: DefinitionReaders, scopes: unknown): readonly string[] | undefined {
+  if (scopes === undefined) return undefined
+  const isScope = (scope: unknown) => typeof scope === 'string' && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope)
+  if (!Array.isArray(scopes) || !scopes.every(isScope))
+    throw bad('scopes', 'an array of words without spaces and quotes', scopes)
+  return Object.freeze([...scopes])
+}
+
+const commonFields = ['name', 'title', 'description', 'icons', 'meta', 'scopes', 'session', 'timeout']
+const iconFields = new Set(['src', 'mimeType', 'sizes', 'theme'])
+
+/** Icons from other sources could run code, or tell others who looks (specification: basic, icons). */
+function readIcon(
+  { about, bad, checkTexts }: DefinitionReaders,
+  field: string,
+  icon: unknown,
+): Readonly<Icon> {
+  if (!isObject(icon)) throw bad(field, 'an object with src', icon)
+  definitionReaders(`${about}: ${field}`).checkFields(icon, iconFields)
+  const { src, mimeType, sizes, theme } = icon
+  if (typeof src !== 'string' || !/^(?:https|data):/i.test(src) || !URL.canParse(src))
+    throw bad(`${field}.src`, 'a uri with https: or data:', src)
+  checkTexts({ [`${field}.mimeType`]: mimeType })
+  const areSizes = Array.isArray(sizes) && sizes.every((size) => /^(?:\d+x\d+|any)$/.test(String(size)))
+  if (sizes !== undefined && !areSizes)
+    throw bad(`${field}.sizes`, 'an array of sizes such as 48x48, or any', sizes)
+  if (theme !== undefined && theme !== 'light' && theme !== 'dark')
+    throw bad(`${field}.theme`, 'light or dark', theme)
+  return Object.freeze({ ...icon, ...(areSizes && { sizes: Object.freeze([...sizes]) }) }) as Readonly<Icon>
+}
+
+function readMeta({ bad }: DefinitionReaders, meta: unknown): Readonly<Meta> | undefined {
+  if (meta === undefined) return undefined
+  if (!isObject(meta)) throw bad('meta', 'an object', meta)
+  try {
+    return freeze(JSON.parse(JSON.stringify(meta)) as Meta)
+  } catch {
+    throw bad('meta', 'an object that has JSON', meta)
+  }
+}
+
+function freeze<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) freeze(inner)
+  return Object.freeze(value)
+}
