@@ -56,8 +56,9 @@ export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom)
   if (isShort && refused === undefined) return text
   if (isRequest(message) || !('id' in message)) return undefined
   if (refused !== undefined) {
-    const data = { retryable: true }
-    return textOf(buildError(message.id, { code: errorCodes.internalError, message: refused.message, data }))
+    const problem = `the request was carried out, but its answer finds no room: ${refused.message}`
+    const error = { code: errorCodes.internalError, message: problem, data: { retryable: true } }
+    return textOf(buildError(message.id, error))
   }
   const problem = `the answer has ${Buffer.byteLength(text)} bytes, a message may have ${maxBytes} (maxMessageBytes)`
   return textOf(buildError(message.id, { code: errorCodes.internalError, message: problem }))

@@ -197,16 +197,22 @@ test('an init that refuses a session which is brought back leaves no process of 
   assert.equal(await server.sessions(), [])
 })
 
-test('hooks have nobody to ask', async (t) => {
+test('hooks have nobody to ask or to tell, and a wrong level of a log is told all the same', async (t) => {
   let refused: unknown
-  const server = await start(t, {
-    async init(ctx) {
-      const { elicit } = ctx as unknown as ToolContext
-      refused = await elicit.call(ctx as never, 'name', ask('name')).catch((error: unknown) => error)
-    },
-  })
+  const logged: unknown[] = []
+  const init = async (ctx: ToolContext): Promise<void> => {
+    refused = await ctx.elicit('name', ask('name')).catch((error: unknown) => error)
+    logged.push(ctx.log('error', 'heard by nobody'))
+    try {
+      ctx.log('loud' as never, 'heard by nobody')
+    } catch (error) {
+      logged.push((error as ServerError).code)
+    }
+  }
+  const server = await start(t, { init: (ctx) => init(ctx as unknown as ToolContext) })
   await new RawClient(t, server.url).open()
   assert.is(refused instanceof AskError && refused.code, 'NOT_INITIALIZED')
+  assert.equal(logged, [false, 'BAD_OPTION'])
 })
 
 test('an init that never ends is stopped at its time and refuses the session', async (t) => {

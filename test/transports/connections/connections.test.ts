@@ -164,7 +164,7 @@ test('a session that could not be attached to is attached to with the next messa
 test('a batch that finds no room is answered, its long answers by errors', async () => {
   for (const [refusal, expected] of [
     [undefined, ['result', 'result']],
-    [new Error('no room'), ['no room', 'result']],
+    [new Error('no room'), ['the request was carried out, but its answer finds no room: no room', 'result']],
   ] as const) {
     const { connections } = bind()
     const server = makeServer()
