@@ -1,4 +1,5 @@
 import type { Clock } from '../../runtime/time/clock.js'
+import { pause, waitWithin } from '../../runtime/time/wait.js'
 import { emit } from '../../runtime/faults/events.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
@@ -217,7 +218,7 @@ export class Connections implements Binding {
   async drain(timeout: number, clock: Clock): Promise<void> {
     const delay = Math.min(timeout, this.#source.drainDelay ?? 0)
     this.#isLeaving = true
-    if (delay > 0) await new Promise<void>((resolve) => void clock.setTimeout(resolve, delay))
+    if (delay > 0) await pause(delay, clock)
     this.#isDraining = true
     this.#source.stopListening?.()
     for (const channel of this.#channels) channel.drain()
@@ -228,12 +229,8 @@ export class Connections implements Binding {
   /** Resolves when no request waits for its answer any more, or after `timeout` ms. */
   whenAnswered(timeout: number, clock: Clock): Promise<void> {
     if (this.unanswered === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timer = clock.setTimeout(resolve, timeout)
-      this.#onAnswered = () => {
-        clock.clearTimeout(timer)
-        resolve()
-      }
+    return waitWithin<void>({ clock, ms: timeout, late: () => {} }, (resolve) => {
+      this.#onAnswered = () => resolve()
     })
   }
 

@@ -5,17 +5,16 @@ import { bindConnections, type Connections } from '../connections/connections.js
 import type { LinkScope, Peer } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
 import { isKeptOut } from '../contract/events.js'
-import { whenClosed } from '../http/listen/close.js'
 import { corsHeaders, isPreflight, preflightHeaders } from '../http/listen/cors.js'
-import { type Gate, openGate } from '../http/listen/gate.js'
+import { every, type Gate, openGate } from '../http/listen/gate.js'
 import { isSamePrincipal } from '../contract/principal.js'
 import { SseConnection } from './connection.js'
 import type { SseServeSettings } from './serve.js'
 import { framingProblem } from '../http/listen/guard.js'
 import { bytesRefusal, HttpRefusal, nothingHere } from '../http/listen/refusal.js'
 import { textOf } from '../base/encoded.js'
-import { type BodyLimits, readMessageText } from '../http/listen/body.js'
-import { answerEarly } from '../http/listen/linger.js'
+import { checkContent, readMessage } from '../http/listen/body.js'
+import { answerEarly, whenClosed } from '../http/listen/response.js'
 import { pathOf } from '../base/path.js'
 
 interface Surroundings {
@@ -54,7 +53,9 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
   })
   const bind = (fn: () => void): (() => void) => scope.bind(fn)
   const around: Surroundings = { settings, gate, connections, budget, streams: new Map(), bind }
-  beat(around.streams, commentInterval, scope)
+  every(commentInterval, scope, () => {
+    for (const stream of around.streams.values()) stream.keepAlive()
+  })
   return connections
 }
 
@@ -148,7 +149,8 @@ async function takeMessage(
   if (request.destroyed) return
   const bytes = budget.account(peer)
   response.once('close', () => bytes.release())
-  const text = await readPost(request, { maxMessageBytes: settings.maxMessageBytes, bytes })
+  checkContent(request)
+  const { text } = await readMessage(request, { maxMessageBytes: settings.maxMessageBytes, bytes })
   const stream = streams.get(id)
   if (stream?.accepted === undefined) throw new HttpRefusal(404, 'Session not found')
   stream.principal = peer.principal
@@ -168,15 +170,6 @@ async function admit(request: IncomingMessage, gate: Gate): Promise<Peer> {
 /** One that subscribers have been told of already. */
 class Denied extends HttpRefusal {}
 
-function beat(streams: ReadonlyMap<string, SseConnection>, interval: number, scope: LinkScope): void {
-  const { clock } = scope
-  const timer = clock.setTimeout(function again() {
-    for (const stream of streams.values()) stream.keepAlive()
-    clock.setTimeout(again, interval)
-  }, interval)
-  scope.own(() => clock.clearTimeout(timer))
-}
-
 /** Writes a refusal, unless something has been written already; the connection is not used again. */
 function answer(request: IncomingMessage, response: ServerResponse, refusal: HttpRefusal): void {
   if (response.headersSent) return void response.destroy()
@@ -184,17 +177,4 @@ function answer(request: IncomingMessage, response: ServerResponse, refusal: Htt
   const length = String(Buffer.byteLength(text))
   const headers = { 'content-type': 'application/json', 'content-length': length, ...refusal.headers }
   answerEarly(request, response, { status: refusal.status, headers, text })
-}
-
-/** The text of a POST, which is a message, or a batch. Rejects with HttpRefusal: 413, 415 or 400. */
-async function readPost(request: IncomingMessage, limits: BodyLimits): Promise<string> {
-  checkContent(request)
-  return readMessageText(request, limits)
-}
-
-function checkContent({ headers }: IncomingMessage): void {
-  const { 'content-encoding': encoding = 'identity', 'content-type': type = '' } = headers
-  if (encoding !== 'identity') throw new HttpRefusal(415, 'Content-Encoding: compressed bodies are not taken')
-  if (type.split(';', 1)[0]?.trim().toLowerCase() !== 'application/json')
-    throw new HttpRefusal(415, 'Content-Type: expected application/json')
 }

@@ -7,7 +7,7 @@ import { bindConnections, type Connections } from '../connections/connections.js
 import type { LinkScope } from '../contract/contract.js'
 import { isKeptOut } from '../contract/events.js'
 import { framingProblem } from '../http/listen/guard.js'
-import { type Gate, openGate } from '../http/listen/gate.js'
+import { every, type Gate, openGate } from '../http/listen/gate.js'
 import { socketLimits, WebSocketConnection } from './connection.js'
 import type { WebSocketServeSettings } from './serve.js'
 import { pathOf } from '../base/path.js'
@@ -74,7 +74,9 @@ export async function bindWebSockets(
     })
   }
 
-  beat(sockets, pingInterval, scope)
+  every(pingInterval, scope, () => {
+    for (const socket of sockets) socket.beat()
+  })
   return connections
 }
 
@@ -134,13 +136,4 @@ function turnAway(socket: Duplex, status: number, headers: Readonly<Record<strin
     ...more,
   ]
   socket.end(`${lines.join('\r\n')}\r\n\r\n`, () => socket.destroy())
-}
-
-function beat(sockets: ReadonlySet<WebSocketConnection>, interval: number, scope: LinkScope): void {
-  const { clock } = scope
-  const timer = clock.setTimeout(function again() {
-    for (const socket of sockets) socket.beat()
-    clock.setTimeout(again, interval)
-  }, interval)
-  scope.own(() => clock.clearTimeout(timer))
 }

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { batchFileOf, batchFileProblem } from '../../../transports/stdio/batch-file.js'
+import { batchFileOf, batchFileProblem } from '../../../transports/stdio/spawn.js'
 import { explainSpawnError } from '../../../transports/stdio/spawn.js'
 import { suite } from '../../support/suite.js'
 

@@ -4,7 +4,7 @@ import * as assert from 'uvu/assert'
 import { TransportError } from '../../../transports/base/errors.js'
 import { stdio } from '../../../transports/stdio/client.js'
 import type { StdioOptions } from '../../../transports/stdio/options.js'
-import { inheritedNames, serverEnvironment } from '../../../transports/stdio/environment.js'
+import { inheritedNames, serverEnvironment } from '../../../transports/stdio/options.js'
 import { createStderrRing } from '../../../transports/stdio/stderr.js'
 import { suite } from '../../support/suite.js'
 

@@ -16,32 +16,39 @@ export interface BodyLimits {
   readonly bytes: ByteAccount
 }
 
+/** A message, or a batch, and its text. */
+export interface ReadMessage {
+  readonly text: string
+  readonly message: Message | Batch
+}
+
 /**
- * The message or batch in the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error;
- * with TransportError BYTES_LIMIT; with TransportError BAD_OPTION for a body that a web server around us has
- * read and not handed over, which is no fault of the client.
+ * Reads the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error; with TransportError
+ * BYTES_LIMIT; with TransportError BAD_OPTION for a body that a web server around us has read and not handed
+ * over, which is no fault of the client.
  */
-export async function readMessageBody(
-  request: IncomingMessage,
-  limits: BodyLimits,
-): Promise<Message | Batch> {
-  return readAsMessage(await readBody(request, limits), (text) => decode(text))
-}
-
-/** The text of a message or batch in the body of a POST. Rejects like `readMessageBody`. */
-export async function readMessageText(request: IncomingMessage, limits: BodyLimits): Promise<string> {
-  return readAsMessage(await readBody(request, limits), (text) => {
-    decode(text)
-    return text
-  })
-}
-
-function readAsMessage<T>(body: Uint8Array, read: (text: string) => T): T {
+export async function readMessage(request: IncomingMessage, limits: BodyLimits): Promise<ReadMessage> {
+  const body = await readBody(request, limits)
   try {
-    return read(utf8.decode(body))
+    const text = utf8.decode(body)
+    return { text, message: decode(text) }
   } catch (error) {
     throw new HttpRefusal(400, explain(error))
   }
+}
+
+/** Throws HttpRefusal 415 for a body that is no JSON, or compressed. */
+export function checkContent({ headers }: IncomingMessage): void {
+  const encoding = headers['content-encoding']
+  if (encoding !== undefined && encoding !== 'identity')
+    throw new HttpRefusal(415, 'Content-Encoding: compressed bodies are not taken', {
+      'accept-encoding': 'identity',
+    })
+  const given = headers['content-type'] ?? ''
+  if (given === 'application/json') return
+  const [type = ''] = given.split(';', 1)
+  if (type.trim().toLowerCase() !== 'application/json')
+    throw new HttpRefusal(415, 'Content-Type: expected application/json')
 }
 
 function readBody(
@@ -93,11 +100,6 @@ export function readAlready(): TransportError {
   const problem =
     'the body of a mounted request: expected it unread, or handed over as `body`; it has been read already'
   return optionError('body', problem)
-}
-
-/** Whether the body was an array: only 2025-03-26 has batches. */
-export function isBatch(decoded: Message | Batch): decoded is Batch {
-  return Array.isArray(decoded)
 }
 
 function explain(error: unknown) {

@@ -100,3 +100,11 @@ export async function openGate(settings: ListenSettings, scope: LinkScope, plan:
     noteRefused: (request, status) => noteRefused(origin, peerOf(request).remoteAddress, { status }),
   }
 }
+
+/** Calls `fn` every `ms` milliseconds as long as the scope lasts. */
+export function every(ms: number, { clock }: LinkScope, fn: () => void): void {
+  clock.setTimeout(function again() {
+    fn()
+    clock.setTimeout(again, ms)
+  }, ms)
+}

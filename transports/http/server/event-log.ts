@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../../runtime/time/clock.js'
+import { waitWithin } from '../../../runtime/time/wait.js'
 import { type EventLogLimits, LoggedStream, type StreamHome, type StreamKind } from './logged-stream.js'
 
 /**
@@ -105,15 +106,12 @@ export class EventLog implements StreamHome {
   /** Resolves when no request is worked on whose client has gone and may come back, or after so many ms. */
   whenFinished(timeout: number, clock: Clock): Promise<void> {
     if (!this.#hasAbsent) return Promise.resolve()
-    return new Promise((resolve) => {
-      const end = (): void => {
-        this.#onFinished = null
-        clock.clearTimeout(timer)
-        resolve()
-      }
-      const timer = clock.setTimeout(end, timeout)
+    return waitWithin<void>({ clock, ms: timeout, late: () => {} }, (resolve) => {
       this.#onFinished = () => {
-        if (!this.#hasAbsent) end()
+        if (!this.#hasAbsent) resolve()
+      }
+      return () => {
+        this.#onFinished = null
       }
     })
   }

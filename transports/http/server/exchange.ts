@@ -1,9 +1,20 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buildError, type Message, type RequestId } from '../../../protocol/wire/jsonrpc.js'
 import { comment, encodeEvent } from '../../../protocol/wire/sse-events.js'
-import { adopt, bindTo, type Owner, OwnerToken, type StrayKind } from '../../../runtime/faults/containment.js'
+import {
+  adopt,
+  type Afterlife,
+  bindTo,
+  guard,
+  outside,
+  type Owner,
+  OwnerToken,
+  type StrayKind,
+} from '../../../runtime/faults/containment.js'
 import { emit } from '../../../runtime/faults/events.js'
-import type { ByteAccount } from '../../connections/byte-budget.js'
+import type { ByteAccount, ByteBudget } from '../../connections/byte-budget.js'
+import type { StreamEvent } from '../../contract/events.js'
+import type { EventLog } from './event-log.js'
 import type { Outlet, Peer, Response } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
 import type { TransportError } from '../../base/errors.js'
@@ -14,12 +25,45 @@ import {
   type LoggedStream,
   type StreamReader,
 } from './logged-stream.js'
-import { whenClosed } from '../listen/close.js'
-import type { Beats, ExchangeHome, ExchangeLimits } from './limits.js'
-import { expectReader, writeAnswer } from '../listen/linger.js'
+import { expectReader, whenClosed, writeAnswer } from '../listen/response.js'
 import { HttpPeer } from '../listen/peer.js'
 import { type HttpRefusal, internalError, unavailable } from '../listen/refusal.js'
 import { bytesOf, textWithin, uncounted } from '../../contract/message-sizes.js'
+
+/** What all exchanges of a listener share. */
+export interface ExchangeHome {
+  readonly afterlife: Afterlife
+  /** The number of the tree, for events. */
+  readonly id: number
+}
+
+/** What an exchange is told about its surroundings. */
+export interface ExchangeLimits {
+  readonly maxBufferedBytes: number
+  readonly maxMessageBytes: number
+  /** What the messages of all exchanges may hold. */
+  readonly budget: ByteBudget
+  /** Where answers wait for the end of the turn. */
+  readonly answers: AnswerQueue
+  /** Tells subscribers of an event stream. */
+  noteStream(on: { readonly isListening: boolean }, type: StreamEvent['type']): void
+  /** True once the server is being stopped: connections are not kept. */
+  closing: boolean
+  /** Proxies in front, whose `X-Forwarded-For` is believed. Default 0. */
+  readonly proxies?: number
+  /** Where event streams are kept for clients that come back; without it they cannot. */
+  readonly log?: EventLog | undefined
+  /** Milliseconds in which something of a finished answer has to be read. Default 15,000. */
+  readonly readTimeout?: number
+  /** Milliseconds after which a client is to come back. */
+  readonly retryInterval?: number | undefined
+}
+
+/** After how many beats of the listener what is done about an exchange. */
+export interface Beats {
+  readonly opensAfter: number
+  readonly releasesAfter: number
+}
 
 /** Headers of an answer, names in lower case. */
 type Headers = Readonly<Record<string, string>>
@@ -384,5 +428,34 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.detach?.()
     onOver()
     this.token.end(false)
+  }
+}
+
+interface Waiting {
+  readonly token: OwnerToken
+  readonly write: () => void
+}
+
+/**
+ * Answers of one turn of the event loop, written together at its end. A client that is woken by each of them
+ * costs the server more than all of its own work: with one wake-up for all, the next requests come together,
+ * too.
+ */
+export class AnswerQueue {
+  #waiting: Waiting[] = []
+
+  /**
+   * Runs `write` at the end of this turn, in the order of the calls; the owner of `token` answers for its
+   * errors.
+   */
+  add(token: OwnerToken, write: () => void): void {
+    if (this.#waiting.push({ token, write }) === 1) outside(() => setImmediate(() => this.flush()))
+  }
+
+  /** Writes at once what waits. */
+  flush(): void {
+    const all = this.#waiting
+    this.#waiting = []
+    for (const { token, write } of all) guard(token, write)
   }
 }

@@ -1,5 +1,6 @@
 import { defineActor } from '../../../runtime/process/behaviour.js'
 import type { Clock } from '../../../runtime/time/clock.js'
+import { pause, waitWithin } from '../../../runtime/time/wait.js'
 import { guard } from '../../../runtime/faults/containment.js'
 import type { ActorContext } from '../../../runtime/process/context.js'
 import { describe } from '../../../runtime/watch/inspect.js'
@@ -8,9 +9,7 @@ import { TurnoverSet } from '../../../runtime/base/turnover.js'
 import { ClientCounts } from '../../connections/client-counts.js'
 import type { ListenScope, ServerPort } from '../../contract/contract.js'
 import { emitTransport, type StreamEvent } from '../../contract/events.js'
-import { AnswerQueue } from './answer-queue.js'
-import type { Beats, ExchangeLimits } from './limits.js'
-import { Exchange } from './exchange.js'
+import { AnswerQueue, type Beats, Exchange, type ExchangeLimits } from './exchange.js'
 import { createRoute } from './routes.js'
 import type { HttpSettings } from './serve.js'
 import type { HttpSocket, TakeRequest } from './port.js'
@@ -128,7 +127,7 @@ function takeRequests(
 async function drain({ socket, server, scope, exchanges, limits }: Listener, clock: Clock): Promise<void> {
   const delay = Math.min(socket.settings.drainDelay, scope.drainTimeout)
   socket.noLongerReady()
-  if (delay > 0) await new Promise<void>((resolve) => clock.setTimeout(resolve, delay))
+  if (delay > 0) await pause(delay, clock)
   limits.closing = true
   socket.server?.stopListening()
   exchanges.endStreams()
@@ -186,12 +185,8 @@ class Exchanges {
 
   whenEmpty(timeout: number, clock: Clock): Promise<void> {
     if (this.#all.size === 0) return Promise.resolve()
-    return new Promise((resolve) => {
-      const timer = clock.setTimeout(resolve, timeout)
-      this.#onEmpty = () => {
-        clock.clearTimeout(timer)
-        resolve()
-      }
+    return waitWithin<void>({ clock, ms: timeout, late: () => {} }, (resolve) => {
+      this.#onEmpty = () => resolve()
     })
   }
 }

@@ -20,10 +20,9 @@ import { lackingIn } from '../../auth/scopes.js'
 import { type ExchangeAnswer, type Response, type ServerPort, spokenBy } from '../../contract/contract.js'
 import { TransportError } from '../../base/errors.js'
 import { TransportCall } from '../../contract/exchange-call.js'
-import { isBatch } from '../listen/body.js'
-import type { ExchangeLimits } from './limits.js'
-import { HttpRefusal } from '../listen/refusal.js'
-import type { Exchange } from './exchange.js'
+import { isBatch } from '../../connections/answers.js'
+import { HttpRefusal, unavailable } from '../listen/refusal.js'
+import type { Exchange, ExchangeLimits } from './exchange.js'
 
 /**
  * What a body is to be served as, by the ladder of 2026-07-28; undefined for what was answered: where there
@@ -70,7 +69,7 @@ export async function serveModern(
   exchange.detach = () => call.abort()
   const { response, refused = false } = await exchangeOf(server, call)
   exchange.detach = null
-  // nobody else than its client can have cancelled it, who is not there to read this
+  // only the client can cancel it, and it has gone
   if (response === undefined) return exchange.finish(202)
   const status = statusOf(response, refused)
   if (status === 200) exchange.answer(response)
@@ -109,8 +108,6 @@ function statusOf(response: Response, refused: boolean): number {
 function refusalOf(error: unknown, id: RequestId | undefined): unknown {
   if (error instanceof McpError)
     return new HttpRefusal(modernStatusOf(error.code, 'ladder'), buildError(id, toJsonRpcError(error)))
-  if (!(error instanceof TransportError && error.code === 'EXCHANGE_LIMIT')) return error
-  const { message } = error
-  const body = buildError(id, { code: errorCodes.internalError, message, data: { retryable: true } })
-  return new HttpRefusal(503, body, { 'retry-after': '1' })
+  const isFull = error instanceof TransportError && error.code === 'EXCHANGE_LIMIT'
+  return isFull ? unavailable(id, error.message) : error
 }

@@ -9,8 +9,7 @@ import type { HttpSocket } from './port.js'
 import type { Principal } from '../../contract/principal.js'
 
 const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
-const loadRequest = lazy('../../transports/http/server/mount-request.js', () => import('./mount-request.js'))
-const loadExchange = lazy('../../transports/http/server/mount-fetch.js', () => import('./mount-fetch.js'))
+const loadMounted = lazy('../../transports/http/server/mounted.js', () => import('./mounted.js'))
 
 /** Options of a port and of its connections, which belong to the web server around. */
 const foreign = [
@@ -84,8 +83,7 @@ export function mount(options: MountOptions = {}): Mount {
 
   async function bind(scope: LinkScope): Promise<Binding> {
     const { HttpSocket: Socket } = await loadSocket()
-    const { withKnown } = await loadRequest()
-    await loadExchange() // before the first request
+    const { withKnown } = await loadMounted()
     await settings.auth?.verify.prepare?.()
     const socket = new Socket(settings, scope)
     const own: Place = { socket, prepare: (request, known) => withKnown(request, settings.path, known) }
@@ -104,7 +102,7 @@ export function mount(options: MountOptions = {}): Mount {
   }
 
   async function fetch(request: Request, known: Omit<MountedRequest, 'body'> = {}): Promise<Response> {
-    const { exchangeOf } = await loadExchange()
+    const { exchangeOf } = await loadMounted()
     const { incoming, outgoing } = exchangeOf(request)
     handle(incoming, outgoing, known)
     return outgoing.result

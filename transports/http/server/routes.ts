@@ -11,23 +11,24 @@ import {
 } from '../../../protocol/dialects/versions.js'
 import { messageOf } from '../../../runtime/base/errors.js'
 import { denialOf, identify } from '../../auth/authenticate.js'
+import { challengeOf } from '../../auth/challenge.js'
+import type { AuthSettings } from '../../auth/options.js'
 import { lackingIn } from '../../auth/scopes.js'
-import { withChallenge } from './step-up.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
-import { type ServerPort, spokenBy } from '../../contract/contract.js'
+import { type Peer, type ServerPort, spokenBy } from '../../contract/contract.js'
 import { TransportError } from '../../base/errors.js'
 import type { EventLog } from './event-log.js'
 import { isKeptOut, type ListenerOrigin, noteRefused } from '../../contract/events.js'
-import { isBatch, readMessageBody } from '../listen/body.js'
+import { isBatch } from '../../connections/answers.js'
+import { checkContent, readMessage } from '../listen/body.js'
 import { corsHeaders, isPreflight, preflightHeaders } from '../listen/cors.js'
 import { createGuard, framingProblem, type Guard, guardedHeaders } from '../listen/guard.js'
-import type { ExchangeLimits } from './limits.js'
 import type { HttpSettings } from './serve.js'
 import { type AssignedRequest, headersKey, principalKey, withoutToken } from '../listen/peer.js'
 import { readEra, serveModern } from './modern-routes.js'
 import { bytesRefusal, HttpRefusal, nothingHere } from '../listen/refusal.js'
 import { keyOfPrincipal } from '../../contract/principal.js'
-import type { Exchange } from './exchange.js'
+import type { Exchange, ExchangeLimits } from './exchange.js'
 import { listen, listenOrResume } from './streams.js'
 import { pathOf } from '../../base/path.js'
 
@@ -124,7 +125,7 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
   checkContent(request)
   await checkSession(exchange, around.server)
   const { maxMessageBytes } = around.settings
-  const message = await readMessageBody(request, { maxMessageBytes, bytes: exchange.bytes })
+  const { message } = await readMessage(request, { maxMessageBytes, bytes: exchange.bytes })
   if (!isBatch(message) && isRequest(message)) exchange.requestId = message.id
   const era = readEra(message, exchange, around.server)
   if (era === undefined) return
@@ -173,21 +174,6 @@ function checkAccept(request: IncomingMessage): void {
   if (request.headers.accept === 'application/json, text/event-stream') return
   if (accepts(request, 'application/json') && accepts(request, 'text/event-stream')) return
   throw new HttpRefusal(406, 'Accept: expected application/json and text/event-stream')
-}
-
-function checkContent({ headers }: IncomingMessage): void {
-  const encoding = headers['content-encoding']
-  if (encoding !== undefined && encoding !== 'identity') {
-    throw new HttpRefusal(415, 'Content-Encoding: compressed bodies are not taken', {
-      'accept-encoding': 'identity',
-    })
-  }
-  const given = headers['content-type'] ?? ''
-  if (given === 'application/json') return
-  const [type = ''] = given.split(';', 1)
-  if (type.trim().toLowerCase() !== 'application/json') {
-    throw new HttpRefusal(415, 'Content-Type: expected application/json')
-  }
 }
 
 /**
@@ -301,4 +287,34 @@ function refusalOf(error: unknown): HttpRefusal | undefined {
   if (code === 'BYTES_LIMIT') return bytesRefusal(error)
   if (code === 'CLIENT_LIMIT') return new HttpRefusal(429, message, { 'retry-after': '10' })
   return undefined
+}
+
+/** Characters of all scopes in a challenge: clients have limits for headers. */
+const maxScopes = 2_000
+
+/**
+ * Tells a client which scopes to ask for, where a request was refused for want of one: all that the request
+ * takes, and those that its token has, since a client of 2025-11-25 asks for what the challenge says and for
+ * nothing else (specification: authorization, step-up).
+ */
+function withChallenge(
+  refusal: HttpRefusal,
+  { principal }: Peer,
+  auth: AuthSettings | undefined,
+): HttpRefusal {
+  const lacking = lackingIn(refusal.body)
+  if (lacking === undefined || refusal.status !== 403) return refusal
+  const scopes = limited(new Set([...(auth?.scopes ?? []), ...lacking, ...(principal?.scopes ?? [])]))
+  const description = 'the token lacks a scope that this request takes'
+  const challenge = challengeOf({ error: 'insufficient_scope', description, scopes }, auth)
+  return new HttpRefusal(403, refusal.body, { ...refusal.headers, 'www-authenticate': challenge })
+}
+
+/** What is needed stands first. */
+function limited(scopes: ReadonlySet<string>): readonly string[] {
+  let room = maxScopes
+  return [...scopes].filter((scope) => {
+    room -= scope.length + 1
+    return room >= 0 && scope !== 'offline_access'
+  })
 }

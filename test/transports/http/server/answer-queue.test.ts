@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { currentOwner, type Owner, OwnerToken } from '../../../../runtime/faults/containment.js'
-import { AnswerQueue } from '../../../../transports/http/server/answer-queue.js'
+import { AnswerQueue } from '../../../../transports/http/server/exchange.js'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('http answer queue')
