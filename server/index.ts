@@ -66,7 +66,7 @@ export type {
   NotificationHandler,
   RequestHandler,
 } from './definitions/low-level.js'
-export type { ParkingOptions, ServerOptions } from './holdings/options.js'
+export type { ParkingOptions, ServerOptions, StartCondition } from './holdings/options.js'
 export type { NameOf, Presented } from './definitions/component.js'
 export type { RequestFacts, TransportFacts } from './context/request-facts.js'
 export {
@@ -102,4 +102,3 @@ export {
   type SessionRecord,
   type SessionStore,
 } from './stores/session-store.js'
-export type { StartCondition } from './holdings/start-condition.js'

@@ -22,12 +22,12 @@ import {
   type ServerSettings,
   splitServerOptions,
   type TreeWideOptions,
+  isWanted,
 } from './holdings/options.js'
 import { Server } from './server.js'
 import { Exchanges } from './exchanges/exchanges.js'
 import { Sessions } from './sessions/sessions.js'
 import { stopOnSignals } from './signals.js'
-import { isWanted } from './holdings/start-condition.js'
 
 /**
  * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION

@@ -4,6 +4,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { lazy } from '../../runtime/faults/load.js'
 import type { ActorRef } from '../../runtime/process/ref.js'
+import { RestartWindow } from '../../runtime/supervision/restart-window.js'
 import type { Binding } from '../../transports/contract/contract.js'
 import { emitTransport, originHere } from '../../transports/contract/events.js'
 import { TransportError } from '../../transports/base/errors.js'
@@ -13,11 +14,10 @@ import type { Changes } from '../context/changes.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
-import { RestoreLimit } from './restore-limit.js'
 import { createMemoryStore, type SessionStore } from '../stores/session-store.js'
 import type { WaitingBytes } from './waiting-line.js'
 
-/** What outlives every restart of a server's group, and is passed in to it. */
+/** What outlives every restart of a server's group, which gets it at its start. */
 export interface Holdings {
   readonly settings: ServerSettings
   readonly place: Place
@@ -31,8 +31,7 @@ export interface Holdings {
   readonly changes: Changes
 }
 
-/** What holdings are started with. */
-export interface HoldingsInput {
+interface HoldingsInput {
   readonly settings: ServerSettings
   readonly place: Place
   /** The supervisor of the server. */
@@ -40,26 +39,20 @@ export interface HoldingsInput {
   readonly changes: Changes
 }
 
-/**
- * Where a server is: outlives even the holdings and their supervisor, so that they come back to the same
- * port.
- */
+/** Where a server is. It outlives the holdings and their supervisor, so that they return to the same port. */
 export interface Place {
   binding: Binding | undefined
-  /** The supervisor of the server, as it was last started; undefined before its first start. */
+  /** The last started supervisor of the server; undefined before its first start. */
   supervisor: ActorRef | undefined
 }
 
-/** The machine of sessions, by which each of them goes from phase to phase. */
+/** Loads the state chart of sessions. */
 export const loadSessionMachine = lazy(
   '../../server/holdings/session-machine.js',
   () => import('./session-machine.js'),
 )
 
-/**
- * Owns what must outlive the group: the port, the sessions' store, the tools added at run time. It does
- * nothing else.
- */
+/** Owns what must outlive the group: the port, the store, the components added at run time. Does nothing else. */
 export const holdingsActor = defineActor({
   name: 'holdings',
   stray: 'report',
@@ -69,7 +62,7 @@ export const holdingsActor = defineActor({
   ): Promise<Holdings & { [describe](): string }> {
     const { definition, transport, maxSessions, idleTimeout } = settings
     if (transport.name === 'stdio') warnOfScopes(definition)
-    // whoever can be reached from outside may want for file descriptors later
+    // a server with many connections may lack file descriptors to load modules later
     else await prepare(definition)
     const binding = await bind(settings, place, ctx)
     place.binding = binding
@@ -100,7 +93,7 @@ export const holdingsActor = defineActor({
   },
 })
 
-/** Loads what sessions and the checking of values take, before the first one comes. */
+/** Loads the modules of sessions and schema checks before the first session. */
 async function prepare({ tools, lowLevel }: ServerDefinition): Promise<void> {
   await loadSessionMachine()
   const params = [...lowLevel.methods.values()].map((method) => method.params)
@@ -108,10 +101,7 @@ async function prepare({ tools, lowLevel }: ServerDefinition): Promise<void> {
   for (const schema of schemas) await schema?.prepare?.()
 }
 
-/**
- * Where it was before, if that is still to be had: somebody else may have taken the port meanwhile, and any
- * will do where none was asked for.
- */
+/** Binds where it was before; if another program has that port now, as at the first start. */
 async function bind({ transport }: ServerSettings, { binding }: Place, ctx: ActorContext): Promise<Binding> {
   if (binding === undefined) return transport.bind(ctx)
   try {
@@ -119,5 +109,33 @@ async function bind({ transport }: ServerSettings, { binding }: Place, ctx: Acto
   } catch (error) {
     if (!(error instanceof TransportError && error.code === 'LISTEN_FAILED')) throw error
     return transport.bind(ctx)
+  }
+}
+
+const crashes = 2
+const periodMs = 5_000
+const maxWatched = 1_000
+
+/**
+ * Counts the crashes of each session, above the group: the third within 5 s ends the session instead of
+ * restoring it. Crashes of the whole group are counted by its supervisor.
+ */
+export class RestoreLimit {
+  readonly #windows = new Map<string, RestartWindow>()
+
+  /** Counts a crash at `now` and says whether the session may be restored. */
+  add(id: string, now: number): boolean {
+    const window = this.#windows.get(id) ?? new RestartWindow(crashes, periodMs)
+    this.#windows.set(id, window)
+    if (this.#windows.size > maxWatched) this.#forgetQuiet(now)
+    return window.add(now)
+  }
+
+  forget(id: string): void {
+    this.#windows.delete(id)
+  }
+
+  #forgetQuiet(now: number): void {
+    for (const [id, window] of this.#windows) if (window.left(now) === crashes) this.#windows.delete(id)
   }
 }

@@ -11,29 +11,26 @@ export interface Answer {
   readonly result: JsonObject
 }
 
-/** What a call knows from its earlier rounds; plain data, by the author's keys. */
+/** The state of a call from its earlier rounds: plain data, by the author's keys. */
 export interface CallState {
-  /** Which run of a handler this is about, the same in all its rounds. */
+  /** The id of the call, the same in all its rounds. */
   readonly call: string
   /** How many times the client has been asked. */
   readonly round: number
-  /** What was asked in the last round. */
+  /** The questions of the last round. */
   readonly asked: ReadonlyMap<string, Question>
-  /** Every answer to each key, oldest first: a key is asked again when its answer did not fit. */
+  /** All answers under each key, oldest first: a question is asked again if its answer did not fit. */
   readonly answers: ReadonlyMap<string, readonly Answer[]>
   readonly steps: FinishedSteps
 }
 
-/** Bytes of what a call knows, before it is sealed. */
+/** Bytes of a state before it is sealed. */
 const maxBytes = 64 * 1024
-/** Milliseconds that a state is good for at most. */
+/** Milliseconds until a state expires, at most. */
 const maxLifetime = 24 * 60 * 60_000
 const format = 1
 
-/**
- * Seals what a call knows into the `requestState` of 2026-07-28, and opens what clients send back
- * (specification: mrtr).
- */
+/** Seals the state of a call into `requestState` of 2026-07-28, and opens what clients return (specification: mrtr). */
 export class RequestStates {
   readonly #sealing: Sealing
   readonly #server: string
@@ -47,8 +44,8 @@ export class RequestStates {
   }
 
   /**
-   * A text that only the request of this digest opens, for `lifetime` ms (24 h at most). Throws ServerError
-   * BAD_STATE when the call knows more than 64 KiB.
+   * A text that only the request of this digest opens, for `lifetime` ms (24 h at most). Throws BAD_STATE for
+   * a state of more than 64 KiB.
    */
   seal(state: CallState, digest: string, lifetime: number): string {
     const { call, round, asked, answers, steps } = state
@@ -60,10 +57,7 @@ export class RequestStates {
     throw new ServerError('BAD_STATE', problem)
   }
 
-  /**
-   * What a call knows. Throws McpError -32602 for what was changed, has expired, or is about another request,
-   * user or server.
-   */
+  /** The state. Throws McpError -32602 if it was changed, has expired, or is of another request, user or server. */
   open(text: string, digest: string): CallState {
     const plain =
       text.length <= sealedLength(maxBytes) ? this.#sealing.open(text, this.#about(digest)) : undefined
@@ -79,15 +73,14 @@ export class RequestStates {
   }
 }
 
-/** Seals nothing but states. Throws BAD_OPTION. */
+/** A sealing with keys for request states only. Throws BAD_OPTION. */
 export function sealRequestStates(secrets: unknown): Sealing {
   return new Sealing(secrets, { purpose: 'caduceus request states', field: 'requestStateKeys' })
 }
 
-/** What states are sealed with. */
-export interface RequestStatesOptions {
+interface RequestStatesOptions {
   readonly sealing: Sealing
-  /** The name of the definition: other servers do not open it. */
+  /** The name of the definition: other servers cannot open its states. */
   readonly server: string
   /** In ms since 1970. Default `Date.now`. */
   readonly now?: () => number

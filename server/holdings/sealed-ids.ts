@@ -1,30 +1,36 @@
-import { among } from '../../runtime/base/near.js'
-import { isObject } from '../../protocol/wire/json.js'
-import { show } from '../../runtime/base/errors.js'
-import { type ServerError, optionError } from '../base/errors.js'
-import { decodeFacts, encodeFacts, type SealedFacts } from './sealed-payload.js'
+import { isImplementation } from '../../protocol/stateless/envelope.js'
+import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { Implementation } from '../../protocol/messages/base.js'
+import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
+import { ServerError } from '../base/errors.js'
+import { readersOf } from '../base/read-options.js'
 import { Sealing, type Secrets } from '../base/sealing.js'
 
-/** How ids are sealed. */
 export interface SealedIdsOptions {
   /**
-   * Secrets of 32 bytes or characters or more, 16 of them at most: the first seals, all of them open. To
-   * exchange one, put the new one second everywhere, then first, and take the old one away after `maxAge`.
-   * Give the same ones to every program that serves these sessions.
+   * 1 to 16 secrets of at least 32 bytes or characters each: the first seals, all open. To replace one, put
+   * the new one second everywhere, then first, and remove the old one after `maxAge`. Give the same ones to
+   * every program that serves these sessions.
    */
   readonly keys: Secrets
-  /** Milliseconds from `initialize` to the end of an id, and with it of the session. Default 24 h. */
+  /** Milliseconds from `initialize` to the end of the id and its session. Default 24 h. */
   readonly maxAge?: number
-  /**
-   * Ended sessions that are remembered at once; beyond it the one ended longest ago may be used again.
-   * Default 100,000.
-   */
+  /** Ended sessions that are remembered; beyond it the first one ended may be used again. Default 100,000. */
   readonly maxRevoked?: number
   /** The time in ms since 1970. Default `Date.now`. */
   readonly now?: () => number
 }
 
-/** An id with what it says. */
+/** The content of a sealed id. */
+export interface SealedFacts {
+  readonly revision: string
+  readonly client: Implementation
+  readonly capabilities: ClientCapabilities
+  /** The owner, as a digest of at most 64 characters; undefined if the session belongs to whoever has the id. */
+  readonly principal?: string
+}
+
+/** An id with its content. */
 export interface SealedId {
   readonly id: string
   readonly facts: SealedFacts
@@ -33,16 +39,33 @@ export interface SealedId {
 }
 
 /**
- * Session ids that carry, encrypted (AES-256-GCM), what has to be known of a session: every program with the
- * key goes on with it, with a store or without. They have 720 characters at most. An ended session is
- * remembered in the server's `store` when it was given one, and otherwise only here, until the program ends.
- * Throws BAD_OPTION.
+ * Session ids that carry revision, client, capabilities and owner, encrypted (AES-256-GCM): every program
+ * with the key continues the session, with a store or without. They have at most 720 characters. Ended
+ * sessions are remembered in the server's `store` if it has one, else here, until the program ends. Throws
+ * BAD_OPTION.
  */
 export function sealedIds(options: SealedIdsOptions): SealedIds {
   return new SealedIds(options)
 }
 
+/** Characters of an id. */
 const maxLength = 720
+/** Bytes that the facts of a session may take. */
+const maxBytes = 500
+/** Bytes that are left of a long name or version. */
+const maxText = 60
+
+/** The capabilities of clients in the specification. */
+const known = {
+  roots: { listChanged: {} },
+  sampling: { context: {}, tools: {} },
+  elicitation: { form: {}, url: {} },
+  tasks: {
+    list: {},
+    cancel: {},
+    requests: { sampling: { createMessage: {} }, elicitation: { create: {} } },
+  },
+}
 
 /** Seals and opens the ids of sessions; made by `sealedIds`. */
 export class SealedIds {
@@ -54,34 +77,23 @@ export class SealedIds {
   readonly now: () => number
 
   constructor(options: SealedIdsOptions) {
-    if (!isObject(options)) throw bad('options', 'an object with keys', show(options))
-    const known = ['keys', 'maxAge', 'maxRevoked', 'now']
-    for (const field of Object.keys(options))
-      if (!known.includes(field)) throw bad(field, among('an option', known, field), show(field))
-    const {
-      keys,
-      maxAge = 24 * 60 * 60_000,
-      maxRevoked = 100_000,
-      now = Date.now,
-    }: SealedIdsOptions = options
-    for (const [field, value] of Object.entries({ maxAge, maxRevoked }))
-      if (!(Number.isFinite(value) && value > 0)) throw bad(field, 'a number above 0', show(value))
-    if (!Number.isInteger(maxRevoked)) throw bad('maxRevoked', 'a whole number above 0', show(maxRevoked))
-    if (typeof now !== 'function') throw bad('now', 'a function', show(now))
+    const { badOption, readCount, readFields, readFunction, readMs } = readersOf('sealedIds')
+    readFields(options, 'options', ['keys', 'maxAge', 'maxRevoked', 'now'])
+    const { keys, now = Date.now } = options
+    const maxAge = readMs(options.maxAge, 'maxAge', 24 * 60 * 60_000)
+    if (!Number.isFinite(maxAge)) throw badOption('maxAge', 'a finite number', maxAge)
+    readFunction(now, 'now')
     this.#sealing = new Sealing(keys, {
       purpose: 'caduceus sealed session ids',
       field: 'keys',
       of: 'sealedIds',
     })
     this.#maxAge = maxAge
-    this.#maxRevoked = maxRevoked
+    this.#maxRevoked = readCount(options.maxRevoked, 'maxRevoked', 100_000)
     this.now = now
   }
 
-  /**
-   * An id for a session that begins now. `server` is the name of the definition: other servers do not open
-   * it.
-   */
+  /** An id for a new session. `server` is the name of the definition: other servers cannot open it. */
   seal(facts: SealedFacts, server: string): SealedId {
     // whole seconds: they are shorter
     const expiresAt = Math.ceil((this.now() + this.#maxAge) / 1000) * 1000
@@ -89,10 +101,7 @@ export class SealedIds {
     return { id, facts, expiresAt }
   }
 
-  /**
-   * What an id says; undefined when it is not of this server, was changed, has expired, or its session was
-   * ended here.
-   */
+  /** The content of an id; undefined if it is of another server, was changed or revoked, or has expired. */
   open(id: string, server: string): SealedId | undefined {
     if (id.length > maxLength || this.#revoked.has(id)) return undefined
     const plain = this.#sealing.open(id, about(server))
@@ -100,7 +109,7 @@ export class SealedIds {
     return opened !== undefined && opened.expiresAt > this.now() ? { id, ...opened } : undefined
   }
 
-  /** Ends an id before its time, in this program. */
+  /** Ends an id early, in this program. */
   revoke({ id, expiresAt }: SealedId): void {
     this.#revoked.set(id, expiresAt)
     if (this.#revoked.size <= this.#maxRevoked) return
@@ -112,12 +121,60 @@ export class SealedIds {
   }
 }
 
-/** What is not in the id, and yet must be the same. */
+/** Is not in the id, but must be the same to open it. */
 function about(server: string): string {
   return `caduceus session ${server}`
 }
 
-function bad(field: string, expected: string, got: string): ServerError {
-  const problem = `sealedIds: ${field}: expected ${expected}, got ${got}`
-  return optionError(field, problem)
+/**
+ * Facts as short bytes. What does not fit is left out: first the client's fields besides its names, then
+ * capabilities that the specification does not have, last the ends of long names. Throws BAD_STATE if even
+ * that does not fit.
+ */
+function encodeFacts(facts: SealedFacts, expiresAt: number): Buffer {
+  const { revision, client, capabilities, principal } = facts
+  const { name, version, title } = client
+  const forms: [object, object][] = [
+    [client, capabilities],
+    [{ name, version, ...(title !== undefined && { title }) }, capabilities],
+    [{ name, version }, pick(capabilities, known)],
+    [{ name: cut(name), version: cut(version) }, pick(capabilities, known)],
+  ]
+  for (const [who, what] of forms) {
+    const bytes = Buffer.from(JSON.stringify([Math.ceil(expiresAt / 1000), revision, who, what, principal]))
+    if (bytes.length <= maxBytes) return bytes
+  }
+  throw new ServerError('BAD_STATE', `a sealed id: expected facts of at most ${maxBytes} bytes`)
+}
+
+/** What `encodeFacts` wrote; undefined for anything else. */
+function decodeFacts(bytes: Buffer): { readonly facts: SealedFacts; readonly expiresAt: number } | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString())
+  } catch {
+    return undefined
+  }
+  const [seconds, revision, client, capabilities, principal] = Array.isArray(value) ? value : []
+  if (typeof seconds !== 'number' || typeof revision !== 'string') return undefined
+  if (!isImplementation(client) || !isObject(capabilities)) return undefined
+  const facts = { revision, client, capabilities, ...(typeof principal === 'string' && { principal }) }
+  return { facts, expiresAt: seconds * 1000 }
+}
+
+/** The keys of a value that the shape has, too, at every depth. */
+function pick(value: object, shape: JsonObject): object {
+  const entries = Object.entries(value).flatMap(([key, inner]): [string, unknown][] => {
+    const below = Object.hasOwn(shape, key) ? shape[key] : undefined
+    if (!isObject(below)) return []
+    if (isObject(inner)) return [[key, pick(inner, below)]]
+    return typeof inner === 'boolean' ? [[key, inner]] : []
+  })
+  return Object.fromEntries(entries)
+}
+
+function cut(text: string): string {
+  let end = Math.min(text.length, maxText)
+  while (Buffer.byteLength(JSON.stringify(text.slice(0, end))) > maxText) end -= 1
+  return text.slice(0, end)
 }

@@ -1,10 +1,10 @@
 import { setup, transition } from 'xstate'
 
-/** Where a session is in its life: answered but not confirmed by the client, in use, or over. */
+/** `initializing`: answered, but not yet confirmed by the client. */
 export type SessionPhase = 'initializing' | 'ready' | 'closed'
 
-/** What moves a session on: the client's `notifications/initialized`, and the end. */
-export type SessionEvent = 'initialized' | 'closed'
+/** The client's `notifications/initialized`, and the end. */
+type SessionEvent = 'initialized' | 'closed'
 
 const phases: readonly SessionPhase[] = ['initializing', 'ready', 'closed']
 const events: readonly SessionEvent[] = ['initialized', 'closed']
@@ -20,15 +20,12 @@ const machine = setup({ types: {} as { events: { type: SessionEvent } } }).creat
   },
 })
 
-/**
- * Asked once for every step: of sessions there are thousands, and what the machine answers depends on nothing
- * else.
- */
+/** The machine is asked once for every transition: there are thousands of sessions, and its answer is constant. */
 const steps = Object.fromEntries(
   phases.map((phase) => [phase, Object.fromEntries(events.map((event) => [event, step(phase, event)]))]),
 ) as Record<SessionPhase, Record<SessionEvent, SessionPhase>>
 
-/** The phase after an event; an event that does not fit changes nothing. */
+/** The phase after an event. An event without a transition changes nothing. */
 export function nextPhase(phase: SessionPhase, event: SessionEvent): SessionPhase {
   return steps[phase][event]
 }

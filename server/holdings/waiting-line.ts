@@ -1,27 +1,24 @@
 import type { JsonRpcRequest } from '../../protocol/wire/jsonrpc.js'
 
-/** Bytes of the requests of one client that may wait. */
+/** Bytes of waiting requests of one client. */
 const maxOfOne = 64 * 1024 * 1024
-/** Bytes of all that wait in one server. */
+/** Bytes of all waiting requests of one server. */
 const maxOfAll = 256 * 1024 * 1024
-/** Bytes that a request takes besides its params, about. */
+/** Bytes of a request besides its params, about. */
 const least = 1024
 
-/** The bytes of all requests of a server that wait for their turn, be it in a session or without one. */
+/** The bytes of all waiting requests of a server, in sessions and without. */
 export interface WaitingBytes {
   bytes: number
 }
 
-/** What one client has waiting. */
+/** The waiting requests of one client. */
 interface Place<Item> {
   readonly items: Map<Item, number>
   bytes: number
 }
 
-/**
- * Requests that wait for their turn: those of one client in the order they came, and clients by turns.
- * Bounded for each client, and in all.
- */
+/** Requests that wait: of one client in order, and clients take turns. Bounded for each client, and in all. */
 export class WaitingLine<Item> {
   readonly #max: number
   readonly #all: WaitingBytes
@@ -29,7 +26,7 @@ export class WaitingLine<Item> {
   readonly #places = new Map<string, Place<Item>>()
   #size = 0
 
-  /** `max` requests of each client at most; `all` is what all lines of a server share. */
+  /** `max` requests of each client; all lines of a server share `all`. */
   constructor(max: number, all: WaitingBytes) {
     this.#max = max
     this.#all = all
@@ -39,10 +36,10 @@ export class WaitingLine<Item> {
     return this.#size
   }
 
-  /** Puts a request at the end of its client's; false when there is no room. */
+  /** Adds a request behind those of its client; false if there is no room. */
   add(item: Item, { params }: JsonRpcRequest, client = ''): boolean {
     const place = this.#places.get(client) ?? { items: new Map(), bytes: 0 }
-    // as it came it is gone, and it is only written out where it has to wait
+    // its text is gone, and measured again only for a request that has to wait
     const bytes = least + (params === undefined ? 0 : JSON.stringify(params).length)
     const fitsHere = place.items.size === 0 || place.bytes + bytes <= maxOfOne
     const fits = fitsHere && this.#all.bytes + bytes <= maxOfAll
@@ -54,7 +51,7 @@ export class WaitingLine<Item> {
     return true
   }
 
-  /** Whose turn it is; undefined when nobody waits. */
+  /** Takes the next request; undefined if none waits. */
   take(): Item | undefined {
     for (const [client, place] of this.#places) {
       for (const item of place.items.keys()) {
@@ -66,7 +63,7 @@ export class WaitingLine<Item> {
     return undefined
   }
 
-  /** It waits no more; false when it did not. */
+  /** Removes a request; false if it did not wait. */
   delete(item: Item, client = ''): boolean {
     const place = this.#places.get(client)
     const bytes = place?.items.get(item)
@@ -78,7 +75,7 @@ export class WaitingLine<Item> {
     return true
   }
 
-  /** Nobody waits any more. */
+  /** Removes all. */
   clear(): void {
     for (const { bytes } of this.#places.values()) this.#all.bytes -= bytes
     this.#places.clear()

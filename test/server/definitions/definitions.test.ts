@@ -118,17 +118,17 @@ const badOptions: [object, string, RegExp][] = [
   [
     { transport: serveHttp(), maxSessions: 0 },
     'maxSessions',
-    /^maxSessions: expected a number above 0, got 0$/,
+    /^maxSessions: expected a whole number above 0, or Infinity, got 0$/,
   ],
   [
     { transport: serveHttp(), drainTimeout: -1 },
     'drainTimeout',
-    /^drainTimeout: expected a number of 0 or more, got -1$/,
+    /^drainTimeout: expected milliseconds of 0 or more, got -1$/,
   ],
   [
     { transport: serveHttp(), idleTimeout: Number.NaN },
     'idleTimeout',
-    /^idleTimeout: expected a number above 0, got NaN$/,
+    /^idleTimeout: expected milliseconds above 0, got NaN$/,
   ],
   [{ transport: serveHttp(), store: {} }, 'store', /^store: expected an object with load, save and delete/],
   [

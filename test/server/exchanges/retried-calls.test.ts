@@ -201,10 +201,13 @@ test('the options are checked, and secrets are not shown', async (t) => {
   const secret = 'a secret that is long enough, says everybody'
   const bad: [object, RegExp][] = [
     [{ parking: 'no' }, /parking: expected true, false or an object/],
-    [{ parking: { maxPerPrincipal: 0 } }, /parking\.maxPerPrincipal: expected a number above 0, got 0/],
-    [{ parking: { max: 1.5 } }, /parking\.max: expected a whole number above 0, got 1\.5/],
+    [
+      { parking: { maxPerPrincipal: 0 } },
+      /parking\.maxPerPrincipal: expected a whole number above 0, or Infinity, got 0/,
+    ],
+    [{ parking: { max: 1.5 } }, /parking\.max: expected a whole number above 0, or Infinity, got 1\.5/],
     [{ parking: { maxPerPrincipal: 0.5 } }, /parking\.maxPerPrincipal: expected a whole number above 0/],
-    [{ parking: { time: 0 } }, /parking\.time: expected a number above 0/],
+    [{ parking: { time: 0 } }, /parking\.time: expected milliseconds above 0/],
     [{ requestStateKeys: [] }, /requestStateKeys: expected an array of 1 to 16 secrets/],
     [{ requestStateKeys: secret }, /requestStateKeys: expected an array/],
     [{ requestStateKeys: [secret, 'short'] }, /requestStateKeys\[1\]: expected .* of length 32 or more/],

@@ -1,6 +1,5 @@
 import * as assert from 'uvu/assert'
-import { type SealedIdsOptions, sealedIds } from '../../../server/holdings/sealed-ids.js'
-import type { SealedFacts } from '../../../server/holdings/sealed-payload.js'
+import { type SealedFacts, type SealedIdsOptions, sealedIds } from '../../../server/holdings/sealed-ids.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('sealed ids')
