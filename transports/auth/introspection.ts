@@ -6,8 +6,8 @@ import {
   type Read,
   readCount,
   readDelay,
-  readFields,
   readMs,
+  readOptions,
   readText,
 } from '../base/read-option.js'
 import { readSecureUrl } from '../base/secure-url.js'
@@ -40,60 +40,34 @@ export interface IntrospectionOptions {
   readonly fetchTimeout?: number
 }
 
-type Settings = ReturnType<typeof readIntrospection>
-
-const fields = [
-  'issuer',
-  'endpoint',
-  'client',
-  'audience',
-  'cacheTime',
-  'maxCached',
-  'maxAtOnce',
-  'fetchTimeout',
-] as const
-
 /**
  * Checks access tokens of any form by asking the authorization server (RFC 7662): active, issuer, audience,
  * times, subject. While it does not answer, or refuses the question, requests are answered 503. Throws
  * TransportError BAD_OPTION.
  */
 export function introspection(options: IntrospectionOptions): TokenVerifier {
-  const introspector = new Introspector(readIntrospection(options))
-  return Object.assign((token: string, use: TokenUse) => introspector.verify(token, use), {
-    prepare: loadUndici,
-  })
-}
+  const settings = readOptions(options, readers, 'introspection')
+  const { issuer, endpoint, client: authorization, fetchTimeout, maxAtOnce } = settings
+  const answers = new TokenCache<JsonObject>(settings)
+  let asking = 0
 
-class Introspector {
-  readonly #settings: Settings
-  readonly #answers: TokenCache<JsonObject>
-  #asking = 0
-
-  constructor(settings: Settings) {
-    this.#settings = settings
-    this.#answers = new TokenCache(settings)
-  }
-
-  async verify(token: string, { resource }: TokenUse): Promise<Principal | undefined> {
-    const { issuer, audience = [resource] } = this.#settings
-    const answer = await this.#answers.find(token, () => this.#ask(token))
+  async function verify(token: string, { resource }: TokenUse): Promise<Principal | undefined> {
+    const { audience = [resource] } = settings
+    const answer = await answers.find(token, () => ask(token))
     if (answer.active !== true) return undefined
-    // `active` vouches for issuer and times that are missing; those that are there are checked
+    // `active` vouches for an issuer and times that are missing; those that are there are checked
     const claims = { iss: issuer, exp: Number.POSITIVE_INFINITY, ...answer }
-    const { expiresAt, ...found } = principalOf(claims, {
-      issuer,
-      audience,
-      clockTolerance: 0,
-      now: Date.now(),
-    })
+    const expected = { issuer, audience, clockTolerance: 0, now: Date.now() }
+    const { expiresAt, ...found } = principalOf(claims, expected)
     return { ...found, ...(Number.isFinite(expiresAt) && { expiresAt }), claims: answer }
   }
 
-  async #ask(token: string): Promise<JsonObject> {
-    const { endpoint, authorization, fetchTimeout, maxAtOnce } = this.#settings
-    if (this.#asking >= maxAtOnce) throw tooMany(maxAtOnce)
-    this.#asking += 1
+  async function ask(token: string): Promise<JsonObject> {
+    if (asking >= maxAtOnce) {
+      const message = `the authorization server is asked ${maxAtOnce} questions already`
+      throw new TransportError('AUTHORIZATION_UNAVAILABLE', message, { retryable: true })
+    }
+    asking += 1
     try {
       return await fetchJson(endpoint, {
         method: 'POST',
@@ -102,23 +76,11 @@ class Introspector {
         timeout: fetchTimeout,
       })
     } finally {
-      this.#asking -= 1
+      asking -= 1
     }
   }
-}
 
-function readIntrospection(options: IntrospectionOptions) {
-  const given = readFields(options, 'introspection', fields)
-  return Object.freeze({
-    issuer: readSecureUrl(given.issuer, 'introspection.issuer'),
-    endpoint: readSecureUrl(given.endpoint, 'introspection.endpoint'),
-    authorization: readClient(given.client, 'introspection.client'),
-    audience: orElse(readAudience, undefined)(given.audience, 'introspection.audience'),
-    cacheTime: readDelay(given.cacheTime, 'introspection.cacheTime', 10_000),
-    maxCached: readCount(given.maxCached, 'introspection.maxCached', 1_000),
-    maxAtOnce: readCount(given.maxAtOnce, 'introspection.maxAtOnce', 100),
-    fetchTimeout: readMs(given.fetchTimeout, 'introspection.fetchTimeout', 4_000),
-  })
+  return Object.assign(verify, { prepare: loadUndici })
 }
 
 /** Credentials as the header that is sent (RFC 6749, section 2.3.1); the secret is never shown. */
@@ -130,7 +92,13 @@ const readClient: Read<string> = (value, field) => {
   return `Basic ${Buffer.from(pair.join(':')).toString('base64')}`
 }
 
-function tooMany(max: number): TransportError {
-  const message = `the authorization server is asked ${max} questions already`
-  return new TransportError('AUTHORIZATION_UNAVAILABLE', message, { retryable: true })
+const readers = {
+  issuer: readSecureUrl,
+  endpoint: readSecureUrl,
+  client: readClient,
+  audience: orElse(readAudience, undefined),
+  cacheTime: orElse(readDelay, 10_000),
+  maxCached: orElse(readCount, 1_000),
+  maxAtOnce: orElse(readCount, 100),
+  fetchTimeout: orElse(readMs, 4_000),
 }

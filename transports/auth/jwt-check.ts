@@ -4,45 +4,39 @@ import type { JwtSettings } from './jwt.js'
 import { IssuerKeys, keysOf } from './keys.js'
 import { principalOf, refused, TokenCache, type TokenUse } from './tokens.js'
 
+/** Finds out whose a JWT is. */
+export type JwtCheck = (token: string, use: TokenUse) => Promise<Principal>
+
 /** Types of access tokens (RFC 9068, section 2.1; many issuers say JWT or nothing): no hints or proofs. */
 const types: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt', 'jwt', 'application/jwt'])
 /** Keys that are tried for a token that does not name its key. */
 const maxCandidates = 5
 
-/** Checks JWTs of one issuer. */
-export class JwtCheck {
-  readonly #settings: JwtSettings
-  readonly #findKey: JWTVerifyGetKey
-  readonly #checked: TokenCache<Principal>
+/**
+ * Checks JWTs of one issuer. The function rejects with TransportError UNAUTHORIZED, and with
+ * AUTHORIZATION_UNAVAILABLE when there are no keys.
+ */
+export function createJwtCheck(settings: JwtSettings): JwtCheck {
+  const { jwks, cooldown, keyMaxAge, issuer, clockTolerance, algorithms } = settings
+  const isGiven = typeof jwks === 'object'
+  const keys = new IssuerKeys({
+    load: isGiven ? () => Promise.resolve(jwks) : keysOf(settings),
+    cooldown,
+    maxAge: isGiven ? Number.POSITIVE_INFINITY : keyMaxAge,
+    now: () => performance.now(),
+  })
+  const checked = new TokenCache<Principal>(settings)
 
-  constructor(settings: JwtSettings) {
-    const { jwks, cooldown, keyMaxAge: maxAge } = settings
-    const isThere = typeof jwks === 'object'
-    const load = isThere ? () => Promise.resolve(jwks) : keysOf(settings)
-    const age = isThere ? Number.POSITIVE_INFINITY : maxAge
-    const keys = new IssuerKeys({ load, cooldown, maxAge: age, now: () => performance.now() })
-    this.#settings = settings
-    this.#findKey = keys.find
-    this.#checked = new TokenCache(settings)
-  }
-
-  /** Rejects with TransportError UNAUTHORIZED, and with AUTHORIZATION_UNAVAILABLE when there are no keys. */
-  verify(token: string, { resource }: TokenUse): Promise<Principal> {
-    // the answer holds for this resource only
-    return this.#checked.find(`${resource} ${token}`, () => this.#check(token, resource))
-  }
-
-  async #check(token: string, resource: string): Promise<Principal> {
-    const { issuer, audience = [resource], clockTolerance } = this.#settings
-    const claims = await this.#read(token)
+  async function check(token: string, resource: string): Promise<Principal> {
+    const { audience = [resource] } = settings
+    const claims = await read(token)
     return principalOf(claims, { issuer, audience, clockTolerance, now: Date.now() })
   }
 
-  async #read(token: string): Promise<JWTPayload> {
-    const { algorithms, clockTolerance } = this.#settings
+  async function read(token: string): Promise<JWTPayload> {
     const how = { algorithms: [...algorithms], clockTolerance: Math.ceil(clockTolerance / 1_000) }
     try {
-      const { payload, protectedHeader } = await verify(token, this.#findKey, how)
+      const { payload, protectedHeader } = await verify(token, keys.find, how)
       if (types.has((protectedHeader.typ ?? 'jwt').toLowerCase())) return payload
     } catch (error) {
       if (error instanceof errors.JWTExpired) throw refused('the token has expired')
@@ -51,6 +45,9 @@ export class JwtCheck {
     // without the error: it has all the claims of the token
     throw refused('the token is not valid')
   }
+
+  // the answer holds for this resource only
+  return (token, { resource }) => checked.find(`${resource} ${token}`, () => check(token, resource))
 }
 
 async function verify(token: string, findKey: JWTVerifyGetKey, how: JWTVerifyOptions) {

@@ -10,9 +10,10 @@ import {
   type Read,
   readCount,
   readDelay,
-  readFields,
   readMs,
+  readOptions,
   readText,
+  type ReadWith,
 } from '../base/read-option.js'
 
 const loadCheck = lazy('../../transports/auth/jwt-check.js', () => import('./jwt-check.js'))
@@ -54,10 +55,7 @@ export interface JwtOptions {
 }
 
 /** Checked options with every default filled in. */
-export interface JwtSettings extends Required<Omit<JwtOptions, 'audience' | 'jwks'>> {
-  readonly audience: readonly string[] | undefined
-  readonly jwks: JwtOptions['jwks'] | undefined
-}
+export type JwtSettings = ReadWith<typeof readers>
 
 /** Public-key algorithms only: with a shared secret, a public key could be used to forge (RFC 8725, 2.1). */
 const publicAlgorithms: readonly string[] = [
@@ -74,19 +72,6 @@ const publicAlgorithms: readonly string[] = [
   'Ed25519',
 ]
 
-const fields = [
-  'issuer',
-  'audience',
-  'jwks',
-  'algorithms',
-  'clockTolerance',
-  'cooldown',
-  'keyMaxAge',
-  'cacheTime',
-  'maxCached',
-  'fetchTimeout',
-] as const
-
 /**
  * Checks access tokens that are JWTs (RFC 9068): signature, algorithm, issuer, audience, times, subject. The
  * keys of the issuer are fetched with the first token. A token with an unknown key is refused without a fetch
@@ -94,34 +79,16 @@ const fields = [
  * BAD_OPTION.
  */
 export function jwt(options: JwtOptions): TokenVerifier {
-  const settings = readJwt(options)
+  const settings = readOptions(options, readers, 'jwt')
   let check: JwtCheck | undefined
   /** Called before a listener accepts, or with the first token. */
   async function prepare(): Promise<JwtCheck> {
-    const { JwtCheck: Check } = await loadCheck()
-    const made = check ?? outside(() => new Check(settings))
-    check = made
-    return made
+    const { createJwtCheck } = await loadCheck()
+    check ??= outside(() => createJwtCheck(settings))
+    return check
   }
-  return Object.assign(
-    async (token: string, use: TokenUse) => (check ?? (await prepare())).verify(token, use),
-    { prepare },
-  )
-}
-
-function readJwt(options: JwtOptions): JwtSettings {
-  const given = readFields(options, 'jwt', fields)
-  return Object.freeze({
-    issuer: readSecureUrl(given.issuer, 'jwt.issuer'),
-    audience: orElse(readAudience, undefined)(given.audience, 'jwt.audience'),
-    jwks: orElse(readJwks, undefined)(given.jwks, 'jwt.jwks'),
-    algorithms: orElse(readAlgorithms, publicAlgorithms)(given.algorithms, 'jwt.algorithms'),
-    clockTolerance: readDelay(given.clockTolerance, 'jwt.clockTolerance', 5_000),
-    cooldown: readMs(given.cooldown, 'jwt.cooldown', 30_000),
-    keyMaxAge: readMs(given.keyMaxAge, 'jwt.keyMaxAge', 600_000),
-    cacheTime: readDelay(given.cacheTime, 'jwt.cacheTime', 60_000),
-    maxCached: readCount(given.maxCached, 'jwt.maxCached', 1_000),
-    fetchTimeout: readMs(given.fetchTimeout, 'jwt.fetchTimeout', 5_000),
+  return Object.assign(async (token: string, use: TokenUse) => (check ?? (await prepare()))(token, use), {
+    prepare,
   })
 }
 
@@ -143,4 +110,17 @@ const readAlgorithms: Read<readonly string[]> = (value, field) => {
   const other = value.find((name) => !publicAlgorithms.includes(name))
   if (other !== undefined) throw badOption(field, `algorithms among ${publicAlgorithms.join(', ')}`, other)
   return Object.freeze([...value])
+}
+
+const readers = {
+  issuer: readSecureUrl,
+  audience: orElse(readAudience, undefined),
+  jwks: orElse(readJwks, undefined),
+  algorithms: orElse(readAlgorithms, publicAlgorithms),
+  clockTolerance: orElse(readDelay, 5_000),
+  cooldown: orElse(readMs, 30_000),
+  keyMaxAge: orElse(readMs, 600_000),
+  cacheTime: orElse(readDelay, 60_000),
+  maxCached: orElse(readCount, 1_000),
+  fetchTimeout: orElse(readMs, 5_000),
 }

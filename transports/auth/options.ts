@@ -3,7 +3,7 @@ import { jwt } from './jwt.js'
 import { type ImpliedScopes, isScope } from './scopes.js'
 import { readSecureUrl } from '../base/secure-url.js'
 import type { TokenVerifier } from './tokens.js'
-import { badOption, orElse, type Read, readFields } from '../base/read-option.js'
+import { badOption, orElse, type Read, readOptions } from '../base/read-option.js'
 
 /** Makes a listener an OAuth 2.1 resource server (specification: authorization). */
 export interface AuthOptions {
@@ -40,15 +40,6 @@ export interface AuthSettings extends Required<AuthOptions> {
   readonly metadataUrl: string
 }
 
-const fields = [
-  'resource',
-  'authorizationServers',
-  'verify',
-  'scopes',
-  'scopesSupported',
-  'impliedScopes',
-  'metadata',
-] as const
 /** Fields of the metadata that have options of their own. */
 const ownMetadata: readonly string[] = [
   'resource',
@@ -59,21 +50,15 @@ const ownMetadata: readonly string[] = [
 
 /** Reads the option `auth` of a listener. Throws TransportError BAD_OPTION, naming the field. */
 export function readListenerAuth(options: unknown): AuthSettings {
-  const given = readFields(options, 'auth', fields)
-  const resource = readSecureUrl(given.resource, 'auth.resource')
-  const authorizationServers = readIssuers(given.authorizationServers, 'auth.authorizationServers')
-  const scopes = orElse(readScopes, [])(given.scopes, 'auth.scopes')
+  const { verify, scopesSupported, ...read } = readOptions(options, readers, 'auth')
+  const { resource, authorizationServers, scopes } = read
   const [issuer = ''] = authorizationServers
-  if (given.verify === undefined && authorizationServers.length > 1)
+  if (verify === undefined && authorizationServers.length > 1)
     throw badOption('auth.verify', 'a function, where there are several authorization servers', undefined)
   return Object.freeze({
-    resource,
-    authorizationServers,
-    verify: given.verify === undefined ? jwt({ issuer }) : readVerifier(given.verify, 'auth.verify'),
-    scopes,
-    scopesSupported: orElse(readScopes, scopes)(given.scopesSupported, 'auth.scopesSupported'),
-    impliedScopes: orElse(readImplied, {})(given.impliedScopes, 'auth.impliedScopes'),
-    metadata: orElse(readMetadata, {})(given.metadata, 'auth.metadata'),
+    ...read,
+    verify: verify ?? jwt({ issuer }),
+    scopesSupported: scopesSupported ?? scopes,
     metadataUrl: metadataUrlOf(resource),
   })
 }
@@ -115,4 +100,14 @@ const readMetadata: Read<Readonly<Record<string, unknown>>> = (value, field) => 
   const taken = Object.keys(value).find((name) => ownMetadata.includes(name))
   if (taken !== undefined) throw badOption(field, 'nothing that an option of its own says', taken)
   return Object.freeze({ ...value })
+}
+
+const readers = {
+  resource: readSecureUrl,
+  authorizationServers: readIssuers,
+  verify: orElse(readVerifier, undefined),
+  scopes: orElse(readScopes, []),
+  scopesSupported: orElse(readScopes, undefined),
+  impliedScopes: orElse(readImplied, {}),
+  metadata: orElse(readMetadata, {}),
 }

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import { encode } from '../../protocol/wire/codec.js'
 import type { Message } from '../../protocol/wire/jsonrpc.js'
-import { readCount, readFields, readFlag, readText } from '../base/read-option.js'
+import { orElse, readCount, readFlag, readOptions, readText, type ReadWith } from '../base/read-option.js'
 import type { ClientTransport, Link, LinkEnd, LinkEvents, LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
 import {
@@ -37,7 +37,14 @@ export interface SharedOptions {
 }
 
 /** Checked options with every default filled in. */
-type SharedSettings = Readonly<Required<SharedOptions>>
+type SharedSettings = ReadWith<typeof readers>
+
+const readers = {
+  path: readSocketPath,
+  waitForName: orElse(readFlag, false),
+  maxMessageBytes: orElse(readCount, usualMessageBytes()),
+  maxQueuedBytes: orElse(readCount, usualQueuedBytes()),
+}
 
 /** Milliseconds that the owner may take to end a connection in an orderly way. */
 const closeTimeout = 1_000
@@ -49,22 +56,11 @@ const closeTimeout = 1_000
  */
 export function shared(name: string, options: SharedOptions): ClientTransport {
   const client = readText(name, 'name')
-  const settings = readSharedOptions(options)
+  const settings = readOptions(options, readers)
   return Object.freeze({
     name: `shared ${client}`,
     modern: 'none',
     connect: (events: LinkEvents, scope: LinkScope) => new SharedLink(client, settings, events, scope),
-  })
-}
-
-/** Reads the options of `shared()`. Throws BAD_OPTION, naming the field. */
-function readSharedOptions(options: SharedOptions): SharedSettings {
-  const given = readFields(options, 'options', ['path', 'waitForName', 'maxMessageBytes', 'maxQueuedBytes'])
-  return Object.freeze({
-    path: readSocketPath(given.path, 'path'),
-    waitForName: readFlag(given.waitForName, 'waitForName', false),
-    maxMessageBytes: readCount(given.maxMessageBytes, 'maxMessageBytes', usualMessageBytes()),
-    maxQueuedBytes: readCount(given.maxQueuedBytes, 'maxQueuedBytes', usualQueuedBytes()),
   })
 }
 

@@ -3,7 +3,7 @@ import { handled } from '../../runtime/base/promise.js'
 import { systemClock } from '../../runtime/time/clock.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import { TransportError } from '../base/errors.js'
-import { readFields, readMs } from '../base/read-option.js'
+import { orElse, readMs, readOptions } from '../base/read-option.js'
 import { tooLong } from '../contract/message-sizes.js'
 import { readSocketPath } from './local-socket.js'
 import { openShared } from './socket.js'
@@ -28,9 +28,7 @@ export function sharedClients(options: SharedListOptions): Promise<readonly Shar
 }
 
 async function ask(options: SharedListOptions): Promise<readonly SharedClient[]> {
-  const given = readFields(options, 'options', ['path', 'timeout'])
-  const path = readSocketPath(given.path, 'path')
-  const timeout = readMs(given.timeout, 'timeout', 5_000)
+  const { path, timeout } = readOptions(options, { path: readSocketPath, timeout: orElse(readMs, 5_000) })
   const late = (): never => {
     const message = `no list of clients came from ${path} within ${timeout} ms`
     throw new TransportError('SEND_FAILED', message, { retryable: true })

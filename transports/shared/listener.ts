@@ -1,5 +1,5 @@
 import { createServer, type Socket } from 'node:net'
-import { createLineDecoder, type LineDecoder } from '../../protocol/wire/lines.js'
+import { createLineDecoder } from '../../protocol/wire/lines.js'
 import { encode } from '../../protocol/wire/codec.js'
 import type { ProtocolError } from '../../protocol/wire/errors.js'
 import { takeSkipped } from '../connections/answers.js'
@@ -39,7 +39,6 @@ interface SharePlace {
 const closeTimeout = 1_000
 /** Milliseconds in which a program that is slow to read has to read something. */
 const readTimeout = 30_000
-
 /** Milliseconds that a program may take to say what it wants. */
 const helloTimeout = 5_000
 /** Bytes that it may need for that. */
@@ -124,7 +123,11 @@ function receive(socket: Socket, desk: Desk): void {
   }
   const read = (chunk: Uint8Array): void => {
     if (isOver) return
-    isOver = !takeEach(lines.push(chunk), take, (error) => skip(socket, error, accepted))
+    // what is no line of text, and a line that is not taken, ends the connection
+    isOver = !lines.push(chunk).every((item) => {
+      if (item.type === 'line') return take(item.text)
+      return item.type === 'too_long' && skip(socket, item.error, accepted)
+    })
     if (accepted === undefined && lines.unfinished > longestHello) isOver = true
     if (isOver) void endSoon(socket)
   }
@@ -136,17 +139,6 @@ function receive(socket: Socket, desk: Desk): void {
       clock.clearTimeout(timer)
       accepted?.closed()
     }),
-  )
-}
-
-/** False for what is no line of text, and for a line that is not taken: that ends the connection. */
-function takeEach(
-  items: ReturnType<LineDecoder['push']>,
-  take: (text: string) => boolean,
-  skip: (error: ProtocolError) => boolean,
-): boolean {
-  return items.every((item) =>
-    item.type === 'line' ? take(item.text) : item.type === 'too_long' && skip(item.error),
   )
 }
 

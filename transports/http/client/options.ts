@@ -1,16 +1,17 @@
-import { type AuthOption, type ClientAuth, readClientAuth } from './auth.js'
 import {
   badOption,
   orElse,
   type Read,
   readCount,
-  readFields,
   readFlag,
   readMs,
+  readOptions,
+  type ReadWith,
 } from '../../base/read-option.js'
-import type { RedirectRules } from '../outgoing/redirect.js'
 import { usualMessageBytes } from '../../contract/message-sizes.js'
-import { readClientTls, type TlsOptions, type TlsSettings } from '../outgoing/tls-options.js'
+import type { RedirectRules } from '../outgoing/redirect.js'
+import { readClientTls, type TlsOptions } from '../outgoing/tls-options.js'
+import { type AuthOption, readClientAuth } from './auth.js'
 
 /** How a client reaches a Streamable HTTP server. */
 export interface HttpOptions {
@@ -58,30 +59,11 @@ export interface HttpOptions {
 }
 
 /** Checked options with every default filled in. */
-export interface HttpSettings extends Required<Omit<HttpOptions, 'auth' | 'tls' | 'proxy' | 'maxRedirects'>> {
+export type HttpSettings = Omit<ReadWith<typeof readers>, 'maxRedirects'> & {
   readonly url: URL
-  readonly auth: ClientAuth | undefined
-  readonly tls: TlsSettings | undefined
-  readonly proxy: URL | undefined
   readonly redirects: RedirectRules
 }
 
-const fields = [
-  'headers',
-  'auth',
-  'connections',
-  'maxMessageBytes',
-  'connectTimeout',
-  'stream',
-  'streamIdleTimeout',
-  'maxStreams',
-  'headersTimeout',
-  'idleTimeout',
-  'tls',
-  'proxy',
-  'maxRedirects',
-  'sseFallback',
-]
 const reserved = new Set([
   'accept',
   'connection',
@@ -96,24 +78,8 @@ const reserved = new Set([
 
 /** Reads the arguments of `http()`. Throws BAD_OPTION, naming the field. */
 export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSettings {
-  const given = readFields(options, 'options', fields)
-  return Object.freeze({
-    url: readUrl(url, 'url'),
-    headers: orElse(readHeaders, {})(given.headers, 'headers'),
-    auth: orElse(readClientAuth, undefined)(given.auth, 'auth'),
-    connections: readCount(given.connections, 'connections', 100),
-    maxMessageBytes: readCount(given.maxMessageBytes, 'maxMessageBytes', usualMessageBytes()),
-    connectTimeout: readMs(given.connectTimeout, 'connectTimeout', 10_000),
-    stream: readFlag(given.stream, 'stream', true),
-    streamIdleTimeout: readMs(given.streamIdleTimeout, 'streamIdleTimeout', 300_000),
-    maxStreams: readCount(given.maxStreams, 'maxStreams', 1_000),
-    headersTimeout: readMs(given.headersTimeout, 'headersTimeout', Number.POSITIVE_INFINITY),
-    idleTimeout: readMs(given.idleTimeout, 'idleTimeout', Number.POSITIVE_INFINITY),
-    tls: orElse(readClientTls, undefined)(given.tls, 'tls'),
-    proxy: orElse(readProxy, undefined)(given.proxy, 'proxy'),
-    redirects: { maxRedirects: orElse(readHops, 5)(given.maxRedirects, 'maxRedirects'), elsewhere: true },
-    sseFallback: readFlag(given.sseFallback, 'sseFallback', true),
-  })
+  const { maxRedirects, ...read } = readOptions(options, readers)
+  return Object.freeze({ url: readUrl(url, 'url'), ...read, redirects: { maxRedirects, elsewhere: true } })
 }
 
 /** A hint for what people most often give instead. */
@@ -175,4 +141,21 @@ function isValid(check: () => void): boolean {
   } catch {
     return false
   }
+}
+
+const readers = {
+  headers: orElse(readHeaders, {}),
+  auth: orElse(readClientAuth, undefined),
+  connections: orElse(readCount, 100),
+  maxMessageBytes: orElse(readCount, usualMessageBytes()),
+  connectTimeout: orElse(readMs, 10_000),
+  stream: orElse(readFlag, true),
+  streamIdleTimeout: orElse(readMs, 300_000),
+  maxStreams: orElse(readCount, 1_000),
+  headersTimeout: orElse(readMs, Number.POSITIVE_INFINITY),
+  idleTimeout: orElse(readMs, Number.POSITIVE_INFINITY),
+  tls: orElse(readClientTls, undefined),
+  proxy: orElse(readProxy, undefined),
+  maxRedirects: orElse(readHops, 5),
+  sseFallback: orElse(readFlag, true),
 }

@@ -1,4 +1,4 @@
-import { badOption, orElse, type Read, readFields, readFlag, readText } from '../../base/read-option.js'
+import { badOption, orElse, type Read, readFlag, readOptions, readText } from '../../base/read-option.js'
 
 /** One PEM text or DER file, or several. */
 type Pem = string | Uint8Array | readonly (string | Uint8Array)[]
@@ -22,21 +22,11 @@ export interface TlsOptions {
 /** Checked options, as they go to the socket. */
 export type TlsSettings = Readonly<Record<string, unknown>>
 
-const fields = ['ca', 'cert', 'key', 'passphrase', 'servername', 'rejectUnauthorized']
-
 /** Reads the option `tls` of a client. Throws BAD_OPTION, naming the field; no secret is shown. */
 export const readClientTls: Read<TlsSettings> = (value, field) => {
   if (typeof value !== 'object' || value === null) throw badOption(field, 'an object', typeof value)
-  const given = readFields(value, field, fields)
-  const read = {
-    ca: orElse(readPem, undefined)(given.ca, `${field}.ca`),
-    cert: orElse(readPem, undefined)(given.cert, `${field}.cert`),
-    key: orElse(readPem, undefined)(given.key, `${field}.key`),
-    passphrase: orElse(readSecret, undefined)(given.passphrase, `${field}.passphrase`),
-    servername: orElse(readText, undefined)(given.servername, `${field}.servername`),
-    rejectUnauthorized: orElse(readFlag, true)(given.rejectUnauthorized, `${field}.rejectUnauthorized`),
-  }
-  return Object.freeze(Object.fromEntries(Object.entries(read).filter(([, one]) => one !== undefined)))
+  const read = Object.entries(readOptions(value, readers, field))
+  return Object.freeze(Object.fromEntries(read.filter(([, one]) => one !== undefined)))
 }
 
 const readPem: Read<unknown> = (value, field) => {
@@ -52,4 +42,13 @@ const readPem: Read<unknown> = (value, field) => {
 const readSecret: Read<string> = (value, field) => {
   if (typeof value === 'string') return value
   throw badOption(field, 'a string', typeof value)
+}
+
+const readers = {
+  ca: orElse(readPem, undefined),
+  cert: orElse(readPem, undefined),
+  key: orElse(readPem, undefined),
+  passphrase: orElse(readSecret, undefined),
+  servername: orElse(readText, undefined),
+  rejectUnauthorized: orElse(readFlag, true),
 }

@@ -30,7 +30,7 @@ for (const [field, url, options] of [
   ['tls.key', 'http://host/', { tls: { key: '' } }],
   ['tls.passphrase', 'http://host/', { tls: { passphrase: 1 } }],
   ['tls.rejectUnauthorized', 'http://host/', { tls: { rejectUnauthorized: 'no' } }],
-  ['verify', 'http://host/', { tls: { verify: true } }],
+  ['tls.verify', 'http://host/', { tls: { verify: true } }],
   ['proxy', 'http://host/', { proxy: 'socks5://me:secret@proxy' }],
   ['proxy', 'http://host/', { proxy: 'proxy:secret' }],
   ['maxRedirects', 'http://host/', { maxRedirects: -1 }],
