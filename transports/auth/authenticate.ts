@@ -46,7 +46,7 @@ export interface Denial {
   readonly status: 400 | 401 | 403 | 503
   readonly message: string
   readonly headers: Readonly<Record<string, string>>
-  /** For whoever runs the server. */
+  /** For the operator of the server. */
   readonly problem: string
 }
 

@@ -8,7 +8,7 @@ import type { JwtSettings } from './jwt.js'
 /** How keys are loaded and kept. */
 interface KeyOptions {
   load(): Promise<unknown>
-  /** Milliseconds after a fetch before the next one, whatever came of it. */
+  /** Milliseconds after a fetch, good or bad, before the next one. */
   readonly cooldown: number
   /** Milliseconds after which keys are fetched anew. */
   readonly maxAge: number
@@ -64,7 +64,7 @@ export class IssuerKeys {
     return this.#fetchedAt > before
   }
 
-  /** Never rejects: whoever waits looks at what there is then. */
+  /** Never rejects: those who wait look at the keys afterwards. */
   async #load(): Promise<void> {
     const { load, now } = this.#options
     this.#triedAt = now()

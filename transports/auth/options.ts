@@ -23,7 +23,7 @@ export interface AuthOptions {
    * Default none.
    */
   readonly scopes?: readonly string[]
-  /** The scopes that a client asks for first: as few as are of use. Default: `scopes`. */
+  /** The scopes that a client asks for first: as few as possible. Default: `scopes`. */
   readonly scopesSupported?: readonly string[]
   /** Scopes that stand for others as well, such as `{ admin: ['read', 'write'] }`. Default none. */
   readonly impliedScopes?: ImpliedScopes

@@ -73,7 +73,7 @@ export interface LinkEvents {
    * SEND_FAILED: not sent; its caller gets the error. CONNECT_FAILED: not sent; the server is out of reach.
    * SESSION_NOT_FOUND: the server does not know the session and did not act; the connection is about to end.
    * Other codes: it may have been sent. `data.sent` of the error overrides what the code says. `data.gone` is
-   * true when the server ended, and the connection may be of use once there is a server again.
+   * true when the server ended, and the connection may serve again once there is a server.
    */
   lost(id: RequestId, error: TransportError): void
   /** A problem that ends nothing, such as a line on standard output that is no message. */

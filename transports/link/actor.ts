@@ -100,8 +100,8 @@ class LinkState {
 }
 
 /**
- * Hosts the connections of one client, one at a time, whatever the transport: nothing that a transport throws
- * gets beyond this actor, and whatever a connection holds is gone when this actor is.
+ * Hosts the connections of one client, one at a time, for any transport. Nothing that a transport throws gets
+ * beyond this actor, and its end releases what the connection holds.
  */
 export const linkActor = defineActor({
   name: 'transport',

@@ -145,7 +145,7 @@ export class HostedLink {
     return alreadyReleasing ? this.finished : this.#hosted.release()
   }
 
-  /** Whoever still has the events of this connection does not keep it in memory. */
+  /** Those who still have the events of this connection do not keep it in memory. */
   #drop(): void {
     this.#gauge.detach(this.#queuedBytes)
     this.#link = undefined

@@ -8,7 +8,7 @@ const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
 }
 
 /**
- * Shows an address in the browser of whoever sits here: given as one argument to a program, never through a
+ * Shows an address in the browser of this user: given as one argument to a program, never through a
  * shell. Only http and https addresses are. Rejects with BAD_OPTION for others, and with SPAWN_FAILED when
  * there is no such program.
  */

@@ -47,7 +47,7 @@ export function shownUrl({ origin, pathname, search }: URL): string {
 /** One error for all: it is told after every answer, and a new one would cost more than the call. */
 const noAnswer = Object.freeze(lostError('the response ended without the answer'))
 
-/** The error for whoever still waits after a response of that media type, which may be anybody's page. */
+/** The error for a request that still waits after a response of that media type, maybe a page. */
 export function noAnswerIn(url: URL, type: string): TransportError {
   if (type === 'application/json' || type === 'text/event-stream' || type === '') return noAnswer
   return lostError(`${shownUrl(url)} answered with ${type}, expected application/json or text/event-stream`)
@@ -70,7 +70,7 @@ export function interruptedError(cause: unknown): TransportError {
   return lostError(`the answer broke off: ${textOf(cause)}`, cause)
 }
 
-/** The error for an answer that broke off, whose rest nobody has: the server is gone. */
+/** The error for an answer that broke off and cannot be resumed: the server is gone. */
 export function goneError(cause: unknown): TransportError {
   return lostError(`the answer broke off, and the server is gone: ${textOf(cause)}`, cause, { gone: true })
 }

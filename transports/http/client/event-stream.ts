@@ -30,7 +30,7 @@ export interface StreamPort {
 /** How one connection of the stream went. */
 type Outcome = Omit<StreamEnd, 'good'> & { readonly brought: boolean }
 
-/** A stream that lived for so many ms was a good one: the next delay is short again. */
+/** A stream that lived for so many ms counts as good: the next delay is short again. */
 export const goodLife = 10_000
 /** A pause, in ms, that nothing needs to shorten. */
 const shortPause = 2_000
@@ -119,7 +119,7 @@ export async function followStream(
     if (!unheardOf && (await port.refused(response))) return 'stop'
     discard(response, clock)
     if (unheardOf) return 'stop'
-    // most likely it no longer keeps what came before: the next stream begins anew
+    // it no longer keeps what came before, most likely: the next stream starts from now
     if (refusesId.has(status)) lastEventId = undefined
     const message = `the server refused the event stream with ${status}`
     port.trouble(new TransportError('HTTP_STATUS', message, { data: { status }, retryable: true }))
@@ -183,7 +183,7 @@ export function idleTimer(ms: number, clock: Clock, idle: () => void) {
   return { restart, stop }
 }
 
-/** Whether a response is a good one that is an event stream. */
+/** Whether a response is an event stream, with a status of success. */
 export function isEventStream({ status, headers }: HttpResponse): boolean {
   return status >= 200 && status < 300 && mediaType(headers) === 'text/event-stream'
 }
@@ -194,8 +194,8 @@ export function awayTime({ status, headers }: Pick<HttpResponse, 'status' | 'hea
 }
 
 /**
- * The media type without its parameters, in lower case; empty when there is none. A compressed body, which
- * nobody asked for, has another type.
+ * The media type without its parameters, in lower case; empty when there is none. A compressed body has
+ * another type: we do not ask for compression.
  */
 export function mediaType(headers: HttpResponse['headers']): string {
   const value = headers['content-type']

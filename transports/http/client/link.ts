@@ -126,7 +126,7 @@ export class HttpLink implements Link {
         await this.#answer(response, call, body.headers)
       }
     } catch (cause) {
-      // one that is only not acknowledged in time was taken, as far as anybody knows
+      // one that is not acknowledged in time may have been taken
       const isVital = isInitialized(message) && !controller.signal.aborted
       if (isVital && tries < mostTries && !this.#over) return void this.#exchange(body, message, tries + 1)
       this.#failed(cause, call, isVital)
@@ -168,7 +168,7 @@ export class HttpLink implements Link {
     if (type === 'text/event-stream') await this.#readStream(response, call, headers)
     else if (type !== 'application/json') discard(response, this.#scope.clock)
     else this.#events.message(await readJson(response, this.#settings, this.#scope))
-    // Whoever got an answer ignores this; anybody else has to know that none will come.
+    // Ignored after an answer; otherwise the caller learns that none will come.
     this.#events.lost(id, noAnswerIn(this.#settings.url, type))
   }
 

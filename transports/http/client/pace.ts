@@ -10,7 +10,7 @@ const shortestDelay = 100
 
 /** How one stream ended. */
 export interface StreamEnd {
-  /** Whether it was of use: something came on it, or it lived long. */
+  /** Whether something came on it, or it lived long. */
   readonly good: boolean
   /** Whether the server ended it, and nothing broke. */
   readonly orderly: boolean
@@ -134,12 +134,12 @@ export class AnswerPace {
 }
 
 /**
- * Tells those who pause whether the server is there, whichever request finds it out. When nobody listens,
- * nobody has the rest of an answer; when somebody answers, a stream may be opened again.
+ * Ends pauses when any request finds out whether the server is there. When nobody listens at the port, the
+ * rest of an answer is lost; when a request is answered, a stream may be opened again.
  */
 export class Presence {
   #absence = new AbortController()
-  /** There while somebody waits for it. */
+  /** Made when it is first waited for. */
   #answered: AbortController | undefined
 
   /** Aborted, with the error, the next time that nobody listens at the port. */

@@ -191,7 +191,7 @@ export class SseLink implements Link {
     } catch (cause) {
       if (this.#over) return
       if (isInitialized(message)) return this.#end({ error: brokenError(cause) })
-      // as long as the event stream stays, a post that found nobody there can be made again
+      // a post that found nobody at the port can be made again while the event stream stays
       const isUnreached = !departure.begun && judge(cause) === 'unreachable'
       const error = isUnreached ? connectError(this.#settings.url, cause) : brokenError(cause)
       notSent(message, asFarAs(departure.left, error), this.#events)

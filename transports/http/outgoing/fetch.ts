@@ -41,13 +41,13 @@ export interface SafeAnswer {
 }
 
 /**
- * Asks an address that somebody else has chosen: https, or http on this machine. It is never an address of
+ * Asks an address that the far side has chosen: https, or http on this machine. It is never an address of
  * this machine or network unless that is allowed, and never a link-local one, which is checked when it is
  * dialled. A GET follows three redirects at most, each checked alike; a POST none. Rejects with
  * AUTHORIZATION_UNAVAILABLE, retryable where that may pass; the message names the address without its query.
  */
 export function safeFetch(address: string, request: SafeRequest): Promise<SafeAnswer> {
-  // what is fetched is for all who wait, not for whoever needed it first
+  // what is fetched is for all who wait: it runs outside the scope of the first
   return outside(async () => {
     const { timeout, privateNetwork, lookup: lookupAll } = request
     const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeout)])
@@ -71,7 +71,7 @@ export function safeFetch(address: string, request: SafeRequest): Promise<SafeAn
  * AUTHORIZATION_UNAVAILABLE, which names the address without its query.
  */
 export function fetchJson(address: string, request: FetchRequest): Promise<JsonObject> {
-  // what is fetched is for all, not for the request that needed it first
+  // what is fetched is for all who wait: it runs outside the scope of the first
   return outside(async () => {
     const url = new URL(address)
     const signal = AbortSignal.timeout(request.timeout)
