@@ -1,19 +1,7 @@
-import type { Dialect, Lacks } from './dialect.js'
+import type { Dialect } from './dialect.js'
 import { dialect20250326, lacks20250326 } from './2025-03-26.js'
 
 const { fields } = lacks20250326
-
-/** What 2024-11-05 lacks besides: audio, tool annotations, messages of progress, `completions`. */
-export const lacks20241105: Lacks = Object.freeze({
-  ...lacks20250326,
-  fields: {
-    ...fields,
-    serverCapabilities: ['completions', 'tasks'],
-    tool: ['title', 'annotations', 'outputSchema', 'icons', 'execution', '_meta'],
-    progressParams: ['message'],
-  },
-  content: ['audio', ...lacks20250326.content],
-} as const)
 
 /** Revision 2024-11-05: the first one, with HTTP+SSE. */
 export const dialect20241105: Dialect = Object.freeze({
@@ -21,5 +9,14 @@ export const dialect20241105: Dialect = Object.freeze({
   revision: '2024-11-05',
   batches: false,
   ungated: ['completion/complete'],
-  lacks: lacks20241105,
+  lacks: Object.freeze({
+    ...lacks20250326,
+    fields: {
+      ...fields,
+      serverCapabilities: ['completions', 'tasks'],
+      tool: ['title', 'annotations', 'outputSchema', 'icons', 'execution', '_meta'],
+      progressParams: ['message'],
+    },
+    content: ['audio', ...lacks20250326.content],
+  } as const),
 } as const)

@@ -1,17 +1,5 @@
-import type { Dialect, Lacks } from './dialect.js'
+import type { Dialect } from './dialect.js'
 import { errorCodes } from '../wire/errors.js'
-
-/** What 2025-11-25 lacks: results of tools that are no objects. */
-export const lacks20251125: Lacks = Object.freeze({
-  fields: {},
-  results: ['tools/list', 'tools/call'],
-  requests: [],
-  content: [],
-  objectsOnly: true,
-  contentLists: false,
-  elicitation: [],
-  form: [],
-} as const)
 
 /** Revision 2025-11-25: the last one with a handshake. */
 export const dialect20251125: Dialect = Object.freeze({
@@ -61,5 +49,14 @@ export const dialect20251125: Dialect = Object.freeze({
     resourceNotFound: errorCodes.resourceNotFound,
     urlElicitationRequired: errorCodes.urlElicitationRequired,
   },
-  lacks: lacks20251125,
+  lacks: Object.freeze({
+    fields: {},
+    results: ['tools/list', 'tools/call'],
+    requests: [],
+    content: [],
+    objectsOnly: true,
+    contentLists: false,
+    elicitation: [],
+    form: [],
+  } as const),
 } as const)

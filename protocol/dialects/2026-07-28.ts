@@ -1,25 +1,5 @@
-import type { Dialect, Lacks } from './dialect.js'
+import type { Dialect } from './dialect.js'
 import { errorCodes } from '../wire/errors.js'
-
-/** What 2026-07-28 has dropped: tasks, ids of questions by URL, changes of roots, `_meta` of questions. */
-export const lacks20260728: Lacks = Object.freeze({
-  fields: {
-    clientCapabilities: ['tasks'],
-    rootsCapability: ['listChanged'],
-    serverCapabilities: ['tasks'],
-    tool: ['execution'],
-    callToolParams: ['task'],
-    createMessageParams: ['task', '_meta'],
-    elicitParams: ['task', '_meta'],
-    elicitUrlParams: ['elicitationId', 'task', '_meta'],
-  },
-  results: ['server/discover', 'tools/list'],
-  content: [],
-  objectsOnly: false,
-  contentLists: false,
-  elicitation: [],
-  form: [],
-} as const)
 
 /**
  * Revision 2026-07-28: no handshake, no sessions. A server sends no requests in it: `requests.client` are the
@@ -64,5 +44,22 @@ export const dialect20260728: Dialect = Object.freeze({
     resourceNotFound: errorCodes.invalidParams,
     urlElicitationRequired: errorCodes.invalidRequest,
   },
-  lacks: lacks20260728,
+  lacks: Object.freeze({
+    fields: {
+      clientCapabilities: ['tasks'],
+      rootsCapability: ['listChanged'],
+      serverCapabilities: ['tasks'],
+      tool: ['execution'],
+      callToolParams: ['task'],
+      createMessageParams: ['task', '_meta'],
+      elicitParams: ['task', '_meta'],
+      elicitUrlParams: ['elicitationId', 'task', '_meta'],
+    },
+    results: ['server/discover', 'tools/list'],
+    content: [],
+    objectsOnly: false,
+    contentLists: false,
+    elicitation: [],
+    form: [],
+  } as const),
 } as const)

@@ -105,7 +105,8 @@ function showKey(key: string): string {
   return JSON.stringify(key.length > 40 ? `${key.slice(0, 40)}...` : key)
 }
 
-function kind<T>(expected: string, test: (value: unknown) => boolean): Check<T> {
+/** A check that says what it expected, and the kind of what it got. */
+export function kind<T>(expected: string, test: (value: unknown) => boolean): Check<T> {
   return (value) => (test(value) ? undefined : mismatch(expected, value))
 }
 

@@ -26,7 +26,6 @@ const options: Options = {
   validateSchema: false,
   validateFormats: false,
   ownProperties: true,
-  addUsedSchema: false,
   logger: false,
 }
 

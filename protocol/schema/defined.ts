@@ -95,76 +95,61 @@ const isSchemaList = (value: unknown) => isList(value) && (value as unknown[]).e
 const isMap = (value: unknown, of: (inner: unknown) => boolean) =>
   isObject(value) && Object.values(value).every((inner) => inner === undefined || of(inner))
 
-/**
- * The keywords of drafts 07 to 2020-12, and `nullable` of OpenAPI, which ajv reads. Others are not checked.
- */
+/** The keywords of drafts 07 to 2020-12, and `nullable` of OpenAPI, which ajv reads. */
 const rules = new Map<string, Rule>([
   ...all(
     '$id $schema $ref $dynamicRef $recursiveRef $comment title description pattern format contentEncoding contentMediaType',
-    { expected: 'a string', allows: isText },
+    'a string',
+    isText,
   ),
-  ...all('id', { expected: 'nothing here: the name of a schema is its $id', allows: () => false }),
-  ...all('$anchor $dynamicAnchor', {
-    expected: 'a word',
-    allows: (value) => /^[A-Za-z_][\w.-]*$/.test(String(value)),
-  }),
-  ...all('$vocabulary', { expected: 'an object', allows: isObject }),
-  ...all('$recursiveAnchor deprecated readOnly writeOnly uniqueItems nullable', {
-    expected: 'true or false',
-    allows: (value) => typeof value === 'boolean',
-  }),
-  ...all('minimum maximum exclusiveMinimum exclusiveMaximum', {
-    expected: 'a number',
-    allows: Number.isFinite,
-  }),
-  ...all('multipleOf', {
-    expected: 'a number above 0',
-    allows: (value) => typeof value === 'number' && value > 0,
-  }),
-  ...all('minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains', {
-    expected: 'a whole number of 0 or more',
-    allows: (value) => Number.isInteger(value) && (value as number) >= 0,
-  }),
-  ...all('type', {
-    expected: `one of ${types.join(', ')}, or an array of them`,
-    allows: (value) =>
-      isType(value) || (isList(value) && isTexts(value) && (value as unknown[]).every(isType)),
-  }),
-  ...all('enum', { expected: 'an array with a value or more', allows: isList }),
-  ...all('required', { expected: 'an array of different names', allows: isTexts }),
-  ...all('examples', { expected: 'an array', allows: Array.isArray }),
-  ...all('const default', { expected: 'a value', allows: (value) => value !== undefined }),
-  ...all('dependentRequired', {
-    expected: 'arrays of names by their names',
-    allows: (value) => isMap(value, isTexts),
-  }),
+  ...all('id', 'nothing here: the name of a schema is its $id', () => false),
+  ...all('$anchor $dynamicAnchor', 'a word', (value) => /^[A-Za-z_][\w.-]*$/.test(String(value))),
+  ...all('$vocabulary', 'an object', isObject),
+  ...all(
+    '$recursiveAnchor deprecated readOnly writeOnly uniqueItems nullable',
+    'true or false',
+    (value) => typeof value === 'boolean',
+  ),
+  ...all('minimum maximum exclusiveMinimum exclusiveMaximum', 'a number', Number.isFinite),
+  ...all('multipleOf', 'a number above 0', (value) => typeof value === 'number' && value > 0),
+  ...all(
+    'minLength maxLength minItems maxItems minProperties maxProperties minContains maxContains',
+    'a whole number of 0 or more',
+    (value) => Number.isInteger(value) && (value as number) >= 0,
+  ),
+  ...all(
+    'type',
+    `one of ${types.join(', ')}, or an array of them`,
+    (value) => isType(value) || (isList(value) && isTexts(value) && (value as unknown[]).every(isType)),
+  ),
+  ...all('enum', 'an array with a value or more', isList),
+  ...all('required', 'an array of different names', isTexts),
+  ...all('examples', 'an array', Array.isArray),
+  ...all('const default', 'a value', (value) => value !== undefined),
+  ...all('dependentRequired', 'arrays of names by their names', (value) => isMap(value, isTexts)),
   ...all(
     'additionalItems additionalProperties contains contentSchema else if not propertyNames then unevaluatedItems ' +
       'unevaluatedProperties',
-    { expected: 'a schema', allows: isSchema },
+    'a schema',
+    isSchema,
   ),
-  ...all('items', {
-    expected: 'a schema (a list of them is called prefixItems since 2020-12)',
-    allows: (value, dialect) => isSchema(value) || (dialect !== '2020-12' && isSchemaList(value)),
-  }),
-  ...all('allOf anyOf oneOf prefixItems', {
-    expected: 'an array with a schema or more',
-    allows: isSchemaList,
-  }),
-  ...all('$defs definitions dependentSchemas patternProperties properties', {
-    expected: 'schemas by their names',
-    allows: (value) => isMap(value, isSchema),
-  }),
-  ...all('dependencies', {
-    expected: 'schemas or arrays of names by their names',
-    allows: (value) => isMap(value, (inner) => isSchema(inner) || isTexts(inner)),
-  }),
+  ...all(
+    'items',
+    'a schema (a list of them is called prefixItems since 2020-12)',
+    (value, dialect) => isSchema(value) || (dialect !== '2020-12' && isSchemaList(value)),
+  ),
+  ...all('allOf anyOf oneOf prefixItems', 'an array with a schema or more', isSchemaList),
+  ...all(
+    '$defs definitions dependentSchemas patternProperties properties',
+    'schemas by their names',
+    (value) => isMap(value, isSchema),
+  ),
+  ...all('dependencies', 'schemas or arrays of names by their names', (value) =>
+    isMap(value, (inner) => isSchema(inner) || isTexts(inner)),
+  ),
 ])
 
-/**
- * Checks that every known keyword has a value which it can have. Throws BAD_SCHEMA with place and
- * expectation.
- */
+/** Checks that every known keyword has a value which it can have. Throws BAD_SCHEMA. */
 export function checkKeywords(schema: JsonObject): void {
   const dialect = dialectOfSchema(schema)
   for (const { schema: part, pointer } of subschemasOf(schema)) {
@@ -223,8 +208,8 @@ function checkTogether(part: JsonObject, pointer: string): void {
     )
 }
 
-function all(keywords: string, rule: Rule): [string, Rule][] {
-  return keywords.split(' ').map((keyword) => [keyword, rule])
+function all(keywords: string, expected: string, allows: Rule['allows']): [string, Rule][] {
+  return keywords.split(' ').map((keyword) => [keyword, { expected, allows }])
 }
 
 function isType(value: unknown): boolean {

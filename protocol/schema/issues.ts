@@ -1,4 +1,5 @@
 import { isObject, kindOf } from '../wire/json.js'
+import { unescapePointer } from './limits.js'
 
 /** One thing that is wrong with a value, in words a model can act on. */
 export interface Issue {
@@ -116,7 +117,7 @@ function follow(root: unknown, pointer: string): { keys: PropertyKey[]; value: u
   const keys: PropertyKey[] = []
   let value = root
   for (const part of pointer.split('/').slice(1)) {
-    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    const key = unescapePointer(part)
     keys.push(Array.isArray(value) ? Number(key) : key)
     value = typeof value === 'object' && value !== null ? Reflect.get(value, key) : undefined
   }

@@ -107,8 +107,11 @@ export const unnamed = 'https://caduceus.invalid/schema'
 
 function uriOf(schema: JsonObject, around: string): string {
   if (!isBase(schema)) return around
-  const id = String(schema.$id)
-  return URL.canParse(id, around) ? new URL(id, around).href.replace(/#$/, '') : id
+  return resolveUri(String(schema.$id), around)
+}
+
+function resolveUri(reference: string, base: string): string {
+  return URL.canParse(reference, base) ? new URL(reference, base).href.replace(/#$/, '') : reference
 }
 
 function partsIn(keyword: string, held: unknown, pointer: string): Omit<Subschema, 'base' | 'uri'>[] {
@@ -164,14 +167,22 @@ function checkIds(parts: readonly Subschema[]): void {
 
 function checkReferences(parts: readonly Subschema[]): void {
   const anchors = anchorsOf(parts)
+  const bases = new Map(parts.map(({ uri, base }) => [uri, base]))
   const ways = new Map<unknown, readonly JsonObject[]>()
-  for (const { schema, pointer, base } of parts) {
+  for (const { schema, pointer, base: own, uri } of parts) {
     const targets = references.flatMap((keyword) => {
       const reference = schema[keyword]
       if (typeof reference !== 'string') return []
-      if (!reference.startsWith('#'))
-        throw refusal(`${pointer}/${keyword}`, 'expected a reference within the schema, which starts with #')
-      const fragment = reference.slice(1)
+      const place = reference.replace(/#.*$/s, '')
+      const fragment = reference.slice(place.length + 1)
+      // ajv follows the other keywords only where they start with #
+      const named = keyword === '$ref' && place !== '' ? bases.get(resolveUri(place, uri)) : undefined
+      const base = reference.startsWith('#') ? own : named
+      if (base === undefined)
+        throw refusal(
+          `${pointer}/${keyword}`,
+          'expected a reference within the schema, which starts with # or is the URI of an $id',
+        )
       const isPointer = fragment === '' || fragment.startsWith('/')
       const target = isPointer ? resolve(base, fragment) : anchors.get(base)?.get(fragment)
       if (target !== undefined) return isObject(target) ? [target] : []
@@ -208,7 +219,7 @@ function resolve(base: JsonObject, fragment: string): unknown {
   let target: unknown = base
   let isMany = false // a map or a list of schemas
   for (const key of fragment.split('/').slice(1)) {
-    const name = unescapePointer(key)
+    const name = unescapePointer(/%[\da-f]{2}/i.test(key) ? decode(key) : key)
     if (typeof target !== 'object' || target === null || !Object.hasOwn(target, name)) return undefined
     const holder: 'schema' | 'map' | 'one' | undefined = isMany ? 'one' : holders.get(name)
     if (holder === undefined) return undefined
@@ -233,13 +244,14 @@ function hasCircle(ways: ReadonlyMap<unknown, readonly JsonObject[]>): boolean {
   return [...incoming.values()].some((left) => left > 0)
 }
 
-function escapePointer(key: string): string {
+/** A key as a part of a JSON Pointer (RFC 6901). */
+export function escapePointer(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
-function unescapePointer(key: string): string {
-  const plain = /%[\da-f]{2}/i.test(key) ? decode(key) : key
-  return plain.replaceAll('~1', '/').replaceAll('~0', '~')
+/** A key from a part of a JSON Pointer. */
+export function unescapePointer(part: string): string {
+  return part.replaceAll('~1', '/').replaceAll('~0', '~')
 }
 
 function decode(key: string): string {

@@ -1,5 +1,5 @@
 import { ProtocolError } from '../wire/errors.js'
-import { isObject, type JsonObject, kindOf } from '../wire/json.js'
+import { deepFreeze, isObject, type JsonObject, kindOf } from '../wire/json.js'
 import { compileCheck, prepareCheck, type ValueCheck } from './check.js'
 import { formatPath, type Issue } from './issues.js'
 import { admitSchema, copySchema } from './limits.js'
@@ -88,7 +88,7 @@ function fromOwn({ jsonSchema, parse, problems }: OwnSchema): Schema {
     const sentences = problems.map(({ path, message }) => (path === '' ? message : `${path}: ${message}`))
     throw new ProtocolError('BAD_SCHEMA', sentences.join('; '))
   }
-  return Object.freeze({ jsonSchema: freeze(copySchema(jsonSchema)), parse })
+  return Object.freeze({ jsonSchema: deepFreeze(copySchema(jsonSchema)), parse })
 }
 
 /** Whether this follows Standard Schema; it may lack its JSON Schema all the same. */
@@ -99,7 +99,7 @@ export function isStandard(input: unknown): input is StandardSchema {
 
 function fromStandard(input: StandardSchema, side: SchemaSide): Schema {
   const standard = input['~standard']
-  const jsonSchema = freeze(copySchema(describe(standard, side)))
+  const jsonSchema = deepFreeze(copySchema(describe(standard, side)))
 
   function parse(value: unknown): Parsed<unknown> | Promise<Parsed<unknown>> {
     const result = standard.validate(value)
@@ -145,7 +145,7 @@ function keyOf(part: PropertyKey | { readonly key: PropertyKey }): PropertyKey {
 }
 
 function fromJsonSchema(input: SchemaInput): Schema {
-  const jsonSchema = freeze(admitSchema(input))
+  const jsonSchema = deepFreeze(admitSchema(input))
   let compiling: Promise<ValueCheck> | undefined
   let check: ValueCheck | undefined
 
@@ -168,11 +168,4 @@ function fromJsonSchema(input: SchemaInput): Schema {
 function judge(check: ValueCheck, value: unknown): Parsed<unknown> {
   const issues = check(value)
   return issues.length === 0 ? { value } : { issues }
-}
-
-function freeze<T extends object>(value: T): T {
-  for (const inner of Object.values(value)) {
-    if (typeof inner === 'object' && inner !== null) freeze(inner)
-  }
-  return Object.freeze(value)
 }

@@ -1,4 +1,4 @@
-import { errorCodes, McpError } from '../wire/errors.js'
+import { McpError } from '../wire/errors.js'
 import { isObject, type JsonObject, kindOf } from '../wire/json.js'
 import { isRequestId, type JsonRpcRequest, type Message } from '../wire/jsonrpc.js'
 import { isLoggingLevel, type LoggingLevel } from '../messages/logging.js'
@@ -71,21 +71,14 @@ export function writeEnvelope({ revision, clientCapabilities, clientInfo, logLev
 
 function findEnvelope({ params }: JsonRpcRequest): Envelope | undefined {
   const meta = metaOf(params)
-  if (meta === undefined) return undefined
-  const revision = meta[metaKeys.protocolVersion]
-  const clientCapabilities = meta[metaKeys.clientCapabilities]
-  const clientInfo = meta[metaKeys.clientInfo]
-  const logLevel = meta[metaKeys.logLevel]
-  const { progressToken } = meta
-  if (
-    typeof revision !== 'string' ||
-    !isObject(clientCapabilities) ||
-    (clientInfo !== undefined && !isImplementation(clientInfo)) ||
-    (logLevel !== undefined && !isLoggingLevel(logLevel)) ||
-    (progressToken !== undefined && !isRequestId(progressToken))
-  )
+  if (meta === undefined || rules.some((rule) => isMissing(rule, meta) || isMalformed(rule, meta)))
     return undefined
-  return { revision, clientCapabilities, clientInfo, logLevel }
+  return {
+    revision: meta[metaKeys.protocolVersion] as string,
+    clientCapabilities: meta[metaKeys.clientCapabilities] as ClientCapabilities,
+    clientInfo: meta[metaKeys.clientInfo] as Implementation | undefined,
+    logLevel: meta[metaKeys.logLevel] as LoggingLevel | undefined,
+  }
 }
 
 /** The `_meta` of params or of a result; undefined where it is no object. */
@@ -107,30 +100,32 @@ interface Rule {
 }
 
 const rules: readonly Rule[] = Object.freeze([
-  {
-    key: metaKeys.protocolVersion,
-    required: true,
-    expected: 'a string',
-    holds: (value: unknown) => typeof value === 'string',
-  },
-  { key: metaKeys.clientCapabilities, required: true, expected: 'an object', holds: isObject },
-  {
-    key: metaKeys.clientInfo,
-    required: false,
-    expected: 'an object with a name and a version',
-    holds: isImplementation,
-  },
-  { key: metaKeys.logLevel, required: false, expected: 'a level such as info', holds: isLoggingLevel },
-  { key: 'progressToken', required: false, expected: 'a string or an integer', holds: isRequestId },
+  rule(metaKeys.protocolVersion, true, 'a string', (value) => typeof value === 'string'),
+  rule(metaKeys.clientCapabilities, true, 'an object', isObject),
+  rule(metaKeys.clientInfo, false, 'an object with a name and a version', isImplementation),
+  rule(metaKeys.logLevel, false, 'a level such as info', isLoggingLevel),
+  rule('progressToken', false, 'a string or an integer', isRequestId),
 ])
+
+function rule(key: string, required: boolean, expected: string, holds: Rule['holds']): Rule {
+  return { key, required, expected, holds }
+}
+
+function isMissing({ key, required }: Rule, meta: JsonObject): boolean {
+  return required && meta[key] === undefined
+}
+
+function isMalformed({ key, holds }: Rule, meta: JsonObject): boolean {
+  return meta[key] !== undefined && !holds(meta[key])
+}
 
 /** The error -32602 with everything that is wrong with an envelope. */
 export function refuseEnvelope(params: JsonObject | undefined): McpError {
   const given = params?._meta
   const meta = isObject(given) ? given : {}
   const absent = given === undefined ? ['_meta'] : []
-  const missing = rules.filter(({ key, required }) => required && meta[key] === undefined)
-  const malformed = rules.filter(({ key, holds }) => meta[key] !== undefined && !holds(meta[key]))
+  const missing = rules.filter((rule) => isMissing(rule, meta))
+  const malformed = rules.filter((rule) => isMalformed(rule, meta))
   const told = [
     ...(given !== undefined && !isObject(given) ? [`_meta: expected an object, got ${kindOf(given)}`] : []),
     ...missing.map(({ key }) => `${key} is missing`),
@@ -140,7 +135,5 @@ export function refuseEnvelope(params: JsonObject | undefined): McpError {
     missing: [...absent, ...missing.map(({ key }) => key)],
     malformed: malformed.map(({ key }) => key),
   }
-  return new McpError(errorCodes.invalidParams, `params._meta: not an envelope: ${told.join('; ')}`, {
-    data: { envelope },
-  })
+  return McpError.invalidParams(`params._meta: not an envelope: ${told.join('; ')}`, { envelope })
 }

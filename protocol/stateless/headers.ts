@@ -1,4 +1,4 @@
-import { subschemasOf } from '../schema/limits.js'
+import { subschemasOf, unescapePointer } from '../schema/limits.js'
 import { errorCodes, McpError, ProtocolError } from '../wire/errors.js'
 import { isObject, type JsonObject, kindOf } from '../wire/json.js'
 import type { JsonRpcRequest } from '../wire/jsonrpc.js'
@@ -143,9 +143,7 @@ function pathOf(pointer: string): readonly string[] | undefined {
   const parts = pointer.split('/').slice(1)
   const isReached = parts.length > 0 && parts.every((part, index) => index % 2 === 1 || part === 'properties')
   if (!isReached) return undefined
-  return parts
-    .filter((_, index) => index % 2 === 1)
-    .map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'))
+  return parts.filter((_, index) => index % 2 === 1).map(unescapePointer)
 }
 
 function problemOf(

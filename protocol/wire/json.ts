@@ -29,3 +29,9 @@ export function canonical(value: unknown, onObject?: (fieldCount: number) => voi
     return Object.fromEntries(fields)
   })
 }
+
+/** Freezes a value with all that it holds; returns it. */
+export function deepFreeze<T extends object>(value: T): T {
+  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) deepFreeze(inner)
+  return Object.freeze(value)
+}

@@ -4,7 +4,7 @@ import { toDefinedSchema } from '../defined.js'
 import { Field, isField, type FieldKind } from './field.js'
 import { kindWith, mismatch, wrong, wrongLimits } from './kinds.js'
 import { type Issue, issuesUnder } from '../issues.js'
-import { isBase, type Subschema, subschemasOf } from '../limits.js'
+import { escapePointer, isBase, type Subschema, subschemasOf } from '../limits.js'
 
 /** How many items a list may have. */
 export interface ListLimits {
@@ -160,7 +160,7 @@ export function nested(schema: JsonObject, pointer: string): JsonObject {
 
 /** The pointer to a field by its name. */
 export function pointerTo(name: string): string {
-  return `/properties/${encodeURIComponent(name.replaceAll('~', '~0').replaceAll('/', '~1'))}`
+  return `/properties/${encodeURIComponent(escapePointer(name))}`
 }
 
 /** Anchors hold in the whole document, references below an `$id` start from there: neither is moved. */

@@ -91,6 +91,18 @@ const refused: readonly [what: string, schema: object, message: RegExp][] = [
     /refers to itself/,
   ],
   ['a reference to itself', { $ref: '#' }, /never ends/],
+  ['a reference to itself by its URI', { $id: 'https://x.example/s', $ref: 's' }, /never ends/],
+  ['an empty reference', { properties: { a: { $ref: '' } } }, /expected a reference within/],
+  [
+    'a place that is no schema, by its URI',
+    { $defs: { a: { $id: 'a', x: {} } }, items: { $ref: 'a#/x' } },
+    /at \/items\/\$ref: there is no "a#\/x"/,
+  ],
+  [
+    'a dynamic reference by its URI',
+    { $defs: { a: { $id: 'a', $dynamicAnchor: 'n' } }, items: { $dynamicRef: 'a#n' } },
+    /expected a reference within/,
+  ],
   [
     'a circle that never goes into the value',
     {
@@ -216,6 +228,35 @@ const admitted: readonly [what: string, schema: object, good: unknown, bad: unkn
     },
     { x: 1, y: 'y' },
     { x: 'x', y: 'y' },
+  ],
+  [
+    'references by the URI of an id, whole, relative and with a fragment',
+    {
+      $id: 'https://x.example/s',
+      $defs: {
+        a: { $id: 'a', $defs: { n: { $anchor: 'n', type: 'number' }, t: { type: 'string' } } },
+      },
+      properties: {
+        whole: { $ref: 'https://x.example/s' },
+        relative: { $ref: 'a#n' },
+        pointer: { $ref: 'https://x.example/a#/$defs/t' },
+      },
+      required: ['pointer'],
+    },
+    { whole: { pointer: 't' }, relative: 1, pointer: 't' },
+    { whole: { pointer: 't' }, relative: 'x', pointer: 't' },
+  ],
+  [
+    'the whole by its URI',
+    { $id: 'https://x.example/s', properties: { x: { $ref: 'https://x.example/s' } }, type: 'object' },
+    { x: { x: {} } },
+    { x: { x: 1 } },
+  ],
+  [
+    'the id of a part without one of the whole',
+    { $defs: { a: { $id: 'https://x.example/a', type: 'number' } }, items: { $ref: 'https://x.example/a#' } },
+    [1],
+    ['x'],
   ],
   [
     'an anchor as draft-07 has it',
