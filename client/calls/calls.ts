@@ -91,7 +91,7 @@ export class Calls {
   }
 
   get waiting(): number {
-    return this.#table.waiting.size
+    return this.#table.waiting
   }
 
   get inFlight(): number {
@@ -101,13 +101,12 @@ export class Calls {
   /** Takes a call of a user, and sends it if there is a connection, and a place on it. */
   admit(job: Job, reply: Deferred<JsonObject>): void {
     const pending = new Pending(job, reply, (expired) => this.#expire(expired))
-    const { timeout, wait } = job.call
     this.#table.all.set(job, pending)
-    if (job.attempts === 1) this.#deadlines.arm(pending, timeout)
+    if (job.attempts === 1) this.#deadlines.arm(pending, job.call.timeout)
     else this.#deadlines.armRest(pending, Math.max(0, job.deadline - this.#clock.now()))
     const isReady = this.#isReady
     if (isReady && this.#mayLeave(job)) this.#send(pending)
-    else if (isReady || wait || isSent(job)) this.#table.waiting.add(pending)
+    else if (isReady || mayWait(job)) this.#table.wait(pending)
     else this.#turnAway(pending, this.#host.connection.state.reason)
   }
 
@@ -131,7 +130,7 @@ export class Calls {
   flush(): void {
     for (const pending of this.#table.takeWaiting()) {
       if (this.#mayLeave(pending.job)) this.#send(pending)
-      else this.#table.waiting.add(pending)
+      else this.#table.wait(pending)
     }
   }
 
@@ -200,21 +199,21 @@ export class Calls {
     if (!hasLeft(error)) pending.job.ticket.sent = false
     // NOT_OPEN: this connection is about to end, and the next one takes it
     if (error.code === 'CONNECT_FAILED' || error.code === 'NOT_OPEN') {
-      this.#putBack([pending], error)
+      this.#putBack(pending, error)
       return error.code === 'CONNECT_FAILED'
     }
     const { job } = pending
     if (error.code === 'SESSION_NOT_FOUND' && isRenewable(job)) {
       job.refusals += 1
       this.#count('repeated')
-      this.#putBack([pending], error)
+      this.#putBack(pending, error)
       return false
     }
     const gone = isGone(error)
     const again = isRepeatable(job, this.#host.holdings.tools)
     if (gone && again) {
       this.#noteRepeated(job)
-      this.#putBack([pending], error)
+      this.#putBack(pending, error)
       return true
     }
     if (this.#retriesLater(pending, error)) return false
@@ -226,15 +225,16 @@ export class Calls {
     return gone
   }
 
-  /** The server cannot be reached now: calls that wait for a place wait for the next connection. */
+  /**
+   * The server cannot be reached now: a call that waits for a place may not want to wait for a connection.
+   */
   interrupted(reason: Error): void {
-    this.#putBack([], reason)
+    for (const pending of this.#table.allWaiting()) if (!mayWait(pending.job)) this.#turnAway(pending, reason)
   }
 
   /** The connection is over: what never left waits for the next one, the other calls are told at once. */
   linkEnded(error: Error, how: { readonly sessionGone: boolean; readonly fatal: boolean }): void {
     const code: ClientErrorCode = how.sessionGone ? 'SESSION_NOT_FOUND' : 'CONNECTION_LOST'
-    const back: Pending[] = []
     for (const pending of [...this.#table.inFlight.values()]) {
       const { job } = pending
       const isLost = job.ticket.sent
@@ -244,9 +244,9 @@ export class Calls {
         continue
       }
       if (isLost) this.#noteRepeated(job)
-      back.push(pending)
+      this.#putBack(pending, error)
     }
-    this.#putBack(back, error)
+    this.interrupted(error)
   }
 
   /** The caller gave a call up. */
@@ -259,7 +259,7 @@ export class Calls {
 
   /** Fails every call that waits for a connection. */
   failWaiting(error: (job: Job) => ClientError): void {
-    for (const pending of [...this.#table.waiting]) this.#reject(pending, error(pending.job))
+    for (const pending of this.#table.allWaiting()) this.#reject(pending, error(pending.job))
   }
 
   /** Fails every call. */
@@ -304,9 +304,8 @@ export class Calls {
 
   /** A place may be free: sends what waits for one. */
   #sendNext(): void {
-    const { waiting } = this.#table
     const { maxInFlight } = this.#host.settings
-    while (waiting.size > 0 && this.#table.places < maxInFlight && this.#isReady) {
+    while (this.#table.waiting > 0 && this.#table.places < maxInFlight && this.#isReady) {
       const next = this.#table.takeFirst()
       if (next !== undefined) this.#send(next)
     }
@@ -327,9 +326,10 @@ export class Calls {
     link.send(speech.write(id, job, job.call.headers), job.ticket)
   }
 
-  /** Calls wait for the next connection, as long as their callers want them to. */
-  #putBack(calls: readonly Pending[], reason: Error): void {
-    for (const pending of this.#table.putBack(calls)) this.#turnAway(pending, reason)
+  /** A call waits for the next connection, if its caller wants it to. */
+  #putBack(pending: Pending, reason: Error): void {
+    if (mayWait(pending.job)) this.#table.putBack(pending)
+    else this.#turnAway(pending, reason)
   }
 
   #turnAway(pending: Pending, reason: Error | undefined): void {
@@ -373,8 +373,8 @@ export class Calls {
     this.#table.takeBack(pending)
     this.#count('repeated')
     this.#clock.setTimeout(() => {
-      if (!this.#table.all.has(job) || pending.id !== undefined || this.#table.waiting.has(pending)) return
-      this.#table.waiting.add(pending)
+      if (!this.#table.all.has(job) || pending.id !== undefined || this.#table.isWaiting(pending)) return
+      this.#table.wait(pending)
       this.#sendNext()
     }, wait)
     return true
@@ -407,7 +407,7 @@ export class Calls {
   /** What a call waits for. */
   #obstacle(pending: Pending): Obstacle {
     const { state } = this.#host.connection
-    return this.#isReady && this.#table.waiting.has(pending) ? { ...state, busy: this.#table.places } : state
+    return this.#isReady && this.#table.isWaiting(pending) ? { ...state, busy: this.#table.places } : state
   }
 
   /** The caller does not wait any more: what did not leave is revoked, of the rest the server is told. */
@@ -438,4 +438,11 @@ export class Calls {
     this.#table.settle(pending)
     pending.reply.reject(error)
   }
+}
+
+/**
+ * Whether a call waits for a connection. One that the server may have seen is made again here, or not at all.
+ */
+function mayWait(job: Job): boolean {
+  return job.call.wait || isSent(job)
 }

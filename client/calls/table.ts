@@ -3,7 +3,7 @@ import type { RequestId } from '../../protocol/wire/jsonrpc.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
 import { Deadline, type Deadlines } from '../../runtime/time/deadlines.js'
-import { isSent, type Job, takeBack } from './job.js'
+import { type Job, takeBack } from './job.js'
 
 /** A job in the hands of one actor: it waits for a connection, and then for its answer. */
 export class Pending extends Deadline {
@@ -35,8 +35,9 @@ export class CallTable {
   readonly inFlight = new TurnoverMap<RequestId, Pending>()
   readonly byToken = new TurnoverMap<RequestId, Pending>()
   readonly #deadlines: Deadlines
-  #waiting = new Set<Pending>()
-  #queue = this.#waiting.values()
+  /** Calls that came back from a connection go before those that were never sent. */
+  #returned = new Line()
+  #fresh = new Line()
   #places = 0
 
   constructor(deadlines: Deadlines) {
@@ -48,29 +49,42 @@ export class CallTable {
     return this.#places
   }
 
-  /** Calls that wait for a connection, or for a place on it, in order. */
-  get waiting(): Set<Pending> {
-    return this.#waiting
+  /** How many calls wait for a connection, or for a place on it. */
+  get waiting(): number {
+    return this.#returned.calls.size + this.#fresh.calls.size
   }
 
-  /** Empties the queue, and answers what was in it. */
-  takeWaiting(): ReadonlySet<Pending> {
-    const waiting = this.#waiting
-    this.#line([])
-    return waiting
+  isWaiting(pending: Pending): boolean {
+    return this.#returned.calls.has(pending) || this.#fresh.calls.has(pending)
+  }
+
+  /** Those that wait, in order. */
+  allWaiting(): Pending[] {
+    return [...this.#returned.calls, ...this.#fresh.calls]
+  }
+
+  /** The same, and empties the queue. */
+  takeWaiting(): Pending[] {
+    const all = this.allWaiting()
+    this.#returned = new Line()
+    this.#fresh = new Line()
+    return all
   }
 
   /** Takes the first out of the queue. */
   takeFirst(): Pending | undefined {
-    // A fresh iterator would look at all that was deleted before the first. One that came to the end stays
-    // there.
-    let { value: first } = this.#queue.next()
-    if (first === undefined) {
-      this.#queue = this.#waiting.values()
-      first = this.#queue.next().value
-    }
-    if (first !== undefined) this.#waiting.delete(first)
-    return first
+    return this.#returned.takeFirst() ?? this.#fresh.takeFirst()
+  }
+
+  /** The call waits, behind all others. */
+  wait(pending: Pending): void {
+    this.#fresh.calls.add(pending)
+  }
+
+  /** The call waits again, with its next attempt. */
+  putBack(pending: Pending): void {
+    this.takeBack(pending)
+    this.#returned.calls.add(pending)
   }
 
   /** The call has an id, and waits for its answer. */
@@ -80,16 +94,6 @@ export class CallTable {
     this.inFlight.set(id, pending)
     if (takesPlace(job)) this.#places += 1
     if (job.progressToken !== undefined) this.byToken.set(job.progressToken, pending)
-  }
-
-  /** Puts calls at the front of the queue; answers all calls that do not want to wait for a connection. */
-  putBack(calls: readonly Pending[]): Pending[] {
-    // One that the server may have seen is made again here, or not at all.
-    const waits = ({ job }: Pending): boolean => job.call.wait || isSent(job)
-    const all = [...calls, ...this.#waiting]
-    for (const pending of calls) if (waits(pending)) this.takeBack(pending)
-    this.#line(all.filter(waits))
-    return all.filter((pending) => !waits(pending))
   }
 
   /** The call begins anew: nothing that comes for its last attempt counts. */
@@ -102,7 +106,8 @@ export class CallTable {
   /** The call is over. */
   settle(pending: Pending): void {
     this.#deadlines.disarm(pending)
-    this.#waiting.delete(pending)
+    this.#returned.calls.delete(pending)
+    this.#fresh.calls.delete(pending)
     this.all.delete(pending.job)
     this.#forget(pending)
   }
@@ -115,10 +120,22 @@ export class CallTable {
     if (takesPlace(job)) this.#places -= 1
     pending.id = undefined
   }
+}
 
-  #line(calls: readonly Pending[]): void {
-    this.#waiting = new Set(calls)
-    this.#queue = this.#waiting.values()
+class Line {
+  readonly calls = new Set<Pending>()
+  // A fresh iterator would look at all that was deleted before the first.
+  #next = this.calls.values()
+
+  takeFirst(): Pending | undefined {
+    let { value: first } = this.#next.next()
+    if (first === undefined) {
+      // one that came to the end stays there
+      this.#next = this.calls.values()
+      first = this.#next.next().value
+    }
+    if (first !== undefined) this.calls.delete(first)
+    return first
   }
 }
 

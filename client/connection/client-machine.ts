@@ -147,8 +147,6 @@ const machine = setup({
     disconnected: {
       on: {
         lost: [{ guard: 'isFatal', target: 'failed', actions: 'noteReason' }, nothing],
-        // one for each call that was in flight
-        unreachable: nothing,
         attached: nothing,
         reconnect: 'connecting',
         // reenter: the timer starts anew

@@ -29,6 +29,8 @@ export function refused(
 
 /** The server cannot be reached now: the machine waits, and the connection is kept. */
 export function unreachable(state: Incarnation, reason: Error): void {
+  // each call that was in flight finds it out: the first one has done all of this
+  if (state.connection.phase === 'disconnected') return
   state.calls.forgetOwn()
   state.listening.clear()
   state.calls.interrupted(reason)

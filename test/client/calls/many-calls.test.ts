@@ -3,11 +3,12 @@ import { startClient } from '../../../client/handle/supervisor.js'
 import { startClients } from '../../../client/fleet/start-clients.js'
 import { isRequest } from '../../../protocol/wire/jsonrpc.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { TransportError } from '../../../transports/base/errors.js'
 import type { ClientTransport } from '../../../transports/contract/contract.js'
 import { suite } from '../../support/suite.js'
 import { gone } from '../../transports/_processes.js'
 import { closeWith } from '../_flaky.js'
-import { raw, rejection } from '../_raw.js'
+import { raw, rejection, watch } from '../_raw.js'
 
 const test = suite('many calls', { timeout: 15_000 })
 
@@ -56,6 +57,50 @@ test('S064, S065: of 1,000 calls at once, answered in any order, each gets its o
   assert.equal([inFlight, waiting], [0, 0])
   await closeWith(client, clock)
   assert.is(clock.pending, 0)
+})
+
+/** A server that is away once it has been asked `count` times, tells so of each call, and is back at a ping. */
+function away(count: number, seen: number[]): ClientTransport {
+  return {
+    name: 'away',
+    connect(events) {
+      const lost: (string | number)[] = []
+      let isBack = false
+      events.opened()
+      return {
+        send(_, message) {
+          if (!isRequest(message)) return
+          const { id, method, params } = message
+          const answer = (result: object): void =>
+            events.message(JSON.stringify({ jsonrpc: '2.0', id, result }))
+          const serverInfo = { name: 'away', version: '1' }
+          if (method === 'initialize')
+            return answer({ protocolVersion: '2025-11-25', capabilities: { tools: {} }, serverInfo })
+          isBack ||= method === 'ping'
+          if (method === 'ping') return answer({})
+          if (isBack) {
+            const { n } = (params?.arguments ?? {}) as { n: number }
+            seen.push(n)
+            return answer({ content: [] })
+          }
+          if (lost.push(id) < count) return
+          for (const each of lost)
+            events.lost(each, new TransportError('CONNECT_FAILED', 'refused', { retryable: true }))
+        },
+        close: () => events.closed({}),
+      }
+    },
+  }
+}
+
+test('10,000 calls that come back unsent one by one are sent again in their order, and soon', async (t) => {
+  const count = 10_000
+  const seen: number[] = []
+  const { client } = watch(t, { transport: away(count, seen), backoff: { random: () => 0 } })
+  await client.ready()
+  const order = Array.from({ length: count }, (_, n) => n)
+  await Promise.all(order.map((n) => client.callTool('count', { n })))
+  assert.equal(seen, order)
 })
 
 test('S059, S068: of ten servers one dies of a segmentation fault: its call is told, the others notice nothing', async (t) => {
