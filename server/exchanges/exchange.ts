@@ -2,8 +2,8 @@ import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { ExchangeAnswer, ExchangeCall, Response } from '../../transports/contract/contract.js'
 import type { Work } from '../requests/work.js'
 
-/** Told once of each exchange that is answered; undefined: it was cancelled. */
-type OnSettled = (exchange: Exchange, response: Response | undefined) => void
+/** Called once, when an exchange has its answer. */
+type OnSettled = (exchange: Exchange, answer: ExchangeAnswer) => void
 
 /** One request of a revision without sessions, until it is answered. */
 export class Exchange {
@@ -35,7 +35,7 @@ export class Exchange {
     if (this.#answer !== undefined) return
     this.#answer = { response, refused }
     this.ignoreAbort()
-    this.#onSettled(this, response)
+    this.#onSettled(this, this.#answer)
     this.#resolve?.(this.#answer)
   }
 

@@ -79,7 +79,11 @@ export class Exchanges {
     const dialect = modernDialectOf(envelope.revision, settings.revisions)
     if (dialect === undefined) throw unsupported(envelope.revision, settings.revisions)
     if (call.mirrored && request.method === 'tools/call') checkArguments(call, catalog)
-    if (request.method === 'subscriptions/listen') return this.#listen(call, startedAt)
+    if (request.method === 'subscriptions/listen')
+      return this.#subscriptions.open(call).then(
+        (answer) => this.#note(call, answer, startedAt),
+        (error) => this.#failed(call, startedAt, error),
+      )
     const planned = route(request, { dialect, catalog, peer: call.peer })
     if (!('text' in planned)) {
       const exchange = new Exchange(call, dialect, planned, startedAt, this.#settled)
@@ -87,12 +91,11 @@ export class Exchanges {
       return exchange.answered()
     }
     const response = encodedResult(request.id, planned.result, planned.text)
-    this.#note(call, response, startedAt)
-    return Promise.resolve({ response, refused: false })
+    return Promise.resolve(this.#note(call, { response, refused: false }, startedAt))
   }
 
-  readonly #settled = ({ call, startedAt }: Exchange, response: Response | undefined): void => {
-    this.#note(call, response, startedAt)
+  readonly #settled = ({ call, startedAt }: Exchange, answer: ExchangeAnswer): void => {
+    this.#note(call, answer, startedAt)
     this.#turns.left()
   }
 
@@ -108,28 +111,21 @@ export class Exchanges {
     }
   }
 
-  async #listen(call: ExchangeCall, startedAt: number): Promise<ExchangeAnswer> {
-    try {
-      const answer = await this.#subscriptions.open(call)
-      this.#note(call, answer.response, startedAt)
-      return answer
-    } catch (error) {
-      return this.#failed(call, startedAt, error)
-    }
-  }
-
   /** Answers what the client did wrong; throws anything else. */
   async #failed(call: ExchangeCall, startedAt: number, error: unknown): Promise<ExchangeAnswer> {
     const response = responseTo(error, call, modernDialectOf(call.envelope.revision))
     const isBusy = error instanceof TransportError && error.code === 'EXCHANGE_LIMIT'
     const code = isBusy ? tooManyRequests : errorCodes.internalError
-    this.#note(call, response ?? buildError(call.request.id, { code, message: 'failed' }), startedAt)
+    const noted = response ?? buildError(call.request.id, { code, message: 'failed' })
+    const answer = this.#note(call, { response: noted, refused: true }, startedAt)
     if (response === undefined) throw error
-    return { response, refused: true }
+    return answer
   }
 
-  #note({ request }: ExchangeCall, response: Response | undefined, startedAt: number): void {
-    noteAnswer(this.#host, request, response, () => this.#host.clock.now() - startedAt)
+  /** Tells subscribers how a request came out, and passes its answer on. */
+  #note({ request }: ExchangeCall, answer: ExchangeAnswer, startedAt: number): ExchangeAnswer {
+    noteAnswer(this.#host, request, answer.response, () => this.#host.clock.now() - startedAt)
+    return answer
   }
 }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Question } from '../../protocol/dialects/capabilities.js'
-import { errorCodes, McpError, ProtocolError } from '../../protocol/wire/errors.js'
+import { McpError, ProtocolError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { readResult } from '../../protocol/messages/params.js'
 import { AskError } from '../base/errors.js'
@@ -23,12 +23,9 @@ const maxOpen = 100
 /** How often one call may ask its client. */
 const maxRounds = 25
 
-/**
- * What one run of a handler has learned from its client in the rounds before, and what it still wants to
- * know.
- */
+/** What one run of a handler has been answered in the rounds of its call, and what it asks next. */
 export class Rounds {
-  /** The same in all rounds and runs of a call. */
+  /** The id of the call: the same in all its rounds and runs. */
   readonly call: string
   readonly #answers: Map<string, readonly Answer[]>
   readonly #offered: Map<string, unknown>
@@ -36,7 +33,7 @@ export class Rounds {
   /** How many answers of each key this run has been given. */
   readonly #taken = new Map<string, number>()
   #round: number
-  /** Whether the next questions are those of the last round, and nothing else. */
+  /** Whether nothing was learned since the last round, which the next one repeats then. */
   #isRepeating: boolean
 
   /** `offered`: answers that came without a state; each counts where its key is asked first, if it fits. */
@@ -57,14 +54,14 @@ export class Rounds {
     return this.#open
   }
 
-  /** The next answer that is known under a key, once. */
+  /** Takes the next answer that is known under a key. */
   take(key: string, method: Question): JsonObject | undefined {
     const taken = this.#taken.get(key) ?? 0
     const known = this.#answers.get(key) ?? []
     const answer = known[taken] ?? this.#accept(key, method)
     if (answer === undefined) return undefined
     if (answer.method !== method) {
-      // the handler is another one by now: what it asks here was never answered
+      // the handler has changed since: its question of now was never answered
       this.#answers.set(key, known.slice(0, taken))
       return undefined
     }
@@ -78,7 +75,7 @@ export class Rounds {
     if (!isObject(offered)) return undefined
     try {
       const answer = { method, result: readResult(method, offered) as object as JsonObject }
-      this.#answers.set(key, [...(this.#answers.get(key) ?? []), answer])
+      this.#keep(key, answer)
       return answer
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
@@ -86,25 +83,29 @@ export class Rounds {
     }
   }
 
-  /** Adds a question to those that the next `next` asks. Throws AskError TOO_MANY_QUESTIONS. */
+  #keep(key: string, answer: Answer): void {
+    this.#answers.set(key, [...(this.#answers.get(key) ?? []), answer])
+  }
+
+  /** Adds a question to the next round. Throws AskError TOO_MANY_QUESTIONS. */
   add(key: string, question: OpenQuestion): void {
     if (this.#open.size >= maxOpen)
       throw new AskError('TOO_MANY_QUESTIONS', `a call may have ${maxOpen} questions open`)
     this.#open.set(key, question)
   }
 
-  /** Takes a question back, which may not be asked any more. */
+  /** Rejects a question, which is not asked then. */
   drop(key: string, error: Error): void {
     const question = this.#open.get(key)
     this.#open.delete(key)
     question?.reject(error)
   }
 
-  /** The client's answers go to those who wait for them, and into what is known. */
+  /** Keeps the client's answers, and resolves the questions that wait for them. */
   learn(answers: ReadonlyMap<string, Answer>): void {
     for (const [key, answer] of answers) {
       this.#isRepeating = false
-      this.#answers.set(key, [...(this.#answers.get(key) ?? []), answer])
+      this.#keep(key, answer)
       const question = this.#open.get(key)
       if (question === undefined) continue
       this.#open.delete(key)
@@ -113,10 +114,7 @@ export class Rounds {
     }
   }
 
-  /**
-   * What the client is to send back with its answers: a new round, unless nothing was learned since the last.
-   * Throws AskError TOO_MANY_QUESTIONS after too many.
-   */
+  /** The state that comes back with the client's answers. Throws AskError TOO_MANY_QUESTIONS after 25 rounds. */
   next(steps: FinishedSteps): CallState {
     if (!this.#isRepeating) this.#round += 1
     this.#isRepeating = true
@@ -128,8 +126,8 @@ export class Rounds {
 }
 
 /**
- * The answers that a retry brings to what was asked; others are ignored, and missing ones are simply not
- * there (specification: mrtr). Throws McpError -32602 for one that is no answer to its question.
+ * The answers of a retry to what was asked; others are ignored, and some may be missing (specification:
+ * mrtr). Throws McpError -32602 for one of the wrong shape.
  */
 export function readAnswers(
   asked: ReadonlyMap<string, Question>,
@@ -154,6 +152,5 @@ function readAnswer(key: string, method: Question, response: unknown): JsonObjec
 }
 
 function badAnswer(key: string, problem: string): McpError {
-  const message = `inputResponses[${JSON.stringify(key.slice(0, 100))}]: ${problem}`
-  return new McpError(errorCodes.invalidParams, message)
+  return McpError.invalidParams(`inputResponses[${JSON.stringify(key.slice(0, 100))}]: ${problem}`)
 }

@@ -25,7 +25,7 @@ function begin() {
   }
   const settled: (Response | undefined)[] = []
   const work = { name: 'work', timeout: undefined, run: () => ({}), timedOut: () => ({}) }
-  const exchange = new Exchange(call, dialect20260728, work, 0, (_, told) => void settled.push(told))
+  const exchange = new Exchange(call, dialect20260728, work, 0, (_, told) => void settled.push(told.response))
   return { exchange, settled, controller }
 }
 
