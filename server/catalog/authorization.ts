@@ -4,11 +4,11 @@ import type { Catalog, Found } from './catalog.js'
 import { type Guarded, isAllowed } from '../context/scopes.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 
-/** Beyond that a filter is refused as a whole. */
+/** Uris in a filter, and characters of a uri. A filter beyond that is refused as a whole. */
 const maxUris = 1_000
 const maxUriLength = 8_192
 
-/** Warns of components that take scopes, on a transport where nobody has any and everybody gets them. */
+/** Warns of components with scopes on standard input, where the caller is trusted without any. */
 export function warnOfScopes(definition: ServerDefinition): void {
   const { info, tools, resources, resourceTemplates, prompts } = definition
   const all = [...tools, ...resources, ...resourceTemplates, ...prompts]
@@ -21,12 +21,12 @@ export function warnOfScopes(definition: ServerDefinition): void {
   )
 }
 
-/** What is in a resource or family, for the checks of scopes. */
+/** The component behind a uri, for checks of scopes. */
 export function guardedIn(found: Found): Guarded {
   return 'resource' in found ? found.resource : found.template
 }
 
-/** A filter without the resources that a peer may not know of: it hears of no change of theirs. */
+/** A filter without the resources that the peer may not see: it hears of none of their changes. */
 export function allowedOf(filter: SubscriptionFilter, peer: Peer, catalog: Catalog): SubscriptionFilter {
   const { resourceSubscriptions: uris } = filter
   if (uris === undefined || uris.length > maxUris || !catalog.guardsResources) return filter

@@ -2,7 +2,7 @@ import type { Dialect, Revision } from '../../protocol/dialects/dialect.js'
 import { fitResult } from '../../protocol/dialects/fit.js'
 import type { Method, Result } from '../../protocol/messages/methods.js'
 import { stampResult } from '../../protocol/stateless/stamp.js'
-import type { Annotations, CacheHints } from '../../protocol/messages/base.js'
+import type { Annotations, CacheHints, Icon, Meta } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 import type { PromptArgument } from '../../protocol/messages/prompts.js'
 import type { ObjectSchema } from '../../protocol/messages/tools.js'
@@ -18,23 +18,21 @@ import type { ToolDefinition } from '../definitions/define-tool.js'
 import { given } from '../definitions/definition.js'
 import type { LowLevel } from '../definitions/low-level.js'
 import type { Secrets } from '../base/sealing.js'
-import { shownLast } from '../definitions/component.js'
 import { Shelf } from './shelf.js'
 
-/** Anything that a server offers. */
+/** A tool, a resource, a resource template or a prompt. */
 export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
-/** How what a server offers is shown. */
-export interface CatalogSettings {
+interface CatalogSettings {
   /** Components on one page of a list. */
   readonly pageSize: number
-  /** The revisions that are spoken, newest first. */
+  /** The spoken revisions, newest first. */
   readonly revisions: readonly Revision[]
-  /** What cursors are sealed with; undefined: a random key. */
+  /** Secrets that seal cursors; undefined: a random one. */
   readonly cursorKeys?: Secrets | undefined
 }
 
-/** Where a uri leads: a resource, or one of a family. */
+/** What a uri leads to: a resource, or one of a resource template. */
 export type Found =
   | { readonly resource: ResourceDefinition }
   | {
@@ -42,7 +40,7 @@ export type Found =
       readonly variables: Readonly<Record<string, TemplateValue>>
     }
 
-/** Characters: matching takes time and memory with each of them. */
+/** Characters of a uri: matching takes time and memory with each of them. */
 const maxMatched = 65_536
 
 const listOf = Object.freeze({
@@ -52,10 +50,7 @@ const listOf = Object.freeze({
   prompt: 'prompts',
 } as const)
 
-/**
- * What one server offers, components added at run time included. Written by the base actor only and read by
- * everybody.
- */
+/** The components of one server, those added at run time included. Only the base actor changes it; all read it. */
 export class Catalog {
   readonly tools: Shelf<ToolDefinition, 'tools/list'>
   readonly resources: Shelf<ResourceDefinition, 'resources/list'>
@@ -63,9 +58,9 @@ export class Catalog {
   readonly prompts: Shelf<PromptDefinition, 'prompts/list'>
   readonly #definition: ServerDefinition
   readonly #offered: readonly Revision[]
-  /** Kept until a change. */
+  /** Answers to `server/discover`, until a change. */
   #discoveries = new Map<Dialect, Immediate>()
-  /** Later than what an earlier program has told its clients: what this one offers may be something else. */
+  /** Starts above the versions of an earlier program, whose components may have been others. */
   #version = Date.now()
   readonly #changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
   #capabilities: ServerCapabilities
@@ -73,12 +68,7 @@ export class Catalog {
   constructor(definition: ServerDefinition, { pageSize, revisions, cursorKeys }: CatalogSettings) {
     const { tools, resources, resourceTemplates, prompts } = definition
     const cursors = new Cursors(definition.info.name, cursorKeys)
-    const how = {
-      pageSize,
-      cursors,
-      finish: this.finish.bind(this),
-      privately: () => this.privately(undefined),
-    }
+    const how = { pageSize, cursors, catalog: this }
     this.#definition = definition
     this.#offered = offered(revisions)
     this.tools = new Shelf(toolPlan, tools, how)
@@ -88,7 +78,7 @@ export class Catalog {
     this.#capabilities = this.#readCapabilities()
   }
 
-  /** Methods, notifications and the handler of requests that are the author's own. */
+  /** The methods, notification handlers and request handler of the author. */
   get lowLevel(): LowLevel {
     return this.#definition.lowLevel
   }
@@ -98,12 +88,12 @@ export class Catalog {
     return this.#version
   }
 
-  /** What the server declares to a client that opens a session now. */
+  /** The capabilities for a session that opens now. */
   get capabilities(): ServerCapabilities {
     return this.#capabilities
   }
 
-  /** The lists that have changed since a version; all of them when the version is none of this catalog. */
+  /** The lists that have changed since a version; all of them for a version of another catalog. */
   changedSince(version: number): ListKind[] {
     const lists = Object.keys(this.#changedAt) as ListKind[]
     return lists.filter(
@@ -112,15 +102,12 @@ export class Catalog {
     )
   }
 
-  /** Whether the server declares this kind: only those can be added. */
+  /** Whether the server declares this kind: only such components can be added. */
   declares({ kind }: Pick<Component, 'kind'>): boolean {
     return this.#definition.declared[listOf[kind]]
   }
 
-  /**
-   * The resource of this uri, or the first family that it belongs to; no family has uris of more than 65,536
-   * characters.
-   */
+  /** The resource of this uri, or the first template that matches it, if it has at most 65,536 characters. */
   find(uri: string): Found | undefined {
     const resource = this.resources.get(uri)
     if (resource !== undefined) return { resource }
@@ -132,7 +119,7 @@ export class Catalog {
     return undefined
   }
 
-  /** The answer to `server/discover`, made once (specification: 2026-07-28, discover). */
+  /** The answer to `server/discover`, written once until a change (specification: 2026-07-28, discover). */
   discover(dialect: Dialect): Immediate {
     const known = this.#discoveries.get(dialect)
     if (known !== undefined) return known
@@ -147,10 +134,7 @@ export class Catalog {
     return discovery
   }
 
-  /**
-   * A result as a peer of this revision is sent it; `cache` says how long it may be kept where the server
-   * says otherwise.
-   */
+  /** A result in the shape of a revision. `cache` overrides the cache hints of the server. */
   finish<M extends Method>(dialect: Dialect, method: M, result: Result<M>, cache?: CacheHints): Result<M> {
     const fitted = fitResult(dialect, method, result)
     if (dialect.handshake) return fitted
@@ -158,13 +142,13 @@ export class Catalog {
     return stampResult(method, fitted, { serverInfo, cache: cache ?? this.#definition.cache })
   }
 
-  /** The same hints for what is not the same for everybody; undefined: those of the server. */
+  /** The hints (default: the server's) for an answer that is not the same for everybody. */
   privately(cache: CacheHints | undefined): CacheHints {
     const { ttlMs } = cache ?? this.#definition.cache
     return { ttlMs, cacheScope: 'private' }
   }
 
-  /** Whether there are resources that take scopes. */
+  /** Whether any resource requires scopes. */
   get guardsResources(): boolean {
     return this.resources.isGuarded || this.templates.isGuarded
   }
@@ -179,9 +163,7 @@ export class Catalog {
     return this.#note(kind, this.#shelf(kind).remove(key))
   }
 
-  /**
-   * Notes that a list is another one, for reasons of its author; false when the server does not declare it.
-   */
+  /** Notes that the author has changed a list. False if the server does not declare it. */
   touch(list: ListKind): boolean {
     if (!this.#definition.declared[list]) return false
     this.#version += 1
@@ -223,13 +205,10 @@ const toolPlan = {
   method: 'tools/list',
   key: ({ name }: ToolDefinition) => name,
   list: (tools: readonly ToolDefinition[]) => ({
-    tools: tools.map(({ name, title, description, schema, output, annotations, ...last }) => ({
-      name,
-      ...given({ title, description }),
-      inputSchema: schema.jsonSchema as ObjectSchema,
-      ...given({ outputSchema: output?.jsonSchema, annotations }),
-      ...shownLast(last),
-    })),
+    tools: tools.map(({ name, title, description, schema, output, annotations, ...last }) => {
+      const schemas = { inputSchema: schema.jsonSchema as ObjectSchema, outputSchema: output?.jsonSchema }
+      return given({ name, title, description, ...schemas, annotations, ...shownLast(last) })
+    }),
   }),
 } as const
 
@@ -237,12 +216,9 @@ const resourcePlan = {
   method: 'resources/list',
   key: ({ uri }: ResourceDefinition) => uri,
   list: (resources: readonly ResourceDefinition[]) => ({
-    resources: resources.map(({ uri, name, title, description, mimeType, size, annotations, ...last }) => ({
-      uri,
-      name,
-      ...given({ title, description, mimeType, size, annotations: annotations as Annotations | undefined }),
-      ...shownLast(last),
-    })),
+    resources: resources.map(({ uri, name, title, description, mimeType, size, ...last }) =>
+      given({ uri, name, title, description, mimeType, size, ...hintsOf(last), ...shownLast(last) }),
+    ),
   }),
 } as const
 
@@ -250,13 +226,8 @@ const templatePlan = {
   method: 'resources/templates/list',
   key: ({ uriTemplate }: ResourceTemplateDefinition) => uriTemplate,
   list: (templates: readonly ResourceTemplateDefinition[]) => ({
-    resourceTemplates: templates.map(
-      ({ uriTemplate, name, title, description, mimeType, annotations, ...last }) => ({
-        uriTemplate,
-        name,
-        ...given({ title, description, mimeType, annotations: annotations as Annotations | undefined }),
-        ...shownLast(last),
-      }),
+    resourceTemplates: templates.map(({ uriTemplate, name, title, description, mimeType, ...last }) =>
+      given({ uriTemplate, name, title, description, mimeType, ...hintsOf(last), ...shownLast(last) }),
     ),
   }),
 } as const
@@ -265,11 +236,18 @@ const promptPlan = {
   method: 'prompts/list',
   key: ({ name }: PromptDefinition) => name,
   list: (prompts: readonly PromptDefinition[]) => ({
-    prompts: prompts.map(({ name, title, description, arguments: args, ...last }) => ({
-      name,
-      ...given({ title, description }),
-      ...(args.length > 0 && { arguments: args as PromptArgument[] }),
-      ...shownLast(last),
-    })),
+    prompts: prompts.map(({ name, title, description, arguments: listed, ...last }) => {
+      const args = listed.length > 0 ? (listed as PromptArgument[]) : undefined
+      return given({ name, title, description, arguments: args, ...shownLast(last) })
+    }),
   }),
 } as const
+
+// types of the protocol are not readonly
+function hintsOf({ annotations }: Pick<ResourceDefinition, 'annotations'>) {
+  return { annotations: annotations as Annotations | undefined }
+}
+
+function shownLast({ icons, meta }: Pick<ToolDefinition, 'icons' | 'meta'>) {
+  return { icons: icons as Icon[] | undefined, _meta: meta as Meta | undefined }
+}

@@ -1,73 +1,57 @@
 import type { Dialect } from '../../protocol/dialects/dialect.js'
-import type { Method, Result } from '../../protocol/messages/methods.js'
-import type { CacheHints } from '../../protocol/messages/base.js'
+import type { Result } from '../../protocol/messages/methods.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import { type Guarded, isAllowed } from '../context/scopes.js'
+import type { Catalog } from './catalog.js'
 import type { Cursors } from './cursors.js'
 import { type Immediate, immediate } from './immediate.js'
 import { isUsable, type MayNeedSession } from '../definitions/session-needs.js'
 
 /** The requests for a page of a list. */
-export type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
+type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
 
 /** How one kind of component is kept and shown. */
-export interface ShelfPlan<Component, M extends ListMethod> {
+interface ShelfPlan<Component, M extends ListMethod> {
   readonly method: M
-  /** What no two of them share. */
+  /** What is unique to a component. */
   key(component: Component): string
   /** The result that shows them. */
   list(components: readonly Component[]): Result<M>
 }
 
-/**
- * Makes of a result what a peer of a revision is sent; `cache` says how long it may be kept where the server
- * says otherwise.
- */
-export type Finish = <M extends Method>(
-  dialect: Dialect,
-  method: M,
-  result: Result<M>,
-  cache?: CacheHints,
-) => Result<M>
-
-/** What shelves of one server share. */
-export interface ShelfSettings {
+/** What the shelves of one server share. */
+interface ShelfSettings {
   readonly pageSize: number
   readonly cursors: Cursors
-  readonly finish: Finish
-  /** The cache hints of a list that is not the same for everybody. */
-  privately(): CacheHints
+  readonly catalog: Pick<Catalog, 'finish' | 'privately'>
 }
 
-/** Who is shown a list, and in which revision. */
-export interface Viewer {
+/** Who sees a list, and in which revision. */
+interface Viewer {
   readonly dialect: Dialect
   readonly peer: Peer
 }
 
-/** What those see who have the same scopes, as far as the shelf asks for them. */
+/** What peers see whose scopes make the same difference here. */
 interface View<Component, M extends ListMethod> {
   readonly components: readonly Component[]
   readonly pages: Map<Dialect, Map<number, Immediate<Result<M>>>>
 }
 
-/** Views that are kept: one for each set of scopes that is in use, as far as clients have so many. */
+/** Views that are kept: one for each set of scopes in use. */
 const maxViews = 64
 
-/**
- * The components of one kind; pages of their list are written out once for each revision and for those who
- * see the same of it, and kept until a change.
- */
+/** The components of one kind. Pages of their list are written once for each revision and view, until a change. */
 export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMethod> {
   readonly #plan: ShelfPlan<Component, M>
   readonly #settings: ShelfSettings
   #components: ReadonlyMap<string, Component>
-  /** Where each was put, counted from 1 and never given out twice: what comes and goes moves nobody. */
+  /** The place of each by key, counted from 1 and never used again: additions and removals move no other. */
   readonly #places = new Map<string, number>()
   #lastPlace = 0
-  /** Components by the scopes that they take, each set of scopes once; none takes any where this is empty. */
+  /** Each set of scopes that a component requires, once. */
   #guards: readonly Guarded[] = []
-  /** The one that was used last comes last. */
+  /** By the guards that a peer passes; the one used last comes last. */
   #views = new Map<string, View<Component, M>>()
 
   constructor(plan: ShelfPlan<Component, M>, components: readonly Component[], settings: ShelfSettings) {
@@ -87,12 +71,12 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     return this.#components.values()
   }
 
-  /** Whether some of them take scopes. */
+  /** Whether any of them requires scopes. */
   get isGuarded(): boolean {
     return this.#guards.length > 0
   }
 
-  /** A page of what this viewer may know of. Throws McpError -32602 for a cursor that is not of this list. */
+  /** A page of what this viewer may see. Throws McpError -32602 for a cursor of another list. */
   page(cursor: string | undefined, { dialect, peer }: Viewer): Immediate<Result<M>> {
     const view = this.#viewOf(peer)
     const pages = view.pages.get(dialect) ?? new Map<number, Immediate<Result<M>>>()
@@ -122,7 +106,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
   }
 
   #viewOf(peer: Peer): View<Component, M> {
-    // what it passes says all that matters: other scopes of its token make no difference
+    // only the guards that it passes matter, not the other scopes of its token
     const key = this.#guards.map((guard) => (isAllowed(peer, guard) ? '1' : '0')).join('')
     const known = this.#views.get(key)
     const view = known ?? { components: this.#visible(peer), pages: new Map() }
@@ -143,10 +127,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     this.#places.set(key, this.#lastPlace)
   }
 
-  /**
-   * The place after which a list goes on: that of its program, or, in another one, that of the component of
-   * this key.
-   */
+  /** The place after which a list continues: for a cursor of another program, the place of its key here. */
   #find(cursor: string): number {
     const { place, key, isOurs } = this.#settings.cursors.read(this.#plan.method, cursor)
     return isOurs ? place : (this.#places.get(key) ?? place)
@@ -157,7 +138,7 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
   }
 
   #write(after: number, dialect: Dialect, { components }: View<Component, M>): Immediate<Result<M>> {
-    const { pageSize, finish, privately, cursors } = this.#settings
+    const { pageSize, catalog, cursors } = this.#settings
     const rest = components.filter(
       (component) => this.#placeOf(component) > after && isUsable(dialect, component),
     )
@@ -167,8 +148,8 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
       last && cursors.write(this.#plan.method, { place: this.#placeOf(last), key: this.#plan.key(last) })
     const listed = this.#plan.list(items)
     const whole: Result<M> = nextCursor === undefined ? listed : { ...listed, nextCursor }
-    const cache = this.isGuarded ? privately() : undefined
-    return immediate(finish(dialect, this.#plan.method, whole, cache))
+    const cache = this.isGuarded ? catalog.privately(undefined) : undefined
+    return immediate(catalog.finish(dialect, this.#plan.method, whole, cache))
   }
 
   #change(components: ReadonlyMap<string, Component>): void {

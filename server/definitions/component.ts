@@ -1,7 +1,7 @@
 import type { Icon, Meta } from '../../protocol/messages/base.js'
 import { isObject } from '../../protocol/wire/json.js'
 import type { ToolContext } from '../context/context.js'
-import { aboutNamed, type DefinitionReaders, definitionReaders, given } from './definition.js'
+import { aboutNamed, type DefinitionReaders, definitionReaders } from './definition.js'
 import type { Immutable } from './schema-arguments.js'
 
 /** The options that components of all kinds have. */
@@ -94,14 +94,6 @@ export function readComponent<Name>(
     timeout: read.readTimeout(timeout),
   }
   return { read, common, handle: read.readFunction(given[handler], handler).bind(options) as Handler }
-}
-
-/** What a list shows of a component last: its icons and `_meta`, as far as it has them. */
-export function shownLast({ icons, meta }: Pick<ComponentDefinition<unknown>, 'icons' | 'meta'>): {
-  icons?: Icon[]
-  _meta?: Meta
-} {
-  return given({ icons: icons as Icon[] | undefined, _meta: meta as Meta | undefined })
 }
 
 /** Reads the icons of a component or a server. Throws BAD_DEFINITION. */

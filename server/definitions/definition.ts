@@ -54,10 +54,12 @@ export function definitionGuard<Definition extends { readonly kind: string }>(ki
     isObject(value) && value.kind === kind && Object.isFrozen(value)
 }
 
-/** The fields that are not undefined, as a list shows them. */
-export function given<Fields extends object>(
-  fields: Fields,
-): { [Key in keyof Fields]?: Exclude<Fields[Key], undefined> } {
+type Given<Fields> = {
+  [Key in keyof Fields as undefined extends Fields[Key] ? never : Key]: Fields[Key]
+} & { [Key in keyof Fields as undefined extends Fields[Key] ? Key : never]?: Exclude<Fields[Key], undefined> }
+
+/** The fields that are not undefined. */
+export function given<Fields extends object>(fields: Fields): Given<Fields> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }
 
