@@ -3,41 +3,34 @@ import { isPrivateHost, type LookupAll } from '../../transports/base/private-add
 import { type SafeAnswer, safeFetch } from '../../transports/http/outgoing/fetch.js'
 import { authFailed } from './failure.js'
 
-/** Asks the addresses that a server, and those it names, have chosen. */
-export interface Asker {
-  get(url: string): Promise<SafeAnswer>
-  post(
-    url: string,
-    type: string,
-    body: string,
-    headers?: Readonly<Record<string, string>>,
-  ): Promise<SafeAnswer>
-}
+/** Sends requests to addresses that a server, or a server named by it, has chosen. */
+export type Asker = Awaited<ReturnType<typeof createAsker>>
 
-/** How far may be asked. */
-export interface AskerOptions {
-  /** The MCP server: where it is one of this machine or network, what it names may be. */
+/** How far requests may go. */
+interface AskerOptions {
+  /** The MCP server: only if it is in a private network may the addresses that it names be. */
   readonly server: URL
-  /** Says so regardless of the server. */
+  /** Overrides that. */
   readonly privateNetwork: boolean | undefined
+  /** Milliseconds for one request. */
   readonly timeout: number
   readonly signal: AbortSignal
   readonly lookup?: LookupAll | undefined
 }
 
-/** Makes one for a renewal of tokens. */
-export async function createAsker(options: AskerOptions): Promise<Asker> {
+/** Makes an asker for one renewal of tokens. */
+export async function createAsker(options: AskerOptions) {
   const { server, timeout, signal, lookup } = options
   const privateNetwork = options.privateNetwork ?? (await isPrivateHost(server.hostname, lookup))
   const common = { timeout, signal, privateNetwork, ...(lookup === undefined ? {} : { lookup }) }
   return {
-    get: (url) => safeFetch(url, common),
-    post: (url, type, body, headers = {}) =>
+    get: (url: string) => safeFetch(url, common),
+    post: (url: string, type: string, body: string, headers: Readonly<Record<string, string>> = {}) =>
       safeFetch(url, { ...common, method: 'POST', body, headers: { ...headers, 'content-type': type } }),
   }
 }
 
-/** The object in an answer; throws AUTHORIZATION_FAILED, and never repeats what came. */
+/** The JSON object in an answer; throws AUTHORIZATION_FAILED, without a word of the answer. */
 export function objectOf({ text }: SafeAnswer, what: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text)

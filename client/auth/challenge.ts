@@ -1,4 +1,4 @@
-/** What a server says of why it does not let us in (RFC 6750, section 3; RFC 9728, section 5.1). */
+/** Why a server refuses a request (RFC 6750, section 3; RFC 9728, section 5.1). */
 export interface BearerChallenge {
   readonly error?: string
   readonly scope?: string
@@ -7,18 +7,15 @@ export interface BearerChallenge {
 
 /**
  * The Bearer challenge of a `WWW-Authenticate` header, which may have challenges of several schemes (RFC
- * 9110, section 11.6.1); undefined when there is none. Names and schemes in any case; what cannot be read
- * ends the header there.
+ * 9110, section 11.6.1); undefined when there is none. Reading ends where the header is malformed.
  */
 export function readBearer(header: string | undefined): BearerChallenge | undefined {
   if (header === undefined) return undefined
   const bearers = readChallenges(header).filter(({ scheme }) => scheme === 'bearer')
   const best = bearers.find(({ params }) => params.size > 0) ?? bearers[0]
   if (best === undefined) return undefined
-  const { params } = best
-  const [error, scope, resourceMetadata] = ['error', 'scope', 'resource_metadata'].map((name) =>
-    params.get(name),
-  )
+  const names = ['error', 'scope', 'resource_metadata']
+  const [error, scope, resourceMetadata] = names.map((name) => best.params.get(name))
   return {
     ...(error !== undefined && { error }),
     ...(scope !== undefined && { scope }),
@@ -37,7 +34,7 @@ const piece =
 function readChallenges(header: string): readonly Parsed[] {
   const found: Parsed[] = []
   piece.lastIndex = 0
-  // no header that means well is longer
+  // no honest header is longer
   const text = header.slice(0, 8_192)
   for (let match = piece.exec(text); match !== null; match = piece.exec(text)) {
     const [, name = '', quoted, plain] = match

@@ -9,7 +9,7 @@ import { ClientError } from '../base/errors.js'
 
 const loadOAuth = lazy('oauth4webapi', () => import('oauth4webapi'))
 
-/** A client as an authorization server knows it, and how it shows that it is the one. */
+/** A client as an authorization server knows it, and how it authenticates there. */
 export interface KnownClient {
   readonly id: string
   readonly secret?: string | undefined
@@ -17,56 +17,40 @@ export interface KnownClient {
   readonly method: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 }
 
-/** What a token endpoint gave; times in seconds. */
+/** The answer of a token endpoint; `expires_in` in seconds. */
 export type TokenAnswer = Pick<
   TokenEndpointResponse,
   'access_token' | 'refresh_token' | 'expires_in' | 'scope'
 >
 
-/** Parameters of a request to a token endpoint; those that are undefined are left out. */
-export type TokenParameters = Readonly<Record<string, string | undefined>>
-
-/** One authorization that a person is asked for. */
+/** The secrets of one authorization code request (PKCE, state). */
 export interface CodeRequest {
   readonly verifier: string
   readonly challenge: string
   readonly state: string
 }
 
-/** The part of OAuth that is a library's: proofs, checks of answers, requests to token endpoints. */
-export interface OAuthLibrary {
-  beginCode(): Promise<CodeRequest>
-  /**
-   * Checks `iss` (RFC 9207) and `state` before anything else is looked at, and trades the code. Rejects with
-   * AUTHORIZATION_FAILED.
-   */
-  finishCode(
-    party: Party,
-    code: CodeRequest,
-    callback: {
-      readonly parameters: URLSearchParams
-      readonly redirectUri: string
-      readonly resource?: string | undefined
-    },
-  ): Promise<TokenAnswer>
-  /**
-   * Any other grant. Rejects with AUTHORIZATION_FAILED: `data.error` is what the authorization server says,
-   * retryable where it was out of order.
-   */
-  grant(party: Party, type: string, parameters: TokenParameters): Promise<TokenAnswer>
+/** The redirect that came back. */
+interface Callback {
+  readonly parameters: URLSearchParams
+  readonly redirectUri: string
+  readonly resource: string | undefined
 }
 
-/** The two that a request is between. */
-export interface Party {
+/** The two sides of a request. */
+interface Party {
   readonly metadata: Pick<ServerMetadata, 'issuer' | 'token_endpoint'>
   readonly client: KnownClient
 }
 
+/** The part of OAuth that oauth4webapi does: proofs, checks of answers, requests to token endpoints. */
+export type OAuthLibrary = Awaited<ReturnType<typeof loadLibrary>>
+
 /** Loads the library, which a program without OAuth never does. */
-export async function loadLibrary(ask: Asker): Promise<OAuthLibrary> {
+export async function loadLibrary(ask: Asker) {
   const oauth = await loadOAuth()
   const options = {
-    // what is not https has been refused, but for this machine
+    // addresses that are not https were refused before, except on this machine
     [oauth.allowInsecureRequests]: true,
     [oauth.customFetch]: (url: string, init: { headers: Record<string, string>; body: URLSearchParams }) =>
       post(ask, url, init),
@@ -87,61 +71,66 @@ export async function loadLibrary(ask: Asker): Promise<OAuthLibrary> {
     }
   }
 
-  async function told<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      return await work()
-    } catch (cause) {
-      throw explain(cause)
-    }
-  }
-
   return {
-    async beginCode() {
+    async beginCode(): Promise<CodeRequest> {
       const verifier = oauth.generateRandomCodeVerifier()
       const challenge = await oauth.calculatePKCECodeChallenge(verifier)
       return { verifier, challenge, state: oauth.generateRandomState() }
     },
-    finishCode: ({ metadata, client }, { verifier, state }, { parameters, redirectUri, resource }) =>
-      told(async () => {
-        const server = metadata as AuthorizationServer
-        const self: Client = { client_id: client.id }
-        const checked = oauth.validateAuthResponse(server, self, parameters, state)
+
+    /** Checks `iss` (RFC 9207) and `state` first, then trades the code. Rejects with AUTHORIZATION_FAILED. */
+    async finishCode(
+      { metadata, client }: Party,
+      code: CodeRequest,
+      callback: Callback,
+    ): Promise<TokenAnswer> {
+      const server = metadata as AuthorizationServer
+      const self: Client = { client_id: client.id }
+      const { parameters, redirectUri, resource } = callback
+      try {
+        const checked = oauth.validateAuthResponse(server, self, parameters, code.state)
         const additionalParameters = resource === undefined ? {} : { resource }
-        const auth = await authOf(client)
-        const request = { ...options, additionalParameters }
         const response = await oauth.authorizationCodeGrantRequest(
           server,
           self,
-          auth,
+          await authOf(client),
           checked,
           redirectUri,
-          verifier,
-          request,
+          code.verifier,
+          { ...options, additionalParameters },
         )
         return bearerOf(await oauth.processAuthorizationCodeResponse(server, self, response))
-      }),
-    grant: ({ metadata, client }, type, parameters) =>
-      told(async () => {
-        const server = metadata as AuthorizationServer
-        const self: Client = { client_id: client.id }
-        const given = Object.entries(parameters).flatMap(([name, value]) =>
-          value === undefined ? [] : [[name, value]],
-        )
-        const response = await oauth.genericTokenEndpointRequest(
-          server,
-          self,
-          await authOf(client),
-          type,
-          given,
-          options,
-        )
-        // RFC 8693, section 2.2.1: what is no access token has this type
+      } catch (cause) {
+        throw explain(cause)
+      }
+    },
+
+    /**
+     * Any other grant; parameters that are undefined are left out. Rejects with AUTHORIZATION_FAILED, where
+     * `data.error` is what the authorization server says, retryable where it was out of order.
+     */
+    async grant(
+      { metadata, client }: Party,
+      type: string,
+      parameters: Readonly<Record<string, string | undefined>>,
+    ): Promise<TokenAnswer> {
+      const server = metadata as AuthorizationServer
+      const self: Client = { client_id: client.id }
+      const given = Object.entries(parameters).flatMap(([name, value]) =>
+        value === undefined ? [] : [[name, value]],
+      )
+      try {
+        const auth = await authOf(client)
+        const response = await oauth.genericTokenEndpointRequest(server, self, auth, type, given, options)
+        // the type of what is no access token (RFC 8693, section 2.2.1)
         const recognizedTokenTypes = { n_a: () => {} }
-        const answer = await oauth.processGenericTokenEndpointResponse(server, self, response, {
-          recognizedTokenTypes,
-        })
+        const how = { recognizedTokenTypes }
+        const answer = await oauth.processGenericTokenEndpointResponse(server, self, response, how)
         return answer.token_type === ('n_a' as string) ? answer : bearerOf(answer)
-      }),
+      } catch (cause) {
+        throw explain(cause)
+      }
+    },
   }
 }
 
@@ -152,13 +141,12 @@ async function post(
 ): Promise<Response> {
   const { 'content-type': type = 'application/x-www-form-urlencoded', ...rest } = headers
   const answer = await ask.post(url, type, body.toString(), rest)
-  const told = Object.entries(answer.headers).flatMap(([name, value]) =>
+  const given = Object.entries(answer.headers).flatMap(([name, value]) =>
     value === undefined
       ? []
       : [[name, typeof value === 'string' ? value : value.join(', ')] as [string, string]],
   )
-  const empty = answer.text === ''
-  return new Response(empty ? null : answer.text, { status: answer.status, headers: told })
+  return new Response(answer.text === '' ? null : answer.text, { status: answer.status, headers: given })
 }
 
 function bearerOf(answer: TokenEndpointResponse): TokenAnswer {
@@ -166,10 +154,7 @@ function bearerOf(answer: TokenEndpointResponse): TokenAnswer {
   throw authFailed('the authorization server gave a token that is no bearer token')
 }
 
-/**
- * As forms are encoded (RFC 6749, section 2.3.1), and no more than that: not every server decodes what it
- * need not.
- */
+/** Encoded as forms are (RFC 6749, section 2.3.1), and no further: not every server decodes more. */
 function basicAuth(secret: string): ClientAuth {
   const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
   return (_server, { client_id: id }, _body, headers) => {
@@ -177,19 +162,11 @@ function basicAuth(secret: string): ClientAuth {
   }
 }
 
-/** Errors of the library keep what came, tokens and all: only what they say is taken over. */
+/** Errors of the library hold whole answers, with tokens: only their words are taken over. */
 function explain(cause: unknown): unknown {
   if (cause instanceof ClientError) return cause
-  const {
-    code,
-    error,
-    error_description: why,
-    status,
-    message,
-    cause: inner,
-  } = cause as {
-    [field: string]: unknown
-  }
+  const facts = cause as { readonly [field: string]: unknown }
+  const { code, error, error_description: why, status, message, cause: inner } = facts
   if (typeof code !== 'string' || !code.startsWith('OAUTH_')) return cause
   if (typeof error === 'string') {
     const said = [error, why].map(quotable).filter((text) => text !== '')

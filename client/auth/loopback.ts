@@ -6,14 +6,11 @@ import type { SignIn } from './options.js'
 import { bad, readFields, readFunction } from '../base/read-options.js'
 import { ClientError } from '../base/errors.js'
 
-/** How a program on somebody's machine has them sign in. */
+/** How a person signs in with the browser of this machine. */
 export interface LoopbackOptions {
-  /**
-   * Where the redirect is waited for, on 127.0.0.1. Default 0: the port that is registered already, or any
-   * free one.
-   */
+  /** The port of the redirect, on 127.0.0.1. Default 0: the one that is registered already, or a free one. */
   readonly port?: number
-  /** Default `/callback`. */
+  /** The path of the redirect. Default `/callback`. */
   readonly path?: string
   /** Shows the address to the person. Default: opens it in the browser, never through a shell. */
   readonly open?: (url: URL) => unknown
@@ -44,7 +41,7 @@ export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
   })
 }
 
-/** Some servers know a client by the very port that it was registered with. */
+/** Some servers want the very port that the client was registered with. */
 async function openPreferred(
   port: number,
   path: string,

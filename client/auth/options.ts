@@ -3,7 +3,7 @@ import type { LookupAll } from '../../transports/base/private-address.js'
 import { type AuthStorage, memoryAuthStorage } from './storage.js'
 import { bad, readFields, readFlag, readMs, readObject, readText, readWord } from '../base/read-options.js'
 
-/** A client that the authorization server knows already. */
+/** A client registered beforehand. */
 export interface RegisteredClient {
   readonly id: string
   readonly secret?: string
@@ -11,24 +11,18 @@ export interface RegisteredClient {
   readonly privateKey?: string
   /** The algorithm of that key. Default ES256. */
   readonly algorithm?: KeyAlgorithm
-  /** Names the key, where the authorization server knows several. */
+  /** The `kid` of the key, where the authorization server knows several. */
   readonly keyId?: string
-  /**
-   * Who has registered it; it is used nowhere else. Default: whoever the server names first, and nobody else
-   * after that.
-   */
+  /** The only issuer that it is used at. Default: the first one that the server names. */
   readonly issuer?: string
 }
 
 /** Algorithms of client keys. */
 export type KeyAlgorithm = 'ES256' | 'ES384' | 'RS256' | 'PS256' | 'EdDSA'
 
-/**
- * Enterprise-managed authorization: a sign-in at the identity provider of a company is exchanged for the
- * token.
- */
+/** Enterprise-managed authorization: a sign-in at a company's identity provider is exchanged for the token. */
 export interface EnterpriseOptions {
-  /** An ID token of whoever uses the client, asked for whenever a token is needed. */
+  /** The ID token of the user; a function is called whenever a token is needed. */
   readonly idToken: string | (() => string | Promise<string>)
   /** The token endpoint of the identity provider. */
   readonly tokenEndpoint: string
@@ -37,16 +31,16 @@ export interface EnterpriseOptions {
   readonly clientSecret?: string
 }
 
-/** One wait for a person; made by `SignIn.begin`. */
+/** One sign-in of a person; made by `SignIn.begin`. */
 export interface SignInSession {
   /** Where the authorization server sends the person back to. */
   readonly redirectUri: string
-  /** Shows the address to the person and answers the parameters that came with the redirect. */
+  /** Shows the address to the person; resolves with the parameters of the redirect. */
   authorize(url: URL, signal: AbortSignal): Promise<URLSearchParams>
   close?(): Promise<void>
 }
 
-/** How a person signs in: `loopbackSignIn()`, or what you write for a place without a browser. */
+/** How a person signs in: `loopbackSignIn()`, or one of yours where there is no browser. */
 export interface SignIn {
   /** Called for each sign-in; `preferred` is the redirect address that is registered already. */
   begin(preferred: string | undefined): Promise<SignInSession>
@@ -54,39 +48,27 @@ export interface SignIn {
 
 /** How tokens are got. */
 export interface OAuthOptions {
-  /** How a person signs in. Default: nobody can, and a sign-in fails with SIGN_IN_NEEDED. */
+  /** How a person signs in. Default: a sign-in fails with SIGN_IN_NEEDED. */
   readonly signIn?: SignIn
-  /**
-   * A client registered beforehand. Default: by `clientMetadataUrl` where that is supported, or else
-   * registered when it is needed.
-   */
+  /** A client registered beforehand. Default: `clientMetadataUrl` where supported, or dynamic registration. */
   readonly client?: RegisteredClient
-  /**
-   * The https address of a document that describes this client, which is its id then (Client ID Metadata
-   * Documents).
-   */
+  /** The https address of a document that describes this client, and is its id (Client ID Metadata Documents). */
   readonly clientMetadataUrl?: string
-  /** The name a client is registered under, which people see. Default `Caduceus`. */
+  /** The name that people see at dynamic registration. Default `Caduceus`. */
   readonly clientName?: string
-  /** Scopes, space-separated, where the server does not say which it wants. Default: all it has. */
+  /** Scopes, space-separated, if the server does not say which it wants. Default: all of the resource. */
   readonly scope?: string
-  /**
-   * `client_credentials`: the client is who it is, and nobody signs in; wants `client`. Default
-   * `authorization_code`.
-   */
+  /** `client_credentials`: the client signs in as itself; wants `client`. Default `authorization_code`. */
   readonly grant?: 'authorization_code' | 'client_credentials'
-  /** Tokens come by way of a company's identity provider; wants `client`. */
+  /** Tokens come through a company's identity provider; wants `client`. */
   readonly enterprise?: EnterpriseOptions
-  /** Default: memory, so that the next program signs in again. */
+  /** Where tokens are kept. Default: in memory, so that the next program signs in again. */
   readonly storage?: AuthStorage
-  /**
-   * Whether the authorization may be at addresses of this machine or network. Default: where the server
-   * itself is.
-   */
+  /** Whether authorization servers may be in a private network. Default: if the server itself is. */
   readonly privateNetwork?: boolean
   /** Milliseconds for one request to an authorization server. Default 10,000. */
   readonly requestTimeout?: number
-  /** Milliseconds for all that it takes to get a token, the person's part included. Default 5 minutes. */
+  /** Milliseconds to get a token, the person's part included. Default 300,000. */
   readonly signInTimeout?: number
 }
 
@@ -103,7 +85,7 @@ export interface OAuthSettings {
   readonly privateNetwork: boolean | undefined
   readonly requestTimeout: number
   readonly signInTimeout: number
-  /** How names are looked up; the system's way but in tests. */
+  /** How names are looked up; for tests. */
   readonly lookup?: LookupAll
 }
 
@@ -115,12 +97,10 @@ const fields = [
 /** Reads the options of `oauth()`. Throws BAD_OPTION, naming the field; secrets are never shown. */
 export function readOAuthOptions(options: OAuthOptions): OAuthSettings {
   const given = readFields(options, 'options', fields) as OAuthOptions
-  const client = given.client === undefined ? undefined : readClient(given.client)
-  const enterprise = given.enterprise === undefined ? undefined : readEnterprise(given.enterprise)
-  const word = readWord(given.grant ?? 'authorization_code', 'grant', [
-    'authorization_code',
-    'client_credentials',
-  ])
+  const client = optional(given.client, readClient)
+  const enterprise = optional(given.enterprise, readEnterprise)
+  const kinds = ['authorization_code', 'client_credentials'] as const
+  const word = readWord(given.grant ?? 'authorization_code', 'grant', kinds)
   const grant = enterprise === undefined ? word : 'enterprise'
   if (grant !== 'authorization_code' && client === undefined)
     throw bad('client', `a registered client for ${grant}`, undefined)
@@ -131,20 +111,20 @@ export function readOAuthOptions(options: OAuthOptions): OAuthSettings {
   return Object.freeze({
     signIn: given.signIn,
     client,
-    clientMetadataUrl:
-      given.clientMetadataUrl === undefined ? undefined : readDocument(given.clientMetadataUrl),
-    clientName: given.clientName === undefined ? 'Caduceus' : readText(given.clientName, 'clientName'),
-    scope: given.scope === undefined ? undefined : readText(given.scope, 'scope'),
+    clientMetadataUrl: optional(given.clientMetadataUrl, readDocument),
+    clientName: optional(given.clientName, (name) => readText(name, 'clientName')) ?? 'Caduceus',
+    scope: optional(given.scope, (scope) => readText(scope, 'scope')),
     grant,
     enterprise,
-    storage: given.storage === undefined ? memoryAuthStorage() : readStorage(given.storage),
-    privateNetwork:
-      given.privateNetwork === undefined
-        ? undefined
-        : readFlag(given.privateNetwork, 'privateNetwork', false),
+    storage: optional(given.storage, readStorage) ?? memoryAuthStorage(),
+    privateNetwork: optional(given.privateNetwork, (flag) => readFlag(flag, 'privateNetwork', false)),
     requestTimeout: readMs(given.requestTimeout, 'requestTimeout', 10_000),
     signInTimeout: readMs(given.signInTimeout, 'signInTimeout', 300_000),
   })
+}
+
+function optional<Given, Read>(value: Given | undefined, read: (value: Given) => Read): Read | undefined {
+  return value === undefined ? undefined : read(value)
 }
 
 function readClient(value: RegisteredClient): RegisteredClient {

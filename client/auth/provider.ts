@@ -1,10 +1,11 @@
 import { outside } from '../../runtime/faults/containment.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
+import { forever } from '../../runtime/process/ref.js'
 import { Registry } from '../../runtime/process/registry.js'
 import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
 import type { AuthRefusal, AuthRequest, ClientAuth } from '../../transports/http/client/auth.js'
-import { resourceOf } from './addresses.js'
+import { resourceOf } from './discovery.js'
 import { readBearer } from './challenge.js'
 import { authFailed } from './failure.js'
 import { AuthFlow } from './flow.js'
@@ -14,7 +15,7 @@ import { isExpiring, type TokenSet } from './tokens.js'
 import { type TokenDesk, tokensActor } from './tokens-actor.js'
 import { ClientError } from '../base/errors.js'
 
-/** Servers that one provider has tokens for. */
+/** Servers that one provider has tokens for, at most. */
 const maxServers = 100
 
 interface Place {
@@ -24,18 +25,15 @@ interface Place {
 }
 
 /**
- * Tokens by OAuth for the option `auth` of any number of clients and transports, which share them: discovery,
- * registration, sign-in, refresh and more scopes as the servers ask for them (specification: authorization).
- * One actor owns the tokens of each server. Throws BAD_OPTION, naming the field.
+ * Tokens by OAuth for the option `auth` of any number of transports, which share them (specification:
+ * authorization): discovery, registration, sign-in, refresh, and more scopes when a server asks for them. One
+ * actor owns the tokens of each server. Throws BAD_OPTION, naming the field.
  */
 export function oauth(options: OAuthOptions = {}): OAuth {
   return new OAuth(readOAuthOptions(options))
 }
 
-/**
- * A provider of tokens, as `oauth()` makes it. It starts nothing before it is first asked, and loads the
- * library with the first sign-in.
- */
+/** A provider of tokens. It starts with the first request, and loads the OAuth library with the first sign-in. */
 export class OAuth implements ClientAuth, AsyncDisposable {
   readonly #settings: OAuthSettings
   readonly #registry = new Registry()
@@ -51,23 +49,17 @@ export class OAuth implements ClientAuth, AsyncDisposable {
    * The header with the token for a server; none before a sign-in, which only a refusal leads to. Rejects
    * with AUTHORIZATION_FAILED.
    */
-  authorize({
-    url,
-    signal,
-  }: AuthRequest): Readonly<Record<string, string>> | Promise<Readonly<Record<string, string>>> {
+  authorize({ url, signal }: AuthRequest): Headers | Promise<Headers> {
     const tokens = this.#places.get(keyOf(url))?.desk.tokens
     if (tokens !== undefined && !this.#closed && !isExpiring(tokens, Date.now())) return headersOf(tokens)
-    return this.#ask(url, signal, (actor) => actor.call('current', undefined, forEver)).then(headersOf)
+    return this.#ask(url, signal, (actor) => actor.call('current', undefined, forever)).then(headersOf)
   }
 
-  /**
-   * Gets better tokens than those refused; rejects with AUTHORIZATION_FAILED or SIGN_IN_NEEDED when there are
-   * none to be had.
-   */
+  /** Renews refused tokens; rejects with AUTHORIZATION_FAILED or SIGN_IN_NEEDED when that fails. */
   async refused({ url, status, challenge, sent, signal }: AuthRefusal): Promise<void> {
     const refused = sent.authorization?.slice('Bearer '.length)
     const renewal = { refused, challenge: readBearer(challenge), stepUp: status === 403 }
-    await this.#ask(url, signal, (actor) => actor.call('renew', renewal, forEver))
+    await this.#ask(url, signal, (actor) => actor.call('renew', renewal, forever))
   }
 
   /** Forgets the tokens for a server, here and in the storage; the next refusal leads to a sign-in. */
@@ -75,10 +67,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     await this.#ask(new URL(server), new AbortController().signal, (actor) => actor.call('forget'))
   }
 
-  /**
-   * Ends what was started for it; requests that wait for tokens are refused. Never rejects, and may be called
-   * again.
-   */
+  /** Ends its actors; requests that wait for tokens are refused. Never rejects, and may be called again. */
   async close(): Promise<void> {
     this.#closed = true
     const tree = await this.#tree?.catch(() => undefined)
@@ -97,7 +86,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
       return await orAborted(ask(this.#registry.named<typeof tokensActor>(name)), signal)
     } catch (cause) {
       if (cause instanceof ClientError || signal.aborted) throw cause
-      // its actor crashed or is gone: the next request finds another
+      // its actor has crashed: the next request finds another
       const details = { cause, retryable: !this.#closed, data: { sent: false } }
       throw new ClientError('AUTHORIZATION_FAILED', `the tokens cannot be had: ${messageOf(cause)}`, details)
     }
@@ -117,7 +106,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   }
 
   async #start(key: string, desk: TokenDesk): Promise<string> {
-    // it belongs to all who share it, not to the first who asked
+    // outside the scope of the first request: it belongs to all
     const starting =
       this.#tree ??
       outside(() => startSupervisor({ strategy: 'one_for_one', registry: this.#registry, unowned: 'exit' }))
@@ -135,11 +124,9 @@ export class OAuth implements ClientAuth, AsyncDisposable {
 }
 
 type TokensRef = ReturnType<typeof Registry.prototype.named<typeof tokensActor>>
+type Headers = Readonly<Record<string, string>>
 
-/** The renewal has its own limit, and the request its signal. */
-const forEver = { timeout: Number.POSITIVE_INFINITY }
-
-function headersOf(tokens: TokenSet | undefined): Readonly<Record<string, string>> {
+function headersOf(tokens: TokenSet | undefined): Headers {
   return tokens === undefined ? {} : { authorization: `Bearer ${tokens.accessToken}` }
 }
 

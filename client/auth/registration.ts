@@ -6,33 +6,46 @@ import type { KnownClient } from './library.js'
 import type { OAuthSettings, RegisteredClient } from './options.js'
 import { ClientError } from '../base/errors.js'
 
-/** Where a client is registered, and for what. */
+/** Where a client is registered. */
 export interface Registration {
   readonly ask: Asker
   readonly metadata: ServerMetadata
   readonly settings: OAuthSettings
 }
 
-/**
- * The client to be at an authorization server (specification: authorization, client registration): the one
- * registered beforehand, or the document that describes it where that is supported, or one registered there
- * earlier, or now (RFC 7591). Rejects with AUTHORIZATION_FAILED where there is no way.
- */
+/** The client at an authorization server, which is registered there if it has to be (RFC 7591). */
 export async function clientAt(registration: Registration, redirectUri: string): Promise<KnownClient> {
   const { metadata, settings } = registration
-  if (settings.client !== undefined) return presetClient(settings.client, metadata)
-  const { clientMetadataUrl } = settings
-  if (clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true)
-    return { id: clientMetadataUrl, method: 'none' }
-  const known = await registered(registration, redirectUri)
+  const known = await knownClient(registration, redirectUri)
   if (known !== undefined) return known
   const value = await register(registration, redirectUri)
   await settings.storage.write(keyOf(metadata), { ...value, redirectUri })
   return clientOf(value, metadata)
 }
 
-/** The client that was registered beforehand, at the issuer that it belongs to. */
-export function presetClient(client: RegisteredClient, metadata: ServerMetadata): KnownClient {
+/**
+ * The client that an authorization server knows (specification: authorization, client registration): the one
+ * registered beforehand, or the document that describes it where that is supported, or one registered there
+ * earlier, for this redirect address if one is given.
+ */
+export async function knownClient(
+  { metadata, settings }: Omit<Registration, 'ask'>,
+  redirectUri?: string,
+): Promise<KnownClient | undefined> {
+  const { client, clientMetadataUrl, storage } = settings
+  if (client !== undefined) return presetClient(client, metadata)
+  if (clientMetadataUrl !== undefined && metadata.client_id_metadata_document_supported === true)
+    return { id: clientMetadataUrl, method: 'none' }
+  const value = await storage.read(keyOf(metadata))
+  if (value === undefined || (redirectUri !== undefined && value.redirectUri !== redirectUri))
+    return undefined
+  const { client_secret_expires_at: end } = value
+  if (typeof end === 'number' && end > 0 && end * 1_000 <= Date.now()) return undefined
+  return clientOf(value, metadata)
+}
+
+/** The client that was registered beforehand, at its own issuer only. */
+function presetClient(client: RegisteredClient, metadata: ServerMetadata): KnownClient {
   const { id, secret, privateKey: pem, algorithm = 'ES256', keyId, issuer } = client
   if (issuer !== undefined && issuer !== metadata.issuer)
     throw authFailed(
@@ -42,22 +55,6 @@ export function presetClient(client: RegisteredClient, metadata: ServerMetadata)
   return { id, secret, method: secret === undefined ? 'none' : secretMethod(metadata) }
 }
 
-/**
- * The client registered at this issuer by us, as long as it may still be used; for any redirect address where
- * none is given.
- */
-export async function registered(
-  { metadata, settings }: Pick<Registration, 'metadata' | 'settings'>,
-  redirectUri?: string,
-): Promise<KnownClient | undefined> {
-  const value = await settings.storage.read(keyOf(metadata))
-  if (value === undefined || (redirectUri !== undefined && value.redirectUri !== redirectUri))
-    return undefined
-  const { client_secret_expires_at: end } = value
-  if (typeof end === 'number' && end > 0 && end * 1_000 <= Date.now()) return undefined
-  return clientOf(value, metadata)
-}
-
 /** The redirect address that is registered there already. */
 export async function registeredRedirect({ metadata, settings }: Registration): Promise<string | undefined> {
   const value = await settings.storage.read(keyOf(metadata))
@@ -65,10 +62,7 @@ export async function registeredRedirect({ metadata, settings }: Registration): 
 }
 
 /** Forgets a client that its issuer does not know any more. */
-export function forgetClient({
-  metadata,
-  settings,
-}: Pick<Registration, 'metadata' | 'settings'>): Promise<void> {
+export function forgetClient({ metadata, settings }: Omit<Registration, 'ask'>): Promise<void> {
   return settings.storage.write(keyOf(metadata), undefined)
 }
 
@@ -95,9 +89,10 @@ async function register({ ask, metadata, settings }: Registration, redirectUri: 
   const answer = await ask.post(endpoint, 'application/json', JSON.stringify(body))
   if (answer.status !== 201 && answer.status !== 200) {
     const said = answer.status < 500 ? quotable(saidIn(answer.text)) : ''
+    const why = `status ${answer.status}${said === '' ? '' : `: ${said}`}`
     throw new ClientError(
       'AUTHORIZATION_FAILED',
-      `${quotable(issuer)} does not register this client (status ${answer.status}${said === '' ? '' : `: ${said}`})`,
+      `${quotable(issuer)} does not register this client (${why})`,
       {
         retryable: answer.status >= 500 || answer.status === 429,
         data: { status: answer.status, sent: false },
@@ -120,7 +115,7 @@ function clientOf(value: JsonObject, metadata: ServerMetadata): KnownClient {
   return { id: String(id), secret, method: given }
 }
 
-/** A program on somebody's machine keeps no secret, so it has none where that is possible. */
+/** A program on a user's machine cannot keep a secret, so it asks for none where that is possible. */
 function wantedMethod(metadata: ServerMetadata): KnownClient['method'] {
   const methods = metadata.token_endpoint_auth_methods_supported
   return !Array.isArray(methods) || methods.includes('none') ? 'none' : secretMethod(metadata)

@@ -1,24 +1,23 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
 
 /**
- * Where an OAuth client keeps what it may not lose: registered clients by issuer, tokens by issuer and
- * resource. What you write for a place of your own; values are JSON and secret, keys are not. Whoever shares
- * a storage, be it another process, shares the tokens.
+ * Where an OAuth client keeps registered clients (by issuer) and tokens (by issuer and resource). You may
+ * write one of your own: values are JSON and secret, keys are not. Providers that share a storage share the
+ * tokens, also in several processes.
  */
 export interface AuthStorage {
-  /** What was written last under the key; undefined when there is nothing. */
+  /** The last value of the key; undefined when there is none. */
   read(key: string): Promise<JsonObject | undefined>
-  /** Puts a value in the place of the old one, whole or not at all; undefined removes it. */
+  /** Replaces the value in one step; undefined removes it. */
   write(key: string, value: JsonObject | undefined): Promise<void>
   /**
-   * Runs `work` while nobody else who shares the storage runs any for that key: two that use the same refresh
-   * token at once would lose it, since authorization servers take a second use for a theft. Gives up waiting,
-   * with a rejection, once the signal aborts.
+   * Runs `work` alone among all that share the storage, for that key: authorization servers take a second use
+   * of a refresh token for a theft. Rejects when the signal aborts while it waits.
    */
   exclusive<T>(key: string, work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }
 
-/** A storage that lives as long as the program; several providers may share one. */
+/** A storage in memory; several providers may share one. */
 export function memoryAuthStorage(): AuthStorage {
   const values = new Map<string, JsonObject>()
   const last = new Map<string, Promise<unknown>>()
@@ -47,7 +46,7 @@ export function memoryAuthStorage(): AuthStorage {
   })
 }
 
-/** The same promise, given up when the signal aborts. */
+/** The same promise; rejects with the reason of the signal when that aborts first. */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const give = (): void => reject(signal.reason)

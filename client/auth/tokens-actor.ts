@@ -2,13 +2,12 @@ import { type Deferred, defineActor, refuse, type Refusal } from '../../runtime/
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import { asAuthFailure, authFailed } from './failure.js'
-import type { AuthFlow, Renewal } from './flow.js'
-import { hasScopes } from './scopes.js'
+import type { AuthFlow } from './flow.js'
 import { orAborted } from './storage.js'
-import { isExpiring, type TokenSet } from './tokens.js'
+import { isExpiring, type Renewal, satisfies, type TokenSet } from './tokens.js'
 import type { ClientError } from '../base/errors.js'
 
-/** What outlives the actor and can be read without asking it. */
+/** What outlives the actor, and is read without a call. */
 export interface TokenDesk {
   /** The tokens to use now. */
   tokens: TokenSet | undefined
@@ -24,7 +23,7 @@ export interface TokensInput {
 
 interface Waiting {
   readonly reply: Deferred<TokenSet | undefined>
-  /** Absent: any tokens will do, or none. */
+  /** Undefined: any tokens will do, or none. */
   readonly renewal: Renewal | undefined
   renewals: number
 }
@@ -33,7 +32,7 @@ interface State extends TokensInput {
   loaded: boolean
   busy: boolean
   waiting: readonly Waiting[]
-  /** The last failure: whoever comes with the same token shortly after gets the same answer. */
+  /** The last failure: callers that come shortly after with the same token get it, too. */
   failure:
     | { readonly refused: string | undefined; readonly error: ClientError; readonly until: number }
     | undefined
@@ -43,14 +42,14 @@ type Outcome =
   | { readonly type: 'loaded' | 'renewed'; readonly tokens: TokenSet | undefined }
   | { readonly type: 'failed'; readonly refused: string | undefined; readonly error: ClientError }
 
-/** Milliseconds that a failure holds for whoever comes late; a shorter time where it may pass. */
+/** Milliseconds that a failure is kept for late callers; less where it may pass. */
 const failureHolds = { lasting: 5_000, passing: 1_000 } as const
-/** Renewals that one caller waits for: the one under way may not bring the scopes that it needs. */
+/** Renewals that one caller waits for: the first may lack the scopes that it needs. */
 const maxRenewals = 2
 
 /**
- * Owns the tokens of one server: however many calls are refused at once, there is one refresh or one sign-in,
- * and a failure fails all that wait once. Its handlers never wait; a renewal comes back as a message.
+ * Owns the tokens of one server: many refusals at once are one refresh or one sign-in, and a failure is told
+ * once to all that wait. Its handlers never wait; a renewal comes back as a message.
  */
 export const tokensActor = defineActor({
   name: 'tokens',
@@ -61,9 +60,7 @@ export const tokensActor = defineActor({
     return state
   },
   call: {
-    /**
-     * The tokens to use now, from the storage or got anew where they end soon; undefined when there are none.
-     */
+    /** The tokens to use now, renewed if they expire soon; undefined when there are none. */
     current(
       state: State,
       _: undefined,
@@ -72,7 +69,7 @@ export const tokensActor = defineActor({
       if (state.loaded && !wantsRenewal(state)) return state.desk.tokens
       return wait(state, undefined, ctx)
     },
-    /** Better tokens than those that the server refused. */
+    /** Better tokens than the refused ones. */
     renew(
       state: State,
       renewal: Renewal,
@@ -111,7 +108,7 @@ function wait(state: State, renewal: Renewal | undefined, ctx: ActorContext): De
   return reply
 }
 
-/** Begins what the first who waits needs, unless something is under way. */
+/** Begins the renewal for the first caller in the queue, unless one is under way. */
 function next(state: State, ctx: ActorContext): void {
   const [first] = state.waiting
   if (state.busy || first === undefined) return
@@ -144,7 +141,7 @@ function tooLate({ timeout }: State): ClientError {
   return authFailed(`nobody has signed in within ${timeout} ms (signInTimeout)`)
 }
 
-/** Whoever needs something else than what came waits on; nobody does for ever. */
+/** Callers whose scopes are still missing wait for another renewal, `maxRenewals` at most. */
 function answer(state: State): void {
   const { tokens } = state.desk
   const left: Waiting[] = []
@@ -172,8 +169,4 @@ function fail(state: State, { refused, error }: Outcome & { type: 'failed' }, ct
 
 function wantsRenewal({ desk: { tokens }, flow }: State): boolean {
   return tokens !== undefined && isExpiring(tokens, Date.now()) && flow.canRenew(tokens)
-}
-
-function satisfies(tokens: TokenSet, { refused, challenge, stepUp }: Renewal): boolean {
-  return tokens.accessToken !== refused && (!stepUp || hasScopes(tokens.scope, challenge?.scope))
 }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
+import type { BearerChallenge } from './challenge.js'
 import type { TokenAnswer } from './library.js'
 import type { AuthStorage } from './storage.js'
 
@@ -13,16 +14,25 @@ export interface TokenSet {
   readonly issuer: string
 }
 
+/** Why tokens are wanted. */
+export interface Renewal {
+  /** The access token that the server refused; undefined when there was none. */
+  readonly refused: string | undefined
+  readonly challenge: BearerChallenge | undefined
+  /** Whether the token is good and has too few scopes (403). */
+  readonly stepUp: boolean
+}
+
 /** What is remembered of a server: whose tokens it takes. */
-export interface ServerPlace {
+interface ServerPlace {
   readonly issuer: string
   readonly resourceMetadata: string | undefined
 }
 
-/** Milliseconds before its end from which on a token is not used any more. */
+/** Milliseconds before its end at which a token is renewed. */
 const margin = 30_000
 
-/** Tokens from an answer; without another refresh token the old one goes on. */
+/** Tokens from an answer; without a new refresh token the old one stays. */
 export function tokensOf(
   answer: TokenAnswer,
   { scope, issuer, before }: { scope: string | undefined; issuer: string; before?: TokenSet | undefined },
@@ -37,12 +47,14 @@ export function tokensOf(
   }
 }
 
-/**
- * Whether a token should be got anew before it is used again; one that lives shorter than the margin is used
- * all the same.
- */
+/** Whether a token should be renewed before it is used again. */
 export function isExpiring({ expiresAt }: TokenSet, now: number): boolean {
   return expiresAt !== undefined && now > expiresAt - margin
+}
+
+/** Whether these tokens will do for a caller that was refused. */
+export function satisfies(tokens: TokenSet, { refused, challenge, stepUp }: Renewal): boolean {
+  return tokens.accessToken !== refused && (!stepUp || hasScopes(tokens.scope, challenge?.scope))
 }
 
 /**
@@ -85,4 +97,41 @@ function readTokens(value: JsonObject | undefined, issuer: string): TokenSet | u
 
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
+}
+
+/** What scopes are chosen by; all as space-separated lists. */
+interface ScopeFacts {
+  /** Of the challenge. */
+  readonly challenged: string | undefined
+  /** Of the user's options. */
+  readonly wanted: string | undefined
+  /** `scopes_supported` of the resource. */
+  readonly resource: readonly string[] | undefined
+  /** Asked for before, when more is needed now. */
+  readonly before: string | undefined
+  /** Whether the authorization server offers the scope for a refresh token. */
+  readonly offline: boolean
+}
+
+/**
+ * The scopes to ask for (specification: authorization, scope selection): those of the challenge, or else of
+ * the user's options, or else all of the resource; and those asked for before. Undefined: none is named.
+ */
+export function chooseScope(facts: ScopeFacts): string | undefined {
+  const { challenged, wanted, resource, before, offline } = facts
+  const chosen = words(challenged ?? wanted ?? resource?.join(' '))
+  const all = new Set([...words(before), ...chosen])
+  if (all.size === 0) return undefined
+  if (offline) all.add('offline_access')
+  return [...all].join(' ')
+}
+
+/** Whether all the scopes of `needed` are among those of `had`. */
+export function hasScopes(had: string | undefined, needed: string | undefined): boolean {
+  const known = new Set(words(had))
+  return words(needed).every((word) => known.has(word))
+}
+
+function words(scope: string | undefined): readonly string[] {
+  return scope?.split(' ').filter((word) => word !== '') ?? []
 }

@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
+import { readBearer } from '../../../client/auth/challenge.js'
 import {
   covers,
   resourceMetadataUrls,
   resourceOf,
   serverMetadataUrls,
-} from '../../../client/auth/addresses.js'
-import { readBearer } from '../../../client/auth/challenge.js'
-import { chooseScope, hasScopes } from '../../../client/auth/scopes.js'
+} from '../../../client/auth/discovery.js'
+import { chooseScope, hasScopes } from '../../../client/auth/tokens.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('parts of the OAuth client')

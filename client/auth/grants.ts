@@ -1,0 +1,129 @@
+import { isSecureUrl } from '../../transports/base/secure-url.js'
+import { ClientError } from '../base/errors.js'
+import type { Discovered, ServerMetadata } from './discovery.js'
+import { authFailed, quotable } from './failure.js'
+import type { CodeRequest, OAuthLibrary, TokenAnswer } from './library.js'
+import type { EnterpriseOptions } from './options.js'
+import { clientAt, type Registration, registeredRedirect } from './registration.js'
+import { orAborted } from './storage.js'
+
+/** What a token is asked for with. */
+export interface GrantRequest {
+  readonly registration: Registration
+  readonly library: OAuthLibrary
+  readonly found: Discovered
+  readonly scope: string | undefined
+  readonly signal: AbortSignal
+}
+
+/** Gets a token by the grant of the options. Rejects with AUTHORIZATION_FAILED and SIGN_IN_NEEDED. */
+export async function getToken(request: GrantRequest): Promise<TokenAnswer> {
+  const { registration, library, found, scope } = request
+  const { grant, enterprise } = registration.settings
+  if (grant === 'authorization_code') return signInWithCode(request)
+  if (enterprise !== undefined) return enterpriseToken(request, enterprise)
+  // the client's own token (extension oauth-client-credentials)
+  const party = { metadata: found.metadata, client: await clientAt(registration, '') }
+  return library.grant(party, 'client_credentials', { scope, resource: found.resource })
+}
+
+/**
+ * Has a person sign in, and trades the code for tokens (OAuth 2.1, section 4.1): PKCE with S256 or not at
+ * all, `state`, `resource`.
+ */
+async function signInWithCode(request: GrantRequest): Promise<TokenAnswer> {
+  const { registration, library, found, scope, signal } = request
+  const { metadata, settings } = registration
+  const { resource } = found
+  const endpoint = checkedEndpoint(metadata)
+  if (settings.signIn === undefined) throw signInNeeded(metadata)
+  const preferred = settings.client === undefined ? await registeredRedirect(registration) : undefined
+  const session = await settings.signIn.begin(preferred)
+  try {
+    const { redirectUri } = session
+    const client = await clientAt(registration, redirectUri)
+    const code = await library.beginCode()
+    const url = addressOf(endpoint, code, {
+      client_id: client.id,
+      redirect_uri: redirectUri,
+      scope,
+      resource,
+    })
+    // the user's code may ignore the signal
+    const parameters = await orAborted(session.authorize(url, signal), signal)
+    return await library.finishCode({ metadata, client }, code, { parameters, redirectUri, resource })
+  } finally {
+    await session.close?.()
+  }
+}
+
+/** A server that does not say that it checks S256 might not (specification: authorization, PKCE). */
+function checkedEndpoint(metadata: ServerMetadata): URL {
+  const { authorization_endpoint: endpoint, code_challenge_methods_supported: methods, issuer } = metadata
+  if (endpoint === undefined || !isSecureUrl(endpoint))
+    throw authFailed(`${quotable(issuer)} has no https address to sign in at`)
+  if (Array.isArray(methods) && methods.includes('S256')) return new URL(endpoint)
+  throw authFailed(
+    `${quotable(issuer)} does not say that it supports PKCE with S256, so nobody signs in there`,
+  )
+}
+
+function addressOf(
+  endpoint: URL,
+  code: CodeRequest,
+  own: Readonly<Record<'client_id' | 'redirect_uri' | 'scope' | 'resource', string | undefined>>,
+): URL {
+  const url = new URL(endpoint)
+  const parameters = {
+    response_type: 'code',
+    code_challenge: code.challenge,
+    code_challenge_method: 'S256',
+    state: code.state,
+    ...own,
+    // OpenID Connect Core, section 11
+    prompt: own.scope?.split(' ').includes('offline_access') === true ? 'consent' : undefined,
+  }
+  for (const [name, value] of Object.entries(parameters))
+    if (value !== undefined) url.searchParams.set(name, value)
+  return url
+}
+
+function signInNeeded({ issuer }: ServerMetadata): ClientError {
+  const message = `somebody has to sign in at ${quotable(issuer)}, and there is no way to ask: give oauth() the option signIn, such as loopbackSignIn()`
+  return new ClientError('SIGN_IN_NEEDED', message, { data: { issuer, sent: false } })
+}
+
+/**
+ * A token for a person who signed in at the company's identity provider (extension
+ * enterprise-managed-authorization): the ID token is exchanged there for an assertion (RFC 8693), which the
+ * authorization server of the MCP server takes (RFC 7523).
+ */
+async function enterpriseToken(
+  { registration, library, found, scope }: GrantRequest,
+  enterprise: EnterpriseOptions,
+): Promise<TokenAnswer> {
+  const { metadata, resource } = found
+  const client = await clientAt(registration, '')
+  const { idToken, tokenEndpoint, clientId, clientSecret } = enterprise
+  const subject = typeof idToken === 'function' ? await idToken() : idToken
+  if (typeof subject !== 'string' || subject === '') throw authFailed('enterprise.idToken: expected a token')
+  const idp = { issuer: new URL(tokenEndpoint).origin, token_endpoint: tokenEndpoint }
+  const method = clientSecret === undefined ? 'none' : 'client_secret_basic'
+  const exchange = { id: clientId, secret: clientSecret, method } as const
+  const assertion = await library.grant(
+    { metadata: idp, client: exchange },
+    'urn:ietf:params:oauth:grant-type:token-exchange',
+    {
+      requested_token_type: 'urn:ietf:params:oauth:token-type:id-jag',
+      audience: metadata.issuer,
+      resource,
+      scope,
+      subject_token: subject,
+      subject_token_type: 'urn:ietf:params:oauth:token-type:id_token',
+    },
+  )
+  return library.grant({ metadata, client }, 'urn:ietf:params:oauth:grant-type:jwt-bearer', {
+    assertion: assertion.access_token,
+    scope,
+  })
+}
