@@ -8,7 +8,9 @@ import { handled, lastTurns } from '../../runtime/base/promise.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import type { Client } from '../handle/client.js'
-import type { ClientPlan, ClientsSettings } from './options.js'
+import { checkFree, nameTaken } from '../handle/supervisor.js'
+import type { ClientsSettings } from './options.js'
+import type { ClientSettings } from '../options/options.js'
 import { comebackPlace, type Place } from './comeback.js'
 import { callError, ClientError } from '../base/errors.js'
 import { clientActorName } from '../base/names.js'
@@ -25,15 +27,15 @@ export interface ClientsParts {
   readonly supervisor: DynamicSupervisor
 }
 
-/** Which of many clients are waited for, and how long. */
+/** Which clients are waited for, and how long. */
 export interface ClientsReadyOptions extends ReadyOptions {
   /** The names of servers. Default all there are. */
   readonly names?: readonly string[]
 }
 
 /**
- * The clients of many servers in one supervised tree, each by the name of its server; what happens to one of
- * them, a crash that comes again and again included, costs no other.
+ * The clients of many servers in one supervised tree, each by the name of its server. What happens to one,
+ * even a crash that repeats, costs no other.
  */
 export class Clients implements AsyncDisposable {
   readonly #parts: ClientsParts
@@ -67,9 +69,7 @@ export class Clients implements AsyncDisposable {
     return [...this].map(([name]) => name)
   }
 
-  /**
-   * The client of a server. Throws NOT_FOUND, with the names that there are, when there is none of that name.
-   */
+  /** The client of a server. Throws NOT_FOUND, with the names that there are. */
   get(name: string): Client {
     const client = this.#places.get(name)?.client
     if (client !== undefined) return client
@@ -92,10 +92,7 @@ export class Clients implements AsyncDisposable {
     return new Map([...this].map(([name, { state }]) => [name, state]))
   }
 
-  /**
-   * Calls `fn` at every change of the state of a client, also of those added later, until the returned
-   * function is called.
-   */
+  /** Calls `fn` at every change of the state of any client, until the returned function is called. */
   onState(fn: (name: string, state: ClientState) => void): Undo {
     readFunction(fn, 'fn')
     return this.#watchers.add(fn)
@@ -118,10 +115,7 @@ export class Clients implements AsyncDisposable {
     return handled(this.#add(name, entry))
   }
 
-  /**
-   * Closes a client in an orderly way, and takes it out of the tree. Resolves with false when there is none
-   * of that name.
-   */
+  /** Closes a client in an orderly way, and removes it from the tree. Resolves with false for an unknown name. */
   async remove(name: string): Promise<boolean> {
     const place = this.#places.get(name)
     if (place === undefined) return false
@@ -134,15 +128,12 @@ export class Clients implements AsyncDisposable {
     return true
   }
 
-  /** The tree as people look at it. */
+  /** The tree, for `formatTree`. */
   inspect(): TreeNode {
     return inspect(this.#parts.supervisor.ref)
   }
 
-  /**
-   * Closes all clients at once, each in an orderly way, and ends the tree. Never rejects, and may be called
-   * again.
-   */
+  /** Closes all clients at once, in an orderly way, and ends the tree. Never rejects, and may be called again. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -168,19 +159,19 @@ export class Clients implements AsyncDisposable {
   }
 
   async #add(name: string, entry: ServerEntry): Promise<Client> {
-    const plan = this.#parts.settings.plan(readText(name, 'name'), entry)
-    if (plan === undefined) throw bad(`mcpServers.${name}.disabled`, 'an entry that is not disabled', true)
-    return await this.launch(plan)
+    const settings = this.#parts.settings.read(readText(name, 'name'), entry)
+    if (settings === undefined)
+      throw bad(`mcpServers.${name}.disabled`, 'an entry that is not disabled', true)
+    return await this.launch(settings)
   }
 
-  /** For `startClients`: starts the client of a plan. */
-  async launch(plan: ClientPlan): Promise<Client> {
-    const { name } = plan.options
+  /** For `startClients`: starts one client. */
+  async launch(settings: ClientSettings): Promise<Client> {
+    const { name } = settings
     if (this.#closing !== undefined) throw this.#closed(name)
-    const { state } = this.registry.state(clientActorName(name))
-    if (this.#places.has(name) || state === 'up' || state === 'starting')
-      throw bad('name', 'one that no client in this registry has', name)
-    const place = comebackPlace(plan)
+    if (this.#places.has(name)) throw nameTaken(name, 'client')
+    checkFree(this.registry, clientActorName(name), name, 'client')
+    const place = comebackPlace(settings)
     this.#places.set(name, place)
     const { ref } = await this.#parts.supervisor.startChild(place.spec).catch((cause: unknown) => {
       this.#places.delete(name)
@@ -189,7 +180,7 @@ export class Clients implements AsyncDisposable {
     place.ref = ref
     const { client } = place
     if (client === undefined) throw this.#closed(name)
-    // Not in the scope of whoever adds it, who may end before.
+    // not in the scope of the process that adds it, which may end before
     outside(() => client.onState((next) => this.#watchers.tell(name, next)))
     return client
   }

@@ -1,11 +1,12 @@
 import { ignore } from '../../runtime/process/behaviour.js'
 import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
 import type { Clock } from '../../runtime/time/clock.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import { supervisorSpec } from '../../runtime/supervision/supervise.js'
 import type { Client } from '../handle/client.js'
 import { specOf } from '../handle/supervisor.js'
-import type { ClientPlan } from './options.js'
+import type { ClientSettings } from '../options/options.js'
 import { Demand } from '../base/demand.js'
 import { Setbacks } from '../base/backoff.js'
 
@@ -14,28 +15,43 @@ export interface Place {
   readonly spec: ChildSpec
   /** The handle, once the client has been started; the same after every crash. */
   client: Client | undefined
-  /** The supervisor that brings it back, once it runs. */
+  /** The keeper, once it runs: the supervisor that starts the client again. */
   ref: ProcessRef | undefined
-  /** Aborted when the client is to come back no more. */
+  /** Aborted when the client is not to be started again. */
   readonly leaving: AbortController
 }
 
 /**
- * A client that comes back also when its own supervisor has given it up, with a growing pause in between, a
- * short one while somebody waits. The pause is waited for by a supervisor that has no other child, so it
- * delays nobody else; names wait with it, so calls do, too, and the handle stays the same.
+ * A client that is started again also when its own supervisor has given up, after a growing pause, or a short
+ * one while somebody waits. Its keeper, a supervisor without other children, waits for the pause, so that it
+ * delays no other client. The name is `starting` meanwhile, so that calls wait and the handle stays the same.
  */
-export function comebackPlace({ settings }: ClientPlan): Place {
+export function comebackPlace(settings: ClientSettings): Place {
   const leaving = new AbortController()
   const demand = new Demand()
   const inner = specOf(settings, {}, demand)
   const setbacks = new Setbacks(settings.backoff)
   let keeper: ProcessRef | undefined
+  const wake = (): void => {}
+  /** Resolves after `ms`, sooner once somebody begins to wait, at once when the client is to leave. */
+  const rest = (ms: number, clock: Clock): Promise<void> =>
+    waitWithin({ clock, ms, late: wake, signal: leaving.signal, aborted: wake }, (resolve) => {
+      const due = clock.now() + ms
+      let timer: unknown
+      const undo = demand.onBegin(() => {
+        clock.clearTimeout(timer)
+        timer = clock.setTimeout(() => resolve(), setbacks.left(due - clock.now()))
+      })
+      return () => {
+        clock.clearTimeout(timer)
+        undo()
+      }
+    })
   const start: ChildSpec['start'] = async (ctx) => {
     const { clock, self } = ctx
-    const pause = setbacks.next(clock.now(), demand.any)
-    // A new keeper is being waited for by the one supervisor of all.
-    if (pause > 0 && keeper === self) await sleep(pause, { clock, demand, setbacks, signal: leaving.signal })
+    const ms = setbacks.next(clock.now(), demand.any)
+    // a new keeper does not pause: the one supervisor of all waits for its start
+    if (ms > 0 && keeper === self) await rest(ms, clock)
     keeper = self
     if (leaving.signal.aborted) return ignore
     setbacks.began(clock.now())
@@ -54,31 +70,4 @@ export function comebackPlace({ settings }: ClientPlan): Place {
   )
   const place: Place = { spec, client: undefined, ref: undefined, leaving }
   return place
-}
-
-interface Sleeper {
-  readonly clock: Clock
-  readonly demand: Demand
-  readonly setbacks: Setbacks
-  readonly signal: AbortSignal
-}
-
-/** Resolves after `ms`, sooner when somebody begins to wait, and at once when `signal` aborts. */
-function sleep(ms: number, { clock, demand, setbacks, signal }: Sleeper): Promise<void> {
-  return new Promise((resolve) => {
-    const due = clock.now() + ms
-    const wake = (): void => {
-      clock.clearTimeout(timer)
-      signal.removeEventListener('abort', wake)
-      undo()
-      resolve()
-    }
-    const undo = demand.onBegin(() => {
-      clock.clearTimeout(timer)
-      timer = clock.setTimeout(wake, setbacks.left(due - clock.now()))
-    })
-    let timer = clock.setTimeout(wake, ms)
-    if (signal.aborted) wake()
-    else signal.addEventListener('abort', wake, { once: true })
-  })
 }

@@ -14,7 +14,7 @@ import { bad, readFields, readFunction, readMs, readObject, readText } from '../
 import { ClientError, optionError } from '../base/errors.js'
 import { readEntry, type ServerEntry } from './server-entry.js'
 
-/** The options of a client that several may share. */
+/** The options that several clients may share. */
 export type SharedClientOptions = Omit<ClientOptions, 'name' | 'transport'>
 
 /** How the clients of many servers are started. */
@@ -22,13 +22,12 @@ export interface StartClientsOptions extends TreeOptions, LogOptions {
   /** Shown in trees and errors. Default `clients`. */
   readonly name?: string
   /**
-   * The servers that must be ready before the start resolves: some names, or `all`. Default none: the start
-   * waits for no server.
+   * The servers that must be ready before the start resolves: some names, or `all`. Default none.
    */
   readonly required?: readonly string[] | 'all'
   /** Milliseconds that the required ones may take. Default 30,000. */
   readonly readyTimeout?: number
-  /** What every client is given, or a function that answers it for the server of that name. */
+  /** Options of every client, or a function that returns them for the server of that name. */
   readonly client?: SharedClientOptions | ((name: string) => SharedClientOptions)
   /**
    * What `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for in command, args, env, cwd, url and
@@ -36,36 +35,28 @@ export interface StartClientsOptions extends TreeOptions, LogOptions {
    * this option nothing is replaced.
    */
   readonly variables?: Readonly<Record<string, string | undefined>>
-  /** Hears what servers that are child processes write on standard error, line by line. */
+  /** Called with each line that a server of a command writes to standard error. */
   readonly onStderr?: (name: string, line: string) => void
 }
 
 /** The servers of a configuration by name: the object under `mcpServers`. */
 export type ServerEntries = Readonly<Record<string, ServerEntry>>
 
-/**
- * The configuration of a host as a whole: its servers are below `mcpServers`, or below `servers`; what else
- * it has is ignored.
- */
+/** The whole configuration of a host: servers are below `mcpServers` or `servers`, the rest is ignored. */
 export type HostConfiguration =
   | { readonly mcpServers: ServerEntries }
   | { readonly servers: ServerEntries; readonly inputs?: readonly unknown[] }
 
-/** One client that is to be started. */
-export interface ClientPlan {
-  readonly options: ClientOptions & { readonly name: string }
-  readonly settings: ClientSettings
-}
-
 /** Checked options with every default filled in. */
 export interface ClientsSettings {
   readonly name: string
-  readonly plans: readonly ClientPlan[]
+  /** The clients to begin with. */
+  readonly clients: readonly ClientSettings[]
   readonly required: readonly string[]
   readonly readyTimeout: number
   readonly tree: TreeOptions & LogOptions
   /** Reads one more server. Throws BAD_OPTION, naming the field; undefined when it is disabled. */
-  readonly plan: (name: string, entry: unknown) => ClientPlan | undefined
+  readonly read: (name: string, entry: unknown) => ClientSettings | undefined
 }
 
 const fields = ['name', 'required', 'readyTimeout', 'client', 'variables', 'onStderr']
@@ -78,33 +69,32 @@ export function readClientsOptions(
   const given = readFields(options, 'options', [...fields, ...treeFields])
   const shared = readShared(given.client)
   const variables = given.variables === undefined ? undefined : readObject(given.variables, 'variables')
-  const onStderr = readOptionalFunction(given.onStderr, 'onStderr') as StartClientsOptions['onStderr']
-  const plan = (name: string, entry: unknown): ClientPlan | undefined => {
+  const { onStderr } = options
+  if (onStderr !== undefined) readFunction(onStderr, 'onStderr')
+  const readOne = (name: string, entry: unknown): ClientSettings | undefined => {
     const transport = readEntry(entry, `mcpServers.${name}`, {
       variables: variables as StartClientsOptions['variables'],
       onStderr: onStderr === undefined ? undefined : (line) => onStderr(name, line),
     })
-    if (transport === undefined) return undefined
-    const own = { ...shared(name), name, transport }
-    return { options: own, settings: readClientOptions(own) }
+    return transport && readClientOptions({ ...shared(name), name, transport })
   }
-  const plans = Object.entries(entriesIn(servers))
-    .map(([name, entry]) => plan(readText(name, 'mcpServers'), entry))
+  const clients = Object.entries(entriesIn(servers))
+    .map(([name, entry]) => readOne(readText(name, 'mcpServers'), entry))
     .filter((one) => one !== undefined)
   return Object.freeze({
     name: given.name === undefined ? 'clients' : readText(given.name, 'name'),
-    plans,
-    required: readRequired(given.required, plans),
+    clients,
+    required: readRequired(
+      given.required,
+      clients.map(({ name }) => name),
+    ),
     readyTimeout: readMs(given.readyTimeout, 'readyTimeout', 30_000),
     tree: readTreeOptions(options),
-    plan,
+    read: readOne,
   })
 }
 
-/**
- * The servers, also where a whole file of a host is given: below `mcpServers`, or below `servers` as editors
- * have it.
- */
+/** The servers, also within the whole configuration of a host. */
 function entriesIn(given: unknown): Record<string, unknown> {
   if (typeof given === 'string')
     throw bad('mcpServers', 'an object of servers by name: read the file, and parse it, first', given)
@@ -117,17 +107,11 @@ function entriesIn(given: unknown): Record<string, unknown> {
   return servers
 }
 
-/** Reads options that clients share. Throws BAD_OPTION, naming the field. */
+/** Reads the options that clients share. Throws BAD_OPTION, naming the field. */
 export function readShared(value: unknown): (name: string) => SharedClientOptions {
   if (typeof value === 'function') return (name) => checkShared(value(name))
   const shared = checkShared(value ?? {})
   return () => shared
-}
-
-/** A function, or undefined. Throws BAD_OPTION. */
-function readOptionalFunction(value: unknown, field: string): unknown {
-  if (value !== undefined) readFunction(value, field)
-  return value
 }
 
 function checkShared(value: unknown): SharedClientOptions {
@@ -137,18 +121,13 @@ function checkShared(value: unknown): SharedClientOptions {
   try {
     readClientOptions({ ...shared, transport: nowhere })
   } catch (error) {
-    throw below('client', error)
+    if (!(error instanceof ClientError)) throw error
+    throw optionError(`client.${fieldOf(error)}`, `client.${error.message}`, error)
   }
   return shared
 }
 
-/** The same error about an option within another one. */
-function below(where: string, error: unknown): unknown {
-  if (!(error instanceof ClientError)) return error
-  return optionError(`${where}.${fieldOf(error)}`, `${where}.${error.message}`, error)
-}
-
-/** Stands for the transport where only the other options of a client are read. */
+/** A transport for checking all other options of a client. */
 const nowhere: ClientTransport = Object.freeze({
   name: 'nowhere',
   connect: () => {
@@ -156,8 +135,7 @@ const nowhere: ClientTransport = Object.freeze({
   },
 })
 
-function readRequired(value: unknown, plans: readonly ClientPlan[]): readonly string[] {
-  const names = plans.map(({ options }) => options.name)
+function readRequired(value: unknown, names: readonly string[]): readonly string[] {
   if (value === undefined) return []
   if (value === 'all') return names
   if (!Array.isArray(value)) throw bad('required', "names of servers, or 'all'", value)

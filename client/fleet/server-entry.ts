@@ -9,7 +9,7 @@ import { optionError } from '../base/errors.js'
 import { readTransport } from '../options/options.js'
 import { bad, readFlag, readObject, readText } from '../base/read-options.js'
 
-/** A server that is started as a child process, as desktop hosts write it down. */
+/** A server that is started as a child process. */
 export interface CommandEntry {
   /** `stdio`, or nothing. */
   readonly type?: string
@@ -17,11 +17,11 @@ export interface CommandEntry {
   readonly args?: readonly string[]
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** Hosts keep entries that are not to be used now: those are left out. */
+  /** Disabled entries are left out. */
   readonly disabled?: boolean
 }
 
-/** A server at an address, as desktop hosts write it down. */
+/** A server at an address. */
 export interface UrlEntry {
   /**
    * `http` (also `streamable-http`, `streamableHttp`), `sse`, or `websocket` (also `ws`). Default:
@@ -42,10 +42,10 @@ export interface TransportEntry {
 export type ServerEntry = CommandEntry | UrlEntry | TransportEntry
 
 /** What an entry is read with. */
-export interface EntryReading {
-  /** What `${NAME}` stands for; undefined: nothing is replaced. */
+interface EntryReading {
+  /** The values of `${NAME}`; undefined: nothing is replaced. */
   readonly variables: Readonly<Record<string, string | undefined>> | undefined
-  /** Hears what the server writes on standard error, line by line. */
+  /** Called with each line that the server writes to standard error. */
   readonly onStderr: ((line: string) => void) | undefined
 }
 
@@ -56,7 +56,7 @@ export interface EntryReading {
 export function readEntry(value: unknown, where: string, reading: EntryReading): ClientTransport | undefined {
   const entry = readObject(value, where)
   if (readFlag(entry.disabled, `${where}.disabled`, false)) return undefined
-  // a word there is what some programs call the type
+  // some programs call the type `transport`
   if (entry.transport !== undefined && typeof entry.transport !== 'string')
     return readTransport(entry.transport, `${where}.transport`)
   const kind = kindOf(entry, where)
@@ -136,17 +136,14 @@ function replace(value: unknown, where: string, variables: EntryReading['variabl
   if (typeof value !== 'string') return value
   return value.replace(variable, (_, name: string, usual: string | undefined) => {
     const known = Object.hasOwn(variables, name) ? variables[name] : undefined
-    // As in a shell, an empty one counts as not set where there is a default.
+    // as in a shell, an empty value counts as not set if there is a default
     if (known !== undefined && (known !== '' || usual === undefined)) return known
     if (usual !== undefined) return usual
     throw bad(where, `a value for the variable ${name}`, undefined)
   })
 }
 
-/**
- * What a transport says of its own option, as a matter of the entry; where variables were put in, what came
- * may be a secret.
- */
+/** An option error of the transport, with the place in the entry; with variables, the value may be a secret. */
 function located(error: unknown, where: string, { variables }: EntryReading): unknown {
   if (!(error instanceof TransportError) || error.code !== 'BAD_OPTION') return error
   const field = `${where}.${fieldOf(error)}`

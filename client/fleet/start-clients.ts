@@ -31,7 +31,7 @@ async function start(
   const settings = readClientsOptions(servers, options)
   const clients = await plant(settings)
   try {
-    for (const plan of settings.plans) await clients.launch(plan)
+    for (const client of settings.clients) await clients.launch(client)
     await clients.ready({ names: settings.required, timeout: settings.readyTimeout })
     return clients
   } catch (error) {
@@ -43,7 +43,7 @@ async function start(
 async function plant(settings: ClientsSettings): Promise<Clients> {
   const { name, tree } = settings
   const registry = tree.registry ?? new Registry()
-  // Keepers end only when they are told to, or killed: a restart of one is never a sign that all should go.
+  // keepers end only when they are told to, or killed: their restarts are no reason to end all
   const intensity = Number.POSITIVE_INFINITY
   const supervisor = await startDynamicSupervisor({ name, intensity, ...tree, registry })
   return new Clients({ settings, registry, supervisor })

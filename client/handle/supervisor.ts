@@ -32,7 +32,7 @@ import { Client } from './client.js'
 export function startClient(options: StartClientOptions): Client {
   const { client: settings, tree } = readStartOptions(options)
   const registry = tree.registry ?? new Registry()
-  checkFree(registry, clientActorName(settings.name), 'client')
+  checkFree(registry, clientActorName(settings.name), settings.name, 'client')
   const holdings = new Holdings(settings)
   const starting = handled(startSupervisor({ ...group(settings, holdings), ...tree, registry }))
   const client = new Client({
@@ -194,11 +194,15 @@ function groupName(name: string): string {
   return `client ${name}`
 }
 
-/** Throws BAD_OPTION when an actor of that name runs, or is being started. */
-export function checkFree(registry: Registry, name: string, kind: string): void {
-  const { state } = registry.state(name)
-  if (state === 'up' || state === 'starting')
-    throw bad('name', `one that no ${kind} in this registry has`, name)
+/** Throws BAD_OPTION when an actor of that name runs, or is being started, for a client or pool `name`. */
+export function checkFree(registry: Registry, actor: string, name: string, kind: string): void {
+  const { state } = registry.state(actor)
+  if (state === 'up' || state === 'starting') throw nameTaken(name, kind)
+}
+
+/** The error for a name that another client, or pool, has. */
+export function nameTaken(name: string, kind: string): ClientError {
+  return bad('name', `one that no ${kind} in this registry has`, name)
 }
 
 /** Tells the last state once no supervisor brings the client back, also when it could not be started. */

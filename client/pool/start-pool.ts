@@ -42,7 +42,7 @@ async function start(options: PoolOptions): Promise<ClientPool> {
 async function plant(desk: PoolDesk, registry: Registry, { name, tree }: PoolSettings): Promise<ClientPool> {
   const actor = `pool ${name}`
   const clients = `clients of pool ${name}`
-  checkFree(registry, actor, 'pool')
+  checkFree(registry, actor, name, 'pool')
   const supervisor = await startSupervisor({
     name: actor,
     strategy: 'rest_for_one',

@@ -1,4 +1,3 @@
-import type { Registry } from '../../runtime/process/registry.js'
 import type { RefOf } from '../../runtime/process/ref.js'
 import type { Outlet } from '../../transports/contract/contract.js'
 import type { ShareDirectory } from '../../transports/shared/listener.js'
@@ -6,8 +5,7 @@ import type { SharedClient } from '../../transports/shared/words.js'
 import type { ClientParts } from '../requests/parts.js'
 import { findParts } from '../handle/supervisor.js'
 import { callError } from '../base/errors.js'
-import type { Relay } from './relay.js'
-import type { relayActor } from './relay-actor.js'
+import type { Relay, relayActor } from './relay.js'
 import type { ShareSettings, ShareSource } from './options.js'
 
 /** One program that uses a shared client, as a snapshot. */
@@ -25,14 +23,14 @@ export interface SharePeer {
 /** The session of one program. */
 export interface ShareSession {
   readonly ref: RefOf<typeof relayActor>
-  /** Where news goes, once somebody listens. */
+  /** Where notifications go, once the program listens. */
   reader: Outlet | undefined
 }
 
-/** Milliseconds that a client may take to say what it is made of: it may just be starting again. */
+/** Milliseconds that `find` may take: the client may just be starting again. */
 const findTimeout = 5_000
 
-/** What outlives the listener: which clients are shared, and who uses them. */
+/** What outlives the listener: which clients are shared, and the programs that use them. */
 export class ShareDesk implements ShareDirectory {
   readonly settings: ShareSettings
   readonly sessions = new Map<string, ShareSession>()
@@ -58,18 +56,14 @@ export class ShareDesk implements ShareDirectory {
     return [...this.relays].map((relay) => relay.snapshot())
   }
 
-  /** What a client is made of. Rejects as `findClient` does. */
+  /** The parts of a shared client. Rejects as `findClient` does. */
   async find(name: string): Promise<ClientParts> {
-    const registry = this.#registryOf(name)
+    const registry = this.names().includes(name) ? this.#source.registryOf(name) : undefined
     if (registry !== undefined) return findParts(registry, name, findTimeout)
     throw callError('NOT_FOUND', `client ${name} is not shared`, { sent: false, retryable: false })
   }
 
-  #registryOf(name: string): Registry | undefined {
-    return this.names().includes(name) ? this.#source.registryOf(name) : undefined
-  }
-
-  /** One that cannot be asked is told as it is, and spoils the list for nobody. */
+  /** A client that cannot be asked is listed as failed. */
   async #look(name: string): Promise<SharedClient> {
     try {
       const { state, server } = (await this.find(name)).holdings

@@ -9,7 +9,7 @@ import { readTreeOptions, treeFields } from '../options/options.js'
 import { clientActorName } from '../base/names.js'
 import { bad, readCount, readFields, readMs, readText } from '../base/read-options.js'
 
-/** Where clients are shared, and how much of it. */
+/** Where clients are shared, and how they are bounded. */
 export interface ShareLimits {
   /**
    * An absolute path in a folder of yours: a Unix domain socket that is made there with mode 0600, so that
@@ -20,39 +20,35 @@ export interface ShareLimits {
   readonly name?: string
   /** The names that are shared. Default all there are. */
   readonly names?: readonly string[]
-  /** Programs, or their clients, that are let in at once. Default 1,000. */
+  /** Connections at once. Default 1,000. */
   readonly maxPeers?: number
-  /** Calls that one of them may have under way; more are refused, and may be retried. Default 1,000. */
+  /** Calls under way of one connection; more are refused, and may be retried. Default 1,000. */
   readonly maxCalls?: number
   /**
-   * Bytes a message may have, theirs or one to them; a longer one fails the call that it is of. Default 16
-   * MiB, and less where the heap of the process is small.
+   * Bytes of a message in either direction; a longer one fails its call. Default 16 MiB, and less where the
+   * heap of the process is small.
    */
   readonly maxMessageBytes?: number
   /**
-   * Bytes that may wait to be read by one of them before notifications are dropped and nothing more is taken
-   * from it; one that reads nothing for 30 s is cut off. Default 4 MiB.
+   * Bytes that may wait for a program to read them; beyond it notifications are dropped, and the program is
+   * not read from. One that reads nothing for 30 s is cut off. Default 4 MiB.
    */
   readonly maxBufferedBytes?: number
   /**
-   * Milliseconds that they wait for a client that is not ready when they come; then they come again. Default
+   * Milliseconds that a new connection waits for a client that is not ready; then it is made again. Default
    * 20,000.
    */
   readonly readyTimeout?: number
-  /**
-   * Milliseconds that a call of theirs may take at most, whatever their own timeouts are. Default 3,600,000.
-   */
+  /** Milliseconds that a call may take, whatever the timeout of its program is. Default 3,600,000. */
   readonly callTimeout?: number
   /** Milliseconds that calls in flight are given at an orderly end. Default 5000. */
   readonly drainTimeout?: number
 }
 
-/** What `shareClients` takes besides: matters of the tree it starts. */
+/** What `shareClients` takes besides: options of its tree. */
 export interface ShareOptions extends ShareLimits, TreeOptions, LogOptions {}
 
-/**
- * What can be shared: the clients of `startClients`, also those to come, single ones, or all of a registry.
- */
+/** What can be shared: those of `startClients`, also those added later; clients; or all of a registry. */
 export type Shareable = Client | readonly Client[] | Clients | Registry
 
 /** Checked options with every default filled in. */
@@ -60,7 +56,7 @@ export type ShareSettings = Readonly<Required<Omit<ShareLimits, 'names'>>> & {
   readonly names: ReadonlySet<string> | undefined
 }
 
-/** Where clients are found by their names. */
+/** Finds clients by their names. */
 export interface ShareSource {
   names(): readonly string[]
   registryOf(name: string): Registry | undefined
@@ -79,7 +75,7 @@ const fields = [
   'drainTimeout',
 ]
 
-/** Reads where clients are shared. Throws BAD_OPTION, naming the field. */
+/** Reads the options of `shareSpec`. Throws BAD_OPTION, naming the field. */
 export function readShareLimits(options: ShareLimits): ShareSettings {
   const given = readFields(options, 'options', fields)
   return Object.freeze({
@@ -96,7 +92,7 @@ export function readShareLimits(options: ShareLimits): ShareSettings {
   })
 }
 
-/** Takes the options of `shareClients` apart. Throws BAD_OPTION, naming the field. */
+/** Reads the options of `shareClients`. Throws BAD_OPTION, naming the field. */
 export function readShareOptions(options: ShareOptions): {
   settings: ShareSettings
   tree: TreeOptions & LogOptions
@@ -104,11 +100,11 @@ export function readShareOptions(options: ShareOptions): {
   readFields(options, 'options', [...fields, ...treeFields])
   const { clock, registry, unowned, logger, logLevels, ...limits } = options
   const { unowned: _, ...tree } = readTreeOptions(options)
-  // others depend on it, as on a server
+  // programs depend on it as on a server, so its default is not that of clients
   return { settings: readShareLimits(limits), tree: { ...tree, ...(unowned !== undefined && { unowned }) } }
 }
 
-/** Reads what is to be shared. Throws BAD_OPTION. */
+/** Reads what is shared. Throws BAD_OPTION. */
 export function readShareable(clients: Shareable): ShareSource {
   if (clients instanceof Clients) return { names: () => clients.names, registryOf: () => clients.registry }
   if (clients instanceof Registry) return registrySource(clients)
@@ -120,7 +116,7 @@ export function readShareable(clients: Shareable): ShareSource {
     if (all.has(client.name)) throw bad('clients', 'names that differ', client.name)
     all.set(client.name, client)
   }
-  // one that was closed is not shared any more
+  // closed clients are not shared any more
   const names = (): string[] =>
     [...all].flatMap(([name, { state }]) => (state.phase === 'closed' ? [] : [name]))
   return { names, registryOf: (name) => all.get(name)?.registry }

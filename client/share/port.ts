@@ -5,24 +5,23 @@ import { childSpec } from '../../runtime/supervision/child-spec.js'
 import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { normal } from '../../runtime/base/exit.js'
-import type { ActorRef, RefOf } from '../../runtime/process/ref.js'
+import { type ActorRef, forever, type RefOf } from '../../runtime/process/ref.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { Client } from '../handle/client.js'
-import { relayActor } from './relay-actor.js'
+import { relayActor } from './relay.js'
 import { refusalOf } from './relay-calls.js'
 import type { ShareDesk, ShareSession } from './desk.js'
 
-/** Milliseconds that a relay has for its end. */
+/** Milliseconds that a relay has to end. */
 const shutdownTime = 1_000
-const forever = Object.freeze({ timeout: Number.POSITIVE_INFINITY })
 
-/** What the listener asks of those who share: each connection is a session, and each session a relay. */
+/** What the listener calls: each connection is a session, and each session has a relay. */
 export class SharePort implements ServerPort {
   readonly #desk: ShareDesk
   readonly #relays: DynamicSupervisor
 
-  /** `relays` is the dynamic supervisor below which they run. */
+  /** `relays` is the dynamic supervisor of the relays. */
   constructor(desk: ShareDesk, relays: ActorRef) {
     this.#desk = desk
     this.#relays = new DynamicSupervisor(relays)

@@ -15,13 +15,10 @@ import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import type { Outlet, Response } from '../../transports/contract/contract.js'
 import { writeFate } from '../../transports/shared/words.js'
 import type { CallOptions } from '../options/call-options.js'
-import { ClientError, type ClientErrorCode } from '../base/errors.js'
+import { callError, ClientError, type ClientErrorCode } from '../base/errors.js'
 import type { Relay } from './relay.js'
 
-/**
- * Makes a call of a program on the client that it uses, and resolves with its answer; undefined when it was
- * cancelled. Never rejects.
- */
+/** Makes a call of a program on the shared client; resolves with undefined when it was cancelled. Never rejects. */
 export async function relayCall(
   relay: Relay,
   request: JsonRpcRequest,
@@ -35,11 +32,8 @@ export async function relayCall(
   const { signal } = controller
   calls.set(id, controller)
   try {
-    const result = await make(relay, request, {
-      timeout: callTimeout,
-      signal,
-      ...progressTo(request, outlet),
-    })
+    const options = { timeout: callTimeout, signal, ...progressTo(request, outlet) }
+    const result = await make(relay, request, options)
     return signal.aborted ? undefined : buildResult(id, result)
   } catch (error) {
     return signal.aborted ? undefined : refusalOf(request, error)
@@ -48,10 +42,7 @@ export async function relayCall(
   }
 }
 
-/**
- * The answer to a call that could not be made, or not be finished: with what became of it, as its own client
- * would have said it.
- */
+/** The error response for a call that failed; its data says what became of it, as an error of a client does. */
 export function refusalOf({ id, method }: JsonRpcRequest, error: unknown): Response {
   if (error instanceof McpError) return buildError(id, toJsonRpcError(error))
   const { code, retryable, data } = readError(error)
@@ -102,14 +93,14 @@ async function make(
   }
 }
 
-/** Programs speak a revision with sessions, whose results have no fields of 2026-07-28. */
+/** The result without fields of 2026-07-28: programs speak a revision with sessions. */
 function plain({ client }: Relay, result: JsonObject): JsonObject {
   if (!isModernRevision(client.server?.revision ?? '')) return result
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...rest } = result
   return rest
 }
 
-/** The token is the program's own: its client has others. */
+/** The program's progress token is its own: the owner uses others. */
 function withoutToken(params: JsonObject | undefined): JsonObject | undefined {
   if (!isObject(params?._meta) || !('progressToken' in params._meta)) return params
   const { progressToken: _token, ...meta } = params._meta
@@ -128,8 +119,5 @@ function progressTo({ params }: JsonRpcRequest, outlet: Outlet): Pick<CallOption
 
 function tooMany(request: JsonRpcRequest, maxCalls: number): Response {
   const message = `${request.method}: this program has ${maxCalls} calls under way already`
-  return refusalOf(
-    request,
-    new ClientError('QUEUE_FULL', message, { retryable: true, data: { sent: false } }),
-  )
+  return refusalOf(request, callError('QUEUE_FULL', message, { sent: false }))
 }

@@ -1,25 +1,75 @@
 import { hasCapability } from '../../protocol/dialects/capabilities.js'
-import type { JsonObject } from '../../protocol/wire/json.js'
+import { dialectOf, latestHandshake } from '../../protocol/dialects/versions.js'
+import type { InitializeResult } from '../../protocol/messages/lifecycle.js'
 import { isWantedLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
 import { notifications } from '../../protocol/messages/methods.js'
-import { buildNotification, type JsonRpcNotification, type RequestId } from '../../protocol/wire/jsonrpc.js'
-import type { InitializeResult } from '../../protocol/messages/lifecycle.js'
-import { dialectOf, latestHandshake } from '../../protocol/dialects/versions.js'
+import type { JsonObject } from '../../protocol/wire/json.js'
+import {
+  buildNotification,
+  isNotification,
+  isRequest,
+  type JsonRpcNotification,
+  type Message,
+  type RequestId,
+} from '../../protocol/wire/jsonrpc.js'
+import { normal } from '../../runtime/base/exit.js'
 import { outside } from '../../runtime/faults/containment.js'
+import { type Deferred, defineActor } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
-import type { Outlet } from '../../transports/contract/contract.js'
+import type { Outlet, Response } from '../../transports/contract/contract.js'
+import type { ClientState, ServerFacts } from '../base/state.js'
 import { Client } from '../handle/client.js'
+import type { Wisher } from '../holdings/wishes.js'
 import type { ClientParts } from '../requests/parts.js'
 import { Requests } from '../requests/requests.js'
-import type { ShareDesk, SharePeer } from './desk.js'
-import type { ClientState, ServerFacts } from '../base/state.js'
-import type { Wisher } from '../holdings/wishes.js'
 import { Wishing } from '../requests/wishing.js'
+import type { ShareDesk, SharePeer } from './desk.js'
+import { relayCall } from './relay-calls.js'
+
+/** One message of a program, and where progress goes before its answer. */
+interface RelayDelivery {
+  readonly message: Message
+  readonly outlet: Outlet
+}
+
+/** The process of one program that uses a shared client: what it does costs no other program. */
+export const relayActor = defineActor({
+  name: 'relay',
+  stray: 'report',
+  mailboxLimit: 10_000,
+  init(input: RelayInput, ctx: ActorContext): Relay {
+    const { self } = ctx
+    const relay = new Relay(input, () => void self.stop(normal))
+    ctx.own(() => relay.end())
+    return relay
+  },
+  call: {
+    welcome: (relay): InitializeResult => relay.welcome(),
+    /** Takes a message; a call is answered when its server has. */
+    deliver(relay, { message, outlet }: RelayDelivery, ctx): Deferred<Response | undefined> | undefined {
+      if (isNotification(message)) relay.takeNotification(message)
+      // programs are asked nothing, so a response answers nothing
+      if (!isRequest(message)) return undefined
+      const reply = ctx.defer<Response | undefined>()
+      void relayCall(relay, message, outlet).then((response) => reply.resolve(response))
+      return reply
+    },
+    attach(relay, reader: Outlet): undefined {
+      relay.reader = reader
+    },
+  },
+  cast: {
+    detach(relay, reader: Outlet) {
+      if (relay.reader === reader) relay.reader = undefined
+    },
+  },
+})
 
 /** What a relay is started with. */
-export interface RelayInput {
+interface RelayInput {
   readonly desk: ShareDesk
-  /** The client that is used. */
+  /** The shared client. */
   readonly parts: ClientParts
   /** What the program that uses it calls itself. */
   readonly program: string
@@ -36,7 +86,7 @@ const passedOn: readonly string[] = Object.freeze([
   'notifications/message',
 ])
 
-/** What one program has of a shared client: its calls under way, its wishes, and where it hears of news. */
+/** One program that uses a shared client: its calls under way, its wishes, and where its notifications go. */
 export class Relay {
   readonly client: Client
   readonly desk: ShareDesk
@@ -47,12 +97,12 @@ export class Relay {
   readonly #parts: ClientParts
   readonly #wisher: Wisher = { level: undefined, uris: new Set() }
   readonly #undos: (() => void)[]
-  /** The server that the program was told of, and the session with it. */
+  /** The server that the program was told of at its handshake. */
   readonly #facts: string
   #session: number
   #isReady = false
 
-  /** `end` ends the relay: what it stands for is not there any more. */
+  /** `end` ends the relay when its client has ended, or has another server. */
   constructor({ desk, parts, program }: RelayInput, end: () => void) {
     const { holdings } = parts
     const client = new Client(parts)
@@ -73,7 +123,7 @@ export class Relay {
     ]
   }
 
-  /** The answer to `initialize`: what the server has said to its client. */
+  /** The answer to `initialize`: what the server has answered to the owner. */
   welcome(): InitializeResult {
     const { info, capabilities, instructions, revision } = this.#server()
     return {
@@ -84,16 +134,16 @@ export class Relay {
     }
   }
 
-  /** Takes a notification of the program; what the client of the owner answers for is not passed on. */
-  heed({ method, params }: JsonRpcNotification): void {
+  /** Takes a notification of the program; those of the protocol are not passed on, since the owner sends its own. */
+  takeNotification({ method, params }: JsonRpcNotification): void {
     if (method === 'notifications/initialized') this.#isReady = true
     else if (method === 'notifications/cancelled') this.calls.get(params?.requestId as RequestId)?.abort()
-    // it is not kept for a server that is away: nobody would bound how many
+    // not kept for a server that is away: their number would have no bound
     else if (!Object.hasOwn(notifications, method) && this.client.state.phase === 'ready')
       this.client.notify<string>(method, params).catch(() => {})
   }
 
-  /** The program is gone: nobody waits for its calls, and what it wanted alone nobody wants. */
+  /** The program is gone: cancels its calls, and takes back the wishes that no other has. */
   end(): void {
     for (const undo of this.#undos) undo()
     for (const controller of this.calls.values()) controller.abort(new Error('its program has gone'))
@@ -123,7 +173,7 @@ export class Relay {
     return server
   }
 
-  /** Another server is met with another handshake; of the same one, changes may have been missed. */
+  /** In a new session: another server needs another handshake; of the same one, changes may have been missed. */
   #look({ phase }: ClientState, end: () => void): void {
     const { holdings } = this.#parts
     if (phase === 'closed' || phase === 'failed') return end()

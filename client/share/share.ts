@@ -5,7 +5,7 @@ import type { Supervisor } from '../../runtime/supervision/supervise.js'
 import { callError } from '../base/errors.js'
 import type { ShareDesk, SharePeer } from './desk.js'
 
-/** Clients that other programs of this machine may use by their names, as long as this lives. */
+/** Clients that other programs may use by their names, until it is closed. */
 export class Share implements AsyncDisposable {
   /**
    * Resolves when it was closed, or has ended in a tree that it was embedded in; rejects with GAVE_UP when
@@ -16,7 +16,7 @@ export class Share implements AsyncDisposable {
   readonly #supervisor: Supervisor
   #closing: Promise<void> | undefined
 
-  /** `isEmbedded`: it is for the supervisor above to start it again, and to end it. */
+  /** `isEmbedded`: a supervisor of the user's starts it again, and ends it. */
   constructor(desk: ShareDesk, supervisor: Supervisor, isEmbedded: boolean) {
     this.#desk = desk
     this.#supervisor = supervisor
@@ -40,7 +40,7 @@ export class Share implements AsyncDisposable {
     return this.#supervisor.ref
   }
 
-  /** Where other programs find it. */
+  /** The path of its socket. */
   get path(): string {
     return this.#desk.settings.path
   }
@@ -50,20 +50,20 @@ export class Share implements AsyncDisposable {
     return this.#desk.names()
   }
 
-  /** Who uses them now, one for each connection. */
+  /** The programs that use them now, one for each connection. */
   peers(): readonly SharePeer[] {
     return this.#desk.peers()
   }
 
-  /** The tree as people look at it. */
+  /** The tree, for `formatTree`. */
   inspect(): TreeNode {
     return inspect(this.#supervisor.ref)
   }
 
   /**
-   * Takes nobody in any more, gives calls in flight `drainTimeout`, and ends all connections; the clients
-   * themselves go on. Never rejects, and may be called again. One that was embedded is for its supervisor to
-   * end, which would start it again.
+   * Takes no new connections, gives calls in flight `drainTimeout` ms, and ends all connections; the clients
+   * go on. Never rejects, and may be called again. An embedded share is ended by its supervisor instead, which
+   * would start it again.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close()

@@ -32,7 +32,7 @@ const loadListener = lazy(
 )
 
 /**
- * Lets other programs of this machine and this user use clients by their names, over a local socket:
+ * Lets other programs of this user, on this machine, use clients by their names, over a local socket:
  * `shared(name, { path })` is their transport. Resolves once it listens, in a supervised tree of its own.
  * Rejects with BAD_OPTION, naming the field, and with TransportError LISTEN_FAILED when another program
  * listens there.
@@ -69,7 +69,7 @@ export function shareSpec(options: ShareLimits, overrides: ChildOverrides = {}):
   }
 }
 
-/** The socket comes first: it outlives those who serve it, and so do the connections. */
+/** The socket and its connections come first: they outlive the relays and the listener. */
 function group(desk: ShareDesk): SupervisorOptions {
   const names = namesOf(desk.settings)
   return {
@@ -134,7 +134,7 @@ function namesOf({ name }: ShareSettings) {
   }
 }
 
-/** A path that is taken is what the caller wants to hear of, and not that a child failed to start. */
+/** The error of the transport, such as a path that is taken, rather than the failed start of a child. */
 function causeOf(error: unknown): unknown {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof TransportError) return cause
