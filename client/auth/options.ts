@@ -72,19 +72,17 @@ export interface OAuthOptions {
   readonly signInTimeout?: number
 }
 
+type Defaulted = 'clientName' | 'storage' | 'requestTimeout' | 'signInTimeout'
+
 /** Checked options with every default filled in. */
-export interface OAuthSettings {
+export interface OAuthSettings extends Readonly<Required<Pick<OAuthOptions, Defaulted>>> {
   readonly signIn: SignIn | undefined
   readonly client: RegisteredClient | undefined
   readonly clientMetadataUrl: string | undefined
-  readonly clientName: string
   readonly scope: string | undefined
   readonly grant: 'authorization_code' | 'client_credentials' | 'enterprise'
   readonly enterprise: EnterpriseOptions | undefined
-  readonly storage: AuthStorage
   readonly privateNetwork: boolean | undefined
-  readonly requestTimeout: number
-  readonly signInTimeout: number
   /** How names are looked up; for tests. */
   readonly lookup?: LookupAll
 }

@@ -85,6 +85,8 @@ const kinds: ReadonlyMap<unknown, Kind> = new Map([
   ['websocket', 'websocket'],
 ])
 
+const byAddress = { http, sse, websocket } as const
+
 function kindOf(entry: Record<string, unknown>, where: string): Kind {
   const { command, url } = entry
   const field = entry.type === undefined ? 'transport' : 'type'
@@ -105,22 +107,14 @@ function create(
   { url, headers, ...given }: Record<string, unknown>,
   { onStderr }: EntryReading,
 ): ClientTransport {
-  const options = headers === undefined ? {} : { headers: headers as Record<string, string> }
-  switch (kind) {
-    case 'stdio': {
-      const stderr = onStderr === undefined ? {} : { stderr: onStderr }
-      return stdio({ ...(given as unknown as CommandEntry), ...stderr })
-    }
-    case 'http':
-      return http(url as string, options)
-    case 'sse':
-      return sse(url as string, options)
-    case 'websocket':
-      return websocket(url as string, options)
-    default:
-      return kind satisfies never
+  if (kind === 'stdio') {
+    const stderr = onStderr === undefined ? {} : { stderr: onStderr }
+    return stdio({ ...(given as unknown as CommandEntry), ...stderr })
   }
+  return byAddress[kind](url as string, headers === undefined ? {} : { headers: headers as Headers })
 }
+
+type Headers = Readonly<Record<string, string>>
 
 /** `${NAME}`, `${env:NAME}` and `${NAME:-default}`: the forms that hosts have. */
 const variable = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g

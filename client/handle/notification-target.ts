@@ -2,23 +2,23 @@ import { getEventListeners } from 'node:events'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Undo } from '../base/state.js'
 
-/** Whose notifications become events. */
+/** A client, as far as it is used here. */
 interface Source {
   onNotification(method: string, fn: (params: JsonObject) => void): Undo
 }
 
-/** One method that somebody listens to here. */
+/** A method that has listeners. */
 interface Hearing {
   readonly undo: Undo
-  /** Aborts when nobody listens any more, and with it what waits for signals of listeners. */
+  /** Aborts when the last listener is gone; it ends the listeners on signals. */
   readonly end: AbortController
   readonly signals: WeakSet<AbortSignal>
 }
 
 /**
- * The notifications of a client as events of the web platform: the type is the method, and a `CustomEvent`
- * has the params as `detail`. Listens only to what somebody listens to here, until the last listener is
- * removed (`removeEventListener`, `once`, `signal`), and to nothing any more once it is disposed of.
+ * The notifications of a client as events of the web platform: the type is the method, and `detail` of the
+ * `CustomEvent` has the params. Listens to a method of the client only as long as there are listeners for it
+ * (`removeEventListener`, `once` and `signal` count), and to none once it is disposed of.
  */
 export class NotificationTarget extends EventTarget implements Disposable {
   readonly #source: Source
@@ -49,7 +49,7 @@ export class NotificationTarget extends EventTarget implements Disposable {
 
   override dispatchEvent(event: Event): boolean {
     const goesOn = super.dispatchEvent(event)
-    this.#follow(event.type) // a listener with `once` has gone
+    this.#follow(event.type) // a listener with `once` may be gone
     return goesOn
   }
 
@@ -57,7 +57,7 @@ export class NotificationTarget extends EventTarget implements Disposable {
     for (const type of [...this.#heard.keys()]) this.#end(type)
   }
 
-  /** Listens to the client as long as somebody listens here. */
+  /** Listens to the client as long as there are listeners here. */
   #follow(type: string): Hearing | undefined {
     const known = this.#heard.get(type)
     if (getEventListeners(this, type).length === 0) return void this.#end(type)

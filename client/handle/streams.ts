@@ -1,63 +1,39 @@
 import type { Holdings } from '../holdings/holdings.js'
 import type { ClientState, Undo } from '../base/state.js'
 
-/** States that may wait for a slow reader: the newest is what counts. */
+/** States that may wait for a slow reader. */
 const mostStates = 100
-/** News that may wait for a slow reader. */
+/** Notifications that may wait for a slow reader. */
 const mostNews = 1_000
 
-/**
- * The states of a client from now on, the present one first. Ends after the last one: closed, or given up.
- */
+/** The states of a client from now on, the present one first; the last one is `closed`, or given up. */
 export function stateStream(holdings: Holdings): AsyncIterableIterator<ClientState> {
-  return streamOf(mostStates, ({ push, end }) => {
-    const take = (state: ClientState): void => {
-      push(state)
-      if (state.phase === 'closed' || holdings.over) end()
-    }
-    take(holdings.state)
-    return holdings.watch(take)
+  return streamOf(holdings, mostStates, (push) => {
+    push(holdings.state)
+    return holdings.watch(push)
   })
 }
 
-/**
- * News from now on, until it is left or the client has ended. `listen` begins to listen and answers its undo.
- */
+/** Notifications from now on, until the client has ended; `listen` registers a handler. */
 export function newsStream<News extends object>(
   listen: (fn: (news: News) => void) => Undo,
   holdings: Holdings,
 ): AsyncIterableIterator<News> {
-  return streamOf(mostNews, ({ push, end }) => {
-    const look = ({ phase }: ClientState): void => {
-      if (phase === 'closed' || holdings.over) end()
-    }
-    const undos = [listen(push), holdings.watch(look)]
-    look(holdings.state)
-    return () => {
-      for (const undo of undos) undo()
-    }
-  })
-}
-
-/** What comes in a stream, from where it is made. */
-interface Feed<Item> {
-  readonly push: (item: Item) => void
-  /** Nothing follows; what waits is still read. */
-  readonly end: () => void
+  return streamOf(holdings, mostNews, listen)
 }
 
 /**
- * What `begin` feeds, as an async iterator, until the feed ends or the iterator is left: then what `begin`
- * answered is called, and a loop that is left early leaves nothing behind. Of what a slow reader has not
- * read, the oldest is dropped beyond `most`.
+ * The items that `begin` pushes, until the client has ended or the iterator is left; then everything is
+ * undone. Beyond `most` items that wait for a slow reader the oldest is dropped.
  */
 function streamOf<Item extends object>(
+  holdings: Holdings,
   most: number,
-  begin: (feed: Feed<Item>) => Undo,
+  begin: (push: (item: Item) => void) => Undo,
 ): AsyncIterableIterator<Item> {
   const waiting: Item[] = []
   let readers: ((result: IteratorResult<Item>) => void)[] = []
-  let undo: Undo | undefined
+  let undos: Undo[] = []
   let over = false
 
   function push(item: Item): void {
@@ -70,14 +46,19 @@ function streamOf<Item extends object>(
 
   function end(): void {
     over = true
-    undo?.()
-    undo = undefined
+    for (const undo of undos) undo()
+    undos = []
     for (const reader of readers) reader({ done: true, value: undefined })
     readers = []
   }
 
-  undo = begin({ push, end })
-  if (over) undo()
+  function look({ phase }: ClientState): void {
+    if (phase === 'closed' || holdings.over) end()
+  }
+
+  // the items first, so that the last state is pushed before the end
+  undos = [begin(push), holdings.watch(look)]
+  look(holdings.state)
 
   return {
     next() {

@@ -78,19 +78,12 @@ export interface CheckoutOptions {
   readonly signal?: AbortSignal
 }
 
+type Own = 'transport' | 'client' | 'health' | keyof TreeOptions | keyof LogOptions
+
 /** Checked options of a pool with every default filled in. */
-export interface PoolSettings {
-  readonly name: string
-  readonly size: number
-  readonly min: number
-  readonly readyTimeout: number
-  readonly strategy: PoolStrategy
-  readonly checkoutTimeout: number
-  readonly maxLease: number
-  readonly maxWaiting: number
+export interface PoolSettings extends Readonly<Required<Omit<PoolOptions, Own>>> {
   readonly health: Required<PoolHealthOptions> | undefined
-  readonly random: () => number
-  /** Milliseconds that a call may take when it does not say. */
+  /** Milliseconds that a call may take by default. */
   readonly timeout: number
   readonly tree: TreeOptions & LogOptions
   /** The settings of the member of that number; `transport` replaces the usual one. Throws BAD_OPTION. */

@@ -3,43 +3,43 @@ import type { GetPromptResult } from '../../protocol/messages/prompts.js'
 import type { ReadResourceResult } from '../../protocol/messages/resources.js'
 import type { CallToolResult } from '../../protocol/messages/tools.js'
 
-/** The result of a tool, as the server gave it, with shortcuts. */
+/** The result of a tool, with shortcuts. */
 export interface ToolResult extends CallToolResult {
   /** All texts of the content, joined by line ends; empty when there are none. */
   readonly text: string
-  /** The structured content, or else the text read as JSON; undefined when neither is there. */
+  /** The structured content, or else the text parsed as JSON; undefined when neither is there. */
   readonly json: unknown
-  /** All pictures of the content. */
+  /** All images of the content. */
   readonly images: readonly ImageContent[]
 }
 
-/** What `resources/read` answered, with shortcuts. */
+/** The result of `resources/read`, with shortcuts. */
 export interface ResourceResult extends ReadResourceResult {
   /** All parts that are text, joined by line ends; empty when there are none. */
   readonly text: string
-  /** The text read as JSON; undefined when it is none. */
+  /** The text parsed as JSON; undefined when it is not JSON. */
   readonly json: unknown
-  /** The bytes of every part that is no text. */
+  /** The bytes of all binary parts. */
   readonly blobs: readonly Uint8Array[]
 }
 
-/** What `prompts/get` answered, with a shortcut. */
+/** The result of `prompts/get`, with a shortcut. */
 export interface PromptResult extends GetPromptResult {
   /** All texts of the messages, joined by line ends; empty when there are none. */
   readonly text: string
 }
 
-/** Adds the shortcuts without changing what the server gave: they are not among the fields of the result. */
+/** The result of a tool with shortcuts; they are not among its own fields. */
 export function toolResult(result: CallToolResult): ToolResult {
   return withShortcuts(result, toolShortcuts)
 }
 
-/** The same for the parts of a resource. */
+/** The result of `resources/read` with shortcuts. */
 export function resourceResult(result: ReadResourceResult): ResourceResult {
   return withShortcuts(result, resourceShortcuts)
 }
 
-/** The same for the messages of a prompt. */
+/** The result of `prompts/get` with a shortcut. */
 export function promptResult(result: GetPromptResult): PromptResult {
   return withShortcuts(result, promptShortcuts)
 }
@@ -51,7 +51,7 @@ function withShortcuts<Result extends object, Whole extends Result>(
   const whole = Object.create(shortcuts)
   for (const key of Object.keys(result)) {
     const value = result[key as keyof Result]
-    // a field that is called as a shortcut, or __proto__: plain assignment would not make it one
+    // a field with the name of a shortcut, or __proto__: assignment would not define it
     if (key in whole)
       Object.defineProperty(whole, key, { value, writable: true, enumerable: true, configurable: true })
     else whole[key] = value
@@ -59,43 +59,40 @@ function withShortcuts<Result extends object, Whole extends Result>(
   return whole
 }
 
-const toolShortcuts: object = Object.freeze({
-  get text(): string {
-    const { content } = this as unknown as CallToolResult
-    return textOf(content)
-  },
-  get json(): unknown {
-    const result = this as unknown as CallToolResult
-    return Object.hasOwn(result, 'structuredContent')
-      ? result.structuredContent
-      : parse(textOf(result.content))
-  },
-  get images(): readonly ImageContent[] {
-    const { content } = this as unknown as CallToolResult
-    return content.flatMap((block) => (block.type === 'image' ? [block] : []))
-  },
+const toolShortcuts = shortcutsOf<CallToolResult>({
+  text: ({ content }) => textOf(content),
+  json: (result) =>
+    Object.hasOwn(result, 'structuredContent') ? result.structuredContent : parse(textOf(result.content)),
+  images: ({ content }) => content.flatMap((block) => (block.type === 'image' ? [block] : [])),
 })
 
-const resourceShortcuts: object = Object.freeze({
-  get text(): string {
-    const { contents } = this as unknown as ReadResourceResult
-    return contents.flatMap((part) => ('text' in part ? [part.text] : [])).join('\n')
-  },
-  get json(): unknown {
-    return parse((this as unknown as ResourceResult).text)
-  },
-  get blobs(): readonly Uint8Array[] {
-    const { contents } = this as unknown as ReadResourceResult
-    return contents.flatMap((part) => ('blob' in part ? [Buffer.from(part.blob, 'base64')] : []))
-  },
+const resourceShortcuts = shortcutsOf<ReadResourceResult>({
+  text: textOfParts,
+  json: (result) => parse(textOfParts(result)),
+  blobs: ({ contents }) =>
+    contents.flatMap((part) => ('blob' in part ? [Buffer.from(part.blob, 'base64')] : [])),
 })
 
-const promptShortcuts: object = Object.freeze({
-  get text(): string {
-    const { messages } = this as unknown as GetPromptResult
-    return textOf(messages.map(({ content }) => content))
-  },
+const promptShortcuts = shortcutsOf<GetPromptResult>({
+  text: ({ messages }) => textOf(messages.map(({ content }) => content)),
 })
+
+/** A prototype whose getters read the result that has it. */
+function shortcutsOf<Result>(getters: Readonly<Record<string, (result: Result) => unknown>>): object {
+  const shortcuts = {}
+  for (const [name, read] of Object.entries(getters))
+    Object.defineProperty(shortcuts, name, {
+      enumerable: true,
+      get(this: Result) {
+        return read(this)
+      },
+    })
+  return Object.freeze(shortcuts)
+}
+
+function textOfParts({ contents }: ReadResourceResult): string {
+  return contents.flatMap((part) => ('text' in part ? [part.text] : [])).join('\n')
+}
 
 function textOf(content: CallToolResult['content']): string {
   let text: string | undefined
@@ -108,6 +105,6 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    return undefined // a text that is no JSON, which most are
+    return undefined // most texts are not JSON
   }
 }
