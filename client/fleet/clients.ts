@@ -1,15 +1,21 @@
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
 import { outside } from '../../runtime/faults/containment.js'
-import type { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
+import { type DynamicSupervisor, startDynamicSupervisor } from '../../runtime/supervision/dynamic.js'
 import { messageOf, show } from '../../runtime/base/errors.js'
 import { among } from '../../runtime/base/near.js'
 import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
 import { handled, lastTurns } from '../../runtime/base/promise.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
-import type { Registry } from '../../runtime/process/registry.js'
+import { Registry } from '../../runtime/process/registry.js'
 import type { Client } from '../handle/client.js'
 import { checkFree, nameTaken } from '../handle/supervisor.js'
-import type { ClientsSettings } from './options.js'
+import {
+  type ClientsSettings,
+  type HostConfiguration,
+  readClientsOptions,
+  type ServerEntries,
+  type StartClientsOptions,
+} from './options.js'
 import type { ClientSettings } from '../options/options.js'
 import { comebackPlace, type Place } from './comeback.js'
 import { callError, ClientError } from '../base/errors.js'
@@ -20,8 +26,43 @@ import type { ClientState, Undo } from '../base/state.js'
 import { HandlerOwner, Watchers } from '../base/watchers.js'
 import { type ReadyOptions, readReadyOptions } from '../requests/ready.js'
 
+/**
+ * Starts a client for every server of a configuration as desktop hosts have it (the object under
+ * `mcpServers`, or the whole configuration), all in one supervised tree, and resolves while they still
+ * connect; with `required`, once those are ready. Rejects with BAD_OPTION, naming the field
+ * (`mcpServers.files.args[0]`), before anything is started; and as `client.ready()` does, with `data.client`,
+ * when a required one is not ready in time or never will be: then everything has been closed again.
+ */
+export function startClients(
+  servers: ServerEntries | HostConfiguration,
+  options: StartClientsOptions = {},
+): Promise<Clients> {
+  return handled(start(servers, options))
+}
+
+async function start(
+  servers: ServerEntries | HostConfiguration,
+  options: StartClientsOptions,
+): Promise<Clients> {
+  const settings = readClientsOptions(servers, options)
+  const { name, tree } = settings
+  const registry = tree.registry ?? new Registry()
+  // keepers end only when they are told to, or killed: their restarts are no reason to end all
+  const intensity = Number.POSITIVE_INFINITY
+  const supervisor = await startDynamicSupervisor({ name, intensity, ...tree, registry })
+  const clients = new Clients({ settings, registry, supervisor })
+  try {
+    for (const client of settings.clients) await clients.launch(client)
+    await clients.ready({ names: settings.required, timeout: settings.readyTimeout })
+    return clients
+  } catch (error) {
+    await clients.close()
+    throw error
+  }
+}
+
 /** What a handle to many clients is made of. */
-export interface ClientsParts {
+interface ClientsParts {
   readonly settings: ClientsSettings
   readonly registry: Registry
   readonly supervisor: DynamicSupervisor

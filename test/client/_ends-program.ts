@@ -2,7 +2,7 @@
 //   node _ends-program.js withClient|asyncDispose|startClients|startClientPool URL
 import type { Client } from '../../client/handle/client.js'
 import { startClient } from '../../client/handle/supervisor.js'
-import { startClients } from '../../client/fleet/start-clients.js'
+import { startClients } from '../../client/fleet/clients.js'
 import { startClientPool } from '../../client/pool/start-pool.js'
 import { withClient } from '../../client/handle/with-client.js'
 import { http } from '../../transports/http/client/client.js'

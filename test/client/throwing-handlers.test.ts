@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { startClients } from '../../client/fleet/start-clients.js'
+import { startClients } from '../../client/fleet/clients.js'
 import type { Logger } from '../../runtime/faults/log.js'
 import { heard } from '../support/heard.js'
 import { suite } from '../support/suite.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { startClient } from '../../client/handle/supervisor.js'
-import { startClients } from '../../client/fleet/start-clients.js'
+import { startClients } from '../../client/fleet/clients.js'
 import { field } from '../../protocol/schema/fields/fields.js'
 import { formatTree, inspect } from '../../runtime/watch/inspect.js'
 import { defineServer } from '../../server/definitions/define-server.js'

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/handle/supervisor.js'
-import { startClients } from '../../../client/fleet/start-clients.js'
+import { startClients } from '../../../client/fleet/clients.js'
 import { isRequest } from '../../../protocol/wire/jsonrpc.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
 import { TransportError } from '../../../transports/base/errors.js'

@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { startClients } from '../../../client/fleet/start-clients.js'
+import { startClients } from '../../../client/fleet/clients.js'
 import { startClientPool } from '../../../client/pool/start-pool.js'
 import { createFakeClock, type FakeClock } from '../../../runtime/time/fake-clock.js'
 import type { ClientTransport } from '../../../transports/contract/contract.js'

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import type { ServerEntry } from '../../../client/fleet/server-entry.js'
-import { startClients } from '../../../client/fleet/start-clients.js'
+import { startClients } from '../../../client/fleet/clients.js'
 import { http } from '../../../transports/http/client/client.js'
 import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'

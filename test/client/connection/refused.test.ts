@@ -1,5 +1,5 @@
 import * as assert from 'uvu/assert'
-import { startClients } from '../../../client/fleet/start-clients.js'
+import { startClients } from '../../../client/fleet/clients.js'
 import { withClient } from '../../../client/handle/with-client.js'
 import { McpError } from '../../../protocol/wire/errors.js'
 import { http } from '../../../transports/http/client/client.js'

@@ -1,7 +1,7 @@
 import { mock } from 'node:test'
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/handle/supervisor.js'
-import { startClients } from '../../../client/fleet/start-clients.js'
+import { startClients } from '../../../client/fleet/clients.js'
 import { startClientPool } from '../../../client/pool/start-pool.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
 import { formatTree, inspect } from '../../../runtime/watch/inspect.js'
