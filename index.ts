@@ -4,8 +4,14 @@ export type { OAuthOptions, SignIn } from './client/auth/options.js'
 export { type OAuth, oauth } from './client/auth/provider.js'
 export { type AuthStorage, memoryAuthStorage } from './client/auth/storage.js'
 export { Client, type ClientInspection } from './client/handle/client.js'
-export { clientSpec, findClient, startClient } from './client/handle/supervisor.js'
-export { Clients } from './client/fleet/clients.js'
+export {
+  clientActorSpec,
+  clientSpec,
+  findClient,
+  startClient,
+  transportSpec,
+} from './client/handle/supervisor.js'
+export { Clients, startClients } from './client/fleet/clients.js'
 export type { ServerEntries, SharedClientOptions, StartClientsOptions } from './client/fleet/options.js'
 export { type CallErrorData, ClientError, type ClientErrorCode } from './client/base/errors.js'
 export { type ClientEvents, subscribeClient } from './client/base/events.js'
@@ -15,18 +21,14 @@ export type { CallOptions } from './client/options/call-options.js'
 export type { RetryOption, RetryPolicy } from './client/options/retry.js'
 export type { ClientOptions, HealthOptions, StartClientOptions } from './client/options/options.js'
 export type { PromptResult, ResourceResult, ToolResult } from './client/requests/results.js'
-export { ClientPool } from './client/pool/pool.js'
+export { ClientPool, startClientPool } from './client/pool/pool.js'
 export type { PoolEvent } from './client/pool/member.js'
 export type { Lease } from './client/pool/lease.js'
 export type { CheckoutOptions, PoolOptions, PoolStrategy } from './client/pool/options.js'
-export type { Share } from './client/share/share.js'
+export { type Share, shareClients, shareSpec } from './client/share/share.js'
 export type { Shareable, ShareOptions } from './client/share/options.js'
-export { shareClients, shareSpec } from './client/share/supervisor.js'
 export type { ServerEntry } from './client/fleet/server-entry.js'
-export { startClients } from './client/fleet/clients.js'
-export { startClientPool } from './client/pool/start-pool.js'
 export type { ClientState, Phase } from './client/base/state.js'
-export { clientActorSpec, transportSpec } from './client/handle/supervisor.js'
 export { withClient } from './client/handle/with-client.js'
 export { McpError, ProtocolError } from './protocol/wire/errors.js'
 export type {

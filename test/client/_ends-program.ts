@@ -3,7 +3,7 @@
 import type { Client } from '../../client/handle/client.js'
 import { startClient } from '../../client/handle/supervisor.js'
 import { startClients } from '../../client/fleet/clients.js'
-import { startClientPool } from '../../client/pool/start-pool.js'
+import { startClientPool } from '../../client/pool/pool.js'
 import { withClient } from '../../client/handle/with-client.js'
 import { http } from '../../transports/http/client/client.js'
 import { raw } from './_raw.js'

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
-import { shareClients } from '../../client/share/supervisor.js'
+import { shareClients } from '../../client/share/share.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { http } from '../../transports/http/client/client.js'
 import { serveHttp } from '../../transports/http/server/serve.js'

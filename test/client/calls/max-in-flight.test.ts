@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { startClient } from '../../../client/handle/supervisor.js'
-import { startClientPool } from '../../../client/pool/start-pool.js'
+import { startClientPool } from '../../../client/pool/pool.js'
 import { isRequest } from '../../../protocol/wire/jsonrpc.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
 import { defineServer, defineTool, startServer } from '../../../server/index.js'

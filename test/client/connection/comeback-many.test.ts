@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { startClients } from '../../../client/fleet/clients.js'
-import { startClientPool } from '../../../client/pool/start-pool.js'
+import { startClientPool } from '../../../client/pool/pool.js'
 import { createFakeClock, type FakeClock } from '../../../runtime/time/fake-clock.js'
 import type { ClientTransport } from '../../../transports/contract/contract.js'
 import { TransportError } from '../../../transports/base/errors.js'

@@ -1,7 +1,6 @@
-import type { ClientPool } from '../../../client/pool/pool.js'
+import { type ClientPool, startClientPool } from '../../../client/pool/pool.js'
 import type { PoolEvent } from '../../../client/pool/member.js'
 import type { PoolOptions } from '../../../client/pool/options.js'
-import { startClientPool } from '../../../client/pool/start-pool.js'
 import { type Heard, heard } from '../../support/heard.js'
 import type { TestContext } from '../../support/suite.js'
 import { raw } from '../_raw.js'
