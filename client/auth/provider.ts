@@ -18,6 +18,7 @@ import { ClientError } from '../base/errors.js'
 /** Servers that one provider has tokens for, at most. */
 const maxServers = 100
 
+/** The tokens of one server. */
 interface Place {
   readonly desk: TokenDesk
   /** Its actor's name in the registry; resolves once it is started. */

@@ -155,12 +155,8 @@ export async function findParts(registry: Registry, name: string, timeout: numbe
 function notFound(name: string, cause: unknown): ClientError {
   // any other error: a process of that name is no client
   const code = (cause instanceof RuntimeError ? findCodes.get(cause.code) : undefined) ?? 'NOT_FOUND'
-  const retryable = code === 'TIMEOUT' || code === 'NOT_READY'
-  return callError(code, `client ${name} cannot be found: ${messageOf(cause)}`, {
-    sent: false,
-    retryable,
-    cause,
-  })
+  const details = { sent: false, retryable: code === 'TIMEOUT' || code === 'NOT_READY', cause }
+  return callError(code, `client ${name} cannot be found: ${messageOf(cause)}`, details)
 }
 
 const findCodes: ReadonlyMap<string, ClientErrorCode> = new Map([

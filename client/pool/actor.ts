@@ -22,23 +22,12 @@ export interface PoolInput {
   readonly clients: string
 }
 
-class PoolState {
-  readonly desk: PoolDesk
-  readonly clients: string
+interface PoolState extends PoolInput {
   /** Which member a process belongs to. */
-  readonly watched = new Map<ProcessRef, PoolMember>()
+  readonly watched: Map<ProcessRef, PoolMember>
   /** When those that are down are started again. */
-  readonly pauses = new Map<PoolMember, { readonly due: number; readonly timer: TimerRef }>()
-
-  constructor({ desk, clients }: PoolInput) {
-    this.desk = desk
-    this.clients = clients
-  }
-
-  [describe](): string {
-    const { desk } = this
-    return `${desk.free} of ${desk.members.size} free, ${desk.waiting} waiting`
-  }
+  readonly pauses: Map<PoolMember, { readonly due: number; readonly timer: TimerRef }>
+  [describe](): string
 }
 
 /** What came of a question for a sign of life. */
@@ -69,8 +58,13 @@ export const poolActor = defineActor({
   name: 'pool',
   stray: 'report',
   init(input: PoolInput, ctx) {
-    const state = new PoolState(input)
-    const { members, settings, demand } = state.desk
+    const { members, settings, demand } = input.desk
+    const state: PoolState = {
+      ...input,
+      watched: new Map(),
+      pauses: new Map(),
+      [describe]: () => `${input.desk.free} of ${members.size} free, ${input.desk.waiting} waiting`,
+    }
     const { self } = ctx
     ctx.own(demand.onBegin(() => self.alive && tellSelf(self, { type: 'awaited' })))
     state.desk.newcomer = (member) => self.alive && tellSelf(self, { type: 'start', member })

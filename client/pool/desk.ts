@@ -100,8 +100,12 @@ export class PoolDesk {
     if (want.signal?.aborted === true) throw givenUpError(want.what, want.signal.reason)
     const member = this.#pick(want)
     if (member !== undefined && !(want.exclusive && member.pending > 0)) return this.#hand(member, want)
-    if (want.wait === false) throw this.#notFree(want)
-    if (this.waiting >= this.settings.maxWaiting) throw this.#full(want)
+    const { what, wait } = want
+    const { name, maxWaiting } = this.settings
+    if (wait === false)
+      throw this.#refusal('NOT_READY', what, `no member of ${name} is free (${this.describe()})`)
+    if (this.waiting >= maxWaiting)
+      throw this.#refusal('QUEUE_FULL', what, `${this.waiting} wait for a member of ${name} already`)
     return this.#wait(want, member)
   }
 
@@ -156,7 +160,8 @@ export class PoolDesk {
   #wait(want: Want, reserved: PoolMember | undefined): Promise<PoolMember> {
     const { what, timeout: ms, signal } = want
     const late = (): never => {
-      throw this.#late(want)
+      const why = `no member of ${this.settings.name} was free within ${ms} ms (${this.describe()})`
+      throw this.#refusal('TIMEOUT', what, why)
     }
     return waitWithin<PoolMember>({ clock: this.clock, ms, late }, (take, fail) => {
       const waiter: Waiter = { want, reserved: undefined, take, fail }
@@ -222,18 +227,7 @@ export class PoolDesk {
     this.update(member)
   }
 
-  #notFree({ what }: Want): ClientError {
-    const message = `${what}: no member of ${this.settings.name} is free (${this.describe()})`
-    return callError('NOT_READY', message, { sent: false })
-  }
-
-  #late({ what, timeout }: Want): ClientError {
-    const message = `${what}: no member of ${this.settings.name} was free within ${timeout} ms (${this.describe()})`
-    return callError('TIMEOUT', message, { sent: false })
-  }
-
-  #full({ what }: Want): ClientError {
-    const message = `${what}: ${this.waiting} wait for a member of ${this.settings.name} already`
-    return callError('QUEUE_FULL', message, { sent: false })
+  #refusal(code: 'NOT_READY' | 'TIMEOUT' | 'QUEUE_FULL', what: string, why: string): ClientError {
+    return callError(code, `${what}: ${why}`, { sent: false })
   }
 }

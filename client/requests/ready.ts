@@ -14,14 +14,11 @@ export interface ReadyOptions {
   readonly signal?: AbortSignal
 }
 
-/** Checked options of a wait. */
-export interface ReadyLimits {
-  readonly timeout: number
-  readonly signal: AbortSignal | undefined
-}
-
 /** Reads the options of a wait. Throws BAD_OPTION, naming the field. */
-export function readReadyOptions(options: ReadyOptions | undefined, usual: number): ReadyLimits {
+export function readReadyOptions(
+  options: ReadyOptions | undefined,
+  usual: number,
+): { readonly timeout: number; readonly signal: AbortSignal | undefined } {
   const given = options === undefined ? {} : readOptions(options, ['timeout', 'signal'], '{ timeout: 5000 }')
   return { timeout: readMs(given.timeout, 'timeout', usual), signal: readSignal(given.signal) }
 }
