@@ -70,8 +70,8 @@ test('of a body that nobody wants 128 KiB are read, and not a byte more', async 
 test('a request that was given up before it is sent is refused with the reason', async () => {
   const reason = new Error('given up')
   const dispatcher = { dispatch: () => true } as unknown as UndiciDispatcher
-  const options = { origin: 'http://x', path: '/', method: 'GET' } as const
-  const failed = exchange(dispatcher, options, { signal: AbortSignal.abort(reason) }).catch((error) => error)
+  const request = { path: '/', method: 'GET', headers: {}, signal: AbortSignal.abort(reason) } as const
+  const failed = exchange(dispatcher, request, 'http://x').catch((error) => error)
   assert.is(await failed, reason)
 })
 

@@ -36,7 +36,7 @@ export function usualQueuedBytes(): number {
 }
 
 /** Whether a text has at most so many bytes; the bytes of a short one are not counted. */
-export function isWithin(text: string, maxBytes: number): boolean {
+function isWithin(text: string, maxBytes: number): boolean {
   return text.length * 3 <= maxBytes || Buffer.byteLength(text) <= maxBytes
 }
 

@@ -151,7 +151,7 @@ class HttpPools {
 
   /** Sends a request, and again to where it is redirected. */
   send(request: HttpRequest): Promise<HttpResponse> {
-    return sendOn(this.#home, request, this.#origin).then((response) =>
+    return exchange(this.#home, request, this.#origin).then((response) =>
       response.status < 300 || response.status >= 400 ? response : this.#follow(response, request),
     )
   }
@@ -175,7 +175,7 @@ class HttpPools {
       }
       hop = next
       const dispatcher = await this.#to(hop.url, status)
-      response = await sendOn(dispatcher, hop.request, hop.url.origin).catch((cause: unknown) => {
+      response = await exchange(dispatcher, hop.request, hop.url.origin).catch((cause: unknown) => {
         throw hop.url.origin === origin || hop.request.signal.aborted
           ? cause
           : awayFailure(status, hop, cause)
@@ -206,12 +206,4 @@ class HttpPools {
   async destroy(): Promise<void> {
     await Promise.all([this.#home.destroy(), this.#elsewhere?.then((agent) => agent.destroy())])
   }
-}
-
-function sendOn(
-  dispatcher: Dispatcher,
-  { method, path, headers, body, signal, departure }: HttpRequest,
-  origin: string,
-): Promise<HttpResponse> {
-  return exchange(dispatcher, { method, path, headers, origin, body: body ?? null }, { signal, departure })
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Clock } from '../../../runtime/time/clock.js'
-import type { UndiciDispatcher } from './dispatcher.js'
+import type { HttpRequest, UndiciDispatcher } from './dispatcher.js'
 import { longAnswer } from '../../contract/message-sizes.js'
 
 /** How an exchange is controlled once it has a connection. */
@@ -86,26 +86,20 @@ export interface Departure {
   begun: boolean
 }
 
-/** What gives an exchange up, and where it is noted how far it got. */
-interface ExchangeWatch {
-  readonly signal: AbortSignal
-  readonly departure?: Departure | undefined
-}
-
-/** Sends a request and resolves with its response; the text of a short body costs no stream. */
+/** Sends a request to an origin and resolves with its response; the text of a short body costs no stream. */
 export function exchange(
   dispatcher: UndiciDispatcher,
-  options: UndiciDispatcher.DispatchOptions,
-  { signal, departure }: ExchangeWatch,
+  { method, path, headers, body, signal, departure }: HttpRequest,
+  origin: string,
 ): Promise<HttpResponse> {
   if (departure !== undefined) departure.begun = false
   return new Promise((resolve, reject) => {
-    const { origin } = options
-    dispatcher.dispatch(options, new Exchange({ signal, departure, resolve, reject, origin: String(origin) }))
+    const asker = { signal, departure, origin, resolve, reject }
+    dispatcher.dispatch({ method, path, headers, origin, body: body ?? null }, new Exchange(asker))
   })
 }
 
-interface Asker extends ExchangeWatch {
+interface Asker extends Pick<HttpRequest, 'signal' | 'departure'> {
   readonly origin: string
   resolve(response: HttpResponse): void
   reject(error: unknown): void
