@@ -27,7 +27,7 @@ export {
 } from './supervision/child-spec.js'
 export type { ChildStarted } from './supervision/child.js'
 export { startSupervisor, Supervisor, supervisorAt, supervisorSpec } from './supervision/supervise.js'
-export type { ChildCount, ChildInfo, SupervisorHandle } from './supervision/handle.js'
+export type { ChildCount, ChildInfo, SupervisorHandle } from './supervision/skeleton.js'
 export {
   DynamicSupervisor,
   dynamicSupervisorAt,

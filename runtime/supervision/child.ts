@@ -1,11 +1,11 @@
+import { RuntimeError, show } from '../base/errors.js'
+import { crash, type ExitReason, isNormal, kill, noproc, shutdown } from '../base/exit.js'
+import { emit, type SupervisorEvent } from '../faults/events.js'
+import type { ActorContext } from '../process/context.js'
+import { type Process, ProcessRef, processOf, Slot, whenEnded } from '../process/process.js'
 import { ignore } from '../process/program.js'
 import type { FullChildSpec, Shutdown, StartAnswer } from './child-spec.js'
-import type { ActorContext } from '../process/context.js'
-import { RuntimeError, show } from '../base/errors.js'
-import { emit, type SupervisorEvent } from '../faults/events.js'
-import { type ExitReason, kill, noproc, shutdown } from '../base/exit.js'
-import { type Process, Slot, whenEnded } from '../process/process.js'
-import { ProcessRef, processOf } from '../process/ref.js'
+import { shouldRestart } from './strategy.js'
 
 /** A supervisor's record of one child: its spec and who fills the place now. */
 export class Child extends Slot {
@@ -16,7 +16,7 @@ export class Child extends Slot {
   /** `restarting` from the end of one incarnation to the start of the next. */
   status: 'running' | 'restarting' | 'stopped' = 'stopped'
   /** The attempt to restart it that is queued with its supervisor. */
-  retry: object | null = null
+  retry: Retry | null = null
   restarts = 0
 
   constructor(spec: FullChildSpec, supervisor: Process) {
@@ -140,6 +140,69 @@ function isUnexpected(reason: ExitReason, spec: FullChildSpec): boolean {
   if (spec.shutdown === 'brutal_kill' && reason.type === 'killed') return false
   if (reason.type === 'shutdown') return false
   return !(reason.type === 'normal' && spec.restart !== 'permanent')
+}
+
+/**
+ * Notes that a child's process has ended and reports what is worth it; says whether the child is to be
+ * started again.
+ */
+export function noteEnd(child: Child, process: Process, reason: ExitReason): boolean {
+  const { restart } = child.spec
+  const again = shouldRestart(restart, reason)
+  child.process = null
+  child.previous = process
+  child.status = again ? 'restarting' : 'stopped'
+  if (restart === 'permanent' || !isNormal(reason)) reportChild(child, process, 'child_terminated', reason)
+  if (!again) child.settleNames(reason)
+  return again
+}
+
+/** Starts a child again; undefined when that failed: the supervisor has then sent itself the next attempt. */
+export async function tryRestart(child: Child, ctx: ActorContext): Promise<ChildStarted | undefined> {
+  try {
+    return await startChild(child, ctx, true)
+  } catch (error) {
+    if (child.supervisor.reason !== null) return undefined
+    reportChild(child, null, 'start_error', crash(error))
+    sendRetry(child, crash(error), ctx)
+    return undefined
+  }
+}
+
+/** Queues an attempt to restart a child, in place of any that is queued already. */
+export function sendRetry(child: Child, reason: ExitReason, ctx: ActorContext): void {
+  if (child.supervisor.reason !== null) return
+  child.retry = new Retry(child, reason)
+  ctx.self.send(child.retry)
+}
+
+/**
+ * One restart too many: reports it and ends the supervisor with `shutdown`; whoever is above decides what
+ * follows (OTP-55).
+ */
+export function giveUp(child: Child, reason: ExitReason, ctx: ActorContext): void {
+  reportChild(child, null, 'shutdown', 'reached_max_restart_intensity')
+  child.passNamesUp(reason)
+  ctx.stop(shutdown)
+}
+
+/**
+ * A restart that failed is tried again through the mailbox, not in a loop, so that other requests (a stop,
+ * for one) get in between the attempts (OTP-47).
+ */
+export class Retry {
+  readonly child: Child
+  readonly reason: ExitReason
+
+  constructor(child: Child, reason: ExitReason) {
+    this.child = child
+    this.reason = reason
+  }
+
+  /** Whether the child still waits for this attempt, and for no later one. */
+  get due(): boolean {
+    return this.child.retry === this
+  }
 }
 
 /** Tells of a child's end or failed start, as OTP's supervisor report does. */

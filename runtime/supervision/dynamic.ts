@@ -1,7 +1,20 @@
-import type { Actor } from '../process/actor.js'
-import { type Behaviour, behaviourOf, type Exit } from '../process/behaviour.js'
+import { RuntimeError, show, optionError } from '../base/errors.js'
+import { crash, type ExitReason, shutdown } from '../base/exit.js'
+import { handled } from '../base/promise.js'
 import { refused } from '../process/call.js'
-import { Child, type ChildStarted, startChild, stopChild } from './child.js'
+import type { ActorContext } from '../process/context.js'
+import { type Process, ProcessRef, processOf } from '../process/process.js'
+import { type RootOptions, splitOptions, startRoot } from '../process/root.js'
+import {
+  Child,
+  type ChildStarted,
+  giveUp,
+  noteEnd,
+  sendRetry,
+  startChild,
+  stopChild,
+  tryRestart,
+} from './child.js'
 import {
   type ChildOverrides,
   type ChildSpec,
@@ -10,21 +23,20 @@ import {
   readChildSpec,
   refuseSignificant,
 } from './child-spec.js'
-import type { ActorContext } from '../process/context.js'
-import { RuntimeError, show, optionError } from '../base/errors.js'
-import { crash, type ExitReason, shutdown } from '../base/exit.js'
-import { handled } from '../base/promise.js'
-import { ProcessRef, processOf } from '../process/process.js'
-import type { ActorRef } from '../process/ref.js'
-import { answer, failedToStart, giveUp, noteEnd, Retry, sendRetry, tryRestart } from './restart.js'
-import { RestartWindow } from './restart-window.js'
-import { type RootOptions, splitOptions, startRoot } from '../process/root.js'
-import { childInfo, count } from './supervisor.js'
-import { SupervisorHandle } from './handle.js'
 import { type DynamicSupervisorOptions, readDynamicSupervisorOptions } from './options.js'
+import { RestartWindow } from './restart-window.js'
+import {
+  answer,
+  answers,
+  childInfo,
+  count,
+  failedToStart,
+  SupervisorHandle,
+  supervisorBehaviour,
+} from './skeleton.js'
 
 /** What a dynamic supervisor knows; read by inspection as well. */
-export interface DynamicState {
+interface DynamicState {
   readonly strategy: 'one_for_one'
   readonly window: RestartWindow
   readonly maxChildren: number
@@ -68,7 +80,7 @@ async function start(
   options: DynamicSupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>,
 ): Promise<DynamicSupervisor> {
   const { own, treeWide } = splitOptions(options)
-  return new DynamicSupervisor(await startRoot(dynamicSupervisorBehaviour(own), undefined, treeWide))
+  return new DynamicSupervisor(await startRoot(behaviourWith(own), undefined, treeWide))
 }
 
 /** The child spec of a dynamic supervisor. Throws BAD_OPTION. */
@@ -76,48 +88,35 @@ export function dynamicSupervisorSpec(
   options: DynamicSupervisorOptions = {},
   overrides: ChildOverrides = {},
 ): ChildSpec {
-  return childSpec(dynamicSupervisorBehaviour(options) as Behaviour<unknown, undefined>, undefined, overrides)
+  return childSpec(behaviourWith(options), undefined, overrides)
 }
 
 /**
  * Administers a dynamic supervisor that was started as a child. Throws BAD_OPTION when the process is none.
  */
 export function dynamicSupervisorAt(ref: ProcessRef | undefined): DynamicSupervisor {
-  const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
-  const known = actor?.kind === 'supervisor' && actor.behaviour.definition.call === (requests as unknown)
-  if (actor !== undefined && known) return new DynamicSupervisor(actor.ref as ActorRef)
+  if (answers(requests, ref)) return new DynamicSupervisor(ref)
   throw optionError(
     'ref',
     `dynamicSupervisorAt: expected the reference of a dynamic supervisor, got ${show(ref)}`,
   )
 }
 
-function dynamicSupervisorBehaviour(options: DynamicSupervisorOptions) {
+function behaviourWith(options: DynamicSupervisorOptions) {
   const { name, maxChildren, intensity, periodMs } = readDynamicSupervisorOptions(options)
-  return behaviourOf(
-    {
-      name,
-      trapExit: true,
-      stray: 'report',
-      mailboxLimit: Number.POSITIVE_INFINITY,
-      init(_: undefined, ctx: ActorContext): DynamicState {
-        const window = new RestartWindow(intensity, periodMs)
-        const state: DynamicState = { strategy: 'one_for_one', window, maxChildren, children: new Set() }
-        processOf(ctx.self).slots = () => state.children
-        return state
-      },
-      call: requests,
-      info: {
-        exit: (state: DynamicState, exit: Exit, ctx: ActorContext) => childEnded(state, exit, ctx),
-        message: (state: DynamicState, message: unknown, ctx: ActorContext) =>
-          message instanceof Retry && message.due
-            ? restart(state, message.child, message.reason, ctx)
-            : undefined,
-      },
-      terminate: (state: DynamicState) => Promise.all([...state.children].map(stopChild)),
+  return supervisorBehaviour<DynamicState>({
+    name,
+    init(ctx) {
+      const window = new RestartWindow(intensity, periodMs)
+      const state: DynamicState = { strategy: 'one_for_one', window, maxChildren, children: new Set() }
+      processOf(ctx.self).slots = () => state.children
+      return state
     },
-    'supervisor',
-  )
+    requests,
+    ended: childEnded,
+    restart,
+    stopChildren: ({ children }) => Promise.all([...children].map(stopChild)),
+  })
 }
 
 const requests = {
@@ -160,16 +159,14 @@ async function terminateChild(state: DynamicState, ref: ProcessRef): Promise<voi
   child.settleNames(shutdown)
 }
 
-async function childEnded(state: DynamicState, { from, reason }: Exit, ctx: ActorContext): Promise<void> {
-  const process = from === null ? null : processOf(from)
-  const child = process?.slot
-  if (
-    process === null ||
-    !(child instanceof Child) ||
-    child.process !== process ||
-    !state.children.has(child)
-  )
-    return
+async function childEnded(
+  state: DynamicState,
+  process: Process,
+  reason: ExitReason,
+  ctx: ActorContext,
+): Promise<void> {
+  const child = process.slot
+  if (!(child instanceof Child && child.process === process && state.children.has(child))) return
   if (!noteEnd(child, process, reason)) return void state.children.delete(child)
   if (process.released === null) return restart(state, child, reason, ctx)
   // The others are served while this one lets go of what it owned.

@@ -1,14 +1,45 @@
-import type { Behaviour } from '../process/behaviour.js'
-import { refused } from '../process/call.js'
-import type { ChildStarted } from './child.js'
-import { type ChildOverrides, type ChildSpec, childSpec, readChildSpec } from './child-spec.js'
-import { show, optionError } from '../base/errors.js'
+import { RuntimeError, show, optionError } from '../base/errors.js'
+import { crash, type ExitReason, shutdown } from '../base/exit.js'
 import { handled } from '../base/promise.js'
-import { type ActorRef, ProcessRef } from '../process/ref.js'
+import { refused } from '../process/call.js'
+import type { ActorContext } from '../process/context.js'
+import { type Process, type ProcessRef, processOf } from '../process/process.js'
 import { type RootOptions, splitOptions, startRoot } from '../process/root.js'
-import { isSupervisor, supervisorBehaviour } from './supervisor.js'
-import { SupervisorHandle } from './handle.js'
-import { readSupervisorOptions, type SupervisorOptions } from './options.js'
+import {
+  Child,
+  type ChildStarted,
+  giveUp,
+  noteEnd,
+  reportChild,
+  startChild,
+  stopChild,
+  tryRestart,
+} from './child.js'
+import {
+  type ChildOverrides,
+  type ChildSpec,
+  childSpec,
+  type FullChildSpec,
+  readChildSpec,
+  refuseSignificant,
+} from './child-spec.js'
+import {
+  type AutoShutdown,
+  readSupervisorOptions,
+  type SupervisorOptions,
+  type SupervisorPlan,
+} from './options.js'
+import { RestartWindow } from './restart-window.js'
+import {
+  answer,
+  answers,
+  childInfo,
+  count,
+  failedToStart,
+  SupervisorHandle,
+  supervisorBehaviour,
+} from './skeleton.js'
+import { restartPlan, type Strategy } from './strategy.js'
 
 /** Administers one incarnation of a supervisor while it runs. */
 export class Supervisor extends SupervisorHandle {
@@ -64,14 +95,12 @@ async function start(
   options: SupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>,
 ): Promise<Supervisor> {
   const { own, treeWide } = splitOptions(options)
-  const behaviour = supervisorBehaviour(readSupervisorOptions(own as SupervisorOptions))
-  return new Supervisor(await startRoot(behaviour, undefined, treeWide))
+  return new Supervisor(await startRoot(behaviourWith(own as SupervisorOptions), undefined, treeWide))
 }
 
 /** The child spec of a supervisor below another one. Throws BAD_OPTION, BAD_SPEC or DUPLICATE_ID. */
 export function supervisorSpec(options: SupervisorOptions, overrides: ChildOverrides = {}): ChildSpec {
-  const behaviour = supervisorBehaviour(readSupervisorOptions(options)) as Behaviour<unknown, undefined>
-  return childSpec(behaviour, undefined, overrides)
+  return childSpec(behaviourWith(options), undefined, overrides)
 }
 
 /**
@@ -79,6 +108,195 @@ export function supervisorSpec(options: SupervisorOptions, overrides: ChildOverr
  * dynamic one.
  */
 export function supervisorAt(ref: ProcessRef | undefined): Supervisor {
-  if (ref instanceof ProcessRef && isSupervisor(ref)) return new Supervisor(ref as ActorRef)
+  if (answers(requests, ref)) return new Supervisor(ref)
   throw optionError('ref', `supervisorAt: expected the reference of a supervisor, got ${show(ref)}`)
+}
+
+/** What a supervisor knows; read by inspection as well. */
+interface SupervisorState {
+  readonly strategy: Strategy
+  readonly window: RestartWindow
+  readonly autoShutdown: AutoShutdown
+  /** In start order. */
+  children: Child[]
+}
+
+function behaviourWith(options: SupervisorOptions) {
+  const plan = readSupervisorOptions(options)
+  return supervisorBehaviour<SupervisorState>({
+    name: plan.name,
+    init: (ctx) => startAll(plan, ctx),
+    requests,
+    ended: childEnded,
+    restart: restartGroup,
+    stopChildren: ({ children }) => stopAll(children),
+  })
+}
+
+const requests = {
+  startChild: (state: SupervisorState, spec: FullChildSpec, ctx: ActorContext) =>
+    answer(() => addChild(state, spec, ctx)),
+  terminateChild: (state: SupervisorState, id: string) => answer(() => terminateChild(state, id)),
+  restartChild: (state: SupervisorState, id: string, ctx: ActorContext) =>
+    answer(() => restartChild(state, id, ctx)),
+  deleteChild: (state: SupervisorState, id: string) => answer(async () => deleteChild(state, id)),
+  children: (state: SupervisorState) => state.children.map(childInfo).reverse(),
+  count: (state: SupervisorState) => count(state.children),
+  childSpec: (state: SupervisorState, id: string) => answer(async () => find(state, id).spec),
+}
+
+async function startAll(plan: SupervisorPlan, ctx: ActorContext): Promise<SupervisorState> {
+  const { strategy, intensity, periodMs, autoShutdown } = plan
+  const supervisor = processOf(ctx.self)
+  const state: SupervisorState = {
+    strategy,
+    window: new RestartWindow(intensity, periodMs),
+    autoShutdown,
+    children: [],
+  }
+  supervisor.slots = () => state.children
+  for (const spec of plan.children) {
+    const child = new Child(spec, supervisor)
+    state.children.push(child)
+    try {
+      const { ref } = await startChild(child, ctx, false)
+      if (ref === undefined && spec.restart === 'temporary') state.children.pop()
+    } catch (error) {
+      reportChild(child, null, 'start_error', crash(error))
+      state.children.pop()
+      await stopAll(state.children)
+      // If this supervisor is being restarted itself, its own supervisor tries again, and the name may come
+      // back.
+      child.passNamesUp(crash(error))
+      throw failedToStart(spec.id, error)
+    }
+  }
+  return state
+}
+
+async function childEnded(
+  state: SupervisorState,
+  process: Process,
+  reason: ExitReason,
+  ctx: ActorContext,
+): Promise<void> {
+  const child = state.children.find((candidate) => candidate.process === process)
+  // An exit of somebody else, or of a child that was stopped or replaced meanwhile.
+  if (child === undefined) return
+  const again = noteEnd(child, process, reason)
+  if (child.spec.restart === 'temporary') drop(state, child)
+  if (!again && child.spec.significant && isLastWord(state, child)) return ctx.stop(shutdown)
+  if (!again) return
+  if (process.released !== null) await process.released
+  await restartGroup(state, child, reason, ctx)
+}
+
+/** Whether the end of a significant child ends the supervisor (OTP-60, OTP-61). */
+function isLastWord({ autoShutdown, children }: SupervisorState, ended: Child): boolean {
+  if (autoShutdown !== 'all_significant') return autoShutdown === 'any_significant'
+  return !children.some((child) => child !== ended && child.spec.significant && child.status !== 'stopped')
+}
+
+/** One restart, counted once however many children it touches. */
+async function restartGroup(
+  state: SupervisorState,
+  failed: Child,
+  reason: ExitReason,
+  ctx: ActorContext,
+): Promise<void> {
+  if (!state.window.add(failed.supervisor.tree.clock.now())) {
+    drop(state, failed)
+    return giveUp(failed, reason, ctx)
+  }
+  const plan = restartPlan(state.strategy, state.children, failed)
+  for (const child of plan.stop) {
+    await stopChild(child)
+    if (child.spec.restart !== 'temporary') continue
+    drop(state, child)
+    child.settleNames(shutdown)
+  }
+  for (const child of plan.start) {
+    if (state.children.includes(child) && (await tryRestart(child, ctx)) === undefined) return
+  }
+}
+
+async function stopAll(children: Child[]): Promise<void> {
+  for (const child of [...children].reverse()) await stopChild(child)
+}
+
+async function addChild(
+  state: SupervisorState,
+  spec: FullChildSpec,
+  ctx: ActorContext,
+): Promise<ChildStarted> {
+  if (state.autoShutdown === 'never') refuseSignificant(spec, 'unless the supervisor has autoShutdown')
+  const known = state.children.find((child) => child.spec.id === spec.id)
+  if (known?.process === null) {
+    throw new RuntimeError(
+      'ALREADY_PRESENT',
+      `child ${show(spec.id)} is known, but not running: restart or delete it`,
+    )
+  }
+  if (known !== undefined) {
+    throw new RuntimeError('ALREADY_STARTED', `child ${show(spec.id)} is running already`, {
+      data: { ref: known.process?.ref },
+    })
+  }
+  const child = new Child(spec, processOf(ctx.self))
+  state.children.push(child)
+  try {
+    const started = await startChild(child, ctx, false)
+    if (started.ref === undefined && spec.restart === 'temporary') drop(state, child)
+    return started
+  } catch (error) {
+    drop(state, child)
+    child.settleNames(crash(error))
+    throw failedToStart(spec.id, error)
+  }
+}
+
+async function terminateChild(state: SupervisorState, id: string): Promise<void> {
+  const child = find(state, id)
+  const restarting = child.status === 'restarting'
+  await stopChild(child)
+  child.settleNames(shutdown)
+  if (child.spec.restart === 'temporary') drop(state, child)
+  if (!restarting) return
+  // Siblings that were to be started after it stay down (as in OTP): nobody shall wait for their names.
+  for (const other of state.children) if (other.status === 'stopped') other.settleNames(shutdown)
+}
+
+async function restartChild(state: SupervisorState, id: string, ctx: ActorContext): Promise<ChildStarted> {
+  const child = findIdle(state, id)
+  try {
+    return await startChild(child, ctx, false)
+  } catch (error) {
+    child.settleNames(crash(error))
+    throw failedToStart(id, error)
+  }
+}
+
+function deleteChild(state: SupervisorState, id: string): void {
+  const child = findIdle(state, id)
+  drop(state, child)
+  child.settleNames(shutdown)
+}
+
+function findIdle(state: SupervisorState, id: string): Child {
+  const child = find(state, id)
+  if (child.status === 'restarting')
+    throw new RuntimeError('RESTARTING', `child ${show(id)} is about to be restarted`)
+  if (child.process !== null) throw new RuntimeError('RUNNING', `child ${show(id)} is running`)
+  return child
+}
+
+function find(state: SupervisorState, id: string): Child {
+  const child = state.children.find((candidate) => candidate.spec.id === id)
+  if (child !== undefined) return child
+  const known = state.children.map((candidate) => candidate.spec.id).join(', ')
+  throw new RuntimeError('NOT_FOUND', `expected the id of a child among [${known}], got ${show(id)}`)
+}
+
+function drop(state: SupervisorState, child: Child): void {
+  state.children = state.children.filter((other) => other !== child)
 }
