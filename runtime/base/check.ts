@@ -13,6 +13,21 @@ export function checkFunction(fn: unknown, field: string): void {
   if (typeof fn !== 'function') throw badOption(field, 'a function', fn)
 }
 
+/** Throws BAD_OPTION unless `name` is a text with something in it. */
+export function checkName(name: unknown, field = 'name'): asserts name is string {
+  if (typeof name !== 'string' || name === '') throw badOption(field, 'a non-empty string', name)
+}
+
+/** Throws BAD_OPTION unless `value` is a whole number of 0 or more, or Infinity. */
+export function checkCount(value: unknown, field: string): void {
+  if (!isCount(value)) throw badOption(field, 'a whole number of 0 or more, or Infinity', value)
+}
+
+/** Whether it is a whole number of 0 or more, or Infinity. */
+export function isCount(value: unknown): value is number {
+  return value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 0)
+}
+
 /** The error for an option that is not what it should be. */
 export function badOption(field: string, expected: string, got: unknown): RuntimeError {
   return optionError(field, `${field}: expected ${expected}, got ${show(got)}`)

@@ -1,4 +1,6 @@
 import { channel } from 'node:diagnostics_channel'
+import { writeSync } from 'node:fs'
+import { inspect } from 'node:util'
 import { show, optionError } from '../base/errors.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
@@ -6,7 +8,6 @@ import { lazy } from './load.js'
 import { systemClock } from '../time/clock.js'
 import { throttle } from '../base/throttle.js'
 import { badOption } from '../base/check.js'
-import { plainLogger } from './plain-logger.js'
 
 /** A logger as pino has it: facts first, a short sentence last. */
 export interface Logger {
@@ -196,4 +197,42 @@ async function loadPino(): Promise<Logger> {
   // Whoever closed our standard error does not want to read there; nobody else is to suffer for it.
   stderr.on('error', () => {})
   return pino({ base: { name: 'caduceus' }, level: 'debug' }, stderr) as Logger
+}
+
+/**
+ * Writes lines like pino's to standard error where pino cannot be had: no file can be opened, or a bundle
+ * left it without what it needs.
+ */
+const plainLogger: Logger = {
+  debug: (facts, message) => writePlain(20, facts, message),
+  info: (facts, message) => writePlain(30, facts, message),
+  warn: (facts, message) => writePlain(40, facts, message),
+  error: (facts, message) => writePlain(50, facts, message),
+}
+
+function writePlain(level: number, facts: object, msg: string): void {
+  const start = { level, time: Date.now(), name: 'caduceus' }
+  const line = encode({ ...start, ...facts, msg }) ?? encode({ ...start, facts: inspect(facts), msg })
+  const bytes = Buffer.from(`${line}\n`)
+  try {
+    for (let at = 0; at < bytes.length; ) at += writeSync(2, bytes, at)
+  } catch {
+    // whoever closed our standard error does not want to read there
+  }
+}
+
+/** Undefined for what is no JSON: facts may have anything in them that was thrown. */
+function encode(line: object): string | undefined {
+  try {
+    return JSON.stringify(line, (_, value: unknown) => {
+      if (typeof value === 'bigint') return String(value)
+      return value instanceof Error ? shown(value) : value
+    })
+  } catch {
+    return undefined
+  }
+}
+
+function shown({ name, message, stack, cause, ...facts }: Error): object {
+  return { type: name, message, stack, ...(cause === undefined ? {} : { cause }), ...facts }
 }

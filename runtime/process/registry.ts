@@ -1,4 +1,4 @@
-import { badOption } from '../base/check.js'
+import { checkName } from '../base/check.js'
 import { RuntimeError, optionError, show } from '../base/errors.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
 import { handled } from '../base/promise.js'
@@ -146,7 +146,7 @@ export class Registry {
 
   /** For the runtime: throws unless a process that is about to start could take the name. */
   vacancy(name: string): void {
-    if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
+    checkName(name)
     const entry = this.#entries.get(name)
     if (entry?.process != null) {
       throw new RuntimeError('ALREADY_STARTED', `${show(name)} is the name of a living process already`, {

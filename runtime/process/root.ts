@@ -54,13 +54,14 @@ export async function startRoot(
 ): Promise<ActorRef> {
   refuseDead()
   checkFields(options, rootFields)
+  const { name, startTimeout, logger, logLevels } = options
   const registry = readRegistry(options.registry)
   const tree = new Tree(options.clock, options.unowned)
   const home: Home = { tree, registry, contextOf: (actor) => new ActorContext(actor, home) }
   let detach = (): void => {}
   try {
-    detach = logReports({ logger: options.logger, logLevels: options.logLevels, tree: tree.id })
-    const root = await startProcess(home, null, behaviour, input, startOptions(options))
+    detach = logReports({ logger, logLevels, tree: tree.id })
+    const root = await startProcess(home, null, behaviour, input, { name, startTimeout })
     root.onExit(() => setImmediate(detach))
     return root
   } catch (error) {
@@ -71,13 +72,6 @@ export async function startRoot(
 }
 
 const rootFields = [...startFields, 'clock', 'registry', 'unowned', 'logger', 'logLevels']
-
-function startOptions({ name, startTimeout }: RootOptions): StartOptions {
-  const options: StartOptions = {}
-  if (name !== undefined) options.name = name
-  if (startTimeout !== undefined) options.startTimeout = startTimeout
-  return options
-}
 
 function readRegistry(registry: Registry | undefined): Registry {
   if (registry === undefined) return new Registry()
@@ -93,16 +87,13 @@ function refuseDead(): void {
   throw new RuntimeError('ACTOR_DEAD', `${owner.name} has ended: it starts no tree`)
 }
 
-/**
- * Takes the options of a supervisor at the root of a tree apart: its own, and those of the whole tree. Throws
- * BAD_OPTION.
- */
-export function splitOptions(options: TreeOptions & LogOptions): { own: object; treeWide: RootOptions } {
+/** Starts the root of a tree whose options are its own and those of the whole tree. */
+export async function startRootWith(
+  options: TreeOptions & LogOptions,
+  behaviourWith: (own: object) => unknown,
+): Promise<ActorRef> {
   if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
   const { clock, registry, unowned, logger, logLevels, ...own } = options
-  const treeWide: RootOptions = { logger, logLevels }
-  if (clock !== undefined) treeWide.clock = clock
-  if (registry !== undefined) treeWide.registry = registry
-  if (unowned !== undefined) treeWide.unowned = unowned
-  return { own, treeWide }
+  const treeWide = { clock, registry, unowned, logger, logLevels } as RootOptions
+  return startRoot(behaviourWith(own), undefined, treeWide)
 }

@@ -31,6 +31,8 @@ export interface StartOptions {
   startTimeout?: number
 }
 
+type Undefinable<Options> = { readonly [Field in keyof Options]: Options[Field] | undefined }
+
 /** The arguments after the behaviour: its input, if `init` takes one, and options. */
 export type StartArgs<Input, Options = StartOptions> = unknown extends Input
   ? [input?: unknown, options?: Options]
@@ -47,7 +49,7 @@ export function startProcess(
   parent: Process | null,
   behaviour: unknown,
   input: unknown,
-  options: StartOptions = {},
+  options: Undefinable<StartOptions> = {},
 ): Promise<ActorRef> {
   let actor: Actor
   try {
@@ -66,7 +68,12 @@ export function startProcess(
   }
 }
 
-function spawn(home: Home, parent: Process | null, behaviour: Program, { name }: StartOptions): Actor {
+function spawn(
+  home: Home,
+  parent: Process | null,
+  behaviour: Program,
+  { name }: Undefinable<StartOptions>,
+): Actor {
   const { tree, registry, contextOf } = home
   if (name !== undefined) registry.vacancy(name)
   const actor = new Actor(tree, parent, behaviour, { refTo, contextOf })
@@ -173,7 +180,7 @@ export function checkBehaviour(behaviour: unknown): void {
 /** The fields of StartOptions. */
 export const startFields: readonly string[] = ['name', 'startTimeout']
 
-function checkStart(behaviour: unknown, options: StartOptions): void {
+function checkStart(behaviour: unknown, options: Undefinable<StartOptions>): void {
   checkBehaviour(behaviour)
   checkFields(options, startFields)
   const { startTimeout } = options

@@ -61,12 +61,8 @@ export function childSpec<State, Input, Calls extends Handlers<State>, Casts ext
   const [input, given = {}] = args
   checkOverrides(behaviour.name, given)
   const { name, startTimeout, ...overrides } = given
-  const options: StartOptions = {
-    ...(name === undefined ? {} : { name }),
-    ...(startTimeout === undefined ? {} : { startTimeout }),
-  }
   const start = (ctx: ActorContext): Promise<ProcessRef> =>
-    ctx.start(behaviour, ...([input, options] as StartArgs<Input>))
+    ctx.start(behaviour, ...([input, { name, startTimeout }] as StartArgs<Input>))
   return {
     id: behaviour.name,
     type: behaviour.kind === 'supervisor' ? 'supervisor' : 'worker',

@@ -4,7 +4,7 @@ import { handled } from '../base/promise.js'
 import { refused } from '../process/call.js'
 import type { ActorContext } from '../process/context.js'
 import { type Process, ProcessRef, processOf } from '../process/process.js'
-import { type RootOptions, splitOptions, startRoot } from '../process/root.js'
+import { type RootOptions, startRootWith } from '../process/root.js'
 import {
   Child,
   type ChildStarted,
@@ -73,14 +73,8 @@ export class DynamicSupervisor extends SupervisorHandle {
 export function startDynamicSupervisor(
   options: DynamicSupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'> = {},
 ): Promise<DynamicSupervisor> {
-  return handled(start(options))
-}
-
-async function start(
-  options: DynamicSupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>,
-): Promise<DynamicSupervisor> {
-  const { own, treeWide } = splitOptions(options)
-  return new DynamicSupervisor(await startRoot(behaviourWith(own), undefined, treeWide))
+  const root = startRootWith(options, (own) => behaviourWith(own))
+  return handled(root.then((ref) => new DynamicSupervisor(ref)))
 }
 
 /** The child spec of a dynamic supervisor. Throws BAD_OPTION. */

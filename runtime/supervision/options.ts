@@ -1,5 +1,5 @@
 import { type ChildSpec, type FullChildSpec, readChildSpecs, refuseSignificant } from './child-spec.js'
-import { badOption, checkFields } from '../base/check.js'
+import { badOption, checkCount, checkFields, checkName } from '../base/check.js'
 import type { Strategy } from './strategy.js'
 
 /** What a supervisor is made of. */
@@ -80,7 +80,7 @@ export function readDynamicSupervisorOptions(
   checkFields(options, ['name', 'maxChildren', 'intensity', 'periodMs'])
   const { name = 'dynamic_supervisor', maxChildren = Number.POSITIVE_INFINITY } = options
   checkName(name)
-  checkMaxChildren(maxChildren)
+  checkCount(maxChildren, 'maxChildren')
   return { name, maxChildren, ...readWindow(options) }
 }
 
@@ -89,7 +89,7 @@ export function readTaskSupervisorOptions(options: TaskSupervisorOptions): Requi
   checkFields(options, ['name', 'maxChildren'])
   const { name = 'task_supervisor', maxChildren = Number.POSITIVE_INFINITY } = options
   checkName(name)
-  checkMaxChildren(maxChildren)
+  checkCount(maxChildren, 'maxChildren')
   return { name, maxChildren }
 }
 
@@ -98,22 +98,8 @@ function readWindow(options: { intensity?: number; periodMs?: number }): {
   periodMs: number
 } {
   const { intensity = 3, periodMs = 5_000 } = options
-  if (!isCount(intensity)) throw badOption('intensity', 'a whole number of 0 or more, or Infinity', intensity)
+  checkCount(intensity, 'intensity')
   if (!(typeof periodMs === 'number' && periodMs > 0))
     throw badOption('periodMs', 'milliseconds above 0', periodMs)
   return { intensity, periodMs }
-}
-
-function checkName(name: unknown): void {
-  if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
-}
-
-function checkMaxChildren(maxChildren: unknown): void {
-  if (!isCount(maxChildren))
-    throw badOption('maxChildren', 'a whole number of 0 or more, or Infinity', maxChildren)
-}
-
-/** Whether it is a whole number of 0 or more, or Infinity. */
-export function isCount(value: unknown): value is number {
-  return value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 0)
 }

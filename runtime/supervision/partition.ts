@@ -1,5 +1,5 @@
 import type { ChildSpec } from './child-spec.js'
-import { badOption, checkFields, checkFunction } from '../base/check.js'
+import { badOption, checkFields, checkFunction, checkName } from '../base/check.js'
 import type { ActorRef, ProcessRef } from '../process/ref.js'
 import { Registry } from '../process/registry.js'
 import { supervisorSpec } from './supervise.js'
@@ -100,8 +100,4 @@ function checkPartitions(partitions: unknown): void {
 function checkPlace(registry: unknown, name: unknown): void {
   if (!(registry instanceof Registry)) throw badOption('registry', 'a Registry', registry)
   checkName(name)
-}
-
-function checkName(name: unknown): void {
-  if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
 }

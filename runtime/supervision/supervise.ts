@@ -4,7 +4,7 @@ import { handled } from '../base/promise.js'
 import { refused } from '../process/call.js'
 import type { ActorContext } from '../process/context.js'
 import { type Process, type ProcessRef, processOf } from '../process/process.js'
-import { type RootOptions, splitOptions, startRoot } from '../process/root.js'
+import { type RootOptions, startRootWith } from '../process/root.js'
 import {
   Child,
   type ChildStarted,
@@ -88,14 +88,8 @@ export class Supervisor extends SupervisorHandle {
 export function startSupervisor(
   options: SupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>,
 ): Promise<Supervisor> {
-  return handled(start(options))
-}
-
-async function start(
-  options: SupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>,
-): Promise<Supervisor> {
-  const { own, treeWide } = splitOptions(options)
-  return new Supervisor(await startRoot(behaviourWith(own as SupervisorOptions), undefined, treeWide))
+  const root = startRootWith(options, (own) => behaviourWith(own as SupervisorOptions))
+  return handled(root.then((ref) => new Supervisor(ref)))
 }
 
 /** The child spec of a supervisor below another one. Throws BAD_OPTION, BAD_SPEC or DUPLICATE_ID. */

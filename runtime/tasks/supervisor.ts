@@ -5,10 +5,11 @@ import { currentOwner } from '../faults/containment.js'
 import { type ActorContext, ProcessContext } from '../process/context.js'
 import { RuntimeError, show, optionError } from '../base/errors.js'
 import { kill, shutdown } from '../base/exit.js'
-import { badOption, checkFields } from '../base/check.js'
+import { badOption, checkCount, checkFields, checkFunction, checkName } from '../base/check.js'
 import { handled } from '../base/promise.js'
+import { checkMs } from '../time/clock.js'
 import { type ActorRef, ProcessRef, processOf } from '../process/ref.js'
-import { isCount, readTaskSupervisorOptions, type TaskSupervisorOptions } from '../supervision/options.js'
+import { readTaskSupervisorOptions, type TaskSupervisorOptions } from '../supervision/options.js'
 import { Task, type TaskContext, type TaskEnd } from './task.js'
 
 /** How one task is started. */
@@ -90,8 +91,7 @@ export class TaskSupervisor {
 
   /** `maxChildren` may lower the limit for those who start tasks through this handle. Throws BAD_OPTION. */
   constructor(ref: ActorRef, maxChildren = Number.POSITIVE_INFINITY) {
-    if (!isCount(maxChildren))
-      throw badOption('maxChildren', 'a whole number of 0 or more, or Infinity', maxChildren)
+    checkCount(maxChildren, 'maxChildren')
     this.ref = ref
     this.#actor = processOf(ref) as Actor
     const { state } = this.#actor
@@ -197,15 +197,10 @@ function taskSupervisorBehaviour(options: TaskSupervisorOptions): Behaviour<unkn
 const taskFields = ['name', 'link', 'timeout', 'report']
 
 function checkTask(fn: unknown, { name, timeout, report, link }: Record<keyof TaskOptions, unknown>): void {
-  if (typeof fn !== 'function') throw bad('fn', 'a function', fn)
-  if (typeof name !== 'string' || name === '') throw bad('name', 'a non-empty string', name)
-  if (!(typeof timeout === 'number' && timeout >= 0))
-    throw bad('timeout', 'milliseconds of 0 or more', timeout)
-  if (typeof report !== 'boolean') throw bad('report', 'a boolean', report)
+  checkFunction(fn, 'fn')
+  checkName(name)
+  checkMs(timeout, 'timeout')
+  if (typeof report !== 'boolean') throw badOption('report', 'a boolean', report)
   if (link !== undefined && !(link instanceof ProcessRef))
-    throw bad('link', 'the reference of a process', link)
-}
-
-function bad(field: string, expected: string, got: unknown): RuntimeError {
-  return optionError(field, `task: ${field}: expected ${expected}, got ${show(got)}`)
+    throw badOption('link', 'the reference of a process', link)
 }

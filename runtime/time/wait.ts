@@ -22,13 +22,13 @@ export type Settle<T> = (value: T | PromiseLike<T>) => void
  */
 export function waitWithin<T>(
   { clock, ms, late, signal, aborted = throwReason }: WaitLimits<T>,
-  begin: (resolve: Settle<T>, reject: (error: unknown) => void) => (() => void) | undefined | void,
+  begin: (resolve: Settle<T>, reject: (error: unknown) => void) => (() => void) | undefined,
 ): Promise<T> {
   return new Promise<T>((resolve, reject) => {
     let over = false
     let timer: unknown
     let unlisten: (() => void) | undefined
-    let undo: (() => void) | undefined | void
+    let undo: (() => void) | undefined
     const end = (settle: () => void): void => {
       if (over) return
       over = true

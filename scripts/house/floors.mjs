@@ -2,7 +2,7 @@
 import { isBuiltin } from 'node:module'
 import { posix } from 'node:path'
 import { below, closedToFloor, homes } from './homes.mjs'
-import { findDisorder, judgePlace, judgeRoom } from './rooms.mjs'
+import { findDisorder, judgePlace, judgeRoom, ordered } from './rooms.mjs'
 import { floors } from './sources.mjs'
 
 /** Checks the imports of library files, given as a map of path to imports; returns `{ path, line, text }` findings. */
@@ -68,9 +68,12 @@ function resolveImport(path, specifier) {
   return posix.join(posix.dirname(path), specifier).replace(/\.js$/, '.ts')
 }
 
-/** Names every ring of files once; imports of types leave no trace at run time and make no ring. */
+/**
+ * Names every ring of files once. Imports of types leave no trace at run time: they count only on floors that
+ * are to be in order.
+ */
 function findCycles(files) {
-  const edges = new Map([...files].map(([path, imports]) => [path, valueEdges(path, imports, files)]))
+  const edges = new Map([...files].map(([path, imports]) => [path, edgesOf(path, imports, files)]))
   const findings = []
   const done = new Set()
   const visit = (path, trail) => {
@@ -84,9 +87,10 @@ function findCycles(files) {
   return findings
 }
 
-function valueEdges(path, imports, files) {
+function edgesOf(path, imports, files) {
+  const isOrdered = ordered.includes(floorOf(path))
   return imports
-    .filter(({ typeOnly, specifier }) => !typeOnly && specifier.startsWith('.'))
+    .filter(({ typeOnly, specifier }) => (isOrdered || !typeOnly) && specifier.startsWith('.'))
     .map(({ specifier, line }) => ({ target: resolveImport(path, specifier), line }))
     .filter(({ target }) => files.has(target))
 }

@@ -71,6 +71,9 @@ export const rooms = {
   },
 }
 
+/** Floors whose files rest on one another in one order: imports of types make rings there, too. */
+export const ordered = ['runtime']
+
 /** Checks a file against the table; returns what is wrong with importing `target`, if anything is. */
 export function judgeRoom(path, target) {
   const [from, to] = [roomOf(path), roomOf(target)]

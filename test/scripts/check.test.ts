@@ -175,6 +175,18 @@ test('a ring of imports is named once, and a ring through types is none', (t) =>
     ['runtime/a.ts:1 import cycle: runtime/a.ts -> runtime/b.ts -> runtime/c.ts -> runtime/a.ts'],
   ))
 
+test('a ring of types is named on a floor that is to be in order, and nowhere else', (t) =>
+  expectFindings(
+    t,
+    {
+      'runtime/a.ts': `import type { B } from './b.js'\nexport type A = B | 1\n`,
+      'runtime/b.ts': `import type { A } from './a.js'\nexport type B = A | 2\n`,
+      'protocol/a.ts': `import type { B } from './b.js'\nexport type A = B | 1\n`,
+      'protocol/b.ts': `import type { A } from './a.js'\nexport type B = A | 2\n`,
+    },
+    ['runtime/a.ts:1 import cycle: runtime/a.ts -> runtime/b.ts -> runtime/a.ts'],
+  ))
+
 test('forms that the house does not use are named by line, in code and not in texts', (t) =>
   expectFindings(
     t,
