@@ -20,25 +20,26 @@ export function multiCall<Calls extends Messages, Casts extends Messages, Name e
   name: Name,
   ...args: MessageArgs<InputOf<Calls[Name]>, CallOptions>
 ): Promise<MultiReply<ReplyOf<Calls[Name]>, ActorRef<Calls, Casts>>> {
-  return handled(callAll(refs, name, args))
+  const replies = callAll(refs as Iterable<ActorRef>, name, args)
+  return handled(replies) as Promise<MultiReply<ReplyOf<Calls[Name]>, ActorRef<Calls, Casts>>>
 }
 
-async function callAll<Calls extends Messages, Casts extends Messages, Name extends keyof Calls & string>(
-  refs: Iterable<ActorRef<Calls, Casts>>,
-  name: Name,
-  args: MessageArgs<InputOf<Calls[Name]>, CallOptions>,
-): Promise<MultiReply<ReplyOf<Calls[Name]>, ActorRef<Calls, Casts>>> {
+async function callAll(
+  refs: Iterable<ActorRef>,
+  name: string,
+  args: readonly unknown[],
+): Promise<MultiReply<unknown, ActorRef>> {
   const targets = readRefs(refs)
-  const settled = await Promise.allSettled(targets.map((ref) => ref.call(name, ...args)))
-  const replies: { ref: ActorRef<Calls, Casts>; reply: ReplyOf<Calls[Name]> }[] = []
-  const failures: { ref: ActorRef<Calls, Casts>; error: unknown }[] = []
-  settled.forEach((outcome, i) => {
-    const ref = targets[i]
-    if (ref === undefined) return
-    if (outcome.status === 'fulfilled') replies.push({ ref, reply: outcome.value })
-    else failures.push({ ref, error: outcome.reason })
-  })
-  return { replies, failures }
+  const settled = await Promise.allSettled(targets.map((ref) => ref.call(name as never, ...(args as []))))
+  const outcomes = targets.map((ref, i) => ({ ref, outcome: settled[i] }))
+  return {
+    replies: outcomes.flatMap(({ ref, outcome }) =>
+      outcome?.status === 'fulfilled' ? [{ ref, reply: outcome.value as unknown }] : [],
+    ),
+    failures: outcomes.flatMap(({ ref, outcome }) =>
+      outcome?.status === 'rejected' ? [{ ref, error: outcome.reason as unknown }] : [],
+    ),
+  }
 }
 
 /**

@@ -5,7 +5,7 @@ import { TurnoverSet } from '../base/turnover.js'
 import { outside, runIn } from '../faults/containment.js'
 import { Mailbox } from '../time/mailbox.js'
 import type { Runnable } from '../time/scheduler.js'
-import { type Call, DeferredReply } from './call.js'
+import { Call } from './call.js'
 import { type Monitor, Process, type ProcessRef } from './process.js'
 import { type Entry, type Program, Refusal } from './program.js'
 import type { Tree } from './tree.js'
@@ -217,7 +217,7 @@ export class Actor extends Process implements Runnable {
     const rare = this.#rare
     if (call != null) {
       if (result instanceof Refusal) call.reject(result.error)
-      else if (!(result instanceof DeferredReply || rare?.tookCall)) call.resolve(result)
+      else if (!(result instanceof Call || rare?.tookCall)) call.resolve(result)
     }
     if (rare === null) return
     rare.tookCall = false
@@ -309,12 +309,14 @@ export class Actor extends Process implements Runnable {
     this.#queueUp()
   }
 
-  defer(): DeferredReply | undefined {
-    const call = this.#current?.call
-    if (call == null) return undefined
+  /** Takes over the reply of the call that is being handled; undefined where there is none. */
+  defer(): Call | undefined {
+    const call = this.#current?.call ?? undefined
+    if (call === undefined) return undefined
     const rare = this.sometimes()
     rare.tookCall = true
-    return new DeferredReply(call, rare.deferred)
+    call.defer(rare.deferred)
+    return call
   }
 
   /**

@@ -137,41 +137,33 @@ export function behaviourOf<State, Input, Calls extends Handlers<State>, Casts e
   })
 }
 
-interface Field {
-  readonly expected: string
-  readonly fits: (value: unknown) => boolean
-}
+type Field = readonly [expected: string, fits: (value: unknown) => boolean]
 
-const oneOrMore = { fits: isPositive, expected: 'a number above 0' }
-const handlers = { fits: isRecord, expected: 'an object of functions' }
-const required: Readonly<Record<string, Field>> = {
-  name: { expected: 'a non-empty string', fits: (value) => typeof value === 'string' && value !== '' },
-  init: { expected: 'a function', fits: isFunction },
-}
-const optional: Readonly<Record<string, Field>> = {
+const fn: Field = ['a function', (value) => typeof value === 'function']
+const handlers: Field = ['an object of functions', isRecord]
+const fields: Readonly<Record<keyof ActorDefinition<unknown, unknown, never, never>, Field>> = {
+  name: ['a non-empty string', (value) => typeof value === 'string' && value !== ''],
+  init: fn,
   call: handlers,
   cast: handlers,
   info: handlers,
-  terminate: { expected: 'a function', fits: isFunction },
-  formatStatus: { expected: 'a function', fits: isFunction },
-  trapExit: { expected: 'a boolean', fits: (value) => typeof value === 'boolean' },
-  mailboxLimit: oneOrMore,
-  stray: { expected: "'crash' or 'report'", fits: (value) => value === 'crash' || value === 'report' },
-  terminateTimeout: { ...oneOrMore, expected: 'milliseconds above 0' },
+  terminate: fn,
+  formatStatus: fn,
+  trapExit: ['a boolean', (value) => typeof value === 'boolean'],
+  mailboxLimit: ['a number above 0', isPositive],
+  stray: ["'crash' or 'report'", (value) => value === 'crash' || value === 'report'],
+  terminateTimeout: ['milliseconds above 0', isPositive],
 }
-const fields = [...Object.keys(required), ...Object.keys(optional)]
-const infoNames = ['message', 'timer', 'timeout', 'down', 'exit']
+const required = ['name', 'init']
 
 function checkShape(definition: object): void {
   if (!isRecord(definition)) throw bad('definition', 'an object', definition)
-  const { info = {} } = definition
-  for (const [field, { expected, fits }] of Object.entries(required))
-    if (!fits(definition[field])) throw bad(field, expected, definition[field])
-  for (const [field, { expected, fits }] of Object.entries(optional))
-    if (definition[field] !== undefined && !fits(definition[field]))
-      throw bad(field, expected, definition[field])
-  checkNames('', fields, definition)
-  checkNames('info.', infoNames, info as object)
+  for (const [field, [expected, fits]] of Object.entries(fields)) {
+    const value = definition[field]
+    if ((value !== undefined || required.includes(field)) && !fits(value)) throw bad(field, expected, value)
+  }
+  checkNames('', Object.keys(fields), definition)
+  checkNames('info.', ['message', 'timer', 'timeout', 'down', 'exit'], definition.info ?? {})
 }
 
 function checkNames(prefix: string, known: readonly string[], given: object): void {
@@ -198,10 +190,6 @@ function entry(behaviour: string, kind: 'call' | 'cast' | 'info', name: string, 
 
 function isPositive(value: unknown): boolean {
   return typeof value === 'number' && value > 0
-}
-
-function isFunction(value: unknown): boolean {
-  return typeof value === 'function'
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

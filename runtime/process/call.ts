@@ -5,7 +5,10 @@ import { handled, isPromise } from '../base/promise.js'
 import type { TurnoverSet } from '../base/turnover.js'
 import type { Process } from './process.js'
 
-/** One call that waits for its one answer: a reply, the end of the server, or the deadline. */
+/**
+ * One call that waits for its one answer: a reply, the end of the server, or the deadline. `ctx.defer` hands it
+ * out, to be answered later.
+ */
 export class Call extends Deadline {
   readonly promise: Promise<unknown>
   readonly #actor: Process
@@ -102,24 +105,6 @@ export function exitedError(
 /** A rejected promise that is already marked handled: for errors found before anything was sent. */
 export function refused(error: unknown): Promise<never> {
   return handled(Promise.reject(error))
-}
-
-/** A reply given later; fenced with its actor. */
-export class DeferredReply {
-  readonly #call: Call
-
-  constructor(call: Call, waiting: TurnoverSet<Call>) {
-    this.#call = call
-    call.defer(waiting)
-  }
-
-  resolve(value: unknown): void {
-    this.#call.resolve(value)
-  }
-
-  reject(error: unknown): void {
-    this.#call.reject(error)
-  }
 }
 
 function unreachable(): never {

@@ -169,8 +169,8 @@ test('a ring of imports is named once, and a ring through types is none', (t) =>
       'runtime/a.ts': `import { b } from './b.js'\nexport const a = () => b\n`,
       'runtime/b.ts': `import { c } from './c.js'\nexport const b = () => c\n`,
       'runtime/c.ts': `import { a } from './a.js'\nexport const c = () => a\n`,
-      'runtime/d.ts': `import { e } from './e.js'\nexport type D = typeof e\nexport const d = e\n`,
-      'runtime/e.ts': `import type { D } from './d.js'\nexport const e = (value: D) => value\n`,
+      'server/d.ts': `import { e } from './e.js'\nexport type D = typeof e\nexport const d = e\n`,
+      'server/e.ts': `import type { D } from './d.js'\nexport const e = (value: D) => value\n`,
     },
     ['runtime/a.ts:1 import cycle: runtime/a.ts -> runtime/b.ts -> runtime/c.ts -> runtime/a.ts'],
   ))
