@@ -24,7 +24,7 @@ export function checkCount(value: unknown, field: string): void {
 }
 
 /** Whether it is a whole number of 0 or more, or Infinity. */
-export function isCount(value: unknown): value is number {
+function isCount(value: unknown): value is number {
   return value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 0)
 }
 
