@@ -29,36 +29,36 @@ export function waitWithin<T>(
     let timer: unknown
     let unlisten: (() => void) | undefined
     let undo: (() => void) | undefined
-    const end = (settle: () => void): void => {
+    const end = (outcome: () => T | PromiseLike<T>): void => {
       if (over) return
-      over = true
+      over = true // what `outcome` brings about settles nothing any more
+      let settle: () => void
+      // Before the undo, so that an error tells what was there at the deadline.
+      try {
+        const value = outcome()
+        settle = () => resolve(value)
+      } catch (error) {
+        settle = () => reject(error)
+      }
       if (timer !== undefined) clock.clearTimeout(timer)
       unlisten?.()
       undo?.()
       settle()
     }
-    // made before the undo, so that an error tells what was there at the deadline
-    const outcome = (make: () => T | PromiseLike<T>): void => {
-      try {
-        const value = make()
-        end(() => resolve(value))
-      } catch (error) {
-        end(() => reject(error))
-      }
-    }
-    const onAbort = (): void => outcome(() => aborted(signal?.reason))
+    const fail = (error: unknown): void =>
+      end(() => {
+        throw error
+      })
+    const onAbort = (): void => end(() => aborted(signal?.reason))
     if (signal?.aborted) return onAbort()
     try {
-      undo = begin(
-        (value) => end(() => resolve(value)),
-        (error) => end(() => reject(error)),
-      )
+      undo = begin((value) => end(() => value), fail)
     } catch (error) {
-      end(() => reject(error))
+      fail(error)
     }
     if (over) return void undo?.()
     if (signal !== undefined) unlisten = listenForAbort(signal, onAbort)
-    if (Number.isFinite(ms)) timer = clock.setTimeout(() => outcome(late), ms)
+    if (Number.isFinite(ms)) timer = clock.setTimeout(() => end(late), ms)
   })
 }
 

@@ -47,6 +47,22 @@ test('at its deadline a wait comes to what `late` says; a promise is waited for 
   assert.equal(second.notes, ['undone', 'much later'])
 })
 
+test('what `late` brings about does not settle the wait, and it sees what the undo takes away', async () => {
+  const clock = createFakeClock()
+  const waiting = new Set(['one'])
+  let settle: Settle<string> = () => {}
+  const late = (): string => {
+    settle('by its own kill')
+    return `late, with ${waiting.size} waiting`
+  }
+  const over = waitWithin<string>({ clock, ms: 100, late }, (resolve) => {
+    settle = resolve
+    return () => waiting.clear()
+  })
+  await clock.advance(100)
+  assert.equal([await over, waiting.size], ['late, with 1 waiting', 0])
+})
+
 test('a wait of Infinity sets no timer', async () => {
   const { clock, notes, over, fail } = wait({ ms: Number.POSITIVE_INFINITY })
   assert.is(clock.pending, 0)
