@@ -1,5 +1,5 @@
-import type { BlobResourceContents, ContentBlock, TextResourceContents } from '../messages/content.js'
-import type { ClientCapabilities, ServerCapabilities } from '../messages/capabilities.js'
+import type { ContentBlock } from '../messages/content.js'
+import type { ClientCapabilities } from '../messages/capabilities.js'
 import type { CompleteParams } from '../messages/completion.js'
 import type { ElicitFormParams, ElicitParams, FormField, FormSchema } from '../messages/elicitation.js'
 import type { InitializeParams, InitializeResult } from '../messages/lifecycle.js'
@@ -27,7 +27,9 @@ type NotificationFits = {
 const resultFits: ResultFits = Object.freeze({
   initialize: fitInitializeResult,
   'server/discover': (lacks, result) =>
-    changeField(result, 'capabilities', (capabilities) => fitServer(lacks, capabilities)),
+    changeField(result, 'capabilities', (capabilities) =>
+      leaveOut(capabilities, lacks.fields.serverCapabilities),
+    ),
   'tools/list': (lacks, result) =>
     changeField(result, 'tools', (tools) => mapKept(tools, (tool) => fitTool(lacks, tool))),
   'tools/call': fitToolResult,
@@ -123,12 +125,10 @@ function fitInitializeParams(lacks: Lacks, params: InitializeParams): Initialize
 }
 
 function fitInitializeResult(lacks: Lacks, result: InitializeResult): InitializeResult {
-  const fitted = changeField(result, 'capabilities', (capabilities) => fitServer(lacks, capabilities))
+  const fitted = changeField(result, 'capabilities', (capabilities) =>
+    leaveOut(capabilities, lacks.fields.serverCapabilities),
+  )
   return changeField(fitted, 'serverInfo', (info) => leaveOut(info, lacks.fields.implementation))
-}
-
-function fitServer(lacks: Lacks, capabilities: ServerCapabilities): ServerCapabilities {
-  return leaveOut(capabilities, lacks.fields.serverCapabilities)
 }
 
 /** The client's capabilities, in `initialize` or in the envelope of each request. */
@@ -149,14 +149,19 @@ export function fitClient(lacks: Lacks, capabilities: ClientCapabilities): Clien
 function fitContent(lacks: Lacks, block: ContentBlock): ContentBlock {
   switch (block.type) {
     case 'audio':
-      return fitHints(lacks, lacks.content.includes('audio') ? toText(block, noteOf(block.mimeType)) : block)
+      return fitHints(
+        lacks,
+        lacks.content.includes('audio')
+          ? toText(block, `[sound (${block.mimeType}) left out: the negotiated revision of MCP has no audio]`)
+          : block,
+      )
     case 'resource_link':
       if (!lacks.content.includes('resource_link')) return leaveOut(block, lacks.fields.resource)
       return fitHints(lacks, toText(block, `${block.title ?? block.name}: ${block.uri}`))
     case 'resource':
       return fitHints(
         lacks,
-        changeField(block, 'resource', (contents) => fitContents(lacks, contents)),
+        changeField(block, 'resource', (contents) => leaveOut(contents, lacks.fields.resourceContents)),
       )
     default:
       return fitHints(lacks, block)
@@ -187,7 +192,9 @@ function fitPromptResult(lacks: Lacks, result: GetPromptResult): GetPromptResult
 }
 
 function fitReadResult(lacks: Lacks, result: ReadResourceResult): ReadResourceResult {
-  return changeField(result, 'contents', (parts) => mapKept(parts, (part) => fitContents(lacks, part)))
+  return changeField(result, 'contents', (parts) =>
+    mapKept(parts, (part) => leaveOut(part, lacks.fields.resourceContents)),
+  )
 }
 
 /** A value with `annotations` and a `_meta` of its own. */
@@ -196,16 +203,8 @@ function fitHints<T extends object>(lacks: Lacks, value: T): T {
   return changeField(kept, 'annotations', (hints) => leaveOut(hints, lacks.fields.annotations))
 }
 
-function fitContents<T extends TextResourceContents | BlobResourceContents>(lacks: Lacks, contents: T): T {
-  return leaveOut(contents, lacks.fields.resourceContents)
-}
-
 function toText({ annotations }: ContentBlock, text: string): ContentBlock {
   return annotations === undefined ? { type: 'text', text } : { type: 'text', text, annotations }
-}
-
-function noteOf(mimeType: string): string {
-  return `[sound (${mimeType}) left out: the negotiated revision of MCP has no audio]`
 }
 
 function fitElicitation(lacks: Lacks, params: ElicitParams): ElicitParams {
@@ -237,14 +236,10 @@ function fitSamplingResult(lacks: Lacks, result: CreateMessageResult): CreateMes
 function fitForm(lacks: Lacks, params: ElicitFormParams): ElicitFormParams {
   return changeField(params, 'requestedSchema', (schema) =>
     changeField(leaveOut(schema, lacks.fields.formSchema), 'properties', (fields) =>
-      fitFields(lacks, fields),
+      Object.fromEntries(
+        Object.entries(fields).map(([name, field]) => [name, fitField(lacks.form, name, field)]),
+      ),
     ),
-  )
-}
-
-function fitFields({ form }: Lacks, fields: FormSchema['properties']): FormSchema['properties'] {
-  return Object.fromEntries(
-    Object.entries(fields).map(([name, field]) => [name, fitField(form, name, field)]),
   )
 }
 

@@ -18,19 +18,13 @@ export const allHandshakeDialects: readonly Dialect[] = Object.freeze([
 export const modernDialects: readonly Dialect[] = Object.freeze([dialect20260728])
 
 /** What `server/discover` and the error -32022 name: no revision with a handshake (versioning). */
-export const modernRevisions: readonly Revision[] = Object.freeze(
-  modernDialects.map(({ revision }) => revision),
-)
+export const modernRevisions: readonly Revision[] = revisionsOf(modernDialects)
 
 /** Every revision that we speak, newest first. */
-export const allRevisions: readonly Revision[] = Object.freeze(
-  [...modernDialects, ...allHandshakeDialects].map(({ revision }) => revision),
-)
+export const allRevisions: readonly Revision[] = revisionsOf([...modernDialects, ...allHandshakeDialects])
 
 /** The revisions that take a handshake, newest first. */
-export const handshakeRevisions: readonly Revision[] = Object.freeze(
-  allHandshakeDialects.map(({ revision }) => revision),
-)
+export const handshakeRevisions: readonly Revision[] = revisionsOf(allHandshakeDialects)
 
 /**
  * Those of `among` without a handshake; all of them where there is none: clients begin with `initialize`
@@ -99,7 +93,11 @@ export function negotiate(requested: string, among: readonly Dialect[] = allHand
 export function acceptRevision(answered: string, among: readonly Dialect[] = allHandshakeDialects): Dialect {
   const dialect = dialectOf(answered, among)
   if (dialect !== undefined) return dialect
-  const revisions = among.map(({ revision }) => revision)
+  const revisions = revisionsOf(among)
   const problem = `the server speaks ${JSON.stringify(answered.slice(0, 40))}, this client ${revisions.join(', ')}`
   throw new ProtocolError('NO_COMMON_REVISION', problem, { data: { supported: revisions, answered } })
+}
+
+function revisionsOf(dialects: readonly Dialect[]): readonly Revision[] {
+  return Object.freeze(dialects.map(({ revision }) => revision))
 }

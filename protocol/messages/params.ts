@@ -27,7 +27,7 @@ export function readResult<M extends Method>(method: M, result: JsonObject): Res
   const value = row.completed === undefined ? result : row.completed(result)
   const problem = row.result(value)
   if (problem === undefined) return value as Result<M>
-  throw new ProtocolError('BAD_RESULT', sentence(method, 'result', problem), { data: { method } })
+  throw badMessage('BAD_RESULT', method, problem)
 }
 
 /**
@@ -38,7 +38,7 @@ export function checkSentResult<M extends Method>(method: M, result: JsonObject)
   const whole = readResult(method, result)
   const problem = sentResults[method]?.(whole)
   if (problem === undefined) return whole
-  throw new ProtocolError('BAD_RESULT', sentence(method, 'result', problem), { data: { method } })
+  throw badMessage('BAD_RESULT', method, problem)
 }
 
 /** Checks the params of an incoming notification. Throws BAD_PARAMS, to be reported, not answered. */
@@ -49,7 +49,17 @@ export function readNotificationParams<N extends NotificationMethod>(
   const value = params ?? {}
   const problem = notifications[method].params(value)
   if (problem === undefined) return value as NotificationParams<N>
-  throw new ProtocolError('BAD_PARAMS', sentence(method, 'params', problem), { data: { method } })
+  throw badMessage('BAD_PARAMS', method, problem)
+}
+
+/** The error of params or of a result that are not what the specification says. */
+export function badMessage(
+  code: 'BAD_PARAMS' | 'BAD_RESULT',
+  method: string,
+  problem: Problem,
+): ProtocolError {
+  const part = code === 'BAD_PARAMS' ? 'params' : 'result'
+  return new ProtocolError(code, sentence(method, part, problem), { data: { method } })
 }
 
 function sentence(method: string, part: 'params' | 'result', { path, expected, got }: Problem): string {

@@ -4,8 +4,7 @@ import { errorCodes, McpError, ProtocolError } from '../wire/errors.js'
 import { fitParams } from '../dialects/fit.js'
 import type { JsonObject } from '../wire/json.js'
 import type { Method, Params, Result } from '../messages/methods.js'
-import { readResult } from '../messages/params.js'
-import type { Problem } from '../messages/shape.js'
+import { badMessage, readResult } from '../messages/params.js'
 import {
   type InputRequest,
   type InputRequiredResult,
@@ -62,9 +61,8 @@ export function readOutcome<M extends Method>(method: M, result: JsonObject): Ou
     throw badResult(method, 'resultType: expected complete or input_required, got something else')
   if (!retriedMethods.has(method))
     throw badResult(method, 'resultType: expected complete, got input_required')
-  const problem: Problem | undefined = inputRequiredResult(result)
-  if (problem !== undefined)
-    throw badResult(method, `result${problem.path}: expected ${problem.expected}, got ${problem.got}`)
+  const problem = inputRequiredResult(result)
+  if (problem !== undefined) throw badMessage('BAD_RESULT', method, problem)
   return { type: 'input_required', result: result as unknown as InputRequiredResult }
 }
 

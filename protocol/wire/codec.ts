@@ -58,12 +58,10 @@ function parse(text: string): unknown {
 }
 
 function readBatch(values: readonly unknown[], maxBatch: number): Batch {
-  if (values.length === 0) {
-    throw new ProtocolError('INVALID_MESSAGE', 'a batch must not be empty', { data: { about: 'unknown' } })
-  }
-  if (values.length > maxBatch) {
-    const problem = `a batch may have ${maxBatch} messages, got ${values.length}`
-    throw new ProtocolError('INVALID_MESSAGE', problem, { data: { about: 'unknown' } })
+  if (values.length === 0 || values.length > maxBatch) {
+    const problem =
+      values.length === 0 ? 'must not be empty' : `may have ${maxBatch} messages, got ${values.length}`
+    throw new ProtocolError('INVALID_MESSAGE', `a batch ${problem}`, { data: { about: 'unknown' } })
   }
   return values.map(readElement)
 }

@@ -1,5 +1,5 @@
 import type { Icon, Meta } from '../../protocol/messages/base.js'
-import { isObject } from '../../protocol/wire/json.js'
+import { deepFreeze, isObject } from '../../protocol/wire/json.js'
 import type { ToolContext } from '../context/context.js'
 import { aboutNamed, type DefinitionReaders, definitionReaders } from './definition.js'
 import type { Immutable } from './schema-arguments.js'
@@ -139,13 +139,8 @@ function readMeta({ bad }: DefinitionReaders, meta: unknown): Readonly<Meta> | u
   if (meta === undefined) return undefined
   if (!isObject(meta)) throw bad('meta', 'an object', meta)
   try {
-    return freeze(JSON.parse(JSON.stringify(meta)) as Meta)
+    return deepFreeze(JSON.parse(JSON.stringify(meta)) as Meta)
   } catch {
     throw bad('meta', 'an object that has JSON', meta)
   }
-}
-
-function freeze<T extends object>(value: T): T {
-  for (const inner of Object.values(value)) if (typeof inner === 'object' && inner !== null) freeze(inner)
-  return Object.freeze(value)
 }
