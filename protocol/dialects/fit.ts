@@ -1,7 +1,7 @@
 import type { ContentBlock } from '../messages/content.js'
 import type { ClientCapabilities } from '../messages/capabilities.js'
 import type { CompleteParams } from '../messages/completion.js'
-import type { ElicitFormParams, ElicitParams, FormField, FormSchema } from '../messages/elicitation.js'
+import type { ElicitFormParams, ElicitParams, FormField } from '../messages/elicitation.js'
 import type { InitializeParams, InitializeResult } from '../messages/lifecycle.js'
 import type { Method, NotificationMethod, NotificationParams, Params, Result } from '../messages/methods.js'
 import type { GetPromptResult, Prompt } from '../messages/prompts.js'
