@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { buildError, type Message, type RequestId } from '../../../protocol/wire/jsonrpc.js'
-import { comment, encodeEvent } from '../../../protocol/wire/sse-events.js'
 import {
   adopt,
   type Afterlife,
@@ -17,18 +16,12 @@ import type { StreamEvent } from '../../contract/events.js'
 import type { EventLog } from './event-log.js'
 import type { Outlet, Peer, Response } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
-import type { TransportError } from '../../base/errors.js'
-import {
-  encodeLogged,
-  encodeMark,
-  type LoggedEvent,
-  type LoggedStream,
-  type StreamReader,
-} from './logged-stream.js'
+import type { LoggedEvent, LoggedStream, StreamReader } from './logged-stream.js'
 import { expectReader, whenClosed, writeAnswer } from '../listen/response.js'
 import { HttpPeer } from '../listen/peer.js'
 import { type HttpRefusal, internalError, unavailable } from '../listen/refusal.js'
-import { bytesOf, textWithin, uncounted } from '../../contract/message-sizes.js'
+import { bytesOf, textWithin } from '../../contract/message-sizes.js'
+import { encodeMark, encodeMessage, StreamWriter } from './stream-writer.js'
 
 /** What all exchanges of a listener share. */
 export interface ExchangeHome {
@@ -106,15 +99,11 @@ export class Exchange implements Owner, Outlet, StreamReader {
   #primes = false
   /** Events up to this one are with the client already, when it has come back for the rest. */
   #after: number | null = null
-  #begunWith: LoggedEvent | undefined
-  /** Bytes that may wait for the reader. */
-  #allowed: number
-  /** Where those of an event stream are counted, once they are many. */
-  #unread: ByteAccount | undefined
+  /** Writes the event stream, once there is one. */
+  #madeWriter: StreamWriter | undefined
   #beats = 0
   #streaming = false
   #over = false
-  #written = false
   #onOver: (() => void) | null = null
 
   constructor(
@@ -127,7 +116,6 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#response = response
     this.#home = home
     this.#limits = limits
-    this.#allowed = limits.maxBufferedBytes
     this.token = new OwnerToken(`http ${request.method}`, this, home)
     this.peer = new HttpPeer(request, limits.proxies)
     this.bytes = limits.budget.account(this.peer)
@@ -164,7 +152,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (this.#stream !== null) return this.#stream.finish(text)
     if (!this.#streaming) return this.#json(200, text, headers)
     this.#over = true
-    this.#response.end(bytesOf(encodeEvent({ event: 'message', data: text })))
+    this.#response.end(bytesOf(encodeMessage(text)))
   }
 
   /**
@@ -210,8 +198,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
     }
     this.#streaming = true
     this.#limits.noteStream(this, this.#after === null ? 'opened' : 'resumed')
-    this.#response.writeHead(200, this.#headers(streamHeaders))
-    if (this.#stream === null || !this.#begin(this.#stream)) this.#response.flushHeaders()
+    const missed = this.#stream?.after(this.#after ?? 0) ?? []
+    this.#writer.begin(this.#headers(streamHeaders), this.#mark(missed.length > 0), missed)
   }
 
   /**
@@ -221,7 +209,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
   follow(stream: LoggedStream, after: number | null): void {
     let missed = 0
     if (after !== null) for (const { data } of stream.after(after)) missed += data.length
-    const refused = this.#takeRoom(missed)
+    const refused = this.#writer.takeRoom(missed)
     if (refused !== undefined) throw refused
     this.sessionId = stream.sessionId
     this.#stream = stream
@@ -242,7 +230,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     }
     if (this.#stream !== null) return this.#stream.send(text)
     if (!this.ready(text)) return false
-    this.#put(encodeEvent({ event: 'message', data: text }))
+    this.#writer.put(encodeMessage(text))
     return true
   }
 
@@ -260,8 +248,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
 
   ready(text: string): boolean {
     if (!this.#over && !this.#response.destroyed) {
-      const mayWait = this.#response.writableLength <= this.#allowed
-      return (mayWait && this.#takeRoom(text.length) === undefined) || this.#stalled()
+      const hasRoom = !this.#writer.isSlow && this.#writer.takeRoom(text.length) === undefined
+      return hasRoom || this.#stalled()
     }
     this.#stream?.leave(this)
     return false
@@ -269,22 +257,17 @@ export class Exchange implements Owner, Outlet, StreamReader {
 
   write(event: LoggedEvent): void {
     this.openStream()
-    if (this.#over || event === this.#begunWith) return
-    this.#put(encodeLogged(event))
+    if (!this.#over) this.#writer.write(event)
   }
 
   conclude(event?: LoggedEvent): void {
     this.openStream()
     if (this.#over) return
     // what this one began had its answer counted when it was made; anybody else can come again for it
-    if (
-      event !== undefined &&
-      this.requestId === undefined &&
-      this.#takeRoom(event.data.length) !== undefined
-    )
-      return this.#cut()
+    const isCounted = event === undefined || this.requestId !== undefined
+    if (!isCounted && this.#writer.takeRoom(event.data.length) !== undefined) return this.#cut()
     this.#over = true
-    this.#response.end(event === undefined || event === this.#begunWith ? '' : bytesOf(encodeLogged(event)))
+    this.#writer.end(event)
   }
 
   /** The session behind a GET stream has ended: so does the stream. */
@@ -308,14 +291,12 @@ export class Exchange implements Owner, Outlet, StreamReader {
    * fetched nothing of a finished answer.
    */
   keepAlive(): void {
-    const left = this.#response.writableLength
     if (this.#over) {
-      if (left > 0) expectReader(this.#response, this.#limits.readTimeout, () => this.#cut())
+      if (this.#response.writableLength > 0)
+        expectReader(this.#response, this.#limits.readTimeout, () => this.#cut())
     } else if (this.#streaming) {
-      this.#count()
-      if (left > this.#allowed) this.#stalled()
-      else if (!this.#written) this.#response.write(comment())
-      this.#written = false
+      this.#writer.keepAlive()
+      if (this.#writer.isSlow) this.#stalled()
     }
   }
 
@@ -342,22 +323,16 @@ export class Exchange implements Owner, Outlet, StreamReader {
     return false
   }
 
-  /**
-   * Begins with an id, or when the client has come back with what it has missed; false when nothing is
-   * written.
-   */
-  #begin(stream: LoggedStream): boolean {
-    const missed = stream.after(this.#after ?? 0)
-    const isMarked = this.#primes && (this.#after === null || missed.length === 0)
-    if (isMarked)
-      this.#response.write(
-        encodeMark(stream.mark(this.#after === null ? 0 : undefined), this.#limits.retryInterval),
-      )
-    for (const event of missed) this.#put(encodeLogged(event))
-    this.#written = isMarked || missed.length > 0
-    this.#begunWith = missed.at(-1)
-    this.#allowed += this.#response.writableLength
-    return this.#written
+  get #writer(): StreamWriter {
+    const account = (): ByteAccount => this.#limits.budget.account(this.peer)
+    this.#madeWriter ??= new StreamWriter(this.#response, this.#limits.maxBufferedBytes, account)
+    return this.#madeWriter
+  }
+
+  /** The event that a stream begins with, so that its client can come back; none where events say as much. */
+  #mark(hasMissed: boolean): string | undefined {
+    if (!this.#primes || this.#stream === null || (this.#after !== null && hasMissed)) return undefined
+    return encodeMark(this.#stream.mark(this.#after === null ? 0 : undefined), this.#limits.retryInterval)
   }
 
   /**
@@ -370,30 +345,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
 
   /** One answer of several on an event stream, which is due however slow the reader is. */
   #answerOne(text: string): void {
-    if (this.#stream === null) this.#put(encodeEvent({ event: 'message', data: text }))
+    if (this.#stream === null) this.#writer.put(encodeMessage(text))
     else this.#stream.add(text)
-  }
-
-  /** Writes a part of an event stream. */
-  #put(text: string): void {
-    this.#written = true
-    this.#response.write(bytesOf(text))
-    this.#count()
-  }
-
-  /** Takes room for a part of an event stream, and for what waits already; answers why there is none. */
-  #takeRoom(bytes: number): TransportError | undefined {
-    const all = this.#response.writableLength + bytes
-    if (this.#unread === undefined) {
-      if (all <= uncounted) return undefined
-      this.#unread = this.#limits.budget.account(this.peer)
-      this.#response.on('drain', () => this.#count())
-    }
-    return this.#unread.set(all)
-  }
-
-  #count(): void {
-    if (this.#onOver !== null) this.#unread?.set(this.#response.writableLength)
   }
 
   #json(status: number, text: string, headers: Headers): void {
@@ -422,7 +375,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#over = true
     this.#onOver = null
     this.bytes.release()
-    this.#unread?.release()
+    this.#madeWriter?.close()
     if (this.#streaming) this.#limits.noteStream(this, 'closed')
     this.#stream?.leave(this)
     this.detach?.()

@@ -1,5 +1,3 @@
-import { encodeEvent } from '../../../protocol/wire/sse-events.js'
-
 /** What a log may hold. */
 export interface EventLogLimits {
   /** Events of one stream that are kept. */
@@ -21,16 +19,6 @@ export type StreamKind = 'call' | 'listen'
 export interface LoggedEvent {
   readonly id: string
   readonly data: string
-}
-
-/** One event as it is written to a reader. */
-export function encodeLogged({ id, data }: LoggedEvent): string {
-  return encodeEvent({ event: 'message', id, data })
-}
-
-/** An event without data, which only says where the stream is, and when to come back. */
-export function encodeMark(id: string, retry: number | undefined): string {
-  return encodeEvent({ id, ...(retry !== undefined && { retry }), data: '' })
 }
 
 /** The connection that reads a stream at the moment. */
