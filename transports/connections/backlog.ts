@@ -10,7 +10,9 @@ export interface WaitingMessage {
 /** Messages, and characters of them, that may wait before reading pauses. */
 const maxMessages = 1_000
 const maxSize = 4 * 1024 * 1024
-/** Messages of one connection that are taken in one turn of the event loop, so that a flood delays no other. */
+/**
+ * Messages of one connection that are taken in one turn of the event loop, so that a flood delays no other.
+ */
 const perTurn = 100
 
 /** What has come in on one connection and waits for its turn, or for a listener. */

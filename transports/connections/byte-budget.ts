@@ -32,7 +32,7 @@ export function usualPendingBytes(): number {
   return Math.floor(getHeapStatistics().heap_size_limit / 8)
 }
 
-/** Below this an account is nobody's in particular: counted in all, and not looked up by its client. */
+/** Up to this many bytes an account counts in all, and not for its client. */
 const small = 16 * 1024
 const MiB = 1024 * 1024
 
@@ -60,15 +60,12 @@ export class ByteBudget {
     return new ByteAccount(this, peer)
   }
 
-  /** For people who look: how much of it is used. */
+  /** For `inspect()`. */
   describe(): string {
     return `${(this.#used / MiB).toFixed(1)} of ${(this.max / MiB).toFixed(0)} MiB pending`
   }
 
-  /**
-   * Takes bytes for an account that holds `before`; false, with nothing taken, where that is too much for its
-   * client or in all.
-   */
+  /** Takes bytes for an account that holds `before`; returns why not, with nothing taken. */
   take(bytes: number, before: number, peer: Peer): TransportError | undefined {
     if (this.#used + bytes > this.max) return full('all messages together', this.max, false)
     const key = before + bytes > small ? this.#keyOf(peer) : undefined
@@ -110,16 +107,16 @@ export class ByteAccount {
     this.#peer = peer
   }
 
-  /** Takes more; answers why not. What is known of the client by the first of many bytes is what counts. */
+  /** Takes more; returns why not. */
   add(bytes: number): TransportError | undefined {
-    // who it is may be found out later, and is given back to the one it was taken for
+    // the principal may be found out later: bytes are given back to whom they were taken from
     if (this.#held <= small && this.#held + bytes > small) this.#peer = fixed(this.#peer)
     const refused = this.#budget.take(bytes, this.#held, this.#peer)
     if (refused === undefined) this.#held += bytes
     return refused
   }
 
-  /** Holds this many from now on; answers why it may not, and then holds what it held. */
+  /** Holds this many from now on; returns why not, with nothing changed. */
   set(bytes: number): TransportError | undefined {
     if (bytes > this.#held) return this.add(bytes - this.#held)
     this.#budget.give(this.#held, bytes, this.#peer)

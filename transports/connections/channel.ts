@@ -223,7 +223,9 @@ export class Channel implements Accepted {
     }
   }
 
-  /** Revision 2025-03-26 alone has batches: the answers go back together, and on standard output one by one. */
+  /**
+   * Revision 2025-03-26 alone has batches: the answers go back together, and on standard output one by one.
+   */
   #takeBatch(batch: Batch, peer: Peer, size: number): void {
     const { messages, refusals } = openBatch(batch, this.#dialect)
     const answers: Message[] = []
@@ -288,7 +290,9 @@ export class Channel implements Accepted {
     this.#requests.enter(request, this.#isPipe ? (this.#serving?.server.maxOpen ?? Infinity) : undefined)
   }
 
-  /** Whether a message cancels a request that its server has not been given yet: then nobody else need know. */
+  /**
+   * Whether a message cancels a request that its server has not been given yet: then nobody else need know.
+   */
   #cancelsHeld(message: Message): boolean {
     if (!('method' in message) || message.method !== 'notifications/cancelled') return false
     return this.#requests.cancelHeld(message.params?.requestId as RequestId)

@@ -8,10 +8,7 @@ export const usualPerClient = 1_000
 /** How much each client has at the moment, and how much it may have. */
 export class ClientCounts<Holder extends object> {
   readonly max: number
-  /**
-   * Whether the addresses of this machine are counted like all others; they are when somebody has chosen the
-   * limit.
-   */
+  /** Addresses of this machine count only where an option sets the limit. */
   readonly #countsLoopback: boolean
   readonly #counts = new TurnoverMap<string, number>()
   readonly #keys = new TurnoverMap<Holder, string[]>()
@@ -30,13 +27,13 @@ export class ClientCounts<Holder extends object> {
     return this.enter(networkOf(address), holder)
   }
 
-  /** Counts by who it is, or by the address of nobody in particular, like `enterFrom`. */
+  /** Counts by principal, or else by address, like `enterFrom`. */
   enterAs({ principal, remoteAddress }: Peer, holder: Holder): boolean {
     if (principal === undefined) return this.enterFrom(remoteAddress, holder)
     return this.enter(keyOfPrincipal(principal), holder)
   }
 
-  /** Counts what belongs to somebody, like `enterFrom`. */
+  /** Counts under a key, like `enterFrom`. */
   enter(key: string, holder: Holder): boolean {
     const count = (this.#counts.get(key) ?? 0) + 1
     this.#counts.set(key, count)
@@ -46,7 +43,7 @@ export class ClientCounts<Holder extends object> {
     return count <= this.max
   }
 
-  /** What it was counted for is over; calling it again does nothing. */
+  /** Counts it no more; calling it again does nothing. */
   leave(holder: Holder): void {
     const keys = this.#keys.get(holder)
     if (keys === undefined) return
@@ -64,7 +61,7 @@ export function isThisMachine(address: string): boolean {
   return address === '127.0.0.1' || address === '::1' || /^(?:::ffff:)?127(?:\.\d{1,3}){3}$/i.test(address)
 }
 
-/** What one client has of addresses: one of IPv4, and 2^64 of IPv6. */
+/** The addresses that count as one client: one of IPv4, a /64 of IPv6. */
 export function networkOf(address: string): string {
   if (!address.includes(':')) return address
   const mapped = /^::ffff:(\d[\d.]*)$/i.exec(address)

@@ -20,27 +20,18 @@ export interface ConnectionSizes {
   readonly maxMessageBytes: number
 }
 
-/**
- * One client on a transport that has connections, such as a socket: what you write for a transport of your
- * own.
- */
+/** One client, such as a socket: what you write for a transport of your own. */
 export interface Connection {
   readonly peer: Peer
   /** Hands over one encoded message. */
   send(text: string): void
-  /**
-   * Whether the client reads too slowly: then notifications are dropped. A transport ends what is beyond
-   * hope.
-   */
+  /** Whether the client reads too slowly: then notifications are dropped. */
   readonly isStalled: boolean
   /**
-   * Takes room for an answer of many bytes that is sent next; answers why there is none: that is told in its
-   * place. Default: there always is.
+   * Takes room for a long answer that is sent next; an error stands for the answer. Default: there is room.
    */
   readonly room?: { add(bytes: number): Error | undefined }
-  /**
-   * Bytes a message to the client may have; in place of a longer answer there is an error. Default Infinity.
-   */
+  /** Bytes a message to the client may have; a longer answer becomes an error. Default Infinity. */
   readonly maxMessageBytes?: number
   /** Too many messages wait to be taken: reads no more until `resume`. */
   pause(): void
@@ -52,9 +43,8 @@ export interface Connection {
 /** Where a transport tells what comes in on one connection. */
 export interface Accepted {
   /**
-   * One complete message of the client, still encoded; false when it was not taken, because too many wait
-   * already. `peer` is for transports where each message comes with headers of its own, from the same
-   * principal. Default: the connection's.
+   * One complete message of the client, still encoded; false when too many wait already. `peer`: the headers
+   * that came with it, of the same principal. Default: the connection's.
    */
   message(text: string, peer?: Peer): boolean
   /** The connection is over, whoever ended it: so is its session. Calling it again does nothing. */
@@ -136,7 +126,7 @@ export class Connections implements Binding {
     return this.#serving !== null && !this.#isLeaving
   }
 
-  /** For people who look. */
+  /** For `inspect()`. */
   describe(): string {
     const more = this.#source.describe?.()
     return `${this.size} connections, ${this.unanswered} unanswered${more === undefined ? '' : `, ${more}`}`

@@ -27,10 +27,7 @@ export class PipeExchanges {
   readonly #failed: (error: unknown, id: RequestId) => Message
   readonly #all = new TurnoverMap<RequestId, PipeCall>()
 
-  /**
-   * `send` takes what comes before answers, as an outlet does; `failed` makes the answer of what the server
-   * did not foresee.
-   */
+  /** `send` takes what comes before answers; `failed` makes the answer to an error. */
   constructor(send: Outlet['send'], failed: (error: unknown, id: RequestId) => Message) {
     this.#send = send
     this.#failed = failed
@@ -59,7 +56,7 @@ export class PipeExchanges {
     call.settle(undefined)
   }
 
-  /** Nobody answers any more. Those who listen are told so: their streams would have had no other end. */
+  /** Ends all. Subscriptions are told so, since their streams have no other end. */
   abandon(): void {
     for (const call of this.#all.values()) {
       this.#leave(call)
@@ -74,10 +71,7 @@ export class PipeExchanges {
     if (call.isListening && !refused && response !== undefined) this.#sayEnd(call)
   }
 
-  /**
-   * One page asks for a result, another for this, and the schema for pipes only: so both are sent, in this
-   * order.
-   */
+  /** One page of the specification asks for a result, another for this: both are sent, in this order. */
   #sayEnd({ request: { id } }: PipeCall): void {
     const params = { requestId: id, reason: 'the subscription has ended' }
     this.#send(buildNotification('notifications/cancelled', params))
@@ -91,13 +85,13 @@ export class PipeExchanges {
 
 class PipeCall extends TransportCall {
   readonly settle: PipeRequest['settle']
-  readonly #gate: Gate
+  readonly #outlet: { isOpen: boolean }
 
   constructor({ request, envelope, peer, settle }: PipeRequest, send: Outlet['send']) {
-    const gate = new Gate(send)
-    super({ request, envelope, peer, outlet: gate, mirrored: false })
+    const outlet = { isOpen: true, send: (message: Message): boolean => outlet.isOpen && send(message) }
+    super({ request, envelope, peer, outlet, mirrored: false })
     this.settle = settle
-    this.#gate = gate
+    this.#outlet = outlet
   }
 
   get isListening(): boolean {
@@ -106,20 +100,7 @@ class PipeCall extends TransportCall {
 
   /** Nothing is sent from here on. */
   end(): void {
-    this.#gate.isOpen = false
+    this.#outlet.isOpen = false
     this.abort()
-  }
-}
-
-class Gate implements Outlet {
-  isOpen = true
-  readonly #send: Outlet['send']
-
-  constructor(send: Outlet['send']) {
-    this.#send = send
-  }
-
-  send(message: Message): boolean {
-    return this.isOpen && this.#send(message)
   }
 }

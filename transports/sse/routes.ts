@@ -144,7 +144,7 @@ async function takeMessage(
   // a session is for who opened its stream; all others are told nothing of it
   if (!isSamePrincipal(streams.get(id)?.peer.principal, peer.principal) || !streams.has(id))
     throw new HttpRefusal(404, 'Session not found')
-  // who does not read what we say is not listened to meanwhile
+  // a client that does not read is not listened to
   await streams.get(id)?.room.caughtUp()
   if (request.destroyed) return
   const bytes = budget.account(peer)
@@ -167,7 +167,7 @@ async function admit(request: IncomingMessage, gate: Gate): Promise<Peer> {
   throw new Denied(status, message, headers)
 }
 
-/** One that subscribers have been told of already. */
+/** A refusal that subscribers have been told of already. */
 class Denied extends HttpRefusal {}
 
 /** Writes a refusal, unless something has been written already; the connection is not used again. */

@@ -127,10 +127,7 @@ class StdioLink implements Link {
     }, stopTimeout)
   }
 
-  /**
-   * A pipe broke: most likely the process is ending, which its exit will tell; if not, it is of no use any
-   * more.
-   */
+  /** A pipe broke. The process is probably ending, which its exit tells; if not, it is killed. */
   #broke(why: string): void {
     if (this.#over || this.#stopping || this.#exit !== undefined || this.#timer !== undefined) return
     this.#timer = this.#scope.clock.setTimeout(() => {

@@ -1,7 +1,4 @@
-/**
- * The one listener of this process, which carries what it calls: a listener for each child would be a leak to
- * Node beyond ten.
- */
+/** The one listener of this process for all children: Node warns of more than ten. */
 interface ExitHook {
   (): void
   readonly [ends]: Set<() => void>

@@ -16,7 +16,7 @@ import { socketLimits } from './connection.js'
 const loadWs = lazy('ws', () => import('ws'))
 /** The code of RFC 6455 for a message that is too long for the other side. */
 const tooBig = 1009
-/** How many times the bytes of a message are read of one, to say which it was. */
+/** A message of up to so many times the limit is read, to say which call it was of. */
 const patience = 4
 
 /** One socket to a server, from its first connection to its end. */
@@ -107,7 +107,7 @@ export class WebSocketLink implements Link {
     socket.once('close', (code, reason) => {
       if (this.#socket !== socket) return
       const error = lost(code, reason.toString())
-      // of all that ends with the socket, this one ended it
+      // the longest request is taken for the one that the server refused
       if (code === tooBig && !this.#over && this.#longest.id !== undefined)
         this.#events.lost(
           this.#longest.id,

@@ -12,7 +12,7 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 /** What a body may have. */
 export interface BodyLimits {
   readonly maxMessageBytes: number
-  /** Where its bytes are taken from; who is done with them gives them back. */
+  /** Counts its bytes; the caller gives them back. */
   readonly bytes: ByteAccount
 }
 
@@ -23,9 +23,9 @@ export interface ReadMessage {
 }
 
 /**
- * Reads the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error; with TransportError
- * BYTES_LIMIT; with TransportError BAD_OPTION for a body that a web server around us has read and not handed
- * over, which is no fault of the client.
+ * Reads the body of a POST. Rejects with HttpRefusal: 413, or 400 with the JSON-RPC error; with
+ * TransportError BYTES_LIMIT; with TransportError BAD_OPTION for a body that a web server around us has read
+ * and not handed over, which is no fault of the client.
  */
 export async function readMessage(request: IncomingMessage, limits: BodyLimits): Promise<ReadMessage> {
   const body = await readBody(request, limits)
@@ -83,7 +83,7 @@ function readBody(
       if (size <= maxBytes)
         resolve(chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks))
     })
-    // anybody may break off; what the web server around us has done is told as its own
+    // a client may break off; a TransportError is a fault of the web server around us
     request.on('error', (error) =>
       reject(error instanceof TransportError ? error : new HttpRefusal(400, 'the body was cut off')),
     )
@@ -95,7 +95,7 @@ function readBody(
   })
 }
 
-/** What becomes of a request whose body has gone to somebody else: nobody would ever be told of its end. */
+/** The error for a body that somebody else has read: its end would never come. */
 export function readAlready(): TransportError {
   const problem =
     'the body of a mounted request: expected it unread, or handed over as `body`; it has been read already'

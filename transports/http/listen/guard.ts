@@ -5,13 +5,13 @@ import { forwarded } from './peer.js'
 
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** What a guard looks at: the headers that say where a request believes to be, and where it comes from. */
+/** The headers that a guard judges. */
 export interface GuardedHeaders {
   readonly host: string | undefined
   readonly origin: string | undefined
 }
 
-/** Says why a request is kept out, or undefined when it may pass. */
+/** Returns why a request is kept out; undefined when it may pass. */
 export type Guard = (headers: GuardedHeaders) => string | undefined
 
 /**
@@ -44,7 +44,7 @@ export function createGuard({
   return ({ host: given, origin }) => {
     if (given === undefined || !isOurs(given)) return 'Host: not a name of this server'
     if (origin === undefined || origins.has(origin) || isSameHost(origin, given)) return undefined
-    // a document without an origin of its own is no origin that could be meant
+    // `*` does not mean documents without an origin of their own
     return origins.has('*') && origin !== 'null' ? undefined : 'Origin: not allowed'
   }
 }

@@ -131,7 +131,9 @@ async function makeServer(
   return server
 }
 
-/** Answers what is for whoever watches the process, and for clients that look for the authorization server. */
+/**
+ * Answers what is for whoever watches the process, and for clients that look for the authorization server.
+ */
 function withOwnPaths({ auth, health, server }: ListenSettings, plan: ServerPlan): RequestListener {
   const {
     paths: [path],
@@ -268,7 +270,9 @@ function refuseLongHeaders(server: HttpServer, auth: AuthSettings): void {
   }
 }
 
-/** Whether an answer to an earlier request has begun, which must not be written into (as Node itself does it). */
+/**
+ * Whether an answer to an earlier request has begun, which must not be written into (as Node itself does it).
+ */
 function isAnswering(socket: Duplex): boolean {
   const { _httpMessage: answer } = socket as { _httpMessage?: { readonly _headerSent?: boolean } | null }
   return answer?._headerSent === true

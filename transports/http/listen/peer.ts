@@ -8,10 +8,7 @@ export const assignsKey: unique symbol = Symbol('assigns')
 /** Where a request carries who sends it, once that is known. */
 export const principalKey: unique symbol = Symbol('principal')
 
-/**
- * Where a request that was let in by a token carries its headers without it: what is not handed out is not
- * passed on.
- */
+/** Where a request that a token let in carries its headers without it, so that no handler can pass it on. */
 export const headersKey: unique symbol = Symbol('headers')
 
 /** A request that may carry such. */

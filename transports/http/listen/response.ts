@@ -19,9 +19,7 @@ interface Answer {
   readonly text: string | Buffer
 }
 
-/**
- * Writes an answer, unless the client has gone; one that is too much to be read to its end is answered early.
- */
+/** Writes an answer, unless the client has gone; one that refuses a body does not wait for its end. */
 export function writeAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
   const { status, headers, text } = answer
   if (response.destroyed) return

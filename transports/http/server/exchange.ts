@@ -16,7 +16,7 @@ import type { StreamEvent } from '../../contract/events.js'
 import type { EventLog } from './event-log.js'
 import type { Outlet, Peer, Response } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
-import type { LoggedEvent, LoggedStream, StreamReader } from './logged-stream.js'
+import type { LoggedEvent, LoggedStream, StreamReader } from './event-log.js'
 import { expectReader, whenClosed, writeAnswer } from '../listen/response.js'
 import { HttpPeer } from '../listen/peer.js'
 import { type HttpRefusal, internalError, unavailable } from '../listen/refusal.js'
@@ -52,7 +52,7 @@ export interface ExchangeLimits {
   readonly retryInterval?: number | undefined
 }
 
-/** After how many beats of the listener what is done about an exchange. */
+/** Heartbeats until a request becomes a stream, or is released.. */
 export interface Beats {
   readonly opensAfter: number
   readonly releasesAfter: number
@@ -73,9 +73,8 @@ const streamHeaders = Object.freeze({
 })
 
 /**
- * One HTTP request and its response. It is the owner of all code that runs for it: an error that strays from
- * there costs this response and nothing else. It is also where messages go that come before the answer: the
- * first turns it into an event stream.
+ * One HTTP request and its response. It owns all code that runs for it: an error there costs this response
+ * and nothing else. A message that comes before the answer turns it into an event stream.
  */
 export class Exchange implements Owner, Outlet, StreamReader {
   readonly request: IncomingMessage
@@ -95,9 +94,9 @@ export class Exchange implements Owner, Outlet, StreamReader {
   readonly #home: ExchangeHome
   readonly #limits: ExchangeLimits
   #stream: LoggedStream | null = null
-  /** Clients of revisions before 2025-11-25 would take an event without data for a message. */
+  /** Whether a stream begins with an event without data; older clients would take it for a message. */
   #primes = false
-  /** Events up to this one are with the client already, when it has come back for the rest. */
+  /** The last event that the client has received (Last-Event-ID). */
   #after: number | null = null
   /** Writes the event stream, once there is one. */
   #madeWriter: StreamWriter | undefined
@@ -142,8 +141,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
   }
 
   /**
-   * Answers the JSON-RPC request, as the last event of the stream or as JSON; with a stream it is kept for a
-   * client that is gone.
+   * Answers the JSON-RPC request, as JSON or as the last event of the stream, which keeps it for a client
+   * that is gone.
    */
   answer(answer: Response, headers: Headers = none): void {
     if (this.#stream === null && this.#over) return
@@ -155,10 +154,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#response.end(bytesOf(encodeMessage(text)))
   }
 
-  /**
-   * Answers a batch: as an array, as the last events of the stream, or without a body where nothing is to be
-   * said.
-   */
+  /** Answers a batch: as an array, as the last events of the stream, or without a body. */
   answerAll(answers: readonly Response[]): void {
     if (this.#over || answers.length === 0) return this.finish(202)
     if (!this.#streaming)
@@ -276,8 +272,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
   }
 
   /**
-   * Called at every beat: what takes long is answered by an event stream; one that has been open for long
-   * enough is ended, to be resumed (SEP-1699).
+   * Called at every beat: opens a stream for a request that takes long, and ends one that was open for long,
+   * to be resumed (SEP-1699).
    */
   beat({ opensAfter, releasesAfter }: Beats): void {
     this.#beats += 1
@@ -300,7 +296,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     }
   }
 
-  /** The listener goes before this exchange is answered: says so, as far as that is still possible. */
+  /** The listener ends before this exchange is answered: tells the client, if that is still possible. */
   interrupt(why: string): void {
     if (this.#over) return
     if (this.#streaming && this.requestId === undefined) this.finish(200)
@@ -314,10 +310,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.refuse(internalError(this.requestId))
   }
 
-  /**
-   * A reader that does not read: a request's answer is still due, a GET stream is closed and can be opened
-   * again.
-   */
+  /** The reader does not read: an answer is still due, a GET stream is closed, to be opened again. */
   #stalled(): false {
     if (this.isListening) this.#cut()
     return false
@@ -335,10 +328,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     return encodeMark(this.#stream.mark(this.#after === null ? 0 : undefined), this.#limits.retryInterval)
   }
 
-  /**
-   * The text of an answer, or of the error that stands for it; nobody would give back the bytes of a client
-   * that has gone, and the log has bounds of its own.
-   */
+  /** The text of an answer, or of the error that stands for it. */
   #textOf(answer: Response): string {
     return textWithin(answer, this.#limits.maxMessageBytes, this.#over ? undefined : this.bytes) ?? ''
   }

@@ -134,7 +134,7 @@ async function drain({ socket, server, scope, exchanges, limits }: Listener, clo
   server.endSubscriptions?.()
   const until = clock.now() + scope.drainTimeout - delay
   await exchanges.whenEmpty(until - clock.now(), clock)
-  // their clients have gone, and cannot come back any more: but what they asked for is done
+  // clients that have gone cannot come back any more, but their requests are finished
   await socket.log?.whenFinished(Math.max(0, until - clock.now()), clock)
   exchanges.interrupt(stopping)
   await exchanges.whenEmpty(flushTime, clock)
@@ -169,7 +169,7 @@ class Exchanges {
 
   keepAlive(): void {
     for (const exchange of this.#all) {
-      // a stream of a session is for as long as its reader may read it
+      // a stream of a session ends when the authorization of its reader does
       if (exchange.isListening && hasExpired(exchange.peer.principal)) exchange.end()
       else exchange.keepAlive()
     }

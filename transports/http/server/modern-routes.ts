@@ -25,9 +25,8 @@ import { HttpRefusal, unavailable } from '../listen/refusal.js'
 import type { Exchange, ExchangeLimits } from './exchange.js'
 
 /**
- * What a body is to be served as, by the ladder of 2026-07-28; undefined for what was answered: where there
- * are no handshakes, what belongs to one and asks nothing is taken and dropped. Throws HttpRefusal with the
- * status that the code has there.
+ * The era of a body, by the ladder of 2026-07-28. Undefined once it is answered: a notification with a
+ * handshake, where there are none, is dropped (202). Throws HttpRefusal with the status of the code.
  */
 export function readEra(
   message: Message | Batch,
@@ -60,10 +59,10 @@ export async function serveModern(
   // notifications: 2026-07-28 has none by HTTP, and those of extensions are nothing to us
   if (envelope === undefined || isBatch(request) || !isRequest(request)) return exchange.finish(202)
   check(exchange, request, envelope, server)
-  // all that went on for ever was ended a moment ago
+  // subscriptions were ended a moment ago
   if (limits.closing && request.method === 'subscriptions/listen')
     return exchange.interrupt('The server is being stopped')
-  // its body was read, and then it was gone: nobody has to know
+  // the client has gone: the server need not know
   if (exchange.over) return
   const call = new TransportCall({ request, envelope, outlet: exchange, peer: exchange.peer, mirrored: true })
   exchange.detach = () => call.abort()

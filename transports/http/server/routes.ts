@@ -176,7 +176,7 @@ function checkAccept(request: IncomingMessage): void {
 }
 
 /**
- * Wildcards count (RFC 9110), but something has to be said: the specification asks clients to list both
+ * Wildcards count (RFC 9110), but the header must be there: the specification asks clients to list both
  * types.
  */
 function accepts({ headers }: IncomingMessage, type: string): boolean {
@@ -262,18 +262,18 @@ function readSession({ headers }: IncomingMessage, { server }: Pick<Surroundings
   return sessionId
 }
 
-/** A request without the header is taken for 2025-03-26, so that is no word about it. */
+/** `2025-03-26` counts as no header, since that is what none means. */
 function isSpoken(revision: string | string[], server: ServerPort): boolean {
   if (revision === revisionWithoutHeader) return true
   return typeof revision === 'string' && dialectOf(revision, handshakesOf(spokenBy(server))) !== undefined
 }
 
-/** For whoever runs the server: of a token more than its client is told. */
+/** For events: says more of a token than its client is told. */
 function problemOf(error: unknown): string {
   return error instanceof HttpRefusal && 'error' in error.body ? error.body.error.message : messageOf(error)
 }
 
-/** The status that an error is answered with; undefined for one that nobody has named. */
+/** How an error is answered; undefined for an unexpected one. */
 function refusalOf(error: unknown): HttpRefusal | undefined {
   if (error instanceof HttpRefusal) return error
   const denial = denialOf(error)

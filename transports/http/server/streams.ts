@@ -1,7 +1,7 @@
 import type { Outlet, ServerPort } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
 import type { EventLog, Position } from './event-log.js'
-import type { LoggedStream } from './logged-stream.js'
+import type { LoggedStream } from './event-log.js'
 import { HttpRefusal } from '../listen/refusal.js'
 import type { Exchange } from './exchange.js'
 

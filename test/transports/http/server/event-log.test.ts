@@ -4,7 +4,7 @@ import type {
   EventLogLimits,
   LoggedEvent,
   StreamReader,
-} from '../../../../transports/http/server/logged-stream.js'
+} from '../../../../transports/http/server/event-log.js'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('event log')
