@@ -2,7 +2,7 @@ import { outside } from '../../runtime/faults/containment.js'
 import type { Peer } from '../contract/contract.js'
 
 /** A message that waits to be taken. */
-export interface WaitingMessage {
+interface WaitingMessage {
   readonly text: string
   readonly peer: Peer
 }

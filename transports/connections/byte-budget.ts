@@ -21,7 +21,7 @@ export interface PendingOptions {
 }
 
 /** Checked options. */
-export interface PendingSettings {
+interface PendingSettings {
   readonly maxMessageBytes: number
   readonly maxPendingBytes: number
   readonly maxPendingBytesPerClient: number | undefined

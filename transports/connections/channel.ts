@@ -24,7 +24,7 @@ import { PipeExchanges } from './pipe-exchanges.js'
 import { type OpenRequest, OpenRequests } from './requests.js'
 
 /** What a channel tells of itself. */
-export interface ChannelEvents {
+interface ChannelEvents {
   /** It is over, and its session has been ended. */
   over(): void
   /** A request has been answered. */

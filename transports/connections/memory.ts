@@ -1,5 +1,6 @@
-import { isRequest, type Message } from '../../protocol/wire/jsonrpc.js'
-import { type Accepted, bindConnections, type ConnectionEnd, type Connections } from './connections.js'
+import type { Message } from '../../protocol/wire/jsonrpc.js'
+import { notSent } from '../contract/message-sizes.js'
+import { type Accepted, bindConnections, type Connections } from './connections.js'
 import type {
   ClientTransport,
   Link,
@@ -37,7 +38,10 @@ export function memory(): MemoryTransport {
     serve: Object.freeze({
       name: 'memory',
       async bind(scope: LinkScope) {
-        if (place !== undefined) throw taken()
+        if (place !== undefined) {
+          const message = 'this memory transport has a server already: make one for each'
+          throw new TransportError('LISTEN_FAILED', message)
+        }
         const connections = bindConnections(scope)
         place = connections
         scope.own(() => {
@@ -61,10 +65,12 @@ class MemoryLink implements Link {
 
   constructor(place: Connections | undefined, events: LinkEvents, scope: LinkScope) {
     this.#events = events
-    if (place === undefined) {
-      this.#refused()
-      return
-    }
+    if (place === undefined) this.#failed('CONNECT_FAILED', 'no server listens on this memory transport')
+    else this.#begin(place, scope)
+  }
+
+  #begin(place: Connections, scope: LinkScope): void {
+    const events = this.#events
     scope.own(() => this.#end())
     this.#accepted = place.accept({
       peer,
@@ -78,7 +84,7 @@ class MemoryLink implements Link {
       resume: () => {
         this.#paused = false
       },
-      close: (why) => this.#cut(why),
+      close: (why) => this.#failed('CONNECTION_LOST', `the server ended the connection: ${why}`),
     })
     if (!this.#over) events.opened()
   }
@@ -89,8 +95,7 @@ class MemoryLink implements Link {
     const error = new TransportError('SEND_FAILED', 'too many messages wait for the server already', {
       retryable: true,
     })
-    if (isRequest(message)) this.#events.lost(message.id, error)
-    else this.#events.trouble(error)
+    notSent(message, error, this.#events)
   }
 
   close(): void {
@@ -104,21 +109,9 @@ class MemoryLink implements Link {
     this.#accepted?.closed()
   }
 
-  #cut(why: ConnectionEnd): void {
+  #failed(code: 'CONNECT_FAILED' | 'CONNECTION_LOST', message: string): void {
     if (this.#over) return
     this.#over = true
-    const message = `the server ended the connection: ${why}`
-    this.#events.closed({ error: new TransportError('CONNECTION_LOST', message, { retryable: true }) })
+    this.#events.closed({ error: new TransportError(code, message, { retryable: true }) })
   }
-
-  #refused(): void {
-    this.#over = true
-    const message = 'no server listens on this memory transport'
-    this.#events.closed({ error: new TransportError('CONNECT_FAILED', message, { retryable: true }) })
-  }
-}
-
-function taken(): TransportError {
-  const message = 'this memory transport has a server already: make one for each'
-  return new TransportError('LISTEN_FAILED', message)
 }

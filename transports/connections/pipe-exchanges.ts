@@ -10,7 +10,7 @@ import type { ExchangeAnswer, Outlet, Peer, ServerPort } from '../contract/contr
 import { TransportCall } from '../contract/exchange-call.js'
 
 /** One request without a session that has come by a pipe or a socket. */
-export interface PipeRequest {
+interface PipeRequest {
   readonly request: JsonRpcRequest
   readonly envelope: Envelope
   readonly peer: Peer

@@ -14,7 +14,7 @@ export interface UnreadLimits {
 }
 
 /** What becomes of a slow reader. */
-export interface UnreadEvents {
+interface UnreadEvents {
   /** It has become slow: nothing more should be taken from it. */
   slow?(): void
   /** It has taken all. */

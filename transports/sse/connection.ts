@@ -1,17 +1,11 @@
 import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { comment, encodeEvent } from '../../protocol/wire/sse-events.js'
-import type { Accepted, Connection, ConnectionEnd } from '../connections/connections.js'
+import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from '../connections/connections.js'
 import type { Peer } from '../contract/contract.js'
 import { bytesOf } from '../contract/message-sizes.js'
 import { hasExpired, type Principal } from '../contract/principal.js'
 import { Unread, type UnreadLimits } from '../connections/unread.js'
-
-/** What one client may cost. */
-export interface SseLimits extends UnreadLimits {
-  /** Bytes a message may have. */
-  readonly maxMessageBytes: number
-}
 
 /** One event stream and its client. */
 export class SseConnection implements Connection {
@@ -26,7 +20,7 @@ export class SseConnection implements Connection {
   readonly room: Unread
   readonly #response: ServerResponse
 
-  constructor(response: ServerResponse, socket: Socket, peer: Peer, limits: SseLimits) {
+  constructor(response: ServerResponse, socket: Socket, peer: Peer, limits: UnreadLimits & ConnectionSizes) {
     this.maxMessageBytes = limits.maxMessageBytes
     this.#response = response
     this.peer = peer

@@ -9,7 +9,7 @@ import type { StdioSettings } from './options.js'
 export type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>
 
 /** Why a server could not be started, and whether trying again is of no use. */
-export interface SpawnFailure {
+interface SpawnFailure {
   readonly error: TransportError
   readonly fatal: boolean
 }
@@ -69,7 +69,7 @@ function sendSignal({ pid, signal }: Extract<Ending, { type: 'signal' }>): void 
 }
 
 /** How a process and all it started are told to end. */
-export type Ending =
+type Ending =
   | { readonly type: 'signal'; readonly pid: number; readonly signal: NodeJS.Signals }
   | { readonly type: 'command'; readonly command: string; readonly args: readonly string[] }
 

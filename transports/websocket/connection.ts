@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { ServerOptions, WebSocket } from 'ws'
-import type { Accepted, Connection, ConnectionEnd } from '../connections/connections.js'
+import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from '../connections/connections.js'
 import type { LinkScope, Peer } from '../contract/contract.js'
 import { hasExpired } from '../contract/principal.js'
 import { Unread, type UnreadLimits } from '../connections/unread.js'
@@ -31,12 +31,6 @@ export function socketLimits(maxMessageBytes: number) {
   } satisfies ServerOptions & { maxPendingAutoPongs: number; closeTimeout: number }
 }
 
-/** What one client may cost. */
-export interface WebSocketLimits extends UnreadLimits {
-  /** Bytes a message may have. */
-  readonly maxMessageBytes: number
-}
-
 /** A socket of one client, open already. */
 export class WebSocketConnection implements Connection {
   readonly peer: Peer
@@ -50,7 +44,13 @@ export class WebSocketConnection implements Connection {
   #isPaused = false
 
   /** `raw` is the socket below. */
-  constructor(socket: WebSocket, raw: Socket, peer: Peer, limits: WebSocketLimits, scope: LinkScope) {
+  constructor(
+    socket: WebSocket,
+    raw: Socket,
+    peer: Peer,
+    limits: UnreadLimits & ConnectionSizes,
+    scope: LinkScope,
+  ) {
     this.peer = peer
     this.maxMessageBytes = limits.maxMessageBytes
     this.#socket = socket

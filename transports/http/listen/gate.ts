@@ -14,7 +14,7 @@ import { forwarded, withoutToken } from './peer.js'
 const spareConnections = 100
 
 /** What is served on a port whose connections are sessions. */
-export interface GatePlan extends Pick<ServerPlan, 'paths' | 'isReady'> {
+interface GatePlan extends Pick<ServerPlan, 'paths' | 'isReady'> {
   /** What its peers come through. */
   readonly transport: string
   readonly onRequest: RequestListener

@@ -6,7 +6,7 @@ import { forwarded } from './peer.js'
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
 /** The headers that a guard judges. */
-export interface GuardedHeaders {
+interface GuardedHeaders {
   readonly host: string | undefined
   readonly origin: string | undefined
 }

@@ -7,7 +7,7 @@ import type { HttpSettings } from './serve.js'
 export type EventLogLimits = NonNullable<HttpSettings['resume']>
 
 /** What began a stream: a request that is answered on it, or a GET. */
-export type StreamKind = 'call' | 'listen'
+type StreamKind = 'call' | 'listen'
 
 /** One event with the id that a reader may come back with. */
 export interface LoggedEvent {

@@ -24,7 +24,7 @@ import { bytesOf, textWithin } from '../../contract/message-sizes.js'
 import { encodeMark, encodeMessage, StreamWriter } from './stream-writer.js'
 
 /** What all exchanges of a listener share. */
-export interface ExchangeHome {
+interface ExchangeHome {
   readonly afterlife: Afterlife
   /** The number of the tree, for events. */
   readonly id: number

@@ -16,16 +16,13 @@ import type { HttpSocket, TakeRequest } from './port.js'
 import { hasExpired } from '../../contract/principal.js'
 
 /** What a listener is started with. */
-export interface HttpListenerInput {
+interface HttpListenerInput {
   readonly socket: HttpSocket
   readonly server: ServerPort
   readonly scope: ListenScope
 }
 
-interface Listener {
-  readonly socket: HttpSocket
-  readonly server: ServerPort
-  readonly scope: ListenScope
+interface Listener extends HttpListenerInput {
   readonly exchanges: Exchanges
   readonly limits: ExchangeLimits
   readonly beats: Beats & { readonly interval: number }

@@ -112,7 +112,7 @@ class FetchedRequest extends IncomingMessage {
 }
 
 /** Turns what is written to a response of `node:http` into a `Response`. */
-export class FetchResponse extends ServerResponse {
+class FetchResponse extends ServerResponse {
   /**
    * Resolves once the head is written; a response that is destroyed before that is one with status 500, or
    * 400 where the client has gone.

@@ -136,6 +136,6 @@ export class HttpSocket implements Binding {
 }
 
 /** Answers a request that nobody serves. */
-export function answerUnavailable(response: ServerResponse): void {
+function answerUnavailable(response: ServerResponse): void {
   response.writeHead(503, { 'retry-after': '1', 'content-length': '0' }).end()
 }

@@ -32,7 +32,7 @@ import { listen, listenOrResume } from './streams.js'
 import { pathOf } from '../../base/path.js'
 
 /** Answers one exchange; never rejects. */
-export type Route = (exchange: Exchange) => Promise<void>
+type Route = (exchange: Exchange) => Promise<void>
 
 interface Surroundings {
   readonly server: ServerPort

@@ -6,7 +6,7 @@ import { HttpRefusal } from '../listen/refusal.js'
 import type { Exchange } from './exchange.js'
 
 /** What a GET needs: whom to ask, and where streams are kept. */
-export interface StreamSurroundings {
+interface StreamSurroundings {
   readonly server: ServerPort
   readonly log: EventLog
 }
