@@ -66,7 +66,7 @@ export async function loadLibrary(ask: Asker) {
     })
     return async (server, client, body, headers) => {
       await sign(server, client, body, headers)
-      // the assertion says who it is (RFC 7523, section 3)
+      // the assertion names the client (RFC 7523, section 3)
       if (body.get('client_id') === id) body.delete('client_id')
     }
   }

@@ -7,7 +7,7 @@ import type { AuthStorage } from './storage.js'
 export interface TokenSet {
   readonly accessToken: string
   readonly refreshToken: string | undefined
-  /** In ms since 1970; undefined when nobody said. */
+  /** In ms since 1970; undefined when the issuer does not say. */
   readonly expiresAt: number | undefined
   /** What was asked for or, where the issuer gave something else, what was given. */
   readonly scope: string | undefined

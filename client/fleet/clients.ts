@@ -140,17 +140,16 @@ export class Clients implements AsyncDisposable {
   }
 
   /**
-   * Resolves once the clients of `names` (default all there are) are ready. Rejects like `client.ready()`, as
-   * soon as one of them cannot become ready, or has not within `timeout` ms (default 30,000 in all);
-   * `data.client` has its name.
+   * Resolves once the clients of `names` (default: all) are ready. Rejects like `client.ready()`, as soon as one
+   * of them has failed, or after `timeout` ms (default 30,000); `data.client` is its name.
    */
   ready(options: ClientsReadyOptions = {}): Promise<void> {
     return handled(this.#ready(options))
   }
 
   /**
-   * Starts the client of one more server, and resolves with its handle while it still connects. Rejects with
-   * BAD_OPTION, naming the field, also when the name is taken or the entry is disabled, and with CLOSED.
+   * Starts the client of one more server; resolves with its handle while it still connects. Rejects with CLOSED,
+   * and with BAD_OPTION, naming the field, also for a name that is taken or a disabled entry.
    */
   add(name: string, entry: ServerEntry): Promise<Client> {
     return handled(this.#add(name, entry))

@@ -124,9 +124,9 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Resolves once calls can be sent. Rejects at once when trying again is of no use (CONNECT_FAILED with the
-   * cause, NO_COMMON_REVISION), with GAVE_UP or CLOSED, with NOT_READY after `timeout` ms (default: the
-   * client's `timeout`), and with CANCELLED or BAD_OPTION.
+   * Resolves once calls can be sent. Rejects at once when the client has failed (CONNECT_FAILED with the cause,
+   * NO_COMMON_REVISION), with GAVE_UP or CLOSED, with NOT_READY after `timeout` ms (default: the client's
+   * `timeout`), and with CANCELLED or BAD_OPTION.
    */
   ready(options?: ReadyOptions): Promise<void> {
     return handled(whenReady(this.#parts, options))
@@ -374,9 +374,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Ends the connection in an orderly way, and with it whatever was started for this client; calls that wait
-   * reject with CLOSED. Never rejects, and may be called again. A client that was embedded in another tree
-   * stays there, closed, until its parent ends it.
+   * Ends the connection in an orderly way, and the tree of this client; waiting calls reject with CLOSED. Never
+   * rejects, and may be called again. An embedded client stays in its tree, closed, until its parent ends it.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close()

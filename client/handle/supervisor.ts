@@ -124,7 +124,7 @@ function handingOut(
 
 /**
  * A handle to a running client of any tree, by its name. Rejects with BAD_OPTION, naming the field, NOT_FOUND
- * (nobody is a client of that name), GAVE_UP (it has ended for good), TIMEOUT (it was not started within
+ * (no client has that name), GAVE_UP (it has ended for good), TIMEOUT (it was not started within
  * `timeout` ms, default 5000) or NOT_READY (it crashed while it was asked, or has no room).
  */
 export function findClient(

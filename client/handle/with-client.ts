@@ -7,10 +7,10 @@ import type { StartClientOptions } from '../options/options.js'
 import { readFunction } from '../base/read-options.js'
 
 /**
- * Starts a client, waits until it is ready, gives it to `fn`, and closes it whatever happens: afterwards no
- * process, socket or timer of it is left. Resolves with what `fn` answers; rejects with what it throws, or
- * with what `ready()` rejects with. A server that is not there is waited for as long as `ready()` does; one
- * that refuses to be connected to (HTTP 4xx, but for 408, 425 and 429) is not: CONNECT_FAILED.
+ * Starts a client, waits until it is ready, calls `fn` with it, and closes it whatever happens: no process,
+ * socket or timer of it is left. Resolves with the result of `fn`; rejects with its error, or as `ready()`
+ * does. It waits for a server that is not there, but not for one that refuses it (HTTP 4xx but 408, 425, 429):
+ * CONNECT_FAILED.
  */
 export async function withClient<T>(
   options: StartClientOptions,
@@ -26,9 +26,7 @@ export async function withClient<T>(
   }
 }
 
-/**
- * A client that stays tries on, since somebody may mend the server; for one task there is nobody who would.
- */
+/** A client that stays connects again, since the server may be mended; one task does not wait for that. */
 function whenRefused(client: Client): Promise<never> {
   const refused = new Promise<never>((_, reject) => {
     client.onState(({ phase, reason }) => {
@@ -44,8 +42,5 @@ function isRefusal(reason: Error | undefined): boolean {
   return status >= 400 && status < 500 && !passing.has(status)
 }
 
-/**
- * Statuses that another attempt may mend: Request Timeout, Too Early, Too Many Requests (RFC 9110, 8470,
- * 6585).
- */
+/** Request Timeout, Too Early, Too Many Requests (RFC 9110, 8470, 6585): another attempt may succeed. */
 const passing: ReadonlySet<number> = new Set([408, 425, 429])

@@ -163,7 +163,7 @@ function begins(desk: PoolDesk, member: PoolMember): void {
   desk.tell('ready', member)
 }
 
-/** Ends a client that will never be ready; one that has ended by itself is heard of anyway. */
+/** Ends a client that will never be ready; if it has ended by itself, `down` tells. */
 function endFailed(
   { desk, clients }: PoolState,
   { member, client, reason }: Extract<PoolNews, { type: 'failed' }>,
@@ -267,7 +267,7 @@ function tellSelf(self: ActorContext['self'], news: PoolNews): void {
   self.send(news)
 }
 
-/** Why a client will never be ready, though it lives; one that gave up has ended, which is heard of anyway. */
+/** Why a living client will never be ready; of one that gave up `down` tells. */
 function failureOf({ name }: PoolMember, { phase, reason }: ClientState): Error | undefined {
   if (phase === 'closed')
     return callError('CLOSED', `client ${name} was closed`, { sent: false, retryable: false })
@@ -303,7 +303,7 @@ async function startClientOf(
   await supervisor.startChild({ ...spec, start })
 }
 
-/** Ends the tree of a client that has no connection any more; its end is heard of like any other. */
+/** Ends the tree of a client; `down` tells the end, as any other. */
 export function endClient(registry: Registry, clients: string, ref: ProcessRef): void {
   // it may have ended by itself, or with its supervisor
   void supervisorOf(clients, registry)

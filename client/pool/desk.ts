@@ -55,7 +55,7 @@ export class PoolDesk {
   #lastNumber = 0
   /** Told of a new member; set by the actor that runs now, which looks at all members when it starts. */
   newcomer: (member: PoolMember) => void = () => {}
-  /** Set once no member is given to anybody any more: makes the error that says why. */
+  /** Set once all callers are refused: makes the error that says why. */
   over: ((what: string) => ClientError) | undefined
 
   constructor(settings: PoolSettings, clock: Clock) {

@@ -121,8 +121,8 @@ export interface PoolInspection {
 }
 
 /**
- * Clients of one server, or of several that are alike, among which calls are divided. Calls go to members
- * that have a connection and answer; whatever becomes of one member, the others serve, and it comes back.
+ * Clients of one server, or of several that are alike. Calls go to members that have a connection and answer;
+ * when one member ends, the others serve, and it is started again.
  */
 export class ClientPool implements AsyncDisposable {
   readonly #parts: PoolParts
@@ -147,10 +147,7 @@ export class ClientPool implements AsyncDisposable {
     return this.#parts.registry
   }
 
-  /**
-   * Resolves when the pool is closed; rejects with GAVE_UP when its own actors crashed too often to be
-   * restarted.
-   */
+  /** Resolves when the pool is closed; rejects with GAVE_UP when its own actors crashed too often. */
   get closed(): Promise<void> {
     return this.#parts.closed
   }
@@ -180,17 +177,16 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Checks a member out: by default nobody else uses it until it is released, and calls that it had under way
-   * are waited for. After `maxLease` ms it is taken back: calls of the lease reject with LEASE_EXPIRED.
-   * Rejects with TIMEOUT when none was free in time, QUEUE_FULL, CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
+   * Checks a member out: by default for its caller alone, once the calls under way on it are done. After
+   * `maxLease` ms it is taken back: calls of the lease reject with LEASE_EXPIRED. Rejects with TIMEOUT when no
+   * member was free in time, QUEUE_FULL, CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
    */
   checkout(options: CheckoutOptions = {}): Promise<Lease> {
     return handled(this.#checkout(options))
   }
 
   /**
-   * Gives a member that is checked out to `fn`, and releases it whatever happens. Resolves with what `fn`
-   * answers.
+   * Checks a member out for `fn`, and releases it whatever happens. Resolves with the result of `fn`.
    */
   transaction<T>(fn: (client: Client) => T | Promise<T>, options: CheckoutOptions = {}): Promise<T> {
     return handled(this.#transaction(fn, options))
@@ -205,8 +201,8 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Adds a member, by default like the others, and answers its name at once; it is given calls as soon as it
-   * is ready. Throws BAD_OPTION, CLOSED or GAVE_UP.
+   * Adds a member, by default like the others, and returns its name; it gets calls as soon as it is ready.
+   * Throws BAD_OPTION, CLOSED or GAVE_UP.
    */
   add(transport?: ClientTransport): string {
     const { desk } = this.#parts
@@ -217,9 +213,8 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Removes a member: it is given no more calls, what it has under way is waited for, for `timeout` ms at
-   * most (default 30,000), then its client is closed in an orderly way. Resolves with false when there is no
-   * such member.
+   * Removes a member: it gets no more calls, those under way have `timeout` ms (default 30,000), then its
+   * client is closed in an orderly way. Resolves with false for an unknown name.
    */
   remove(name: string, { timeout }: { readonly timeout?: number } = {}): Promise<boolean> {
     return handled(this.#remove(name, timeout))
@@ -247,8 +242,8 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Closes all members at once, each in an orderly way, and ends the tree; calls that wait reject with
-   * CLOSED. Never rejects, and may be called again.
+   * Closes all members at once, in an orderly way, and ends the tree; waiting calls reject with CLOSED. Never
+   * rejects, and may be called again.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -334,8 +329,7 @@ type MakeCall<T> = (client: Client, options: CallOptions) => Promise<T>
 
 /**
  * Makes a call on the member whose turn it is, under one deadline, the wait for a member included. A call
- * that never left because its member went away is made on another, and on the same one only where nobody else
- * is free. Rejects with BAD_OPTION, naming the field, before anything is done.
+ * that was not sent because its member went away is made on another, or on the same one if no other is free. Rejects with BAD_OPTION, naming the field, before anything is done.
  */
 async function callOnMember<T>(
   desk: PoolDesk,
