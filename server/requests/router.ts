@@ -23,7 +23,7 @@ import { keep, type RouteScope, type Work } from './work.js'
 
 const pong: Immediate = Object.freeze({ result: Object.freeze({}), text: '{}' })
 
-/** What is answered here; `initialize` begins a session, and `subscriptions/listen` is a stream. */
+/** The methods that are answered here: `initialize` begins a session, `subscriptions/listen` is a stream. */
 type Served = Exclude<RequestTo<'server'>, 'initialize' | 'subscriptions/listen'>
 
 const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope) => Immediate | Work } = {

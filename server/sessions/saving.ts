@@ -24,8 +24,8 @@ export async function saveSession({ self, tasks, holdings }: Session): Promise<v
 }
 
 /**
- * A store forgets what is not saved for long, and a session that is only listened to has no request that
- * would save it. What the store throws is reported, and the next time comes.
+ * Saves a session that has readers but no requests: a store forgets one that is not saved for long. What the
+ * store throws is reported, and the next timer tries again.
  */
 export function saveInUse(session: Session): void {
   const { tasks, holdings } = session

@@ -77,7 +77,7 @@ export class Sessions implements ServerPort {
       this.#noteOpen(known.record.id, session)
       return { sessionId: known.record.id, response: answerOpening(request, dialect, this.#holdings) }
     } catch (error) {
-      begun?.kill() // nobody knows of it
+      begun?.kill() // its client has no id of it
       if (!(error instanceof McpError)) throw error
       return { sessionId: undefined, response: refusal(request.id, error, dialect) }
     }
@@ -304,7 +304,7 @@ function isGone(error: unknown): boolean {
   return error instanceof RuntimeError && error.code === 'NOPROC'
 }
 
-/** The answer to a request that its session could not take; what is no answer to a request is thrown. */
+/** The answer to a request that its session could not take; throws for a notification or a response. */
 function failedDelivery(message: Message, error: unknown): Response {
   if (!isRequest(message)) throw error
   if (error instanceof McpError) return refusal(message.id, error)

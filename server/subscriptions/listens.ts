@@ -135,7 +135,7 @@ export class Listens {
     return this.hasNews
   }
 
-  /** Tries readers again that are behind, and ends those that are for 30 s; answers whether any still are. */
+  /** Tries the readers that are behind; after 30 s a stream is ended. Answers whether any are still behind. */
   retry(): boolean {
     for (const listen of this.#behind) {
       if (this.#advance(listen)) continue
