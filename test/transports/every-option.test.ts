@@ -1,6 +1,8 @@
 import { inspect } from 'node:util'
 import * as assert from 'uvu/assert'
 import { shareClients } from '../../client/share/share.js'
+import { introspection } from '../../transports/auth/introspection.js'
+import { jwt } from '../../transports/auth/jwt.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { http } from '../../transports/http/client/client.js'
 import { serveHttp } from '../../transports/http/server/serve.js'
@@ -259,6 +261,21 @@ test('shareClients: the former name of maxMessageBytes says which it is now', as
       (thrown: Error) => thrown,
     )
   assert.match(String(error), 'did you mean "maxMessageBytes"?')
+})
+
+test('an option of options that there is not is refused with its place', () => {
+  const issuer = 'https://as.example'
+  const auth = { resource: 'https://h/mcp', authorizationServers: [issuer], timeoutMs: 1 } as never
+  const placed: Readonly<Record<string, () => unknown>> = {
+    'tls.timeoutMs': () => http('https://h/', { tls: { timeoutMs: 1 } as object }),
+    'auth.timeoutMs': () => serveHttp({ auth }),
+    'jwt.timeoutMs': () => jwt({ issuer, timeoutMs: 1 } as never),
+    'introspection.timeoutMs': () => introspection({ issuer, timeoutMs: 1 } as never),
+  }
+  for (const [place, make] of Object.entries(placed)) {
+    const { data } = refuses(make, place, 1)
+    assert.equal(data, { field: place })
+  }
 })
 
 /** The name of the option is in the error, and whatever is below it. */

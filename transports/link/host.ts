@@ -2,7 +2,7 @@ import { setMaxListeners } from 'node:events'
 import type { Message, RequestId } from '../../protocol/wire/jsonrpc.js'
 import { isRequest } from '../../protocol/wire/jsonrpc.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import type { Owned } from '../../runtime/process/owned.js'
+import { type Owned, releaseOf } from '../../runtime/process/owned.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import type {
@@ -272,7 +272,7 @@ function createLinkScope(ctx: ActorContext, failed: (error: unknown) => void): H
 
   function dispose(resource: Owned): Promise<void> | undefined {
     try {
-      const result = disposeNow(resource)
+      const result = releaseOf(resource)()
       return result instanceof Promise ? result.catch(failed) : undefined
     } catch (error) {
       failed(error)
@@ -281,10 +281,4 @@ function createLinkScope(ctx: ActorContext, failed: (error: unknown) => void): H
   }
 
   return { scope, release }
-}
-
-function disposeNow(resource: Owned): void | PromiseLike<void> {
-  if (typeof resource === 'function') return resource()
-  if (Symbol.asyncDispose in resource) return resource[Symbol.asyncDispose]()
-  return resource[Symbol.dispose]()
 }
