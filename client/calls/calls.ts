@@ -40,7 +40,7 @@ export interface CallHost {
 }
 
 /** A request that the client makes for itself: the handshake, a ping, a wish, a stream of changes. */
-export interface OwnRequest {
+interface OwnRequest {
   readonly method: string
   readonly params?: JsonObject
   /** Makes its id a text, `PREFIX-NUMBER`. */

@@ -26,8 +26,12 @@ export type ConnectionEvent =
   | { readonly type: 'reconnect' }
   | { readonly type: 'close' }
 
-/** What the machine has done for it; it does nothing itself. */
-export interface ConnectionEffects {
+/** What the machine asks, and has done for it; it does nothing itself. */
+export interface ConnectionHost {
+  /** Whether a call or `ready()` waits. */
+  awaited(): boolean
+  /** The error for something that did not come in time. */
+  timedOut(what: string): Error
   /** Ask for a connection. */
   open(): void
   /** Begin the handshake. */
@@ -51,17 +55,10 @@ interface ConnectionSettings {
   readonly transport: Pick<ClientTransport, 'spawns'>
 }
 
-interface ConnectionFacts {
-  /** Whether a call or `ready()` waits. */
-  readonly awaited: () => boolean
-  readonly timedOut: (what: string) => Error
-}
-
 /** What one client brings: the machine is made once for all. */
 interface Input {
   readonly settings: ConnectionSettings
-  readonly facts: ConnectionFacts
-  readonly effects: ConnectionEffects
+  readonly host: ConnectionHost
   readonly now: () => number
 }
 
@@ -99,13 +96,13 @@ const late = { attached: nothing, awaited: nothing, reconnect: nothing } as cons
 const machine = setup({
   types: {} as { context: Context; events: ConnectionEvent; input: Input },
   actions: {
-    open: ({ context }) => context.effects.open(),
-    greet: ({ context }) => context.effects.greet(),
-    flush: ({ context }) => context.effects.flush(),
-    hangUp: ({ context }) => context.effects.hangUp(),
+    open: ({ context }) => context.host.open(),
+    greet: ({ context }) => context.host.greet(),
+    flush: ({ context }) => context.host.flush(),
+    hangUp: ({ context }) => context.host.hangUp(),
     unexpected: ({ context, event, self }) =>
-      context.effects.unexpected(event.type, phaseOf(self.getSnapshot().value as Phase | 'idle')),
-    fail: ({ context }) => context.effects.fail(context.reason ?? context.facts.timedOut('the connection')),
+      context.host.unexpected(event.type, phaseOf(self.getSnapshot().value as Phase | 'idle')),
+    fail: ({ context }) => context.host.fail(context.reason ?? context.host.timedOut('the connection')),
     noteReason: assign(noteReason),
     noteBeginning: assign(({ context }) => ({ began: context.now() })),
     noteEnd: assign(({ context }) => ({ began: undefined, busy: busyTime(context) })),
@@ -186,11 +183,11 @@ export interface Connection {
 /** Starts the machine of one client. */
 export function startConnection(
   settings: ConnectionSettings,
-  { facts, effects }: { readonly facts: ConnectionFacts; readonly effects: ConnectionEffects },
+  host: ConnectionHost,
   clock: Clock,
 ): Connection {
   const now = (): number => clock.now()
-  const actor = createActor(machine, { clock, input: { settings, facts, effects, now } })
+  const actor = createActor(machine, { clock, input: { settings, host, now } })
   let told = stateOf(actor.getSnapshot())
   // without an observer for errors, xstate throws them where nobody can catch them
   actor.subscribe({
@@ -198,9 +195,9 @@ export function startConnection(
       const state = stateOf(snapshot)
       if (isSame(state, told)) return
       told = state
-      effects.tell(state)
+      host.tell(state)
     },
-    error: (error) => effects.crash(error),
+    error: (error) => host.crash(error),
   })
   actor.start()
   return {
@@ -233,13 +230,13 @@ function startAfresh(change: Change): Partial<Context> {
  */
 function setBack(change: Change): Partial<Context> {
   const { context } = change
-  const { settings, facts, failures } = context
+  const { settings, host, failures } = context
   const noted = noteReason(change)
   const asked = Math.min(settings.backoff.cap, invitationIn(noted.reason, Date.now()) ?? 0)
   const busy = busyTime(context)
   const since = context.now()
   const notBefore = since + asked
-  const due = notBefore + pauseAfter({ failures, awaited: facts.awaited(), busy }, settings.backoff)
+  const due = notBefore + pauseAfter({ failures, awaited: host.awaited(), busy }, settings.backoff)
   return { ...noted, failures: failures + 1, began: undefined, busy, since, notBefore, due }
 }
 
@@ -257,7 +254,7 @@ function busyTime({ settings, began, busy, now }: Context): number {
 }
 
 function tookTooLong(what: string): (change: Change) => Partial<Context> {
-  return (change) => ({ ...setBack(change), reason: change.context.facts.timedOut(what) })
+  return (change) => ({ ...setBack(change), reason: change.context.host.timedOut(what) })
 }
 
 type MachineSnapshot = SnapshotFrom<typeof machine>

@@ -1,7 +1,7 @@
-import { errorCodes, type JsonRpcError } from '../../protocol/wire/errors.js'
+import { errorCodes } from '../../protocol/wire/errors.js'
 import type { JsonRpcErrorResponse, JsonRpcResult } from '../../protocol/wire/jsonrpc.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
-import { dialectOf, latestHandshake, modernDialects } from '../../protocol/dialects/versions.js'
+import { dialectOf, latestHandshake, latestModern } from '../../protocol/dialects/versions.js'
 import type { DiscoverResult } from '../../protocol/messages/lifecycle.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { TransportError } from '../../transports/base/errors.js'
@@ -30,10 +30,9 @@ export interface Greeting {
  */
 export function greet(state: Incarnation): void {
   const { holdings, settings, clock } = state
-  const { modern = 'pipe' } = settings.transport
-  const [newest] = modernDialects
-  const asks = modern !== 'none' && beginsWithProbe(settings.era, holdings.era, clock.now())
-  if (asks && newest !== undefined) discover(state, newest, { isSecond: false, turned: false })
+  const asks = beginsWithProbe(settings.era, holdings.era, clock.now())
+  if (asks && settings.transport.modern !== 'none')
+    discover(state, latestModern, { isSecond: false, turned: false })
   else initialize(state)
 }
 
@@ -83,12 +82,11 @@ function initialize(state: Incarnation, turned = false): void {
 
 function initialized(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): void {
   if (turnsModern(state, message)) return
-  const { holdings, settings, clock } = state
+  const { holdings, clock } = state
   const handshake = readHandshake(message)
   if ('reason' in handshake) {
-    const { modern = 'pipe' } = settings.transport
     // a server that was found to want a handshake, and refuses it now, may have been updated
-    const mayBeModern = settings.era === 'auto' && modern !== 'none' && holdings.era?.proven === true
+    const mayBeModern = takesEither(state) && holdings.era?.proven === true
     return failGreeting(state, handshake.reason, handshake.fatal && !mayBeModern)
   }
   const { server } = handshake
@@ -106,18 +104,16 @@ function initialized(state: Incarnation, message: JsonRpcResult | JsonRpcErrorRe
  * era: it may have started too slowly for the probe, or been updated since. Once for each connection.
  */
 function turnsModern(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): boolean {
-  const { greeting, settings, holdings } = state
-  const [newest] = modernDialects
-  const asks = settings.era === 'auto' && settings.transport.modern !== 'none'
-  if (greeting?.turned !== false || !asks || newest === undefined) return false
-  if (!('error' in message) || !isForModern(message.error)) return false
-  holdings.era = undefined
-  discover(state, newest, { isSecond: false, turned: true })
+  if (state.greeting?.turned !== false || !takesEither(state) || !('error' in message)) return false
+  const { error } = message
+  if (error.code !== errorCodes.unsupportedProtocolVersion || !modernRevisionIn(error)) return false
+  state.holdings.era = undefined
+  discover(state, latestModern, { isSecond: false, turned: true })
   return true
 }
 
-function isForModern(error: JsonRpcError): boolean {
-  return error.code === errorCodes.unsupportedProtocolVersion && modernRevisionIn(error)
+function takesEither({ settings }: Incarnation): boolean {
+  return settings.era === 'auto' && settings.transport.modern !== 'none'
 }
 
 function discover(state: Incarnation, dialect: Dialect, how: Pick<Greeting, 'isSecond' | 'turned'>): void {

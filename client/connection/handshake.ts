@@ -14,9 +14,7 @@ import type { ServerFacts } from '../base/state.js'
 export const initializedNotification = Object.freeze(buildNotification('notifications/initialized'))
 
 /** How a handshake came out: with the facts of the server, or with the reason why there is no session. */
-export type Handshake =
-  | { readonly server: ServerFacts }
-  | { readonly reason: ClientError; readonly fatal: boolean }
+type Handshake = { readonly server: ServerFacts } | { readonly reason: ClientError; readonly fatal: boolean }
 
 /** Reads the answer to `initialize`. Without a common revision it is fatal: the server will not learn one. */
 export function readHandshake(answer: JsonRpcResult | JsonRpcErrorResponse): Handshake {

@@ -16,7 +16,7 @@ import type { Holdings } from '../holdings/holdings.js'
 import { wishedLevel, wishedUris } from '../holdings/wishes.js'
 import type { ClientSettings } from '../options/options.js'
 import { actorClock, DueTimer } from './actor-clock.js'
-import type { Connection, ConnectionEffects, startConnection } from './client-machine.js'
+import type { Connection, ConnectionHost, startConnection } from './client-machine.js'
 import { askAnew, type Greeting, greet } from './greeting.js'
 import { Health } from './health.js'
 import { dropLink, unreachable } from './link-end.js'
@@ -65,11 +65,8 @@ export class Incarnation implements CallHost {
     this.listening = new Listening(this)
     this.questions = new Questions(this)
     this.health = new Health(this)
-    const { demand } = holdings
-    const awaited = (): boolean => this.calls.waiting > 0 || demand.any
-    const facts = { awaited, timedOut: (what: string) => timedOut(this, what) }
-    this.connection = start(settings, { facts, effects: effects(this, ctx) }, this.clock)
-    ctx.own(demand.onBegin(() => this.post(() => this.connection.send({ type: 'awaited' }))))
+    this.connection = start(settings, hostOf(this, ctx), this.clock)
+    ctx.own(holdings.demand.onBegin(() => this.post(() => this.connection.send({ type: 'awaited' }))))
   }
 
   misfit(error: Error): void {
@@ -82,10 +79,12 @@ export class Incarnation implements CallHost {
   }
 }
 
-function effects(state: Incarnation, ctx: ActorContext): ConnectionEffects {
+function hostOf(state: Incarnation, ctx: ActorContext): ConnectionHost {
   const { holdings, settings, clock } = state
   let retryTimer: unknown
   return {
+    awaited: () => state.calls.waiting > 0 || holdings.demand.any,
+    timedOut: (what) => timedOut(state, what),
     open() {
       state.junkBefore = holdings.counts.junk
       state.firstJunk = undefined

@@ -48,6 +48,9 @@ export function handshakesOf(among: readonly Revision[]): readonly Dialect[] {
 /** What a client asks for, and what a server offers a client whose revision it does not know. */
 export const latestHandshake: Dialect = dialect20251125
 
+/** The newest revision without a handshake. */
+export const latestModern: Dialect = dialect20260728
+
 const firstModern: Revision = '2026-07-28'
 const dateLike = /^\d{4}-\d{2}-\d{2}$/
 
