@@ -8,7 +8,7 @@ import { clientAt, type Registration, registeredRedirect } from './registration.
 import { orAborted } from './storage.js'
 
 /** What a token is asked for with. */
-export interface GrantRequest {
+interface GrantRequest {
   readonly registration: Registration
   readonly library: OAuthLibrary
   readonly found: Discovered

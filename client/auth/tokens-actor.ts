@@ -14,7 +14,7 @@ export interface TokenDesk {
 }
 
 /** What the actor is started with. */
-export interface TokensInput {
+interface TokensInput {
   readonly flow: AuthFlow
   readonly desk: TokenDesk
   /** Milliseconds for one renewal. */

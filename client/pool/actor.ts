@@ -16,7 +16,7 @@ import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 
 /** What the actor of a pool is started with. */
-export interface PoolInput {
+interface PoolInput {
   readonly desk: PoolDesk
   /** The name of the dynamic supervisor of its clients. */
   readonly clients: string

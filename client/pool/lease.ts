@@ -5,7 +5,7 @@ import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 
 /** What a member is checked out for. */
-export interface LeaseTerms {
+interface LeaseTerms {
   readonly exclusive: boolean
   /** Milliseconds after which the member is taken back; Infinity: never. */
   readonly maxLease: number

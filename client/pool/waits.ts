@@ -5,7 +5,7 @@ import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 
 /** How many members have to be ready, and until when. */
-export interface ReadyWait {
+interface ReadyWait {
   /** Default all of them. */
   readonly count?: number | undefined
   /** Milliseconds. */
