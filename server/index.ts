@@ -47,7 +47,7 @@ export {
   type ToolOptions,
 } from './definitions/define-tool.js'
 export type { DeferredAnswer } from './context/deferred-answer.js'
-export type { Described } from './definitions/definition-schema.js'
+export type { Described, ArgumentsOf, Immutable, StructuredOf } from './definitions/described.js'
 export { AskError, type AskErrorCode, ServerError, type ServerErrorCode, ToolError } from './base/errors.js'
 export {
   type NotificationEvent,
@@ -89,7 +89,6 @@ export type { NumberLimits, TextLimits } from '../protocol/schema/fields/kinds.j
 export type { GroupOutput, OutputOf } from '../protocol/schema/fields/types.js'
 export { field } from '../protocol/schema/fields/fields.js'
 export type { FromJsonSchema } from '../protocol/schema/fields/types.js'
-export type { ArgumentsOf, Immutable, StructuredOf } from './definitions/schema-arguments.js'
 export { type SealedIds, type SealedIdsOptions, sealedIds } from './holdings/sealed-ids.js'
 export type { Secrets } from './base/sealing.js'
 export { Server } from './server.js'

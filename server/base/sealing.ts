@@ -30,12 +30,8 @@ export class Sealing {
   readonly #keys: readonly [Key, ...Key[]]
 
   /** Keys derived for one purpose open nothing that was sealed for another. Throws BAD_OPTION. */
-  constructor(secrets: unknown, { purpose, field, of = '' }: SealingUse) {
-    this.#keys = readKeys(secrets, purpose, (at, expected, got) => {
-      const name = `${field}${at}`
-      const problem = `${of === '' ? '' : `${of}: `}${name}: expected ${expected}, got ${got}`
-      return optionError(name, problem)
-    })
+  constructor(secrets: unknown, use: SealingUse) {
+    this.#keys = readKeys(secrets, use)
   }
 
   /** Seals with the first key. `about` is not in the text, but must be the same to open it. */
@@ -84,19 +80,22 @@ function context(head: Buffer, about: string): Buffer {
   return Buffer.concat([head, Buffer.from(about)])
 }
 
-type Complaint = (at: string, expected: string, got: string) => ServerError
-
-function readKeys(secrets: unknown, purpose: string, bad: Complaint): readonly [Key, ...Key[]] {
-  if (!Array.isArray(secrets) || secrets.length > maxKeys)
-    throw bad('', `an array of 1 to ${maxKeys} secrets`, kind(secrets))
-  const [first, ...others] = secrets.map((secret: unknown, index) => {
+function readKeys(secrets: unknown, { purpose, field, of }: SealingUse): readonly [Key, ...Key[]] {
+  function bad(name: string, expected: string, got: unknown): ServerError {
+    return optionError(
+      name,
+      `${of === undefined ? '' : `${of}: `}${name}: expected ${expected}, got ${kind(got)}`,
+    )
+  }
+  if (!Array.isArray(secrets) || secrets.length === 0 || secrets.length > maxKeys)
+    throw bad(field, `an array of 1 to ${maxKeys} secrets`, secrets)
+  function read(secret: unknown, index: number): Key {
     const isSecret = typeof secret === 'string' || secret instanceof Uint8Array
-    if (!isSecret || secret.length < 32)
-      throw bad(`[${index}]`, 'a string or bytes of length 32 or more', kind(secret))
-    return deriveKey(secret, purpose)
-  })
-  if (first === undefined) throw bad('', `an array of 1 to ${maxKeys} secrets`, 'none')
-  return [first, ...others]
+    if (isSecret && secret.length >= 32) return deriveKey(secret, purpose)
+    throw bad(`${field}[${index}]`, 'a string or bytes of length 32 or more', secret)
+  }
+  const [first, ...others] = secrets.map(read)
+  return [first as Key, ...others]
 }
 
 function deriveKey(secret: string | Uint8Array, purpose: string): Key {

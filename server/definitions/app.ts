@@ -23,7 +23,7 @@ import {
   type ToolOptions,
 } from './define-tool.js'
 import type { NameOf } from './component.js'
-import type { Described } from './definition-schema.js'
+import type { Described } from './described.js'
 import type { NoticeContext } from './low-level.js'
 import type { SessionContext } from './session-hooks.js'
 

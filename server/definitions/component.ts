@@ -2,7 +2,7 @@ import type { Icon, Meta } from '../../protocol/messages/base.js'
 import { deepFreeze, isObject } from '../../protocol/wire/json.js'
 import type { ToolContext } from '../context/context.js'
 import { aboutNamed, type DefinitionReaders, definitionReaders } from './definition.js'
-import type { Immutable } from './schema-arguments.js'
+import type { Immutable } from './described.js'
 
 /** The options that components of all kinds have. */
 export interface Presented {

@@ -2,8 +2,7 @@ import type { Schema } from '../../protocol/schema/schema.js'
 import type { ToolContext } from '../context/context.js'
 import { readScopes } from './component.js'
 import { definitionGuard, definitionReaders } from './definition.js'
-import { type Described, readObjectSchema } from './definition-schema.js'
-import type { ArgumentsOf } from './schema-arguments.js'
+import { type Described, readObjectSchema, type ArgumentsOf } from './described.js'
 
 /** The first argument of a method's `run`, inferred from its `params`; without them, what the client sent. */
 export type ParamsOf<Params> = Params extends undefined

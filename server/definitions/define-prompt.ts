@@ -10,7 +10,7 @@ import {
   readComponent,
 } from './component.js'
 import { type DefinitionReaders, definitionGuard, definitionReaders } from './definition.js'
-import { readFields } from './definition-schema.js'
+import { readFields } from './described.js'
 import type { Field } from '../../protocol/schema/fields/field.js'
 import { type FieldRecord, groupKind } from '../../protocol/schema/fields/groups.js'
 import type { GroupOutput } from '../../protocol/schema/fields/types.js'

@@ -17,9 +17,8 @@ import {
   readComponent,
 } from './component.js'
 import { type DefinitionReaders, definitionGuard, definitionReaders } from './definition.js'
-import { readProtocol } from './definition-schema.js'
+import { readProtocol, type Immutable } from './described.js'
 import type { ResourceReturn } from '../results/results.js'
-import type { Immutable } from './schema-arguments.js'
 
 interface DescribedOptions extends Presented {
   /**

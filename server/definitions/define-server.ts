@@ -28,7 +28,7 @@ import {
   readLowLevel,
 } from './low-level.js'
 import { readIcons } from './component.js'
-import type { Immutable } from './schema-arguments.js'
+import type { Immutable } from './described.js'
 
 /** Components of one kind: in an array, each with a name, or in an object, where keys name those without. */
 export type Named<Whole, Nameless> = readonly Whole[] | { readonly [key: string]: Whole | Nameless }

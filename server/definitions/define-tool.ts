@@ -12,9 +12,16 @@ import {
   readComponent,
 } from './component.js'
 import { type DefinitionReaders, definitionGuard } from './definition.js'
-import { type Described, readObjectSchema, readProtocol, readSchema } from './definition-schema.js'
+import {
+  type Described,
+  readObjectSchema,
+  readProtocol,
+  readSchema,
+  type ArgumentsOf,
+  type Immutable,
+  type StructuredOf,
+} from './described.js'
 import type { ToolReturn } from '../results/results.js'
-import type { ArgumentsOf, Immutable, StructuredOf } from './schema-arguments.js'
 
 /** What an async function without a `return` resolves with. */
 type Nothing = ReturnType<() => void>

@@ -6,11 +6,11 @@ import type { RootOptions } from '../../runtime/process/root.js'
 import type { ServerTransport } from '../../transports/contract/contract.js'
 import { isServer, type ServerDefinition } from '../definitions/define-server.js'
 import { ServerError } from '../base/errors.js'
-import { namesOf, type ServerNames } from '../base/names.js'
+import { namesOf } from '../base/names.js'
 import { readersOf } from '../base/read-options.js'
 import { SealedIds } from './sealed-ids.js'
 import { sealRequestStates } from './request-state.js'
-import type { Sealing, Secrets } from '../base/sealing.js'
+import type { Secrets } from '../base/sealing.js'
 import { needsSessions } from '../definitions/session-needs.js'
 import type { SessionStore } from '../stores/session-store.js'
 
@@ -106,37 +106,7 @@ export interface ParkingOptions {
 export type ParkingLimits = Readonly<Required<ParkingOptions>>
 
 /** Checked options with every default filled in. */
-export interface ServerSettings
-  extends Readonly<
-    Omit<
-      Required<ServerOptions>,
-      | 'revisions'
-      | 'store'
-      | 'sessionIds'
-      | 'start'
-      | 'name'
-      | 'initArg'
-      | 'maxSessionsPerClient'
-      | 'requestStateKeys'
-      | 'parking'
-    >
-  > {
-  readonly definition: ServerDefinition
-  readonly name: string
-  readonly initArg: unknown
-  /** Newest first. */
-  readonly revisions: readonly Revision[]
-  readonly names: ServerNames
-  readonly store: SessionStore | undefined
-  readonly sessionIds: SealedIds | undefined
-  readonly start: StartCondition | undefined
-  readonly maxSessionsPerClient: number | undefined
-  /** Undefined: a random key. */
-  readonly requestStates: Sealing | undefined
-  /** Undefined: a random one. */
-  readonly cursorKeys: Secrets | undefined
-  readonly parking: ParkingLimits
-}
+export type ServerSettings = ReturnType<typeof readServerOptions>
 
 /** Options of the whole tree, for a server that is started on its own. */
 export type TreeWideOptions = Pick<RootOptions, 'clock' | 'registry' | 'unowned' | 'logger' | 'logLevels'> & {
@@ -170,7 +140,7 @@ const {
 } = readersOf()
 
 /** Reads the options of a server. Throws BAD_DEFINITION, or BAD_OPTION that names the field. */
-export function readServerOptions(definition: ServerDefinition, options: ServerOptions): ServerSettings {
+export function readServerOptions(definition: ServerDefinition, options: ServerOptions) {
   if (!isServer(definition)) {
     const problem = `expected what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })

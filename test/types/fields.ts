@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { CalendarDate } from '../../protocol/schema/fields/calendar.js'
-import type { ArgumentsOf } from '../../server/definitions/schema-arguments.js'
+import type { ArgumentsOf } from '../../server/definitions/described.js'
 import { field } from '../../protocol/schema/fields/fields.js'
 import type { OutputOf } from '../../protocol/schema/fields/types.js'
 
