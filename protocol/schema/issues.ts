@@ -9,7 +9,7 @@ export interface Issue {
 }
 
 /** An error as the JSON Schema validator reports it. */
-export interface RawError {
+interface RawError {
   readonly keyword: string
   readonly instancePath: string
   readonly params: Readonly<Record<string, unknown>>

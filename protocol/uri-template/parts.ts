@@ -22,7 +22,7 @@ export interface VariableSpec {
 }
 
 /** The first character of an expression; none for plain variables. */
-export type Operator = keyof typeof operators
+type Operator = keyof typeof operators
 
 /** How each operator writes its variables (RFC 6570, appendix A). */
 export interface OperatorRow {

@@ -13,7 +13,7 @@ import {
 } from './parts.js'
 
 /** Values for the variables of a template; those left out are not written. */
-export interface TemplateValues {
+interface TemplateValues {
   readonly [name: string]: TemplateValue | number | boolean | undefined
 }
 

@@ -102,7 +102,7 @@ test('an address of e-mail is one from its first character to its last', () => {
     `ann@${label}.example`,
     `${local}@${label}.example`,
   ])
-    assert.is(checkFormat('email', text), true, text)
+    assert.is(checkFormat.email(text), true, text)
   for (const text of [
     '<ann@example.com',
     'ann@example.com>',
@@ -117,7 +117,7 @@ test('an address of e-mail is one from its first character to its last', () => {
     'ann smith@example.com',
     'ann@example.com\n',
   ])
-    assert.is(checkFormat('email', text), false, text)
+    assert.is(checkFormat.email(text), false, text)
 })
 
 test('the work of a pattern grows with the places it may be at, not only with the text', () => {

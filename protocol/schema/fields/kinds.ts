@@ -80,7 +80,7 @@ export function textKind(limits: TextLimits): FieldKind<string> {
       if (length > max) return wrong(`expected at most ${max} characters, got ${length}`)
     }
     if (matches !== undefined && !matches(value)) return wrong(`expected text that matches ${source}`)
-    if (enforce && isFormat(format) && !checkFormat(format, value)) return wrong(`expected ${format} format`)
+    if (enforce && isFormat(format) && !checkFormat[format](value)) return wrong(`expected ${format} format`)
     return { value }
   }
   return { ...kindWith(jsonSchema, parse, problems), fromText: (text) => text }
@@ -266,18 +266,14 @@ function fromJson(text: string): unknown {
 
 type CheckedFormat = 'email' | 'uri' | 'uuid'
 
-const checks: { readonly [Format in CheckedFormat]: (text: string) => boolean } = {
+export const checkFormat: { readonly [Format in CheckedFormat]: (text: string) => boolean } = {
   email: isEmail,
   uri: (text) => URL.canParse(text),
   uuid: (text) => /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i.test(text),
 }
 
 function isFormat(format: unknown): format is CheckedFormat {
-  return typeof format === 'string' && Object.hasOwn(checks, format)
-}
-
-export function checkFormat(format: CheckedFormat, text: string): boolean {
-  return checks[format](text)
+  return typeof format === 'string' && Object.hasOwn(checkFormat, format)
 }
 
 /** A valid email address (WHATWG HTML), in two looks at each character. */

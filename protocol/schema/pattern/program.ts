@@ -1,7 +1,7 @@
 import type { PatternNode } from './parse.js'
 
 /** A place in a program: takes a character, goes on several ways or where an assertion holds, or ends. */
-export type Instruction =
+type Instruction =
   | { readonly op: 'atom'; readonly atom: number; readonly next: number }
   | { readonly op: 'split'; readonly next: readonly number[] }
   | { readonly op: 'assert'; readonly mask: number; readonly value: number; readonly next: number }
@@ -14,7 +14,7 @@ export interface Program {
 }
 
 /** A lookaround: where it holds is computed first, as one bit per position. */
-export interface Look {
+interface Look {
   readonly program: Program
   readonly ahead: boolean
   readonly negative: boolean
