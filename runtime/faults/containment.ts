@@ -82,7 +82,7 @@ export class OwnerToken {
  * owner.
  */
 export function runIn<A, B, R>(token: OwnerToken, fn: (a: A, b: B) => R, a: A, b: B): R {
-  return process_.scope.run(token, fn, a, b)
+  return processWide.scope.run(token, fn, a, b)
 }
 
 /**
@@ -90,18 +90,18 @@ export function runIn<A, B, R>(token: OwnerToken, fn: (a: A, b: B) => R, a: A, b
  * first.
  */
 export function outside<R>(fn: () => R): R {
-  return process_.scope.getStore() === undefined ? fn() : process_.scope.run(undefined, fn)
+  return processWide.scope.getStore() === undefined ? fn() : processWide.scope.run(undefined, fn)
 }
 
 /** The owner in whose scope the running code is, if any. */
 export function currentOwner(): OwnerToken | undefined {
-  return process_.scope.getStore()
+  return processWide.scope.getStore()
 }
 
 /** Runs `fn` in an owner's scope and lets the owner answer for a throw; returns undefined then. */
 export function guard<R>(token: OwnerToken, fn: () => R): R | undefined {
   try {
-    return process_.scope.run(token, fn)
+    return processWide.scope.run(token, fn)
   } catch (error) {
     token.blame(error, 'throw')
     return undefined
@@ -116,7 +116,7 @@ export function answerFor(token: OwnerToken | undefined, fn: () => void): void {
   try {
     outside(fn)
   } catch (error) {
-    process_.unowned(error, 'throw')
+    processWide.unowned(error, 'throw')
   }
 }
 
@@ -125,7 +125,7 @@ export function answerFor(token: OwnerToken | undefined, fn: () => void): void {
  * nobody's crash.
  */
 export function tell(fn: () => void): void {
-  process_.scope.run(subscribers, fn)
+  processWide.scope.run(subscribers, fn)
 }
 
 const subscribers = new OwnerToken(
@@ -177,18 +177,18 @@ export function adopt(token: OwnerToken, emitter: EmitterLike): void {
  * tree.
  */
 export function contain(tree: ContainedTree): () => void {
-  const { trees } = process_
-  if (trees.size === 0) process_.install()
+  const { trees } = processWide
+  if (trees.size === 0) processWide.install()
   trees.add(tree)
   return () => {
-    if (trees.delete(tree) && trees.size === 0) process_.uninstall()
+    if (trees.delete(tree) && trees.size === 0) processWide.uninstall()
   }
 }
 
 /** A number for a new tree, unique in this process of Node. */
 export function nextTreeId(): number {
-  process_.lastTree += 1
-  return process_.lastTree
+  processWide.lastTree += 1
+  return processWide.lastTree
 }
 
 interface ProcessWide {
@@ -213,7 +213,7 @@ const usual: Circumstances = Object.freeze({ isMain: false, isHosts: false })
 const key = Symbol.for('caduceus.containment.2')
 
 /** The one registration of this process, shared by every copy of this library that is loaded in it. */
-const process_: ProcessWide = existing() ?? create()
+const processWide: ProcessWide = existing() ?? create()
 
 function existing(): ProcessWide | undefined {
   return (globalThis as { [key]?: ProcessWide })[key]
@@ -239,7 +239,7 @@ function create(): ProcessWide {
       print(error)
       process.exitCode = 1
     } else if (exits) endProgram(error, all, uninstall)
-    // without us Node would have said it and ended: silence is nobody's wish
+    // without us Node would have told it and ended: it must not pass in silence
     else if (!isHeard && !isHosts && !isShown) warn(error)
   }
   const stray = (error: unknown, kind: StrayKind, circumstances: () => Circumstances): void => {

@@ -16,9 +16,7 @@ export interface Faces {
   readonly contextOf: (actor: Actor) => object
 }
 
-/**
- * A process with a state and a mailbox: handles one message at a time, synchronously where the handler is.
- */
+/** A process with a state and a mailbox: handles one message at a time, at once where the handler is synchronous. */
 export class Actor extends Process implements Runnable {
   readonly behaviour: Program
   readonly ref: ProcessRef

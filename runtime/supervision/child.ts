@@ -53,9 +53,8 @@ export async function startChild(child: Child, ctx: ActorContext, restarted: boo
 }
 
 /**
- * Names of the last incarnation that this one did not take; if it is gone already, its exit signal decides
- * about them. Names that it has lost itself since it came up (a supervisor that gives up passes them here)
- * wait for that signal, too.
+ * Ends the names of the last incarnation that this one did not take. If this one is gone already, its exit
+ * signal decides about them, and about names that it has lost itself since it came up.
  */
 function settleNames(child: Child, process: Process | null, first: boolean): void {
   if (process !== null && process.reason !== null) return
@@ -63,10 +62,7 @@ function settleNames(child: Child, process: Process | null, first: boolean): voi
   else child.settleNames(noproc)
 }
 
-/**
- * A supervisor that gives up ends with `shutdown`, a normal reason: unless permanent, its branch stays dead
- * without a word (OTP-57).
- */
+/** A supervisor that gives up ends with `shutdown`, a normal reason: unless permanent, it stays dead (OTP-57). */
 function warnOfSilence({ supervisor, spec }: Child): void {
   if (spec.type !== 'supervisor' || spec.restart === 'permanent') return
   const detail = { child: spec.id, restart: spec.restart }

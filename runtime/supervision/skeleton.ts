@@ -132,7 +132,7 @@ export function failedToStart(id: string, error: unknown): RuntimeError {
   })
 }
 
-/** That its own start failed says no more than this error does; that a child of its did, says which. */
+/** Unwraps the child's own START_FAILED; keeps a nested one, which names the grandchild. */
 function rootOf(error: unknown): unknown {
   if (!(error instanceof RuntimeError && error.code === 'START_FAILED' && error.cause !== undefined))
     return error
@@ -140,7 +140,7 @@ function rootOf(error: unknown): unknown {
   return ofChild ? error : error.cause
 }
 
-/** A request that cannot be met is the caller's matter: it gets the error, and the supervisor goes on. */
+/** Rejects for the caller what cannot be met; the supervisor goes on. */
 export async function answer<T>(request: () => Promise<T>): Promise<T | Refusal> {
   try {
     return await request()
