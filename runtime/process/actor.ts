@@ -16,7 +16,7 @@ export interface Faces {
   readonly contextOf: (actor: Actor) => object
 }
 
-/** A process with a state and a mailbox: handles one message at a time, at once where the handler is synchronous. */
+/** A process with a state and a mailbox, which handles one message at a time. */
 export class Actor extends Process implements Runnable {
   readonly behaviour: Program
   readonly ref: ProcessRef
@@ -359,7 +359,7 @@ function work(actor: Actor, budget: number): number {
   return actor.work(budget)
 }
 
-/** What the runtime itself sends: a stop from the parent or from outside, and work before the next message. */
+/** What the runtime itself sends: a stop, or work that comes before the next message. */
 type SystemMessage = 'stop' | 'continue'
 
 /** One message on its way: who handles it, what it carries, who waits for an answer. */

@@ -6,8 +6,8 @@ import type { TurnoverSet } from '../base/turnover.js'
 import type { Process } from './process.js'
 
 /**
- * One call that waits for its one answer: a reply, the end of the server, or the deadline. `ctx.defer` hands it
- * out, to be answered later.
+ * One call that waits for its one answer: a reply, the end of the server, or the deadline. `ctx.defer` hands
+ * it out, to be answered later.
  */
 export class Call extends Deadline {
   readonly promise: Promise<unknown>

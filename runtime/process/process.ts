@@ -29,7 +29,7 @@ export class Belongings {
   startingSlot: Slot | null = null
 }
 
-/** A name that a process holds; the registry hears when the process is up, and when its end loses the name. */
+/** A name that a process holds: it tells the registry when it is up, and when it has ended. */
 export interface HeldName {
   readonly name: string
   readonly rise: () => void
@@ -272,7 +272,7 @@ function closing(process: Process): OwnerToken {
 /** How many generations end on one stack. */
 const deepest = 64
 
-/** Milliseconds that all resources of one dead process may take to be released; its successor waits so long. */
+/** Milliseconds until the successor of a dead process no longer waits for what that one owned. */
 const patience = 5_000
 
 /** Resolves when `releasing`, which never rejects, is done or has been waited for long enough. */
@@ -335,7 +335,7 @@ export function abortReason(name: string, reason: ExitReason): Error {
   return Object.assign(new Error(`${name} has ended: ${reason.type}`), { name: 'AbortError' })
 }
 
-/** One watch on one process: tells of its end exactly once, or never after it was cancelled (OTP: monitor). */
+/** One watch on one process: tells of its end exactly once, or never once it is cancelled (OTP: monitor). */
 export class Monitor {
   readonly #target: Process
   readonly #watcher: Process | null
@@ -359,7 +359,7 @@ export class Monitor {
     this.#notify(reason, this)
   }
 
-  /** No news after this, not even news that is already in the watcher's mailbox (OTP: demonitor with flush). */
+  /** No news after this, not even what is in the watcher's mailbox already (OTP: demonitor with flush). */
   cancel(): void {
     this.active = false
     this.#target.monitors?.delete(this)

@@ -16,7 +16,7 @@ import type { Tree } from './tree.js'
 export interface Home {
   readonly tree: Tree
   readonly registry: Registry
-  /** Makes what handlers are given; passed in, since a context can start actors and an actor has a context. */
+  /** Makes what handlers are given: passed in, since a context can start actors and an actor has one. */
   readonly contextOf: (actor: Actor) => object
 }
 

@@ -21,7 +21,7 @@ export class TimerRef {
     }, ms)
   }
 
-  /** Takes the message back: the milliseconds that were left, or false if it has fired (OTP: cancel_timer). */
+  /** Takes the message back: the milliseconds that were left, false once it has fired (OTP: cancel_timer). */
   cancel(): number | false {
     if (!this.#waiting) return false
     this.clear()

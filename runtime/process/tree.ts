@@ -30,7 +30,7 @@ export class Tree implements ContainedTree {
   #stopRoot: ((reason: ExitReason) => Promise<unknown>) | null = null
   #lastProcess = 0
   readonly #signals: (() => void)[] = []
-  /** Stray errors that belonged to nobody: the tree goes on, but something in this process of Node is broken. */
+  /** Stray errors that belonged to nobody: the tree goes on, but something in this program is broken. */
   strays = 0
 
   /** Throws BAD_OPTION. */
@@ -51,7 +51,7 @@ export class Tree implements ContainedTree {
     this.#stopRoot = stop
   }
 
-  /** Sends exit signals one after the other: passed on directly, a long chain of links would overflow the stack. */
+  /** Sends exit signals one after the other: sent at once, a long chain of links would overflow the stack. */
   pass(send: () => void): void {
     const signals = this.#signals
     signals.push(send)
