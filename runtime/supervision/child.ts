@@ -62,7 +62,7 @@ function settleNames(child: Child, process: Process | null, first: boolean): voi
   else child.settleNames(noproc)
 }
 
-/** A supervisor that gives up ends with `shutdown`, a normal end: unless permanent, it stays dead (OTP-57). */
+/** One that gives up ends with `shutdown`, a normal end; unless permanent, it stays dead (OTP-57). */
 function warnOfSilence({ supervisor, spec }: Child): void {
   if (spec.type !== 'supervisor' || spec.restart === 'permanent') return
   const detail = { child: spec.id, restart: spec.restart }
