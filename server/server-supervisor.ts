@@ -31,9 +31,9 @@ import { stopOnSignals } from './signals.js'
 
 /**
  * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION
- * or BAD_OPTION, with TransportError LISTEN_FAILED when the port cannot be taken, with RuntimeError IGNORED
- * when it is not to be started (option `start`), and with RuntimeError ALREADY_STARTED when `registry` has a
- * server of that name: `data.server` is its handle.
+ * or BAD_OPTION, and with TransportError LISTEN_FAILED when the port cannot be taken. Rejects with
+ * RuntimeError IGNORED when it is not to be started (option `start`), and ALREADY_STARTED when `registry` has
+ * a server of that name: `data.server` is its handle.
  */
 export function startServer(
   definition: ServerDefinition,

@@ -27,8 +27,8 @@ interface Place {
 
 /**
  * Tokens by OAuth for the option `auth` of any number of transports, which share them (specification:
- * authorization): discovery, registration, sign-in, refresh, and more scopes when a server asks for them. One
- * actor owns the tokens of each server. Throws BAD_OPTION, naming the field.
+ * authorization). It does discovery, registration, sign-in and refresh, and asks for more scopes when a
+ * server wants them. One actor owns the tokens of each server. Throws BAD_OPTION, naming the field.
  */
 export function oauth(options: OAuthOptions = {}): OAuth {
   return new OAuth(readOAuthOptions(options))

@@ -27,11 +27,11 @@ import { HandlerOwner, Watchers } from '../base/watchers.js'
 import { type ReadyOptions, readReadyOptions } from '../requests/ready.js'
 
 /**
- * Starts a client for every server of a configuration as desktop hosts have it (the object under
- * `mcpServers`, or the whole configuration), all in one supervised tree, and resolves while they still
- * connect; with `required`, once those are ready. Rejects with BAD_OPTION, naming the field
- * (`mcpServers.files.args[0]`), before anything is started; and as `client.ready()` does, with `data.client`,
- * when a required one is not ready in time or never will be: then everything has been closed again.
+ * Starts a client for every server of a host's configuration (the object under `mcpServers`, or the whole
+ * configuration), all in one supervised tree. Resolves while they still connect; with `required`, once those
+ * are ready. Rejects with BAD_OPTION, naming the field (`mcpServers.files.args[0]`), before anything is
+ * started. Rejects as `client.ready()` does, with `data.client`, when a required one is not ready in time or
+ * never will be: then everything has been closed again.
  */
 export function startClients(
   servers: ServerEntries | HostConfiguration,

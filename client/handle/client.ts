@@ -124,18 +124,17 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Resolves once calls can be sent. Rejects at once when the client has failed (CONNECT_FAILED with the cause,
-   * NO_COMMON_REVISION), with GAVE_UP or CLOSED, with NOT_READY after `timeout` ms (default: the client's
-   * `timeout`), and with CANCELLED or BAD_OPTION.
+   * Resolves once calls can be sent. Rejects with NOT_READY after `timeout` ms (default: the client's
+   * `timeout`). Rejects at once with CONNECT_FAILED (`cause`) or NO_COMMON_REVISION when the client has
+   * failed, and with GAVE_UP, CLOSED, CANCELLED or BAD_OPTION.
    */
   ready(options?: ReadyOptions): Promise<void> {
     return handled(whenReady(this.#parts, options))
   }
 
   /**
-   * Connects now instead of after the next pause, also when the client had failed (a missing command that was
-   * installed since, a 401 that was mended). A connection that is there, or on its way, stays. Settles as
-   * `ready(options)` does.
+   * Connects now instead of after the next pause, also when the client has failed: a missing command may be
+   * installed by now. A connection that is there, or is being made, stays. Settles as `ready(options)` does.
    */
   reconnect(options?: ReadyOptions): Promise<void> {
     return handled(this.#reconnect(options))
@@ -249,7 +248,7 @@ export class Client implements AsyncDisposable {
     return this.request('completion/complete', params, options)
   }
 
-  /** Asks the server for a sign of life. */
+  /** Sends `ping`; in 2026-07-28, which has none, `server/discover`. */
   ping(options?: CallOptions): Promise<void> {
     return handled(this.#requests.make('ping', {}, options).then(() => {}))
   }

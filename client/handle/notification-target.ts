@@ -17,8 +17,8 @@ interface Hearing {
 
 /**
  * The notifications of a client as events of the web platform: the type is the method, and `detail` of the
- * `CustomEvent` has the params. Listens to a method of the client only as long as there are listeners for it
- * (`removeEventListener`, `once` and `signal` count), and to none once it is disposed of.
+ * `CustomEvent` has the params. It listens to a method of the client only while it has listeners for it
+ * itself (`removeEventListener`, `once` and `signal` count), and to none once it is disposed of.
  */
 export class NotificationTarget extends EventTarget implements Disposable {
   readonly #source: Source

@@ -25,9 +25,9 @@ import type { ClientParts } from '../requests/parts.js'
 import { Client } from './client.js'
 
 /**
- * Starts a client in a supervised tree of its own and answers its handle at once, while it still connects;
- * calls may be made right away. Throws BAD_OPTION, naming the field; whatever else goes wrong is told by
- * `ready()`, the calls, and `closed`.
+ * Starts a client in a supervised tree of its own and returns its handle at once, while it still connects.
+ * Calls may be made right away. Throws BAD_OPTION, naming the field. Any other failure rejects `ready()`, the
+ * calls, and `closed`.
  */
 export function startClient(options: StartClientOptions): Client {
   const { client: settings, tree } = readStartOptions(options)
@@ -66,10 +66,10 @@ export function specOf(settings: ClientSettings, overrides: ChildOverrides = {},
 }
 
 /**
- * The child spec of a client without its transport, for a one_for_one supervisor of yours that has
- * `transportSpec` of the same options as another child, in any order: the end of one leaves the other alone,
- * and the client makes a new connection, with a new handshake. Its start hands out the handle as `extra`, and
- * `findClient` finds it by name. Throws BAD_OPTION, naming the field.
+ * The child spec of a client without its transport, for a one_for_one supervisor of yours. Another child of
+ * it, before or after, is `transportSpec` of the same options. The end of one leaves the other alone, and the
+ * client makes a new connection and handshake. Its start hands out the handle as `extra`, and `findClient`
+ * finds it by name. Throws BAD_OPTION, naming the field.
  */
 export function clientActorSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
   const settings = readClientOptions(options)
@@ -123,9 +123,9 @@ function handingOut(
 }
 
 /**
- * A handle to a running client of any tree, by its name. Rejects with BAD_OPTION, naming the field, NOT_FOUND
- * (no client has that name), GAVE_UP (it has ended for good), TIMEOUT (it was not started within
- * `timeout` ms, default 5000) or NOT_READY (it crashed while it was asked, or has no room).
+ * A handle to a running client of any tree, by its name. Rejects with NOT_FOUND (no client has that name),
+ * GAVE_UP (it has ended for good), or TIMEOUT (it was not started within `timeout` ms, default 5000). Rejects
+ * with NOT_READY if it crashed while it was asked or has no room, and with BAD_OPTION, naming the field.
  */
 export function findClient(
   registry: Registry,

@@ -7,10 +7,10 @@ import type { StartClientOptions } from '../options/options.js'
 import { readFunction } from '../base/read-options.js'
 
 /**
- * Starts a client, waits until it is ready, calls `fn` with it, and closes it whatever happens: no process,
+ * Starts a client, waits until it is ready, calls `fn` with it, and closes it whatever happens. No process,
  * socket or timer of it is left. Resolves with the result of `fn`; rejects with its error, or as `ready()`
- * does. It waits for a server that is not there, but not for one that refuses it (HTTP 4xx but 408, 425, 429):
- * CONNECT_FAILED.
+ * does. It waits for a server that is not there (`timeout`), but not for one that refuses it (HTTP 4xx but
+ * 408, 425, 429): CONNECT_FAILED.
  */
 export async function withClient<T>(
   options: StartClientOptions,

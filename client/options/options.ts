@@ -20,7 +20,7 @@ import {
 } from '../base/read-options.js'
 import { readBudget, readRetry, type RetryBudgetOptions, type RetryOption } from './retry.js'
 
-/** How a client finds a connection dead that has not ended, as when the machine of the server is gone. */
+/** How a client notices that its server is gone although the connection has not ended: by pings. */
 export interface HealthOptions {
   /** Milliseconds between pings, and until a ping counts as unanswered. */
   readonly every: number
@@ -29,8 +29,8 @@ export interface HealthOptions {
 }
 
 /**
- * Which era of MCP a client speaks: 2026-07-28 (`modern`), the revisions with a handshake and sessions
- * (`handshake`), or the newest that the server answers to (`auto`).
+ * Which revisions a client speaks: 2026-07-28 (`modern`), those with a handshake and sessions (`handshake`),
+ * or the newest that the server answers to (`auto`).
  */
 export type EraOption = 'auto' | 'modern' | 'handshake'
 

@@ -1,10 +1,9 @@
 import { bad, readCount, readFields, readFlag, readFunction } from '../base/read-options.js'
 
 /**
- * How a call that fails is made again: after errors that are `retryable`, within its `timeout` and the
- * `retryBudget` of its client, and no sooner than `Retry-After` says. That goes for calls that were not sent,
- * that change nothing (lists, reads, tools listed with `readOnlyHint` or `idempotentHint`), or that are
- * `safe`.
+ * How a call that fails is made again. It must be one that was not sent, that changes nothing (lists, reads,
+ * tools listed with `readOnlyHint` or `idempotentHint`), or that is `safe`, and its error `retryable`. It is
+ * made again within its `timeout` and the client's `retryBudget`, and no sooner than `Retry-After` says.
  */
 export interface RetryPolicy {
   /** How often the call is made at most, the first time included. Default 3. */

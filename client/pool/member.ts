@@ -5,17 +5,19 @@ import { Setbacks } from '../base/backoff.js'
 import type { ClientState } from '../base/state.js'
 
 /**
- * What a member does: it serves calls (`ready`), connects (`connecting`), does not answer (`unhealthy`), waits
- * to be started again (`down`), belongs to one caller alone (`checked_out`), or finishes what it has under way
- * before it is removed (`leaving`).
+ * The state of a member.
+ * - `ready`: it serves calls; `connecting`: it has no connection yet.
+ * - `unhealthy`: it does not answer pings; `down`: it waits to be started again.
+ * - `checked_out`: one caller has it alone; `leaving`: it finishes its calls before it is removed.
  */
 export type MemberStatus = 'ready' | 'connecting' | 'unhealthy' | 'down' | 'checked_out' | 'leaving'
 
 /**
- * What happens to members: one may be given calls (`ready`), has lost its connection (`lost`), leaves
- * questions for a sign of life unanswered (`unhealthy`) or answers again (`healthy`), has a client that will
- * never be ready (`failed`), has ended (`down`) and was started again (`restarted`), came (`added`) or went
- * (`removed`), or was taken back from a checkout that took too long (`expired`).
+ * What happens to members.
+ * - `ready`, `lost`: it has a connection; it has lost it.
+ * - `unhealthy`, `healthy`: it does not answer pings; it answers again.
+ * - `failed`, `down`, `restarted`: its client will never be ready; it has ended; it was started again.
+ * - `added`, `removed`: by `add()` and `remove()`; `expired`: its checkout took too long.
  */
 export type PoolEventType =
   | 'ready'
@@ -50,7 +52,7 @@ export interface MemberSnapshot {
   readonly served: number
   /** How often its client was started again. */
   readonly restarts: number
-  /** Questions for a sign of life, in a row, that it left unanswered. */
+  /** Pings in a row that it left unanswered. */
   readonly misses: number
 }
 

@@ -21,13 +21,11 @@ import {
  */
 export type PoolStrategy = 'round_robin' | 'least_busy' | 'random'
 
-/** How members are asked for a sign of life. */
+/** How members are pinged. */
 export interface PoolHealthOptions {
-  /** Milliseconds from one question to the next, and until it counts as unanswered. Default 10,000. */
+  /** Milliseconds from one ping to the next, and until it counts as unanswered. Default 10,000. */
   readonly every?: number
-  /**
-   * Unanswered questions in a row after which a member gets no more calls, until it answers again. Default 2.
-   */
+  /** Unanswered pings in a row after which a member gets no more calls, until it answers again. Default 2. */
   readonly misses?: number
 }
 
@@ -60,7 +58,7 @@ export interface PoolOptions extends TreeOptions, LogOptions {
    * Calls and checkouts that may wait for a member at once; more are refused with QUEUE_FULL. Default 10,000.
    */
   readonly maxWaiting?: number
-  /** `false`: members are not asked. */
+  /** `false`: members are not pinged. */
   readonly health?: PoolHealthOptions | false
   /** A number from 0 to 1, for the strategy `random`. Default `Math.random`. */
   readonly random?: () => number

@@ -35,10 +35,10 @@ import type { ToolResult } from '../requests/results.js'
 import { type ReadyOptions, readReadyOptions } from '../requests/ready.js'
 
 /**
- * Starts a pool of clients in a supervised tree of its own, and resolves when `min` of them are ready, so
- * that no call waits for a handshake. Rejects with BAD_OPTION, naming the field; NOT_READY when they are not
- * in time, and CONNECT_FAILED with the cause as soon as so many failed that they cannot be: then everything
- * has been closed again.
+ * Starts a pool of clients in a supervised tree of its own. Resolves when `min` of them are ready: then no
+ * call waits for a handshake. Rejects with NOT_READY when they are not ready in time, and with CONNECT_FAILED
+ * (`cause`) as soon as too many have failed: then everything has been closed again. Rejects with BAD_OPTION,
+ * naming the field.
  */
 export function startClientPool(options: PoolOptions): Promise<ClientPool> {
   return handled(start(options))

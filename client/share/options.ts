@@ -12,8 +12,8 @@ import { bad, readCount, readFields, readMs, readText } from '../base/read-optio
 /** Where clients are shared, and how they are bounded. */
 export interface ShareLimits {
   /**
-   * An absolute path in a folder of yours: a Unix domain socket that is made there with mode 0600, so that
-   * programs of your user alone get in. On Windows the name of a pipe, `\\.\pipe\name`.
+   * An absolute path in a folder of yours, for a Unix domain socket. The socket has mode 0600, so that only
+   * programs of your user can use it. On Windows the name of a pipe, `\\.\pipe\name`.
    */
   readonly path: string
   /** Shown in trees, events and errors. Default `share`. */

@@ -29,7 +29,7 @@ export const noproc: ExitReason = Object.freeze({ type: 'noproc' })
 /** Asks a process to die at once; it cannot be trapped, and others see the reason `killed`. */
 export const kill: ExitRequest = Object.freeze({ type: 'kill' })
 
-/** The end of a process by an error nobody named. */
+/** The end of a process by an error that it did not handle. */
 export function crash(error: unknown): ExitReason {
   return { type: 'crash', error }
 }

@@ -51,16 +51,13 @@ export interface StrayEvent {
   readonly tree: number
   readonly error: unknown
   readonly kind: 'rejection' | 'throw'
-  /** Whose it was; undefined when it belonged to nobody. */
+  /** The task or actor whose code left it; undefined if no owner is known. */
   readonly owner: string | undefined
-  /**
-   * What came of it: it failed whose it was, was only told, ended the tree of nobody's error, or the whole
-   * program.
-   */
+  /** What it did: it failed its owner, was only reported, stopped the tree, or ended the program. */
   readonly outcome: 'failed' | 'reported' | 'stopped' | 'exited'
 }
 
-/** Something a person should know that ended nobody. */
+/** A warning for people; no process ended. */
 export interface NoticeEvent extends ProcessFacts {
   readonly notice:
     | 'branch_may_stay_dead'

@@ -124,9 +124,9 @@ export class TopicRegistry<Value = undefined> {
   }
 
   /**
-   * Runs `fn` while nobody else runs under the same lock, in the order of asking; the lock is given back when
-   * `fn` is done, throws, or when the process it is held for ends (Elixir: Registry.lock). Resolves with what
-   * `fn` answers; rejects with what it throws, with EXITED when the holder ends first, NOPROC when it had
+   * Runs `fn` while no other call runs under the same lock, in the order of asking. The lock is released when
+   * `fn` is done or throws, or when the process it is held for ends (Elixir: Registry.lock). Resolves with
+   * what `fn` returns. Rejects with what it throws, EXITED when the holder ends first, NOPROC when it had
    * ended, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
    */
   lock<R>(key: string, holder: ProcessRef, fn: () => R | Promise<R>): Promise<R> {

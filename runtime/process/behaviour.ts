@@ -87,9 +87,9 @@ export interface Behaviour<
 }
 
 /**
- * Describes an actor. State, inputs and replies are inferred from `init` and the handlers; handlers change
- * the state object in place, one message at a time, and a crash throws it away. Throws BAD_BEHAVIOUR, naming
- * the field, when it cannot work.
+ * Describes an actor. State, inputs and replies are inferred from `init` and the handlers. Handlers change
+ * the state object in place, one message at a time; a crash discards it. Throws BAD_BEHAVIOUR, naming the
+ * field, when it cannot work.
  */
 export function defineActor<
   State,

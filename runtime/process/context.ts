@@ -23,8 +23,8 @@ import { type Home, type StartArgs, startProcess } from './start.js'
 import { idleAfter, TimerRef } from './timers.js'
 
 /**
- * What a process may do, bound to one incarnation: after that has ended every method throws ACTOR_DEAD, so
- * that a handler which still runs unwinds at its next step.
+ * What a process may do, bound to one incarnation. After its end every method throws ACTOR_DEAD: a handler
+ * that still runs unwinds at its next step.
  */
 export class ProcessContext {
   /** The process itself; for the runtime. */

@@ -41,8 +41,8 @@ export class ActorRef<
   /**
    * Sends a message and waits for its reply (OTP: gen_server:call). Rejects with TIMEOUT, NOPROC (already
    * ended), EXITED (ended before it replied; `data.reason`), MAILBOX_FULL, CALLING_SELF, ACTOR_DEAD (the
-   * caller is a dead incarnation) or BAD_MESSAGE (no such call); an error the handler names with
-   * `return refuse(error)` or `ctx.defer().reject(error)` arrives as it is.
+   * caller is a dead incarnation) or BAD_MESSAGE (no such call). An error of `return refuse(error)` or
+   * `ctx.defer().reject(error)` arrives as it is.
    */
   call<Name extends keyof Calls & string>(
     name: Name,
@@ -79,10 +79,10 @@ export class ActorRef<
   }
 
   /**
-   * Asks the actor to end after the messages before this one, by default with the reason `normal`, runs its
-   * `terminate`, and resolves with the reason it ended with once what it owned is released (OTP:
-   * gen_server:stop). Rejects with TIMEOUT after `timeout` ms (default 5000; it goes on ending), NOPROC if it
-   * had ended, and ACTOR_DEAD or BAD_OPTION as `call` does.
+   * Asks the actor to end after the messages before this one, by default with the reason `normal`. It runs
+   * `terminate`, and resolves with the reason once all that the actor owned is released (OTP:
+   * gen_server:stop). Rejects with TIMEOUT after `timeout` ms (default 5000; the actor goes on ending),
+   * NOPROC if it had ended, and ACTOR_DEAD or BAD_OPTION as `call` does.
    */
   stop(reason: ExitReason = normal, timeout = 5_000): Promise<ExitReason> {
     return handled(stopActor(actorOf(this), this, reason, timeout))

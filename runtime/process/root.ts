@@ -21,11 +21,15 @@ export interface TreeOptions {
    */
   registry?: Registry
   /**
-   * What an error that belongs to nobody does. `report`: it is told, the tree is marked as degraded and goes
-   * on, and so does the program, whatever fails. `stop`: the tree ends. `exit`: the tree has no say. Where no
-   * living tree reports and the program does not listen for such errors itself, it ends as without us: stack
-   * on standard error, trees stopped in order (5 s at most), exit code 1. Default `report`, but for a main
-   * module that fails; `exit` for clients.
+   * What an error without an owner does.
+   * - `report`: it is reported, the tree is marked as degraded, and tree and program go on, whatever fails.
+   * - `stop`: the tree ends.
+   * - `exit`: the tree has no say.
+   * If no living tree reports it, and the program does not listen for such errors itself, the program ends as
+   * it would without this library: stack on standard error, exit code 1. Before that its trees are stopped in
+   * order (5 s at most).
+   *
+   * Default `report`, except for a failure of the main module; `exit` for clients.
    */
   unowned?: Unowned
 }

@@ -14,7 +14,7 @@ export interface SupervisorOptions {
   periodMs?: number
   /**
    * Whether the supervisor stops, with `shutdown`, when a significant child has ended by itself and is not
-   * restarted: on the first (`any_significant`), when the last one has (`all_significant`), or not. Default
+   * restarted: with the first one (`any_significant`), with the last one (`all_significant`), or not. Default
    * `never`.
    */
   autoShutdown?: AutoShutdown

@@ -44,8 +44,8 @@ export function partitionSupervisorSpec(options: PartitionSupervisorOptions): Ch
 }
 
 /**
- * The partition a key belongs to, the same for the same key every time: an integer is taken modulo the number
- * of partitions, anything else is hashed by its text. Throws BAD_OPTION.
+ * The partition of a key, always the same one: an integer modulo the number of partitions, anything else by a
+ * hash of its text. Throws BAD_OPTION.
  */
 export function partitionOf(key: string | number | bigint, partitions: number): number {
   checkPartitions(partitions)

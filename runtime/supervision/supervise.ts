@@ -80,10 +80,10 @@ export class Supervisor extends SupervisorHandle {
 }
 
 /**
- * Starts a supervisor as the root of a tree and resolves when all its children are up. When one fails, those
- * already started are stopped again in reverse order and it rejects with START_FAILED (`data.id` names the
- * child, `cause` is what made it fail). Wrong options reject with BAD_OPTION, BAD_SPEC or DUPLICATE_ID before
- * anything is started.
+ * Starts a supervisor as the root of a tree and resolves when all its children are up. If one fails, those
+ * already started are stopped in reverse order. Then it rejects with START_FAILED (`data.id` names the child,
+ * `cause` is its error). Wrong options reject with BAD_OPTION, BAD_SPEC or DUPLICATE_ID before anything is
+ * started.
  */
 export function startSupervisor(
   options: SupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>,

@@ -13,9 +13,8 @@ export type TaskOutcome<T> =
   | { readonly type: 'exit'; readonly error: unknown }
 
 /**
- * Waits for a task's value (Elixir: Task.await). Rejects with what ended the task, BAD_OPTION, or with
- * TIMEOUT after `timeout` ms (default 5000); the task is killed then, and a value that comes later is
- * dropped.
+ * Waits for a task's value (Elixir: Task.await). Rejects with what ended the task, with BAD_OPTION, or with
+ * TIMEOUT after `timeout` ms (default 5000). Then the task is killed, and a later value is dropped.
  */
 export function awaitTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<T> {
   return handled(valueWithin(task, timeout))

@@ -43,10 +43,7 @@ export interface TreeNode {
 /** The key of a method on an actor's state that says in a few words how it is, for `inspect`. */
 export const describe: unique symbol = Symbol.for('caduceus.describe')
 
-/**
- * What has a tree that can be looked at: a process, or what stands for one, such as a supervisor, a server, a
- * client, or clients.
- */
+/** What has a process tree to look at: a process, a supervisor, a server, a client, clients or a pool. */
 export type Inspectable = ProcessRef | { readonly ref: ProcessRef | undefined }
 
 /**

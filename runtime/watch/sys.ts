@@ -93,9 +93,9 @@ export function getStatus(ref: ProcessRef): ActorStatus {
 }
 
 /**
- * Tells `fn` of every message of an actor until the returned function is called (OTP: sys:trace). `fn` runs
- * on the actor's way: keep it short; an error it throws is reported as nobody's and ends nothing. Throws as
- * `suspend` does.
+ * Calls `fn` for every message of an actor until the returned function is called (OTP: sys:trace). `fn`
+ * delays the actor: keep it short. An error that it throws is reported without an owner, and ends nothing.
+ * Throws as `suspend` does.
  */
 export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => void {
   checkFunction(fn, 'trace')

@@ -6,10 +6,10 @@ import { ServerError, optionError } from '../base/errors.js'
 
 /**
  * Keeps paths that clients send inside folders. Resolves with the real path of a file that is, or would be,
- * inside one of the roots: a relative `path` starts from the first root, an absolute one or a `file:` uri may
- * be in any. Symbolic links are resolved first, in the roots and in every folder of the path. Rejects with
- * OUTSIDE_ROOTS for any other path, and with BAD_OPTION for roots that are no absolute paths. It does not
- * guard against links that are made between the answer and its use.
+ * inside one of the roots. A relative `path` starts from the first root; an absolute one, or a `file:` uri,
+ * may be in any. Symbolic links are resolved first, in the roots and in every folder of the path. Rejects
+ * with OUTSIDE_ROOTS for any other path, and with BAD_OPTION for roots that are no absolute paths. It does
+ * not guard against links that are made between the answer and its use.
  */
 export async function resolveInside(roots: string | readonly string[], path: string): Promise<string> {
   const folders = [roots].flat()

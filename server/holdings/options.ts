@@ -70,9 +70,9 @@ export interface ServerOptions {
    */
   readonly askTimeout?: number
   /**
-   * Secrets that seal `requestState`, in which a client of 2026-07-28 sends back the state of a call that
-   * asked it something, and cursors. 1 to 16, each of at least 32 bytes or characters: the first seals, all
-   * open. Give the same ones to every program behind one address. Default: a random one for this program.
+   * Secrets that seal cursors and `requestState`, in which a client of 2026-07-28 sends back the state of a
+   * call. 1 to 16, each of at least 32 bytes or characters: the first seals, all open. Give the same ones to
+   * every program behind one address. Default: a random one for this program.
    */
   readonly requestStateKeys?: Secrets
   /**

@@ -6,6 +6,7 @@ import { ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { Sealing, type Secrets } from '../base/sealing.js'
 
+/** How the ids of sessions are sealed. */
 export interface SealedIdsOptions {
   /**
    * 1 to 16 secrets of at least 32 bytes or characters each: the first seals, all open. To replace one, put

@@ -28,9 +28,9 @@ const peer: Peer = Object.freeze({
 
 /**
  * A server and its clients in one process, without a port: for tests, and for programs that have both.
- * Messages pass as JSON texts, so whatever works here works on a wire. A client that finds no server, or
- * loses it, tries again like any other; at most 1,000 messages of a client wait for a server that is starting
- * again, and more are refused with SEND_FAILED.
+ * Messages pass as JSON texts, as on a wire. A client that finds no server, or loses it, tries again like any
+ * other. While a server starts again, at most 1,000 messages of a client wait; more are refused with
+ * SEND_FAILED.
  */
 export function memory(): MemoryTransport {
   let place: Connections | undefined

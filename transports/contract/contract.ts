@@ -220,7 +220,8 @@ export interface ExchangeAnswer {
   readonly response: Response | undefined
   /**
    * Whether it was refused before a handler ran: then the HTTP status is that of the code. Otherwise it is
-   * 200, or 400 for a capability that the client lacks (-32021), unless notifications were sent before.
+   * 200, 400 for a capability that the client lacks (-32021), or 403 for missing scopes. Once notifications
+   * were sent, it is 200.
    */
   readonly refused: boolean
 }

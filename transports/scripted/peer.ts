@@ -33,7 +33,7 @@ export type Answering<Peer> = (
 
 /**
  * The answer to the requests of one method: a result, an error (an McpError as it is, any other as -32603
- * with its message), a function, or a list of these, one for each request; the last of them repeats.
+ * with its message), or a function. A list has one for each request; the last one repeats.
  */
 export type ScriptedAnswer<Peer> = object | Answering<Peer> | readonly (object | Answering<Peer>)[]
 

@@ -33,9 +33,10 @@ export type WebSocketServeSettings = ListenSettingsWith<typeof readers>
 /**
  * Serves over WebSockets, which no revision of MCP specifies: subprotocol `mcp`, one message a text frame,
  * one socket a session, which ends with its socket. Sockets stay open while the server's group is restarted.
- * A frame that breaks RFC 6455 closes with 1002, a binary one with 1003, a message beyond the limit with
- * 1009, too many fragments with 1008, a reader that is too slow with 1013, the end of the server with 1001.
  * Throws TransportError BAD_OPTION; a port that cannot be taken fails the start with LISTEN_FAILED.
+ *
+ * Close codes: 1001 the server ends, 1002 a frame that breaks RFC 6455, 1003 a binary frame, 1007 a text that
+ * is not UTF-8, 1008 too many fragments, 1009 a message beyond the limit, 1013 a reader that is too slow.
  */
 export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTransport {
   const settings = readListenOptions(options, readers)

@@ -35,7 +35,7 @@ const fields = httpFields.filter((field) => !(foreign as readonly string[]).incl
 export interface MountedRequest {
   /** The body, where a parser has read it: a value, a text or bytes. */
   readonly body?: unknown
-  /** What middleware knows, such as who is signed in: tools find it as `ctx.peer.assigns`. */
+  /** What middleware knows, such as who is signed in: tools find it as `ctx.assigns`. */
   readonly assigns?: Readonly<Record<string, unknown>>
   /**
    * Who sends it, where middleware has found out: `authenticate` is not asked then. A wrong one throws

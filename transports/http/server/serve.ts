@@ -65,9 +65,9 @@ export interface HttpServeOptions extends ListenOptions {
    */
   readonly retryInterval?: number
   /**
-   * Milliseconds after which a request that is not answered yet is answered by an event stream, which can be
-   * resumed and is kept open by comments; until then the answer is plain JSON, unless something comes before
-   * it. Default 2,000.
+   * Milliseconds after which a request without an answer yet gets an event stream, which can be resumed and
+   * is kept open by comments. Until then the answer is plain JSON, unless something comes before it. Default
+   * 2,000.
    */
   readonly streamAfter?: number
   /**
