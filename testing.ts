@@ -88,9 +88,9 @@ export interface CrashOptions extends WaitOptions {
 }
 
 /**
- * Starts a server of this definition and a client of it, connected in memory, and resolves once calls can be
- * made: no port, no process, and JSON between them as on a wire. A call of a tool that crashes rejects with
- * its message, and with the error as `cause`. Rejects as `startServer` and `client.ready` do, and with
+ * Starts a server of this definition and a client of it, connected in memory, without port or process. What
+ * they send passes as JSON. Resolves once calls can be made. A call of a tool that crashes rejects with its
+ * message, and with the error as `cause`. Rejects as `startServer` and `client.ready` do, and with
  * BAD_OPTION.
  */
 export async function connect(
@@ -123,8 +123,8 @@ export async function connect(
 
 /**
  * Has a process crash as by a bug of its own: its next message, after those that wait, throws. Resolves with
- * the reason once it has ended; whatever comes back for it is then under way, and calls by a handle or a name
- * find it. Rejects with RuntimeError NOPROC when there is nobody, TIMEOUT, or BAD_OPTION.
+ * the reason once it has ended. Its successor is starting then, and calls by a handle or a name find it.
+ * Rejects with RuntimeError NOPROC when there is no such process, TIMEOUT, or BAD_OPTION.
  */
 export async function crash(what: Crashable, options: CrashOptions = {}): Promise<ExitReason> {
   checkFields(options, ['part', 'error', 'timeout', 'signal', 'clock'])
@@ -159,9 +159,9 @@ export function until(
   options?: WaitOptions,
 ): Promise<ClientState>
 /**
- * Resolves once `holds` is true: it is looked at now, and after each event of this library, as long as that
- * leads to anything within two turns of the loop. What changes without an event is not seen. Rejects with
- * what it throws.
+ * Resolves once `holds` returns true. It is called now, and after each event of this library, up to two turns
+ * of the event loop later. What changes without an event is not seen. Rejects with what it throws, and with
+ * TIMEOUT.
  */
 export function until(holds: () => boolean | Promise<boolean>, options?: WaitOptions): Promise<void>
 export function until(

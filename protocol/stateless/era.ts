@@ -66,9 +66,9 @@ const statuses: ReadonlyMap<number, number> = new Map([
 
 /**
  * The era of a POST: the body decides, never the header alone (2026-07-28, versioning). Throws McpError with
- * the status `modernStatusOf(code, 'ladder')`: -32600 for a batch with an envelope, -32602 for an envelope
- * that is broken, or missing where the header names a modern revision, -32020 where a header contradicts the
- * body.
+ * the status `modernStatusOf(code, 'ladder')`: -32600 for a batch with an envelope, -32020 for a header that
+ * contradicts the body. -32602: the envelope is broken, or it is missing though the header names a modern
+ * revision.
  */
 export function eraOfHttp(message: Message | Batch, headers: RequestHeaders): HttpEra {
   if (isBatch(message)) return eraOfBatch(message)

@@ -10,7 +10,8 @@ export interface Stamp {
 
 /**
  * The result as 2026-07-28 wants it: with `resultType` (default `complete`), the server in `_meta`, and cache
- * hints where the method needs them, its own before those of the stamp. Does not change the given result.
+ * hints if the method needs them. Hints of the result come before those of the stamp. Does not change the
+ * given result.
  */
 export function stampResult<R extends object>(
   method: string,

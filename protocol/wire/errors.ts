@@ -157,8 +157,8 @@ const answers: { readonly [Code in ProtocolErrorCode]?: number } = {
 }
 
 /**
- * What the far side is told about `error`: an McpError as it is, a message that could not be read by its
- * code, anything else as -32603 without details.
+ * The error that a peer is told: an McpError as it is, the code of a message that could not be read, anything
+ * else as -32603 without details.
  */
 export function toJsonRpcError(error: unknown): JsonRpcError {
   if (error instanceof McpError && Number.isInteger(error.code)) {

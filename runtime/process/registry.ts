@@ -111,7 +111,7 @@ export class Registry {
   }
 
   /**
-   * Resolves with the actor once the name is up. Rejects with NOPROC (nobody has it, nobody starts it),
+   * Resolves with the actor once the name is up. Rejects with NOPROC (no process has or will have it),
    * GAVE_UP (it ended for good; `data.reason`) or TIMEOUT after `timeout` ms (default 5000) of the clock of
    * the tree that starts it.
    */
@@ -236,9 +236,9 @@ export class NamedRef<
   }
 
   /**
-   * As `ActorRef.call`, with one deadline over waiting for the name and for the reply. A call that finds the
-   * name between two incarnations waits for the next; rejects with GAVE_UP once it has ended for good, NOPROC
-   * when nobody ever had the name.
+   * As `ActorRef.call`, with one deadline over waiting for the name and for the reply. Between two
+   * incarnations it waits for the next. Rejects with GAVE_UP once the name has ended for good, and NOPROC if
+   * no process ever had it.
    */
   call<Name extends keyof Calls & string>(
     name: Name,

@@ -31,8 +31,8 @@ export interface TreeNode {
   /** Supervisors only: restarts that are left in the current window. */
   readonly restartsLeft?: number
   /**
-   * Root only: stray errors that belonged to nobody. The tree goes on, but something in this process of Node
-   * is broken.
+   * Root only: stray errors without an owner. The tree goes on, but something in this process of Node is
+   * broken.
    */
   readonly degraded?: number
   /** What the actor tells of itself through its state's `[describe]`, if it does. */

@@ -119,9 +119,9 @@ export class ToolContext {
   }
 
   /**
-   * Gives the session live values, such as a connection: later requests of this session find them in
-   * `assigns`, as long as the session runs in this program. They are not stored: `init` makes them again for
-   * a restored session. Takes effect at once; of two values of one name the last counts. Throws NO_SESSION
+   * Gives the session live values, such as a connection. Later requests of the session find them in
+   * `assigns`, as long as it runs in this program. They are not stored: `init` makes them again for a
+   * restored session. Takes effect at once; of two values of one name the last counts. Throws NO_SESSION
    * where the revision has no sessions (2026-07-28), and BAD_OPTION unless `values` is an object.
    */
   assign(values: Readonly<Record<string, unknown>>): void {
@@ -251,8 +251,8 @@ export class ToolContext {
   }
 
   /**
-   * Ends the HTTP response early while the work goes on: a client of 2025-11-25 comes back for the rest, if
-   * the listener keeps events (specification: transports, SEP-1699). False, and without effect, elsewhere.
+   * Ends the HTTP response early while the work goes on. If the listener keeps events, a client of 2025-11-25
+   * comes back for the rest (specification: transports, SEP-1699). False, and without effect, elsewhere.
    */
   releaseStream(): boolean {
     return this.#scope.release?.() === true

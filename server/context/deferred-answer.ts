@@ -1,4 +1,4 @@
-/** An answer that somebody else gives later. The call waits for `answer`, and takes what it brings. */
+/** An answer that other code gives later: the call waits for `answer`. */
 export class DeferredAnswer<Value = unknown> {
   /** What the handler returns: settled by `resolve` or `reject` only. */
   readonly answer: Promise<Value>

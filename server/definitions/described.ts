@@ -100,8 +100,9 @@ function readGroup(
 }
 
 /**
- * The first argument of a tool's `run`, inferred from its `input`: a Standard Schema's output, the values of
- * fields by their names, or the type of a literal JSON Schema; an empty object without `input`.
+ * The first argument of a tool's `run`, inferred from its `input`: the output of a Standard Schema, the
+ * values of fields by their names, or the type of a literal JSON Schema. Without `input` it is an empty
+ * object.
  */
 export type ArgumentsOf<Input> = Input extends undefined
   ? NoArguments

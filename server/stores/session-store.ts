@@ -18,7 +18,7 @@ export interface SessionRecord extends WishesRecord {
   readonly revision: string
   readonly client: Implementation
   readonly capabilities: ClientCapabilities
-  /** Its owner, as a digest; absent if it belongs to whoever has the id. */
+  /** Its owner, as a digest; absent if no principal opened it. */
   readonly principal?: string
   /** The client has sent `notifications/initialized`, to this program or another. */
   readonly initialized?: true

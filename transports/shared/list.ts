@@ -20,7 +20,7 @@ const maxMessageBytes = 4 * 1024 * 1024
 
 /**
  * The clients that a program of this machine shares at a path, and what each is doing. Rejects with
- * TransportError BAD_OPTION, naming the field, CONNECT_FAILED when nobody is there, BAD_RESPONSE and
+ * TransportError BAD_OPTION, naming the field, CONNECT_FAILED when no program listens there, BAD_RESPONSE and
  * SEND_FAILED (nothing came within `timeout`).
  */
 export function sharedClients(options: SharedListOptions): Promise<readonly SharedClient[]> {

@@ -15,9 +15,9 @@ import { type HttpOptions, type HttpSettings, readHttpOptions } from './options.
 import { SseLink } from './sse.js'
 
 /**
- * A server behind Streamable HTTP (specification: transports): one POST for each message, one GET stream for
- * what belongs to no request, the session kept until the server ends it. Throws BAD_OPTION, naming the field.
- * Nothing is connected before the first message, and undici is loaded only then.
+ * A server behind Streamable HTTP (specification: transports): one POST for each message, and one GET stream
+ * for what belongs to no request. The session is kept until the server ends it. Throws BAD_OPTION, naming the
+ * field. Nothing is connected before the first message, and undici is loaded only then.
  */
 export function http(url: string | URL, options: HttpOptions = {}): ClientTransport {
   const settings = readHttpOptions(url, options)

@@ -52,8 +52,8 @@ export interface HttpOptions {
    */
   readonly maxRedirects?: number
   /**
-   * Whether a server that refuses to be posted `initialize` (400, 404, 405) is tried as one of 2024-11-05: an
-   * event stream at the same address that says where to post. Default true.
+   * Whether a server that refuses the POST of `initialize` (400, 404, 405) is tried as one of 2024-11-05,
+   * with an event stream at the same address. Default true.
    */
   readonly sseFallback?: boolean
 }

@@ -54,9 +54,9 @@ export interface HttpServeOptions extends ListenOptions {
    */
   readonly maxBufferedBytes?: number
   /**
-   * Whether event streams have ids and are kept, so that a client whose connection broke gets the rest of
-   * them (`Last-Event-ID`); an object sets how much is kept. In memory: it outlives restarts of the listener,
-   * but not the process. Default true.
+   * Whether event streams have ids and are kept: a client that lost its connection gets the rest of them
+   * (`Last-Event-ID`). An object sets how much is kept. It is kept in memory, through restarts of the
+   * listener. Default true.
    */
   readonly resume?: boolean | ResumeOptions
   /**
