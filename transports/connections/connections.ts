@@ -103,7 +103,8 @@ export class Connections implements Binding {
   readonly #origin = originHere('')
   #count = 0
   #serving: Serving | null = null
-  #onAnswered: (() => void) | null = null
+  /** Told when no request waits for its answer any more: the end of the input, and of the server, may both wait. */
+  readonly #waits = new Set<() => void>()
   /** Whether the server is to be stopped, but still serves what comes. */
   #isLeaving = false
   #isDraining = false
@@ -177,7 +178,7 @@ export class Connections implements Binding {
         if (this.#channels.delete(channel)) emitTransport('connection', () => ({ ...about, type: 'closed' }))
       },
       answered: () => {
-        if (this.#onAnswered !== null && this.unanswered === 0) this.#onAnswered()
+        if (this.#waits.size > 0 && this.unanswered === 0) for (const done of this.#waits) done()
       },
     }
     const channel = new Channel(connection, events, settings)
@@ -220,7 +221,9 @@ export class Connections implements Binding {
   whenAnswered(timeout: number, clock: Clock): Promise<void> {
     if (this.unanswered === 0) return Promise.resolve()
     return waitWithin<void>({ clock, ms: timeout, late: () => {} }, (resolve) => {
-      this.#onAnswered = () => resolve()
+      const done = (): void => resolve()
+      this.#waits.add(done)
+      return () => void this.#waits.delete(done)
     })
   }
 

@@ -142,6 +142,19 @@ test('calls that take longer than the end of the input allows get an error', asy
   await pipes.ended
 })
 
+test('a stop ends with the last answer, also when the input ends during it', async (t) => {
+  const { tool, entered, leave } = makeGate()
+  const pipes = await startPipes(t, [tool], true, {}, 30_000)
+  pipes.write(call(1, 'gate'))
+  await entered
+  const stopped = pipes.server.stop()
+  pipes.input.end()
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  leave()
+  assert.equal((await pipes.next()).result?.content, [{ type: 'text', text: 'left' }])
+  await stopped
+})
+
 for (const name of ['pipes/base', 'pipes/tasks', 'pipes/transport', 'pipes/group']) {
   test(`the session goes on over the same pipes after ${name} was killed`, async (t) => {
     const { tool, entered } = makeGate()
@@ -224,6 +237,7 @@ async function startPipes(
   tools: readonly ToolDefinition[],
   open = false,
   options: StdioServeOptions = {},
+  drainTimeout = 0,
 ) {
   const [input, output] = [new PassThrough(), new PassThrough()]
   const lines: Wire[] = []
@@ -239,7 +253,7 @@ async function startPipes(
   const server = await startServer(definition, {
     transport: serveStdio({ input, output, ...options }),
     logger: false,
-    drainTimeout: 0,
+    drainTimeout,
   })
   t.after(() => server.stop())
   const next = (): Promise<Wire> => {
