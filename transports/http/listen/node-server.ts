@@ -78,6 +78,7 @@ export async function takeServer(
   const releases = [takeUpgrades(server, plan)]
   if (settings.server !== undefined) releases.push(intercept(server, settings, { ...plan, onRequest }))
   else releases.push(watchConnections(server, plan))
+  if (!isForeign && 'setSecureContext' in server) releases.push(watchHandshakes(server))
   scope.own(() => {
     for (const release of releases) release()
     return isForeign ? undefined : close(server)
@@ -246,6 +247,27 @@ function watchConnections(server: HttpServer, { origin, tells, clients }: Server
   return () => {
     server.off('connection', onConnection)
     server.off('drop', onDrop)
+  }
+}
+
+/**
+ * Cuts connections that have not finished their TLS handshake when the returned function is called: Node does
+ * not count them among those of the server, whose end would wait for them for two minutes.
+ */
+function watchHandshakes(server: HttpServer): () => void {
+  const begun = new Map<string, Socket>()
+  // the socket of TLS does not tell which one it is on
+  const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
+  const onConnection = (socket: Socket): void => {
+    const key = keyOf(socket)
+    begun.set(key, socket)
+    socket.once('close', () => begun.delete(key))
+  }
+  const onSecure = (socket: Socket): void => void begun.delete(keyOf(socket))
+  server.on('connection', onConnection).on('secureConnection', onSecure)
+  return () => {
+    server.off('connection', onConnection).off('secureConnection', onSecure)
+    for (const socket of begun.values()) socket.destroy()
   }
 }
 

@@ -1,7 +1,13 @@
 import { createServer, type Server } from 'node:http'
 import * as https from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect } from 'node:net'
 import * as assert from 'uvu/assert'
+import { defineServer } from '../../../../server/definitions/define-server.js'
+import { startServer } from '../../../../server/server-supervisor.js'
+import { serveHttp } from '../../../../transports/http/server/serve.js'
+import { serveSse } from '../../../../transports/sse/serve.js'
+import { serveWebSocket } from '../../../../transports/websocket/serve.js'
+import { selfSigned } from '../../../support/certificate.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { exchange, goodHeaders, holding, startListener } from '../../_listener.js'
 
@@ -48,6 +54,23 @@ test('a server that does not listen yet is made to, and closed at the end', asyn
   await listening.stop()
   assert.not.ok(server.listening)
 })
+
+for (const [name, serve] of Object.entries({ http: serveHttp, sse: serveSse, websocket: serveWebSocket }))
+  test(`a client that never finishes its TLS handshake does not hold up the end of ${name}`, async (t) => {
+    const server = await startServer(defineServer({ name: 'slow', version: '1', tools: [] }), {
+      transport: serve({ tls: selfSigned() }),
+      logger: false,
+    })
+    t.after(() => server.stop())
+    const socket = connect(Number(server.port), '127.0.0.1')
+    const cut = new Promise((resolve) => socket.on('error', () => {}).once('close', resolve))
+    await new Promise((resolve) => socket.once('connect', resolve))
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    const began = performance.now()
+    await server.stop()
+    assert.ok(performance.now() - began < 2_500)
+    await cut
+  })
 
 test('a server that other machines reach is refused without allowedHosts', async (t) => {
   const server = createServer()
