@@ -11,52 +11,40 @@ import {
 } from './program-end.js'
 import { throttle } from '../base/throttle.js'
 
-/** How a stray error reached the process: a rejection nobody handled, or a throw nobody caught. */
+/** How a stray error came: an unhandled rejection or an uncaught throw. */
 export type StrayKind = 'rejection' | 'throw'
 
-/** Whoever answers for stray errors of code that ran in its scope. */
+/** Answers for stray errors of code that ran in its scope. */
 export interface Owner {
-  /** Takes the blame for an error that strayed from code of this owner. */
   fail(error: unknown, kind: StrayKind): void
 }
 
-/**
- * What the dead of a tree still do. Lives as long as any context of theirs, and so has no way back to the
- * tree.
- */
+/** What dead incarnations still do. Contexts keep it alive, so it has no way back to the tree. */
 export interface Afterlife {
-  /** The number of the tree. */
   readonly tree: number
-  /** Effects of dead incarnations that were refused. */
   refused: number
-  /** An error strayed from code of an owner that has ended. */
   late(error: unknown, kind: StrayKind, owner: string): void
 }
 
-/** A tree as containment sees it: the one who is told of errors that belong to nobody. */
+/** A tree as containment sees it: it hears of errors without an owner. */
 export interface ContainedTree extends EndingTree {
-  /**
-   * Whether the program goes on for the sake of this tree when such an error comes, or when its main module
-   * fails.
-   */
+  /** Whether the tree keeps the program alive after such an error, or after its main module failed. */
   keepsProgram(isMain: boolean): boolean
   /**
-   * An error strayed from code that runs in no scope of ours; with `exits` it ends the program. Answers
-   * whether anybody hears of it.
+   * Takes an error without an owner; `exits` says that it ends the program. Answers whether anybody listens.
    */
   unowned(error: unknown, kind: StrayKind, exits: boolean): boolean
 }
 
 /**
- * What async context carries: small, and without a way back to the owner or its tree once that has ended,
- * because sockets, timers and whatever others begin for good when they are first used keep their context
- * alive for as long as they live.
+ * What async context carries. Sockets and timers keep it alive, so after the end it must not lead to its
+ * owner.
  */
 export class OwnerToken {
   readonly name: string
   owner: Owner | null
   readonly afterlife: Afterlife | null
-  /** True once effects of this owner are refused: it died, and did not just finish its work. */
+  /** True once effects of this owner are refused; a task that finished is not fenced. */
   fenced = false
 
   constructor(name: string, owner: Owner, tree: { readonly afterlife: Afterlife } | null) {
@@ -65,7 +53,6 @@ export class OwnerToken {
     this.afterlife = tree?.afterlife ?? null
   }
 
-  /** An error strayed from its code: the owner answers for it, as long as there is one. */
   blame(error: unknown, kind: StrayKind): void {
     if (this.owner !== null) this.owner.fail(error, kind)
     else this.afterlife?.late(error, kind, this.name)
@@ -77,28 +64,21 @@ export class OwnerToken {
   }
 }
 
-/**
- * Runs `fn` in the scope of an owner; what it starts (timers, promises, sockets) stays attributed to that
- * owner.
- */
+/** Runs `fn` in an owner's scope; the timers, promises and sockets it starts belong to that owner. */
 export function runIn<A, B, R>(token: OwnerToken, fn: (a: A, b: B) => R, a: A, b: B): R {
   return processWide.scope.run(token, fn, a, b)
 }
 
-/**
- * Runs `fn` in no scope: events, lazy imports and shared connections must not belong to whoever needed them
- * first.
- */
+/** Runs `fn` in no scope. Events, lazy imports and shared connections must not belong to their first user. */
 export function outside<R>(fn: () => R): R {
   return processWide.scope.getStore() === undefined ? fn() : processWide.scope.run(undefined, fn)
 }
 
-/** The owner in whose scope the running code is, if any. */
 export function currentOwner(): OwnerToken | undefined {
   return processWide.scope.getStore()
 }
 
-/** Runs `fn` in an owner's scope and lets the owner answer for a throw; returns undefined then. */
+/** Runs `fn` in an owner's scope. A throw is the owner's, and the result undefined. */
 export function guard<R>(token: OwnerToken, fn: () => R): R | undefined {
   try {
     return processWide.scope.run(token, fn)
@@ -108,9 +88,7 @@ export function guard<R>(token: OwnerToken, fn: () => R): R | undefined {
   }
 }
 
-/**
- * As `guard`, for a callback that may have been given by code without an owner: its throw is then nobody's.
- */
+/** As `guard`; without a token the throw has no owner. */
 export function answerFor(token: OwnerToken | undefined, fn: () => void): void {
   if (token !== undefined) return void guard(token, fn)
   try {
@@ -120,22 +98,19 @@ export function answerFor(token: OwnerToken | undefined, fn: () => void): void {
   }
 }
 
-/**
- * Runs `fn`, which tells subscribers of something: an error of theirs becomes a warning of Node and is
- * nobody's crash.
- */
+/** Runs `fn`, which calls subscribers; their stray errors become warnings of Node. */
 export function tell(fn: () => void): void {
   processWide.scope.run(subscribers, fn)
 }
 
 const subscribers = new OwnerToken(
   'a subscriber',
-  // not an event: the subscriber that cannot hear it would throw again, for ever
+  // not an event: the same subscriber would throw again, for ever
   { fail: warnings('CADUCEUS_SUBSCRIBER', 'a subscriber of runtime events failed') },
   null,
 )
 
-/** Makes warnings of Node of errors; of a flood of them only some, and how many there were. */
+/** Warns through Node, throttled; a warning says how many were held back. */
 function warnings(code: string, what: string): (error: unknown) => void {
   const mayWarn = throttle(systemClock.now)
   return (error) => {
@@ -146,10 +121,7 @@ function warnings(code: string, what: string): (error: unknown) => void {
   }
 }
 
-/**
- * Carries an owner across a shared emitter: the returned function runs `fn` in the owner's scope whoever
- * calls it, and a throw fails the owner instead of the emitter.
- */
+/** Binds `fn` to an owner's scope, whoever calls it. A throw fails the owner instead of the emitter. */
 export function bindTo<Args extends unknown[], R>(
   token: OwnerToken,
   fn: (...args: Args) => R,
@@ -157,24 +129,19 @@ export function bindTo<Args extends unknown[], R>(
   return (...args) => guard(token, () => fn(...args))
 }
 
-/** Anything with `emit`, such as a request, a response or a socket. */
 export interface EmitterLike {
   emit(event: string | symbol, ...args: unknown[]): boolean
 }
 
-/**
- * Makes every listener of an emitter run in the owner's scope: for a request or response that serves one
- * owner only.
- */
+/** Runs all listeners of an emitter in the owner's scope; for a request or response that serves one owner. */
 export function adopt(token: OwnerToken, emitter: EmitterLike): void {
   const emit = emitter.emit
   emitter.emit = (event, ...args) => guard(token, () => emit.call(emitter, event, ...args)) ?? true
 }
 
 /**
- * Puts a tree under containment until the returned function is called. One registration of process-wide
- * listeners serves all trees, and all copies of this library, in the process; it is taken back with the last
- * tree.
+ * Puts a tree under containment until the returned function is called. All trees and copies of this library
+ * in the process share one registration of listeners.
  */
 export function contain(tree: ContainedTree): () => void {
   const { trees } = processWide
@@ -185,7 +152,6 @@ export function contain(tree: ContainedTree): () => void {
   }
 }
 
-/** A number for a new tree, unique in this process of Node. */
 export function nextTreeId(): number {
   processWide.lastTree += 1
   return processWide.lastTree
@@ -200,11 +166,11 @@ interface ProcessWide {
   uninstall(): void
 }
 
-/** How an error of nobody came. */
+/** How an error without an owner came. */
 interface Circumstances {
   /** The program's entry module failed. */
   readonly isMain: boolean
-  /** The host has a listener of its own: without us, Node would leave the matter to it. */
+  /** The host has a listener of its own, to which Node would leave the error. */
   readonly isHosts: boolean
 }
 
@@ -212,7 +178,7 @@ const usual: Circumstances = Object.freeze({ isMain: false, isHosts: false })
 
 const key = Symbol.for('caduceus.containment.2')
 
-/** The one registration of this process, shared by every copy of this library that is loaded in it. */
+/** Shared by every copy of this library in this process. */
 const processWide: ProcessWide = existing() ?? create()
 
 function existing(): ProcessWide | undefined {
@@ -239,7 +205,7 @@ function create(): ProcessWide {
       print(error)
       process.exitCode = 1
     } else if (exits) endProgram(error, all, uninstall)
-    // without us Node would have told it and ended: it must not pass in silence
+    // without us Node would have printed it and ended: it must not pass in silence
     else if (!isHeard && !isHosts && !isShown) warn(error)
   }
   const stray = (error: unknown, kind: StrayKind, circumstances: () => Circumstances): void => {
@@ -248,8 +214,8 @@ function create(): ProcessWide {
     scope.run(undefined, () => token.blame(error, kind))
   }
   let announced: { readonly error: unknown } | undefined
-  // With --unhandled-rejections=strict Node announces a rejection here as well, right before it comes as one.
-  // That of the main module comes here alone.
+  // With --unhandled-rejections=strict Node announces a rejection here first; that of the main module comes
+  // here alone.
   const onThrow = (error: unknown, origin: string): void => {
     const isHosts = hostListeners('uncaughtException', onThrow).length > 0
     if (origin !== 'unhandledRejection') {
@@ -286,8 +252,8 @@ function create(): ProcessWide {
 }
 
 /**
- * Whether a listener of the host has a rejection; one for throws alone is given it, as Node does where nobody
- * listens for rejections.
+ * Whether a listener of the host takes a rejection. As Node does, it goes to listeners for throws where no
+ * others listen.
  */
 function hostTakes(error: unknown, onThrow: unknown, onRejection: unknown): boolean {
   if (hostListeners('unhandledRejection', onRejection).length > 0) return true
@@ -297,14 +263,14 @@ function hostTakes(error: unknown, onThrow: unknown, onRejection: unknown): bool
   return true
 }
 
-/** Whether this Node was told to go on after a rejection that nobody handles. */
+/** Whether an unhandled rejection ends this program (`--unhandled-rejections`). */
 function endsByRejection(): boolean {
   const told = [...(process.env.NODE_OPTIONS ?? '').split(/\s+/), ...process.execArgv].join(' ')
   const [mode] = [...told.matchAll(/--unhandled-rejections[= ](\S+)/g)].map(([, value]) => value).slice(-1)
   return mode === undefined || mode === 'throw' || mode === 'strict'
 }
 
-/** Whether the listeners of `exit` run, after which nothing more does. */
+/** Whether the `exit` listeners run; nothing asynchronous runs after them. */
 function isExiting(): boolean {
   return (process as { _exiting?: boolean })._exiting === true
 }

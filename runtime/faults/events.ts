@@ -3,33 +3,29 @@ import { tell } from './containment.js'
 import type { ExitReason } from '../base/exit.js'
 import { optionError, show } from '../base/errors.js'
 
-/** Who an event is about. */
+/** The process that an event is about. */
 export interface ProcessFacts {
-  /** Which tree of this process of Node it lives in. */
+  /** The number of its tree, unique in this process of Node. */
   readonly tree: number
-  /** Unique within its tree, and never used again. */
+  /** Unique within its tree; never reused. */
   readonly id: number
-  /** The name of its behaviour, or what it was started as. */
+  /** The name of its behaviour or task. */
   readonly name: string
 }
 
 /** A process ended by an error (OTP: crash report). */
 export interface CrashEvent extends ProcessFacts {
   readonly reason: ExitReason
-  /**
-   * What it was doing: `init`, the name of the message handler, `terminate`, or `stray` for a stray error.
-   */
+  /** `init`, the name of the message handler, `terminate`, or `stray` for a stray error. */
   readonly during: string
-  /** Messages that were waiting and are lost. */
+  /** Messages that waited and are lost. */
   readonly mailbox: number
-  /**
-   * What the behaviour's `formatStatus` made of the state; undefined without one: a state may hold secrets.
-   */
+  /** The result of `formatStatus`; undefined without one, since a state may hold secrets. */
   readonly status: unknown
   readonly ancestors: readonly string[]
 }
 
-/** A supervisor's account of a child's end (OTP: supervisor report). */
+/** A child ended or failed to start (OTP: supervisor report). */
 export interface SupervisorEvent {
   readonly tree: number
   readonly supervisor: string
@@ -38,7 +34,7 @@ export interface SupervisorEvent {
   readonly child: { readonly id: string; readonly process: number | undefined; readonly restart: string }
 }
 
-/** A child was started, or started again (OTP: progress report). */
+/** A child was started or restarted (OTP: progress report). */
 export interface ProgressEvent {
   readonly tree: number
   readonly supervisor: string
@@ -46,18 +42,18 @@ export interface ProgressEvent {
   readonly restarted: boolean
 }
 
-/** An error that no handler owned: what containment did with it. */
+/** A stray error: no handler caught it. */
 export interface StrayEvent {
   readonly tree: number
   readonly error: unknown
   readonly kind: 'rejection' | 'throw'
-  /** The task or actor whose code left it; undefined if no owner is known. */
+  /** The task or actor whose code left it; undefined if unknown. */
   readonly owner: string | undefined
-  /** What it did: it failed its owner, was only reported, stopped the tree, or ended the program. */
+  /** It failed its owner, was only reported, stopped the tree, or ended the program. */
   readonly outcome: 'failed' | 'reported' | 'stopped' | 'exited'
 }
 
-/** A warning for people; no process ended. */
+/** A warning; no process ended. */
 export interface NoticeEvent extends ProcessFacts {
   readonly notice:
     | 'branch_may_stay_dead'
@@ -69,7 +65,7 @@ export interface NoticeEvent extends ProcessFacts {
   readonly detail: unknown
 }
 
-/** Every event of the runtime by name; each is a `diagnostics_channel` called `caduceus.<name>`. */
+/** The runtime's events by name, on the `diagnostics_channel` `caduceus.<name>`. */
 export interface RuntimeEvents {
   crash: CrashEvent
   supervisor: SupervisorEvent
@@ -78,17 +74,16 @@ export interface RuntimeEvents {
   notice: NoticeEvent
 }
 
-/** The events of one floor: each is a `diagnostics_channel` called `PREFIX.NAME`. */
+/** The events of one floor, on the channels `PREFIX.NAME`. */
 export interface EventChannels<Events> {
-  /** Tells subscribers. The payload is made only when somebody listens; what they throw is nobody's crash. */
+  /** Tells subscribers; makes the payload only if somebody listens. Their throws become warnings. */
   emit<Name extends keyof Events>(name: Name, payload: () => Events[Name]): void
-  /** Whether anybody listens. */
   isHeard(name: keyof Events): boolean
-  /** Calls `fn` with every event of that name, until the returned function is called. Throws BAD_OPTION. */
+  /** Calls `fn` with each event until the returned function is called. Throws BAD_OPTION. */
   subscribe<Name extends keyof Events>(name: Name, fn: (event: Events[Name]) => void): () => void
 }
 
-/** Makes the channels of one floor, which pass their BAD_OPTION errors to `optionError` of that floor. */
+/** Makes the channels of one floor; `optionError` makes its BAD_OPTION errors. */
 export function eventChannels<Events>(
   prefix: string,
   names: readonly (keyof Events & string)[],
@@ -125,7 +120,7 @@ const channels = eventChannels<RuntimeEvents>(
 export const { emit, isHeard } = channels
 
 /**
- * Hears every event of that name in this process of Node until the returned function is called. Throws
+ * Calls `fn` with each event of that name, from all trees, until the returned function is called. Throws
  * BAD_OPTION.
  */
 export const subscribe: EventChannels<RuntimeEvents>['subscribe'] = channels.subscribe

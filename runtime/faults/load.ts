@@ -5,13 +5,13 @@ import type { Clock } from '../time/clock.js'
 import { pause } from '../time/wait.js'
 import { outside } from './containment.js'
 
-/** A module that is only loaded when it is needed, as `import()` would give it to the file that asks. */
+/** Loads a module on demand, as `import()` would in the file that asks. */
 export type Importing<Module> = () => Promise<Module>
 
 /**
- * A module that is loaded when it is first asked for, in nobody's scope. A load that fails, as without free
- * file descriptors, costs the one who asks and is tried again by the next: Node keeps a failed `import()` for
- * ever, so the module is required, by its name as seen from this file.
+ * A module that is loaded, in no scope, when it is first needed. A failed load, as without free file
+ * descriptors, is tried again by the next caller. Node keeps a failed `import()` for ever, so the module is
+ * required, by its name as seen from this file.
  */
 export function lazy<Module extends object>(name: string, importing: Importing<Module>): Importing<Module> {
   let loaded: Module | undefined
@@ -21,13 +21,12 @@ export function lazy<Module extends object>(name: string, importing: Importing<M
   }
 }
 
-/** Milliseconds until what could not be loaded is asked for again. */
+/** Milliseconds between two attempts to load. */
 const retryTime = 250
 
 /**
- * What cannot be loaded now, as without file descriptors, can be later: an outage like others, waited for by
- * whoever cannot go on without. A module that is not there, or is broken, is told at once; and so is an error
- * that comes a second time: Node has kept it, where a bundle has to import.
+ * Waits out errors of the system, such as no free file descriptors. A missing or broken module throws at
+ * once; so does the same error twice, which Node has cached (in a bundle that imports).
  */
 export async function patiently<Module>(
   load: Importing<Module>,
@@ -47,10 +46,7 @@ export async function patiently<Module>(
 
 const here = import.meta.url
 
-/**
- * In the bundle of a program names mean nothing, or something else. In ours, packages have theirs, and what
- * is not found is imported.
- */
+/** In a program's own bundle package names may not resolve; only our files require, and else import. */
 const isOurs = /\/runtime\/faults\/load\.js$|\/node_modules\/caduceus\/dist\/.*\.js$/.test(here ?? '')
 const require = isOurs ? createRequire(here) : undefined
 
@@ -68,7 +64,7 @@ function requireOr<Module extends object>(
   }
 }
 
-/** Node 20 takes a `package.json` that it cannot open for one that is not there, and remembers that. */
+/** Node 20 takes a `package.json` that it cannot open for a missing one, and caches that. */
 function needDescriptors(): void {
   const path = fileURLToPath(here)
   const open: number[] = []

@@ -9,7 +9,7 @@ import { systemClock } from '../time/clock.js'
 import { throttle } from '../base/throttle.js'
 import { badOption } from '../base/check.js'
 
-/** A logger as pino has it: facts first, a short sentence last. */
+/** A logger as pino has it: first facts, then a short sentence. */
 export interface Logger {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void
@@ -17,12 +17,8 @@ export interface Logger {
   error(facts: object, message: string): void
 }
 
-/** Where reports of a tree are written. */
 export interface LogOptions {
-  /**
-   * Your own logger, or false for none. Default: pino on standard error, loaded when there is something to
-   * write.
-   */
+  /** Your own logger, or false for none. Default: pino on standard error, loaded with the first line. */
   logger?: Logger | false | undefined
   /**
    * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice` and
@@ -38,9 +34,9 @@ export interface LogOptions {
 
 /** A level per category; `silent` writes nothing. */
 export type LogLevels = { readonly [Category in LogCategory]?: LogLevel }
-/** What lines are about: the name of an event. */
+/** The name of an event. */
 export type LogCategory = keyof RuntimeEvents | `${string}.${string}`
-/** From which level on lines are written. */
+/** The lowest level that is written. */
 export type LogLevel = Level | 'silent'
 
 type Level = 'debug' | 'info' | 'warn' | 'error'
@@ -52,10 +48,7 @@ const runtimeLevels: { readonly [Name in keyof RuntimeEvents]: Level } = {
   notice: 'warn',
   progress: 'debug',
 }
-/**
- * Floors above are known here by the names of their events alone: the highest level of those that are written
- * without being asked for.
- */
+/** Categories of upper floors that are written unasked, with their highest level. */
 const highest: { readonly [category: string]: Level } = { 'client.warning': 'warn', 'client.log': 'error' }
 type Write = (level: Level, facts: object, message: string) => void
 
@@ -64,7 +57,7 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
   const levels = readLevels(logLevels)
   if (logger === false) return () => {}
   const writeLine = logger === undefined ? pinoOnDemand() : writeTo(logger)
-  // Pino is not loaded, and nothing is formatted, for what is not to be written.
+  // What is not written loads no pino and formats nothing.
   const usual = logger === undefined ? 'info' : 'debug'
   const mayReport = throttle(systemClock.now)
   const undo: (() => void)[] = []
@@ -90,10 +83,9 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
     write({ ...facts, reason: why }, `${facts.child.id}: ${facts.context.replace('_', ' ')}`)
   })
   of('stray', ({ error, ...facts }, write) => {
-    // what ends the program stands on standard error in any case
+    // what ends the program is printed in any case
     if (facts.outcome === 'exited' && logger === undefined) return
-    // what fails is as bounded as the tasks and actors that are; whatever else comes may come from a timer,
-    // without end
+    // strays that fail an owner end with it; others may come from a timer, without end
     const heldBack = facts.outcome === 'failed' ? 0 : mayReport()
     if (heldBack !== undefined)
       write({ ...facts, ...(heldBack > 0 && { heldBack }), err: error }, 'stray error')
@@ -113,7 +105,7 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
   }
 }
 
-/** Floors above publish events with the number of their tree, a type, and maybe a level. */
+/** Events of upper floors have the number of their tree, a type, and maybe a level. */
 function logChannel(
   category: string,
   { level, tree, write }: { readonly level: LogLevel; readonly tree: number; readonly write: Write },
@@ -135,7 +127,7 @@ function logChannel(
   return () => void source.unsubscribe(listener)
 }
 
-/** What a client has chosen, such as the id of a request, may be of any length. */
+/** Texts that a client chose, such as a request id, may be of any length. */
 function shorten(facts: object): object {
   return Object.fromEntries(
     Object.entries(facts).map(([key, value]) => [
@@ -175,8 +167,8 @@ function errorFacts(reason: ExitReason): object {
 }
 
 /**
- * Loads pino at the first line; lines that come while it loads wait for it. Without it, they are written as
- * they are, and the next asks for it again.
+ * Loads pino with the first line; later lines wait. Where it fails, lines are plain and the next one tries
+ * again.
  */
 function pinoOnDemand(): Write {
   let loading: Promise<Logger> | undefined
@@ -194,15 +186,12 @@ const importPino = lazy('pino', () => import('pino'))
 async function loadPino(): Promise<Logger> {
   const { pino } = await importPino()
   const stderr = pino.destination({ fd: 2, sync: true })
-  // Whoever closed our standard error does not want to read there; nobody else is to suffer for it.
+  // A closed standard error must not end the program.
   stderr.on('error', () => {})
   return pino({ base: { name: 'caduceus' }, level: 'debug' }, stderr) as Logger
 }
 
-/**
- * Writes lines like pino's to standard error where pino cannot be had: no file can be opened, or a bundle
- * left it without what it needs.
- */
+/** Writes pino's format where pino cannot be loaded: no file descriptor is free, or a bundle lacks it. */
 const plainLogger: Logger = {
   debug: (facts, message) => writePlain(20, facts, message),
   info: (facts, message) => writePlain(30, facts, message),
@@ -217,11 +206,11 @@ function writePlain(level: number, facts: object, msg: string): void {
   try {
     for (let at = 0; at < bytes.length; ) at += writeSync(2, bytes, at)
   } catch {
-    // whoever closed our standard error does not want to read there
+    // standard error is closed
   }
 }
 
-/** Undefined for what is no JSON: facts may have anything in them that was thrown. */
+/** Undefined for what is no JSON: facts may hold anything that was thrown. */
 function encode(line: object): string | undefined {
   try {
     return JSON.stringify(line, (_, value: unknown) => {

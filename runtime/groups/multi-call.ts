@@ -4,16 +4,15 @@ import { badOption } from '../base/check.js'
 import { handled } from '../base/promise.js'
 import { ActorRef, type CallOptions, type MessageArgs } from '../process/ref.js'
 
-/** What came back from many: who replied with what, and who failed how, in the order they were asked. */
+/** Replies and failures, each in the order of the references. */
 export interface MultiReply<Reply, Target> {
   readonly replies: readonly { readonly ref: Target; readonly reply: Reply }[]
   readonly failures: readonly { readonly ref: Target; readonly error: unknown }[]
 }
 
 /**
- * Makes one call to many actors at once and collects what comes back until the deadline (OTP:
- * gen_server:multi_call). Never rejects for what a single actor does: those that are gone or late are listed
- * as failures. Rejects with BAD_OPTION for what are no references.
+ * Calls many actors at once and waits for all replies or the deadline (OTP: gen_server:multi_call). Actors
+ * that are gone, late or refuse are `failures`. Rejects with BAD_OPTION for what is no reference.
  */
 export function multiCall<Calls extends Messages, Casts extends Messages, Name extends keyof Calls & string>(
   refs: Iterable<ActorRef<Calls, Casts>>,
@@ -43,8 +42,7 @@ async function callAll(
 }
 
 /**
- * Casts one message to many actors; answers how many took it (OTP: abcast). Throws BAD_OPTION for what are no
- * references.
+ * Casts to many actors; answers how many took it (OTP: abcast). Throws BAD_OPTION for what is no reference.
  */
 export function multiCast<Calls extends Messages, Casts extends Messages, Name extends keyof Casts & string>(
   refs: Iterable<ActorRef<Calls, Casts>>,
@@ -56,7 +54,7 @@ export function multiCast<Calls extends Messages, Casts extends Messages, Name e
   return taken
 }
 
-/** All are looked at before the first is asked. */
+/** Checks all before the first is sent anything. */
 function readRefs<Ref>(refs: Iterable<Ref>): Ref[] {
   if (refs == null || !(Symbol.iterator in Object(refs)))
     throw badOption('refs', 'references to actors, as something iterable', refs)

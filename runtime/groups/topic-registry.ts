@@ -4,13 +4,13 @@ import { badOption, checkFunction } from '../base/check.js'
 import { handled } from '../base/promise.js'
 import { fence, type ProcessRef, processOf } from '../process/process.js'
 
-/** One registration: who, and the value given with it. */
+/** One registration. */
 export interface RegistryEntry<Value> {
   readonly ref: ProcessRef
   readonly value: Value
 }
 
-/** What listeners hear of a TopicRegistry. */
+/** A change of a TopicRegistry. */
 export interface RegistryEvent<Value> {
   readonly type: 'register' | 'unregister'
   readonly key: string
@@ -19,20 +19,20 @@ export interface RegistryEvent<Value> {
 }
 
 /**
- * Many processes under one key, one process under a key many times, each with a value (Elixir: Registry with
- * duplicate keys). It is not a place for names: messages cannot be sent to a key, only dispatched to
- * everybody under it. Entries vanish with their process.
+ * Registers many processes under one key, also one process many times, each with a value (Elixir: Registry
+ * with duplicate keys). A key is no name: it takes no messages, only `dispatch`. Entries vanish with their
+ * process.
  */
 export class TopicRegistry<Value = undefined> {
   readonly #keys = new Map<string, Set<Entry<Value>>>()
   readonly #processes = new Map<ProcessRef, Registered<Value>>()
   readonly #listeners = new Set<(event: RegistryEvent<Value>) => void>()
   readonly #meta = new Map<string, unknown>()
-  /** The end of each line that waits for a lock; none of them ever rejects. */
+  /** The last turn of each lock; never rejects. */
   readonly #locks = new Map<string, Promise<void>>()
 
   /**
-   * Puts a living process under a key. The returned function takes exactly this registration back. Throws
+   * Registers a living process under a key; the returned function takes this registration back. Throws
    * NOPROC, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
    */
   register(
@@ -52,32 +52,29 @@ export class TopicRegistry<Value = undefined> {
     return () => this.#remove(entry)
   }
 
-  /**
-   * Takes all registrations of a process under a key back, or only those whose value matches. Throws
-   * BAD_OPTION.
-   */
+  /** Takes back a process's registrations under a key, or those whose value matches. Throws BAD_OPTION. */
   unregister(key: string, ref: ProcessRef, matches: (value: Value) => boolean = () => true): void {
     checkFunction(matches, 'unregister')
     for (const entry of this.#under(key)) if (entry.ref === ref && matches(entry.value)) this.#remove(entry)
   }
 
-  /** Everybody under a key, in the order they came. */
+  /** The registrations under a key, oldest first. */
   lookup(key: string): RegistryEntry<Value>[] {
     return this.#under(key).map(({ ref, value }) => ({ ref, value }))
   }
 
-  /** Everybody under a key whose value matches (Elixir: match). Throws BAD_OPTION. */
+  /** The registrations under a key whose value matches (Elixir: match). Throws BAD_OPTION. */
   match(key: string, matches: (value: Value) => boolean): RegistryEntry<Value>[] {
     checkFunction(matches, 'match')
     return this.lookup(key).filter(({ value }) => matches(value))
   }
 
-  /** The keys a process is under, one for each registration. */
+  /** The keys of a process, one for each registration. */
   keys(ref: ProcessRef): string[] {
     return [...(this.#processes.get(ref)?.entries ?? [])].map(({ key }) => key)
   }
 
-  /** The values a process has under a key. */
+  /** The values of a process under a key. */
   values(key: string, ref: ProcessRef): Value[] {
     return this.#under(key)
       .filter((entry) => entry.ref === ref)
@@ -93,7 +90,7 @@ export class TopicRegistry<Value = undefined> {
   }
 
   /**
-   * Hands everybody under a key to `fn` at once; `fn` is not called when there is nobody. Throws BAD_OPTION.
+   * Calls `fn` once with all registrations under a key, or not at all if there are none. Throws BAD_OPTION.
    */
   dispatch(key: string, fn: (entries: RegistryEntry<Value>[]) => void): void {
     checkFunction(fn, 'dispatch')
@@ -102,8 +99,8 @@ export class TopicRegistry<Value = undefined> {
   }
 
   /**
-   * Hears of registrations until the returned function is called. A listener that throws makes the
-   * registration throw, after it is done. Throws BAD_OPTION.
+   * Calls `listener` with each change until the returned function is called. If it throws, so does the
+   * registration, which stands. Throws BAD_OPTION.
    */
   onChange(listener: (event: RegistryEvent<Value>) => void): () => void {
     checkFunction(listener, 'onChange')
@@ -113,21 +110,21 @@ export class TopicRegistry<Value = undefined> {
     }
   }
 
-  /** A value kept with the registry itself. */
+  /** Reads a value kept with the registry. */
   getMeta(key: string): unknown {
     return this.#meta.get(key)
   }
 
-  /** Keeps a value with the registry itself. */
+  /** Keeps a value with the registry. */
   putMeta(key: string, value: unknown): void {
     this.#meta.set(key, value)
   }
 
   /**
-   * Runs `fn` while no other call runs under the same lock, in the order of asking. The lock is released when
-   * `fn` is done or throws, or when the process it is held for ends (Elixir: Registry.lock). Resolves with
-   * what `fn` returns. Rejects with what it throws, EXITED when the holder ends first, NOPROC when it had
-   * ended, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
+   * Runs `fn` alone under its lock, in the order of calls, and resolves with its result (Elixir:
+   * Registry.lock). The lock is free when `fn` settles or the holder ends. Rejects with what `fn` throws,
+   * EXITED when the holder ends first, NOPROC when it had ended, BAD_OPTION, or ACTOR_DEAD when a dead
+   * incarnation asks.
    */
   lock<R>(key: string, holder: ProcessRef, fn: () => R | Promise<R>): Promise<R> {
     return handled(this.#lock(key, holder, fn))
@@ -143,7 +140,7 @@ export class TopicRegistry<Value = undefined> {
     const ended = new Promise<never>((_, reject) => {
       unwatch = holder.onExit((reason) => reject(endedError(key, holder, reason)))
     })
-    // One that ends while it stands in line does not get its turn.
+    // A holder that ends while it waits does not get its turn.
     const work = Promise.race([before, ended]).then(() => (holder.alive ? fn() : ended))
     const result = Promise.race([work, ended])
     const over = result.then(unwatch, unwatch)

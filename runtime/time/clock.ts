@@ -1,28 +1,20 @@
 import { type RuntimeError, show, optionError } from '../base/errors.js'
 
-/**
- * The time a tree lives by: milliseconds, monotonic. Give a fake one to a tree to test it without waiting.
- */
+/** The clock of a tree, in ms and monotonic; give it a fake one to test without waiting. */
 export interface Clock {
   /** Milliseconds since some fixed moment; never goes back. */
   now(): number
-  /** Runs `fn` once after `ms` milliseconds; any delay is allowed, also beyond 2^31 - 1. */
+  /** Runs `fn` once after `ms` milliseconds; delays beyond 2^31 - 1 work. */
   setTimeout(fn: () => void, ms: number): unknown
-  /** Takes back what `setTimeout` answered; harmless when it has already run. */
+  /** Cancels a timer; harmless when it has already run. */
   clearTimeout(timer: unknown): void
-  /**
-   * Milliseconds by which the deadline of a call may be late, so that all of a tree share one timer. Default
-   * 0: each has fired once its time has come.
-   */
+  /** Milliseconds by which call deadlines may be late, so that a tree needs only one timer. Default 0. */
   readonly grain?: number
 }
 
 const longest = 2 ** 31 - 1
 
-/**
- * The clock of this machine: `performance.now()` and Node's timers, without their limit of 24.8 days;
- * deadlines of calls are up to 16 ms late.
- */
+/** `performance.now()` and Node's timers, without their limit of 24.8 days. Its grain is 16 ms. */
 export const systemClock: Clock = Object.freeze({
   grain: 16,
   now: () => performance.now(),
@@ -33,19 +25,19 @@ export const systemClock: Clock = Object.freeze({
   },
 })
 
-/** The error for what is no number of milliseconds; undefined when it is one. `where` names the option. */
+/** The error for what is no number of milliseconds, or undefined; `where` names the option. */
 export function msError(ms: unknown, where: string): RuntimeError | undefined {
   if (typeof ms === 'number' && ms >= 0) return undefined
   return optionError(where, `${where}: expected milliseconds of 0 or more, got ${show(ms)}`)
 }
 
-/** Throws BAD_OPTION unless `ms` is a number of milliseconds. */
+/** Throws BAD_OPTION unless `ms` is 0 or more. */
 export function checkMs(ms: unknown, where: string): void {
   const wrong = msError(ms, where)
   if (wrong !== undefined) throw wrong
 }
 
-/** Node fires a longer timer at once, so a long wait is a chain of short ones. */
+/** Chains short timers: Node fires longer ones at once. */
 class LongTimer {
   #timer: NodeJS.Timeout | undefined
 

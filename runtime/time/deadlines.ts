@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js'
 
-/** Something that waits until its deadline; embedded in what waits, so that arming one allocates nothing. */
+/** A deadline, embedded in what waits, so that arming it allocates nothing. */
 export abstract class Deadline {
   at = 0
   before: Deadline | null = null
@@ -9,10 +9,7 @@ export abstract class Deadline {
   abstract expire(): void
 }
 
-/**
- * One list per timeout value: equal timeouts fall due in the order they were armed, so only the heads are
- * looked at.
- */
+/** One list per timeout value. Equal timeouts fall due in order, so only the heads are looked at. */
 class Lane extends Deadline {
   readonly ms: number
 
@@ -26,17 +23,13 @@ class Lane extends Deadline {
   expire(): void {}
 }
 
-/**
- * What is left of a wait is rounded up to this many ms where the clock has a grain: there is one lane for
- * each length.
- */
+/** The rest of a wait is rounded up to this many ms on a clock with a grain, as each length makes a lane. */
 const restGrain = 100
 
 /**
- * All call deadlines of a tree on one timer: a deadline never fires early, and late by the grain of the clock
- * at most. On a clock with a grain the timer ticks while something waits, so that a call that is answered in
- * time sets no timer of its own; on an exact one it is set to the next deadline. It holds the event loop only
- * while something waits.
+ * All call deadlines of a tree on one timer. A deadline never fires early, and late by the clock's grain at
+ * most. With a grain the timer ticks while something waits; a call answered in time sets no timer. On an
+ * exact clock it is set to the next deadline. It holds the event loop only while something waits.
  */
 export class Deadlines {
   readonly #clock: Clock
@@ -50,7 +43,7 @@ export class Deadlines {
     this.#grain = clock.grain ?? 0
   }
 
-  /** One of the lengths that many have, such as a default timeout. */
+  /** For common lengths, such as a default timeout. */
   arm(deadline: Deadline, ms: number): void {
     if (ms === Number.POSITIVE_INFINITY) return
     let lane = this.#lanes.get(ms)
@@ -67,7 +60,7 @@ export class Deadlines {
     this.#aim(deadline.at)
   }
 
-  /** What is left of a wait: a length that hardly another one has. */
+  /** For the rest of a wait: a rare length. */
   armRest(deadline: Deadline, ms: number): void {
     this.arm(deadline, this.#grain === 0 ? ms : Math.ceil(ms / restGrain) * restGrain)
   }
@@ -80,12 +73,12 @@ export class Deadlines {
     deadline.before = null
     deadline.after = null
     if (this.#grain > 0 || before !== after) return
-    // Its lane is empty now; the timer must not outlast the last one.
+    // The lane is empty now; the timer must not outlast the last lane.
     this.#lanes.delete((before as Lane).ms)
     if (this.#lanes.size === 0) this.#clear()
   }
 
-  /** The tree has ended: the timer is not waited for, unless something is. */
+  /** The tree has ended: clears the timer unless something waits. */
   end(): void {
     if ([...this.#lanes.values()].every((lane) => lane.after === lane)) this.#clear()
   }

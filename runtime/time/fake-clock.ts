@@ -4,17 +4,17 @@ import { badOption } from '../base/check.js'
 /** A clock that stands still until a test moves it. */
 export interface FakeClock extends Clock {
   /**
-   * Moves time on by `ms`, firing what falls due in order, and lets the actors react to each timer before the
-   * next. Rejects with BAD_OPTION.
+   * Moves time by `ms` and fires due timers in order; actors react to each before the next. Rejects with
+   * BAD_OPTION.
    */
   advance(ms: number): Promise<void>
-  /** How many timers are waiting. */
+  /** How many timers wait. */
   readonly pending: number
 }
 
 /**
- * A clock for tests: starts at `start` ms (0 unless told), moves only through `advance`. It is exact: what is
- * due in `ms` has fired after `advance(ms)`.
+ * A clock for tests that only `advance` moves, from `start` ms (default 0). It is exact: what is due in `ms`
+ * has fired after `advance(ms)`.
  */
 export function createFakeClock(start = 0): FakeClock {
   let now = start
@@ -63,10 +63,7 @@ function earliest(timers: Map<number, { at: number }>, end: number): number | un
   return found
 }
 
-/**
- * Two turns of the event loop: actors drain in microtasks, and continue through setImmediate when a turn is
- * spent.
- */
+/** Two turns: actors drain in microtasks, and go on in setImmediate when a turn is spent. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 2; turn++) await new Promise((resolve) => setImmediate(resolve))
 }

@@ -1,6 +1,6 @@
 /**
- * A queue in an array with a moving head. Compaction is amortised (only when more than half is spent), since
- * `Array.shift` costs the length of the queue for every message taken.
+ * A queue in an array with a moving head: `Array.shift` costs the length of the queue. It is compacted when
+ * more than half is spent.
  */
 export class Mailbox<Message> {
   #items: (Message | undefined)[] = []
@@ -30,7 +30,7 @@ export class Mailbox<Message> {
     return message
   }
 
-  /** Empties the mailbox and hands out what was in it, oldest first. */
+  /** Empties the mailbox; answers its messages, oldest first. */
   drain(): Message[] {
     const left = this.#items.slice(this.#head) as Message[]
     this.#items = []
@@ -39,5 +39,5 @@ export class Mailbox<Message> {
   }
 }
 
-/** A backing array larger than this is given back once it is empty. */
+/** A larger backing array is given back once it is empty. */
 const keep = 64

@@ -1,24 +1,23 @@
 import { AsyncResource } from 'node:async_hooks'
 
-/** Something with a mailbox that can be given a turn. */
 export interface Runnable {
-  /** Whether it stands in the run queue already. */
+  /** Whether it is in the run queue. */
   queued: boolean
-  /** Handles up to `budget` messages and answers how many. */
+  /** Handles up to `budget` messages; answers how many. */
   run(budget: number): number
 }
 
 /** Messages per turn of the event loop, over all actors of the tree. */
 const budgetPerTurn = 2000
-/** Milliseconds per turn of the event loop: cold or heavy handlers make a count alone useless. */
+/** Milliseconds per turn of the event loop; a count alone does not bound heavy handlers. */
 const slice = 5
-/** Messages between two looks at the time. */
+/** Messages between two looks at the clock. */
 const lookEvery = 16
 
 /**
- * One run queue for a tree, drained in microtasks. The budget is counted across microtasks (an async handler
- * takes one turn per message) and refilled by the event loop only, so that timers and sockets are served
- * while mailboxes drain.
+ * The run queue of a tree, drained in microtasks. Only the event loop refills its budget, so timers and
+ * sockets are served while mailboxes drain. An asynchronous handler takes one microtask per message: the
+ * budget spans them.
  */
 export class Scheduler {
   #queue: Runnable[] = []
@@ -28,7 +27,7 @@ export class Scheduler {
   #left = budgetPerTurn
   #started = 0
   #unlooked = 0
-  /** Turns run in the scope the tree was started in, not in that of whoever sent the first message. */
+  /** Turns run in the scope that started the tree, not in that of the first sender. */
   readonly #scope = new AsyncResource('CaduceusTree')
   readonly #turn = (): void => this.#scope.runInAsyncScope(this.#drain, this)
 
@@ -43,15 +42,15 @@ export class Scheduler {
   }
 
   /**
-   * How many messages somebody may go on with in a microtask of its own, after an asynchronous handler; 0
-   * when the turn is spent and it has to queue up.
+   * How many messages an actor may handle in a microtask after an asynchronous handler; 0 when the turn is
+   * spent.
    */
   allowance(): number {
     this.#arm()
     return Math.max(0, this.#left)
   }
 
-  /** Counts messages against the turn, and looks at the time every few of them. */
+  /** Counts messages against the turn; looks at the clock now and then. */
   spend(handled: number): void {
     this.#left -= handled
     this.#unlooked += handled
@@ -60,7 +59,7 @@ export class Scheduler {
     this.late()
   }
 
-  /** Whether the time of this turn is over; what is left of its messages is forfeited then. */
+  /** Whether the time of this turn is over; its remaining messages are then forfeited. */
   late(): boolean {
     if (performance.now() - this.#started <= slice) return false
     this.#left = 0
@@ -97,14 +96,14 @@ export class Scheduler {
     this.#scheduled = false
   }
 
-  /** What no actor answered for must not keep the others from their turns. */
+  /** An error without an owner must not keep others from their turns. */
   #recover(batch: Runnable[], at: number): void {
     this.#yield(batch, at + 1)
     this.#scheduled = this.#queue.length > 0
     if (this.#scheduled) void tick.then(this.#turn)
   }
 
-  /** The rest waits for the event loop to come round, ahead of what was queued meanwhile. */
+  /** The rest waits for the next turn, ahead of what was queued meanwhile. */
   #yield(batch: Runnable[], from: number): void {
     this.#queue = batch.slice(from).concat(this.#queue)
     this.#spare = []

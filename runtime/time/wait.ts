@@ -1,24 +1,24 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from './clock.js'
 
-/** What ends a wait that nothing settles. */
+/** The deadline and signal of a wait. */
 export interface WaitLimits<T> {
   readonly clock: Clock
   /** Milliseconds; Infinity sets no deadline. */
   readonly ms: number
-  /** What the wait comes to at its deadline: the value returned, or the error thrown. */
+  /** The outcome at the deadline: the value returned or the error thrown. */
   readonly late: () => T | PromiseLike<T>
   readonly signal?: AbortSignal | undefined
-  /** What the wait comes to when `signal` aborts. Default: the reason of the signal, thrown. */
+  /** The outcome when `signal` aborts. Default: throws the signal's reason. */
   readonly aborted?: (reason: unknown) => T
 }
 
-/** Settles a wait; every call after the first is ignored. */
+/** Settles a wait; only the first call counts. */
 export type Settle<T> = (value: T | PromiseLike<T>) => void
 
 /**
- * A promise with a deadline. `begin` starts what settles it and may return how to take that back. The undo
- * runs once, however the wait ends, and before its promise settles. A throw in `begin` rejects.
+ * A promise with a deadline. `begin` starts what settles it and may return its undo. The undo runs once,
+ * before the promise settles. A throw in `begin` rejects.
  */
 export function waitWithin<T>(
   { clock, ms, late, signal, aborted = throwReason }: WaitLimits<T>,
@@ -33,7 +33,7 @@ export function waitWithin<T>(
       if (over) return
       over = true // what `outcome` brings about settles nothing any more
       let settle: () => void
-      // Before the undo, so that an error tells what was there at the deadline.
+      // Before the undo, so that an error tells the state at the deadline.
       try {
         const value = outcome()
         settle = () => resolve(value)
@@ -79,8 +79,8 @@ export function pause(
 }
 
 /**
- * Calls `fn` when the signal aborts, unless the returned function was called before. Many waits may share a
- * signal: Node need not warn of a leak.
+ * Calls `fn` when the signal aborts, until the returned function is called. Many waits may share a signal, so
+ * Node must not warn of a leak.
  */
 export function listenForAbort(signal: AbortSignal, fn: () => void): () => void {
   setMaxListeners(0, signal)

@@ -8,9 +8,9 @@ import { type WaitOptions, waitFor } from './recording.js'
 import { fence, type ProcessRef, processOf } from '../process/process.js'
 
 /**
- * Has an actor, or a supervisor, crash as by a bug of its own: it handles one more message, after those that
- * wait, whose handler throws `error`. Resolves with the reason once it has ended. For tests. Rejects with
- * NOPROC, BAD_OPTION (a task has no messages), ACTOR_DEAD, or TIMEOUT when it does not come to that message.
+ * Crashes an actor or a supervisor, for tests: after the messages that wait, it handles one that throws
+ * `error`. Resolves with the reason once it has ended. Rejects with NOPROC, BAD_OPTION (a task has no
+ * messages), ACTOR_DEAD, or TIMEOUT when it does not come to that message.
  */
 export function crashActor(ref: ProcessRef, error: unknown, options: WaitOptions = {}): Promise<ExitReason> {
   const fail = (): never => {

@@ -7,54 +7,51 @@ import { badOption } from '../base/check.js'
 import { ProcessRef, processOf } from '../process/ref.js'
 import type { RestartWindow } from '../supervision/restart-window.js'
 
-/** One process of a tree as people look at it. */
+/** One process of a tree, as data. */
 export interface TreeNode {
   /** Its id under its supervisor, or its name. */
   readonly id: string
   readonly name: string
-  /** Undefined for a child that does not run now. */
+  /** Undefined for a child that does not run. */
   readonly process: number | undefined
   readonly kind: 'actor' | 'supervisor' | 'task'
   readonly status: 'starting' | 'running' | 'suspended' | 'stopping' | 'restarting' | 'stopped' | 'ended'
-  /** Names it is registered under. */
+  /** The names it holds in the registry. */
   readonly names: readonly string[]
   /** Messages that wait. */
   readonly mailbox: number
   /** Milliseconds since this incarnation started. */
   readonly uptime: number
-  /** How often its supervisor started it again. */
+  /** How often its supervisor restarted it. */
   readonly restarts: number
   /** Why it ended, if it has. */
   readonly reason?: string
   /** Supervisors only. */
   readonly strategy?: string
-  /** Supervisors only: restarts that are left in the current window. */
+  /** Supervisors only: restarts left in the current window. */
   readonly restartsLeft?: number
-  /**
-   * Root only: stray errors without an owner. The tree goes on, but something in this process of Node is
-   * broken.
-   */
+  /** Root only: stray errors without an owner; something in this process of Node is broken. */
   readonly degraded?: number
-  /** What the actor tells of itself through its state's `[describe]`, if it does. */
+  /** What the `[describe]` method of the actor's state says, if there is one. */
   readonly about?: string
   readonly children: readonly TreeNode[]
 }
 
-/** The key of a method on an actor's state that says in a few words how it is, for `inspect`. */
+/** The key of a method on an actor's state that describes it in a few words for `inspect`. */
 export const describe: unique symbol = Symbol.for('caduceus.describe')
 
-/** What has a process tree to look at: a process, a supervisor, a server, a client, clients or a pool. */
+/** A handle with a process tree: a process, a supervisor, a server, a client, clients or a pool. */
 export type Inspectable = ProcessRef | { readonly ref: ProcessRef | undefined }
 
 /**
- * What a tree looks like now, from this process down: read in one go, without a message to anybody. Throws
- * RuntimeError NOPROC for a handle whose tree has not been started yet, and BAD_OPTION for what has none.
+ * Reads the tree below a process, in one go and without sending messages. Throws NOPROC for a handle whose
+ * tree does not run, BAD_OPTION for what is no handle.
  */
 export function inspect(what: Inspectable): TreeNode {
   const process = processOf(refOf(what))
   const top = nodeOf(process, process.name, 0)
   const open: Open[] = [{ process, children: top.children }]
-  // Level by level, not by recursion: nothing bounds how deep a tree is.
+  // Level by level, not by recursion: nothing bounds the depth.
   for (const { process, children } of open) fillIn(process, children, open)
   return top
 }
@@ -70,16 +67,12 @@ function refOf(what: Inspectable): ProcessRef {
 
 type Node = Omit<TreeNode, 'children'> & { readonly children: Node[] }
 
-/** A process whose children are still to be looked at. */
 interface Open {
   readonly process: Process
   readonly children: Node[]
 }
 
-/**
- * The tree as indented text, one process a line; the indentation grows for the first 100 levels. Throws
- * BAD_OPTION.
- */
+/** The tree as indented text, one process a line; only the first 100 levels indent. Throws BAD_OPTION. */
 export function formatTree(node: TreeNode): string {
   if (!Array.isArray(node?.children)) throw badOption('formatTree', 'what inspect() answers', node)
   const lines: string[] = []
@@ -114,7 +107,7 @@ function nodeOf(process: Process, id: string, restarts: number): Node {
   }
 }
 
-/** The state is the user's: whatever its `[describe]` does, the look at the tree goes on. */
+/** Calls `[describe]` of the user's state, which may throw. */
 function tellAbout(state: unknown): string | undefined {
   try {
     const own = state as { [describe]?: () => unknown } | null | undefined
@@ -125,10 +118,7 @@ function tellAbout(state: unknown): string | undefined {
   }
 }
 
-/**
- * Supervised children in start order, then whatever else it started: tasks, and children that are no business
- * of a spec.
- */
+/** Adds supervised children in start order, then tasks and linked children without a spec. */
 function fillIn(process: Process, children: Node[], open: Open[]): void {
   const add = (child: Process, id: string, restarts: number): void => {
     const node = nodeOf(child, id, restarts)
@@ -138,7 +128,7 @@ function fillIn(process: Process, children: Node[], open: Open[]): void {
   const records = (process.reason === null ? [...(process.slots?.() ?? [])] : []) as Child[]
   const others = new Set([...(process.links ?? [])].filter((other) => other.parent === process))
   for (const child of records) {
-    // A child that is being started is not in its record yet.
+    // A child that starts is not in its record yet.
     const filling = child.process ?? [...others].find((other) => other.slot === child)
     if (filling === undefined) {
       children.push(vacant(child))
@@ -166,7 +156,7 @@ function vacant({ spec, status, restarts }: Child): Node {
   }
 }
 
-/** A process that is still to be written, with what stands before it and before what is below it. */
+/** A process that is still to be written, with the prefixes of its line and of those below it. */
 interface Line {
   readonly node: TreeNode
   readonly lead: string
@@ -179,7 +169,7 @@ const widest = 300
 function write({ node, lead, below }: Line, lines: string[], open: Line[]): void {
   lines.push(lead + summary(node))
   const deeper = below.length < widest
-  // The last first, so that the first is taken next.
+  // `open` is a stack.
   for (const [i, child] of [...node.children.entries()].reverse()) {
     const last = i === node.children.length - 1
     open.push({

@@ -4,29 +4,26 @@ import { RuntimeError } from '../base/errors.js'
 import { badOption, checkFields } from '../base/check.js'
 import { handled } from '../base/promise.js'
 
-/** How long something is waited for. */
+/** The limits of a wait. */
 export interface WaitOptions {
   /** Milliseconds until the wait rejects with TIMEOUT. Default 5000. */
   readonly timeout?: number
-  /** Ends the wait, which then rejects with the reason of the signal. */
+  /** Aborts the wait, which rejects with the signal's reason. */
   readonly signal?: AbortSignal
-  /** What the milliseconds are of. Default: the clock of this machine. */
+  /** The clock that `timeout` is measured by. Default: the clock of this machine. */
   readonly clock?: Clock
 }
 
-/**
- * What came, in order, and waits for what has not come yet: for tests, which then need neither sleep nor ask
- * again and again.
- */
+/** Records values in order and waits for those to come, so that tests neither sleep nor poll. */
 export class Recording<T> {
   readonly #about: string
   readonly #all: T[] = []
-  /** What no wait has been given. */
+  /** Values that no wait has taken. */
   readonly #left: T[] = []
   readonly #waits = new Set<(value: T) => boolean>()
   #undo: (() => void) | undefined
 
-  /** `about` says in errors what is recorded. */
+  /** `about` names what is recorded, for errors. */
   constructor(about: string) {
     this.#about = about
   }
@@ -36,23 +33,21 @@ export class Recording<T> {
     return this.#all
   }
 
-  /** Takes one more. */
   add(value: T): void {
     this.#all.push(value)
     for (const wait of this.#waits) if (wait(value)) return
     this.#left.push(value)
   }
 
-  /** What ends the source of it all, once `stop` is called. */
+  /** Has `stop` call `undo`. */
   stopWith(undo: () => void): this {
     this.#undo = undo
     return this
   }
 
   /**
-   * The first one that fits, now or later; each is handed out once, and those that do not fit stay for
-   * others. Rejects with TIMEOUT, whose `data.seen` is everything so far, with what `fits` throws, with the
-   * reason of `signal`, or with BAD_OPTION.
+   * Takes the first value that fits, now or later; each value is taken once. Rejects with TIMEOUT
+   * (`data.seen` is everything so far), what `fits` throws, the reason of `signal`, or BAD_OPTION.
    */
   next(fits: (value: T) => boolean = () => true, options: WaitOptions = {}): Promise<T> {
     const found = waitFor<T>(
@@ -78,7 +73,7 @@ export class Recording<T> {
     return handled(found)
   }
 
-  /** Records nothing more. Calling it again does nothing. */
+  /** Stops recording; may be called again. */
   stop(): void {
     this.#undo?.()
     this.#undo = undefined
@@ -98,8 +93,8 @@ export class Recording<T> {
 }
 
 /**
- * A wait with the options of a user. Rejects with BAD_OPTION, with what `missed` makes of the deadline, or
- * with the reason of the signal.
+ * Waits with a user's options. Rejects with BAD_OPTION, the error of `missed` at the deadline, or the
+ * signal's reason.
  */
 export async function waitFor<T>(
   begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,

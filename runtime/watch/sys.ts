@@ -7,7 +7,7 @@ import { checkFunction } from '../base/check.js'
 import { handled } from '../base/promise.js'
 import { fence, type ProcessRef, processOf } from '../process/process.js'
 
-/** One message as `trace` tells of it: before it is handled (`in`) and after (`out`). */
+/** A traced message, before it is handled (`in`) and after (`out`). */
 export interface TraceEvent {
   readonly what: 'in' | 'out'
   /** `call`, `cast`, `info`, or `system` for stops and continuations. */
@@ -16,17 +16,17 @@ export interface TraceEvent {
   readonly input: unknown
 }
 
-/** What `getStatus` answers. */
+/** The answer of `getStatus`. */
 export interface ActorStatus {
   readonly name: string
   readonly phase: string
   /** Messages that wait. */
   readonly mailbox: number
-  /** What the behaviour's `formatStatus` makes of the state; undefined without one. */
+  /** The result of the behaviour's `formatStatus`; undefined without one. */
   readonly status: unknown
 }
 
-/** What `statistics` has counted so far. */
+/** The counters of `statistics`. */
 export interface Statistics {
   /** Milliseconds since counting began. */
   readonly forMs: number
@@ -35,9 +35,9 @@ export interface Statistics {
 }
 
 /**
- * Looks at an actor's state between two messages, for debugging (OTP: sys:get_state). Answers what `fn` makes
- * of it, by default the state itself: not a copy, so do not keep or change it. Rejects with what `fn` throws,
- * NOPROC, EXITED, BAD_OPTION, or TIMEOUT after `timeout` ms (default 5000).
+ * Reads an actor's state between two messages, for debugging (OTP: sys:get_state). Resolves with what `fn`
+ * returns, by default the state itself: no copy, so neither keep nor change it. Rejects with what `fn`
+ * throws, NOPROC, EXITED, BAD_OPTION, or TIMEOUT after `timeout` ms (default 5000).
  */
 export function getState<T = unknown>(
   ref: ProcessRef,
@@ -54,8 +54,8 @@ export function getState<T = unknown>(
 }
 
 /**
- * Puts another state in place of an actor's, between two messages (OTP: sys:replace_state). If `fn` throws,
- * the old one stays. Rejects as `getState` does, and with ACTOR_DEAD when a dead incarnation asks.
+ * Replaces an actor's state between two messages (OTP: sys:replace_state). If `fn` throws, the old state
+ * stays. Rejects as `getState` does, and with ACTOR_DEAD when a dead incarnation asks.
  */
 export function replaceState<State>(
   ref: ProcessRef,
@@ -71,21 +71,21 @@ export function replaceState<State>(
 }
 
 /**
- * Lets an actor's messages wait from the next one on; a stop and a kill get through (OTP: sys:suspend).
- * Throws NOPROC, BAD_OPTION, ACTOR_DEAD.
+ * Suspends an actor: its messages wait, except a stop or kill (OTP: sys:suspend). Throws NOPROC, BAD_OPTION,
+ * ACTOR_DEAD.
  */
 export function suspend(ref: ProcessRef): void {
   changed(living(ref)).suspend(true)
 }
 
-/** Lets a suspended actor go on with what waits (OTP: sys:resume). Throws as `suspend` does. */
+/** Resumes a suspended actor (OTP: sys:resume). Throws as `suspend` does. */
 export function resume(ref: ProcessRef): void {
   changed(living(ref)).suspend(false)
 }
 
 /**
- * What can be said of an actor without showing its state, unless its `formatStatus` says how (OTP:
- * sys:get_status).
+ * An actor's status; shows its state only through `formatStatus` (OTP: sys:get_status). Throws NOPROC,
+ * BAD_OPTION.
  */
 export function getStatus(ref: ProcessRef): ActorStatus {
   const { name, phase, backlog, status } = living(ref)
@@ -93,9 +93,8 @@ export function getStatus(ref: ProcessRef): ActorStatus {
 }
 
 /**
- * Calls `fn` for every message of an actor until the returned function is called (OTP: sys:trace). `fn`
- * delays the actor: keep it short. An error that it throws is reported without an owner, and ends nothing.
- * Throws as `suspend` does.
+ * Calls `fn` for each message of an actor until the returned function is called (OTP: sys:trace). `fn` delays
+ * the actor: keep it short. Its errors are reported without an owner. Throws as `suspend` does.
  */
 export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => void {
   checkFunction(fn, 'trace')
@@ -104,7 +103,7 @@ export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => v
     try {
       fn({ what, kind, name, input })
     } catch (error) {
-      // Thrown from a turn of its own, where no actor can be blamed for it.
+      // Thrown in a turn of its own, where no actor is the owner.
       setImmediate(() => {
         throw error
       })
@@ -118,8 +117,8 @@ export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => v
 }
 
 /**
- * Counts an actor's messages from now on; the returned function reads the counters, its `stop` ends counting
- * (OTP: sys:statistics).
+ * Counts an actor's messages from now on (OTP: sys:statistics). The returned function reads the counters; its
+ * `stop` ends counting. Throws as `suspend` does.
  */
 export function statistics(ref: ProcessRef): { (): Statistics; stop(): void } {
   const { clock } = processOf(ref).tree
@@ -169,7 +168,6 @@ function looked(ref: ProcessRef, fn: unknown): Actor {
   return living(ref)
 }
 
-/** Refuses a dead incarnation that would change another actor. */
 function changed(actor: Actor): Actor {
   fence(actor)
   return actor
