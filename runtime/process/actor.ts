@@ -10,13 +10,13 @@ import { type Monitor, Process, type ProcessRef } from './process.js'
 import { type Entry, type Program, Refusal } from './program.js'
 import type { Tree } from './tree.js'
 
-/** How an actor looks from outside, and what its handlers are given: both are made of it, by files above. */
+/** Makes an actor's reference and its handlers' context: passed in, since both are defined above it. */
 export interface Faces {
   readonly refTo: (actor: Actor) => ProcessRef
   readonly contextOf: (actor: Actor) => object
 }
 
-/** A process with a state and a mailbox, which handles one message at a time. */
+/** A process with a state and a mailbox that handles one message at a time. */
 export class Actor extends Process implements Runnable {
   readonly behaviour: Program
   readonly ref: ProcessRef
@@ -58,12 +58,12 @@ export class Actor extends Process implements Runnable {
     return { mailbox: this.backlog, during: this.phase === 'running' ? during : this.phase }
   }
 
-  /** Whether it is in the middle of a message, so that a call to itself could never be answered. */
+  /** Whether it handles a message: a call to itself could never be answered. */
   get handling(): boolean {
     return this.#current !== null
   }
 
-  /** Takes a message from outside; false when it is gone or full. */
+  /** Takes a message from outside; false when it has ended or is full. */
   post(message: Message): boolean {
     if (this.reason !== null) return false
     if (this.backlog >= this.behaviour.mailboxLimit) return this.#refuse()
@@ -71,7 +71,7 @@ export class Actor extends Process implements Runnable {
     return true
   }
 
-  /** A message too many: reported once until half of the mailbox is free again. */
+  /** Reported once until half of the mailbox is free again. */
   #refuse(): false {
     const rare = this.sometimes()
     if (!rare.full) this.notice('mailbox_full', this.behaviour.mailboxLimit)
@@ -79,7 +79,7 @@ export class Actor extends Process implements Runnable {
     return false
   }
 
-  /** Takes a message of the runtime itself: those are never refused. */
+  /** Takes a message of the runtime, which is never refused. */
   deliver(message: Message): void {
     if (this.reason !== null) return
     this.#mailbox ??= new Mailbox()
@@ -87,14 +87,14 @@ export class Actor extends Process implements Runnable {
     this.#queueUp()
   }
 
-  /** News from the runtime: a message to the handler of that kind, or a notice when there is none. */
+  /** Sends a message to that info handler; without one it becomes a notice. */
   inform(kind: 'timer' | 'timeout' | 'down' | 'exit', input: unknown): void {
     const entry = this.behaviour.info[kind]
     if (entry === undefined) this.notice('unexpected_message', { kind, detail: input })
     else this.deliver(new Message(entry, input, null))
   }
 
-  /** Anything that `ref.send` is given; as `post`, but without a handler it becomes a notice. */
+  /** As `post`, for `ref.send`; without a handler it becomes a notice. */
   send(message: unknown): boolean {
     const entry = this.behaviour.info.message
     if (entry !== undefined) return this.post(new Message(entry, message, null))
@@ -107,13 +107,13 @@ export class Actor extends Process implements Runnable {
   }
 
   /**
-   * Handles messages until the budget is spent, the mailbox empty, a handler asynchronous, or the actor gone.
+   * Handles messages until the budget is spent, the mailbox empty, a handler asynchronous, or the actor
+   * ended.
    */
   work(budget: number): number {
     const { scheduler } = this.tree
     let handled = 0
-    // Stands for its place in the run queue while it works, so that a message to itself does not queue it
-    // twice.
+    // Not queued again while it works, when it sends to itself.
     this.queued = true
     while (handled < budget && !this.#busy && this.phase === 'running') {
       const next = this.#next()
@@ -137,7 +137,7 @@ export class Actor extends Process implements Runnable {
     return this.backlog > 0 || (this.#rare !== null && this.#rare.continuations.length > 0)
   }
 
-  /** What a handler asked to continue with comes before anything that waits (OTP: handle_continue). */
+  /** Continuations come before waiting messages (OTP: handle_continue). */
   #next(): Message | undefined {
     const rare = this.#rare
     if (rare === null || rare.continuations.length === 0) return this.#mailbox?.shift()
@@ -162,7 +162,7 @@ export class Actor extends Process implements Runnable {
     }
   }
 
-  /** A message has come: nobody has been idle, and those who look on are told. */
+  /** Clears the idle timer and tells observers. */
   #notice(rare: Rare, message: Message): void {
     rare.idle?.clear()
     rare.idle = null
@@ -180,18 +180,18 @@ export class Actor extends Process implements Runnable {
       if (this.#resume()) this.#failed(error)
       this.#goOn()
     }
-    // A foreign thenable may settle twice; a promise is taken as it is.
+    // A foreign thenable may settle twice.
     Promise.resolve(result).then(rare.onDone, rare.onFail)
   }
 
-  /** An asynchronous handler has finished; for a dead incarnation that is of no consequence. */
+  /** An asynchronous handler has finished; false for a dead incarnation. */
   #resume(): boolean {
     this.#busy = false
     return this.reason === null
   }
 
   /**
-   * In the actor's scope already, so the next messages need no place in the run queue while the turn lasts.
+   * Handles the next messages in the actor's scope, without a place in the run queue while the turn lasts.
    */
   #goOn(): void {
     if (this.queued || !this.#ready()) return
@@ -201,7 +201,6 @@ export class Actor extends Process implements Runnable {
     scheduler.spend(this.work(allowance))
   }
 
-  /** What it needs only sometimes, made now if it was not there. */
   sometimes(): Rare {
     this.#rare ??= new Rare()
     return this.#rare
@@ -232,7 +231,7 @@ export class Actor extends Process implements Runnable {
     this.terminate(crash(error))
   }
 
-  /** Runs `terminate`, waits for it within its time, and ends; an error in it becomes the reason. */
+  /** Runs `terminate` within its time limit, and ends; an error in it becomes the reason. */
   terminate(reason: ExitReason): void {
     if (this.reason !== null || this.phase === 'stopping') return
     this.phase = 'stopping'
@@ -253,8 +252,8 @@ export class Actor extends Process implements Runnable {
   }
 
   /**
-   * Kills the actor when it has not ended after its `terminateTimeout`, unless the parent sets the limit. A
-   * supervisor is not limited but by its children.
+   * Kills the actor after `terminateTimeout`, unless the parent sets the limit. Supervisors have only their
+   * children's limits.
    */
   #limitEnd(): void {
     const rare = this.sometimes()
@@ -277,21 +276,21 @@ export class Actor extends Process implements Runnable {
     this.deliver(new Message('stop', reason, null))
   }
 
-  /** Ends after the message that is being handled; at once when asked by a callback between two messages. */
+  /** Ends after the current message; at once when a callback asks between two messages. */
   stopAfter(reason: ExitReason): void {
     const rare = this.sometimes()
     rare.stopping ??= reason
     if (this.phase === 'running' && this.#current === null) this.terminate(rare.stopping)
   }
 
-  /** Lets messages wait, or go on; a stop and a kill get through (OTP: sys:suspend). */
+  /** Suspends or resumes; a stop and a kill get through (OTP: sys:suspend). */
   suspend(suspended: boolean): void {
     if (this.phase === 'running' && suspended) this.phase = 'suspended'
     else if (this.phase === 'suspended' && !suspended) this.phase = 'running'
     this.#queueUp()
   }
 
-  /** The state as reports may show it: only what `formatStatus` makes of it (OTP: format_status). */
+  /** The result of `formatStatus` (OTP: format_status). */
   override get status(): unknown {
     const format = this.behaviour.definition.formatStatus as ((state: unknown) => unknown) | undefined
     if (format === undefined || this.state === undefined) return undefined
@@ -307,7 +306,7 @@ export class Actor extends Process implements Runnable {
     this.#queueUp()
   }
 
-  /** Takes over the reply of the call that is being handled; undefined where there is none. */
+  /** Defers the reply of the current call; undefined if there is none. */
   defer(): Call | undefined {
     const call = this.#current?.call ?? undefined
     if (call === undefined) return undefined
@@ -318,9 +317,8 @@ export class Actor extends Process implements Runnable {
   }
 
   /**
-   * The state is made: messages that came meanwhile are handled now, after what `init` asked to continue
-   * with. An `init` that asked to stop ends the actor instead, without `terminate` (OTP: {stop, Reason} from
-   * init).
+   * `init` is done: handles its continuations, then waiting messages. If `init` asked to stop, the actor ends
+   * without `terminate` (OTP: {stop, Reason} from init).
    */
   started(state: unknown): void {
     if (this.#rare?.stopping != null) return this.end(this.#rare.stopping)
@@ -331,7 +329,7 @@ export class Actor extends Process implements Runnable {
 
   protected trapped(from: Process | null, reason: ExitReason): void {
     if (from === this.parent) {
-      // A parent that is gone, or no supervisor, sets no limit of its own.
+      // Only a living supervisor sets a limit of its own.
       this.sometimes().limitedByParent = from?.kind === 'supervisor' && from.reason === null
       this.#limitEnd()
       return this.stopWith(reason)
@@ -347,22 +345,22 @@ export class Actor extends Process implements Runnable {
     if (this.#mailbox !== null) for (const message of this.#mailbox.drain()) message.call?.fail(reason)
     this.#mailbox = null
     this.#rare = null
-    // References to the dead may be kept for long; its state is not.
+    // References may be kept for long after the end.
     if (this.kind === 'actor') this.state = undefined
   }
 }
 
-/** The time is looked at every 16 messages. */
+/** The clock is looked at every 16 messages. */
 const lookMask = 15
 
 function work(actor: Actor, budget: number): number {
   return actor.work(budget)
 }
 
-/** What the runtime itself sends: a stop, or work that comes before the next message. */
+/** Sent by the runtime: a stop, or work that comes before the next message. */
 type SystemMessage = 'stop' | 'continue'
 
-/** One message on its way: who handles it, what it carries, who waits for an answer. */
+/** A message: its handler, its input, and the call that waits for the reply. */
 export class Message {
   readonly entry: Entry | SystemMessage
   readonly input: unknown
@@ -375,32 +373,32 @@ export class Message {
   }
 }
 
-/** Hears of every message before it is handled, and of its end. */
+/** Hears of every message before and after it is handled. */
 type Observer = (what: 'in' | 'out', kind: string, name: string, input: unknown) => void
 
-/** What an actor needs only sometimes; made when first needed, so that an idle one stays small. */
+/** What only some actors need; made on demand to keep an idle one small. */
 class Rare {
-  /** Calls whose reply was deferred and that still wait. */
+  /** Deferred calls that still wait. */
   deferred = new TurnoverSet<Call>()
-  /** The handler that runs has taken over the reply of its call. */
+  /** The current handler has deferred its reply. */
   tookCall = false
   continuations: (() => unknown)[] = []
-  /** The reason to end with after the handler that runs. */
+  /** The reason to end with after the current handler. */
   stopping: ExitReason | null = null
-  /** The mailbox has been full, and that was reported. */
+  /** A full mailbox was reported. */
   full = false
-  /** A living supervisor asked for the end, and kills what takes too long. */
+  /** A living supervisor asked for the end and sets the limit. */
   limitedByParent = false
   limited = false
-  /** A message that is due when nothing else comes first. */
+  /** The timer of `ctx.idleAfter`. */
   idle: { clear(): void } | null = null
-  /** Those who look on (sys.trace). */
+  /** Observers of `sys.trace`. */
   observers: Set<Observer> | null = null
   onDone: ((value: unknown) => void) | null = null
   onFail: ((error: unknown) => void) | null = null
 }
 
-/** Tells those who look on of a message; in nobody's scope, so that their errors are nobody's crash. */
+/** Runs observers in no scope, so that their errors crash no actor. */
 function tellObservers(observers: Set<Observer>, what: 'in' | 'out', { entry, input }: Message): void {
   const [kind, name] = typeof entry === 'string' ? ['system', entry] : [entry.kind, entry.name]
   for (const observer of [...observers]) outside(() => observer(what, kind, name, input))

@@ -6,23 +6,20 @@ import { Entry, type Ignore, type Program } from './program.js'
 
 export { type Deferred, type Ignore, ignore, type Refusal, refuse } from './program.js'
 
-/**
- * Handles one message: the state, what was sent, the context. What it returns (or its promise) is a call's
- * reply.
- */
+/** Handles one message: the state, its input, the context. Answers a call with its result or promise. */
 export type Handler<State> = (state: State, input: never, ctx: ActorContext) => unknown
 
-/** Named message handlers of one kind. */
+/** Named handlers. */
 export type Handlers<State> = { readonly [name: string]: Handler<State> }
 
-/** News of a monitored process. */
+/** A monitored process ended (OTP: 'DOWN' message). */
 export interface Down {
   readonly monitor: Monitor
   readonly process: ProcessRef
   readonly reason: ExitReason
 }
 
-/** An exit signal as a message, for an actor that traps exits. */
+/** An exit signal as a message, with `trapExit` (OTP: 'EXIT' message). */
 export interface Exit {
   readonly from: ProcessRef | null
   readonly reason: ExitReason
@@ -30,53 +27,45 @@ export interface Exit {
 
 /** Messages from the runtime and from `ref.send`. */
 export interface InfoHandlers<State> {
-  /** What `ref.send` sent. */
+  /** A message of `ref.send`. */
   message?(state: State, message: unknown, ctx: ActorContext): unknown
-  /** What `ctx.sendAfter` was given, when its time has come. */
+  /** A timer of `ctx.sendAfter` or `ctx.startTimer` fired. */
   timer?(state: State, payload: unknown, ctx: ActorContext): unknown
-  /** Nothing came for as long as `ctx.idleAfter` was told. */
+  /** No message came within the time of `ctx.idleAfter`. */
   timeout?(state: State, nothing: undefined, ctx: ActorContext): unknown
   /** A monitored process ended. */
   down?(state: State, down: Down, ctx: ActorContext): unknown
-  /** A linked process ended; only with `trapExit`. The parent's exit never comes here: it ends the actor. */
+  /** A linked process ended; only with `trapExit`. The parent's exit ends the actor instead. */
   exit?(state: State, exit: Exit, ctx: ActorContext): unknown
 }
 
-/** What an actor is, before any of it runs. */
+/** The definition of an actor. */
 export interface ActorDefinition<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>> {
   /** Shown in reports, trees and errors. */
   name: string
-  /** Makes the state, at once or later. A throw fails the start; `ignore` declines it. */
+  /** Makes the state. A throw fails the start; `ignore` declines it. */
   init(input: Input, ctx: ActorContext): State | Ignore | Promise<State | Ignore>
-  /** Messages that are answered. */
+  /** Messages with a reply. */
   call?: Calls & Handlers<State>
-  /** Messages that are not. */
+  /** Messages without a reply. */
   cast?: Casts & Handlers<State>
   /** Messages from the runtime and from `ref.send`. */
   info?: InfoHandlers<State>
-  /**
-   * Cleans up after a stop or a crash, and on the parent's shutdown if exits are trapped; never after a kill.
-   */
+  /** Cleans up after a stop or crash, and on the parent's shutdown if exits are trapped; not after a kill. */
   terminate?(state: State, reason: ExitReason, ctx: ActorContext): unknown
-  /** What reports and `sys.getStatus` may show of the state; without it they show nothing of it. */
+  /** What reports and `getStatus` may show of the state. Default: nothing. */
   formatStatus?(state: State): unknown
-  /**
-   * Whether exit signals of linked processes become `info.exit` messages, and `terminate` runs on shutdown.
-   * Default false.
-   */
+  /** Exit signals of linked processes become `info.exit`, and shutdown runs `terminate`. Default false. */
   trapExit?: boolean
-  /** Messages that may wait before calls are refused with MAILBOX_FULL and casts dropped. Default 100,000. */
+  /** Waiting messages before calls reject with MAILBOX_FULL and casts are dropped. Default 100,000. */
   mailboxLimit?: number
-  /**
-   * What an error that strayed from its code does: `crash` ends the actor, `report` only tells. Default
-   * `crash`.
-   */
+  /** A stray error of its code ends it (`crash`) or is only reported (`report`). Default `crash`. */
   stray?: 'crash' | 'report'
-  /** Milliseconds an asynchronous `terminate` may take when no supervisor sets the limit. Default 5000. */
+  /** Milliseconds for an asynchronous `terminate` if no supervisor sets the limit. Default 5000. */
   terminateTimeout?: number
 }
 
-/** A checked and frozen actor definition: data, not a process; start as many from it as you like. */
+/** A checked and frozen actor definition; start any number of actors from it. */
 export interface Behaviour<
   State = unknown,
   Input = never,
@@ -87,9 +76,8 @@ export interface Behaviour<
 }
 
 /**
- * Describes an actor. State, inputs and replies are inferred from `init` and the handlers. Handlers change
- * the state object in place, one message at a time; a crash discards it. Throws BAD_BEHAVIOUR, naming the
- * field, when it cannot work.
+ * Defines an actor; types are inferred from `init` and the handlers. Handlers change the state in place, one
+ * message at a time; a crash discards it. Throws BAD_BEHAVIOUR, naming the field.
  */
 export function defineActor<
   State,
@@ -101,10 +89,7 @@ export function defineActor<
   return behaviourOf(definition, 'actor')
 }
 
-/**
- * The behaviour of a checked definition; supervisors are actors of another kind, for people and for
- * inspection.
- */
+/** The behaviour of a checked definition; supervisors are actors of another kind. */
 export function behaviourOf<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   definition: ActorDefinition<State, Input, Calls, Casts>,
   kind: 'actor' | 'supervisor',

@@ -5,19 +5,16 @@ import { handled, isPromise } from '../base/promise.js'
 import type { TurnoverSet } from '../base/turnover.js'
 import type { Process } from './process.js'
 
-/**
- * One call that waits for its one answer: a reply, the end of the server, or the deadline. `ctx.defer` hands
- * it out, to be answered later.
- */
+/** A call that waits for a reply, the end of the server, or the deadline. */
 export class Call extends Deadline {
   readonly promise: Promise<unknown>
   readonly #actor: Process
   readonly #name: string
   readonly #ms: number
   #open = true
-  /** The deferred calls of the actor, once this is one of them. */
+  /** The actor's deferred calls, once this is among them. */
   #deferred: TurnoverSet<Call> | null = null
-  // Assigned by the executor below, which runs at once.
+  // Assigned by the executor below.
   #resolve: (value: unknown) => void = unreachable
   #reject: (error: unknown) => void = unreachable
 
@@ -33,7 +30,7 @@ export class Call extends Deadline {
     actor.tree.deadlines.arm(this, ms)
   }
 
-  /** Whether somebody still waits: after a timeout the server works on, but its answer is dropped. */
+  /** Whether the caller still waits; after a timeout a reply is dropped. */
   get open(): boolean {
     return this.#open
   }
@@ -44,10 +41,7 @@ export class Call extends Deadline {
     this.#resolve(value)
   }
 
-  /**
-   * Rejects the caller; the promise is marked handled first, so that a rejection nobody awaits is never
-   * fatal.
-   */
+  /** Marked handled first: a rejection that nobody awaits is never fatal. */
   reject(error: unknown): void {
     if (!this.#close()) return
     void handled(this.promise)
@@ -66,12 +60,12 @@ export class Call extends Deadline {
     )
   }
 
-  /** The server is gone: the caller is told at once, not after its timeout. */
+  /** The server has ended: fails at once, not after the timeout. */
   fail(reason: ExitReason, code: 'EXITED' | 'NOPROC' = 'EXITED'): void {
     if (this.#open) this.reject(exitedError(code, this.#actor.name, this.#name, reason))
   }
 
-  /** Whoever gives the reply now holds the call; until then it is one of those that fail with the actor. */
+  /** Deferred: it fails with the actor unless it is settled first. */
   defer(deferred: TurnoverSet<Call>): void {
     if (!this.#open) return
     deferred.add(this)
@@ -87,7 +81,7 @@ export class Call extends Deadline {
   }
 }
 
-/** The error of a call whose server was gone (NOPROC) or went (EXITED); `data.reason` says how it ended. */
+/** The error of a call whose server had ended (NOPROC) or ended before its reply (EXITED). */
 export function exitedError(
   code: 'EXITED' | 'NOPROC',
   actor: string,
@@ -102,7 +96,7 @@ export function exitedError(
   })
 }
 
-/** A rejected promise that is already marked handled: for errors found before anything was sent. */
+/** A rejected promise, marked handled: for errors before anything was sent. */
 export function refused(error: unknown): Promise<never> {
   return handled(Promise.reject(error))
 }

@@ -22,12 +22,9 @@ import type { Registry } from './registry.js'
 import { type Home, type StartArgs, startProcess } from './start.js'
 import { idleAfter, TimerRef } from './timers.js'
 
-/**
- * What a process may do, bound to one incarnation. After its end every method throws ACTOR_DEAD: a handler
- * that still runs unwinds at its next step.
- */
+/** What a process may do, bound to one incarnation. After its end every method throws ACTOR_DEAD. */
 export class ProcessContext {
-  /** The process itself; for the runtime. */
+  /** For the runtime: the process itself. */
   protected readonly process: Process
   readonly #home: Home
 
@@ -36,15 +33,12 @@ export class ProcessContext {
     this.#home = home
   }
 
-  /** What its tree shares; for the runtime itself. */
+  /** For the runtime: what its tree shares. */
   static homeOf(ctx: ProcessContext): Home {
     return ctx.#home
   }
 
-  /**
-   * Aborted when this process ends, whatever way; code that outlives it may still look, and pass an aborted
-   * one on.
-   */
+  /** Aborted when this process ends; may be read and passed on after that. */
   get signal(): AbortSignal {
     const { name, reason } = this.process
     if (reason !== null) return AbortSignal.abort(abortReason(name, reason))
@@ -53,36 +47,30 @@ export class ProcessContext {
     return own.controller.signal
   }
 
-  /** The names of this tree. */
+  /** The registry of this tree. */
   get registry(): Registry {
     return this.#home.registry
   }
 
   /**
-   * Makes this process the owner of a resource: released when it ends, newest first, before a successor
-   * starts.
+   * Makes this process own a resource: it is released when the process ends, newest first, before a successor
+   * starts. Throws BAD_OPTION.
    */
   own<Resource extends Owned>(resource: Resource): Resource {
     const release = releaseOf(resource)
-    // Opened by a handler whose process died meanwhile, it would be nobody's: it is released at once.
+    // Opened by a handler whose process died meanwhile: released at once.
     if (this.process.reason !== null) void this.process.release([release])
     this.alive().own.owned.push(release)
     return resource
   }
 
-  /**
-   * Carries this process's scope into a callback that others will call, such as a listener on a shared
-   * emitter. Throws BAD_OPTION.
-   */
+  /** Binds a callback, such as a listener on a shared emitter, to this process's scope. Throws BAD_OPTION. */
   bind<Args extends unknown[], R>(fn: (...args: Args) => R): (...args: Args) => R | undefined {
     checkFunction(fn, 'bind')
     return bindTo(this.alive().token, fn)
   }
 
-  /**
-   * The clock of the tree, bound to this process: its timers die with it, and a throw in one is this
-   * process's crash.
-   */
+  /** The tree's clock, bound to this process: its timers die with it, and a throw in one crashes it. */
   get clock(): Clock {
     return boundClock(this.alive())
   }
@@ -92,20 +80,20 @@ export class ProcessContext {
     link(this.alive(), processOf(other))
   }
 
-  /** Takes a link away. */
+  /** Removes a link (OTP: unlink). */
   unlink(other: ProcessRef): void {
     unlink(this.alive(), processOf(other))
   }
 
-  /** Sends an exit signal to another process, or to itself (OTP: exit/2). */
+  /** Sends an exit signal to a process, also to itself (OTP: exit/2). Throws BAD_OPTION. */
   exit(other: ProcessRef, request: ExitRequest): void {
     checkRequest(request, 'exit')
     processOf(other).signal(this.alive(), request)
   }
 
   /**
-   * Starts an actor as a linked child (OTP: start_link): it ends when this one does. Rejects as `startActor`
-   * does.
+   * Starts an actor as a linked child (OTP: start_link), which ends with this process. Rejects as
+   * `startActor`.
    */
   start<State, Input, Calls extends Messages, Casts extends Messages>(
     behaviour: Program<State, Input, Calls, Casts>,
@@ -116,7 +104,6 @@ export class ProcessContext {
     return started as Promise<ActorRef<Calls, Casts>>
   }
 
-  /** The process, if it still lives. */
   protected alive(): Process {
     const { process } = this
     if (process.reason === null) return process
@@ -128,21 +115,25 @@ export class ProcessContext {
   }
 }
 
-/** What an actor's handlers may do. */
+/** What the handlers of an actor may do. */
 export class ActorContext extends ProcessContext {
-  /** The reference others know this actor by. */
+  /** The reference of this actor (OTP: self). */
   get self(): ActorRef {
     return this.process.ref as ActorRef
   }
 
-  /** Runs `fn` right after this handler (or `init`), before any message that waits (OTP: handle_continue). */
+  /**
+   * Runs `fn` after this handler or `init`, before waiting messages (OTP: handle_continue). Throws
+   * BAD_OPTION.
+   */
   continue(fn: () => unknown): void {
     checkFunction(fn, 'continue')
     this.#actor().continueWith(fn)
   }
 
   /**
-   * Takes over the reply of the call that is being handled: return what this gives, and settle it whenever.
+   * Defers the reply of the current call: return the result and settle it later. Throws BAD_MESSAGE outside
+   * of a call.
    */
   defer<T>(): Deferred<T> {
     const actor = this.#actor()
@@ -153,41 +144,35 @@ export class ActorContext extends ProcessContext {
   }
 
   /**
-   * Ends this actor after the handler that runs, with that reason (OTP: {stop, Reason, State}). Default
-   * `normal`.
+   * Ends this actor after the current handler (OTP: {stop, Reason, State}). Default `normal`. Throws
+   * BAD_OPTION.
    */
   stop(reason: ExitReason = normal): void {
     checkReason(reason, 'stop')
     this.#actor().stopAfter(reason)
   }
 
-  /**
-   * Delivers `payload` to `info.timer` after `ms` milliseconds, unless cancelled or dead by then (OTP:
-   * send_after).
-   */
+  /** Sends `payload` to `info.timer` after `ms` milliseconds (OTP: send_after). Throws BAD_OPTION. */
   sendAfter(ms: number, payload?: unknown): TimerRef {
     return new TimerRef(this.#actor(), ms, payload)
   }
 
   /**
-   * As `sendAfter`, but `info.timer` is given `{ timer, payload }`, so that a stale one can be told apart
-   * (OTP: start_timer).
+   * As `sendAfter`, but `info.timer` gets `{ timer, payload }`, which tells a stale timer (OTP: start_timer).
    */
   startTimer(ms: number, payload?: unknown): TimerRef {
     return new TimerRef(this.#actor(), ms, payload, true)
   }
 
   /**
-   * Delivers `info.timeout` unless a message comes within `ms` milliseconds of now (OTP: the timeout of a
-   * return value).
+   * Sends `info.timeout` unless a message comes within `ms` milliseconds (OTP: timeout of a return value).
    */
   idleAfter(ms: number): void {
     idleAfter(this.#actor(), ms)
   }
 
   /**
-   * Watches another process: its end arrives once as `info.down`, at once with `noproc` if it is gone (OTP:
-   * monitor).
+   * Monitors a process: its end arrives once as `info.down`; `noproc` at once if it is gone (OTP: monitor).
    */
   monitor(target: ProcessRef): Monitor {
     const actor = this.#actor()
@@ -200,7 +185,7 @@ export class ActorContext extends ProcessContext {
     return watch
   }
 
-  /** Takes a watch back: no `info.down` for it after this (OTP: demonitor with flush). */
+  /** Removes a monitor: no `info.down` after this (OTP: demonitor with flush). Throws BAD_OPTION. */
   demonitor(monitor: Monitor): void {
     this.alive()
     if (!(monitor instanceof Monitor)) throw badOption('demonitor', 'what monitor returned', monitor)
@@ -212,7 +197,7 @@ export class ActorContext extends ProcessContext {
   }
 }
 
-/** An actor may have any number of requests in flight that listen to its one signal: that is no leak. */
+/** Any number of requests may listen to this one signal: that is no leak. */
 function newController(): AbortController {
   const controller = new AbortController()
   setMaxListeners(0, controller.signal)

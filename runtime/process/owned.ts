@@ -2,10 +2,9 @@ import { badOption } from '../base/check.js'
 import { isPromise } from '../base/promise.js'
 import { type OwnerToken, runIn } from '../faults/containment.js'
 
-/** What a process can own: released when it ends, last taken first. */
+/** What a process can own: a disposable, or a function that releases it. */
 export type Owned = Disposable | AsyncDisposable | (() => void | Promise<void>)
 
-/** Releases one thing that a process owned. */
 export type Release = () => void | Promise<void>
 
 /** How a resource is released. Throws BAD_OPTION. */
@@ -19,8 +18,8 @@ export function releaseOf(owned: Owned): Release {
 }
 
 /**
- * Empties `owned`, newest first, in the scope of `token`; `failed` is told of each error. Answers null when
- * nothing had to be waited for; the promise never rejects.
+ * Releases all, newest first, in the scope of `token`; `failed` takes the errors. Null when there is nothing
+ * to wait for; the promise never rejects.
  */
 export function releaseAll(
   owned: Release[],

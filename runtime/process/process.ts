@@ -18,18 +18,18 @@ import { waitWithin } from '../time/wait.js'
 import { type Release, releaseAll } from './owned.js'
 import type { Tree } from './tree.js'
 
-/** What only some processes have; made when first needed, so that an idle one stays small. */
+/** What only some processes have; made on demand to keep an idle one small. */
 export class Belongings {
   names: HeldName[] = []
   owned: Release[] = []
   timers = new Set<{ clear(): void }>()
   watching = new Set<Monitor>()
   controller: AbortController | null = null
-  /** The record of the child that a supervisor is starting right now. */
+  /** The child that a supervisor is starting right now. */
   startingSlot: Slot | null = null
 }
 
-/** A name that a process holds: it tells the registry when it is up, and when it has ended. */
+/** A name that a process holds, with what tells the registry of its start and end. */
 export interface HeldName {
   readonly name: string
   readonly rise: () => void
@@ -37,8 +37,8 @@ export interface HeldName {
 }
 
 /**
- * What actors, supervisors and tasks have in common: identity, links, monitors, exit signals, and a death
- * that is logical, immediate and final.
+ * The base of actors, supervisors and tasks: identity, links, monitors, exit signals, and an immediate, final
+ * death.
  */
 export abstract class Process {
   readonly id: number
@@ -49,14 +49,14 @@ export abstract class Process {
   abstract readonly kind: 'actor' | 'supervisor' | 'task'
   /** Null while it lives. */
   reason: ExitReason | null = null
-  /** The supervisor's record of it as a child, if a supervisor started it. */
+  /** Its supervisor's record of it, if a supervisor started it. */
   slot: Slot | null = null
-  /** The link to the parent is a flag: a set of one would cost more than the rest of an idle actor. */
+  /** A flag: a set of one would cost more than the rest of an idle actor. */
   linkedToParent = false
   links: TurnoverSet<Process> | null = null
   monitors: Set<Monitor> | null = null
   belongings: Belongings | null = null
-  /** While what a dead process and its children owned is being released; its successor waits for this. */
+  /** Pending while what it and its children owned is released; its successor waits for this. */
   released: Promise<void> | null = null
   readonly startedAt: number
 
@@ -78,13 +78,12 @@ export abstract class Process {
   /** Whether exit signals arrive as messages (OTP: trap_exit). */
   protected abstract readonly trapsExits: boolean
 
-  /** Takes an exit signal while trapping exits. */
   protected abstract trapped(from: Process | null, reason: ExitReason): void
 
-  /** Fails whoever waits for this process; called first thing in its death. */
+  /** Fails those who wait for this process; the first step of its death. */
   protected abstract onEnd(reason: ExitReason): void
 
-  /** Ends the process in an orderly way from outside, as a parent would; `terminate` is run. */
+  /** Stops the process in order, as a parent would; runs `terminate`. */
   abstract stopWith(reason: ExitReason): void
 
   #stopped(reason: ExitReason): Promise<ExitReason> {
@@ -97,14 +96,13 @@ export abstract class Process {
 
   protected abstract readonly strayPolicy: 'crash' | 'report'
 
-  /** An error strayed from code this process ran (decided by scope): it answers for it, or only tells. */
+  /** Takes a stray error of its code: crashes or reports, by its policy. */
   fail(error: unknown, kind: StrayKind): void {
     const outcome = this.strayPolicy === 'crash' ? 'failed' : 'reported'
     emit('stray', () => ({ tree: this.tree.id, error, kind, owner: this.name, outcome }))
     if (outcome === 'failed') this.crashed(error, 'stray')
   }
 
-  /** Ends by an error of its own code. */
   crashed(error: unknown, during: string): void {
     const reason = crash(error)
     this.reportCrash(reason, during)
@@ -130,7 +128,7 @@ export abstract class Process {
     return 0
   }
 
-  /** For people: what it does now and how much waits. */
+  /** For error messages: what it does and how much waits. */
   doing(): { readonly mailbox: number; readonly during: string } {
     return { mailbox: this.backlog, during: 'nothing' }
   }
@@ -144,7 +142,7 @@ export abstract class Process {
     return { tree: this.tree.id, id: this.id, name: this.name }
   }
 
-  /** Tells of something that a person should know and that ended nobody. */
+  /** Warns people; ends no process. */
   notice(notice: NoticeEvent['notice'], detail: unknown): void {
     emit('notice', () => ({ ...this.facts(), notice, detail }))
   }
@@ -154,7 +152,7 @@ export abstract class Process {
     return this.belongings
   }
 
-  /** An exit signal from another process, or from outside (OTP: exit/2). `kill` cannot be trapped. */
+  /** Takes an exit signal (OTP: exit/2). `kill` cannot be trapped. */
   signal(from: Process | null, request: ExitRequest): void {
     if (this.reason !== null) return
     if (request.type === 'kill') return this.end(killed)
@@ -162,18 +160,17 @@ export abstract class Process {
     if (request.type !== 'normal' || from === this) this.end(request)
   }
 
-  /** Whether the end of a child of this process is, or is about to be, its own end. */
+  /** Whether this process ends, or has ended, with that child. */
   goesDownWith(child: Process): boolean {
     if (this.reason !== null) return true
     return child.linkedToParent && !this.trapsExits && child.reason?.type !== 'normal'
   }
 
-  /** Death: logical, immediate, once. Nothing of this incarnation has an effect on others afterwards. */
+  /** Dies at once and for good: this incarnation has no effect on others after this. */
   end(reason: ExitReason): void {
     if (this.reason !== null) return
     this.reason = reason
-    // A death is completed whatever comes up on the way: half a death would leave callers and names waiting
-    // for ever.
+    // Completed even if a step throws: else callers and names would wait for ever.
     try {
       this.onEnd(reason)
     } finally {
@@ -203,7 +200,7 @@ export abstract class Process {
     this.belongings = null
   }
 
-  /** Releases what this process owned, once it is dead. Answers null when nothing had to be waited for. */
+  /** Releases what a dead process owned; null when there is nothing to wait for. */
   release(owned: Release[]): Promise<void> | null {
     const releasing = releaseAll(owned, closing(this), (error) => this.notice('cleanup_failed', error))
     return releasing === null ? null : withPatience(this, releasing)
@@ -216,7 +213,7 @@ export abstract class Process {
     if (parent !== null && this.linkedToParent) {
       this.linkedToParent = false
       parent.links?.delete(this)
-      // A task supervisor has nothing to decide about its tasks.
+      // A task supervisor decides nothing about its tasks.
       if (this.kind !== 'task' || parent.kind !== 'supervisor')
         this.tree.pass(() => parent.signal(this, reason))
     }
@@ -231,7 +228,7 @@ export abstract class Process {
         this.tree.pass(() => other.signal(this, reason))
         continue
       }
-      // A process never outlives its parent, however the parent ended.
+      // A process never outlives its parent.
       const request = reason.type === 'normal' ? shutdown : reason
       if (this.#deep) this.tree.pass(() => other.signal(this, request))
       else other.signal(this, request)
@@ -241,9 +238,7 @@ export abstract class Process {
     if (leaving.length > 0) this.released = withPatience(this, Promise.all([this.released, ...leaving]))
   }
 
-  /**
-   * Whether so many processes above it have ended with it that its children must wait for the stack to empty.
-   */
+  /** Whether its children must wait for the stack to empty: many processes above it are ending, too. */
   get #deep(): boolean {
     let left = deepest
     for (let at = this.parent; at !== null && at.reason !== null; at = at.parent)
@@ -259,10 +254,7 @@ export abstract class Process {
   }
 }
 
-/**
- * Abort listeners and disposers are the last will of a process: errors that stray from them are only
- * reported, and what they send is not refused as the effect of a dead incarnation.
- */
+/** The scope of abort listeners and disposers of a dead process: not fenced, and strays are only reported. */
 function closing(process: Process): OwnerToken {
   const token = new OwnerToken(process.name, process, process.tree)
   token.end(false)
@@ -272,10 +264,10 @@ function closing(process: Process): OwnerToken {
 /** How many generations end on one stack. */
 const deepest = 64
 
-/** Milliseconds until the successor of a dead process no longer waits for what that one owned. */
+/** Milliseconds that a successor waits for the release of what its predecessor owned. */
 const patience = 5_000
 
-/** Resolves when `releasing`, which never rejects, is done or has been waited for long enough. */
+/** Resolves when `releasing`, which never rejects, settles or took too long. */
 function withPatience(process: Process, releasing: Promise<unknown>): Promise<void> {
   const late = (): void => process.notice('cleanup_timeout', patience)
   return waitWithin<void>({ clock: process.tree.clock, ms: patience, late }, (resolve) => {
@@ -283,7 +275,7 @@ function withPatience(process: Process, releasing: Promise<unknown>): Promise<vo
   })
 }
 
-/** Links two processes; symmetric and idempotent. A link to a dead one gives `noproc` to the caller. */
+/** Links two processes; symmetric and idempotent. If `b` is dead, `a` gets `noproc`. */
 export function link(a: Process, b: Process): void {
   if (a === b) return
   if (b.reason !== null) return a.signal(b, noproc)
@@ -291,7 +283,6 @@ export function link(a: Process, b: Process): void {
   linkOneWay(b, a)
 }
 
-/** Takes a link away: no exit signal passes between the two any more. */
 export function unlink(a: Process, b: Process): void {
   unlinkOneWay(a, b)
   unlinkOneWay(b, a)
@@ -310,32 +301,32 @@ function unlinkOneWay(a: Process, b: Process): void {
   else a.links?.delete(b)
 }
 
-/** Resolves with the reason when the process has ended; the monitor behind it outlives any unlinking. */
+/** Resolves with the exit reason; unlinking does not affect it. */
 export function whenEnded(process: Process): Promise<ExitReason> {
   if (process.reason !== null) return Promise.resolve(process.reason)
   return new Promise((resolve) => void monitor(process, null, resolve))
 }
 
-/** Null when it has ended and holds nothing any more. */
+/** Null when it has ended and released everything. */
 function whenGone(process: Process): Promise<unknown> | null {
   if (process.reason !== null) return process.released
   return whenEnded(process).then(() => process.released)
 }
 
-/** The names from the process's parent up to the root. */
+/** The names from its parent up to the root. */
 export function ancestors(process: Process): string[] {
   const names: string[] = []
   for (let at = process.parent; at !== null; at = at.parent) names.push(at.name)
   return names
 }
 
-/** Why the signal of a process that has ended is aborted. */
+/** The abort reason of the signal of an ended process. */
 export function abortReason(name: string, reason: ExitReason): Error {
   if (reason.type === 'crash' && isError(reason.error)) return reason.error
   return Object.assign(new Error(`${name} has ended: ${reason.type}`), { name: 'AbortError' })
 }
 
-/** One watch on one process: tells of its end exactly once, or never once it is cancelled (OTP: monitor). */
+/** Tells once of the end of one process, unless cancelled (OTP: monitor). */
 export class Monitor {
   readonly #target: Process
   readonly #watcher: Process | null
@@ -352,14 +343,13 @@ export class Monitor {
     this.#notify = notify
   }
 
-  /** The process is gone: tells the watcher. */
   fire(reason: ExitReason): void {
     if (!this.active) return
     this.#watcher?.belongings?.watching.delete(this)
     this.#notify(reason, this)
   }
 
-  /** No news after this, not even what is in the watcher's mailbox already (OTP: demonitor with flush). */
+  /** No message after this, not even one in the mailbox already (OTP: demonitor with flush). */
   cancel(): void {
     this.active = false
     this.#target.monitors?.delete(this)
@@ -367,7 +357,7 @@ export class Monitor {
   }
 }
 
-/** Watches a living process, for `watcher` or for nobody in particular. */
+/** Monitors a living process; without `watcher`, the monitor belongs to no process. */
 export function monitor(
   target: Process,
   watcher: Process | null,
@@ -380,18 +370,18 @@ export function monitor(
   return made
 }
 
-/** Settles a name that waits: it ends with that reason, or waits on in a slot further up. */
+/** Ends a waiting name with that reason, or has it wait in a slot further up. */
 type SettleName = (reason: ExitReason, above: Slot | null) => void
 
 /**
- * A place under a supervisor that outlives the processes that fill it. Names of a dead child wait here, in
- * the state `starting`, until the supervisor has decided: taken again by the next incarnation, or ended.
+ * A child's place under a supervisor, which outlives its incarnations. Names of a dead child wait here as
+ * `starting` until the next incarnation takes them or the supervisor ends them.
  */
 export class Slot {
   readonly supervisor: Process
   /** False for a child that is never restarted: its names end with it. */
   returns: boolean
-  /** The names that wait, each with the start of the place since which it does. */
+  /** The waiting names, each with the number of the incarnation that lost it. */
   #names: Map<HeldName, { readonly start: number; readonly settle: SettleName }> | null = null
   #starts = 0
 
@@ -400,18 +390,17 @@ export class Slot {
     this.returns = returns
   }
 
-  /** Lets a name wait here until `settle` is called. */
   keep(name: HeldName, settle: SettleName): void {
     this.#names ??= new Map()
     this.#names.set(name, { start: this.#starts, settle })
   }
 
-  /** The place is about to be filled again: names that come from now on are those of the new incarnation. */
+  /** A new incarnation starts: names kept from now on are its own. */
   fill(): void {
     this.#starts += 1
   }
 
-  /** The new incarnation is up: names of earlier ones have ended, those that it lost itself wait on. */
+  /** The new incarnation is up: ends names of earlier ones; its own wait on. */
   settleEarlierNames(reason: ExitReason): void {
     for (const [name, { start, settle }] of this.#names ?? []) {
       if (start === this.#starts) continue
@@ -420,12 +409,12 @@ export class Slot {
     }
   }
 
-  /** The decision has fallen: whatever name nobody took again has ended. */
+  /** The child does not come back: ends all waiting names. */
   settleNames(reason: ExitReason): void {
     this.#settleAll(reason, null)
   }
 
-  /** The supervisor itself is gone: its own supervisor decides about the names, or nobody does. */
+  /** The supervisor has ended: its own supervisor decides about the names, if any. */
   passNamesUp(reason: ExitReason): void {
     this.#settleAll(reason, slotThatDecides(this.supervisor))
   }
@@ -437,21 +426,21 @@ export class Slot {
   }
 }
 
-/** The nearest slot above a dead process whose supervisor lives and may start it, or its ancestor, again. */
+/** The nearest slot above a dead process whose living supervisor may restart it or its ancestor. */
 export function slotThatDecides(process: Process): Slot | null {
   let slot = slotOf(process)
   while (slot?.returns && slot.supervisor.reason !== null) slot = slotOf(slot.supervisor)
   return slot?.returns === true ? slot : null
 }
 
-/** A process that no supervisor started counts as part of the ancestor that it would take down. */
+/** A process without a slot counts as part of the ancestor that it would take down. */
 function slotOf(process: Process): Slot | null {
   let at = process
   while (at.slot === null && at.parent?.goesDownWith(at)) at = at.parent
   return at.slot
 }
 
-/** Stands for one incarnation of a process: after its end it stays dead; a restart makes another one. */
+/** A reference to one incarnation of a process; it stays dead after its end. */
 export class ProcessRef {
   readonly #process: Process
 
@@ -464,12 +453,12 @@ export class ProcessRef {
     return ref.#process
   }
 
-  /** Unique within its tree, and never used again. */
+  /** Unique within its tree; never reused. */
   get id(): number {
     return this.#process.id
   }
 
-  /** The name of its behaviour, or what the task was called. */
+  /** The name of its behaviour or task. */
   get name(): string {
     return this.#process.name
   }
@@ -485,9 +474,9 @@ export class ProcessRef {
   }
 
   /**
-   * Calls `fn` exactly once when the process has ended, with the reason; `noproc` in the next microtask if it
-   * already had. The returned function takes the watch back: no call after that (OTP: monitor, demonitor with
-   * flush). A throw in `fn` is the crash of whoever watches. Throws BAD_OPTION.
+   * Calls `fn` once with the reason when the process ends; with `noproc` in the next microtask if it had. The
+   * returned function cancels it (OTP: monitor, demonitor with flush). A throw in `fn` crashes the owner that
+   * called `onExit`. Throws BAD_OPTION.
    */
   onExit(fn: (reason: ExitReason) => void): () => void {
     checkFunction(fn, 'onExit')
@@ -504,8 +493,8 @@ export class ProcessRef {
   }
 
   /**
-   * Sends an exit signal (OTP: exit/2): `kill` cannot be trapped, `normal` is ignored by processes that do
-   * not trap exits.
+   * Sends an exit signal (OTP: exit/2). `kill` cannot be trapped; `normal` ends no process that does not trap
+   * exits. Throws BAD_OPTION, ACTOR_DEAD.
    */
   exit(request: ExitRequest): void {
     checkRequest(request, 'exit')
@@ -513,7 +502,7 @@ export class ProcessRef {
     this.#process.signal(null, request)
   }
 
-  /** Ends the process at once, whatever it is doing; others see the reason `killed`. */
+  /** Ends the process at once; others see the reason `killed`. Throws ACTOR_DEAD. */
   kill(): void {
     this.exit(kill)
   }
@@ -524,19 +513,18 @@ export class ProcessRef {
   }
 }
 
-/** The process behind a reference; for the runtime itself. Throws BAD_OPTION. */
 export function processOf(ref: ProcessRef): Process {
   if (ref instanceof ProcessRef) return ProcessRef.reveal(ref)
   throw optionError('ref', `expected a reference to a process, got ${show(ref)}`)
 }
 
-/** Throws ACTOR_DEAD for code that runs in the scope of a dead incarnation, and counts it. */
+/** Throws ACTOR_DEAD, and counts it, in the scope of a dead incarnation. */
 export function fence(target: Process): void {
   const owner = currentOwner()
   if (owner?.fenced === true) throw deadCaller(target, owner.name)
 }
 
-/** The error for what the dead incarnation `name` would still do to `target`. */
+/** The error for an effect of the dead incarnation `name` on `target`. */
 export function deadCaller(target: Process, name: string): RuntimeError {
   target.tree.afterlife.refused += 1
   return new RuntimeError(

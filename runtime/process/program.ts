@@ -1,31 +1,28 @@
-/** Named handlers, as far as those who send messages see them: what each takes and answers. */
+/** Named handlers as senders see them: their input and reply. */
 export type Messages = { readonly [name: string]: (...args: never[]) => unknown }
 
-/** What a handler takes besides the state; `never` when it takes nothing. */
+/** A handler's input; `never` when it takes none. */
 export type InputOf<H> = H extends (...args: infer Args) => unknown
   ? Args extends readonly [] | readonly [unknown]
     ? never
     : Args[1]
   : never
 
-/** What a call answers: the handler's return value, its promise's value, or what it deferred. */
+/** A call's reply: the handler's result, its promise's value, or what it deferred. */
 export type ReplyOf<H> = H extends (...args: never[]) => infer R ? Settled<Awaited<R>> : never
 
 type Settled<R> = R extends Deferred<infer T> ? T : Exclude<R, Refusal>
 
 declare const deferred: unique symbol
 
-/**
- * A reply to be given later: returned by the handler, settled whenever; a second settling is dropped (OTP:
- * gen_server:reply).
- */
+/** A reply for later: return it from the handler, settle it once (OTP: gen_server:reply). */
 export interface Deferred<T> {
   readonly [deferred]: T
   resolve(value: T): void
   reject(error: unknown): void
 }
 
-/** A call's answer that is an error: the caller's promise rejects with it, and the actor goes on. */
+/** An error as a call's reply: the caller's promise rejects, and the actor goes on. */
 export class Refusal {
   readonly error: unknown
 
@@ -34,21 +31,18 @@ export class Refusal {
   }
 }
 
-/** Answers a call with an error without crashing: `return refuse(new Error('no such account'))`. */
+/** Replies with an error without crashing: `return refuse(new Error('no such account'))`. */
 export function refuse(error: unknown): Refusal {
   return new Refusal(error)
 }
 
-/**
- * Answered by `init` when there is nothing to do: the start answers `IGNORED`, and a supervisor goes on
- * without it.
- */
+/** Returned by `init` to decline: the start rejects with IGNORED, and a supervisor goes on without it. */
 export const ignore: unique symbol = Symbol('ignore')
 
-/** The answer of an `init` that declines to start. */
+/** The type of `ignore`. */
 export type Ignore = typeof ignore
 
-/** One message handler, looked up when a message is sent. */
+/** One message handler. */
 export class Entry {
   readonly name: string
   readonly kind: 'call' | 'cast' | 'info'
@@ -63,14 +57,14 @@ export class Entry {
 
 declare const types: unique symbol
 
-/** What an actor runs: the definition that `defineActor` has checked, without what its handlers are given. */
+/** A checked definition, without the types of its handlers' context. */
 export interface Program<
   State = unknown,
   Input = never,
   Calls extends Messages = never,
   Casts extends Messages = never,
 > {
-  /** For inference alone: no program has it. */
+  /** For inference only. */
   readonly [types]?: { state: State; input: Input; calls: Calls; casts: Casts }
   readonly name: string
   readonly kind: 'actor' | 'supervisor'

@@ -12,19 +12,16 @@ import type { InputOf, Messages, Program, ReplyOf } from './program.js'
 
 export { ProcessRef, processOf } from './process.js'
 
-/** What a call may be given besides its input. */
+/** Options of a call. */
 export interface CallOptions {
-  /**
-   * Milliseconds until the call fails with TIMEOUT; the server is not told, and a late reply is dropped.
-   * Default 5000.
-   */
+  /** Milliseconds until the call rejects with TIMEOUT; a late reply is dropped. Default 5000. */
   timeout?: number
 }
 
-/** For a call that its server ends in time by itself; it fails only with its server. */
+/** For a call whose server sets its own limit; it fails only with its server. */
 export const forever: CallOptions = Object.freeze({ timeout: Number.POSITIVE_INFINITY })
 
-/** The arguments after the name of a message: its input, if the handler takes one, and options. */
+/** The arguments after a message's name: its input, if the handler takes one, and options. */
 export type MessageArgs<Input, Options> = [Input] extends [never]
   ? [input?: undefined, options?: Options]
   : unknown extends Input
@@ -33,7 +30,7 @@ export type MessageArgs<Input, Options> = [Input] extends [never]
       ? [input?: Input, options?: Options]
       : [input: Input, options?: Options]
 
-/** A reference to an actor, typed by its behaviour: wrong names and payloads do not compile. */
+/** A reference to an actor, typed by its behaviour. */
 export class ActorRef<
   Calls extends Messages = Record<never, never>,
   Casts extends Messages = Record<never, never>,
@@ -41,8 +38,8 @@ export class ActorRef<
   /**
    * Sends a message and waits for its reply (OTP: gen_server:call). Rejects with TIMEOUT, NOPROC (already
    * ended), EXITED (ended before it replied; `data.reason`), MAILBOX_FULL, CALLING_SELF, ACTOR_DEAD (the
-   * caller is a dead incarnation) or BAD_MESSAGE (no such call). An error of `return refuse(error)` or
-   * `ctx.defer().reject(error)` arrives as it is.
+   * caller is a dead incarnation) or BAD_MESSAGE (no such call). Errors of `refuse` and of a deferred
+   * `reject` arrive as they are.
    */
   call<Name extends keyof Calls & string>(
     name: Name,
@@ -53,9 +50,8 @@ export class ActorRef<
   }
 
   /**
-   * Sends a message and does not wait (OTP: gen_server:cast). Answers whether it was put into the mailbox:
-   * false when the actor has ended or its mailbox is full. Throws BAD_MESSAGE (no such cast), ACTOR_DEAD (the
-   * caller is a dead incarnation).
+   * Sends a message without waiting (OTP: gen_server:cast). False when the actor has ended or its mailbox is
+   * full. Throws BAD_MESSAGE (no such cast), ACTOR_DEAD (the caller is a dead incarnation).
    */
   cast<Name extends keyof Casts & string>(
     name: Name,
@@ -68,10 +64,7 @@ export class ActorRef<
     return actor.post(new Message(entry, args[0], null))
   }
 
-  /**
-   * Sends anything to `info.message`; answers as `cast` does. Without such a handler the message is reported
-   * and dropped.
-   */
+  /** Sends anything to `info.message`, as `cast`. Without that handler it is reported and dropped. */
   send(message: unknown): boolean {
     const actor = actorOf(this)
     fence(actor)
@@ -79,26 +72,25 @@ export class ActorRef<
   }
 
   /**
-   * Asks the actor to end after the messages before this one, by default with the reason `normal`. It runs
-   * `terminate`, and resolves with the reason once all that the actor owned is released (OTP:
-   * gen_server:stop). Rejects with TIMEOUT after `timeout` ms (default 5000; the actor goes on ending),
-   * NOPROC if it had ended, and ACTOR_DEAD or BAD_OPTION as `call` does.
+   * Stops the actor after the messages before this one (OTP: gen_server:stop); default reason `normal`. Runs
+   * `terminate`, and resolves with the reason once all that the actor owned is released. Rejects with TIMEOUT
+   * after `timeout` ms (default 5000; the actor goes on ending), NOPROC if it had ended, and ACTOR_DEAD or
+   * BAD_OPTION.
    */
   stop(reason: ExitReason = normal, timeout = 5_000): Promise<ExitReason> {
     return handled(stopActor(actorOf(this), this, reason, timeout))
   }
 }
 
-/** Reference type for a behaviour: `RefOf<typeof counter>`. */
+/** The reference type of a behaviour: `RefOf<typeof counter>`. */
 export type RefOf<B> =
   B extends Program<infer _State, infer _Input, infer Calls, infer Casts> ? ActorRef<Calls, Casts> : never
 
-/** An ActorRef is only ever made for an actor. */
 function actorOf(ref: ProcessRef): Actor {
   return ProcessRef.reveal(ref) as Actor
 }
 
-/** The untyped call, for the runtime itself and for names resolved at send time. */
+/** The untyped call. */
 export function callActor(
   actor: Actor,
   name: string,
@@ -135,7 +127,7 @@ export function callActor(
   return call.promise
 }
 
-/** The error for options that no call takes; undefined when they are fine. */
+/** The error for wrong options of a call, or undefined. */
 export function wrongOptions(options: CallOptions): RuntimeError | undefined {
   if (typeof options !== 'object' || options === null) return badOption('options', 'an object', options)
   for (const field in options)
@@ -161,7 +153,7 @@ async function stopActor(
   }
   return waitWithin<ExitReason>({ clock: actor.tree.clock, ms: timeout, late }, (resolve) => {
     const unwatch = ref.onExit((ended) => {
-      // Whoever waits for the end of an actor waits for what it owned, too: a port is free then.
+      // Waits for what it owned, too: a port is free then.
       resolve(actor.released === null ? ended : actor.released.then(() => ended))
     })
     actor.stopWith(reason)

@@ -19,41 +19,37 @@ import {
 import type { InputOf, Messages, Program, ReplyOf } from './program.js'
 import { type ActorRef, type CallOptions, callActor, type MessageArgs, wrongOptions } from './ref.js'
 
-/**
- * What is known of a name: being started (or started again), up, ended for good with the reason, or never
- * heard of.
- */
+/** What a registry knows of a name: starting (also again), up, ended for good with the reason, or unknown. */
 export type NameState =
   | { readonly state: 'starting' }
   | { readonly state: 'up'; readonly ref: ActorRef }
   | { readonly state: 'ended'; readonly reason: ExitReason }
   | { readonly state: 'unknown' }
 
-/** What a registry knows of a name; whoever holds it has this among its belongings. */
+/** A name; its holder has this among its belongings. */
 interface NameEntry extends HeldName {
   process: Process | null
   isUp: boolean
-  /** Who decides whether the name comes back, while nobody holds it. */
+  /** Decides whether the name comes back while no process holds it. */
   slot: Slot | null
   ended: ExitReason | null
   readonly waiters: Set<() => void>
 }
 
-/** How many ended names are remembered with their reason. */
+/** How many ended names are remembered. */
 const remembered = 1_000
 
 /**
- * Names of processes, each held by one process at a time (OTP: Registry with unique keys, local names). Names
- * resolve when a message is sent, so they survive restarts; references do not.
+ * Unique names of processes (OTP: local names; Elixir: Registry with unique keys). A name resolves at each
+ * send and so survives restarts; a reference does not.
  */
 export class Registry {
   readonly #entries = new Map<string, NameEntry>()
   readonly #ended = new Set<string>()
 
   /**
-   * Gives a living actor a name, until it ends; up at once, or when its `init` is done. Throws
-   * ALREADY_STARTED (`data.ref` has it), NOPROC, BAD_OPTION for what is no actor, or ACTOR_DEAD when a dead
-   * incarnation asks.
+   * Names a living actor until it ends; the name is up once its `init` is done. Throws ALREADY_STARTED
+   * (`data.ref` has it), NOPROC, BAD_OPTION for what is no actor, or ACTOR_DEAD when a dead incarnation asks.
    */
   register(name: string, ref: ProcessRef): void {
     const process = processOf(ref)
@@ -66,10 +62,7 @@ export class Registry {
     if ((process as Actor).phase !== 'starting') entry.rise()
   }
 
-  /**
-   * Takes a name back from its living holder: nobody has it then, as if it had never been; unknown names are
-   * ignored.
-   */
+  /** Takes a name from its living holder; it is unknown then. Other names are ignored. */
   unregister(name: string): void {
     const entry = this.#entries.get(name)
     if (entry?.process == null) return
@@ -80,7 +73,7 @@ export class Registry {
     wake(entry)
   }
 
-  /** The actor that holds the name now, also while it starts; undefined when there is none (OTP: whereis). */
+  /** The actor that holds the name, also while it starts; else undefined (OTP: whereis). */
   whereis(name: string): ActorRef | undefined {
     return this.#entries.get(name)?.process?.ref as ActorRef | undefined
   }
@@ -100,9 +93,8 @@ export class Registry {
   }
 
   /**
-   * A reference by name, typed by the behaviour that is expected behind it:
-   * `registry.named<typeof counter>('counter')`. It finds the current incarnation at every send, and waits
-   * for the next one while that is being started.
+   * A reference by name, typed by the expected behaviour: `registry.named<typeof counter>('counter')`. It
+   * finds the current incarnation at each send; calls wait while the name is starting.
    */
   named<B>(
     name: string,
@@ -111,9 +103,8 @@ export class Registry {
   }
 
   /**
-   * Resolves with the actor once the name is up. Rejects with NOPROC (no process has or will have it),
-   * GAVE_UP (it ended for good; `data.reason`) or TIMEOUT after `timeout` ms (default 5000) of the clock of
-   * the tree that starts it.
+   * Resolves with the actor once the name is up. Rejects with NOPROC (unknown), GAVE_UP (ended for good;
+   * `data.reason`) or TIMEOUT after `timeout` ms (default 5000) of its tree's clock.
    */
   whenUp(name: string, timeout = 5_000): Promise<ActorRef> {
     const late = (): never => {
@@ -135,16 +126,13 @@ export class Registry {
     return handled(up)
   }
 
-  /**
-   * For the runtime: the clock of the tree that has a name, or will have it; the machine's when there is
-   * none.
-   */
+  /** For the runtime: the clock of the tree that has or will have a name, else the machine's. */
   clockOf(name: string): Clock {
     const entry = this.#entries.get(name)
     return (entry?.process ?? entry?.slot?.supervisor)?.tree.clock ?? systemClock
   }
 
-  /** For the runtime: throws unless a process that is about to start could take the name. */
+  /** For the runtime: throws unless the name is free. */
   vacancy(name: string): void {
     checkName(name)
     const entry = this.#entries.get(name)
@@ -155,7 +143,7 @@ export class Registry {
     }
   }
 
-  /** For the runtime: a process takes a name while it starts. */
+  /** For the runtime: gives a name to a process that starts. */
   claim(name: string, process: Process): HeldName {
     this.vacancy(name)
     this.#ended.delete(name)
@@ -188,7 +176,7 @@ export class Registry {
     return entry
   }
 
-  /** Lets a name wait for what is decided in `slot`; without one, nobody will bring it back. */
+  /** The name waits for the decision of `slot`; without one it ends. */
   #wait(entry: NameEntry, reason: ExitReason, slot: Slot | null): void {
     entry.slot = slot
     if (slot === null) return this.#end(entry, reason)
@@ -214,10 +202,7 @@ function wake({ waiters }: NameEntry): void {
   for (const look of [...waiters]) look()
 }
 
-/**
- * Reaches whoever holds a name when a message is sent; survives restarts, as an ActorRef does not (OTP: via
- * tuple).
- */
+/** Resolves its name at each send, and so survives restarts, unlike an ActorRef (OTP: via tuple). */
 export class NamedRef<
   Calls extends Messages = Record<never, never>,
   Casts extends Messages = Record<never, never>,
@@ -236,9 +221,8 @@ export class NamedRef<
   }
 
   /**
-   * As `ActorRef.call`, with one deadline over waiting for the name and for the reply. Between two
-   * incarnations it waits for the next. Rejects with GAVE_UP once the name has ended for good, and NOPROC if
-   * no process ever had it.
+   * As `ActorRef.call`; one deadline covers the name and the reply. While the name is starting it waits.
+   * Rejects with GAVE_UP once the name has ended for good, NOPROC when it is unknown.
    */
   call<Name extends keyof Calls & string>(
     name: Name,
@@ -248,7 +232,7 @@ export class NamedRef<
     return this.#call(name, input, options) as Promise<ReplyOf<Calls[Name]>>
   }
 
-  /** As `ActorRef.cast`: false when nobody holds the name now. */
+  /** As `ActorRef.cast`; false when no actor holds the name. */
   cast<Name extends keyof Casts & string>(
     name: Name,
     ...args: MessageArgs<InputOf<Casts[Name]>, never>
@@ -256,10 +240,7 @@ export class NamedRef<
     return this.current?.cast(name, ...args) ?? false
   }
 
-  /**
-   * As `ActorRef.send`, but throws NOPROC or GAVE_UP when nobody holds the name (OTP: a bare send to an
-   * unknown name is badarg).
-   */
+  /** As `ActorRef.send`; throws NOPROC or GAVE_UP when no actor holds the name (OTP: badarg). */
   send(message: unknown): boolean {
     const { current } = this
     if (current === undefined) {
@@ -281,7 +262,7 @@ export class NamedRef<
     const clock = this.#registry.clockOf(this.name)
     const deadline = clock.now() + timeout
     let left = timeout
-    // The one that comes up may be gone again before this goes on: then the wait does, too.
+    // The actor that came up may have ended again: then the wait goes on.
     while (true) {
       await this.#registry.whenUp(this.name, left)
       left = Math.max(0, Math.ceil(deadline - clock.now()))
@@ -290,10 +271,7 @@ export class NamedRef<
     }
   }
 
-  /**
-   * Who takes a call now: the actor that is up, or the caller itself while it starts, which is refused as a
-   * call to itself.
-   */
+  /** The actor that is up, or the caller itself while it starts, whose call to itself is refused. */
   #holder(): Actor | undefined {
     const known = this.#registry.state(this.name)
     if (known.state === 'up') return processOf(known.ref) as Actor
@@ -303,13 +281,13 @@ export class NamedRef<
   }
 }
 
-/** The error for a name that did not come up in time; nothing was sent. */
+/** The error for a name that was not up in time; nothing was sent. */
 export function notUpError(name: string, ms: number): RuntimeError {
   const message = `${show(name)} was not up within ${ms} ms`
   return new RuntimeError('TIMEOUT', message, { retryable: true, data: { name, ms, sent: false } })
 }
 
-/** The error for a name that nobody holds: GAVE_UP when it ended for good, NOPROC when it was never there. */
+/** The error for a name without a holder: GAVE_UP when it ended for good, else NOPROC. */
 export function goneError(name: string, known: NameState): RuntimeError {
   if (known.state !== 'ended')
     return new RuntimeError('NOPROC', `nobody is called ${show(name)}`, { data: { name, sent: false } })

@@ -11,36 +11,29 @@ import { Registry } from './registry.js'
 import { type Home, type StartArgs, startFields, type StartOptions, startProcess } from './start.js'
 import { Tree, type Unowned } from './tree.js'
 
-/** What a whole tree shares; given once, where its root is started. */
+/** Options of a whole tree, given where its root is started. */
 export interface TreeOptions {
-  /** The time the tree lives by. Default: the clock of this machine. */
+  /** The clock of the tree. Default: the clock of this machine. */
   clock?: Clock
-  /**
-   * Where names of this tree are kept; pass one registry to several trees to let them find each other.
-   * Default: its own.
-   */
+  /** The names of this tree; several trees may share a registry. Default: its own. */
   registry?: Registry
   /**
-   * What an error without an owner does.
-   * - `report`: it is reported, the tree is marked as degraded, and tree and program go on, whatever fails.
-   * - `stop`: the tree ends.
-   * - `exit`: the tree has no say.
-   * If no living tree reports it, and the program does not listen for such errors itself, the program ends as
-   * it would without this library: stack on standard error, exit code 1. Before that its trees are stopped in
-   * order (5 s at most).
-   *
-   * Default `report`, except for a failure of the main module; `exit` for clients.
+   * What an error without an owner does. With `report` it is reported, the tree is marked as degraded, and
+   * tree and program go on. With `stop` the tree ends. With `exit` the tree has no say. If no living tree
+   * reports it, and the program has no listener of its own for such errors, the program ends: trees stop in
+   * order (5 s at most), stack on standard error, exit code 1. Default `report`, except for a failure of the
+   * main module; `exit` for clients.
    */
   unowned?: Unowned
 }
 
-/** How the root of a tree is started. */
+/** Options of the root of a tree. */
 export interface RootOptions extends StartOptions, TreeOptions, LogOptions {}
 
 /**
- * Starts an actor as the root of a tree of its own, and resolves when its `init` is done. Rejects with
- * START_FAILED (`cause` is what `init` threw), START_TIMEOUT, IGNORED, ALREADY_STARTED (`data.ref`),
- * BAD_BEHAVIOUR, BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
+ * Starts an actor as the root of its own tree; resolves when its `init` is done. Rejects with START_FAILED
+ * (`cause` is what `init` threw), START_TIMEOUT, IGNORED, ALREADY_STARTED (`data.ref`), BAD_BEHAVIOUR,
+ * BAD_OPTION, or ACTOR_DEAD when a dead incarnation asks.
  */
 export function startActor<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   behaviour: Behaviour<State, Input, Calls, Casts>,
@@ -50,7 +43,7 @@ export function startActor<State, Input, Calls extends Handlers<State>, Casts ex
   return handled(startRoot(behaviour, input, options)) as Promise<ActorRef<Calls, Casts>>
 }
 
-/** Starts the root of a tree: makes what the tree shares, and takes it down again when the start fails. */
+/** Starts a tree with its root; removes it again when the start fails. */
 export async function startRoot(
   behaviour: unknown,
   input: unknown,
@@ -83,7 +76,7 @@ function readRegistry(registry: Registry | undefined): Registry {
   throw optionError('registry', 'registry: expected a Registry')
 }
 
-/** A dead incarnation starts nothing: it would be nobody's. */
+/** A dead incarnation starts no tree. */
 function refuseDead(): void {
   const owner = currentOwner()
   if (owner?.fenced !== true) return
@@ -91,7 +84,7 @@ function refuseDead(): void {
   throw new RuntimeError('ACTOR_DEAD', `${owner.name} has ended: it starts no tree`)
 }
 
-/** Starts the root of a tree whose options are its own and those of the whole tree. */
+/** Starts a root whose options are mixed with those of the tree. */
 export async function startRootWith(
   options: TreeOptions & LogOptions,
   behaviourWith: (own: object) => unknown,

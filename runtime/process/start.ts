@@ -12,22 +12,19 @@ import { ActorRef } from './ref.js'
 import type { Registry } from './registry.js'
 import type { Tree } from './tree.js'
 
-/** What the starts of one tree have in common. */
+/** What the starts of one tree share. */
 export interface Home {
   readonly tree: Tree
   readonly registry: Registry
-  /** Makes what handlers are given: passed in, since a context can start actors and an actor has one. */
+  /** Makes the handlers' context: passed in, since a context can start actors. */
   readonly contextOf: (actor: Actor) => object
 }
 
-/** How one actor is started. */
+/** Options of one start. */
 export interface StartOptions {
-  /** The name it holds while it lives; refused with ALREADY_STARTED when a living process has it. */
+  /** Its name while it lives; ALREADY_STARTED when a living process has it. */
   name?: string
-  /**
-   * Milliseconds `init` may take before the start fails with START_TIMEOUT. Default 5000, for supervisors
-   * Infinity.
-   */
+  /** Milliseconds until a slow `init` fails with START_TIMEOUT. Default 5000, for supervisors Infinity. */
   startTimeout?: number
 }
 
@@ -41,8 +38,8 @@ export type StartArgs<Input, Options = StartOptions> = unknown extends Input
     : [input: Input, options?: Options]
 
 /**
- * Starts one actor under `parent` and resolves when its `init` is done; the start is over by then, one way or
- * the other: when it rejects, the actor has ended and what it owned is released.
+ * Starts one actor under `parent` and resolves when its `init` is done. When it rejects, the actor has ended
+ * and what it owned is released.
  */
 export function startProcess(
   home: Home,
@@ -96,7 +93,7 @@ function awaitInit(actor: Actor, init: PromiseLike<unknown>, startTimeout: numbe
       unwatch() // an end that `answer` brings about is told by what it answers
       resolve(answer())
     }
-    // A foreign thenable may settle twice, or throw instead.
+    // A foreign thenable may settle twice, or throw.
     Promise.resolve(init).then(
       (state) => finish(() => begin(actor, state)),
       (error) => finish(() => initFailed(actor, error)),
@@ -106,10 +103,7 @@ function awaitInit(actor: Actor, init: PromiseLike<unknown>, startTimeout: numbe
   return handled(started)
 }
 
-/**
- * `init` is over: the actor is up from here on, unless it declined, was told to stop, or has been ended
- * meanwhile.
- */
+/** `init` is done: the actor is up, unless it declined, was stopped, or has ended. */
 function begin(actor: Actor, state: unknown): Promise<ActorRef> {
   if (actor.reason !== null) return endedEarly(actor)
   if (state === ignore) {
@@ -122,10 +116,7 @@ function begin(actor: Actor, state: unknown): Promise<ActorRef> {
   return Promise.resolve(actor.ref as ActorRef)
 }
 
-/**
- * The one who asked gets the error and is not ended by the link as well (OTP: a start with a timeout unlinks,
- * then kills).
- */
+/** Unlinks and kills, so that the caller only gets the error (OTP: start with a timeout). */
 function tooSlow(actor: Actor, startTimeout: number): Promise<never> {
   if (actor.parent !== null) unlink(actor, actor.parent)
   actor.signal(null, kill)
@@ -135,7 +126,7 @@ function tooSlow(actor: Actor, startTimeout: number): Promise<never> {
 
 function initFailed(actor: Actor, error: unknown): Promise<never> {
   if (actor.kind === 'supervisor' && error instanceof RuntimeError && error.code === 'START_FAILED') {
-    // The child has been reported; its supervisor ends in order (OTP: {shutdown, {failed_to_start_child, Id,
+    // The child was reported; its supervisor ends in order (OTP: {shutdown, {failed_to_start_child, Id,
     // Reason}}).
     actor.end(shutdownWith(error))
     return notStarted(actor, error)
@@ -159,7 +150,7 @@ function endedEarly(actor: Actor): Promise<never> {
   return notStarted(actor, new RuntimeError('START_FAILED', message, { data: { reason }, ...cause }))
 }
 
-/** A port that `init` had taken is free again before the error can lead to another attempt. */
+/** Rejects once a port that `init` took is free, so that the next attempt can have it. */
 function notStarted({ released }: Actor, error: RuntimeError): Promise<never> {
   if (released === null) return refused(error)
   return handled(
@@ -177,7 +168,6 @@ export function checkBehaviour(behaviour: unknown): void {
     throw new RuntimeError('BAD_BEHAVIOUR', `expected what defineActor returns, got ${show(behaviour)}`)
 }
 
-/** The fields of StartOptions. */
 export const startFields: readonly string[] = ['name', 'startTimeout']
 
 function checkStart(behaviour: unknown, options: Undefinable<StartOptions>): void {
@@ -187,7 +177,7 @@ function checkStart(behaviour: unknown, options: Undefinable<StartOptions>): voi
   if (!isStartTimeout(startTimeout)) throw badOption('startTimeout', 'milliseconds above 0', startTimeout)
 }
 
-/** Whether it is a time that a start may take, or undefined for the default. */
+/** Whether it is a valid `startTimeout`, or undefined. */
 export function isStartTimeout(startTimeout: unknown): boolean {
   return startTimeout === undefined || (typeof startTimeout === 'number' && startTimeout > 0)
 }

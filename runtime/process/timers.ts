@@ -1,7 +1,7 @@
 import { checkMs } from '../time/clock.js'
 import type { Actor } from './actor.js'
 
-/** One delayed message of one incarnation (OTP: timer reference). */
+/** A delayed message (OTP: timer reference). */
 export class TimerRef {
   readonly #actor: Actor
   readonly #at: number
@@ -21,7 +21,7 @@ export class TimerRef {
     }, ms)
   }
 
-  /** Takes the message back: the milliseconds that were left, false once it has fired (OTP: cancel_timer). */
+  /** Cancels it; answers the milliseconds left, or false once it has fired (OTP: cancel_timer). */
   cancel(): number | false {
     if (!this.#waiting) return false
     this.clear()
@@ -39,13 +39,13 @@ export class TimerRef {
   }
 }
 
-/** What `info.timer` is given for a timer of `ctx.startTimer`: a stale one can be told apart. */
+/** What `info.timer` gets for a timer of `ctx.startTimer`. */
 export interface TimerFired {
   readonly timer: TimerRef
   readonly payload: unknown
 }
 
-/** Delivers `info.timeout` when no message comes for `ms` milliseconds; any message takes it back. */
+/** Sends `info.timeout` when no message comes within `ms` milliseconds. */
 export function idleAfter(actor: Actor, ms: number): void {
   checkMs(ms, 'idleAfter')
   const { clock } = actor.tree
@@ -54,7 +54,7 @@ export function idleAfter(actor: Actor, ms: number): void {
   rare.idle?.clear()
   const timer = clock.setTimeout(() => {
     timers.delete(idle)
-    // A message that already waits came first.
+    // A message that waits came first.
     if (actor.backlog === 0 && !actor.handling) actor.inform('timeout', undefined)
   }, ms)
   const idle = {

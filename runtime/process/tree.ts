@@ -13,24 +13,24 @@ import { type Clock, systemClock } from '../time/clock.js'
 import { Deadlines } from '../time/deadlines.js'
 import { Scheduler } from '../time/scheduler.js'
 
-/** What an error that belongs to nobody does to a tree. */
+/** What an error without an owner does to a tree. */
 export type Unowned = 'report' | 'stop' | 'exit'
 
-/** What all processes under one root share: time, the run queue, and who is told of stray errors. */
+/** What the processes under one root share: clock, run queue, containment. */
 export class Tree implements ContainedTree {
   readonly id = nextTreeId()
   readonly afterlife = afterlifeOf(this.id)
   readonly clock: Clock
   readonly scheduler = new Scheduler()
   readonly deadlines: Deadlines
-  /** Undefined where the user has not said: the default. */
+  /** Undefined: the default. */
   readonly #unowned: Unowned | undefined
   readonly #release: () => void
-  /** Stops the root and resolves when it has ended; null before there is one, and after. */
+  /** Stops the root; null before it starts and after it ends. */
   #stopRoot: ((reason: ExitReason) => Promise<unknown>) | null = null
   #lastProcess = 0
   readonly #signals: (() => void)[] = []
-  /** Stray errors that belonged to nobody: the tree goes on, but something in this program is broken. */
+  /** Stray errors without an owner: the tree is degraded. */
   strays = 0
 
   /** Throws BAD_OPTION. */
@@ -46,19 +46,19 @@ export class Tree implements ContainedTree {
     return this.#lastProcess
   }
 
-  /** The root has come; `stop` ends it and resolves when it has. */
+  /** The root starts; `stop` ends it and resolves then. */
   plant(stop: (reason: ExitReason) => Promise<unknown>): void {
     this.#stopRoot = stop
   }
 
-  /** Sends exit signals one after the other: sent at once, a long chain of links would overflow the stack. */
+  /** Queues exit signals: sent at once, a long chain of links would overflow the stack. */
   pass(send: () => void): void {
     const signals = this.#signals
     signals.push(send)
     if (signals.length > 1) return
     const failures: unknown[] = []
     for (let i = 0; i < signals.length; i++) {
-      // One that fails must not keep the others from hearing of the end.
+      // One that throws must not keep the others from being sent.
       try {
         signals[i]?.()
       } catch (error) {
@@ -69,7 +69,7 @@ export class Tree implements ContainedTree {
     if (failures.length > 0) throw failures[0]
   }
 
-  /** The root has ended. Containment stays for one more turn, in which the last rejections come to light. */
+  /** The root has ended. Containment stays for one more turn, in which the last rejections appear. */
   fell(): void {
     this.#stopRoot = null
     this.deadlines.end()
