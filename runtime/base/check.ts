@@ -1,19 +1,18 @@
 import { type RuntimeError, show, optionError } from './errors.js'
 import { among } from './near.js'
 
-/** Throws BAD_OPTION, naming the field, unless `options` is an object with no fields but the known ones. */
+/** Throws BAD_OPTION unless `options` is an object with known fields only. */
 export function checkFields(options: unknown, known: readonly string[]): void {
   if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
   for (const field of Object.keys(options))
     if (!known.includes(field)) throw badOption(field, among('an option', known, field), field)
 }
 
-/** Throws BAD_OPTION unless `fn` is a function. */
 export function checkFunction(fn: unknown, field: string): void {
   if (typeof fn !== 'function') throw badOption(field, 'a function', fn)
 }
 
-/** Throws BAD_OPTION unless `name` is a text with something in it. */
+/** Throws BAD_OPTION unless `name` is a non-empty string. */
 export function checkName(name: unknown, field = 'name'): asserts name is string {
   if (typeof name !== 'string' || name === '') throw badOption(field, 'a non-empty string', name)
 }
@@ -23,12 +22,11 @@ export function checkCount(value: unknown, field: string): void {
   if (!isCount(value)) throw badOption(field, 'a whole number of 0 or more, or Infinity', value)
 }
 
-/** Whether it is a whole number of 0 or more, or Infinity. */
 function isCount(value: unknown): value is number {
   return value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 0)
 }
 
-/** The error for an option that is not what it should be. */
+/** The BAD_OPTION error that says what was expected and what came. */
 export function badOption(field: string, expected: string, got: unknown): RuntimeError {
   return optionError(field, `${field}: expected ${expected}, got ${show(got)}`)
 }

@@ -1,4 +1,4 @@
-/** The names of the methods of a class, and of those that it extends. */
+/** The names of a class's methods, inherited ones included. */
 export function methodNames(kind: { readonly prototype: object }): readonly string[] {
   const names = new Set<string>()
   for (let from = kind.prototype; from !== Object.prototype; from = Object.getPrototypeOf(from))
@@ -8,8 +8,8 @@ export function methodNames(kind: { readonly prototype: object }): readonly stri
 }
 
 /**
- * Has the methods of a handle work without it, as in `const { callTool } = client`. They are properties of
- * its own: a test may replace one.
+ * Binds methods to their handle, as for `const { callTool } = client`. They become own properties, which a
+ * test may replace.
  */
 export function bindMethods(handle: object, names: readonly string[]): void {
   const methods = handle as Readonly<Record<string, (...args: unknown[]) => unknown>>

@@ -1,19 +1,18 @@
 const brand: unique symbol = Symbol.for('caduceus.error')
 
-/** What every Caduceus error may carry besides its message. */
+/** Optional details of every Caduceus error. */
 export interface ErrorDetails {
   /** The error that led to this one. */
   cause?: unknown
-  /** Facts a program can act on; the shape belongs to the code. */
+  /** Facts for programs; the shape depends on the code. */
   data?: unknown
-  /** Whether the same request may succeed when it is made again. Default false. */
+  /** Whether the same request may succeed later. Default false. */
   retryable?: boolean
 }
 
 /**
- * The root of the error family: `code` is stable, `retryable` says whether trying again can help.
- * `error instanceof CaduceusError` holds for errors of every floor, and of other copies of this library in
- * one process.
+ * The base class of all errors: `code` is stable, `retryable` says whether trying again can help. `instanceof
+ * CaduceusError` holds for errors of every floor, and of other copies of this library in one process.
  */
 export class CaduceusError<Code extends string = string> extends Error {
   readonly code: Code
@@ -36,9 +35,9 @@ export class CaduceusError<Code extends string = string> extends Error {
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {
-    // Anything can be thrown, also a proxy that throws when it is looked at: that is no error of ours.
+    // A thrown proxy may throw when it is looked at: no error of ours.
     try {
-      // only the root has it as its own; by its name it would be called something else once it is bundled
+      // only the base class has it as its own; names change when bundled
       if (Object.hasOwn(this.prototype, brand))
         return typeof value === 'object' && value !== null && brand in value
       return Function.prototype[Symbol.hasInstance].call(this, value)
@@ -48,41 +47,41 @@ export class CaduceusError<Code extends string = string> extends Error {
   }
 }
 
-/** Every code a RuntimeError can have. */
+/** Every code of a RuntimeError. */
 export type RuntimeErrorCode =
-  /** A definition given to `defineActor` has a field that is not what it should be (`data.field`). */
+  /** A field of a definition for `defineActor` is wrong (`data.field`). */
   | 'BAD_BEHAVIOUR'
-  /** A child spec, or the list of them, is wrong; the message names the child and the field. */
+  /** A child spec or the list of them is wrong; the message names child and field. */
   | 'BAD_SPEC'
-  /** An option or argument is not what it should be (`data.field`), or there is no such option. */
+  /** An option or argument is wrong or unknown (`data.field`). */
   | 'BAD_OPTION'
   /** An actor has no such call or cast, or `ctx.defer` was used outside of a call. */
   | 'BAD_MESSAGE'
-  /** The `start` of a child spec answered something that is no process (`data.id`). */
+  /** The `start` of a child spec answered no process of its supervisor (`data.id`). */
   | 'BAD_RETURN'
   /** Two children of one supervisor have the same id (`data.id`). */
   | 'DUPLICATE_ID'
-  /** Nobody is there: the process has ended, or nobody has the name. */
+  /** The process has ended, or no process has the name. */
   | 'NOPROC'
   /** The process ended before it answered (`data.reason`). */
   | 'EXITED'
-  /** No answer, no end or no event came in time; what was asked for may still happen. */
+  /** No reply, end or event came in time; what was asked for may still happen. */
   | 'TIMEOUT'
   /** An actor called itself while it handled a message: it would wait for itself. */
   | 'CALLING_SELF'
-  /** Code of an incarnation that has ended still sends, starts or changes something: it has no effect. */
+  /** A dead incarnation still sends, starts or changes something: it has no effect. */
   | 'ACTOR_DEAD'
-  /** Too many messages wait for the actor already; this one was not taken. */
+  /** The actor's mailbox is full; this message was not taken. */
   | 'MAILBOX_FULL'
-  /** What a process does first threw (`cause`): there is no process. */
+  /** The `init` of a process threw (`cause`), or it ended before it was up. */
   | 'START_FAILED'
-  /** An asynchronous `init` took longer than it may. */
+  /** An asynchronous `init` exceeded its time limit. */
   | 'START_TIMEOUT'
-  /** What was to be started declined: `init` answered `ignore`, or the option `start` of a server says no. */
+  /** The start was declined: `init` answered `ignore`, or a server's option `start` says no. */
   | 'IGNORED'
-  /** The name or id has a living process already (`data.ref`; `data.server` where it is a server). */
+  /** The name or id has a living process (`data.ref`; `data.server` for a server). */
   | 'ALREADY_STARTED'
-  /** The supervisor knows a child of this id that does not run: restart or delete it. */
+  /** The supervisor has a stopped child of this id: restart or delete it. */
   | 'ALREADY_PRESENT'
   /** The supervisor has no such child, or there is no task to wait for. */
   | 'NOT_FOUND'
@@ -90,31 +89,25 @@ export type RuntimeErrorCode =
   | 'RUNNING'
   /** The child is about to be restarted, which this operation does not allow. */
   | 'RESTARTING'
-  /** A dynamic supervisor or task supervisor has as many children as it may (`data.maxChildren`). */
+  /** A dynamic or task supervisor has reached its limit (`data.maxChildren`). */
   | 'MAX_CHILDREN'
-  /** The name has ended for good (`data.reason`): nobody will bring it back. */
+  /** The name has ended for good (`data.reason`). */
   | 'GAVE_UP'
 
 /** The error class of `caduceus/runtime`. */
 export class RuntimeError extends CaduceusError<RuntimeErrorCode> {}
 
-/**
- * The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made
- * here, so that `data.field` is never forgotten.
- */
+/** Makes every BAD_OPTION of this floor, with its `data.field`. */
 export function optionError(field: string, problem: string): RuntimeError {
   return new RuntimeError('BAD_OPTION', problem, { data: { field } })
 }
 
-/** The field that an error with BAD_OPTION, of any floor, is about. */
+/** The field of a BAD_OPTION error of any floor. */
 export function fieldOf({ data }: CaduceusError): string {
   return (data as { readonly field: string }).field
 }
 
-/**
- * What an error says, whatever was thrown: its message, the text itself, or a rendering of the value. Never
- * throws.
- */
+/** The message of whatever was thrown. Never throws. */
 export function messageOf(error: unknown): string {
   if (typeof error === 'string') return error
   try {
@@ -124,7 +117,7 @@ export function messageOf(error: unknown): string {
   }
 }
 
-/** The stack of an error, or what it says if it has none. Never throws. */
+/** The stack of an error, or its message. Never throws. */
 export function stackOf(error: unknown): string {
   try {
     return error instanceof Error ? String(error.stack ?? error.message) : messageOf(error)
@@ -133,7 +126,7 @@ export function stackOf(error: unknown): string {
   }
 }
 
-/** True for an Error; false also for a value that throws when it is looked at. */
+/** Whether it is an Error; false for a value that throws when it is looked at. */
 export function isError(value: unknown): value is Error {
   try {
     return value instanceof Error
@@ -144,7 +137,7 @@ export function isError(value: unknown): value is Error {
 
 const unprintable = 'a value that cannot be shown'
 
-/** A short rendering of any value for an error message. Never throws. */
+/** A short text of any value for error messages. Never throws. */
 export function show(value: unknown): string {
   try {
     return render(value)

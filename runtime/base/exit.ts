@@ -1,8 +1,8 @@
 import { messageOf, show, optionError } from './errors.js'
 
 /**
- * Why a process ended. `normal` and `shutdown` are expected ends, `crash` and `killed` are not;
- * `noproc` is what a monitor or link on a process that never was, or is gone, receives.
+ * Why a process ended. `normal` and `shutdown` are expected, `crash` and `killed` are not. `noproc` is what
+ * monitors and links get of a process that had ended.
  */
 export type ExitReason =
   | { readonly type: 'normal' }
@@ -11,43 +11,40 @@ export type ExitReason =
   | { readonly type: 'noproc' }
   | { readonly type: 'crash'; readonly error: unknown }
 
-/** What can be asked of a process from outside: to end with a reason, or to be killed. */
+/** An exit signal from outside: a reason, or `kill`. */
 export type ExitRequest = ExitReason | { readonly type: 'kill' }
 
-/** The end of a process that had nothing more to do. */
+/** The end of a process that is done. */
 export const normal: ExitReason = Object.freeze({ type: 'normal' })
 
-/** The orderly end that a supervisor asks of its children. */
+/** The end that a supervisor asks of its children. */
 export const shutdown: ExitReason = Object.freeze({ type: 'shutdown' })
 
-/** What is left of a process that was killed. */
+/** The reason of a killed process. */
 export const killed: ExitReason = Object.freeze({ type: 'killed' })
 
-/** The reason given for a process that does not exist. */
+/** The reason for a process that does not exist. */
 export const noproc: ExitReason = Object.freeze({ type: 'noproc' })
 
-/** Asks a process to die at once; it cannot be trapped, and others see the reason `killed`. */
+/** Ends a process at once; it cannot be trapped, and others see `killed`. */
 export const kill: ExitRequest = Object.freeze({ type: 'kill' })
 
-/** The end of a process by an error that it did not handle. */
+/** The end by an error that was not handled. */
 export function crash(error: unknown): ExitReason {
   return { type: 'crash', error }
 }
 
-/** An orderly end with something to say, which still counts as normal for restarts. */
+/** A shutdown with a detail; a normal end for restarts (OTP: {shutdown, Term}). */
 export function shutdownWith(detail: unknown): ExitReason {
   return { type: 'shutdown', detail }
 }
 
-/**
- * True for the ends that a `transient` child is not restarted for (OTP supervisor: normal, shutdown,
- * {shutdown, Term}).
- */
+/** Whether a `transient` child stays down after it (OTP: normal, shutdown, {shutdown, Term}). */
 export function isNormal(reason: ExitReason): boolean {
   return reason.type === 'normal' || reason.type === 'shutdown'
 }
 
-/** The reason in a few words, for messages and logs. */
+/** The reason in a few words. */
 export function formatReason(reason: ExitReason): string {
   return reason.type === 'crash' ? `crash: ${messageOf(reason.error)}` : reason.type
 }
@@ -57,7 +54,7 @@ export function checkReason(reason: ExitReason, where: string): void {
   check(reason, where, types)
 }
 
-/** As `checkReason`; what is asked of another process may also be `kill`. */
+/** As `checkReason`, with `kill`. */
 export function checkRequest(request: ExitRequest, where: string): void {
   check(request, where, [...types, 'kill'])
 }

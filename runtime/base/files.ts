@@ -3,8 +3,8 @@ import { type FileHandle, mkdir, open, rename, stat, unlink } from 'node:fs/prom
 import { join } from 'node:path'
 
 /**
- * Puts a file (mode 0600) in the place of another in one step: a reader finds the old one or the new one,
- * whole. `at` is its time of change (ms since 1970, default now); `durable` waits until the disk has it.
+ * Replaces a file (mode 0600) atomically: readers find the old or the new one, whole. `at` sets its time of
+ * change (ms since 1970, default now); `durable` waits for the disk.
  */
 export async function replaceFile(
   folder: string,
@@ -30,7 +30,7 @@ export async function replaceFile(
   if (durable) await syncFolder(folder)
 }
 
-/** Opens a new file. A folder that is not there, or not any more, is made (mode 0700). */
+/** Opens a new file; makes a missing folder (mode 0700). */
 async function create(folder: string, path: string): Promise<FileHandle> {
   try {
     return await open(path, 'wx', 0o600)
@@ -41,12 +41,12 @@ async function create(folder: string, path: string): Promise<FileHandle> {
   }
 }
 
-/** Whether a name is that of a file which `replaceFile` has not finished. */
+/** Whether it names an unfinished file of `replaceFile`. */
 export function isTemporary(name: string): boolean {
   return /^\.[0-9a-f-]{36}\.tmp$/.test(name)
 }
 
-/** The bytes of a file and its time of change in ms since 1970; undefined when there is none. */
+/** The bytes of a file and its time of change in ms since 1970; undefined when it is missing. */
 export function readIfThere(
   path: string,
 ): Promise<{ readonly bytes: Buffer; readonly at: number } | undefined> {
@@ -61,17 +61,16 @@ export function readIfThere(
   })
 }
 
-/** The time of change of a file in ms since 1970; undefined when there is none. */
+/** The time of change of a file in ms since 1970; undefined when it is missing. */
 export function timeOf(path: string): Promise<number | undefined> {
   return ifThere(async () => (await stat(path)).mtimeMs)
 }
 
-/** Removes a file; one that is gone already is fine. */
 export async function unlinkIfThere(path: string): Promise<void> {
   await ifThere(() => unlink(path))
 }
 
-/** What `work` answers; undefined where it finds no file. */
+/** The result of `work`; undefined when it finds no file. */
 export async function ifThere<Answer>(work: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await work()
@@ -81,7 +80,7 @@ export async function ifThere<Answer>(work: () => Promise<Answer>): Promise<Answ
   }
 }
 
-/** The new name is on the disk only after its folder is. Windows cannot be asked to write a folder. */
+/** A new name is on the disk only after its folder is; Windows cannot sync folders. */
 async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(folder, 'r')

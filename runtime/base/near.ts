@@ -1,11 +1,8 @@
-/** Longer words are not looked at: the far side may have chosen them. */
+/** Longer words are skipped: the peer may have chosen them. */
 const maxLength = 64
 const maxWords = 2_000
 
-/**
- * The word that was probably meant: the one that takes the fewest changes of letters (at most a third of
- * them, case aside), or that is an alias's; undefined where none is near.
- */
+/** The word probably meant: an alias's, or the nearest with at most a third of its letters changed. */
 export function nearest(
   word: string,
   words: Iterable<string>,
@@ -26,10 +23,7 @@ export function nearest(
   return best?.word
 }
 
-/**
- * What an error message expects of a word that nobody knows: `an option among a, b`, and the one that was
- * probably meant.
- */
+/** For error messages: `an option among a, b`, and the word probably meant. */
 export function among(
   kind: string,
   words: readonly string[],
@@ -49,10 +43,7 @@ export function didYouMean(
   return near === undefined ? '' : ` (did you mean ${JSON.stringify(near)}?)`
 }
 
-/**
- * How many letters have to be added, dropped or changed, or swapped with the next (Damerau and Levenshtein,
- * by rows).
- */
+/** The Damerau-Levenshtein distance, by rows. */
 function distance(from: string, to: string): number {
   let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)

@@ -1,18 +1,17 @@
 import { show } from './errors.js'
 import { among } from './near.js'
 
-/** Reads one option: returns its value, or `fallback` where it is undefined; throws BAD_OPTION otherwise. */
+/** Returns an option's value, or `fallback` for undefined. Throws BAD_OPTION. */
 export type ReadOption<Value> = (value: unknown, field: string, fallback?: Value) => Value
 
 /**
- * Readers of options for one floor, which throw what `makeError` makes of a field and what is wrong with it.
- * `formerNames` are other names of known fields, for the suggestion in the error for an unknown one.
+ * Readers of options for one floor, which throw errors of `makeError`. `formerNames` maps old names of fields
+ * to new ones, for suggestions.
  */
 export function optionReaders<Failure extends Error>(
   makeError: (field: string, problem: string) => Failure,
   formerNames: Readonly<Record<string, string>> = {},
 ) {
-  /** The error that names a field, what was expected of it and what came. */
   function badOption(field: string, expected: string, got: unknown): Failure {
     return makeError(field, `${field}: expected ${expected}, got ${show(got)}`)
   }
@@ -28,7 +27,7 @@ export function optionReaders<Failure extends Error>(
   /** An object, and no array. */
   const readObject = reader('an object', isRecord)
 
-  /** An object with known fields only; `prefix` stands before the unknown one in the error. */
+  /** An object with known fields only; `prefix` precedes an unknown one in the error. */
   function readFields(value: unknown, where: string, known: readonly string[], prefix = '') {
     const given = readObject(value, where)
     const unknown = Object.keys(given).find((field) => !known.includes(field))
@@ -37,7 +36,6 @@ export function optionReaders<Failure extends Error>(
     return given
   }
 
-  /** One of a few words. */
   function readWord<const Word extends string>(
     value: unknown,
     field: string,

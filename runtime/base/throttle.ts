@@ -1,6 +1,6 @@
 /**
- * Lets `max` pass within `interval` ms. The returned function answers how many it has held back since the
- * last one that passed, or undefined for one that is held back as well.
+ * Lets `max` pass per `interval` ms. Answers how many were held back before this one, or undefined to hold it
+ * back.
  */
 export function throttle(now: () => number, max = 100, interval = 10_000): () => number | undefined {
   let since = Number.NEGATIVE_INFINITY

@@ -1,8 +1,7 @@
 /**
- * A set for much coming and going in a long life. V8 chains the tables that a Set outgrows, so that an old
- * one, once it has been promoted, keeps all younger ones alive until a major collection: this set goes over
- * into a fresh one now and then. An iteration skips what is deleted meanwhile, and need not see what is added
- * meanwhile.
+ * A set for many short-lived items. A promoted Set of V8 keeps the tables it outgrew, and all younger ones,
+ * until a major collection; this one is copied now and then. An iteration skips items deleted meanwhile, and
+ * may miss added ones.
  */
 export class TurnoverSet<T> {
   #items = new Set<T>()

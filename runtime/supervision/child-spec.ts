@@ -12,23 +12,17 @@ import {
 } from '../process/start.js'
 import type { Restart } from './strategy.js'
 
-/**
- * How a child is stopped: killed at once, asked and killed after that many ms, or asked and waited for
- * without end.
- */
+/** How a child is stopped: killed at once, or asked and killed after that many ms, or never. */
 export type Shutdown = 'brutal_kill' | 'infinity' | number
 
-/** What a child's start may answer: its reference, that with something extra for who asked, or `ignore`. */
+/** The answer of a child's start: its reference, also with something extra for the caller, or `ignore`. */
 export type StartAnswer = ProcessRef | { ref: ProcessRef; extra?: unknown } | Ignore
 
-/** One child of a supervisor, as data (OTP: child specification). */
+/** A child of a supervisor, as data (OTP: child specification). */
 export interface ChildSpec {
   /** Unique among its siblings. */
   id: string
-  /**
-   * Starts the child with the supervisor's context: `(ctx) => ctx.start(behaviour, input)`. A throw is a
-   * failed start.
-   */
+  /** Starts the child: `(ctx) => ctx.start(behaviour, input)`. A throw is a failed start. */
   start(ctx: ActorContext): StartAnswer | Promise<StartAnswer>
   /** Default `permanent`. */
   restart?: Restart
@@ -36,23 +30,17 @@ export interface ChildSpec {
   shutdown?: Shutdown
   /** Default `worker`. */
   type?: 'worker' | 'supervisor'
-  /**
-   * Whether its end by itself, without a restart, counts for the supervisor's `autoShutdown`; not for
-   * permanent ones. Default false.
-   */
+  /** Its own end, without a restart, counts for `autoShutdown`; not for permanent ones. Default false. */
   significant?: boolean
 }
 
 /** A child spec with every default filled in. */
 export type FullChildSpec = Readonly<Required<ChildSpec>>
 
-/** Fields of a child spec that `childSpec` can be given; the name is the one the actor is started under. */
+/** Fields that `childSpec` overrides; `name` is the registered name of the actor. */
 export type ChildOverrides = Partial<Omit<ChildSpec, 'start'>> & StartOptions
 
-/**
- * The child spec of an actor: its id is the behaviour's name unless told otherwise. Throws BAD_BEHAVIOUR or
- * BAD_SPEC.
- */
+/** The child spec of an actor; its id defaults to the behaviour's name. Throws BAD_BEHAVIOUR or BAD_SPEC. */
 export function childSpec<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   behaviour: Behaviour<State, Input, Calls, Casts>,
   ...args: StartArgs<Input, ChildOverrides>
@@ -86,10 +74,7 @@ function checkOverrides(id: string, overrides: ChildOverrides): void {
 const fields = new Set(['id', 'start', 'restart', 'shutdown', 'type', 'significant'])
 const restarts = new Set<unknown>(['permanent', 'transient', 'temporary'])
 
-/**
- * Checks a child spec and fills in its defaults; throws BAD_SPEC, naming the field, what was expected and
- * what came.
- */
+/** Checks a child spec and fills in its defaults. Throws BAD_SPEC, naming the field. */
 export function readChildSpec(spec: ChildSpec): FullChildSpec {
   if (typeof spec !== 'object' || spec === null) throw bad('child', 'spec', 'an object', spec)
   const { id, start, restart = 'permanent', type = 'worker', significant = false } = spec
@@ -134,7 +119,7 @@ function bad(id: string, field: string, expected: string, got: unknown): Runtime
   })
 }
 
-/** Refuses a significant child under a supervisor that would not take notice. Throws BAD_SPEC. */
+/** Throws BAD_SPEC for a significant child; `why` says why it cannot be. */
 export function refuseSignificant({ id, significant }: FullChildSpec, why: string): void {
   if (significant) throw bad(id, 'significant', `false ${why}`, significant)
 }

@@ -7,7 +7,7 @@ import { ignore } from '../process/program.js'
 import type { FullChildSpec, Shutdown, StartAnswer } from './child-spec.js'
 import { shouldRestart } from './strategy.js'
 
-/** A supervisor's record of one child: its spec and who fills the place now. */
+/** A supervisor's record of one child: its spec and its current process. */
 export class Child extends Slot {
   readonly spec: FullChildSpec
   process: Process | null = null
@@ -15,7 +15,7 @@ export class Child extends Slot {
   previous: Process | null = null
   /** `restarting` from the end of one incarnation to the start of the next. */
   status: 'running' | 'restarting' | 'stopped' = 'stopped'
-  /** The attempt to restart it that is queued with its supervisor. */
+  /** The queued attempt to restart it. */
   retry: Retry | null = null
   restarts = 0
 
@@ -25,13 +25,13 @@ export class Child extends Slot {
   }
 }
 
-/** What a start led to: a running child with what its start handed over, or `ignored`. */
+/** A running child and what its start handed over; `ref` is undefined after `ignore`. */
 export interface ChildStarted {
   readonly ref: ProcessRef | undefined
   readonly extra: unknown
 }
 
-/** Runs a child's start function; throws what made it fail. */
+/** Runs a child's start function; throws its error. */
 export async function startChild(child: Child, ctx: ActorContext, restarted: boolean): Promise<ChildStarted> {
   const { supervisor, spec } = child
   child.retry = null
@@ -53,8 +53,8 @@ export async function startChild(child: Child, ctx: ActorContext, restarted: boo
 }
 
 /**
- * Ends the names of the last incarnation that this one did not take. If this one is gone already, its exit
- * signal decides about them, and about names that it has lost itself since it came up.
+ * Ends earlier names that this incarnation did not take. If it has ended already, its exit signal decides
+ * about them.
  */
 function settleNames(child: Child, process: Process | null, first: boolean): void {
   if (process !== null && process.reason !== null) return
@@ -62,7 +62,9 @@ function settleNames(child: Child, process: Process | null, first: boolean): voi
   else child.settleNames(noproc)
 }
 
-/** One that gives up ends with `shutdown`, a normal end; unless permanent, it stays dead (OTP-57). */
+/**
+ * A supervisor that gives up ends with `shutdown`, a normal end; unless permanent, it stays dead (OTP-57).
+ */
 function warnOfSilence({ supervisor, spec }: Child): void {
   if (spec.type !== 'supervisor' || spec.restart === 'permanent') return
   const detail = { child: spec.id, restart: spec.restart }
@@ -71,7 +73,7 @@ function warnOfSilence({ supervisor, spec }: Child): void {
 
 async function runStart(child: Child, ctx: ActorContext): Promise<ChildStarted> {
   const { supervisor, spec } = child
-  // The supervisor may have been killed while it waited for something else.
+  // The supervisor may have been killed meanwhile.
   if (supervisor.reason !== null) throw new RuntimeError('ACTOR_DEAD', `${supervisor.name} has ended`)
   supervisor.own.startingSlot = child
   try {
@@ -92,7 +94,7 @@ function readAnswer({ supervisor, spec }: Child, answer: StartAnswer): ChildStar
   const ref: unknown = started?.ref
   if (!(ref instanceof ProcessRef))
     throw badAnswer(spec, 'a reference to a process, { ref, extra } or ignore', answer)
-  // A process of somebody else tells somebody else when it ends, and does not end with this supervisor.
+  // Another parent's process would neither end with this supervisor nor send it its exit.
   if (processOf(ref).parent !== supervisor)
     throw badAnswer(spec, 'a process started with the context given', ref)
   return { ref, extra: started.extra }
@@ -105,8 +107,8 @@ function badAnswer({ id }: FullChildSpec, expected: string, got: unknown): Runti
 }
 
 /**
- * Stops a child as its spec says and resolves once it is gone and its resources are released. Waits through a
- * monitor, so that a child which unlinked itself cannot be missed.
+ * Stops a child as its spec says; resolves once its resources are released. Waits through a monitor: a child
+ * may have unlinked itself.
  */
 export async function stopChild(child: Child): Promise<void> {
   const { process, previous, spec } = child
@@ -138,10 +140,7 @@ function isUnexpected(reason: ExitReason, spec: FullChildSpec): boolean {
   return !(reason.type === 'normal' && spec.restart !== 'permanent')
 }
 
-/**
- * Notes that a child's process has ended and reports what is worth it; says whether the child is to be
- * started again.
- */
+/** Records and reports the end of a child; answers whether it is restarted. */
 export function noteEnd(child: Child, process: Process, reason: ExitReason): boolean {
   const { restart } = child.spec
   const again = shouldRestart(restart, reason)
@@ -153,7 +152,7 @@ export function noteEnd(child: Child, process: Process, reason: ExitReason): boo
   return again
 }
 
-/** Starts a child again; undefined when that failed: the supervisor has then sent itself the next attempt. */
+/** Restarts a child; undefined when that failed and the next attempt is queued. */
 export async function tryRestart(child: Child, ctx: ActorContext): Promise<ChildStarted | undefined> {
   try {
     return await startChild(child, ctx, true)
@@ -165,7 +164,7 @@ export async function tryRestart(child: Child, ctx: ActorContext): Promise<Child
   }
 }
 
-/** Queues an attempt to restart a child, in place of any that is queued already. */
+/** Queues an attempt to restart a child; replaces an earlier one. */
 export function sendRetry(child: Child, reason: ExitReason, ctx: ActorContext): void {
   if (child.supervisor.reason !== null) return
   child.retry = new Retry(child, reason)
@@ -173,8 +172,8 @@ export function sendRetry(child: Child, reason: ExitReason, ctx: ActorContext): 
 }
 
 /**
- * One restart too many: reports it and ends the supervisor with `shutdown`; whoever is above decides what
- * follows (OTP-55).
+ * One restart too many: ends the supervisor with `shutdown`; its own supervisor decides what follows
+ * (OTP-55).
  */
 export function giveUp(child: Child, reason: ExitReason, ctx: ActorContext): void {
   reportChild(child, null, 'shutdown', 'reached_max_restart_intensity')
@@ -183,8 +182,7 @@ export function giveUp(child: Child, reason: ExitReason, ctx: ActorContext): voi
 }
 
 /**
- * A restart that failed is tried again through the mailbox, not in a loop, so that other requests (a stop,
- * for one) get in between the attempts (OTP-47).
+ * A failed restart is tried again through the mailbox, so that a stop or a request gets in between (OTP-47).
  */
 export class Retry {
   readonly child: Child
@@ -195,13 +193,13 @@ export class Retry {
     this.reason = reason
   }
 
-  /** Whether the child still waits for this attempt, and for no later one. */
+  /** Whether the child still waits for this attempt. */
   get due(): boolean {
     return this.child.retry === this
   }
 }
 
-/** Tells of a child's end or failed start, as OTP's supervisor report does. */
+/** Reports a child's end or failed start (OTP: supervisor report). */
 export function reportChild(
   child: Child,
   process: Process | null,

@@ -35,7 +35,7 @@ import {
   supervisorBehaviour,
 } from './skeleton.js'
 
-/** What a dynamic supervisor knows; read by inspection as well. */
+/** The state of a dynamic supervisor; `inspect` reads it. */
 interface DynamicState {
   readonly strategy: 'one_for_one'
   readonly window: RestartWindow
@@ -44,8 +44,8 @@ interface DynamicState {
 }
 
 /**
- * Administers one incarnation of a dynamic supervisor (Elixir: DynamicSupervisor); its children stop all at
- * once.
+ * Administers one incarnation of a dynamic supervisor, whose children stop all at once (Elixir:
+ * DynamicSupervisor).
  */
 export class DynamicSupervisor extends SupervisorHandle {
   /** Starts a child; ids need not be unique. Rejects with MAX_CHILDREN, START_FAILED or BAD_SPEC. */
@@ -60,8 +60,8 @@ export class DynamicSupervisor extends SupervisorHandle {
   }
 
   /**
-   * Stops a child by its reference, also by its old one while it is being restarted. Rejects with NOT_FOUND
-   * or BAD_OPTION.
+   * Stops a child by its reference, or by its last one while it restarts. Rejects with NOT_FOUND or
+   * BAD_OPTION.
    */
   terminateChild(ref: ProcessRef): Promise<void> {
     if (ref instanceof ProcessRef) return this.request('terminateChild', ref)
@@ -85,9 +85,7 @@ export function dynamicSupervisorSpec(
   return childSpec(behaviourWith(options), undefined, overrides)
 }
 
-/**
- * Administers a dynamic supervisor that was started as a child. Throws BAD_OPTION when the process is none.
- */
+/** Administers a dynamic supervisor that was started as a child. Throws BAD_OPTION for other processes. */
 export function dynamicSupervisorAt(ref: ProcessRef | undefined): DynamicSupervisor {
   if (answers(requests, ref)) return new DynamicSupervisor(ref)
   throw optionError(
@@ -163,7 +161,7 @@ async function childEnded(
   if (!(child instanceof Child && child.process === process && state.children.has(child))) return
   if (!noteEnd(child, process, reason)) return void state.children.delete(child)
   if (process.released === null) return restart(state, child, reason, ctx)
-  // The others are served while this one lets go of what it owned.
+  // Other children are served while this one releases its resources.
   void process.released.then(() => {
     if (child.previous === process) sendRetry(child, reason, ctx)
   })

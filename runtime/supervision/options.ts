@@ -2,20 +2,19 @@ import { type ChildSpec, type FullChildSpec, readChildSpecs, refuseSignificant }
 import { badOption, checkCount, checkFields, checkName } from '../base/check.js'
 import type { Strategy } from './strategy.js'
 
-/** What a supervisor is made of. */
+/** Options of a supervisor. */
 export interface SupervisorOptions {
   /** Shown in trees, reports and errors. Default `supervisor`. */
   name?: string
-  /** Which children are started again when one of them dies; there is no default (as in Elixir). */
+  /** Which children restart when one dies; required, as in Elixir. */
   strategy: Strategy
-  /** Restarts within `periodMs` that are still fine; one more, and the supervisor gives up. Default 3. */
+  /** Restarts allowed within `periodMs`; one more, and the supervisor gives up. Default 3. */
   intensity?: number
   /** Milliseconds that restarts are counted over. Default 5000. */
   periodMs?: number
   /**
-   * Whether the supervisor stops, with `shutdown`, when a significant child has ended by itself and is not
-   * restarted: with the first one (`any_significant`), with the last one (`all_significant`), or not. Default
-   * `never`.
+   * When the supervisor stops with `shutdown`: after the first (`any_significant`) or the last
+   * (`all_significant`) significant child has ended by itself and is not restarted. Default `never`.
    */
   autoShutdown?: AutoShutdown
   /** The children in start order. */
@@ -25,26 +24,23 @@ export interface SupervisorOptions {
 /** When the end of significant children ends their supervisor (OTP: auto_shutdown). */
 export type AutoShutdown = 'never' | 'any_significant' | 'all_significant'
 
-/** What a dynamic supervisor is made of; its strategy is one_for_one, its children come and go. */
+/** Options of a dynamic supervisor; its strategy is one_for_one. */
 export interface DynamicSupervisorOptions {
   /** Shown in trees, reports and errors. Default `dynamic_supervisor`. */
   name?: string
-  /**
-   * Children at once, starting and restarting ones included; more are refused with MAX_CHILDREN. Default
-   * Infinity.
-   */
+  /** Children at once, also starting and restarting ones; more reject with MAX_CHILDREN. Default Infinity. */
   maxChildren?: number
-  /** Restarts within `periodMs` that are still fine, over all children. Default 3. */
+  /** Restarts allowed within `periodMs`, over all children. Default 3. */
   intensity?: number
   /** Milliseconds that restarts are counted over. Default 5000. */
   periodMs?: number
 }
 
-/** What a task supervisor is made of. */
+/** Options of a task supervisor. */
 export interface TaskSupervisorOptions {
   /** Shown in trees, reports and errors. Default `task_supervisor`. */
   name?: string
-  /** Tasks at once; more are refused with MAX_CHILDREN. Default Infinity. */
+  /** Tasks at once; for more `start` throws MAX_CHILDREN. Default Infinity. */
   maxChildren?: number
 }
 
@@ -53,9 +49,7 @@ export interface SupervisorPlan extends Required<SupervisorOptions> {
   children: readonly FullChildSpec[]
 }
 
-/**
- * Checks the options of a supervisor and fills in the defaults; throws BAD_OPTION, BAD_SPEC or DUPLICATE_ID.
- */
+/** Checks options and fills in defaults. Throws BAD_OPTION, BAD_SPEC or DUPLICATE_ID. */
 export function readSupervisorOptions(options: SupervisorOptions): SupervisorPlan {
   checkFields(options, ['name', 'strategy', 'intensity', 'periodMs', 'autoShutdown', 'children'])
   const { name = 'supervisor', strategy, autoShutdown = 'never', children = [] } = options
@@ -73,7 +67,7 @@ export function readSupervisorOptions(options: SupervisorOptions): SupervisorPla
 const autoShutdowns = new Set<unknown>(['never', 'any_significant', 'all_significant'])
 const strategies = new Set<unknown>(['one_for_one', 'one_for_all', 'rest_for_one'])
 
-/** Checks the options of a dynamic supervisor and fills in the defaults; throws BAD_OPTION. */
+/** Throws BAD_OPTION. */
 export function readDynamicSupervisorOptions(
   options: DynamicSupervisorOptions,
 ): Required<DynamicSupervisorOptions> {
@@ -84,7 +78,7 @@ export function readDynamicSupervisorOptions(
   return { name, maxChildren, ...readWindow(options) }
 }
 
-/** Checks the options of a task supervisor and fills in the defaults; throws BAD_OPTION. */
+/** Throws BAD_OPTION. */
 export function readTaskSupervisorOptions(options: TaskSupervisorOptions): Required<TaskSupervisorOptions> {
   checkFields(options, ['name', 'maxChildren'])
   const { name = 'task_supervisor', maxChildren = Number.POSITIVE_INFINITY } = options

@@ -4,16 +4,13 @@ import type { ActorRef, ProcessRef } from '../process/ref.js'
 import { Registry } from '../process/registry.js'
 import { supervisorSpec } from './supervise.js'
 
-/** What a partition supervisor is made of. */
+/** Options of a partition supervisor. */
 export interface PartitionSupervisorOptions {
   /** The name of the supervisor; partition `i` is registered as `<name>/<i>`. */
   name: string
   /** How many children run. Default 4. */
   partitions?: number
-  /**
-   * The spec of one partition, given its number and the name to start it under; its id is replaced by the
-   * number.
-   */
+  /** The spec of one partition, from its number and the name to register. Its id becomes the number. */
   child(partition: number, name: string): ChildSpec
   /** As for a supervisor. */
   intensity?: number
@@ -22,8 +19,8 @@ export interface PartitionSupervisorOptions {
 }
 
 /**
- * The child spec of a supervisor with several equal children, so that one of them is not the bottleneck
- * (Elixir: PartitionSupervisor). Throws BAD_OPTION.
+ * The child spec of a supervisor of several equal children, which share the load (Elixir:
+ * PartitionSupervisor). Throws BAD_OPTION.
  */
 export function partitionSupervisorSpec(options: PartitionSupervisorOptions): ChildSpec {
   checkFields(options, ['name', 'partitions', 'child', 'intensity', 'periodMs'])
@@ -43,10 +40,7 @@ export function partitionSupervisorSpec(options: PartitionSupervisorOptions): Ch
   })
 }
 
-/**
- * The partition of a key, always the same one: an integer modulo the number of partitions, anything else by a
- * hash of its text. Throws BAD_OPTION.
- */
+/** The partition of a key: an integer modulo `partitions`, or a hash of its text. Throws BAD_OPTION. */
 export function partitionOf(key: string | number | bigint, partitions: number): number {
   checkPartitions(partitions)
   if (typeof key === 'number' && Number.isInteger(key)) return Math.abs(key) % partitions
@@ -55,9 +49,7 @@ export function partitionOf(key: string | number | bigint, partitions: number): 
   return hash(String(key)) % partitions
 }
 
-/**
- * The actor that serves a key now, or undefined while its partition is being restarted. Throws BAD_OPTION.
- */
+/** The actor that serves a key; undefined while its partition restarts. Throws BAD_OPTION. */
 export function partitionFor(
   registry: Registry,
   name: string,
@@ -68,12 +60,12 @@ export function partitionFor(
   return registry.whereis(partitionName(name, partitionOf(key, partitions)))
 }
 
-/** The name partition `i` of a partition supervisor is registered under. */
+/** The registered name of a partition. */
 export function partitionName(name: string, partition: number): string {
   return `${name}/${partition}`
 }
 
-/** All partitions that run now, by number. Throws BAD_OPTION. */
+/** The partitions that run now, by number. Throws BAD_OPTION. */
 export function partitionsOf(registry: Registry, name: string, partitions: number): Map<number, ProcessRef> {
   checkPlace(registry, name)
   checkPartitions(partitions)
@@ -85,7 +77,7 @@ export function partitionsOf(registry: Registry, name: string, partitions: numbe
   return found
 }
 
-/** FNV-1a over UTF-16 code units: spreads well enough, and is the same in every process. */
+/** FNV-1a over UTF-16 code units: the same in every process. */
 function hash(text: string): number {
   let value = 0x811c9dc5
   for (let i = 0; i < text.length; i++) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193)

@@ -1,7 +1,6 @@
 /**
- * Counts restarts within the last `periodMs`: `intensity` of them are fine, one more is not (OTP supervisor,
- * restart intensity). A ring of `intensity + 1` times, so that counting costs the same however large the
- * intensity is.
+ * Allows `intensity` restarts within `periodMs` (OTP: restart intensity). A ring of `intensity + 1` times, so
+ * that counting costs the same for any intensity.
  */
 export class RestartWindow {
   readonly intensity: number
@@ -14,7 +13,7 @@ export class RestartWindow {
     this.periodMs = periodMs
   }
 
-  /** Counts a restart at `now` and says whether it is still allowed. */
+  /** Counts a restart at `now`; answers whether it is allowed. */
   add(now: number): boolean {
     const size = this.intensity + 1
     if (!Number.isFinite(size)) return true
@@ -26,7 +25,7 @@ export class RestartWindow {
     return now - oldest > this.periodMs
   }
 
-  /** How many restarts are left in the window that ends at `now`. */
+  /** The restarts left in the window that ends at `now`. */
   left(now: number): number {
     const recent = this.#times.filter((time) => now - time <= this.periodMs).length
     return Math.max(0, this.intensity - recent)

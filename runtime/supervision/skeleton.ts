@@ -8,19 +8,17 @@ import { type Refusal, refuse } from '../process/program.js'
 import { type ActorRef, callActor, forever } from '../process/ref.js'
 import { type Child, Retry } from './child.js'
 
-/** One kind of supervisor: what it knows, what it can be asked, and what it decides. */
+/** One kind of supervisor: its state, its requests and its decisions. */
 export interface Kind<State> {
   readonly name: string
   init(ctx: ActorContext): State | Promise<State>
   readonly requests: Handlers<State>
-  /** A process that it is linked with has ended: a child, or somebody else. */
+  /** A linked process has ended, maybe a child. */
   ended(state: State, process: Process, reason: ExitReason, ctx: ActorContext): unknown
-  /** The next attempt to restart a child is due. */
   restart(state: State, child: Child, reason: ExitReason, ctx: ActorContext): unknown
   stopChildren(state: State): Promise<unknown>
 }
 
-/** The behaviour of a supervisor of that kind. */
 export function supervisorBehaviour<State>(
   kind: Kind<State>,
 ): Behaviour<State, undefined, Handlers<State>, Handlers<State>> {
@@ -47,7 +45,7 @@ export function supervisorBehaviour<State>(
   )
 }
 
-/** Whether a process is a supervisor that can be asked this. */
+/** Whether a process is a supervisor with these requests. */
 export function answers(requests: object, ref: ProcessRef | undefined): ref is ActorRef {
   if (!(ref instanceof ProcessRef)) return false
   const process = processOf(ref)
@@ -63,7 +61,7 @@ export interface ChildInfo {
   readonly restarts: number
 }
 
-/** How many children there are, by kind: `supervisors` and `workers` count specs, alive or not. */
+/** Counts of children; `supervisors` and `workers` count specs, alive or not. */
 export interface ChildCount {
   readonly specs: number
   readonly active: number
@@ -71,7 +69,7 @@ export interface ChildCount {
   readonly workers: number
 }
 
-/** What can be asked of a supervisor of either kind while it runs; a handle stands for one incarnation. */
+/** What both kinds of supervisors have; a handle stands for one incarnation. */
 export abstract class SupervisorHandle {
   /** The supervisor as a process: to monitor, link or kill it. */
   readonly ref: ActorRef
@@ -80,22 +78,25 @@ export abstract class SupervisorHandle {
     this.ref = ref
   }
 
-  /** The children: those of a supervisor newest first, those of a dynamic one in no particular order. */
+  /** The children: newest first, those of a dynamic supervisor in no order. */
   children(): Promise<ChildInfo[]> {
     return this.request('children')
   }
 
-  /** How many children there are. */
+  /** How many children there are (OTP: count_children). */
   count(): Promise<ChildCount> {
     return this.request('count')
   }
 
-  /** Stops the children, and then the supervisor itself. Resolves with the reason it ended with. */
+  /**
+   * Stops the children, then the supervisor; resolves with its exit reason. Rejects as `ActorRef.stop`;
+   * `timeout` in ms, default Infinity.
+   */
   stop(timeout = Number.POSITIVE_INFINITY): Promise<ExitReason> {
     return this.ref.stop({ type: 'shutdown' }, timeout)
   }
 
-  /** Calls `fn` once when the supervisor has ended: stopped, killed, or given up. */
+  /** Calls `fn` once when the supervisor ends. Throws BAD_OPTION. */
   onExit(fn: (reason: ExitReason) => void): () => void {
     return this.ref.onExit(fn)
   }
@@ -104,27 +105,23 @@ export abstract class SupervisorHandle {
     if (this.ref.alive) await this.stop()
   }
 
-  /**
-   * A request is bounded by the children's own start and shutdown limits, and fails if the supervisor ends.
-   */
+  /** No deadline: the children's start and shutdown limits bound it; it fails if the supervisor ends. */
   protected request<Answer>(name: string, input?: unknown): Promise<Answer> {
     return callActor(processOf(this.ref) as Actor, name, input, forever) as Promise<Answer>
   }
 }
 
-/** A child as `children()` lists it. */
 export function childInfo({ spec, process, status, restarts }: Child): ChildInfo {
   return { id: spec.id, ref: process?.ref, status, type: spec.type, restarts }
 }
 
-/** Counts children (OTP: count_children). */
 export function count(children: readonly Child[]): ChildCount {
   const supervisors = children.filter((child) => child.spec.type === 'supervisor').length
   const active = children.filter((child) => child.process !== null).length
   return { specs: children.length, active, supervisors, workers: children.length - supervisors }
 }
 
-/** The error for a child that could not be started; `cause` is what made it fail. */
+/** The error for a child that failed to start; `cause` is its error. */
 export function failedToStart(id: string, error: unknown): RuntimeError {
   return new RuntimeError('START_FAILED', `child ${show(id)} failed to start: ${messageOf(error)}`, {
     cause: rootOf(error),
@@ -140,7 +137,7 @@ function rootOf(error: unknown): unknown {
   return ofChild ? error : error.cause
 }
 
-/** Rejects for the caller what cannot be met; the supervisor goes on. */
+/** Replies with a RuntimeError instead of crashing. */
 export async function answer<T>(request: () => Promise<T>): Promise<T | Refusal> {
   try {
     return await request()

@@ -1,12 +1,12 @@
 import { type ExitReason, isNormal } from '../base/exit.js'
 
-/** Which children are started again when one of them dies (OTP supervisor, restart strategy). */
+/** Which children restart when one dies (OTP: restart strategy). */
 export type Strategy = 'one_for_one' | 'one_for_all' | 'rest_for_one'
 
-/** When a child that ended is started again: always, after an abnormal end, never. */
+/** When an ended child restarts: always, after an abnormal end, never (OTP: restart type). */
 export type Restart = 'permanent' | 'transient' | 'temporary'
 
-/** True when a child with this restart type is to be started again after such an end. */
+/** Whether a child restarts after such an end. */
 export function shouldRestart(restart: Restart, reason: ExitReason): boolean {
   return restarts[restart](reason)
 }
@@ -17,13 +17,13 @@ const restarts: Record<Restart, (reason: ExitReason) => boolean> = {
   temporary: () => false,
 }
 
-/** The children to stop, last started first, and then the ones to start, in start order. */
+/** The children to stop, last started first, and those to start, in start order. */
 export interface RestartPlan<Child> {
   stop: Child[]
   start: Child[]
 }
 
-/** What a strategy does about the end of `failed`, given all children in start order. */
+/** What a strategy does about the end of `failed`; `order` is the start order. */
 export function restartPlan<Child>(
   strategy: Strategy,
   order: readonly Child[],

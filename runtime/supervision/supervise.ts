@@ -41,7 +41,7 @@ import {
 } from './skeleton.js'
 import { restartPlan, type Strategy } from './strategy.js'
 
-/** Administers one incarnation of a supervisor while it runs. */
+/** Administers one incarnation of a supervisor. */
 export class Supervisor extends SupervisorHandle {
   /**
    * Starts one more child, last in the order. Rejects with ALREADY_STARTED, ALREADY_PRESENT, START_FAILED or
@@ -55,10 +55,7 @@ export class Supervisor extends SupervisorHandle {
     }
   }
 
-  /**
-   * Stops a child and keeps its spec (not that of a temporary one); stopped already is fine. Rejects with
-   * NOT_FOUND.
-   */
+  /** Stops a child, running or not; keeps its spec unless it is temporary. Rejects with NOT_FOUND. */
   terminateChild(id: string): Promise<void> {
     return this.request('terminateChild', id)
   }
@@ -68,7 +65,7 @@ export class Supervisor extends SupervisorHandle {
     return this.request('restartChild', id)
   }
 
-  /** Forgets a stopped child. Rejects with RUNNING, RESTARTING or NOT_FOUND. */
+  /** Removes a stopped child's spec. Rejects with RUNNING, RESTARTING or NOT_FOUND. */
   deleteChild(id: string): Promise<void> {
     return this.request('deleteChild', id)
   }
@@ -80,10 +77,9 @@ export class Supervisor extends SupervisorHandle {
 }
 
 /**
- * Starts a supervisor as the root of a tree and resolves when all its children are up. If one fails, those
- * already started are stopped in reverse order. Then it rejects with START_FAILED (`data.id` names the child,
- * `cause` is its error). Wrong options reject with BAD_OPTION, BAD_SPEC or DUPLICATE_ID before anything is
- * started.
+ * Starts a supervisor as the root of a tree; resolves when all children are up. If one fails, the others stop
+ * in reverse order, and it rejects with START_FAILED (`data.id` names the child, `cause` is its error). Wrong
+ * options reject with BAD_OPTION, BAD_SPEC or DUPLICATE_ID before any start.
  */
 export function startSupervisor(
   options: SupervisorOptions & Omit<RootOptions, 'name' | 'startTimeout'>,
@@ -97,16 +93,13 @@ export function supervisorSpec(options: SupervisorOptions, overrides: ChildOverr
   return childSpec(behaviourWith(options), undefined, overrides)
 }
 
-/**
- * Administers a supervisor that was started as a child. Throws BAD_OPTION when the process is none, or a
- * dynamic one.
- */
+/** Administers a supervisor that was started as a child. Throws BAD_OPTION for other processes. */
 export function supervisorAt(ref: ProcessRef | undefined): Supervisor {
   if (answers(requests, ref)) return new Supervisor(ref)
   throw optionError('ref', `supervisorAt: expected the reference of a supervisor, got ${show(ref)}`)
 }
 
-/** What a supervisor knows; read by inspection as well. */
+/** The state of a supervisor; `inspect` reads it. */
 interface SupervisorState {
   readonly strategy: Strategy
   readonly window: RestartWindow
@@ -159,8 +152,7 @@ async function startAll(plan: SupervisorPlan, ctx: ActorContext): Promise<Superv
       reportChild(child, null, 'start_error', crash(error))
       state.children.pop()
       await stopAll(state.children)
-      // If this supervisor is being restarted itself, its own supervisor tries again, and the name may come
-      // back.
+      // If this supervisor is restarting itself, the name may come back with it.
       child.passNamesUp(crash(error))
       throw failedToStart(spec.id, error)
     }
@@ -175,7 +167,7 @@ async function childEnded(
   ctx: ActorContext,
 ): Promise<void> {
   const child = state.children.find((candidate) => candidate.process === process)
-  // An exit of somebody else, or of a child that was stopped or replaced meanwhile.
+  // Not a child, or one that was stopped or replaced meanwhile.
   if (child === undefined) return
   const again = noteEnd(child, process, reason)
   if (child.spec.restart === 'temporary') drop(state, child)
@@ -191,7 +183,7 @@ function isLastWord({ autoShutdown, children }: SupervisorState, ended: Child): 
   return !children.some((child) => child !== ended && child.spec.significant && child.status !== 'stopped')
 }
 
-/** One restart, counted once however many children it touches. */
+/** One restart, counted once for all the children it touches. */
 async function restartGroup(
   state: SupervisorState,
   failed: Child,
@@ -256,7 +248,7 @@ async function terminateChild(state: SupervisorState, id: string): Promise<void>
   child.settleNames(shutdown)
   if (child.spec.restart === 'temporary') drop(state, child)
   if (!restarting) return
-  // Siblings that were to be started after it stay down (as in OTP): nobody shall wait for their names.
+  // Siblings that were to start after it stay down (as in OTP): their names end.
   for (const other of state.children) if (other.status === 'stopped') other.settleNames(shutdown)
 }
 

@@ -7,14 +7,14 @@ import { handled } from '../base/promise.js'
 import { ProcessRef, processOf } from '../process/ref.js'
 import type { TaskRef } from './supervisor.js'
 
-/** How a task came out: with a value, or with the error that ended it. */
+/** How a task ended: with a value or an error. */
 export type TaskOutcome<T> =
   | { readonly type: 'ok'; readonly value: T }
   | { readonly type: 'exit'; readonly error: unknown }
 
 /**
- * Waits for a task's value (Elixir: Task.await). Rejects with what ended the task, with BAD_OPTION, or with
- * TIMEOUT after `timeout` ms (default 5000). Then the task is killed, and a later value is dropped.
+ * Waits for a task's value (Elixir: Task.await). Rejects with the task's error, BAD_OPTION, or TIMEOUT after
+ * `timeout` ms (default 5000), which kills the task.
  */
 export function awaitTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<T> {
   return handled(valueWithin(task, timeout))
@@ -29,8 +29,8 @@ async function valueWithin<T>(task: TaskRef<T>, timeout: number): Promise<T> {
 }
 
 /**
- * How a task came out, or undefined when it still runs after `timeout` ms (default 5000); ask again (Elixir:
- * Task.yield). Rejects with BAD_OPTION.
+ * How a task ended, or undefined when it still runs after `timeout` ms, default 5000 (Elixir: Task.yield).
+ * Rejects with BAD_OPTION.
  */
 export function yieldTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<TaskOutcome<T> | undefined> {
   return handled(outcomeWithin(task, timeout))
@@ -46,9 +46,9 @@ async function outcomeWithin<T>(task: TaskRef<T>, timeout: number): Promise<Task
 }
 
 /**
- * Ends a task and answers how it came out if it had by then, else undefined (Elixir: Task.shutdown). What the
- * task owned has been released when this resolves. `brutal_kill` is the same in one step: a task does not
- * trap exits. Rejects with BAD_OPTION.
+ * Ends a task (Elixir: Task.shutdown). Resolves once what it owned is released: with the outcome if it had
+ * ended before, else undefined. `brutal_kill` does the same: tasks do not trap exits. Rejects with
+ * BAD_OPTION.
  */
 export async function shutdownTask<T>(
   task: TaskRef<T>,
@@ -69,7 +69,7 @@ export async function shutdownTask<T>(
   return ended ? outcomeOf(task) : undefined
 }
 
-/** Settles with how the task came out; never rejects. Throws BAD_OPTION for what is no task. */
+/** Resolves with how the task ended. Throws BAD_OPTION for what is no task. */
 export function outcomeOf<T>(task: TaskRef<T>): Promise<TaskOutcome<T>> {
   checkTaskRef(task)
   return task.result.then(

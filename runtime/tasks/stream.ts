@@ -5,17 +5,16 @@ import { outcomeOf, type TaskOutcome } from './await.js'
 import type { TaskContext } from './task.js'
 import { type TaskRef, TaskSupervisor } from './supervisor.js'
 
-/** How a stream of tasks is run. */
+/** Options of a stream of tasks. */
 export interface AsyncStreamOptions {
   /** Tasks at once. Default 8. */
   maxConcurrency?: number
-  /** Whether outcomes come in the order of the items, or as they are ready. Default true. */
+  /** Outcomes in the order of the items, or as they are ready. Default true. */
   ordered?: boolean
   /** Milliseconds one task may take. Default 5000. */
   timeout?: number
   /**
-   * A task over its time ends the stream with TIMEOUT (`exit`), or only itself, as an `exit` outcome
-   * (`kill_task`). Default `exit`.
+   * A late task ends the stream with TIMEOUT (`exit`) or is one `exit` outcome (`kill_task`). Default `exit`.
    */
   onTimeout?: 'exit' | 'kill_task'
 }
@@ -26,9 +25,9 @@ interface Running<R> {
 }
 
 /**
- * Runs `fn` over the items as supervised tasks, a few at a time, and yields how each came out (Elixir:
+ * Runs `fn` for each item as a supervised task, several at a time, and yields the outcomes (Elixir:
  * Task.Supervisor.async_stream_nolink). A crash costs its own item. When the consumer stops early, or the
- * stream fails, the tasks that still run are ended. Throws BAD_OPTION.
+ * stream fails, running tasks end. Throws BAD_OPTION.
  */
 export function asyncStream<T, R>(
   tasks: TaskSupervisor,
@@ -86,7 +85,7 @@ function run<T, R>(
   return { task, outcome: outcomeOf(task) }
 }
 
-/** The oldest task, or the first to finish. */
+/** The outcome of the oldest task, or of the first to finish. */
 async function next<R>(running: Set<Running<R>>, ordered: boolean): Promise<TaskOutcome<R>> {
   const [oldest] = running
   if (oldest === undefined) throw new RuntimeError('NOT_FOUND', 'no task is running')

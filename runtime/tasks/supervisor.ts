@@ -12,18 +12,18 @@ import { type ActorRef, ProcessRef, processOf } from '../process/ref.js'
 import { readTaskSupervisorOptions, type TaskSupervisorOptions } from '../supervision/options.js'
 import { Task, type TaskContext, type TaskEnd } from './task.js'
 
-/** How one task is started. */
+/** Options of one task. */
 export interface TaskOptions {
   /** Shown in trees and reports. Default `task`. */
   name?: string
   /**
-   * A process that shares the task's fate: it crashes with the task, unless it traps exits, and the task ends
-   * with it, however it ends.
+   * A process linked with the task: it crashes with the task, unless it traps exits, and the task ends with
+   * it, also normally.
    */
   link?: ProcessRef
-  /** Milliseconds the task may take before it is killed. Default: no limit. */
+  /** Milliseconds until the task is killed. Default: no limit. */
   timeout?: number
-  /** Whether an error thrown by the function is reported as a crash. Default true. */
+  /** Reports a throw of the function as a crash. Default true. */
   report?: boolean
 }
 
@@ -31,15 +31,15 @@ export interface TaskOptions {
 export interface TaskRef<T> {
   readonly ref: ProcessRef
   /**
-   * The function's value. Rejects with what the function threw, or with EXITED when the task was ended
-   * (`data.reason`). A rejection that nobody awaits is never fatal.
+   * The function's value. Rejects with what it threw, or EXITED when the task was ended (`data.reason`). A
+   * rejection that nobody awaits is never fatal.
    */
   readonly result: Promise<T>
-  /** Ends the task: its signal aborts, what it owns is released, what it still does has no effect. */
+  /** Ends the task: its signal aborts, what it owns is released, and its later effects are refused. */
   cancel(): void
 }
 
-/** What a task supervisor knows: its tasks tell it nothing, they only count. */
+/** The state of a task supervisor. */
 class TaskSupervisorState {
   running = 0
   readonly maxChildren: number
@@ -49,7 +49,7 @@ class TaskSupervisorState {
   }
 }
 
-/** Makes the promise of its result when somebody asks for it: many tasks are started for what they do. */
+/** Makes the promise of its result on demand: many tasks are started for their effect. */
 class StartedTask<T> implements TaskRef<T> {
   readonly ref: ProcessRef
   readonly #task: Task
@@ -82,14 +82,14 @@ class StartedTask<T> implements TaskRef<T> {
   }
 }
 
-/** Runs functions as supervised processes that are never restarted (Elixir: Task.Supervisor). */
+/** Runs functions as supervised processes, never restarted (Elixir: Task.Supervisor). */
 export class TaskSupervisor {
   /** The supervisor as a process. */
   readonly ref: ActorRef
   readonly #maxChildren: number
   readonly #actor: Actor
 
-  /** `maxChildren` may lower the limit for those who start tasks through this handle. Throws BAD_OPTION. */
+  /** `maxChildren` may lower the limit for this handle. Throws BAD_OPTION. */
   constructor(ref: ActorRef, maxChildren = Number.POSITIVE_INFINITY) {
     checkCount(maxChildren, 'maxChildren')
     this.ref = ref
@@ -164,17 +164,14 @@ export function taskSupervisorSpec(
   }
 }
 
-/**
- * Starts tasks under a task supervisor that was started as a child. Throws BAD_OPTION when the process is
- * none.
- */
+/** A handle of a task supervisor that was started as a child. Throws BAD_OPTION for other processes. */
 export function taskSupervisorAt(ref: ProcessRef | undefined): TaskSupervisor {
   const actor = ref instanceof ProcessRef ? (processOf(ref) as Actor) : undefined
   if (actor?.state instanceof TaskSupervisorState) return new TaskSupervisor(actor.ref as ActorRef)
   throw optionError('ref', `taskSupervisorAt: expected the reference of a task supervisor, got ${show(ref)}`)
 }
 
-/** Starts a task supervisor as a linked child of the actor that asks. Rejects with BAD_OPTION. */
+/** Starts a task supervisor as a linked child of the actor. Rejects with BAD_OPTION. */
 export function startTaskSupervisor(
   ctx: ActorContext,
   options: TaskSupervisorOptions = {},

@@ -8,7 +8,7 @@ import { ProcessRef } from '../process/ref.js'
 import type { Home } from '../process/start.js'
 import type { Tree } from '../process/tree.js'
 
-/** What a task's function may do: its signal is aborted when the task is stopped. */
+/** What a task's function may do; its signal aborts when the task ends. */
 export class TaskContext extends ProcessContext {}
 
 /** A process that runs one function and ends (Elixir: Task). */
@@ -35,10 +35,7 @@ export class Task extends Process {
 
   protected trapped(): void {}
 
-  /**
-   * Links it with the process it works for; unlike a plain link, that one's normal end is the task's end,
-   * too.
-   */
+  /** Links it with the process it works for, whose normal end is the task's end, too. */
   share(other: Process): void {
     this.#sharer = other
     link(this, other)
@@ -55,12 +52,9 @@ export class Task extends Process {
     this.end(reason)
   }
 
-  /**
-   * Runs `fn` at once in the task's scope and calls `settle` exactly once: with its value, its error, or how
-   * the task was ended.
-   */
+  /** Runs `fn` at once in the task's scope; calls `settle` exactly once. */
   run(home: Home, fn: (ctx: TaskContext) => unknown, settle: (settled: TaskEnd) => void): void {
-    // The process it is linked with may have been gone.
+    // The linked process may have ended before.
     if (this.reason !== null) return settle(this.#ended(this.reason))
     this.#settle = settle
     try {
@@ -104,7 +98,6 @@ export class Task extends Process {
   }
 }
 
-/** How a task came out. */
 export type TaskEnd =
   | { readonly type: 'value'; readonly value: unknown }
   | { readonly type: 'ended'; readonly error: unknown }
