@@ -78,6 +78,8 @@ export class Channel implements Accepted {
   #attached = false
   #draining = false
   #gone = false
+  /** Set by the first reason for the end: what is sent on the way may bring about another. */
+  #isEnding = false
   #stopTimer: (() => void) | null = null
   #onTaken: (() => void) | null = null
 
@@ -178,8 +180,10 @@ export class Channel implements Accepted {
 
   /** Ends the connection from our side. */
   end(why: ConnectionEnd): void {
-    if (this.#gone) return
-    this.interrupt(why === 'session_ended' ? 'The session has ended' : restarting)
+    if (this.#gone || this.#isEnding) return
+    this.#isEnding = true
+    // a client that was late with its session learns why by the end alone
+    if (why !== 'no_session') this.interrupt(why === 'session_ended' ? 'The session has ended' : restarting)
     try {
       this.#connection.close(why)
     } finally {

@@ -362,6 +362,35 @@ test('one connection too many, and one that opens no session, are ended', async 
   assert.equal(first.did, ['no_session'])
 })
 
+test('a session that is not open in time is no news of a restart', async () => {
+  const { connections, clock } = bind({ openTimeout: 10 })
+  const server = makeServer()
+  connections.serve(server.serving)
+  const late = connect(connections)
+  late.accepted.message(initialize)
+  await clock.advance(10)
+  assert.equal([late.did, late.sent], [['no_session'], []])
+  server.opened[0]?.resolve()
+  await turn()
+  assert.equal(server.closed, ['s'])
+})
+
+test('a connection that breaks while it is ended is closed once', async () => {
+  const { connections, end } = bind()
+  const server = makeServer()
+  connections.serve(server.serving)
+  let isCut = false
+  const broken = connect(connections, () => {
+    if (isCut) throw new Error('cable cut')
+  })
+  await open(broken.accepted, server)
+  broken.accepted.message(call(1))
+  isCut = true
+  end()
+  assert.equal(broken.did, ['going_away'])
+  assert.is(connections.size, 0)
+})
+
 function turn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
