@@ -60,6 +60,7 @@ export async function openGate(settings: ListenSettings, scope: LinkScope, plan:
     idleTimeout: 5_000,
     maxConnections: 2 * maxConnections + spareConnections,
     clients: trustProxy === 0 ? new ClientCounts<Socket>(...perClient) : undefined,
+    watchesGiven: true,
     origin,
     tells: false,
   })

@@ -40,6 +40,8 @@ export interface ServerPlan {
   readonly maxConnections: number
   /** How many connections each address has; undefined behind a proxy, from where all come. */
   readonly clients: ClientCounts<Socket> | undefined
+  /** Whether connections of a given server are watched, too, where it listens for us alone. */
+  readonly watchesGiven: boolean
   readonly origin: ListenerOrigin
   /** Whether each connection is told of; not where what is on it has events of its own. */
   readonly tells: boolean
@@ -77,7 +79,8 @@ export async function takeServer(
   checkReach({ host, allowedHosts: settings.allowedHosts })
   const releases = [takeUpgrades(server, plan)]
   if (settings.server !== undefined) releases.push(intercept(server, settings, { ...plan, onRequest }))
-  else releases.push(watchConnections(server, plan))
+  if (settings.server === undefined || (plan.watchesGiven && !isForeign))
+    releases.push(watchConnections(server, plan))
   if (!isForeign && 'setSecureContext' in server) releases.push(watchHandshakes(server))
   scope.own(() => {
     for (const release of releases) release()

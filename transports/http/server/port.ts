@@ -37,6 +37,7 @@ export async function bindHttpSocket(settings: HttpSettings, scope: LinkScope): 
     idleTimeout,
     maxConnections,
     clients: trustProxy === 0 ? new ClientCounts<Socket>(maxConnectionsPerClient) : undefined,
+    watchesGiven: false,
     origin: socket.origin,
     tells: true,
   })

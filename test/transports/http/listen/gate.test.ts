@@ -96,6 +96,19 @@ test('a server that was not listening is started and closed with us', async (t) 
   assert.not.ok(own.listening)
 })
 
+test('connections of one address are limited on a server of the author that we make listen, too', async (t) => {
+  const given = createServer()
+  const server = await startSuiteServer(serveWebSocket({ server: given, maxConnectionsPerClient: 1 }))
+  t.after(() => server.stop())
+  const sockets = Array.from({ length: 103 }, () => connect(Number(server.port), '127.0.0.1'))
+  t.after(() => sockets.forEach((socket) => void socket.destroy()))
+  const closed = sockets.map(
+    (socket) => new Promise((resolve) => socket.on('error', () => {}).once('close', resolve)),
+  )
+  await Promise.race([...closed, new Promise((resolve) => setTimeout(resolve, 2_000))])
+  assert.is(sockets.filter(({ closed: isClosed }) => isClosed).length, 1)
+})
+
 test('with TLS options sockets and streams are served over TLS', async (t) => {
   // a shared key needs no certificate
   const secret = { ciphers: 'PSK-AES256-GCM-SHA384', maxVersion: 'TLSv1.2' } as const
