@@ -12,7 +12,6 @@ export function checkFunction(fn: unknown, field: string): void {
   if (typeof fn !== 'function') throw badOption(field, 'a function', fn)
 }
 
-/** Throws BAD_OPTION unless `name` is a non-empty string. */
 export function checkName(name: unknown, field = 'name'): asserts name is string {
   if (typeof name !== 'string' || name === '') throw badOption(field, 'a non-empty string', name)
 }

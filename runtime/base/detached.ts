@@ -8,8 +8,7 @@ export function methodNames(kind: { readonly prototype: object }): readonly stri
 }
 
 /**
- * Binds methods to their handle, as for `const { callTool } = client`. They become own properties, which a
- * test may replace.
+ * Binds methods, as for `const { callTool } = client`. They become own properties: a test may replace one.
  */
 export function bindMethods(handle: object, names: readonly string[]): void {
   const methods = handle as Readonly<Record<string, (...args: unknown[]) => unknown>>

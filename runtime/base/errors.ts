@@ -2,7 +2,6 @@ const brand: unique symbol = Symbol.for('caduceus.error')
 
 /** Optional details of every Caduceus error. */
 export interface ErrorDetails {
-  /** The error that led to this one. */
   cause?: unknown
   /** Facts for programs; the shape depends on the code. */
   data?: unknown
@@ -11,8 +10,7 @@ export interface ErrorDetails {
 }
 
 /**
- * The base class of all errors: `code` is stable, `retryable` says whether trying again can help. `instanceof
- * CaduceusError` holds for errors of every floor, and of other copies of this library in one process.
+ * The base class of all errors. `instanceof` holds across floors and copies of this library in one process.
  */
 export class CaduceusError<Code extends string = string> extends Error {
   readonly code: Code
@@ -47,7 +45,6 @@ export class CaduceusError<Code extends string = string> extends Error {
   }
 }
 
-/** Every code of a RuntimeError. */
 export type RuntimeErrorCode =
   /** A field of a definition for `defineActor` is wrong (`data.field`). */
   | 'BAD_BEHAVIOUR'
@@ -102,7 +99,6 @@ export function optionError(field: string, problem: string): RuntimeError {
   return new RuntimeError('BAD_OPTION', problem, { data: { field } })
 }
 
-/** The field of a BAD_OPTION error of any floor. */
 export function fieldOf({ data }: CaduceusError): string {
   return (data as { readonly field: string }).field
 }

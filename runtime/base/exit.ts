@@ -20,7 +20,6 @@ export const normal: ExitReason = Object.freeze({ type: 'normal' })
 /** The end that a supervisor asks of its children. */
 export const shutdown: ExitReason = Object.freeze({ type: 'shutdown' })
 
-/** The reason of a killed process. */
 export const killed: ExitReason = Object.freeze({ type: 'killed' })
 
 /** The reason for a process that does not exist. */
@@ -29,7 +28,6 @@ export const noproc: ExitReason = Object.freeze({ type: 'noproc' })
 /** Ends a process at once; it cannot be trapped, and others see `killed`. */
 export const kill: ExitRequest = Object.freeze({ type: 'kill' })
 
-/** The end by an error that was not handled. */
 export function crash(error: unknown): ExitReason {
   return { type: 'crash', error }
 }
@@ -44,7 +42,6 @@ export function isNormal(reason: ExitReason): boolean {
   return reason.type === 'normal' || reason.type === 'shutdown'
 }
 
-/** The reason in a few words. */
 export function formatReason(reason: ExitReason): string {
   return reason.type === 'crash' ? `crash: ${messageOf(reason.error)}` : reason.type
 }

@@ -61,7 +61,6 @@ export function readIfThere(
   })
 }
 
-/** The time of change of a file in ms since 1970; undefined when it is missing. */
 export function timeOf(path: string): Promise<number | undefined> {
   return ifThere(async () => (await stat(path)).mtimeMs)
 }
@@ -70,7 +69,6 @@ export async function unlinkIfThere(path: string): Promise<void> {
   await ifThere(() => unlink(path))
 }
 
-/** The result of `work`; undefined when it finds no file. */
 export async function ifThere<Answer>(work: () => Promise<Answer>): Promise<Answer | undefined> {
   try {
     return await work()

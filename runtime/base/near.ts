@@ -43,7 +43,7 @@ export function didYouMean(
   return near === undefined ? '' : ` (did you mean ${JSON.stringify(near)}?)`
 }
 
-/** The Damerau-Levenshtein distance, by rows. */
+/** Damerau-Levenshtein, by rows. */
 function distance(from: string, to: string): number {
   let before: number[] = []
   let row = Array.from({ length: to.length + 1 }, (_, index) => index)

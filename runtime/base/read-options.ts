@@ -4,10 +4,7 @@ import { among } from './near.js'
 /** Returns an option's value, or `fallback` for undefined. Throws BAD_OPTION. */
 export type ReadOption<Value> = (value: unknown, field: string, fallback?: Value) => Value
 
-/**
- * Readers of options for one floor, which throw errors of `makeError`. `formerNames` maps old names of fields
- * to new ones, for suggestions.
- */
+/** Readers of one floor's options; `formerNames` maps old names of fields to new ones, for suggestions. */
 export function optionReaders<Failure extends Error>(
   makeError: (field: string, problem: string) => Failure,
   formerNames: Readonly<Record<string, string>> = {},
@@ -24,7 +21,6 @@ export function optionReaders<Failure extends Error>(
     }
   }
 
-  /** An object, and no array. */
   const readObject = reader('an object', isRecord)
 
   /** An object with known fields only; `prefix` precedes an unknown one in the error. */

@@ -1,6 +1,5 @@
 /**
- * Lets `max` pass per `interval` ms. Answers how many were held back before this one, or undefined to hold it
- * back.
+ * Lets `max` pass per `interval` ms: answers how many were held back since the last, undefined to hold back.
  */
 export function throttle(now: () => number, max = 100, interval = 10_000): () => number | undefined {
   let since = Number.NEGATIVE_INFINITY

@@ -12,17 +12,15 @@ export class TurnoverSet<T> {
     return this.#items.size
   }
 
-  /** Whether it is one of them. */
   has(item: T): boolean {
     return this.#items.has(item)
   }
 
-  /** Adds it, unless it is there. */
   add(item: T): void {
     this.#items.add(item)
   }
 
-  /** Takes it out; answers whether it was there. */
+  /** Answers whether it was there. */
   delete(item: T): boolean {
     if (!this.#items.delete(item)) return false
     this.#deleted += 1
@@ -48,22 +46,19 @@ export class TurnoverMap<K, V> {
     return this.#entries.size
   }
 
-  /** Whether there is a value under this key. */
   has(key: K): boolean {
     return this.#entries.has(key)
   }
 
-  /** The value under this key. */
   get(key: K): V | undefined {
     return this.#entries.get(key)
   }
 
-  /** Puts a value under this key, in the place of the one before. */
   set(key: K, value: V): void {
     this.#entries.set(key, value)
   }
 
-  /** Takes the value out; answers whether there was one. */
+  /** Answers whether there was one. */
   delete(key: K): boolean {
     if (!this.#entries.delete(key)) return false
     this.#deleted += 1

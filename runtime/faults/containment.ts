@@ -11,7 +11,6 @@ import {
 } from './program-end.js'
 import { throttle } from '../base/throttle.js'
 
-/** How a stray error came: an unhandled rejection or an uncaught throw. */
 export type StrayKind = 'rejection' | 'throw'
 
 /** Answers for stray errors of code that ran in its scope. */
@@ -26,20 +25,17 @@ export interface Afterlife {
   late(error: unknown, kind: StrayKind, owner: string): void
 }
 
-/** A tree as containment sees it: it hears of errors without an owner. */
+/** A tree under containment. */
 export interface ContainedTree extends EndingTree {
   /** Whether the tree keeps the program alive after such an error, or after its main module failed. */
   keepsProgram(isMain: boolean): boolean
   /**
-   * Takes an error without an owner; `exits` says that it ends the program. Answers whether anybody listens.
+   * Hears of an error without an owner, which ends the program if `exits`; answers whether anybody listens.
    */
   unowned(error: unknown, kind: StrayKind, exits: boolean): boolean
 }
 
-/**
- * What async context carries. Sockets and timers keep it alive, so after the end it must not lead to its
- * owner.
- */
+/** What async context carries. Sockets and timers keep it alive, so `end` cuts it from its owner. */
 export class OwnerToken {
   readonly name: string
   owner: Owner | null
@@ -78,7 +74,7 @@ export function currentOwner(): OwnerToken | undefined {
   return processWide.scope.getStore()
 }
 
-/** Runs `fn` in an owner's scope. A throw is the owner's, and the result undefined. */
+/** A throw is the owner's; the result is undefined then. */
 export function guard<R>(token: OwnerToken, fn: () => R): R | undefined {
   try {
     return processWide.scope.run(token, fn)
@@ -166,9 +162,8 @@ interface ProcessWide {
   uninstall(): void
 }
 
-/** How an error without an owner came. */
 interface Circumstances {
-  /** The program's entry module failed. */
+  /** The main module failed. */
   readonly isMain: boolean
   /** The host has a listener of its own, to which Node would leave the error. */
   readonly isHosts: boolean
@@ -252,8 +247,7 @@ function create(): ProcessWide {
 }
 
 /**
- * Whether a listener of the host takes a rejection. As Node does, it goes to listeners for throws where no
- * others listen.
+ * Whether a listener of the host takes a rejection; as in Node, one for throws gets it if there is no other.
  */
 function hostTakes(error: unknown, onThrow: unknown, onRejection: unknown): boolean {
   if (hostListeners('unhandledRejection', onRejection).length > 0) return true
@@ -270,7 +264,7 @@ function endsByRejection(): boolean {
   return mode === undefined || mode === 'throw' || mode === 'strict'
 }
 
-/** Whether the `exit` listeners run; nothing asynchronous runs after them. */
+/** Nothing asynchronous runs after the `exit` listeners. */
 function isExiting(): boolean {
   return (process as { _exiting?: boolean })._exiting === true
 }

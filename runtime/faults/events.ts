@@ -105,9 +105,7 @@ export function eventChannels<Events>(
         throw optionError('subscribe', `subscribe: expected a function, got ${show(fn)}`)
       const listener = (event: unknown): void => fn(event as Events[typeof name])
       channels[name].subscribe(listener)
-      return () => {
-        channels[name].unsubscribe(listener)
-      }
+      return () => void channels[name].unsubscribe(listener)
     },
   }
 }
@@ -119,8 +117,5 @@ const channels = eventChannels<RuntimeEvents>(
 )
 export const { emit, isHeard } = channels
 
-/**
- * Calls `fn` with each event of that name, from all trees, until the returned function is called. Throws
- * BAD_OPTION.
- */
+/** Calls `fn` with each event, from all trees, until the returned function is called. Throws BAD_OPTION. */
 export const subscribe: EventChannels<RuntimeEvents>['subscribe'] = channels.subscribe

@@ -34,7 +34,6 @@ export interface LogOptions {
 
 /** A level per category; `silent` writes nothing. */
 export type LogLevels = { readonly [Category in LogCategory]?: LogLevel }
-/** The name of an event. */
 export type LogCategory = keyof RuntimeEvents | `${string}.${string}`
 /** The lowest level that is written. */
 export type LogLevel = Level | 'silent'
@@ -166,10 +165,7 @@ function errorFacts(reason: ExitReason): object {
   return reason.type === 'crash' ? { err: reason.error } : { reason: reason.type }
 }
 
-/**
- * Loads pino with the first line; later lines wait. Where it fails, lines are plain and the next one tries
- * again.
- */
+/** Loads pino with the first line. Where that fails, lines are plain and the next one tries again. */
 function pinoOnDemand(): Write {
   let loading: Promise<Logger> | undefined
   return (level, facts, message) => {

@@ -1,7 +1,6 @@
 import { inspect } from 'node:util'
 import { systemClock } from '../time/clock.js'
 
-/** A tree that can be stopped; the promise resolves when it has ended. */
 export interface EndingTree {
   end(error: unknown): Promise<void>
 }

@@ -4,7 +4,6 @@ import { badOption, checkFunction } from '../base/check.js'
 import { handled } from '../base/promise.js'
 import { fence, type ProcessRef, processOf } from '../process/process.js'
 
-/** One registration. */
 export interface RegistryEntry<Value> {
   readonly ref: ProcessRef
   readonly value: Value
@@ -105,17 +104,14 @@ export class TopicRegistry<Value = undefined> {
   onChange(listener: (event: RegistryEvent<Value>) => void): () => void {
     checkFunction(listener, 'onChange')
     this.#listeners.add(listener)
-    return () => {
-      this.#listeners.delete(listener)
-    }
+    return () => void this.#listeners.delete(listener)
   }
 
-  /** Reads a value kept with the registry. */
+  /** A value kept with the registry. */
   getMeta(key: string): unknown {
     return this.#meta.get(key)
   }
 
-  /** Keeps a value with the registry. */
   putMeta(key: string, value: unknown): void {
     this.#meta.set(key, value)
   }

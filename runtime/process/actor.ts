@@ -10,13 +10,12 @@ import { type Monitor, Process, type ProcessRef } from './process.js'
 import { type Entry, type Program, Refusal } from './program.js'
 import type { Tree } from './tree.js'
 
-/** Makes an actor's reference and its handlers' context: passed in, since both are defined above it. */
+/** Passed in: the reference and the context are defined above the actor. */
 export interface Faces {
   readonly refTo: (actor: Actor) => ProcessRef
   readonly contextOf: (actor: Actor) => object
 }
 
-/** A process with a state and a mailbox that handles one message at a time. */
 export class Actor extends Process implements Runnable {
   readonly behaviour: Program
   readonly ref: ProcessRef
@@ -63,7 +62,7 @@ export class Actor extends Process implements Runnable {
     return this.#current !== null
   }
 
-  /** Takes a message from outside; false when it has ended or is full. */
+  /** Takes a message; false when it has ended or is full. */
   post(message: Message): boolean {
     if (this.reason !== null) return false
     if (this.backlog >= this.behaviour.mailboxLimit) return this.#refuse()
@@ -106,10 +105,7 @@ export class Actor extends Process implements Runnable {
     return runIn(this.token, work, this, budget)
   }
 
-  /**
-   * Handles messages until the budget is spent, the mailbox empty, a handler asynchronous, or the actor
-   * ended.
-   */
+  /** Handles messages until the budget is spent, the mailbox empty, a handler asynchronous or it ended. */
   work(budget: number): number {
     const { scheduler } = this.tree
     let handled = 0
@@ -251,10 +247,7 @@ export class Actor extends Process implements Runnable {
     }
   }
 
-  /**
-   * Kills the actor after `terminateTimeout`, unless the parent sets the limit. Supervisors have only their
-   * children's limits.
-   */
+  /** Kills after `terminateTimeout`, unless the parent sets the limit; never a supervisor. */
   #limitEnd(): void {
     const rare = this.sometimes()
     if (rare.limited || rare.limitedByParent) return
@@ -283,14 +276,13 @@ export class Actor extends Process implements Runnable {
     if (this.phase === 'running' && this.#current === null) this.terminate(rare.stopping)
   }
 
-  /** Suspends or resumes; a stop and a kill get through (OTP: sys:suspend). */
+  /** Suspends or resumes (OTP: sys:suspend). */
   suspend(suspended: boolean): void {
     if (this.phase === 'running' && suspended) this.phase = 'suspended'
     else if (this.phase === 'suspended' && !suspended) this.phase = 'running'
     this.#queueUp()
   }
 
-  /** The result of `formatStatus` (OTP: format_status). */
   override get status(): unknown {
     const format = this.behaviour.definition.formatStatus as ((state: unknown) => unknown) | undefined
     if (format === undefined || this.state === undefined) return undefined
@@ -350,17 +342,16 @@ export class Actor extends Process implements Runnable {
   }
 }
 
-/** The clock is looked at every 16 messages. */
+/** Messages between two looks at the clock, less one. */
 const lookMask = 15
 
 function work(actor: Actor, budget: number): number {
   return actor.work(budget)
 }
 
-/** Sent by the runtime: a stop, or work that comes before the next message. */
 type SystemMessage = 'stop' | 'continue'
 
-/** A message: its handler, its input, and the call that waits for the reply. */
+/** A message: its handler, its input, and the call that waits for a reply. */
 export class Message {
   readonly entry: Entry | SystemMessage
   readonly input: unknown
@@ -373,26 +364,20 @@ export class Message {
   }
 }
 
-/** Hears of every message before and after it is handled. */
 type Observer = (what: 'in' | 'out', kind: string, name: string, input: unknown) => void
 
 /** What only some actors need; made on demand to keep an idle one small. */
 class Rare {
-  /** Deferred calls that still wait. */
   deferred = new TurnoverSet<Call>()
-  /** The current handler has deferred its reply. */
   tookCall = false
   continuations: (() => unknown)[] = []
   /** The reason to end with after the current handler. */
   stopping: ExitReason | null = null
-  /** A full mailbox was reported. */
   full = false
   /** A living supervisor asked for the end and sets the limit. */
   limitedByParent = false
   limited = false
-  /** The timer of `ctx.idleAfter`. */
   idle: { clear(): void } | null = null
-  /** Observers of `sys.trace`. */
   observers: Set<Observer> | null = null
   onDone: ((value: unknown) => void) | null = null
   onFail: ((error: unknown) => void) | null = null

@@ -9,7 +9,6 @@ export { type Deferred, type Ignore, ignore, type Refusal, refuse } from './prog
 /** Handles one message: the state, its input, the context. Answers a call with its result or promise. */
 export type Handler<State> = (state: State, input: never, ctx: ActorContext) => unknown
 
-/** Named handlers. */
 export type Handlers<State> = { readonly [name: string]: Handler<State> }
 
 /** A monitored process ended (OTP: 'DOWN' message). */
@@ -89,7 +88,6 @@ export function defineActor<
   return behaviourOf(definition, 'actor')
 }
 
-/** The behaviour of a checked definition; supervisors are actors of another kind. */
 export function behaviourOf<State, Input, Calls extends Handlers<State>, Casts extends Handlers<State>>(
   definition: ActorDefinition<State, Input, Calls, Casts>,
   kind: 'actor' | 'supervisor',

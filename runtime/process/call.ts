@@ -12,7 +12,6 @@ export class Call extends Deadline {
   readonly #name: string
   readonly #ms: number
   #open = true
-  /** The actor's deferred calls, once this is among them. */
   #deferred: TurnoverSet<Call> | null = null
   // Assigned by the executor below.
   #resolve: (value: unknown) => void = unreachable
@@ -81,7 +80,7 @@ export class Call extends Deadline {
   }
 }
 
-/** The error of a call whose server had ended (NOPROC) or ended before its reply (EXITED). */
+/** NOPROC: the server had ended; EXITED: it ended before its reply. */
 export function exitedError(
   code: 'EXITED' | 'NOPROC',
   actor: string,

@@ -24,7 +24,6 @@ import { idleAfter, TimerRef } from './timers.js'
 
 /** What a process may do, bound to one incarnation. After its end every method throws ACTOR_DEAD. */
 export class ProcessContext {
-  /** For the runtime: the process itself. */
   protected readonly process: Process
   readonly #home: Home
 
@@ -33,7 +32,6 @@ export class ProcessContext {
     this.#home = home
   }
 
-  /** For the runtime: what its tree shares. */
   static homeOf(ctx: ProcessContext): Home {
     return ctx.#home
   }
@@ -91,10 +89,7 @@ export class ProcessContext {
     processOf(other).signal(this.alive(), request)
   }
 
-  /**
-   * Starts an actor as a linked child (OTP: start_link), which ends with this process. Rejects as
-   * `startActor`.
-   */
+  /** Starts an actor as a linked child, which ends with it (OTP: start_link). Rejects as `startActor`. */
   start<State, Input, Calls extends Messages, Casts extends Messages>(
     behaviour: Program<State, Input, Calls, Casts>,
     ...args: StartArgs<Input>
@@ -122,19 +117,13 @@ export class ActorContext extends ProcessContext {
     return this.process.ref as ActorRef
   }
 
-  /**
-   * Runs `fn` after this handler or `init`, before waiting messages (OTP: handle_continue). Throws
-   * BAD_OPTION.
-   */
+  /** Runs `fn` after this handler, before other messages (OTP: handle_continue). Throws BAD_OPTION. */
   continue(fn: () => unknown): void {
     checkFunction(fn, 'continue')
     this.#actor().continueWith(fn)
   }
 
-  /**
-   * Defers the reply of the current call: return the result and settle it later. Throws BAD_MESSAGE outside
-   * of a call.
-   */
+  /** Defers this call's reply: return the result, settle it later. Throws BAD_MESSAGE outside of a call. */
   defer<T>(): Deferred<T> {
     const actor = this.#actor()
     const deferred = actor.defer()
@@ -143,10 +132,7 @@ export class ActorContext extends ProcessContext {
     return deferred as unknown as Deferred<T>
   }
 
-  /**
-   * Ends this actor after the current handler (OTP: {stop, Reason, State}). Default `normal`. Throws
-   * BAD_OPTION.
-   */
+  /** Ends this actor after this handler (OTP: {stop, Reason, State}). Throws BAD_OPTION. */
   stop(reason: ExitReason = normal): void {
     checkReason(reason, 'stop')
     this.#actor().stopAfter(reason)

@@ -7,7 +7,7 @@ export type Owned = Disposable | AsyncDisposable | (() => void | Promise<void>)
 
 export type Release = () => void | Promise<void>
 
-/** How a resource is released. Throws BAD_OPTION. */
+/** Throws BAD_OPTION. */
 export function releaseOf(owned: Owned): Release {
   if (typeof owned === 'function') return () => owned()
   if (typeof owned === 'object' && owned !== null) {

@@ -25,21 +25,17 @@ export class Belongings {
   timers = new Set<{ clear(): void }>()
   watching = new Set<Monitor>()
   controller: AbortController | null = null
-  /** The child that a supervisor is starting right now. */
   startingSlot: Slot | null = null
 }
 
-/** A name that a process holds, with what tells the registry of its start and end. */
+/** A name that a process holds. */
 export interface HeldName {
   readonly name: string
   readonly rise: () => void
   readonly lost: (reason: ExitReason) => void
 }
 
-/**
- * The base of actors, supervisors and tasks: identity, links, monitors, exit signals, and an immediate, final
- * death.
- */
+/** The base of actors, supervisors and tasks; its death is immediate and final. */
 export abstract class Process {
   readonly id: number
   readonly tree: Tree
@@ -47,9 +43,7 @@ export abstract class Process {
   readonly token: OwnerToken
   abstract readonly ref: ProcessRef
   abstract readonly kind: 'actor' | 'supervisor' | 'task'
-  /** Null while it lives. */
   reason: ExitReason | null = null
-  /** Its supervisor's record of it, if a supervisor started it. */
   slot: Slot | null = null
   /** A flag: a set of one would cost more than the rest of an idle actor. */
   linkedToParent = false
@@ -68,7 +62,11 @@ export abstract class Process {
     // Whole milliseconds: a fraction would cost an object of its own.
     this.startedAt = Math.trunc(tree.clock.now())
     if (parent !== null) link(this, parent)
-    else tree.plant((reason) => this.#stopped(reason))
+    else
+      tree.plant((reason) => {
+        this.stopWith(reason)
+        return whenEnded(this)
+      })
   }
 
   get name(): string {
@@ -80,23 +78,16 @@ export abstract class Process {
 
   protected abstract trapped(from: Process | null, reason: ExitReason): void
 
-  /** Fails those who wait for this process; the first step of its death. */
+  /** First step of its death: fails those who wait. */
   protected abstract onEnd(reason: ExitReason): void
 
   /** Stops the process in order, as a parent would; runs `terminate`. */
   abstract stopWith(reason: ExitReason): void
 
-  #stopped(reason: ExitReason): Promise<ExitReason> {
-    this.stopWith(reason)
-    return whenEnded(this)
-  }
-
-  /** The records of its children, if it is a supervisor. */
   slots?(): Iterable<Slot>
 
   protected abstract readonly strayPolicy: 'crash' | 'report'
 
-  /** Takes a stray error of its code: crashes or reports, by its policy. */
   fail(error: unknown, kind: StrayKind): void {
     const outcome = this.strayPolicy === 'crash' ? 'failed' : 'reported'
     emit('stray', () => ({ tree: this.tree.id, error, kind, owner: this.name, outcome }))
@@ -123,17 +114,14 @@ export abstract class Process {
     }))
   }
 
-  /** Messages that wait. */
   get backlog(): number {
     return 0
   }
 
-  /** For error messages: what it does and how much waits. */
   doing(): { readonly mailbox: number; readonly during: string } {
     return { mailbox: this.backlog, during: 'nothing' }
   }
 
-  /** What reports may show of its state. */
   get status(): unknown {
     return undefined
   }
@@ -142,7 +130,6 @@ export abstract class Process {
     return { tree: this.tree.id, id: this.id, name: this.name }
   }
 
-  /** Warns people; ends no process. */
   notice(notice: NoticeEvent['notice'], detail: unknown): void {
     emit('notice', () => ({ ...this.facts(), notice, detail }))
   }
@@ -152,7 +139,7 @@ export abstract class Process {
     return this.belongings
   }
 
-  /** Takes an exit signal (OTP: exit/2). `kill` cannot be trapped. */
+  /** Takes an exit signal (OTP: exit/2); `kill` cannot be trapped. */
   signal(from: Process | null, request: ExitRequest): void {
     if (this.reason !== null) return
     if (request.type === 'kill') return this.end(killed)
@@ -200,7 +187,7 @@ export abstract class Process {
     this.belongings = null
   }
 
-  /** Releases what a dead process owned; null when there is nothing to wait for. */
+  /** Null when there is nothing to wait for. */
   release(owned: Release[]): Promise<void> | null {
     const releasing = releaseAll(owned, closing(this), (error) => this.notice('cleanup_failed', error))
     return releasing === null ? null : withPatience(this, releasing)
@@ -261,7 +248,7 @@ function closing(process: Process): OwnerToken {
   return token
 }
 
-/** How many generations end on one stack. */
+/** Generations that end on one stack. */
 const deepest = 64
 
 /** Milliseconds that a successor waits for the release of what its predecessor owned. */
@@ -307,20 +294,18 @@ export function whenEnded(process: Process): Promise<ExitReason> {
   return new Promise((resolve) => void monitor(process, null, resolve))
 }
 
-/** Null when it has ended and released everything. */
+/** Null when it has ended and released all. */
 function whenGone(process: Process): Promise<unknown> | null {
   if (process.reason !== null) return process.released
   return whenEnded(process).then(() => process.released)
 }
 
-/** The names from its parent up to the root. */
 export function ancestors(process: Process): string[] {
   const names: string[] = []
   for (let at = process.parent; at !== null; at = at.parent) names.push(at.name)
   return names
 }
 
-/** The abort reason of the signal of an ended process. */
 export function abortReason(name: string, reason: ExitReason): Error {
   if (reason.type === 'crash' && isError(reason.error)) return reason.error
   return Object.assign(new Error(`${name} has ended: ${reason.type}`), { name: 'AbortError' })
@@ -374,8 +359,7 @@ export function monitor(
 type SettleName = (reason: ExitReason, above: Slot | null) => void
 
 /**
- * A child's place under a supervisor, which outlives its incarnations. Names of a dead child wait here as
- * `starting` until the next incarnation takes them or the supervisor ends them.
+ * A child's place under a supervisor. Names of a dead child wait here as `starting` until they are decided.
  */
 export class Slot {
   readonly supervisor: Process
@@ -524,7 +508,6 @@ export function fence(target: Process): void {
   if (owner?.fenced === true) throw deadCaller(target, owner.name)
 }
 
-/** The error for an effect of the dead incarnation `name` on `target`. */
 export function deadCaller(target: Process, name: string): RuntimeError {
   target.tree.afterlife.refused += 1
   return new RuntimeError(

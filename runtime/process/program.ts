@@ -1,7 +1,5 @@
-/** Named handlers as senders see them: their input and reply. */
 export type Messages = { readonly [name: string]: (...args: never[]) => unknown }
 
-/** A handler's input; `never` when it takes none. */
 export type InputOf<H> = H extends (...args: infer Args) => unknown
   ? Args extends readonly [] | readonly [unknown]
     ? never
@@ -39,10 +37,8 @@ export function refuse(error: unknown): Refusal {
 /** Returned by `init` to decline: the start rejects with IGNORED, and a supervisor goes on without it. */
 export const ignore: unique symbol = Symbol('ignore')
 
-/** The type of `ignore`. */
 export type Ignore = typeof ignore
 
-/** One message handler. */
 export class Entry {
   readonly name: string
   readonly kind: 'call' | 'cast' | 'info'
@@ -57,7 +53,6 @@ export class Entry {
 
 declare const types: unique symbol
 
-/** A checked definition, without the types of its handlers' context. */
 export interface Program<
   State = unknown,
   Input = never,

@@ -90,7 +90,6 @@ function actorOf(ref: ProcessRef): Actor {
   return ProcessRef.reveal(ref) as Actor
 }
 
-/** The untyped call. */
 export function callActor(
   actor: Actor,
   name: string,
@@ -127,7 +126,6 @@ export function callActor(
   return call.promise
 }
 
-/** The error for wrong options of a call, or undefined. */
 export function wrongOptions(options: CallOptions): RuntimeError | undefined {
   if (typeof options !== 'object' || options === null) return badOption('options', 'an object', options)
   for (const field in options)

@@ -26,7 +26,6 @@ export type NameState =
   | { readonly state: 'ended'; readonly reason: ExitReason }
   | { readonly state: 'unknown' }
 
-/** A name; its holder has this among its belongings. */
 interface NameEntry extends HeldName {
   process: Process | null
   isUp: boolean
@@ -78,7 +77,6 @@ export class Registry {
     return this.#entries.get(name)?.process?.ref as ActorRef | undefined
   }
 
-  /** What is known of a name. */
   state(name: string): NameState {
     const entry = this.#entries.get(name)
     if (entry === undefined) return { state: 'unknown' }
@@ -281,7 +279,6 @@ export class NamedRef<
   }
 }
 
-/** The error for a name that was not up in time; nothing was sent. */
 export function notUpError(name: string, ms: number): RuntimeError {
   const message = `${show(name)} was not up within ${ms} ms`
   return new RuntimeError('TIMEOUT', message, { retryable: true, data: { name, ms, sent: false } })

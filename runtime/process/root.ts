@@ -27,7 +27,6 @@ export interface TreeOptions {
   unowned?: Unowned
 }
 
-/** Options of the root of a tree. */
 export interface RootOptions extends StartOptions, TreeOptions, LogOptions {}
 
 /**

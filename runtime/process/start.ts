@@ -12,7 +12,6 @@ import { ActorRef } from './ref.js'
 import type { Registry } from './registry.js'
 import type { Tree } from './tree.js'
 
-/** What the starts of one tree share. */
 export interface Home {
   readonly tree: Tree
   readonly registry: Registry
@@ -20,7 +19,6 @@ export interface Home {
   readonly contextOf: (actor: Actor) => object
 }
 
-/** Options of one start. */
 export interface StartOptions {
   /** Its name while it lives; ALREADY_STARTED when a living process has it. */
   name?: string
@@ -37,10 +35,7 @@ export type StartArgs<Input, Options = StartOptions> = unknown extends Input
     ? [input?: Input, options?: Options]
     : [input: Input, options?: Options]
 
-/**
- * Starts one actor under `parent` and resolves when its `init` is done. When it rejects, the actor has ended
- * and what it owned is released.
- */
+/** Resolves when `init` is done. When it rejects, the actor has ended and what it owned is released. */
 export function startProcess(
   home: Home,
   parent: Process | null,
@@ -103,7 +98,7 @@ function awaitInit(actor: Actor, init: PromiseLike<unknown>, startTimeout: numbe
   return handled(started)
 }
 
-/** `init` is done: the actor is up, unless it declined, was stopped, or has ended. */
+/** `init` is done; the actor may have declined, been stopped, or ended. */
 function begin(actor: Actor, state: unknown): Promise<ActorRef> {
   if (actor.reason !== null) return endedEarly(actor)
   if (state === ignore) {
@@ -177,7 +172,6 @@ function checkStart(behaviour: unknown, options: Undefinable<StartOptions>): voi
   if (!isStartTimeout(startTimeout)) throw badOption('startTimeout', 'milliseconds above 0', startTimeout)
 }
 
-/** Whether it is a valid `startTimeout`, or undefined. */
 export function isStartTimeout(startTimeout: unknown): boolean {
   return startTimeout === undefined || (typeof startTimeout === 'number' && startTimeout > 0)
 }

@@ -13,24 +13,21 @@ import { type Clock, systemClock } from '../time/clock.js'
 import { Deadlines } from '../time/deadlines.js'
 import { Scheduler } from '../time/scheduler.js'
 
-/** What an error without an owner does to a tree. */
 export type Unowned = 'report' | 'stop' | 'exit'
 
-/** What the processes under one root share: clock, run queue, containment. */
 export class Tree implements ContainedTree {
   readonly id = nextTreeId()
   readonly afterlife = afterlifeOf(this.id)
   readonly clock: Clock
   readonly scheduler = new Scheduler()
   readonly deadlines: Deadlines
-  /** Undefined: the default. */
   readonly #unowned: Unowned | undefined
   readonly #release: () => void
   /** Stops the root; null before it starts and after it ends. */
   #stopRoot: ((reason: ExitReason) => Promise<unknown>) | null = null
   #lastProcess = 0
   readonly #signals: (() => void)[] = []
-  /** Stray errors without an owner: the tree is degraded. */
+  /** Stray errors without an owner. */
   strays = 0
 
   /** Throws BAD_OPTION. */

@@ -34,7 +34,6 @@ export interface ChildSpec {
   significant?: boolean
 }
 
-/** A child spec with every default filled in. */
 export type FullChildSpec = Readonly<Required<ChildSpec>>
 
 /** Fields that `childSpec` overrides; `name` is the registered name of the actor. */

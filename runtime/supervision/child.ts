@@ -7,15 +7,14 @@ import { ignore } from '../process/program.js'
 import type { FullChildSpec, Shutdown, StartAnswer } from './child-spec.js'
 import { shouldRestart } from './strategy.js'
 
-/** A supervisor's record of one child: its spec and its current process. */
+/** A supervisor's record of a child. */
 export class Child extends Slot {
   readonly spec: FullChildSpec
   process: Process | null = null
-  /** The last incarnation, until the next one is up. */
+  /** The last incarnation, until the next is up. */
   previous: Process | null = null
   /** `restarting` from the end of one incarnation to the start of the next. */
   status: 'running' | 'restarting' | 'stopped' = 'stopped'
-  /** The queued attempt to restart it. */
   retry: Retry | null = null
   restarts = 0
 
@@ -31,7 +30,6 @@ export interface ChildStarted {
   readonly extra: unknown
 }
 
-/** Runs a child's start function; throws its error. */
 export async function startChild(child: Child, ctx: ActorContext, restarted: boolean): Promise<ChildStarted> {
   const { supervisor, spec } = child
   child.retry = null
@@ -52,10 +50,7 @@ export async function startChild(child: Child, ctx: ActorContext, restarted: boo
   return started
 }
 
-/**
- * Ends earlier names that this incarnation did not take. If it has ended already, its exit signal decides
- * about them.
- */
+/** Ends earlier names that this incarnation did not take; if it has ended, its exit signal decides. */
 function settleNames(child: Child, process: Process | null, first: boolean): void {
   if (process !== null && process.reason !== null) return
   if (first) child.settleEarlierNames(noproc)
@@ -106,10 +101,7 @@ function badAnswer({ id }: FullChildSpec, expected: string, got: unknown): Runti
   })
 }
 
-/**
- * Stops a child as its spec says; resolves once its resources are released. Waits through a monitor: a child
- * may have unlinked itself.
- */
+/** Stops a child and waits for its release, through a monitor: a child may have unlinked itself. */
 export async function stopChild(child: Child): Promise<void> {
   const { process, previous, spec } = child
   child.process = null
@@ -164,17 +156,13 @@ export async function tryRestart(child: Child, ctx: ActorContext): Promise<Child
   }
 }
 
-/** Queues an attempt to restart a child; replaces an earlier one. */
 export function sendRetry(child: Child, reason: ExitReason, ctx: ActorContext): void {
   if (child.supervisor.reason !== null) return
   child.retry = new Retry(child, reason)
   ctx.self.send(child.retry)
 }
 
-/**
- * One restart too many: ends the supervisor with `shutdown`; its own supervisor decides what follows
- * (OTP-55).
- */
+/** One restart too many: ends with `shutdown`, and the supervisor above decides (OTP-55). */
 export function giveUp(child: Child, reason: ExitReason, ctx: ActorContext): void {
   reportChild(child, null, 'shutdown', 'reached_max_restart_intensity')
   child.passNamesUp(reason)
@@ -193,13 +181,11 @@ export class Retry {
     this.reason = reason
   }
 
-  /** Whether the child still waits for this attempt. */
   get due(): boolean {
     return this.child.retry === this
   }
 }
 
-/** Reports a child's end or failed start (OTP: supervisor report). */
 export function reportChild(
   child: Child,
   process: Process | null,

@@ -35,7 +35,7 @@ import {
   supervisorBehaviour,
 } from './skeleton.js'
 
-/** The state of a dynamic supervisor; `inspect` reads it. */
+/** Read by `inspect`. */
 interface DynamicState {
   readonly strategy: 'one_for_one'
   readonly window: RestartWindow
@@ -43,10 +43,7 @@ interface DynamicState {
   readonly children: Set<Child>
 }
 
-/**
- * Administers one incarnation of a dynamic supervisor, whose children stop all at once (Elixir:
- * DynamicSupervisor).
- */
+/** One incarnation of a dynamic supervisor; its children stop all at once (Elixir: DynamicSupervisor). */
 export class DynamicSupervisor extends SupervisorHandle {
   /** Starts a child; ids need not be unique. Rejects with MAX_CHILDREN, START_FAILED or BAD_SPEC. */
   startChild(spec: ChildSpec): Promise<ChildStarted> {
@@ -59,10 +56,7 @@ export class DynamicSupervisor extends SupervisorHandle {
     }
   }
 
-  /**
-   * Stops a child by its reference, or by its last one while it restarts. Rejects with NOT_FOUND or
-   * BAD_OPTION.
-   */
+  /** Stops a child by its reference, also while it restarts. Rejects with NOT_FOUND or BAD_OPTION. */
   terminateChild(ref: ProcessRef): Promise<void> {
     if (ref instanceof ProcessRef) return this.request('terminateChild', ref)
     return refused(optionError('ref', `terminateChild: expected the reference of a child, got ${show(ref)}`))

@@ -2,7 +2,6 @@ import { type ChildSpec, type FullChildSpec, readChildSpecs, refuseSignificant }
 import { badOption, checkCount, checkFields, checkName } from '../base/check.js'
 import type { Strategy } from './strategy.js'
 
-/** Options of a supervisor. */
 export interface SupervisorOptions {
   /** Shown in trees, reports and errors. Default `supervisor`. */
   name?: string
@@ -36,7 +35,6 @@ export interface DynamicSupervisorOptions {
   periodMs?: number
 }
 
-/** Options of a task supervisor. */
 export interface TaskSupervisorOptions {
   /** Shown in trees, reports and errors. Default `task_supervisor`. */
   name?: string
@@ -44,7 +42,6 @@ export interface TaskSupervisorOptions {
   maxChildren?: number
 }
 
-/** Checked supervisor options with every default filled in. */
 export interface SupervisorPlan extends Required<SupervisorOptions> {
   children: readonly FullChildSpec[]
 }
@@ -87,11 +84,7 @@ export function readTaskSupervisorOptions(options: TaskSupervisorOptions): Requi
   return { name, maxChildren }
 }
 
-function readWindow(options: { intensity?: number; periodMs?: number }): {
-  intensity: number
-  periodMs: number
-} {
-  const { intensity = 3, periodMs = 5_000 } = options
+function readWindow({ intensity = 3, periodMs = 5_000 }: { intensity?: number; periodMs?: number }) {
   checkCount(intensity, 'intensity')
   if (!(typeof periodMs === 'number' && periodMs > 0))
     throw badOption('periodMs', 'milliseconds above 0', periodMs)

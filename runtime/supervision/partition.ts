@@ -4,7 +4,6 @@ import type { ActorRef, ProcessRef } from '../process/ref.js'
 import { Registry } from '../process/registry.js'
 import { supervisorSpec } from './supervise.js'
 
-/** Options of a partition supervisor. */
 export interface PartitionSupervisorOptions {
   /** The name of the supervisor; partition `i` is registered as `<name>/<i>`. */
   name: string
@@ -18,10 +17,7 @@ export interface PartitionSupervisorOptions {
   periodMs?: number
 }
 
-/**
- * The child spec of a supervisor of several equal children, which share the load (Elixir:
- * PartitionSupervisor). Throws BAD_OPTION.
- */
+/** The spec of a supervisor of equal children (Elixir: PartitionSupervisor). Throws BAD_OPTION. */
 export function partitionSupervisorSpec(options: PartitionSupervisorOptions): ChildSpec {
   checkFields(options, ['name', 'partitions', 'child', 'intensity', 'periodMs'])
   const { name, partitions = 4, child, intensity, periodMs } = options
@@ -60,7 +56,6 @@ export function partitionFor(
   return registry.whereis(partitionName(name, partitionOf(key, partitions)))
 }
 
-/** The registered name of a partition. */
 export function partitionName(name: string, partition: number): string {
   return `${name}/${partition}`
 }

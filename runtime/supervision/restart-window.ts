@@ -13,7 +13,7 @@ export class RestartWindow {
     this.periodMs = periodMs
   }
 
-  /** Counts a restart at `now`; answers whether it is allowed. */
+  /** Counts a restart; answers whether it is allowed. */
   add(now: number): boolean {
     const size = this.intensity + 1
     if (!Number.isFinite(size)) return true
@@ -25,7 +25,6 @@ export class RestartWindow {
     return now - oldest > this.periodMs
   }
 
-  /** The restarts left in the window that ends at `now`. */
   left(now: number): number {
     const recent = this.#times.filter((time) => now - time <= this.periodMs).length
     return Math.max(0, this.intensity - recent)

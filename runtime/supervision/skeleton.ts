@@ -8,7 +8,6 @@ import { type Refusal, refuse } from '../process/program.js'
 import { type ActorRef, callActor, forever } from '../process/ref.js'
 import { type Child, Retry } from './child.js'
 
-/** One kind of supervisor: its state, its requests and its decisions. */
 export interface Kind<State> {
   readonly name: string
   init(ctx: ActorContext): State | Promise<State>
@@ -45,7 +44,6 @@ export function supervisorBehaviour<State>(
   )
 }
 
-/** Whether a process is a supervisor with these requests. */
 export function answers(requests: object, ref: ProcessRef | undefined): ref is ActorRef {
   if (!(ref instanceof ProcessRef)) return false
   const process = processOf(ref)
@@ -88,10 +86,7 @@ export abstract class SupervisorHandle {
     return this.request('count')
   }
 
-  /**
-   * Stops the children, then the supervisor; resolves with its exit reason. Rejects as `ActorRef.stop`;
-   * `timeout` in ms, default Infinity.
-   */
+  /** Stops the children, then itself; `timeout` in ms. Resolves with the reason, rejects as `ref.stop`. */
   stop(timeout = Number.POSITIVE_INFINITY): Promise<ExitReason> {
     return this.ref.stop({ type: 'shutdown' }, timeout)
   }

@@ -6,7 +6,6 @@ export type Strategy = 'one_for_one' | 'one_for_all' | 'rest_for_one'
 /** When an ended child restarts: always, after an abnormal end, never (OTP: restart type). */
 export type Restart = 'permanent' | 'transient' | 'temporary'
 
-/** Whether a child restarts after such an end. */
 export function shouldRestart(restart: Restart, reason: ExitReason): boolean {
   return restarts[restart](reason)
 }

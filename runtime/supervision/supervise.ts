@@ -43,10 +43,7 @@ import { restartPlan, type Strategy } from './strategy.js'
 
 /** Administers one incarnation of a supervisor. */
 export class Supervisor extends SupervisorHandle {
-  /**
-   * Starts one more child, last in the order. Rejects with ALREADY_STARTED, ALREADY_PRESENT, START_FAILED or
-   * BAD_SPEC.
-   */
+  /** Starts one more, last child. Rejects: ALREADY_STARTED, ALREADY_PRESENT, START_FAILED, BAD_SPEC. */
   startChild(spec: ChildSpec): Promise<ChildStarted> {
     try {
       return this.request('startChild', readChildSpec(spec))
@@ -99,7 +96,7 @@ export function supervisorAt(ref: ProcessRef | undefined): Supervisor {
   throw optionError('ref', `supervisorAt: expected the reference of a supervisor, got ${show(ref)}`)
 }
 
-/** The state of a supervisor; `inspect` reads it. */
+/** Read by `inspect`. */
 interface SupervisorState {
   readonly strategy: Strategy
   readonly window: RestartWindow

@@ -5,7 +5,6 @@ import { outcomeOf, type TaskOutcome } from './await.js'
 import type { TaskContext } from './task.js'
 import { type TaskRef, TaskSupervisor } from './supervisor.js'
 
-/** Options of a stream of tasks. */
 export interface AsyncStreamOptions {
   /** Tasks at once. Default 8. */
   maxConcurrency?: number
@@ -85,7 +84,6 @@ function run<T, R>(
   return { task, outcome: outcomeOf(task) }
 }
 
-/** The outcome of the oldest task, or of the first to finish. */
 async function next<R>(running: Set<Running<R>>, ordered: boolean): Promise<TaskOutcome<R>> {
   const [oldest] = running
   if (oldest === undefined) throw new RuntimeError('NOT_FOUND', 'no task is running')

@@ -12,14 +12,10 @@ import { type ActorRef, ProcessRef, processOf } from '../process/ref.js'
 import { readTaskSupervisorOptions, type TaskSupervisorOptions } from '../supervision/options.js'
 import { Task, type TaskContext, type TaskEnd } from './task.js'
 
-/** Options of one task. */
 export interface TaskOptions {
   /** Shown in trees and reports. Default `task`. */
   name?: string
-  /**
-   * A process linked with the task: it crashes with the task, unless it traps exits, and the task ends with
-   * it, also normally.
-   */
+  /** Crashes with the task, unless it traps exits; the task ends with it, also normally. */
   link?: ProcessRef
   /** Milliseconds until the task is killed. Default: no limit. */
   timeout?: number
@@ -27,7 +23,6 @@ export interface TaskOptions {
   report?: boolean
 }
 
-/** A running task. */
 export interface TaskRef<T> {
   readonly ref: ProcessRef
   /**
@@ -39,7 +34,6 @@ export interface TaskRef<T> {
   cancel(): void
 }
 
-/** The state of a task supervisor. */
 class TaskSupervisorState {
   running = 0
   readonly maxChildren: number
@@ -84,7 +78,6 @@ class StartedTask<T> implements TaskRef<T> {
 
 /** Runs functions as supervised processes, never restarted (Elixir: Task.Supervisor). */
 export class TaskSupervisor {
-  /** The supervisor as a process. */
   readonly ref: ActorRef
   readonly #maxChildren: number
   readonly #actor: Actor
@@ -99,7 +92,6 @@ export class TaskSupervisor {
     this.#maxChildren = Math.min(maxChildren, own)
   }
 
-  /** How many tasks run. */
   get running(): number {
     return (this.#actor.state as TaskSupervisorState | undefined)?.running ?? 0
   }

@@ -11,7 +11,6 @@ import type { Tree } from '../process/tree.js'
 /** What a task's function may do; its signal aborts when the task ends. */
 export class TaskContext extends ProcessContext {}
 
-/** A process that runs one function and ends (Elixir: Task). */
 export class Task extends Process {
   readonly ref: ProcessRef
   readonly kind = 'task'
@@ -42,10 +41,8 @@ export class Task extends Process {
   }
 
   override signal(from: Process | null, request: ExitRequest): void {
-    super.signal(
-      from,
-      request.type === 'normal' && from !== null && from === this.#sharer ? shutdown : request,
-    )
+    const isSharersEnd = request.type === 'normal' && from !== null && from === this.#sharer
+    super.signal(from, isSharersEnd ? shutdown : request)
   }
 
   stopWith(reason: ExitReason): void {

@@ -25,13 +25,11 @@ export const systemClock: Clock = Object.freeze({
   },
 })
 
-/** The error for what is no number of milliseconds, or undefined; `where` names the option. */
 export function msError(ms: unknown, where: string): RuntimeError | undefined {
   if (typeof ms === 'number' && ms >= 0) return undefined
   return optionError(where, `${where}: expected milliseconds of 0 or more, got ${show(ms)}`)
 }
 
-/** Throws BAD_OPTION unless `ms` is 0 or more. */
 export function checkMs(ms: unknown, where: string): void {
   const wrong = msError(ms, where)
   if (wrong !== undefined) throw wrong

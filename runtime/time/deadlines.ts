@@ -43,7 +43,6 @@ export class Deadlines {
     this.#grain = clock.grain ?? 0
   }
 
-  /** For common lengths, such as a default timeout. */
   arm(deadline: Deadline, ms: number): void {
     if (ms === Number.POSITIVE_INFINITY) return
     let lane = this.#lanes.get(ms)

@@ -1,6 +1,5 @@
 /**
- * A queue in an array with a moving head: `Array.shift` costs the length of the queue. It is compacted when
- * more than half is spent.
+ * A queue in an array with a moving head, since `Array.shift` costs its length; compacted when half is spent.
  */
 export class Mailbox<Message> {
   #items: (Message | undefined)[] = []
@@ -30,7 +29,6 @@ export class Mailbox<Message> {
     return message
   }
 
-  /** Empties the mailbox; answers its messages, oldest first. */
   drain(): Message[] {
     const left = this.#items.slice(this.#head) as Message[]
     this.#items = []

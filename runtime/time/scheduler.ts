@@ -1,9 +1,8 @@
 import { AsyncResource } from 'node:async_hooks'
 
 export interface Runnable {
-  /** Whether it is in the run queue. */
   queued: boolean
-  /** Handles up to `budget` messages; answers how many. */
+  /** Answers how many messages it handled. */
   run(budget: number): number
 }
 
@@ -11,7 +10,6 @@ export interface Runnable {
 const budgetPerTurn = 2000
 /** Milliseconds per turn of the event loop; a count alone does not bound heavy handlers. */
 const slice = 5
-/** Messages between two looks at the clock. */
 const lookEvery = 16
 
 /**
@@ -41,16 +39,12 @@ export class Scheduler {
     void tick.then(this.#turn)
   }
 
-  /**
-   * How many messages an actor may handle in a microtask after an asynchronous handler; 0 when the turn is
-   * spent.
-   */
+  /** How many messages an actor may handle after an asynchronous handler; 0 when the turn is spent. */
   allowance(): number {
     this.#arm()
     return Math.max(0, this.#left)
   }
 
-  /** Counts messages against the turn; looks at the clock now and then. */
   spend(handled: number): void {
     this.#left -= handled
     this.#unlooked += handled

@@ -1,7 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import type { Clock } from './clock.js'
 
-/** The deadline and signal of a wait. */
 export interface WaitLimits<T> {
   readonly clock: Clock
   /** Milliseconds; Infinity sets no deadline. */
@@ -79,8 +78,8 @@ export function pause(
 }
 
 /**
- * Calls `fn` when the signal aborts, until the returned function is called. Many waits may share a signal, so
- * Node must not warn of a leak.
+ * Calls `fn` on abort, until the returned function is called. Many waits may share a signal without a
+ * warning.
  */
 export function listenForAbort(signal: AbortSignal, fn: () => void): () => void {
   setMaxListeners(0, signal)

@@ -156,7 +156,7 @@ function vacant({ spec, status, restarts }: Child): Node {
   }
 }
 
-/** A process that is still to be written, with the prefixes of its line and of those below it. */
+/** A line that is still to be written, with the prefixes of itself and of its children. */
 interface Line {
   readonly node: TreeNode
   readonly lead: string

@@ -4,7 +4,6 @@ import { RuntimeError } from '../base/errors.js'
 import { badOption, checkFields } from '../base/check.js'
 import { handled } from '../base/promise.js'
 
-/** The limits of a wait. */
 export interface WaitOptions {
   /** Milliseconds until the wait rejects with TIMEOUT. Default 5000. */
   readonly timeout?: number
@@ -28,7 +27,6 @@ export class Recording<T> {
     this.#about = about
   }
 
-  /** Everything so far. */
   get all(): readonly T[] {
     return this.#all
   }
@@ -92,10 +90,7 @@ export class Recording<T> {
   }
 }
 
-/**
- * Waits with a user's options. Rejects with BAD_OPTION, the error of `missed` at the deadline, or the
- * signal's reason.
- */
+/** Waits with a user's options. Rejects with BAD_OPTION, what `missed` makes, or the signal's reason. */
 export async function waitFor<T>(
   begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
   options: WaitOptions,

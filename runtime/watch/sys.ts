@@ -7,7 +7,7 @@ import { checkFunction } from '../base/check.js'
 import { handled } from '../base/promise.js'
 import { fence, type ProcessRef, processOf } from '../process/process.js'
 
-/** A traced message, before it is handled (`in`) and after (`out`). */
+/** A message before (`in`) or after (`out`) it is handled. */
 export interface TraceEvent {
   readonly what: 'in' | 'out'
   /** `call`, `cast`, `info`, or `system` for stops and continuations. */
@@ -16,17 +16,14 @@ export interface TraceEvent {
   readonly input: unknown
 }
 
-/** The answer of `getStatus`. */
 export interface ActorStatus {
   readonly name: string
   readonly phase: string
-  /** Messages that wait. */
   readonly mailbox: number
-  /** The result of the behaviour's `formatStatus`; undefined without one. */
+  /** The result of `formatStatus`; undefined without one. */
   readonly status: unknown
 }
 
-/** The counters of `statistics`. */
 export interface Statistics {
   /** Milliseconds since counting began. */
   readonly forMs: number
@@ -70,10 +67,7 @@ export function replaceState<State>(
   return handled(between(() => changed(looked(ref, fn)), replace, timeout))
 }
 
-/**
- * Suspends an actor: its messages wait, except a stop or kill (OTP: sys:suspend). Throws NOPROC, BAD_OPTION,
- * ACTOR_DEAD.
- */
+/** Suspends an actor except for stop and kill (OTP: sys:suspend). Throws NOPROC, BAD_OPTION, ACTOR_DEAD. */
 export function suspend(ref: ProcessRef): void {
   changed(living(ref)).suspend(true)
 }
@@ -83,10 +77,7 @@ export function resume(ref: ProcessRef): void {
   changed(living(ref)).suspend(false)
 }
 
-/**
- * An actor's status; shows its state only through `formatStatus` (OTP: sys:get_status). Throws NOPROC,
- * BAD_OPTION.
- */
+/** Shows the state only through `formatStatus` (OTP: sys:get_status). Throws NOPROC, BAD_OPTION. */
 export function getStatus(ref: ProcessRef): ActorStatus {
   const { name, phase, backlog, status } = living(ref)
   return { name, phase, mailbox: backlog, status }
