@@ -18,11 +18,8 @@ export function checkName(name: unknown, field = 'name'): asserts name is string
 
 /** Throws BAD_OPTION unless `value` is a whole number of 0 or more, or Infinity. */
 export function checkCount(value: unknown, field: string): void {
-  if (!isCount(value)) throw badOption(field, 'a whole number of 0 or more, or Infinity', value)
-}
-
-function isCount(value: unknown): value is number {
-  return value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && (value as number) >= 0)
+  if (value === Number.POSITIVE_INFINITY || (Number.isInteger(value) && Number(value) >= 0)) return
+  throw badOption(field, 'a whole number of 0 or more, or Infinity', value)
 }
 
 /** The BAD_OPTION error that says what was expected and what came. */

@@ -135,10 +135,7 @@ export function adopt(token: OwnerToken, emitter: EmitterLike): void {
   emitter.emit = (event, ...args) => guard(token, () => emit.call(emitter, event, ...args)) ?? true
 }
 
-/**
- * Puts a tree under containment until the returned function is called. All trees and copies of this library
- * in the process share one registration of listeners.
- */
+/** Contains a tree until the returned function is called. All trees share one registration of listeners. */
 export function contain(tree: ContainedTree): () => void {
   const { trees } = processWide
   if (trees.size === 0) processWide.install()

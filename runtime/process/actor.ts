@@ -186,9 +186,7 @@ export class Actor extends Process implements Runnable {
     return this.reason === null
   }
 
-  /**
-   * Handles the next messages in the actor's scope, without a place in the run queue while the turn lasts.
-   */
+  /** Goes on in the actor's scope, without a place in the run queue while the turn lasts. */
   #goOn(): void {
     if (this.queued || !this.#ready()) return
     const { scheduler } = this.tree
@@ -308,10 +306,7 @@ export class Actor extends Process implements Runnable {
     return call
   }
 
-  /**
-   * `init` is done: handles its continuations, then waiting messages. If `init` asked to stop, the actor ends
-   * without `terminate` (OTP: {stop, Reason} from init).
-   */
+  /** `init` is done. If it asked to stop, the actor ends without `terminate` (OTP: {stop, Reason}). */
   started(state: unknown): void {
     if (this.#rare?.stopping != null) return this.end(this.#rare.stopping)
     this.state = state

@@ -13,7 +13,6 @@ export class Call extends Deadline {
   readonly #ms: number
   #open = true
   #deferred: TurnoverSet<Call> | null = null
-  // Assigned by the executor below.
   #resolve: (value: unknown) => void = unreachable
   #reject: (error: unknown) => void = unreachable
 

@@ -50,10 +50,7 @@ export class ProcessContext {
     return this.#home.registry
   }
 
-  /**
-   * Makes this process own a resource: it is released when the process ends, newest first, before a successor
-   * starts. Throws BAD_OPTION.
-   */
+  /** Owns a resource: released when this process ends, newest first, before its successor starts. */
   own<Resource extends Owned>(resource: Resource): Resource {
     const release = releaseOf(resource)
     // Opened by a handler whose process died meanwhile: released at once.
@@ -132,7 +129,7 @@ export class ActorContext extends ProcessContext {
     return deferred as unknown as Deferred<T>
   }
 
-  /** Ends this actor after this handler (OTP: {stop, Reason, State}). Throws BAD_OPTION. */
+  /** Ends after this handler, by default as `normal` (OTP: {stop, Reason, State}). Throws BAD_OPTION. */
   stop(reason: ExitReason = normal): void {
     checkReason(reason, 'stop')
     this.#actor().stopAfter(reason)
@@ -143,23 +140,17 @@ export class ActorContext extends ProcessContext {
     return new TimerRef(this.#actor(), ms, payload)
   }
 
-  /**
-   * As `sendAfter`, but `info.timer` gets `{ timer, payload }`, which tells a stale timer (OTP: start_timer).
-   */
+  /** As `sendAfter`; `info.timer` gets `{ timer, payload }`, to tell a stale one (OTP: start_timer). */
   startTimer(ms: number, payload?: unknown): TimerRef {
     return new TimerRef(this.#actor(), ms, payload, true)
   }
 
-  /**
-   * Sends `info.timeout` unless a message comes within `ms` milliseconds (OTP: timeout of a return value).
-   */
+  /** Sends `info.timeout` unless a message comes within `ms` (OTP: timeout of a return value). */
   idleAfter(ms: number): void {
     idleAfter(this.#actor(), ms)
   }
 
-  /**
-   * Monitors a process: its end arrives once as `info.down`; `noproc` at once if it is gone (OTP: monitor).
-   */
+  /** Monitors a process: its end is one `info.down`, with `noproc` if it was gone (OTP: monitor). */
   monitor(target: ProcessRef): Monitor {
     const actor = this.#actor()
     const process = processOf(target)

@@ -17,10 +17,7 @@ export function releaseOf(owned: Owned): Release {
   throw badOption('own', 'a function or something disposable', owned)
 }
 
-/**
- * Releases all, newest first, in the scope of `token`; `failed` takes the errors. Null when there is nothing
- * to wait for; the promise never rejects.
- */
+/** Releases all, newest first; never rejects. Null when there is nothing to wait for. */
 export function releaseAll(
   owned: Release[],
   token: OwnerToken,

@@ -358,9 +358,7 @@ export function monitor(
 /** Ends a waiting name with that reason, or has it wait in a slot further up. */
 type SettleName = (reason: ExitReason, above: Slot | null) => void
 
-/**
- * A child's place under a supervisor. Names of a dead child wait here as `starting` until they are decided.
- */
+/** A child's place; names of a dead child wait here as `starting` until the supervisor decides. */
 export class Slot {
   readonly supervisor: Process
   /** False for a child that is never restarted: its names end with it. */
@@ -447,7 +445,6 @@ export class ProcessRef {
     return this.#process.name
   }
 
-  /** Whether it has not ended yet. */
   get alive(): boolean {
     return this.#process.reason === null
   }
@@ -476,10 +473,7 @@ export class ProcessRef {
     return () => watch.cancel()
   }
 
-  /**
-   * Sends an exit signal (OTP: exit/2). `kill` cannot be trapped; `normal` ends no process that does not trap
-   * exits. Throws BAD_OPTION, ACTOR_DEAD.
-   */
+  /** Sends an exit signal (OTP: exit/2); `kill` cannot be trapped. Throws BAD_OPTION, ACTOR_DEAD. */
   exit(request: ExitRequest): void {
     checkRequest(request, 'exit')
     fence(this.#process)

@@ -38,10 +38,7 @@ interface NameEntry extends HeldName {
 /** How many ended names are remembered. */
 const remembered = 1_000
 
-/**
- * Unique names of processes (OTP: local names; Elixir: Registry with unique keys). A name resolves at each
- * send and so survives restarts; a reference does not.
- */
+/** Unique names, which survive restarts (OTP: local names; Elixir: Registry with unique keys). */
 export class Registry {
   readonly #entries = new Map<string, NameEntry>()
   readonly #ended = new Set<string>()

@@ -121,8 +121,7 @@ function tooSlow(actor: Actor, startTimeout: number): Promise<never> {
 
 function initFailed(actor: Actor, error: unknown): Promise<never> {
   if (actor.kind === 'supervisor' && error instanceof RuntimeError && error.code === 'START_FAILED') {
-    // The child was reported; its supervisor ends in order (OTP: {shutdown, {failed_to_start_child, Id,
-    // Reason}}).
+    // Its supervisor ends in order (OTP: {shutdown, {failed_to_start_child, Id, Reason}}).
     actor.end(shutdownWith(error))
     return notStarted(actor, error)
   }

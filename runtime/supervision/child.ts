@@ -57,9 +57,7 @@ function settleNames(child: Child, process: Process | null, first: boolean): voi
   else child.settleNames(noproc)
 }
 
-/**
- * A supervisor that gives up ends with `shutdown`, a normal end; unless permanent, it stays dead (OTP-57).
- */
+/** A supervisor that gives up ends normally (`shutdown`); unless permanent, it stays dead (OTP-57). */
 function warnOfSilence({ supervisor, spec }: Child): void {
   if (spec.type !== 'supervisor' || spec.restart === 'permanent') return
   const detail = { child: spec.id, restart: spec.restart }
@@ -169,9 +167,7 @@ export function giveUp(child: Child, reason: ExitReason, ctx: ActorContext): voi
   ctx.stop(shutdown)
 }
 
-/**
- * A failed restart is tried again through the mailbox, so that a stop or a request gets in between (OTP-47).
- */
+/** A failed restart retries through the mailbox, so that a stop or a request gets between (OTP-47). */
 export class Retry {
   readonly child: Child
   readonly reason: ExitReason

@@ -1,6 +1,5 @@
 /**
- * Allows `intensity` restarts within `periodMs` (OTP: restart intensity). A ring of `intensity + 1` times, so
- * that counting costs the same for any intensity.
+ * Allows `intensity` restarts within `periodMs`; a ring, so that counting costs the same for any intensity.
  */
 export class RestartWindow {
   readonly intensity: number

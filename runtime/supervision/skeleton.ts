@@ -86,7 +86,7 @@ export abstract class SupervisorHandle {
     return this.request('count')
   }
 
-  /** Stops the children, then itself; `timeout` in ms. Resolves with the reason, rejects as `ref.stop`. */
+  /** Stops the children, then itself within `timeout` ms (default Infinity). Rejects as `ref.stop`. */
   stop(timeout = Number.POSITIVE_INFINITY): Promise<ExitReason> {
     return this.ref.stop({ type: 'shutdown' }, timeout)
   }

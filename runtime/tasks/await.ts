@@ -29,8 +29,7 @@ async function valueWithin<T>(task: TaskRef<T>, timeout: number): Promise<T> {
 }
 
 /**
- * How a task ended, or undefined when it still runs after `timeout` ms, default 5000 (Elixir: Task.yield).
- * Rejects with BAD_OPTION.
+ * How a task ended; undefined if it runs after `timeout` ms (Elixir: Task.yield). Rejects with BAD_OPTION.
  */
 export function yieldTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<TaskOutcome<T> | undefined> {
   return handled(outcomeWithin(task, timeout))

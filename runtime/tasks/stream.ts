@@ -12,9 +12,7 @@ export interface AsyncStreamOptions {
   ordered?: boolean
   /** Milliseconds one task may take. Default 5000. */
   timeout?: number
-  /**
-   * A late task ends the stream with TIMEOUT (`exit`) or is one `exit` outcome (`kill_task`). Default `exit`.
-   */
+  /** A late task ends the stream with TIMEOUT (`exit`, default) or is one outcome (`kill_task`). */
   onTimeout?: 'exit' | 'kill_task'
 }
 

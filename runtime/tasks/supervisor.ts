@@ -138,9 +138,7 @@ export class TaskSupervisor {
   }
 }
 
-/**
- * The child spec of a task supervisor; its start hands out the TaskSupervisor as `extra`. Throws BAD_OPTION.
- */
+/** The spec of a task supervisor; its start hands out a TaskSupervisor as `extra`. Throws BAD_OPTION. */
 export function taskSupervisorSpec(
   options: TaskSupervisorOptions = {},
   overrides: ChildOverrides = {},

@@ -11,10 +11,7 @@ export interface FakeClock extends Clock {
   readonly pending: number
 }
 
-/**
- * A clock for tests that only `advance` moves, from `start` ms (default 0). It is exact: what is due in `ms`
- * has fired after `advance(ms)`.
- */
+/** A clock for tests from `start` ms. It is exact: what is due in `ms` has fired after `advance(ms)`. */
 export function createFakeClock(start = 0): FakeClock {
   let now = start
   let order = 0
