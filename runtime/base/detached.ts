@@ -7,9 +7,7 @@ export function methodNames(kind: { readonly prototype: object }): readonly stri
   return Object.freeze([...names])
 }
 
-/**
- * Binds methods, as for `const { callTool } = client`. They become own properties: a test may replace one.
- */
+/** Binds methods, as for `const { callTool } = client`; own properties, which a test may replace. */
 export function bindMethods(handle: object, names: readonly string[]): void {
   const methods = handle as Readonly<Record<string, (...args: unknown[]) => unknown>>
   for (const name of names) {

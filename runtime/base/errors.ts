@@ -10,7 +10,8 @@ export interface ErrorDetails {
 }
 
 /**
- * The base class of all errors. `instanceof` holds across floors and copies of this library in one process.
+ * The base class of all errors: `code` is stable, `retryable` says whether trying again can help.
+ * `instanceof` holds for errors of every floor, and of other copies of this library in one process.
  */
 export class CaduceusError<Code extends string = string> extends Error {
   readonly code: Code

@@ -1,6 +1,4 @@
-/**
- * Lets `max` pass per `interval` ms: answers how many were held back since the last, undefined to hold back.
- */
+/** Lets `max` pass per `interval` ms. Answers how many it held back before, undefined to hold back. */
 export function throttle(now: () => number, max = 100, interval = 10_000): () => number | undefined {
   let since = Number.NEGATIVE_INFINITY
   let passed = 0

@@ -29,9 +29,7 @@ export interface Afterlife {
 export interface ContainedTree extends EndingTree {
   /** Whether the tree keeps the program alive after such an error, or after its main module failed. */
   keepsProgram(isMain: boolean): boolean
-  /**
-   * Hears of an error without an owner, which ends the program if `exits`; answers whether anybody listens.
-   */
+  /** Hears of an error without an owner; `exits`: it ends the program. Answers whether anybody listens. */
   unowned(error: unknown, kind: StrayKind, exits: boolean): boolean
 }
 
@@ -243,9 +241,7 @@ function create(): ProcessWide {
   return made
 }
 
-/**
- * Whether a listener of the host takes a rejection; as in Node, one for throws gets it if there is no other.
- */
+/** Whether a listener of the host takes a rejection; as in Node, one for throws does if it is alone. */
 function hostTakes(error: unknown, onThrow: unknown, onRejection: unknown): boolean {
   if (hostListeners('unhandledRejection', onRejection).length > 0) return true
   const others = hostListeners('uncaughtException', onThrow)

@@ -41,9 +41,7 @@ async function callAll(
   }
 }
 
-/**
- * Casts to many actors; answers how many took it (OTP: abcast). Throws BAD_OPTION for what is no reference.
- */
+/** Casts to many actors; answers how many took it (OTP: abcast). Throws BAD_OPTION. */
 export function multiCast<Calls extends Messages, Casts extends Messages, Name extends keyof Casts & string>(
   refs: Iterable<ActorRef<Calls, Casts>>,
   name: Name,

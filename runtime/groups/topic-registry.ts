@@ -88,9 +88,7 @@ export class TopicRegistry<Value = undefined> {
     return sum
   }
 
-  /**
-   * Calls `fn` once with all registrations under a key, or not at all if there are none. Throws BAD_OPTION.
-   */
+  /** Calls `fn` once with all registrations under a key, if there are any. Throws BAD_OPTION. */
   dispatch(key: string, fn: (entries: RegistryEntry<Value>[]) => void): void {
     checkFunction(fn, 'dispatch')
     const entries = this.lookup(key)

@@ -50,7 +50,9 @@ export class ProcessContext {
     return this.#home.registry
   }
 
-  /** Owns a resource: released when this process ends, newest first, before its successor starts. */
+  /**
+   * Owns a resource until this process ends: released newest first, before a successor. Throws BAD_OPTION.
+   */
   own<Resource extends Owned>(resource: Resource): Resource {
     const release = releaseOf(resource)
     // Opened by a handler whose process died meanwhile: released at once.

@@ -19,7 +19,7 @@ import { type Release, releaseAll } from './owned.js'
 import type { Tree } from './tree.js'
 
 /** What only some processes have; made on demand to keep an idle one small. */
-export class Belongings {
+class Belongings {
   names: HeldName[] = []
   owned: Release[] = []
   timers = new Set<{ clear(): void }>()
@@ -473,7 +473,10 @@ export class ProcessRef {
     return () => watch.cancel()
   }
 
-  /** Sends an exit signal (OTP: exit/2); `kill` cannot be trapped. Throws BAD_OPTION, ACTOR_DEAD. */
+  /**
+   * Sends an exit signal (OTP: exit/2). `kill` cannot be trapped; `normal` ends no process that does not trap
+   * exits. Throws BAD_OPTION, ACTOR_DEAD.
+   */
   exit(request: ExitRequest): void {
     checkRequest(request, 'exit')
     fence(this.#process)

@@ -276,7 +276,7 @@ export class NamedRef<
   }
 }
 
-export function notUpError(name: string, ms: number): RuntimeError {
+function notUpError(name: string, ms: number): RuntimeError {
   const message = `${show(name)} was not up within ${ms} ms`
   return new RuntimeError('TIMEOUT', message, { retryable: true, data: { name, ms, sent: false } })
 }

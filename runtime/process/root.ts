@@ -43,11 +43,7 @@ export function startActor<State, Input, Calls extends Handlers<State>, Casts ex
 }
 
 /** Starts a tree with its root; removes it again when the start fails. */
-export async function startRoot(
-  behaviour: unknown,
-  input: unknown,
-  options: RootOptions = {},
-): Promise<ActorRef> {
+async function startRoot(behaviour: unknown, input: unknown, options: RootOptions = {}): Promise<ActorRef> {
   refuseDead()
   checkFields(options, rootFields)
   const { name, startTimeout, logger, logLevels } = options

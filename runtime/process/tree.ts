@@ -30,7 +30,6 @@ export class Tree implements ContainedTree {
   /** Stray errors without an owner. */
   strays = 0
 
-  /** Throws BAD_OPTION. */
   constructor(clock: Clock | undefined, unowned: Unowned | undefined) {
     this.clock = readClock(clock)
     this.#unowned = readUnowned(unowned)

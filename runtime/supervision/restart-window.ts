@@ -1,6 +1,4 @@
-/**
- * Allows `intensity` restarts within `periodMs`; a ring, so that counting costs the same for any intensity.
- */
+/** Allows `intensity` restarts within `periodMs`; in a ring, counting costs the same for any intensity. */
 export class RestartWindow {
   readonly intensity: number
   readonly periodMs: number

@@ -43,7 +43,7 @@ import { restartPlan, type Strategy } from './strategy.js'
 
 /** Administers one incarnation of a supervisor. */
 export class Supervisor extends SupervisorHandle {
-  /** Starts one more, last child. Rejects: ALREADY_STARTED, ALREADY_PRESENT, START_FAILED, BAD_SPEC. */
+  /** Starts a last child. Rejects with ALREADY_STARTED, ALREADY_PRESENT, START_FAILED or BAD_SPEC. */
   startChild(spec: ChildSpec): Promise<ChildStarted> {
     try {
       return this.request('startChild', readChildSpec(spec))

@@ -28,9 +28,7 @@ async function valueWithin<T>(task: TaskRef<T>, timeout: number): Promise<T> {
   throw new RuntimeError('TIMEOUT', `${task.ref.name}: no value within ${timeout} ms`, { retryable: true })
 }
 
-/**
- * How a task ended; undefined if it runs after `timeout` ms (Elixir: Task.yield). Rejects with BAD_OPTION.
- */
+/** How a task ended, or undefined after `timeout` ms (Elixir: Task.yield). Rejects with BAD_OPTION. */
 export function yieldTask<T>(task: TaskRef<T>, timeout = 5_000): Promise<TaskOutcome<T> | undefined> {
   return handled(outcomeWithin(task, timeout))
 }

@@ -15,7 +15,7 @@ import { Task, type TaskContext, type TaskEnd } from './task.js'
 export interface TaskOptions {
   /** Shown in trees and reports. Default `task`. */
   name?: string
-  /** Crashes with the task, unless it traps exits; the task ends with it, also normally. */
+  /** A process that crashes with the task, unless it traps exits; the task ends with it, also normally. */
   link?: ProcessRef
   /** Milliseconds until the task is killed. Default: no limit. */
   timeout?: number

@@ -3,9 +3,7 @@ import { badOption } from '../base/check.js'
 
 /** A clock that stands still until a test moves it. */
 export interface FakeClock extends Clock {
-  /**
-   * Moves time; fires due timers in order, and actors react to each before the next. Rejects with BAD_OPTION.
-   */
+  /** Moves time and fires due timers in order; actors react to each in turn. Rejects with BAD_OPTION. */
   advance(ms: number): Promise<void>
   /** How many timers wait. */
   readonly pending: number

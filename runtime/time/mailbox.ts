@@ -1,6 +1,4 @@
-/**
- * A queue in an array with a moving head, since `Array.shift` costs its length; compacted when half is spent.
- */
+/** A queue with a moving head: `Array.shift` costs its length. It is compacted when half is spent. */
 export class Mailbox<Message> {
   #items: (Message | undefined)[] = []
   #head = 0

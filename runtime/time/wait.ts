@@ -77,10 +77,7 @@ export function pause(
   })
 }
 
-/**
- * Calls `fn` on abort, until the returned function is called. Many waits may share a signal without a
- * warning.
- */
+/** Calls `fn` on abort until the returned function is called; many waits may share a signal. */
 export function listenForAbort(signal: AbortSignal, fn: () => void): () => void {
   setMaxListeners(0, signal)
   signal.addEventListener('abort', fn, { once: true })
