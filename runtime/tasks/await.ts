@@ -1,6 +1,6 @@
 import { checkMs } from '../time/clock.js'
 import { waitWithin } from '../time/wait.js'
-import { RuntimeError, show, optionError } from '../base/errors.js'
+import { RuntimeError } from '../base/errors.js'
 import { kill } from '../base/exit.js'
 import { badOption } from '../base/check.js'
 import { handled } from '../base/promise.js'
@@ -51,12 +51,8 @@ export async function shutdownTask<T>(
   task: TaskRef<T>,
   how: number | 'brutal_kill' = 5_000,
 ): Promise<TaskOutcome<T> | undefined> {
-  if (how !== 'brutal_kill' && !(typeof how === 'number' && how >= 0)) {
-    throw optionError(
-      'shutdown',
-      `shutdown: expected 'brutal_kill' or milliseconds of 0 or more, got ${show(how)}`,
-    )
-  }
+  if (how !== 'brutal_kill' && !(typeof how === 'number' && how >= 0))
+    throw badOption('shutdown', "'brutal_kill' or milliseconds of 0 or more", how)
   checkTaskRef(task)
   const process = processOf(task.ref)
   const ended = process.reason !== null

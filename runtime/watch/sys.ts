@@ -41,13 +41,8 @@ export function getState<T = unknown>(
   fn: (state: unknown) => T = (state) => state as T,
   timeout = 5_000,
 ): Promise<T> {
-  return handled(
-    between(
-      () => looked(ref, fn),
-      (actor) => fn(actor.state),
-      timeout,
-    ),
-  )
+  const read = (actor: Actor): T => fn(actor.state)
+  return handled(between(() => looked(ref, fn), read, timeout))
 }
 
 /**
