@@ -19,10 +19,7 @@ export type Authenticate = (
 
 /** Whether and how a listener asks who sends a request. */
 export interface AuthenticateOptions {
-  /**
-   * Finds out who sends a request: its session is for that principal alone, and tools find it as
-   * `ctx.principal`. Default: all requests are anonymous.
-   */
+  /** Finds who sends a request: sessions are theirs alone, tools see `ctx.principal`. Default: anonymous. */
   readonly authenticate?: Authenticate
   /**
    * Lets in requests with an OAuth access token for this server, tells others where to get one, and publishes
@@ -34,14 +31,12 @@ export interface AuthenticateOptions {
   readonly authenticateTimeout?: number
 }
 
-/** Checked options. */
 export interface AuthenticateSettings {
   readonly authenticate: Authenticate | undefined
   readonly auth: AuthSettings | undefined
   readonly authenticateTimeout: number
 }
 
-/** How a request that is not let in is answered. */
 export interface Denial {
   readonly status: 400 | 401 | 403 | 503
   readonly message: string
@@ -100,7 +95,6 @@ export function denialOf(error: unknown): Denial | undefined {
   return { ...denied, problem, headers: { 'www-authenticate': isHeader ? challenge : 'Bearer' } }
 }
 
-/** Reads these options. Throws TransportError BAD_OPTION. */
 export function readAuthenticate(options: AuthenticateOptions): AuthenticateSettings {
   const { authenticate, auth: given } = options
   if (authenticate !== undefined && typeof authenticate !== 'function')

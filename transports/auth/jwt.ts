@@ -38,15 +38,9 @@ export interface JwtOptions {
   readonly clockTolerance?: number
   /** Milliseconds after a fetch of the keys before there is another. Default 30,000. */
   readonly cooldown?: number
-  /**
-   * Milliseconds after which the keys are fetched anew; while that fails, they are used for six times as
-   * long. Default 600,000.
-   */
+  /** Milliseconds until keys are fetched anew; if that fails, they last 6 times as long. Default 600,000. */
   readonly keyMaxAge?: number
-  /**
-   * Milliseconds that the result of a check is kept; the expiry of a token counts all the same. 0: each
-   * request is checked. Default 60,000.
-   */
+  /** Milliseconds a result is kept, but no longer than the token lives; 0: none. Default 60,000. */
   readonly cacheTime?: number
   /** Results that are kept. Default 1,000. */
   readonly maxCached?: number
@@ -54,7 +48,6 @@ export interface JwtOptions {
   readonly fetchTimeout?: number
 }
 
-/** Checked options with every default filled in. */
 export type JwtSettings = ReadWith<typeof readers>
 
 /** Public-key algorithms only: with a shared secret, a public key could be used to forge (RFC 8725, 2.1). */
@@ -92,7 +85,6 @@ export function jwt(options: JwtOptions): TokenVerifier {
   })
 }
 
-/** One audience or several. */
 export const readAudience: Read<readonly string[]> = (value, field) => {
   const all = Array.isArray(value) ? value : [value]
   if (all.length === 0) throw badOption(field, 'one audience or more', value)

@@ -19,10 +19,7 @@ interface KeyOptions {
 /** How many times `maxAge` keys are used while they cannot be fetched anew. */
 const staleFactor = 6
 
-/**
- * The keys of an issuer. They are fetched when they are first needed, when they are old, and for an unknown
- * key; but at most once in a cool-down, so that tokens with made-up keys cost the issuer nothing.
- */
+/** The keys of an issuer, fetched when needed, old or unknown: made-up ones cost one fetch a cool-down. */
 export class IssuerKeys {
   readonly #options: KeyOptions
   #find: JWTVerifyGetKey | undefined
@@ -35,10 +32,7 @@ export class IssuerKeys {
     this.#options = options
   }
 
-  /**
-   * The key that a token was signed with. Rejects with an error of jose for an unknown one, and with
-   * TransportError AUTHORIZATION_UNAVAILABLE.
-   */
+  /** The key of a token. Rejects with jose's error for an unknown one, or AUTHORIZATION_UNAVAILABLE. */
   readonly find: JWTVerifyGetKey = async (header, token) => {
     const { maxAge } = this.#options
     if (this.#find === undefined || this.#age > maxAge) await this.#refresh()

@@ -14,27 +14,18 @@ export interface AuthOptions {
   readonly resource: string
   /** The issuers of tokens that clients are sent to (RFC 9728): one or more. */
   readonly authorizationServers: readonly string[]
-  /**
-   * Checks tokens. Default: as JWTs of the authorization server, `jwt({ issuer })`, where there is only one.
-   */
+  /** Checks tokens. Default: `jwt({ issuer })` of the authorization server, where there is only one. */
   readonly verify?: TokenVerifier
-  /**
-   * Scopes that every request needs; components may need more (`scopes` of `defineTool` and the others).
-   * Default none.
-   */
+  /** Scopes that every request needs; components may need more (`scopes` of `defineTool`). Default none. */
   readonly scopes?: readonly string[]
   /** The scopes that a client asks for first: as few as possible. Default: `scopes`. */
   readonly scopesSupported?: readonly string[]
   /** Scopes that stand for others as well, such as `{ admin: ['read', 'write'] }`. Default none. */
   readonly impliedScopes?: ImpliedScopes
-  /**
-   * More of the published metadata, such as `resource_name` and `resource_documentation` (RFC 9728, section
-   * 2).
-   */
+  /** More published metadata, such as `resource_name` and `resource_documentation` (RFC 9728, 2). */
   readonly metadata?: Readonly<Record<string, unknown>>
 }
 
-/** Checked options with every default filled in. */
 export interface AuthSettings extends Required<AuthOptions> {
   /** Where clients find the metadata. */
   readonly metadataUrl: string
@@ -48,7 +39,6 @@ const ownMetadata: readonly string[] = [
   'bearer_methods_supported',
 ]
 
-/** Reads the option `auth` of a listener. Throws TransportError BAD_OPTION, naming the field. */
 export function readListenerAuth(options: unknown): AuthSettings {
   const { verify, scopesSupported, ...read } = readOptions(options, readers, 'auth')
   const { resource, authorizationServers, scopes } = read

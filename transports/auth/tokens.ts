@@ -22,7 +22,6 @@ export interface TokenVerifier {
   readonly prepare?: () => Promise<unknown>
 }
 
-/** What the claims of a token have to be. */
 interface ExpectedClaims {
   readonly issuer: string
   /** One of them has to be among its audiences. */
@@ -85,7 +84,6 @@ export function refused(message: string): TransportError {
   return new TransportError('UNAUTHORIZED', message)
 }
 
-/** How long answers are kept, and how many. */
 interface CacheLimits {
   /** Milliseconds; 0: none is kept. */
   readonly cacheTime: number

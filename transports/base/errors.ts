@@ -60,10 +60,7 @@ export type TransportErrorCode =
 /** The error class of `caduceus/transports`. */
 export class TransportError extends CaduceusError<TransportErrorCode> {}
 
-/**
- * The error for an option or argument that is not what it should be: every BAD_OPTION of this floor is made
- * here, so that `data.field` is never forgotten.
- */
+/** Makes every BAD_OPTION of this floor, so that `data.field` is never forgotten. */
 export function optionError(field: string, problem: string, cause?: unknown): TransportError {
   return new TransportError('BAD_OPTION', problem, { ...(cause !== undefined && { cause }), data: { field } })
 }

@@ -20,7 +20,6 @@ export interface PendingOptions {
   readonly maxPendingBytesPerClient?: number
 }
 
-/** Checked options. */
 interface PendingSettings {
   readonly maxMessageBytes: number
   readonly maxPendingBytes: number
@@ -50,7 +49,6 @@ export class ByteBudget {
     this.#countsLoopback = maxPendingBytesPerClient !== undefined
   }
 
-  /** Bytes that are held now. */
   get used(): number {
     return this.#used
   }
@@ -60,7 +58,6 @@ export class ByteBudget {
     return new ByteAccount(this, peer)
   }
 
-  /** For `inspect()`. */
   describe(): string {
     return `${(this.#used / MiB).toFixed(1)} of ${(this.max / MiB).toFixed(0)} MiB pending`
   }
@@ -124,7 +121,6 @@ export class ByteAccount {
     return undefined
   }
 
-  /** Gives all back; calling it again does nothing. */
   release(): void {
     this.set(0)
   }

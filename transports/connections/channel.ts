@@ -23,15 +23,11 @@ import { ConnectionOutput } from './output.js'
 import { PipeExchanges } from './pipe-exchanges.js'
 import { type OpenRequest, OpenRequests } from './requests.js'
 
-/** What a channel tells of itself. */
 interface ChannelEvents {
-  /** It is over, and its session has been ended. */
   over(): void
-  /** A request has been answered. */
   answered(): void
 }
 
-/** What is known of the session of a connection. */
 export interface KeptSession {
   readonly sessionId: string | undefined
   /** Of its revision. */
@@ -40,9 +36,7 @@ export interface KeptSession {
   readonly pinned: Pinned
 }
 
-/** How a channel serves. */
 export interface ChannelSettings {
-  /** The session to go on with. */
   readonly kept: KeptSession
   /**
    * Whether this is standard input. Its requests wait here while the server has enough (`maxOpen`), each
@@ -105,7 +99,6 @@ export class Channel implements Accepted {
     this.#exchanges = new PipeExchanges(send, (error, id) => this.#failed(error, id))
   }
 
-  /** Requests that wait for their answers. */
   get unanswered(): number {
     return this.#requests.size
   }
@@ -121,7 +114,6 @@ export class Channel implements Accepted {
     this.#stopTimer = () => clock.clearTimeout(timer)
   }
 
-  /** Goes on with a new listener, or waits for one. */
   serve(serving: Serving | null): void {
     this.#serving = serving
     this.#attached = false
@@ -133,7 +125,6 @@ export class Channel implements Accepted {
     })
   }
 
-  /** Refuses requests from here on. */
   drain(): void {
     this.#draining = true
   }
@@ -178,7 +169,6 @@ export class Channel implements Accepted {
     if (this.#isPipe || this.#sessionId === undefined) this.#events.over()
   }
 
-  /** Ends the connection from our side. */
   end(why: ConnectionEnd): void {
     if (this.#gone || this.#isEnding) return
     this.#isEnding = true
@@ -227,9 +217,7 @@ export class Channel implements Accepted {
     }
   }
 
-  /**
-   * Revision 2025-03-26 alone has batches: the answers go back together, and on standard output one by one.
-   */
+  /** Only 2025-03-26 has batches; answers go back together, on standard output one by one. */
   #takeBatch(batch: Batch, peer: Peer, size: number): void {
     const { messages, refusals } = openBatch(batch, this.#dialect)
     const answers: Message[] = []
@@ -294,15 +282,12 @@ export class Channel implements Accepted {
     this.#requests.enter(request, this.#isPipe ? (this.#serving?.server.maxOpen ?? Infinity) : undefined)
   }
 
-  /**
-   * Whether a message cancels a request that its server has not been given yet: then nobody else need know.
-   */
+  /** Whether it cancels a request that the server has not been given: then nobody else need know. */
   #cancelsHeld(message: Message): boolean {
     if (!('method' in message) || message.method !== 'notifications/cancelled') return false
     return this.#requests.cancelHeld(message.params?.requestId as RequestId)
   }
 
-  /** What is said at once to a request that must not be made now. */
   #problemWith({ id }: JsonRpcRequest): Message | undefined {
     if (this.#requests.has(id)) return refusal(id, 'a request with this id is in flight')
     return this.#draining ? interrupted(id, stopping) : undefined
@@ -343,9 +328,7 @@ export class Channel implements Accepted {
     })
   }
 
-  /**
-   * What belongs to no request comes through us from here on; a session that died is brought back by that.
-   */
+  /** Takes what belongs to no request through us, which also brings back a session that died. */
   #attach(): void {
     const serving = this.#serving
     if (this.#sessionId === undefined || serving === null || this.#attached) return
@@ -402,7 +385,6 @@ export class Channel implements Accepted {
   }
 }
 
-/** The dialect of the session that was opened by this answer. */
 function dialectIn(response: Message): Dialect | undefined {
   const revision = 'result' in response ? response.result.protocolVersion : undefined
   return typeof revision === 'string' ? dialectOf(revision) : undefined

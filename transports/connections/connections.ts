@@ -12,7 +12,6 @@ import { addressOf, emitTransport, noteRefused, originHere } from '../contract/e
 /** Why a server ends a connection. */
 export type ConnectionEnd = 'going_away' | 'session_ended' | 'no_session' | 'too_many'
 
-/** What may go out on a connection. */
 export interface ConnectionSizes {
   /** Bytes that may wait for a slow reader before notifications are dropped. */
   readonly maxBufferedBytes: number
@@ -27,9 +26,7 @@ export interface Connection {
   send(text: string): void
   /** Whether the client reads too slowly: then notifications are dropped. */
   readonly isStalled: boolean
-  /**
-   * Takes room for a long answer that is sent next; an error stands for the answer. Default: there is room.
-   */
+  /** Takes room for a long answer that is sent next; an error stands for it. Default: there is room. */
   readonly room?: { add(bytes: number): Error | undefined }
   /** Bytes a message to the client may have; a longer answer becomes an error. Default Infinity. */
   readonly maxMessageBytes?: number
@@ -64,10 +61,7 @@ export interface ConnectionSource {
   readonly openTimeout?: number
   /** Whether its clients have handshakes only, as the transport is older than 2026-07-28. Default false. */
   readonly handshakeOnly?: boolean
-  /**
-   * Milliseconds between the end of readiness and the end of listening, part of the server's `drainTimeout`.
-   * Default 0.
-   */
+  /** Milliseconds between the end of readiness and of listening, within `drainTimeout`. Default 0. */
   readonly drainDelay?: number
   /** What else people who look are told of it. */
   describe?(): string
@@ -78,7 +72,6 @@ export interface Serving {
   readonly server: ServerPort
   /** Runs in the scope of the listener, which answers for a throw. */
   run(fn: () => void): void
-  /** Tells of an error that is nobody's request. */
   report(error: unknown): void
 }
 
@@ -127,7 +120,6 @@ export class Connections implements Binding {
     return this.#serving !== null && !this.#isLeaving
   }
 
-  /** For `inspect()`. */
   describe(): string {
     const more = this.#source.describe?.()
     return `${this.size} connections, ${this.unanswered} unanswered${more === undefined ? '' : `, ${more}`}`
@@ -202,10 +194,7 @@ export class Connections implements Binding {
     }
   }
 
-  /**
-   * Takes no new connections and requests, and gives those in flight `timeout` ms, the delay before that
-   * included.
-   */
+  /** Takes no new work, and gives requests in flight `timeout` ms, the delay before included. */
   async drain(timeout: number, clock: Clock): Promise<void> {
     const delay = Math.min(timeout, this.#source.drainDelay ?? 0)
     this.#isLeaving = true
@@ -227,7 +216,6 @@ export class Connections implements Binding {
     })
   }
 
-  /** Ends every connection. */
   close(): void {
     this.#isLeaving = true
     this.#isDraining = true

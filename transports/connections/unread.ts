@@ -3,7 +3,6 @@ import type { Duplex } from 'node:stream'
 import type { ByteAccount } from './byte-budget.js'
 import { nodeMs } from '../base/node-ms.js'
 
-/** How slow a reader may be. */
 export interface UnreadLimits {
   /** Bytes that may wait for it before it counts as slow. */
   readonly maxBufferedBytes: number
@@ -13,7 +12,6 @@ export interface UnreadLimits {
   readonly account?: ByteAccount
 }
 
-/** What becomes of a slow reader. */
 interface UnreadEvents {
   /** It has become slow: nothing more should be taken from it. */
   slow?(): void
@@ -24,9 +22,8 @@ interface UnreadEvents {
 }
 
 /**
- * What has been written to one socket and its reader has not taken. One that is slow keeps its connection as
- * long as it reads: its bytes count in the budget of its listener, where answers find no room any more, and
- * nothing is taken from it until all is read.
+ * What a socket's reader has not taken. A slow one keeps its connection as long as it reads: its bytes count
+ * in the listener's budget, and nothing is taken from it until all is read.
  */
 export class Unread {
   readonly #socket: Socket
@@ -50,7 +47,6 @@ export class Unread {
     socket.once('close', () => this.#caughtUp())
   }
 
-  /** Whether more waits than may: what may be dropped is. */
   get isStalled(): boolean {
     return this.#isFull || this.#socket.writableLength > this.#limits.maxBufferedBytes
   }
@@ -119,9 +115,8 @@ interface Layered {
 }
 
 /**
- * Bytes that wait below TLS; undefined without it. Node restarts the timer of a socket when a part of a long
- * message has been taken, but with TLS it sees none before the whole is: there a reader that takes something,
- * and slowly, is known by this number alone.
+ * Bytes that wait below TLS; undefined without it. Node notices a part of a long message taken, but not with
+ * TLS: there this number alone tells slow from stuck.
  */
 export function queuedBelowTls(socket: Duplex | null): number | undefined {
   return (socket as Layered | null)?._handle?._parent?.writeQueueSize

@@ -16,10 +16,7 @@ import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TransportError } from '../base/errors.js'
 import type { Principal } from './principal.js'
 
-/**
- * How a client reaches a server: what `stdio()`, `http()` and the like return, and what you write for a
- * transport of your own. It is data until `connect` is called, once for each connection.
- */
+/** How a client reaches a server, as `stdio()` returns it; data until `connect` is called, per connection. */
 export interface ClientTransport {
   /** Shown in trees, events and errors. */
   readonly name: string
@@ -31,19 +28,13 @@ export interface ClientTransport {
   readonly modern?: 'pipe' | 'http' | 'none'
   /** Whether each connection starts a program: then attempts are further apart. Default false. */
   readonly spawns?: boolean
-  /**
-   * Begins one connection and returns it at once; `events` hears whether it came about. A throw is a fatal
-   * failure to connect: throw for what another try cannot mend.
-   */
+  /** Begins one connection at once; `events` hears whether it came about. A throw is a fatal failure. */
   connect(events: LinkEvents, scope: LinkScope): Link
 }
 
 /** One connection of a client: as long as it lives, messages can be sent. */
 export interface Link {
-  /**
-   * Sends one encoded message; `message` is the same, decoded. Neither throws nor waits: `events.lost` hears
-   * of a request that could not be sent.
-   */
+  /** Sends one message, encoded and decoded. Never throws or waits: `events.lost` hears of a failure. */
   send(text: string, message: Message, options?: SendOptions): void
   /** Nobody waits for this answer any more: closes its response, where each request has its own. */
   abort?(id: RequestId): void
@@ -115,10 +106,7 @@ export interface Outlet {
   negotiated?(revision: string): void
   /** Nothing more will come: the session or its actor has ended. Told once, to attached readers only. */
   end?(): void
-  /**
-   * Ends the stream early while the request goes on: the client comes back for the rest (2025-11-25,
-   * SEP-1699). False, and nothing happens, where that is not possible.
-   */
+  /** Ends the stream early; the client comes back (2025-11-25, SEP-1699). False where it cannot. */
   release?(): boolean
 }
 
@@ -187,10 +175,7 @@ export interface ServerPort {
   admit?(sessionId: string, peer: Peer): Promise<void>
   /** Ends a session for good. Rejects with TransportError SESSION_NOT_FOUND. */
   close(sessionId: string, peer?: Peer): Promise<void>
-  /**
-   * Answers one request of a revision without sessions. A fault of the client is answered with an error
-   * response, and never rejects. Absent: the server has no such revisions.
-   */
+  /** Answers a request of a revision without sessions; never rejects for a client's fault. Absent: none. */
   exchange?(call: ExchangeCall): Promise<ExchangeAnswer>
   /** Ends every stream of `subscriptions/listen` with its result: the server is stopping. */
   endSubscriptions?(): void
@@ -205,10 +190,7 @@ export interface ExchangeCall {
   readonly peer: Peer
   /** Aborted when the client is gone or has cancelled: nothing that is sent afterwards is written. */
   readonly signal: AbortSignal
-  /**
-   * Calls `fn` on abort, or at once if that has happened; another `fn` replaces it, `undefined` removes it.
-   * Cheaper than `signal`, which is then never made. Absent: listen to `signal`.
-   */
+  /** Calls `fn` on abort or at once; another replaces, `undefined` removes it. Cheaper than `signal`. */
   onAbort?(fn: (() => void) | undefined): void
   /** Whether headers mirror parameters (HTTP): then `Mcp-Param-*` must agree with the body. */
   readonly mirrored: boolean
@@ -226,10 +208,7 @@ export interface ExchangeAnswer {
   readonly refused: boolean
 }
 
-/**
- * How clients reach a server: what `serveHttp()`, `serveStdio()` and the like return, and what you write for
- * a listener of your own. It is data until `bind` is called.
- */
+/** How clients reach a server, as `serveHttp()` returns it; data until `bind` is called. */
 export interface ServerTransport {
   /** Shown in trees, events and errors. */
   readonly name: string

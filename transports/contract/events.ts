@@ -5,10 +5,7 @@ import { optionError } from '../base/errors.js'
 
 /** Which listener an event is about. */
 export interface ListenerOrigin {
-  /**
-   * `http` (mounted or not), `sse`, `websocket`, `stdio`, `memory`, `shared`, or the name of a transport of
-   * your own.
-   */
+  /** `http` (mounted or not), `sse`, `websocket`, `stdio`, `memory`, `shared`, or a name of your own. */
   readonly transport: string
   /** The number of its process tree, as in the events of the runtime. */
   readonly tree: number | undefined
@@ -65,10 +62,7 @@ const channels = eventChannels<TransportEvents>(
 /** Tells subscribers of an event; the payload is made only when somebody listens. */
 export const emitTransport = channels.emit
 
-/**
- * Hears every event of that name, of all listeners in this process of Node, until the returned function is
- * called. Throws BAD_OPTION.
- */
+/** Hears all events of that name in this process until the returned function is called. Throws BAD_OPTION. */
 export const subscribeTransport: EventChannels<TransportEvents>['subscribe'] = channels.subscribe
 
 /** The listener that is being set up by the running code. */

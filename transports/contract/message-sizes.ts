@@ -64,10 +64,7 @@ export function textWithin(message: Message, maxBytes: number, bytes?: ByteRoom)
   return textOf(buildError(message.id, { code: errorCodes.internalError, message: problem }))
 }
 
-/**
- * The text to send for one of our messages, given its text. A message that is too long is not sent: a request
- * is lost, and an answer is replaced by an error.
- */
+/** The text to send. A message too long is not: a request is lost, an answer becomes an error. */
 export function sendable(text: string, message: Message, maxBytes: number, events: Told): string | undefined {
   if (isWithin(text, maxBytes)) return text
   const instead = textWithin(message, maxBytes)
@@ -84,10 +81,7 @@ export function notSent(message: Message, error: TransportError, events: Told): 
   else events.trouble(error)
 }
 
-/**
- * A message of the server was skipped: fails the call that it answers, refuses the request that it is, and
- * reports anything else as trouble.
- */
+/** A message was skipped: fails the call it answers, refuses the request it is, else reports trouble. */
 export function tellSkipped(
   cause: ProtocolError,
   events: Told,

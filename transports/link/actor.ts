@@ -86,7 +86,6 @@ class LinkState {
     }
   }
 
-  /** The connection with this number, if it is the one there is. */
   linkOf(number: number): HostedLink | undefined {
     return this.host?.number === number && !this.host.over ? this.host : undefined
   }
@@ -99,10 +98,7 @@ class LinkState {
   }
 }
 
-/**
- * Hosts the connections of one client, one at a time, for any transport. Nothing that a transport throws gets
- * beyond this actor, and its end releases what the connection holds.
- */
+/** Hosts a client's connections, one at a time: contains what transports throw, releases what they hold. */
 export const linkActor = defineActor({
   name: 'transport',
   trapExit: true,
@@ -114,7 +110,6 @@ export const linkActor = defineActor({
     return state
   },
   cast: {
-    /** Ends the connection there is, if any, and begins a new one. */
     open(
       state: LinkState,
       { link }: { readonly link: number },
@@ -137,7 +132,6 @@ export const linkActor = defineActor({
     negotiated(state: LinkState, { link, revision }: { readonly link: number; readonly revision: string }) {
       state.linkOf(link)?.negotiated(revision)
     },
-    /** Ends a connection in an orderly way; its `closed` is told when it is over. */
     close(state: LinkState, { link }: { readonly link: number }) {
       state.linkOf(link)?.close()
     },

@@ -31,10 +31,7 @@ export interface LinkReport {
 /** Milliseconds that a connection may take to close; then its resources are released. */
 const closeTimeout = 6_000
 
-/**
- * One connection of any transport. It turns what the transport throws into TransportErrors, tells the end
- * exactly once, and tells nothing after it.
- */
+/** One connection of any transport: its throws become TransportErrors, its end is told once and last. */
 export class HostedLink {
   readonly number: number
   /** Resolves when the connection is over and its resources are released, at most 6 s later. */
@@ -69,7 +66,6 @@ export class HostedLink {
     return this.#over
   }
 
-  /** For people: what the transport said when it opened. */
   get detail(): Readonly<Record<string, unknown>> | undefined {
     return this.#detail
   }
@@ -242,10 +238,7 @@ interface HostedScope {
   release(): Promise<void> | undefined
 }
 
-/**
- * A scope that lives as long as one connection: the actor connects again for years, and must not collect the
- * abort listeners and disposers of all its connections. `failed` hears of a disposer that throws.
- */
+/** A scope of one connection: the actor must not collect the resources of all of them over years. */
 function createLinkScope(ctx: ActorContext, failed: (error: unknown) => void): HostedScope {
   const controller = new AbortController()
   setMaxListeners(0, controller.signal) // one for each answer whose rest is waited for

@@ -113,7 +113,6 @@ export abstract class ScriptedPeer {
     return handled(answered)
   }
 
-  /** A connection was opened. */
   protected attach(sending: Sending): void {
     this.#sending = sending
   }
@@ -128,7 +127,6 @@ export abstract class ScriptedPeer {
     })
   }
 
-  /** One of our requests will not be answered. */
   protected giveUp(id: RequestId, error: TransportError): void {
     later(() => this.#questions.get(id)?.reject(error))
   }

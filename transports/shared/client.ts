@@ -19,24 +19,14 @@ import { type Fate, readFate, readWelcome, writeWant } from './words.js'
 export interface SharedOptions {
   /** The path that its owner gave to `shareClients`. */
   readonly path: string
-  /**
-   * Whether to wait for a name that is not shared yet, as for an owner that is not there. Default false: the
-   * client fails at once.
-   */
+  /** Whether to wait for a name that is not shared yet. Default false: the client fails at once. */
   readonly waitForName?: boolean
-  /**
-   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
-   * and less where the heap of the process is small.
-   */
+  /** Bytes of a message, either way; a longer one fails its call. Default 16 MiB, less in a small heap. */
   readonly maxMessageBytes?: number
-  /**
-   * Bytes that may wait to be read by the owner before requests are refused with SEND_FAILED. Default 64 MiB,
-   * or four times the default of `maxMessageBytes`.
-   */
+  /** Bytes that may wait unread before SEND_FAILED. Default 64 MiB, or 4 times that of `maxMessageBytes`. */
   readonly maxQueuedBytes?: number
 }
 
-/** Checked options with every default filled in. */
 type SharedSettings = ReadWith<typeof readers>
 
 const readers = {
@@ -178,7 +168,6 @@ function refusalOf(path: string, welcome: ReturnType<typeof readWelcome>): Trans
   })
 }
 
-/** The error for what became of a call at its owner. */
 function errorOf(message: string, { code, sent, lost, retryable, facts }: Fate): TransportError {
   const kind = lost ? 'CONNECTION_LOST' : sent ? 'BAD_RESPONSE' : 'SEND_FAILED'
   return new TransportError(kind, message, { retryable, data: { ...facts, sent, ownerCode: code } })

@@ -25,7 +25,6 @@ export interface ShareDirectory {
   list(): Promise<readonly SharedClient[]>
 }
 
-/** Where clients are shared, and its limits. */
 interface SharePlace {
   readonly path: string
   readonly maxPeers: number
@@ -48,10 +47,7 @@ const sparePeers = 100
 /** Names that the error for an unknown client lists. */
 const shownNames = 20
 
-/**
- * Listens for programs that want to use a shared client; each connection is one session, with the name of the
- * client in `peer.assigns`. Rejects as `listenAtPath` does.
- */
+/** Listens for programs that want a shared client (`peer.assigns`). Rejects as `listenAtPath` does. */
 export async function bindShared(
   place: SharePlace,
   scope: LinkScope,

@@ -97,10 +97,7 @@ function isLive(path: string): Promise<boolean> {
   })
 }
 
-/**
- * Removes a dead socket. It is moved away first: another program that found it dead, too, may listen there by
- * now, and then gets its place back.
- */
+/** Removes a dead socket. Moved away first: another program may listen there by now, and gets it back. */
 function remove(path: string, stale: Stats): void {
   const aside = join(dirname(path), `.${randomUUID().slice(0, 8)}`)
   try {
@@ -145,9 +142,7 @@ function taken(path: string): TransportError {
   return new TransportError('LISTEN_FAILED', `cannot listen at ${path}: another program does`)
 }
 
-/**
- * Bytes that the path of a Unix domain socket may have on every system (macOS: 104, with the NUL at its end).
- */
+/** Bytes of the path of a Unix socket on every system (macOS: 104, with the NUL at its end). */
 const maxPathBytes = 103
 /** What is added to the folder while a socket is made. */
 const spareBytes = '/.abcdef/s'.length

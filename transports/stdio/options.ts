@@ -11,17 +11,11 @@ import { usualMessageBytes, usualQueuedBytes } from '../contract/message-sizes.j
 
 /** How a server is started as a child process, without a shell. */
 export interface StdioOptions {
-  /**
-   * The program: looked up in PATH unless it is a path. On Windows no batch file, which `npx` is there: it
-   * would need a shell.
-   */
+  /** The program: a path, or looked up in PATH. On Windows no batch file (`npx` is one). */
   readonly command: string
   /** Its arguments, each passed on as it is. Default none. */
   readonly args?: readonly string[]
-  /**
-   * Environment variables besides the inherited ones, of which only harmless ones are passed on (HOME, PATH
-   * and the like).
-   */
+  /** Variables besides the inherited ones; only harmless ones are inherited (HOME, PATH and the like). */
   readonly env?: Readonly<Record<string, string>>
   /** The folder it runs in. Default: the one of this process. */
   readonly cwd?: string
@@ -30,15 +24,9 @@ export interface StdioOptions {
    * ours (`inherit`), or also given to a function line by line.
    */
   readonly stderr?: 'ring' | 'inherit' | ((line: string) => void)
-  /**
-   * Bytes a message may have, in either direction; a longer one fails the call that it is of. Default 16 MiB,
-   * and less where the heap of the process is small.
-   */
+  /** Bytes of a message, either way; a longer one fails its call. Default 16 MiB, less in a small heap. */
   readonly maxMessageBytes?: number
-  /**
-   * Bytes that may wait to be read by the server before requests are refused with SEND_FAILED. Default 64
-   * MiB, or four times the default of `maxMessageBytes`.
-   */
+  /** Bytes that may wait unread before SEND_FAILED. Default 64 MiB, or 4 times that of `maxMessageBytes`. */
   readonly maxQueuedBytes?: number
   /** Milliseconds from the end of standard input to SIGTERM, and from there to SIGKILL. Default 2000. */
   readonly stopTimeout?: number
@@ -108,9 +96,7 @@ const windowsNames = [
   'USERPROFILE',
 ]
 
-/**
- * The variables that every server inherits: what programs need to run, and nothing that could be a secret.
- */
+/** The variables that every server inherits: what programs need to run, and no secrets. */
 export function inheritedNames(platform: NodeJS.Platform = process.platform): readonly string[] {
   return platform === 'win32' ? windowsNames : posixNames
 }

@@ -222,9 +222,7 @@ function plainOutput(output: Writable) {
   return { write: (text: string | Buffer) => output.write(text), restore: () => {} }
 }
 
-/**
- * Only the protocol is written to standard output: `console.log` and the like go to standard error meanwhile.
- */
+/** Only the protocol goes to standard output: `console.log` and the like go to standard error meanwhile. */
 function guardStandardOutput() {
   const { stdout, stderr } = process
   const original = stdout.write

@@ -17,10 +17,7 @@ import { bindStdioPipes } from './pipes.js'
 export interface StdioServeOptions {
   /** Where messages come from. Default `process.stdin`. */
   readonly input?: Readable
-  /**
-   * Where messages go. Default `process.stdout`; whatever else writes there goes to standard error while the
-   * server runs.
-   */
+  /** Where messages go. Default `process.stdout`: whatever else writes there goes to standard error. */
   readonly output?: Writable
   /**
    * Bytes a message may have, in either direction: a longer request is skipped and answered with an error, a
@@ -42,7 +39,6 @@ export interface StdioServeOptions {
   readonly exit?: boolean
 }
 
-/** Checked options with every default filled in. */
 export type StdioServeSettings = Readonly<Required<StdioServeOptions>>
 
 /**

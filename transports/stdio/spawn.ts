@@ -5,10 +5,8 @@ import type { Readable, Writable } from 'node:stream'
 import { TransportError } from '../base/errors.js'
 import type { StdioSettings } from './options.js'
 
-/** A server process with its three pipes. */
 export type ServerProcess = ChildProcessByStdio<Writable, Readable, Readable>
 
-/** Why a server could not be started, and whether trying again is of no use. */
 interface SpawnFailure {
   readonly error: TransportError
   readonly fatal: boolean
@@ -16,11 +14,7 @@ interface SpawnFailure {
 
 const posix = process.platform !== 'win32'
 
-/**
- * Starts a server as the leader of a process group of its own, so that what it starts can be ended with it.
- * Most failures are told by its `error` event; those that Node finds at once (too long a command line) throw
- * SPAWN_FAILED.
- */
+/** Starts a server as leader of a process group. Most failures emit `error`; others throw SPAWN_FAILED. */
 export function spawnServer(settings: StdioSettings): ServerProcess {
   const { command, args, env, cwd } = settings
   // not imported: a program without such clients never loads it
@@ -74,9 +68,8 @@ type Ending =
   | { readonly type: 'command'; readonly command: string; readonly args: readonly string[] }
 
 /**
- * A signal to the group where there are groups. Windows has none, nor signals: there `taskkill /T` finds the
- * descendants, as long as the process itself lives, and `/F` is what SIGKILL is elsewhere. By its full path:
- * any `taskkill` in the current folder would come first.
+ * A signal to the group. Windows has none: there `taskkill /T` finds the descendants, and `/F` stands for
+ * SIGKILL. The full path keeps a `taskkill` of the current folder out.
  */
 export function endingOf(
   platform: NodeJS.Platform,
@@ -104,7 +97,6 @@ export function groupLives(child: ServerProcess): boolean {
   }
 }
 
-/** Explains the `error` event of a child process that was never there. */
 export function explainSpawnError(
   cause: NodeJS.ErrnoException,
   { command, env, cwd }: Pick<StdioSettings, 'command' | 'env' | 'cwd'>,
@@ -144,7 +136,6 @@ export function explainSpawnError(
   return { error, fatal: !passing }
 }
 
-/** What people most often get wrong about a command that is not found. */
 function hintFor(command: string, folder: string): string {
   const isThere = (path: string): boolean => path.includes('/') && existsSync(resolve(folder, path))
   if (isThere(command)) return ', the file is there, but not the program that its first line (#!) names'
@@ -171,7 +162,6 @@ function problemOfFolder(folder: string): string | undefined {
   }
 }
 
-/** A command as it was to be started. */
 interface Started {
   readonly command: string
   /** Folders of the search, with `;` in between. */
@@ -182,8 +172,7 @@ interface Started {
 const extensions = ['.cmd', '.bat']
 
 /**
- * The batch file that a command means on Windows; undefined for anything else. `npx`, `npm` and whatever npm
- * installs are such files: Windows looks for `.exe` and `.com` alone, and Node starts none without a shell
+ * The batch file that a command means on Windows, such as `npx`. Node starts none without a shell
  * (CVE-2024-27980), which would read the arguments as code.
  */
 export function batchFileOf(
@@ -200,7 +189,6 @@ export function batchFileOf(
   return places.find(exists)
 }
 
-/** What is wrong with that, and what to do about it. */
 export function batchFileProblem(command: string, file: string): string {
   const what = command === file ? command : `${command} (${file})`
   return (

@@ -26,17 +26,11 @@ export interface WebSocketOptions {
    * small.
    */
   readonly maxMessageBytes?: number
-  /**
-   * Bytes that may wait to be sent; beyond that a message is refused with SEND_FAILED. Default 64 MiB, or
-   * four times the default of `maxMessageBytes`.
-   */
+  /** Bytes that may wait unread before SEND_FAILED. Default 64 MiB, or 4 times that of `maxMessageBytes`. */
   readonly maxQueuedBytes?: number
   /** Milliseconds until the socket must be open. Default 10,000. */
   readonly connectTimeout?: number
-  /**
-   * Milliseconds between pings; a server that has not answered one by the next is taken for dead. Default
-   * 30,000.
-   */
+  /** Milliseconds between pings; no answer by the next means a dead server. Default 30,000. */
   readonly pingInterval?: number
   /** Whom to trust, and who we are, where the address is wss. */
   readonly tls?: TlsOptions
@@ -52,7 +46,6 @@ const readers = {
   tls: orElse(readClientTls, undefined),
 }
 
-/** Checked options with every default filled in. */
 export type WebSocketSettings = ReadWith<typeof readers> & { readonly url: URL }
 
 /**

@@ -29,7 +29,6 @@ export interface AnswerPort {
   room(): Promise<void> | undefined
 }
 
-/** One request, and how its answer is read. */
 interface AnswerRequest {
   readonly id: RequestId
   /** Aborted when nobody waits for the answer any more, and by the reader for a stream that outlives it. */
@@ -42,11 +41,9 @@ interface AnswerRequest {
 }
 
 /**
- * Reads the event stream of one request until its answer is there. Where it ends early and its events had
- * ids, the rest is asked for (specification 2025-11-25: transports, resumability; SEP-1699), as often as it
- * takes while something comes. Resolves when nothing more will come. Rejects when the stream breaks and has
- * no ids to go on from, when the network stays cut, and as soon as nobody listens any more: whoever worked on
- * the answer is gone then.
+ * Reads the event stream of one request until its answer. The rest is asked for while its events have ids and
+ * something comes (specification 2025-11-25: transports, resumability; SEP-1699). Rejects when it cannot go
+ * on: no ids, a network that stays cut, nobody at the port (whoever worked on it is gone).
  */
 export async function readAnswer(
   first: HttpResponse,
@@ -78,7 +75,6 @@ export async function readAnswer(
     clock.clearTimeout(linger)
   }
 
-  /** Reads one stream to its end. */
   async function read(response: HttpResponse): Promise<AnswerEnd> {
     const idle = watchIdle(request.idleTimeout, response.body, scope)
     const began = clock.now()
@@ -146,7 +142,6 @@ export async function readAnswer(
     }
   }
 
-  /** Throws what cannot be gone on after. */
   function survive(cause: unknown): void {
     const lasting = cause instanceof TransportError ? !cause.retryable : judge(cause) === 'untrusted'
     if (lasting || !resumable || lastEventId === undefined || controller.signal.aborted || isAnswered)

@@ -4,7 +4,6 @@ import { messageOf } from '../../../runtime/base/errors.js'
 import { TransportError } from '../../base/errors.js'
 import type { HttpResponse } from '../outgoing/dispatcher.js'
 
-/** The parts of a response that a refusal is judged by. */
 type Refusal = Pick<HttpResponse, 'status' | 'headers' | 'origin'>
 
 /** What the error of a request means: whether the server was reached, and whether another try can help. */
@@ -53,13 +52,11 @@ export function noAnswerIn(url: URL, type: string): TransportError {
   return lostError(`${shownUrl(url)} answered with ${type}, expected application/json or text/event-stream`)
 }
 
-/** The error for a server that cannot be reached. */
 export function connectError(url: URL, cause: unknown): TransportError {
   const message = `${shownUrl(url)} cannot be reached: ${textOf(cause)}`
   return new TransportError('CONNECT_FAILED', message, { cause, retryable: true })
 }
 
-/** The error for a connection that broke after the server had been reached. */
 export function brokenError(cause: unknown, what = 'the connection'): TransportError {
   return cause instanceof TransportError ? cause : lostError(`${what} broke: ${textOf(cause)}`, cause)
 }
@@ -150,10 +147,7 @@ export function refusedError(url: URL, { status, headers, origin }: Refusal, bod
   })
 }
 
-/**
- * Whether the body of a refusal is the JSON-RPC answer to this request. What a broken or busy server says to
- * a greeting is no verdict.
- */
+/** Whether the body answers the request. What a broken or busy server says to a greeting is no verdict. */
 export function answers(
   body: string,
   { id, method, status }: { readonly id: RequestId; readonly method: string; readonly status: number },

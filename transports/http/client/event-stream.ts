@@ -13,9 +13,7 @@ import { type StreamEnd, StreamPace } from './pace.js'
 
 const loadDecoder = lazy('../../protocol/wire/sse.js', () => import('../../../protocol/wire/sse.js'))
 
-/** What the stream for messages outside of any request needs from its connection. */
 export interface StreamPort {
-  /** Asks for the stream; `lastEventId` is where it goes on. */
   open(signal: AbortSignal, lastEventId: string | undefined): Promise<HttpResponse>
   /** The server refuses us or our session; true when that ends the connection. */
   refused(response: HttpResponse): Promise<boolean>
@@ -27,7 +25,6 @@ export interface StreamPort {
   trouble(error: TransportError): void
 }
 
-/** How one connection of the stream went. */
 type Outcome = Omit<StreamEnd, 'good'> & { readonly brought: boolean }
 
 /** A stream that lived for so many ms counts as good: the next delay is short again. */
@@ -40,10 +37,9 @@ const absent: ReadonlySet<number> = new Set([405, 501])
 const refusesId: ReadonlySet<number> = new Set([400, 410, 413, 416, 422, 431])
 
 /**
- * Keeps a GET stream open until `scope.signal` aborts. It is opened again after every end, at a pace that the
- * server may set and that failures slow down: never given up, and never in a tight loop. A server without
- * such a stream (405) is left alone; so is one that says 404 the first time, as many do for what they do not
- * have. Whether the session is gone, the next request tells.
+ * Keeps a GET stream open until `scope.signal` aborts, at a pace that the server sets and failures slow down.
+ * A server without one (405, or 404 the first time) is left alone; the next request tells if the session is
+ * gone.
  */
 export async function followStream(
   port: StreamPort,
@@ -61,10 +57,7 @@ export async function followStream(
     await rest({ ...outcome, good: outcome.brought || clock.now() - began >= goodLife })
   }
 
-  /**
-   * A server that answers requests is back, so the stream comes back soon, too. A pause that the server
-   * itself asked for is kept.
-   */
+  /** A server that answers requests is back: the stream returns soon, unless it asked for a pause. */
   async function rest(end: StreamEnd): Promise<void> {
     const began = clock.now()
     const delay = pace.delayAfter(end)
@@ -127,9 +120,7 @@ export async function followStream(
   }
 }
 
-/** Takes what comes on an event stream. */
 interface EventReader {
-  /** One message of the server, still encoded. */
   message(text: string): void
   /** A message was too long, and skipped. */
   skipped(error: ProtocolError): void
@@ -141,16 +132,14 @@ interface EventReader {
   id?(id: string | undefined): void
   /** How many ms the server wants us to wait before we connect again. */
   retry?(ms: number): void
-  /** Something arrived, be it only a comment. */
   alive?(): void
   /** Undefined, or what to wait for before more is read. */
   room?(): Promise<void> | undefined
 }
 
 /**
- * Reads a `text/event-stream` to its end. Comments and events without data are no messages (SEP-1699: a
- * stream may begin with an event that only has an id). Rejects when the stream breaks; an event beyond
- * `maxBytes` is skipped.
+ * Reads a `text/event-stream` to its end; events without data are no messages (SEP-1699). Rejects when it
+ * breaks; an event beyond `maxBytes` is skipped.
  */
 export async function readEvents(body: Readable, maxBytes: number, reader: EventReader): Promise<void> {
   const { createEventDecoder } = await loadDecoder()
@@ -183,7 +172,6 @@ export function idleTimer(ms: number, clock: Clock, idle: () => void) {
   return { restart, stop }
 }
 
-/** Whether a response is an event stream, with a status of success. */
 export function isEventStream({ status, headers }: HttpResponse): boolean {
   return status >= 200 && status < 300 && mediaType(headers) === 'text/event-stream'
 }
@@ -193,10 +181,7 @@ export function awayTime({ status, headers }: Pick<HttpResponse, 'status' | 'hea
   return status === 429 || status === 503 ? readRetryAfter(headers['retry-after'], Date.now()) : undefined
 }
 
-/**
- * The media type without its parameters, in lower case; empty when there is none. A compressed body has
- * another type: we do not ask for compression.
- */
+/** The media type without parameters, in lower case. A compressed body, never asked for, has another. */
 export function mediaType(headers: HttpResponse['headers']): string {
   const value = headers['content-type']
   const text = typeof value === 'string' ? value : (value?.[0] ?? '')
@@ -209,9 +194,8 @@ export function mediaType(headers: HttpResponse['headers']): string {
 const longestId = 4_096
 
 /**
- * An event id as `Last-Event-ID` carries it: as UTF-8 where it does not fit into a header as it is (HTML
- * standard, 9.2). Undefined for one that cannot be sent back: it is too long, has control characters, or is
- * empty, which revokes the one before.
+ * An event id for `Last-Event-ID`, as UTF-8 where needed (HTML standard, 9.2). Undefined if it is too long or
+ * has control characters, or is empty, which revokes the one before.
  */
 export function eventIdHeader(id: string): string | undefined {
   if (id === '' || id.length > longestId) return undefined

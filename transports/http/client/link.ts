@@ -50,14 +50,12 @@ export class HttpLink implements Link {
   readonly #sender: HttpSender
   readonly #calls = new HttpCalls()
   /**
-   * Holds messages until the server has taken `notifications/initialized`, which nothing may overtake, and
-   * has opened the stream: many servers ask there in the course of a call, and keep nothing for a stream that
-   * is not open yet.
+   * Holds messages until `notifications/initialized` is taken and the stream is open: many servers ask there
+   * in the course of a call, and keep nothing for a stream that is not open.
    */
   readonly #held: HeldMessages
   readonly #session: HttpSession
   readonly #presence = new Presence()
-  /** What is told of the messages in a stream. */
   readonly #told: Pick<AnswerPort, 'message' | 'skipped' | 'room'>
   #over = false
 
@@ -211,7 +209,6 @@ export class HttpLink implements Link {
     else this.#events.lost(call.request.id, asFarAs(call.left, error))
   }
 
-  /** After a notification was taken: what waited for it may go, and what it cancelled is given up. */
   #after(message: Message): void {
     if (isInitialized(message)) {
       if (!this.#settings.stream || this.#over) return this.#held.release()

@@ -58,7 +58,6 @@ export interface HttpOptions {
   readonly sseFallback?: boolean
 }
 
-/** Checked options with every default filled in. */
 export type HttpSettings = Omit<ReadWith<typeof readers>, 'maxRedirects'> & {
   readonly url: URL
   readonly redirects: RedirectRules
@@ -76,7 +75,6 @@ const reserved = new Set([
   'transfer-encoding',
 ])
 
-/** Reads the arguments of `http()`. Throws BAD_OPTION, naming the field. */
 export function readHttpOptions(url: string | URL, options: HttpOptions): HttpSettings {
   const { maxRedirects, ...read } = readOptions(options, readers)
   return Object.freeze({ url: readUrl(url, 'url'), ...read, redirects: { maxRedirects, elsewhere: true } })
@@ -114,7 +112,6 @@ const readHops: Read<number> = (value, field) => {
   throw badOption(field, 'a whole number from 0 to 20', value)
 }
 
-/** Headers of the user's own, their names in lower case. */
 export const readHeaders: Read<Readonly<Record<string, string>>> = (value, field) => {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw badOption(field, 'an object of strings', typeof value)

@@ -8,7 +8,6 @@ const longestWish = 3_600_000
 /** However often a server asks for it: at most ten attempts a second. */
 const shortestDelay = 100
 
-/** How one stream ended. */
 export interface StreamEnd {
   /** Whether something came on it, or it lived long. */
   readonly good: boolean
@@ -21,10 +20,9 @@ export interface StreamEnd {
 }
 
 /**
- * When a stream is opened again: the policy of all event streams over HTTP. The server's wish is kept to
- * (SEP-1699), exactly so after an orderly end. After a break there is jitter on top, so that the clients of
- * one server do not come back together. While attempts fail, a ceiling doubles to 30 s; only `Retry-After`
- * leads beyond it, for an hour at most.
+ * The policy of all event streams over HTTP. The server's wish is kept to (SEP-1699), with jitter after a
+ * break. While attempts fail, a ceiling doubles to 30 s; only `Retry-After` leads beyond it, to an hour at
+ * most.
  */
 export class StreamPace {
   readonly #random: () => number
@@ -63,10 +61,7 @@ export class StreamPace {
     return Math.max(this.wish, asked, this.#backoff(this.#failures))
   }
 
-  /**
-   * Milliseconds from the last end to the next attempt, when the server has answered something else
-   * meanwhile: about one second after an outage, and twice that after each such attempt that was in vain.
-   */
+  /** Milliseconds to the next attempt when the server answers other requests: 1 s, doubled when in vain. */
   soonAfter(): number {
     this.#hurried += 1
     return Math.max(this.wish, this.#backoff(this.#hurried - 1))
@@ -85,16 +80,14 @@ const cutTime = 10_000
 /** Streams in a row that the server gave us, and that brought nothing. */
 const maxUseless = 8
 
-/** How one attempt to get the rest of an answer ended. */
 export interface AnswerEnd extends StreamEnd {
   /** Whether the server gave us a stream; if not, it was out of reach, or in trouble. */
   readonly accepted: boolean
 }
 
 /**
- * When the rest of one answer is asked for again, and how often. As long as the server gives us streams, the
- * pace is that of all streams, and eight in a row may bring nothing. After a cut somebody waits: attempts
- * follow quickly, and end when none has come through in 10 s.
+ * How often the rest of one answer is asked for. Eight streams in a row may bring nothing; after a cut,
+ * attempts follow quickly and end when none has come through in 10 s.
  */
 export class AnswerPace {
   readonly #now: () => number
@@ -109,7 +102,6 @@ export class AnswerPace {
     this.#pace = new StreamPace(random)
   }
 
-  /** The server asks for a pause, in ms (event stream field `retry`). */
   asked(ms: number): void {
     this.#pace.asked(ms)
   }
@@ -133,10 +125,7 @@ export class AnswerPace {
   }
 }
 
-/**
- * Ends pauses when any request finds out whether the server is there. When nobody listens at the port, the
- * rest of an answer is lost; when a request is answered, a stream may be opened again.
- */
+/** Ends pauses when a request finds the server there or gone: streams are reopened, or answers lost. */
 export class Presence {
   #absence = new AbortController()
   /** Made when it is first waited for. */
@@ -153,14 +142,12 @@ export class Presence {
     return this.#answered.signal
   }
 
-  /** A request failed with this error. */
   failed(cause: unknown): void {
     if (!isNobodyThere(cause)) return
     this.#absence.abort(cause)
     this.#absence = new AbortController()
   }
 
-  /** A request was answered. */
   answered(): void {
     this.#answered?.abort()
     this.#answered = undefined

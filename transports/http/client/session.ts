@@ -23,13 +23,11 @@ export interface Body {
   readonly headers: SendOptions['headers']
 }
 
-/** What a session needs of its connection. */
 interface SessionPort {
   readonly settings: HttpSettings
   readonly calls: HttpCalls
   readonly events: LinkEvents
   readonly clock: Clock
-  /** Whether the connection is over, for whatever reason. */
   isOver(): boolean
   /** Sends a request that does not wait behind others. */
   send(request: HttpRequest): Promise<HttpResponse>
@@ -90,7 +88,6 @@ export class HttpSession {
     this.#compose()
   }
 
-  /** A message for the server. */
   post({ text: body, headers: own }: Body, signal: AbortSignal, departure?: Departure): HttpRequest {
     const headers = own === undefined ? this.#posting : { ...this.#common, ...own, ...accepted }
     return this.#request('POST', headers, signal, body, departure)
@@ -151,9 +148,8 @@ export class HttpSession {
   }
 
   /**
-   * What a 400 within a session means. A server that has forgotten a session has to say 404 (specification:
-   * transports, session management), but many say 400, which a single bad request gets, too. A ping cannot be
-   * bad: where it is refused as well, the session is gone. All who ask at the same time share one ping.
+   * What a 400 in a session means: many servers say it instead of 404 (specification: session management). A
+   * ping cannot be bad: where it is refused, too, the session is gone. Concurrent askers share one ping.
    */
   #isKnown(): Promise<boolean> {
     this.#checking ??= this.#ping().finally(() => {

@@ -5,7 +5,6 @@ import { forwarded } from './peer.js'
 
 const loopbackNames: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]'])
 
-/** The headers that a guard judges. */
 interface GuardedHeaders {
   readonly host: string | undefined
   readonly origin: string | undefined
@@ -15,9 +14,8 @@ interface GuardedHeaders {
 export type Guard = (headers: GuardedHeaders) => string | undefined
 
 /**
- * Keeps out what a browser may be made to send (DNS rebinding, cross-site requests): the host must be one of
- * ours, and an origin, where there is one, must be that same host or be allowed by name (specification:
- * transports, security).
+ * Keeps out DNS rebinding and cross-site requests: the host must be ours, and an origin that host or one
+ * allowed by name (specification: transports, security).
  */
 export function createGuard({
   host,
@@ -49,10 +47,7 @@ export function createGuard({
   }
 }
 
-/**
- * How a name may have been allowed: as it is, at any port, and with the port that clients leave out because
- * their scheme has it.
- */
+/** A name as it is, at any port, and with the port that clients leave out for their scheme. */
 function spellings(host: string): readonly string[] {
   const name = host.replace(/:\d{1,5}$/, '')
   return name === host ? [host, `${host}:443`, `${host}:80`] : [host, name]
@@ -80,10 +75,7 @@ function hostOfTarget(url: string | undefined): string | undefined {
   return url === undefined || url.startsWith('/') ? undefined : /^https?:\/\/([^/?#]*)/i.exec(url)?.[1]
 }
 
-/**
- * Why a request cannot be read as HTTP/1.1, with the status for that (RFC 9112, sections 2.3 and 6.1);
- * undefined where it can.
- */
+/** Why a request is not HTTP/1.1, with its status (RFC 9112, sections 2.3 and 6.1); else undefined. */
 export function framingProblem(request: IncomingMessage): { status: number; problem: string } | undefined {
   // a real one of HTTP/2 comes from a web server around us
   if (Number.parseInt(request.httpVersion, 10) > 1 && !('stream' in request))
@@ -93,16 +85,12 @@ export function framingProblem(request: IncomingMessage): { status: number; prob
   return { status: 501, problem: 'Transfer-Encoding: expected chunked, and nothing else' }
 }
 
-/** Where a listener can be reached, and the hosts it knows as its own. */
 interface Reach {
   readonly host: string
   readonly allowedHosts: readonly string[]
 }
 
-/**
- * Throws TransportError BAD_OPTION for a listener that other machines reach, unless it knows which hosts are
- * its own.
- */
+/** Throws BAD_OPTION for a listener that other machines reach, unless it knows its own hosts. */
 export function checkReach({ host, allowedHosts }: Reach): void {
   if (isLoopback(host) || allowedHosts.length > 0) return
   const why = `host: ${show(host)} can be reached from other machines`
@@ -116,10 +104,7 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host)
 }
 
-/**
- * A page of the server itself; a missing port means the default of the origin's scheme, as in front of a
- * proxy.
- */
+/** A page of the server itself; a missing port is the default of the origin's scheme. */
 function isSameHost(origin: string, host: string): boolean {
   if (!/^https?:\/\/[^/?#@\s]+$/i.test(origin) || !URL.canParse(origin)) return false
   const { protocol, host: from } = new URL(origin)

@@ -21,7 +21,6 @@ import {
 import { checkReach } from './guard.js'
 import type { HttpServer, ListenSettings } from './options.js'
 
-/** Takes an upgrade. */
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
 
 /** What is served on a server of Node, and the limits of one of our own. */
@@ -52,7 +51,6 @@ export interface NodeServer {
   /** Where it listens: as asked for, or where a server of somebody else does. */
   readonly host: string
   readonly port: number
-  /** Whether new connections are taken. */
   readonly isListening: boolean
   /** The address of a path, as clients on this machine or beyond it write it. */
   url(scheme: 'http' | 'ws', path: string): string
@@ -135,9 +133,7 @@ async function makeServer(
   return server
 }
 
-/**
- * Answers what is for whoever watches the process, and for clients that look for the authorization server.
- */
+/** Answers health checks, and clients that look for the authorization server. */
 function withOwnPaths({ auth, health, server }: ListenSettings, plan: ServerPlan): RequestListener {
   const {
     paths: [path],
@@ -151,10 +147,7 @@ function withOwnPaths({ auth, health, server }: ListenSettings, plan: ServerPlan
   }
 }
 
-/**
- * Answers `/healthz` and `/readyz`, which whoever watches the process asks by an address of its own choice:
- * they say nothing of the server but that, so no host is refused. False for every other path.
- */
+/** Answers `/healthz` and `/readyz` for any host, since they say nothing else. False for other paths. */
 function answerHealth({ url, method }: IncomingMessage, response: ServerResponse, isReady: boolean): boolean {
   const path = pathOf(url)
   if (!healthPaths.includes(path)) return false
@@ -174,10 +167,7 @@ function answerHealth({ url, method }: IncomingMessage, response: ServerResponse
 
 const healthPaths: readonly string[] = ['/healthz', '/readyz']
 
-/**
- * Other listeners, also later ones, never see what is ours; where there are none, all is ours, so that nobody
- * waits for an answer.
- */
+/** Other listeners never see what is ours; without others all is ours, so that nobody waits in vain. */
 function intercept(
   server: HttpServer,
   { auth, health }: ListenSettings,
@@ -216,10 +206,7 @@ function takeUpgrades(server: HttpServer, plan: ServerPlan): () => void {
   return () => void server.off('upgrade', take)
 }
 
-/**
- * Tells of the connections of a server, and closes those of an address that has too many already, when they
- * come: without this one client might have all of them.
- */
+/** Tells of connections, and closes new ones of an address that has too many. */
 function watchConnections(server: HttpServer, { origin, tells, clients }: ServerPlan): () => void {
   let count = 0
   const onConnection = (socket: Socket): void => {
@@ -253,10 +240,7 @@ function watchConnections(server: HttpServer, { origin, tells, clients }: Server
   }
 }
 
-/**
- * Cuts connections that have not finished their TLS handshake when the returned function is called: Node does
- * not count them among those of the server, whose end would wait for them for two minutes.
- */
+/** Cuts unfinished TLS handshakes when called: Node does not count them, and would wait two minutes. */
 function watchHandshakes(server: HttpServer): () => void {
   const begun = new Map<string, Socket>()
   // the socket of TLS does not tell which one it is on
@@ -274,10 +258,7 @@ function watchHandshakes(server: HttpServer): () => void {
   }
 }
 
-/**
- * Answers requests whose headers are longer than Node reads (16 KiB in all) as what they are to a listener
- * with `auth`: without a token that could be checked (401), and no more of them is read.
- */
+/** Answers headers beyond Node's 16 KiB as a listener with `auth` does without a token: 401. */
 function refuseLongHeaders(server: HttpServer, auth: AuthSettings): void {
   const { emit } = server
   const told = { error: 'invalid_token', description: 'the headers are too long' } as const
@@ -295,9 +276,7 @@ function refuseLongHeaders(server: HttpServer, auth: AuthSettings): void {
   }
 }
 
-/**
- * Whether an answer to an earlier request has begun, which must not be written into (as Node itself does it).
- */
+/** Whether an answer to an earlier request has begun, which must not be written into. */
 function isAnswering(socket: Duplex): boolean {
   const { _httpMessage: answer } = socket as { _httpMessage?: { readonly _headerSent?: boolean } | null }
   return answer?._headerSent === true

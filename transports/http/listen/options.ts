@@ -24,7 +24,6 @@ import { checkReach } from './guard.js'
 
 /** What `https.createServer` takes. */
 export type TlsOptions = ServerOptions
-/** A server of node:http or node:https. */
 export type HttpServer = Server | SecureServer
 
 /** Where a listener is, whom it lets in, and how much it takes. */
@@ -96,11 +95,9 @@ export interface ConnectionListenOptions extends ListenOptions {
   readonly openTimeout?: number
 }
 
-/** Checked options with every default filled in. */
 export type ListenSettings = Omit<ReadWith<typeof listenReaders>, keyof AuthenticateOptions> &
   AuthenticateSettings
 
-/** The same, with what `table` has read. */
 export type ListenSettingsWith<Table extends Readers> = ListenSettings & ReadWith<Table>
 
 /** Reads the options of a listener: these, and those that `table` has readers for. Throws BAD_OPTION. */
@@ -116,7 +113,6 @@ export function readListenOptions<Table extends Readers>(
   return Object.freeze({ ...read, ...readAuthenticate(read) }) as ListenSettingsWith<Table>
 }
 
-/** A path that a listener serves. */
 export const readPath: Read<string> = (value, field) => {
   if (typeof value === 'string' && /^\/[^?#\s]*$/.test(value)) return value
   throw badOption(field, 'a path such as /mcp', value)
@@ -128,20 +124,17 @@ const readPort: Read<number> = (value, field) => {
   throw badOption(field, 'a port from 0 to 65535', value)
 }
 
-/** How many proxies are in front. */
 const readProxies: Read<number> = (value, field) => {
   if (typeof value === 'boolean') return Number(value)
   if (Number.isSafeInteger(value) && Number(value) >= 0) return Number(value)
   throw badOption(field, 'true, false or a number of proxies', value)
 }
 
-/** Certificate and key, as `https.createServer` judges them. */
 const readServerTls: Read<TlsOptions> = (value, field) => {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value
   throw badOption(field, 'an object with cert and key, as https.createServer takes it', value)
 }
 
-/** A server that somebody else has made. */
 const readServer: Read<HttpServer> = (value, field) => {
   const methods = ['address', 'close', 'emit', 'listen'] as const
   const server = value as Partial<HttpServer> | null | undefined
@@ -187,7 +180,6 @@ function readEach(
 /** Checked by `readAuthenticate`. */
 const asGiven = (value: unknown): never => value as never
 
-/** A reader for each of these options. */
 export const listenReaders = {
   port: orElse(readPort, 0),
   host: orElse(readText, '127.0.0.1'),
@@ -195,7 +187,6 @@ export const listenReaders = {
   allowedOrigins: orElse(readOrigins, []),
   health: orElse(readFlag, false),
   drainDelay: orElse(readDelay, 0),
-  /** How many proxies are in front. */
   trustProxy: orElse(readProxies, 0),
   tls: orElse(readServerTls, undefined),
   server: orElse(readServer, undefined),

@@ -2,17 +2,13 @@ import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:
 import { queuedBelowTls } from '../../connections/unread.js'
 import { nodeMs } from '../../base/node-ms.js'
 
-/**
- * Bytes of an unwanted body that are thrown away, and milliseconds, so that the client gets to read the
- * answer; then it is cut off.
- */
+/** Bytes, and ms, of an unwanted body that are thrown away so that the client reads the answer. */
 const patienceBytes = 16 * 1024 * 1024
 const patienceTime = 2_000
 
 /** Statuses that a body is refused with before it has ended. */
 const early: ReadonlySet<number> = new Set([413, 429, 503])
 
-/** What is answered. */
 interface Answer {
   readonly status: number
   readonly headers: OutgoingHttpHeaders
@@ -49,10 +45,7 @@ export function answerEarly(request: IncomingMessage, response: ServerResponse, 
   request.resume()
 }
 
-/**
- * Calls `cut` when nothing of a finished answer is taken for so long, 15 s by default. The timer is Node's,
- * which alone knows of parts of one write.
- */
+/** Calls `cut` when nothing of a finished answer is taken for `timeout` ms. Node alone sees parts of it. */
 export function expectReader(response: ServerResponse, timeout = 15_000, cut: () => void): void {
   if (response.listenerCount('timeout') > 0) return
   let before = queuedBelowTls(response.socket)

@@ -33,27 +33,19 @@ export interface HttpRequest {
   readonly signal: AbortSignal
   /** Where it is noted how far it got. Default: nowhere. */
   readonly departure?: Departure | undefined
-  /**
-   * Where the session began whose id is among the headers: it goes nowhere else. Default: the origin of the
-   * dispatchers.
-   */
+  /** Where the session of these headers began: it goes nowhere else. Default: the dispatchers' origin. */
   readonly sessionOrigin?: string | undefined
 }
 
-/** The connections of one client. */
 export interface HttpDispatchers {
   /** Sends a request on one of `connections` connections, which it has to itself until it is answered. */
   send(request: HttpRequest): Promise<HttpResponse>
-  /**
-   * Sends a request that must not wait behind others (a stream, a cancellation): it always gets a connection.
-   * Rejects with SEND_FAILED beyond `maxStreams`.
-   */
+  /** Sends without waiting (a stream, a cancellation). Rejects with SEND_FAILED beyond `maxStreams`. */
   sendApart(request: HttpRequest): Promise<HttpResponse>
   /** Ends every connection and request at once. */
   destroy(): Promise<void>
 }
 
-/** How connections are made. */
 export interface DispatcherOptions {
   readonly connections: number
   readonly connectTimeout: number
@@ -72,16 +64,12 @@ export interface DispatcherOptions {
 /** A program without HTTP clients never loads it. */
 export const loadUndici = lazy('undici', () => import('undici'))
 
-/**
- * Loads undici and opens the two pools of one client. A response may take as long as it likes: a tool may
- * work for minutes, and a stream be silent; deadlines are the client's.
- */
+/** Loads undici and opens two pools. Responses take as long as they like: deadlines are the client's. */
 export async function openDispatchers(origin: string, options: DispatcherOptions): Promise<HttpDispatchers> {
   const undici = await loadUndici()
   const { connections, maxStreams = Number.POSITIVE_INFINITY } = options
   const bounded = new HttpPools(undici, origin, options, connections)
   const unbounded = new HttpPools(undici, origin, options, null)
-  /** Responses to `sendApart` that have not ended. */
   let apart = 0
   return {
     send: (request) => bounded.send(request),
@@ -149,7 +137,6 @@ class HttpPools {
         : new undici.ProxyAgent({ ...common, uri: proxy.href, requestTls: connect, proxyTls: connect })
   }
 
-  /** Sends a request, and again to where it is redirected. */
   send(request: HttpRequest): Promise<HttpResponse> {
     return exchange(this.#home, request, this.#origin).then((response) =>
       response.status < 300 || response.status >= 400 ? response : this.#follow(response, request),

@@ -3,7 +3,6 @@ import type { Clock } from '../../../runtime/time/clock.js'
 import type { HttpRequest, UndiciDispatcher } from './dispatcher.js'
 import { longAnswer } from '../../contract/message-sizes.js'
 
-/** How an exchange is controlled once it has a connection. */
 type Controller = UndiciDispatcher.DispatchController
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>
 
@@ -62,10 +61,7 @@ export async function readStart({ body }: HttpResponse, clock: Clock): Promise<s
   return decoder.decode(Buffer.concat(chunks).subarray(0, room))
 }
 
-/**
- * Throws a body away, so that its connection can be used again. A rest that is longer than 128 KiB, or takes
- * longer than 2 s, is cut off. Without a clock, the caller ends the connection.
- */
+/** Throws a body away to reuse its connection; cuts it off after 128 KiB or, with a clock, 2 s. */
 export function discard(response: HttpResponse, clock?: Clock): void {
   if (response.complete) return
   const { body } = response

@@ -3,7 +3,6 @@ import type { Clock } from '../../../runtime/time/clock.js'
 import { waitWithin } from '../../../runtime/time/wait.js'
 import type { HttpSettings } from './serve.js'
 
-/** How much is kept (`ResumeOptions`). */
 export type EventLogLimits = NonNullable<HttpSettings['resume']>
 
 /** What began a stream: a request that is answered on it, or a GET. */
@@ -17,10 +16,7 @@ export interface LoggedEvent {
 
 /** The connection that reads a stream at the moment. */
 export interface StreamReader {
-  /**
-   * Whether it may be given this, too. One that is over, or cuts itself off for being too slow, leaves the
-   * stream first.
-   */
+  /** Whether it takes this, too; one that is over or too slow leaves the stream first. */
   ready(text: string): boolean
   write(event: LoggedEvent): void
   /** Ends the connection, after this event if there is one. */
@@ -63,12 +59,10 @@ export class EventLog {
     this.now = now
   }
 
-  /** Bytes that are held now, with what holding them costs. */
   get bytes(): number {
     return this.#bytes
   }
 
-  /** Begins a stream of a session. */
   open(sessionId: string, kind: StreamKind): LoggedStream {
     const session = this.#sessions.get(sessionId) ?? { tag: tagOf(sessionId), streams: new Map() }
     this.#sessions.set(sessionId, session)
@@ -85,7 +79,6 @@ export class EventLog {
     return (this.#sessions.get(sessionId)?.streams.size ?? 0) >= this.limits.maxStreams
   }
 
-  /** Finds the place in a session's streams that an id names. */
   find(sessionId: string, id: string): Position {
     const parts = eventId.exec(id)
     if (parts?.[4] !== tagOf(sessionId)) return refused('not an id of this session')
@@ -99,7 +92,6 @@ export class EventLog {
     return { type: 'found', stream, after }
   }
 
-  /** Whether a GET of the session is connected. */
   hasListener(sessionId: string): boolean {
     for (const stream of this.#sessions.get(sessionId)?.streams.values() ?? [])
       if (stream.kind === 'listen' && stream.isRead) return true
@@ -174,10 +166,7 @@ export class EventLog {
 /** What a stream and an event cost besides their text. */
 const overhead = 256
 
-/**
- * One event stream of a session, through all its connections. Without one it keeps what comes, if the client
- * has an id to come back with and there is room.
- */
+/** One event stream of a session. Without a connection it keeps events, if the client can come back. */
 export class LoggedStream {
   readonly sessionId: string
   readonly kind: StreamKind
@@ -240,7 +229,6 @@ export class LoggedStream {
     if (!this.#kept) this.#undo()
   }
 
-  /** The connection is gone. */
   leave(reader: StreamReader): void {
     if (this.#reader !== reader) return
     this.#reader = null
@@ -248,7 +236,6 @@ export class LoggedStream {
     if (!this.canResume) this.#release()
   }
 
-  /** Events after the one with this number. */
   after(number: number): LoggedEvent[] {
     return this.#events.flatMap((entry) => (entry.number > number ? [entry.event] : []))
   }
@@ -282,7 +269,6 @@ export class LoggedStream {
     this.#log.finished()
   }
 
-  /** Ends the connection, but not the stream. */
   close(): void {
     const reader = this.#reader
     if (reader === null) return
@@ -290,7 +276,6 @@ export class LoggedStream {
     reader.conclude()
   }
 
-  /** Loses its events. */
   clear(): void {
     this.trimmedTo = this.last
     const { bytes } = this

@@ -23,22 +23,17 @@ import { type HttpRefusal, internalError, unavailable } from '../listen/refusal.
 import { bytesOf, textWithin } from '../../contract/message-sizes.js'
 import { encodeMark, encodeMessage, StreamWriter } from './stream-writer.js'
 
-/** What all exchanges of a listener share. */
 interface ExchangeHome {
   readonly afterlife: Afterlife
   /** The number of the tree, for events. */
   readonly id: number
 }
 
-/** What an exchange is told about its surroundings. */
 export interface ExchangeLimits {
   readonly maxBufferedBytes: number
   readonly maxMessageBytes: number
-  /** What the messages of all exchanges may hold. */
   readonly budget: ByteBudget
-  /** Where answers wait for the end of the turn. */
   readonly answers: AnswerQueue
-  /** Tells subscribers of an event stream. */
   noteStream(on: { readonly isListening: boolean }, type: StreamEvent['type']): void
   /** True once the server is being stopped: connections are not kept. */
   closing: boolean
@@ -58,12 +53,9 @@ export interface Beats {
   readonly releasesAfter: number
 }
 
-/** Headers of an answer, names in lower case. */
 type Headers = Readonly<Record<string, string>>
 
-/** No headers. */
 const none: Headers = Object.freeze({})
-/** Of an answer without a body. */
 const noContent = Object.freeze({ 'content-length': '0' })
 /** Of an event stream that no proxy is to hold back. */
 const streamHeaders = Object.freeze({
@@ -80,7 +72,6 @@ export class Exchange implements Owner, Outlet, StreamReader {
   readonly request: IncomingMessage
   readonly token: OwnerToken
   readonly peer: Peer
-  /** The bytes of its message and of its answer. */
   readonly bytes: ByteAccount
   /** The JSON-RPC request that waits for its answer here. */
   requestId: RequestId | undefined
@@ -122,7 +113,6 @@ export class Exchange implements Owner, Outlet, StreamReader {
     adopt(this.token, response)
   }
 
-  /** True once nothing can be written any more. */
   get over(): boolean {
     return this.#over
   }
@@ -134,16 +124,12 @@ export class Exchange implements Owner, Outlet, StreamReader {
     whenClosed(this.request, this.#response, bind, () => this.#close())
   }
 
-  /** Sets headers that whatever is answered will have. */
   addHeaders(headers: Headers): void {
     if (this.#over || this.#streaming) return
     for (const [name, value] of Object.entries(headers)) this.#response.setHeader(name, value)
   }
 
-  /**
-   * Answers the JSON-RPC request, as JSON or as the last event of the stream, which keeps it for a client
-   * that is gone.
-   */
+  /** Answers as JSON, or as the last event of the stream, which keeps it for a client that is gone. */
   answer(answer: Response, headers: Headers = none): void {
     if (this.#stream === null && this.#over) return
     // nobody would give back the bytes of a client that has gone; the log has bounds of its own
@@ -154,7 +140,6 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#response.end(bytesOf(encodeMessage(text)))
   }
 
-  /** Answers a batch: as an array, as the last events of the stream, or without a body. */
   answerAll(answers: readonly Response[]): void {
     if (this.#over || answers.length === 0) return this.finish(202)
     if (!this.#streaming)
@@ -163,7 +148,6 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.finish(200)
   }
 
-  /** Ends without a body. */
   finish(status: number, headers: Headers = status === 204 ? none : noContent): void {
     if (this.#stream !== null && this.requestId !== undefined) this.#stream.finish()
     if (this.#over) return
@@ -172,7 +156,6 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#response.writeHead(status, this.#headers(headers)).end()
   }
 
-  /** Answers with a status that says why not. */
   refuse({ status, body, headers }: HttpRefusal): void {
     if (this.#streaming && this.requestId !== undefined && 'error' in body)
       return this.answer(buildError(this.requestId, body.error))
@@ -181,10 +164,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#cut()
   }
 
-  /**
-   * Begins an event stream, unless it has begun; one that a client may come back to begins with an id
-   * (SEP-1699).
-   */
+  /** Begins an event stream; one that a client may come back to begins with an id (SEP-1699). */
   openStream(): void {
     if (this.#over || this.#streaming) return
     const { log } = this.#limits
@@ -198,10 +178,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#writer.begin(this.#headers(streamHeaders), this.#mark(missed.length > 0), missed)
   }
 
-  /**
-   * Becomes the connection of a stream: a new one, or one that goes on after the event with this number.
-   * Throws TransportError BYTES_LIMIT.
-   */
+  /** Becomes the connection of a stream, after the event with this number. Throws BYTES_LIMIT. */
   follow(stream: LoggedStream, after: number | null): void {
     let missed = 0
     if (after !== null) for (const { data } of stream.after(after)) missed += data.length
@@ -271,10 +248,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.finish(200)
   }
 
-  /**
-   * Called at every beat: opens a stream for a request that takes long, and ends one that was open for long,
-   * to be resumed (SEP-1699).
-   */
+  /** At every beat: opens a stream for a slow request, ends an old one to be resumed (SEP-1699). */
   beat({ opensAfter, releasesAfter }: Beats): void {
     this.#beats += 1
     if (this.sessionId === undefined) return
@@ -282,10 +256,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (this.#beats >= releasesAfter && this.#streaming) this.release()
   }
 
-  /**
-   * Called now and then: keeps a quiet stream from being taken for dead, and gives up on a reader who has
-   * fetched nothing of a finished answer.
-   */
+  /** Keeps a quiet stream alive, and gives up on a reader who fetches nothing of a finished answer. */
   keepAlive(): void {
     if (this.#over) {
       if (this.#response.writableLength > 0)
@@ -328,7 +299,6 @@ export class Exchange implements Owner, Outlet, StreamReader {
     return encodeMark(this.#stream.mark(this.#after === null ? 0 : undefined), this.#limits.retryInterval)
   }
 
-  /** The text of an answer, or of the error that stands for it. */
   #textOf(answer: Response): string {
     return textWithin(answer, this.#limits.maxMessageBytes, this.#over ? undefined : this.bytes) ?? ''
   }
@@ -379,23 +349,15 @@ interface Waiting {
   readonly write: () => void
 }
 
-/**
- * Answers of one turn of the event loop, written together at its end. A client that is woken by each of them
- * costs the server more than all of its own work: with one wake-up for all, the next requests come together,
- * too.
- */
+/** Writes the answers of one turn together: waking a client for each costs the server more than its work. */
 export class AnswerQueue {
   #waiting: Waiting[] = []
 
-  /**
-   * Runs `write` at the end of this turn, in the order of the calls; the owner of `token` answers for its
-   * errors.
-   */
+  /** Runs `write` at the end of this turn, in order; the owner of `token` answers for its errors. */
   add(token: OwnerToken, write: () => void): void {
     if (this.#waiting.push({ token, write }) === 1) outside(() => setImmediate(() => this.flush()))
   }
 
-  /** Writes at once what waits. */
   flush(): void {
     const all = this.#waiting
     this.#waiting = []

@@ -37,10 +37,7 @@ export interface MountedRequest {
   readonly body?: unknown
   /** What middleware knows, such as who is signed in: tools find it as `ctx.assigns`. */
   readonly assigns?: Readonly<Record<string, unknown>>
-  /**
-   * Who sends it, where middleware has found out: `authenticate` is not asked then. A wrong one throws
-   * BAD_OPTION.
-   */
+  /** Who sends it, if known: `authenticate` is not asked then. A wrong one throws BAD_OPTION. */
   readonly principal?: Principal
 }
 
@@ -50,21 +47,14 @@ export interface Mount extends ServerTransport {
   handler(request: IncomingMessage & { readonly body?: unknown }, response: ServerResponse): void
   /** The same, told what the framework knows. */
   handle(request: IncomingMessage, response: ServerResponse, known?: MountedRequest): void
-  /**
-   * A handler for frameworks that speak `Request` and `Response`, such as Hono. Rejects only for a wrong
-   * principal.
-   */
+  /** A handler for `Request` and `Response`, as in Hono. Rejects only for a wrong principal. */
   fetch(request: Request, known?: Omit<MountedRequest, 'body'>): Promise<Response>
-  /**
-   * What is published with `auth` at `/.well-known/oauth-protected-resource` and below it (RFC 9728);
-   * undefined without.
-   */
+  /** What `auth` publishes at `/.well-known/oauth-protected-resource` (RFC 9728); undefined without. */
   readonly metadata: Readonly<Record<string, unknown>> | undefined
   /** A handler that publishes it, for `node:http`, Express and the like; 404 without `auth`. */
   metadataHandler(request: IncomingMessage, response: ServerResponse): void
 }
 
-/** A server that has started, and how a request gets to it. */
 interface Place {
   readonly socket: HttpSocket
   prepare(request: IncomingMessage, known: MountedRequest): IncomingMessage

@@ -39,11 +39,8 @@ interface Surroundings {
   readonly settings: HttpSettings
   readonly guard: Guard
   readonly log: EventLog | undefined
-  /** How many requests each client has. */
   readonly clients: ClientCounts<Exchange>
-  /** For events. */
   readonly origin: ListenerOrigin
-  /** Whether the server is being stopped. */
   readonly limits: Pick<ExchangeLimits, 'closing'>
 }
 
@@ -146,10 +143,7 @@ async function takeMessage(exchange: Exchange, around: Surroundings): Promise<vo
 /** Bodies that are longer, or do not say how long they are, are read for whoever may send them only. */
 const shortBody = 64 * 1024
 
-/**
- * A session that there is not, or is somebody else's, is refused before the body is read. A request of a
- * revision without sessions has none, whatever its headers say.
- */
+/** Refuses a missing or foreign session before the body is read; revisions without sessions have none. */
 async function checkSession({ request, peer }: Exchange, server: ServerPort): Promise<void> {
   const { 'mcp-session-id': sessionId, 'mcp-protocol-version': revision } = request.headers
   if (typeof sessionId !== 'string' || sessionId === '') return
@@ -164,10 +158,7 @@ async function checkSession({ request, peer }: Exchange, server: ServerPort): Pr
   }
 }
 
-/**
- * Of requests in revisions with sessions only: the others are served whatever they accept (specification:
- * transports).
- */
+/** For revisions with sessions only: the others are served whatever they accept (specification). */
 function checkAccept(request: IncomingMessage): void {
   // what nearly all clients say, word by word
   if (request.headers.accept === 'application/json, text/event-stream') return
@@ -175,10 +166,7 @@ function checkAccept(request: IncomingMessage): void {
   throw new HttpRefusal(406, 'Accept: expected application/json and text/event-stream')
 }
 
-/**
- * Wildcards count (RFC 9110), but the header must be there: the specification asks clients to list both
- * types.
- */
+/** Wildcards count (RFC 9110), but the header must be there (specification: transports). */
 function accepts({ headers }: IncomingMessage, type: string): boolean {
   const { accept } = headers
   if (accept === undefined) return false
@@ -235,10 +223,7 @@ async function closeSession(exchange: Exchange, around: Surroundings): Promise<v
   exchange.finish(204)
 }
 
-/**
- * GET and DELETE are of sessions, whatever revision they name; without one, a revision that has none knows no
- * other method than POST.
- */
+/** GET and DELETE need a session: a revision without sessions knows POST alone. */
 function checkSessionMethod({ headers }: IncomingMessage, server: ServerPort): void {
   const revision = headers['mcp-protocol-version']
   const [newest = ''] = spokenBy(server)
@@ -273,7 +258,6 @@ function problemOf(error: unknown): string {
   return error instanceof HttpRefusal && 'error' in error.body ? error.body.error.message : messageOf(error)
 }
 
-/** How an error is answered; undefined for an unexpected one. */
 function refusalOf(error: unknown): HttpRefusal | undefined {
   if (error instanceof HttpRefusal) return error
   const denial = denialOf(error)
@@ -292,9 +276,8 @@ function refusalOf(error: unknown): HttpRefusal | undefined {
 const maxScopes = 2_000
 
 /**
- * Tells a client which scopes to ask for, where a request was refused for want of one: all that the request
- * takes, and those that its token has, since a client of 2025-11-25 asks for what the challenge says and for
- * nothing else (specification: authorization, step-up).
+ * Says which scopes to ask for: those needed and those that the token has, since a client of 2025-11-25 asks
+ * for no others (specification: authorization, step-up).
  */
 function withChallenge(
   refusal: HttpRefusal,

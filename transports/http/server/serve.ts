@@ -24,9 +24,7 @@ const loadSocket = lazy('../../transports/http/server/port.js', () => import('./
 export interface HttpServeOptions extends ListenOptions {
   /** The one path that is served. Default `/mcp`. */
   readonly path?: string
-  /**
-   * Whether pages of the allowed origins are told that they may call (CORS), with preflight. Default false.
-   */
+  /** Whether pages of the allowed origins are told that they may call (CORS). Default false. */
   readonly cors?: boolean
   /** Connections at once; further ones are closed when they come. Default 20,000. */
   readonly maxConnections?: number
@@ -48,10 +46,7 @@ export interface HttpServeOptions extends ListenOptions {
   readonly idleTimeout?: number
   /** Milliseconds between comments that keep event streams open. Default 15,000. */
   readonly commentInterval?: number
-  /**
-   * Bytes that may wait for a reader of an event stream; beyond that, messages are dropped or the stream is
-   * closed. Default 1 MiB.
-   */
+  /** Bytes that may wait on an event stream before messages are dropped or it is closed. Default 1 MiB. */
   readonly maxBufferedBytes?: number
   /**
    * Whether event streams have ids and are kept: a client that lost its connection gets the rest of them
@@ -59,10 +54,7 @@ export interface HttpServeOptions extends ListenOptions {
    * listener. Default true.
    */
   readonly resume?: boolean | ResumeOptions
-  /**
-   * Milliseconds after which clients of 2025-11-25 are to come back when a stream ends early (SEP-1699).
-   * Default 1,000.
-   */
+  /** Milliseconds after which 2025-11-25 clients come back to an ended stream (SEP-1699). Default 1,000. */
   readonly retryInterval?: number
   /**
    * Milliseconds after which a request without an answer yet gets an event stream, which can be resumed and
@@ -70,10 +62,7 @@ export interface HttpServeOptions extends ListenOptions {
    * 2,000.
    */
   readonly streamAfter?: number
-  /**
-   * Milliseconds after which an event stream that can be resumed is ended, for the client to come back
-   * (SEP-1699). Default never.
-   */
+  /** Milliseconds after which a resumable stream is ended, to be resumed (SEP-1699). Default never. */
   readonly maxStreamTime?: number
 }
 
@@ -110,12 +99,10 @@ async function bindLazily(settings: HttpSettings, scope: LinkScope, previous?: B
   return bindHttpSocket({ ...settings, port: previous?.port ?? settings.port }, scope)
 }
 
-/** Reads the options of an HTTP listener. Throws BAD_OPTION, naming the field. */
 export function readHttpOptions(options: HttpServeOptions): HttpSettings {
   return readListenOptions(options, httpReaders)
 }
 
-/** Checked options with every default filled in. */
 export type HttpSettings = ListenSettingsWith<typeof httpReaders>
 
 const resumeReaders = {
@@ -148,5 +135,4 @@ const httpReaders = {
   maxStreamTime: orElse(readMs, Number.POSITIVE_INFINITY),
 }
 
-/** The names of these options. */
 export const httpFields: readonly string[] = Object.keys({ ...listenReaders, ...httpReaders })
