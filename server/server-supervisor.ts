@@ -31,9 +31,8 @@ import { stopOnSignals } from './signals.js'
 
 /**
  * Starts a server as a tree of its own and resolves once it listens. Rejects with ServerError BAD_DEFINITION
- * or BAD_OPTION, and with TransportError LISTEN_FAILED when the port cannot be taken. Rejects with
- * RuntimeError IGNORED when it is not to be started (option `start`), and ALREADY_STARTED when `registry` has
- * a server of that name: `data.server` is its handle.
+ * or BAD_OPTION, TransportError LISTEN_FAILED (port taken), RuntimeError IGNORED (option `start`), and
+ * ALREADY_STARTED: `data.server` is then the server of that name in `registry`.
  */
 export function startServer(
   definition: ServerDefinition,
@@ -165,10 +164,7 @@ function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext)
   })
 }
 
-/**
- * What the listener of one incarnation of the group asks of its server: sessions for the revisions with a
- * handshake, exchanges for those without. Throws RuntimeError NOPROC when the group is not complete.
- */
+/** The port of one incarnation of the group. Throws RuntimeError NOPROC when the group is not complete. */
 function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
   const { revisions, maxRequests, maxExchanges, maxWaiting } = holdings.settings
   const sessions = new Sessions(holdings, ctx)

@@ -23,7 +23,6 @@ import type { ServerNames } from './base/names.js'
 import type { SessionInfo } from './sessions/session-actor.js'
 import { runningSessions } from './sessions/sessions.js'
 
-/** What a `Server` is made from. */
 export interface ServerParts {
   readonly name: string
   readonly names: ServerNames
@@ -32,10 +31,7 @@ export interface ServerParts {
   readonly place: Place
 }
 
-/**
- * A running server. It holds names, not processes: it stays valid through every restart, also of the whole
- * server by a supervisor of yours.
- */
+/** A running server. The handle stays valid through every restart, also by a supervisor of yours. */
 export class Server {
   readonly #parts: ServerParts
 
@@ -62,24 +58,17 @@ export class Server {
     return this.#supervisor.ref
   }
 
-  /**
-   * The names of its tree: `NAME/base`, `NAME/transport`, `NAME/tasks`, `NAME/sessions`, `NAME/group`,
-   * `NAME/session ID`.
-   */
+  /** Holds `NAME/base`, `NAME/transport`, `NAME/tasks`, `NAME/sessions`, `NAME/group`, `NAME/session ID`. */
   get registry(): Registry {
     return this.#parts.registry
   }
 
-  /**
-   * Adds a tool and tells the sessions; it stays through restarts. Rejects with ServerError BAD_DEFINITION.
-   */
+  /** Adds a tool, which stays through restarts, and tells the sessions. Rejects with BAD_DEFINITION. */
   addTool(tool: ToolDefinition): Promise<void> {
     return this.#add('addTool: expected what defineTool returns', isTool(tool), tool)
   }
 
-  /**
-   * Takes a tool away and tells the sessions; false when there is none of that name. Calls in flight go on.
-   */
+  /** Removes a tool and tells the sessions; false when there is none of that name. Calls in flight go on. */
   removeTool(name: string): Promise<boolean> {
     return this.#base().call('remove', { kind: 'tool', key: name })
   }
@@ -106,18 +95,12 @@ export class Server {
     return this.#base().call('remove', { kind: 'prompt', key: name })
   }
 
-  /**
-   * Tells the sessions and streams that have subscribed to this uri that its resource has changed, like
-   * `ctx.resourceUpdated`. Rejects with BAD_OPTION.
-   */
+  /** Tells all who subscribed to this uri of its change. Rejects with BAD_OPTION. */
   resourceUpdated(uri: string): Promise<void> {
     return this.#changes.resourceUpdated(uri)
   }
 
-  /**
-   * Tells the sessions and streams that a list has changed, where the author answers it (`handleRequest`),
-   * like `ctx.listChanged`. Rejects with BAD_OPTION.
-   */
+  /** Tells of a change in a list that the author answers (`handleRequest`). Rejects with BAD_OPTION. */
   listChanged(list: ListKind): Promise<void> {
     return this.#changes.listChanged(list)
   }
@@ -129,15 +112,13 @@ export class Server {
     return answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []))
   }
 
-  /** What the tree looks like now. */
   inspect(): TreeNode {
     return inspect(this.#supervisor.ref)
   }
 
   /**
-   * Stops: takes no new requests, gives those in flight `drainTimeout`, ends the streams and the sessions,
-   * and frees the port. Resolves when that is done and nothing of it keeps Node alive, also after an earlier
-   * end.
+   * Stops: takes no new requests, gives those in flight `drainTimeout`, ends streams and sessions, and frees
+   * the port. Resolves when nothing of it keeps Node alive, also after an earlier end.
    */
   async stop(): Promise<void> {
     const supervisor = this.#supervisor
@@ -146,9 +127,7 @@ export class Server {
     await lastTurns()
   }
 
-  /**
-   * Calls `fn` once when the server that runs now has ended: stopped, or given up after too many restarts.
-   */
+  /** Calls `fn` once when the server that runs now has ended: stopped, or after too many restarts. */
   onExit(fn: (reason: ExitReason) => void): () => void {
     return this.#supervisor.onExit(fn)
   }

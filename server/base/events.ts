@@ -9,10 +9,7 @@ export interface RequestOrigin {
   /** The name of the server. */
   readonly server: string
   readonly tree: number
-  /**
-   * The process of the session, as in `SessionOrigin`; absent where the revision has no sessions
-   * (2026-07-28).
-   */
+  /** The process of the session; absent in a revision without sessions (2026-07-28). */
   readonly process?: number
 }
 
@@ -30,10 +27,7 @@ export interface SessionEvent extends SessionOrigin {
   readonly reason?: string
 }
 
-/**
- * A request came, and was answered with a result (`stop`), with an error (`error`), or, when cancelled, not
- * at all (`stop`).
- */
+/** A request came, and was answered: result (`stop`), `error`, or, when cancelled, nothing (`stop`). */
 export interface RequestEvent extends RequestOrigin {
   readonly type: 'start' | 'stop' | 'error'
   /** As the client wrote it, at most 100 characters. */
@@ -74,12 +68,10 @@ const channels = eventChannels<ServerEvents>(
 /** Tells subscribers of an event; the payload is made only when somebody listens. */
 export const emitServer = channels.emit
 
-/** Which process of a server an event is about. */
 export function originOf(self: ProcessRef, server: string): SessionOrigin {
   return Object.freeze({ server, tree: processOf(self).tree.id, process: self.id })
 }
 
-/** Tells subscribers of a request. */
 export function noteRequest(
   { origin }: { readonly origin: RequestOrigin },
   { id, method }: JsonRpcRequest,
@@ -103,7 +95,6 @@ export function noteAnswer(
   }))
 }
 
-/** Tells subscribers of a notification. */
 export function noteNotification(
   origin: RequestOrigin,
   type: NotificationEvent['type'],
@@ -112,8 +103,5 @@ export function noteNotification(
   emitServer('notification', () => ({ ...origin, type, method: method.slice(0, 100) }))
 }
 
-/**
- * Hears every event of that name, of all servers in this process of Node, until the returned function is
- * called. Throws BAD_OPTION.
- */
+/** Hears every event of that name in this Node process until the returned undo runs. Throws BAD_OPTION. */
 export const subscribeServer: EventChannels<ServerEvents>['subscribe'] = channels.subscribe

@@ -6,9 +6,7 @@ export type Secrets = readonly (string | Uint8Array)[]
 
 interface SealingUse {
   readonly purpose: string
-  /** The option that has the secrets. */
   readonly field: string
-  /** The function that takes the option. */
   readonly of?: string
 }
 
@@ -59,7 +57,6 @@ export class Sealing {
   }
 }
 
-/** Characters of the sealed text of so many bytes. */
 export function sealedLength(plainBytes: number): number {
   return Math.ceil(((headBytes + plainBytes + tagBytes) * 4) / 3)
 }

@@ -20,11 +20,9 @@ import type { LowLevel } from '../definitions/low-level.js'
 import type { Secrets } from '../base/sealing.js'
 import { Shelf } from './shelf.js'
 
-/** A tool, a resource, a resource template or a prompt. */
 export type Component = ToolDefinition | ResourceDefinition | ResourceTemplateDefinition | PromptDefinition
 
 interface CatalogSettings {
-  /** Components on one page of a list. */
   readonly pageSize: number
   /** The spoken revisions, newest first. */
   readonly revisions: readonly Revision[]
@@ -32,7 +30,6 @@ interface CatalogSettings {
   readonly cursorKeys?: Secrets | undefined
 }
 
-/** What a uri leads to: a resource, or one of a resource template. */
 export type Found =
   | { readonly resource: ResourceDefinition }
   | {
@@ -58,7 +55,6 @@ export class Catalog {
   readonly prompts: Shelf<PromptDefinition, 'prompts/list'>
   readonly #definition: ServerDefinition
   readonly #offered: readonly Revision[]
-  /** Answers to `server/discover`, until a change. */
   #discoveries = new Map<Dialect, Immediate>()
   /** Starts above the versions of an earlier program, whose components may have been others. */
   #version = Date.now()
@@ -78,7 +74,6 @@ export class Catalog {
     this.#capabilities = this.#readCapabilities()
   }
 
-  /** The methods, notification handlers and request handler of the author. */
   get lowLevel(): LowLevel {
     return this.#definition.lowLevel
   }
@@ -88,7 +83,6 @@ export class Catalog {
     return this.#version
   }
 
-  /** The capabilities for a session that opens now. */
   get capabilities(): ServerCapabilities {
     return this.#capabilities
   }
@@ -148,7 +142,6 @@ export class Catalog {
     return { ttlMs, cacheScope: 'private' }
   }
 
-  /** Whether any resource requires scopes. */
   get guardsResources(): boolean {
     return this.resources.isGuarded || this.templates.isGuarded
   }
@@ -158,7 +151,6 @@ export class Catalog {
     return this.#note(component.kind, (this.#shelf(component.kind) as Shelf<Component, never>).add(component))
   }
 
-  /** False when there is no such component. */
   remove(kind: Component['kind'], key: string): boolean {
     return this.#note(kind, this.#shelf(kind).remove(key))
   }

@@ -7,26 +7,20 @@ import type { Cursors } from './cursors.js'
 import { type Immediate, immediate } from './immediate.js'
 import { isUsable, type MayNeedSession } from '../definitions/session-needs.js'
 
-/** The requests for a page of a list. */
 type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
 
-/** How one kind of component is kept and shown. */
 interface ShelfPlan<Component, M extends ListMethod> {
   readonly method: M
-  /** What is unique to a component. */
   key(component: Component): string
-  /** The result that shows them. */
   list(components: readonly Component[]): Result<M>
 }
 
-/** What the shelves of one server share. */
 interface ShelfSettings {
   readonly pageSize: number
   readonly cursors: Cursors
   readonly catalog: Pick<Catalog, 'finish' | 'privately'>
 }
 
-/** Who sees a list, and in which revision. */
 interface Viewer {
   readonly dialect: Dialect
   readonly peer: Peer
@@ -71,7 +65,6 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     return this.#components.values()
   }
 
-  /** Whether any of them requires scopes. */
   get isGuarded(): boolean {
     return this.#guards.length > 0
   }
@@ -97,7 +90,6 @@ export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMet
     return true
   }
 
-  /** False when there is no such component. */
   remove(key: string): boolean {
     if (!this.#components.has(key)) return false
     this.#places.delete(key)

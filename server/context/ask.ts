@@ -29,10 +29,7 @@ export interface AskOptions {
 /** The requests that a server may send to a client. */
 export type AskMethod = 'elicitation/create' | 'sampling/createMessage' | 'roots/list' | 'ping'
 
-/**
- * Asks the client; rejects with AskError. A request of 2026-07-28 finds the answer under the author's key
- * when it is made again; a session asks and waits, without the key.
- */
+/** Asks the client; rejects with AskError. A retry of 2026-07-28 finds the answer under its key. */
 export type Ask = <M extends AskMethod>(
   key: string,
   method: M,
@@ -42,7 +39,6 @@ export type Ask = <M extends AskMethod>(
 
 type Way = 'elicit' | 'sample' | 'roots'
 
-/** What was asked under a key. */
 interface Asked {
   readonly way: Way
   /** The JSON of the question; undefined for one without, which is refused later. */
@@ -96,7 +92,6 @@ export class Questions {
   }
 }
 
-/** The answer to another question would be taken for its own. */
 function taken(key: string, way: Way, before: Way): ServerError {
   const what = way === before ? 'another question' : `${before}()`
   const problem = `${way}: key: ${show(key)} belongs to ${what} of this call: give each question a key of its own`

@@ -37,7 +37,6 @@ export interface OpenSessionFacts extends SessionFacts {
   readonly id: string
 }
 
-/** What a context is made from: the facts of the request, and its ways to the session and the client. */
 export interface RequestScope {
   readonly session: SessionFacts
   readonly requestId: RequestId
@@ -45,7 +44,6 @@ export interface RequestScope {
   readonly progressToken: ProgressToken | undefined
   readonly peer: Peer
   readonly signal: AbortSignal
-  /** The assigns of the session; undefined without a session. */
   readonly assigned: Readonly<Record<string, unknown>> | undefined
   /** Throws NO_SESSION. */
   assign(values: object): void
@@ -71,10 +69,7 @@ interface AnyFunction {
 
 type Returned<Fn> = Fn extends (...args: never[]) => infer Value ? Awaited<Value> : never
 
-/**
- * What a tool, a resource, a prompt, a method or a completer may do besides computing its result. It serves
- * one request, and has no effect after it.
- */
+/** What a handler may do besides computing its result. It serves one request, and has no effect after it. */
 export class ToolContext {
   readonly #scope: RequestScope
   #questions: Questions | undefined
@@ -119,28 +114,23 @@ export class ToolContext {
   }
 
   /**
-   * Gives the session live values, such as a connection. Later requests of the session find them in
-   * `assigns`, as long as it runs in this program. They are not stored: `init` makes them again for a
-   * restored session. Takes effect at once; of two values of one name the last counts. Throws NO_SESSION
-   * where the revision has no sessions (2026-07-28), and BAD_OPTION unless `values` is an object.
+   * Gives the session live values, which later requests in this program find in `assigns`. They are not
+   * stored: `init` makes them again for a restored session. The last value of a name counts, at once. Throws
+   * NO_SESSION in a revision without sessions (2026-07-28), and BAD_OPTION unless `values` is an object.
    */
   assign(values: Readonly<Record<string, unknown>>): void {
     if (!isObject(values)) throw optionError('values', `assign: expected an object, got ${show(values)}`)
     this.#scope.assign(values)
   }
 
-  /**
-   * Tells all sessions and streams that subscribed to this uri that its resource has changed. Rejects with
-   * BAD_OPTION for a malformed uri.
-   */
+  /** Tells all who subscribed to this uri of its change. Rejects with BAD_OPTION for a malformed uri. */
   async resourceUpdated(uri: string): Promise<void> {
     await this.#scope.changes.resourceUpdated(uri)
   }
 
   /**
-   * Tells all sessions and streams that a list has changed: for lists that the author answers
-   * (`handleRequest`). `server.addTool` and the like tell it by themselves. Rejects with BAD_OPTION for an
-   * unknown list, and for one that the server does not declare.
+   * Tells subscribers of a change in a list that the author answers (`handleRequest`). `server.addTool` and
+   * the like do so themselves. Rejects with BAD_OPTION for a list that the server does not declare.
    */
   async listChanged(list: ListKind): Promise<void> {
     await this.#scope.changes.listChanged(list)
@@ -151,35 +141,27 @@ export class ToolContext {
     return this.assigns.user ?? this.principal?.claims
   }
 
-  /**
-   * The authenticated caller, if the listener or the host program knows it. The session belongs to its issuer
-   * and subject.
-   */
+  /** The authenticated caller, if known. The session belongs to its issuer and subject. */
   get principal(): Principal | undefined {
     return this.#scope.peer.principal
   }
 
   /**
-   * Throws McpError 403 unless the caller has all these scopes: for checks that depend on the arguments.
-   * Uncaught, it makes the client ask for them, as the `scopes` of a component do. An anonymous caller has no
-   * scopes; over stdio the caller is trusted.
+   * Throws McpError 403 unless the caller has all these scopes; uncaught, it makes the client ask for them.
+   * An anonymous caller has no scopes; over stdio the caller is trusted.
    */
   requireScopes(...scopes: readonly string[]): void {
     checkAllowed(this.#scope.peer, { scopes })
   }
 
-  /**
-   * Aborted when the client cancels the call, at its timeout, when its session ends, and in 2026-07-28 when
-   * the client disconnects.
-   */
+  /** Aborted at the call's cancellation or timeout, its session's end, and in 2026-07-28 at disconnect. */
   get signal(): AbortSignal {
     return this.#scope.signal
   }
 
   /**
-   * Tells the client how far the work is, if it asked for progress. False when nothing was sent: so with
-   * progress that does not grow or is not finite (specification: progress). A total that is not finite is
-   * left out. Throws BAD_OPTION for arguments of the wrong type.
+   * Tells the client of progress, if it asked. False when nothing was sent, also for progress that does not
+   * grow or is not finite. It leaves out a total that is not finite. Throws BAD_OPTION for wrong types.
    */
   progress(progress: number, total?: number, message?: string): boolean {
     checkType('progress', 'number', progress)
@@ -198,10 +180,9 @@ export class ToolContext {
   }
 
   /**
-   * Sends a log message with this request. False when it was not sent: the client does not want this level
-   * (default: `info` and above), or the server is defined without `logging: true`. `data` is any JSON value,
-   * and never a secret (specification: logging). Throws BAD_OPTION for an unknown level, and for a logger
-   * that is no string.
+   * Sends a log message with this request. False when the client does not want this level (default: `info`
+   * and above), or the server lacks `logging: true`. `data` is any JSON value, and never a secret. Throws
+   * BAD_OPTION for an unknown level, and for a logger that is no string.
    */
   log(level: LoggingLevel, data: unknown, logger?: string): boolean {
     if (logger !== undefined) checkType('log: logger', 'string', logger)
@@ -258,10 +239,7 @@ export class ToolContext {
     return this.#scope.release?.() === true
   }
 
-  /**
-   * An answer that other code gives, such as a callback: hand it on, and return its `answer`. Without an
-   * answer the call ends at its `timeout`.
-   */
+  /** An answer that other code gives: return its `answer`. Without one the call ends at its `timeout`. */
   defer<Value = ToolReturn>(): DeferredAnswer<Value> {
     return new DeferredAnswer(this.#scope.signal)
   }

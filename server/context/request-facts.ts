@@ -2,10 +2,7 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
 import type { Peer } from '../../transports/contract/contract.js'
 
-/**
- * A request as it came, checked against JSON-RPC only. In 2026-07-28 its params have the client's envelope in
- * `_meta`.
- */
+/** A request as it came. In 2026-07-28 its params have the client's envelope in `_meta`. */
 export interface RequestFacts {
   readonly id: RequestId
   readonly method: string

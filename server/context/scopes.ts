@@ -7,10 +7,7 @@ export interface Guarded {
   readonly scopes?: readonly string[] | undefined
 }
 
-/**
- * Whether a peer may see and use a component. An anonymous peer has no scopes; a trusted one (stdio) needs
- * none.
- */
+/** Whether a peer may see and use a component. Anonymous peers have no scopes; trusted ones need none. */
 export function isAllowed({ principal, trusted }: Peer, { scopes }: Guarded): boolean {
   if (scopes === undefined || scopes.length === 0) return true
   if (principal === undefined) return trusted === true

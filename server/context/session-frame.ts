@@ -2,10 +2,7 @@ import type { Changes } from './changes.js'
 
 const nothing: Readonly<Record<string, unknown>> = Object.freeze({})
 
-/**
- * What an author assigns to a session (`ctx.assign`): live values such as connections, never copied or
- * stored. They belong to the session's actor and end with it; `init` makes them again for a restored session.
- */
+/** Live values of a session (`ctx.assign`), never stored; `init` makes them again for a restored session. */
 export class SessionFrame {
   readonly changes: Changes
   #assigns = nothing
@@ -18,7 +15,6 @@ export class SessionFrame {
     return this.#assigns
   }
 
-  /** Adds values, and replaces those of the same names. */
   assign(values: object): void {
     this.#assigns = Object.freeze({ ...this.#assigns, ...values })
   }

@@ -15,13 +15,10 @@ interface Running {
 }
 
 interface Step {
-  /** The step that it is part of. */
   readonly outer: Step | undefined
-  /** Whether it waits for an answer of the client. */
   asks: boolean
 }
 
-/** The step that the running code is part of. */
 const within = new AsyncLocalStorage<Step>()
 
 /** The running code asks the client: the steps that it is part of do not end before the answer. */
@@ -34,12 +31,10 @@ export class Steps {
   readonly #finished: Map<string, string | undefined>
   readonly #running = new Map<string, Running>()
 
-  /** `finished`: the steps of earlier rounds. */
   constructor(finished: FinishedSteps = new Map()) {
     this.#finished = new Map(finished)
   }
 
-  /** The steps that are finished by now. */
   get finished(): FinishedSteps {
     return this.#finished
   }

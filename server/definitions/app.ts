@@ -125,9 +125,8 @@ const functions = Object.freeze({
 })
 
 /**
- * The `define` functions with your own types of user, session and assigns:
- * `createApp<{ user: User; session: { count: number } }>()`. At run time they are the same functions: any
- * server can use what they define.
+ * The `define` functions with your own types: `createApp<{ user: User; session: { count: number } }>()`. At
+ * run time they are the same functions, so any server can use what they define.
  */
 export function createApp<Types extends AppTypes>(): App<Types> {
   return functions as unknown as App<Types>

@@ -7,14 +7,10 @@ import type { DefinitionReaders } from './definition.js'
 export interface CacheOptions {
   /** Milliseconds, a whole number. Default 0: not at all. */
   readonly ttl?: number
-  /**
-   * Whether it is the same for everybody (`public`), or good only for the authorization that it was requested
-   * with. Default `private`.
-   */
+  /** `public`: the same for everybody; `private`: for the authorization that asked. Default `private`. */
   readonly scope?: 'public' | 'private'
 }
 
-/** The default. */
 export const notKept: CacheHints = Object.freeze({ ttlMs: 0, cacheScope: 'private' })
 
 /** Reads the `cache` of a definition; undefined if it has none. Throws BAD_DEFINITION. */

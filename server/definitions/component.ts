@@ -26,13 +26,11 @@ export interface Presented {
    */
   readonly session?: boolean
   /**
-   * Milliseconds until a call is stopped and answered with an error (a tool: with `isError`). Default: the
-   * server's `requestTimeout`.
+   * Milliseconds until a call ends with an error (tools: `isError`). Default: the server's `requestTimeout`.
    */
   readonly timeout?: number
 }
 
-/** The checked and frozen fields that all components have. */
 export interface ComponentDefinition<Name> {
   readonly name: Name
   readonly title: string | undefined
@@ -48,26 +46,19 @@ export interface ComponentDefinition<Name> {
 /** The type of a definition's name: undefined if its options have none. */
 export type NameOf<Name> = Name extends string ? string : undefined
 
-/** The author's code of a component; a resource has no first argument. */
 type Handler = (first: never, ctx: ToolContext) => unknown
 
-/** How one kind of component is defined. */
 export interface ComponentKind {
   readonly kind: string
   /** The unique field, what it has to be, and whether a value is that. */
   readonly key: string
   readonly expected: string
   fits(key: unknown): boolean
-  /** The field with the author's code. */
   readonly handler: string
-  /** The fields besides these and those of all components. */
   readonly fields: readonly string[]
 }
 
-/**
- * Checks the options of a component: readers for its other fields, the fields that all components have, and
- * the author's code. Throws BAD_DEFINITION, naming the component and the field.
- */
+/** Checks the options of a component. Throws BAD_DEFINITION, naming the component and the field. */
 export function readComponent<Name>(
   { kind, key, expected, fits, handler, fields }: ComponentKind,
   options: object,

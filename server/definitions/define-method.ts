@@ -11,10 +11,7 @@ export type ParamsOf<Params> = Params extends undefined
 
 /** A request of the author's own: what `defineMethod` takes. */
 export interface MethodOptions<Params extends Described | undefined = undefined, Context = ToolContext> {
-  /**
-   * Its params, described like `input` of a tool; params that do not fit are -32602. Default: anything.
-   * `_meta` is in `ctx.request` only.
-   */
+  /** Like `input` of a tool; misfits are -32602. Default: anything. `_meta` is in `ctx.request` only. */
   readonly params?: Params
   /** The scopes that its caller's principal needs, all of them. Default: none. */
   readonly scopes?: readonly string[]
@@ -22,10 +19,7 @@ export interface MethodOptions<Params extends Described | undefined = undefined,
   readonly session?: boolean
   /** Milliseconds until it is stopped and answered with an error. Default: the server's `requestTimeout`. */
   readonly timeout?: number
-  /**
-   * Answers it, in a task of its own: with an object, or with nothing for an empty one. Throw `McpError` for
-   * an error of your own.
-   */
+  /** Answers in its own task: with an object, or nothing for `{}`. Throw `McpError` for your own error. */
   run(params: ParamsOf<Params>, ctx: Context): object | undefined | Promise<object | undefined>
 }
 
@@ -41,10 +35,7 @@ export interface MethodDefinition {
 
 const fields = new Set(['params', 'scopes', 'session', 'timeout', 'run'])
 
-/**
- * Defines a request that is not of the protocol, for `methods` of `defineServer`. The params of `run` are
- * inferred from `params`. Throws BAD_DEFINITION.
- */
+/** Defines a method for `methods` of `defineServer`. Throws BAD_DEFINITION. */
 export function defineMethod<const Params extends Described | undefined = undefined>(
   options: MethodOptions<Params>,
 ): MethodDefinition {
@@ -61,5 +52,4 @@ export function defineMethod<const Params extends Described | undefined = undefi
   })
 }
 
-/** Whether this is what `defineMethod` returns. */
 export const isMethodDefinition = definitionGuard<MethodDefinition>('method')

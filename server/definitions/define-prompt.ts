@@ -20,7 +20,6 @@ import type { PromptReturn } from '../results/results.js'
 type Listed = readonly Readonly<PromptArgument>[]
 type Fields = Readonly<Record<string, Field>>
 
-/** Reads all arguments from their texts at once. */
 type ArgumentReader = (texts: Readonly<Record<string, string>>) => Parsed<object> | Promise<Parsed<object>>
 
 /** A prompt's arguments: a list as clients see it, or fields by their names. */
@@ -46,10 +45,7 @@ type ArgumentName<Given extends PromptArguments> = Given extends Listed
 /** A prompt: what `definePrompt` takes. */
 export interface PromptOptions<Given extends PromptArguments = readonly [], Context = ToolContext>
   extends Presented {
-  /**
-   * The name that clients use. Default: its key in `defineServer`, in snake case (`prompts: { codeReview }`
-   * makes it `code_review`).
-   */
+  /** The name that clients use. Default: its key in `defineServer`, in snake case (`code_review`). */
   readonly name?: string
   /**
    * Its arguments: fields by their names (`{ style: field.enum(['formal', 'casual']) }`), or a list of names.
@@ -57,10 +53,7 @@ export interface PromptOptions<Given extends PromptArguments = readonly [], Cont
    * groups are JSON). A wrong or missing one is error -32602 before `get` runs.
    */
   readonly arguments?: Given
-  /**
-   * Writes the prompt, in a task of its own: a string (one user message), messages, or a whole result. Throw
-   * `McpError` or `ToolError` for an error that the client should read.
-   */
+  /** Writes the prompt, in its own task. Throw `McpError` or `ToolError` to tell the client an error. */
   get(args: PromptArgumentsOf<Given>, ctx: Context): PromptReturn | Promise<PromptReturn>
   /** Suggests values for the arguments. */
   readonly complete?: Completers<ArgumentName<Given>, Context>
@@ -88,10 +81,7 @@ const promptKind: ComponentKind = {
   fields: ['arguments', 'complete'],
 }
 
-/**
- * Defines a prompt. The arguments of `get` are inferred from `arguments`. Throws BAD_DEFINITION, naming the
- * prompt and the field.
- */
+/** Defines a prompt. Throws BAD_DEFINITION, naming the prompt and the field. */
 export function definePrompt<
   const Given extends PromptArguments = readonly [],
   Name extends string | undefined = undefined,
@@ -109,7 +99,6 @@ export function definePrompt<
   })
 }
 
-/** Whether this is what `definePrompt` returns. */
 export const isPrompt = definitionGuard<PromptDefinition<string | undefined>>('prompt')
 
 function readArguments(
@@ -140,7 +129,6 @@ function readList({ about, bad, readFlag }: DefinitionReaders, args: readonly un
   return Object.freeze(all)
 }
 
-/** The arguments as lists of prompts show them. */
 function shownArguments(fields: Fields): Listed {
   return Object.freeze(
     Object.entries(fields).map(([name, { jsonSchema, presence }]) => {

@@ -21,10 +21,7 @@ import { readProtocol, type Immutable } from './described.js'
 import type { ResourceReturn } from '../results/results.js'
 
 interface DescribedOptions extends Presented {
-  /**
-   * Its name for programs. Default: its key in `defineServer`, in snake case (`resources: { appConfig }`
-   * makes it `app_config`).
-   */
+  /** Its name for programs. Default: its key in `defineServer`, in snake case (`app_config`). */
   readonly name?: string
   /** Its audience, its priority (0 to 1), and its last change (ISO 8601). */
   readonly annotations?: Immutable<Annotations>
@@ -122,10 +119,7 @@ export function defineResource<Name extends string | undefined = undefined>(
   })
 }
 
-/**
- * Defines a family of resources. The variables of `read` are inferred from `uriTemplate`. Throws
- * BAD_DEFINITION, naming the template and the field.
- */
+/** Defines a family of resources. Throws BAD_DEFINITION, naming the template and the field. */
 export function defineResourceTemplate<
   const Template extends string,
   Name extends string | undefined = undefined,
@@ -146,10 +140,8 @@ export function defineResourceTemplate<
   })
 }
 
-/** Whether this is what `defineResource` returns. */
 export const isResource = definitionGuard<ResourceDefinition<string | undefined>>('resource')
 
-/** Whether this is what `defineResourceTemplate` returns. */
 export const isResourceTemplate =
   definitionGuard<ResourceTemplateDefinition<string | undefined>>('resourceTemplate')
 

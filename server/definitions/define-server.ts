@@ -76,7 +76,6 @@ export interface ServerDefinitionOptions<
 /** A checked and frozen server: data, for any number of running servers. */
 export interface ServerDefinition {
   readonly kind: 'server'
-  /** What clients are told of the server. */
   readonly info: Readonly<Implementation>
   readonly instructions: string | undefined
   readonly tools: readonly ToolDefinition[]
@@ -86,7 +85,6 @@ export interface ServerDefinition {
   readonly session: SessionHooks | undefined
   readonly lowLevel: LowLevel
   readonly cache: CacheHints
-  /** The capabilities that clients are told of. */
   readonly declared: Readonly<Record<'tools' | 'resources' | 'prompts' | 'logging', boolean>>
 }
 
@@ -137,7 +135,6 @@ export function defineServer(options: ServerDefinitionOptions): ServerDefinition
   })
 }
 
-/** Whether this is what `defineServer` returns. */
 export const isServer = definitionGuard<ServerDefinition>('server')
 
 /** A key in snake case: `add_numbers` for `addNumbers` and `AddNumbers`, `read_url` for `readURL`. */
@@ -148,7 +145,6 @@ export function nameFrom(key: string): string {
     .toLowerCase()
 }
 
-/** The same definition, named after its key if it had no name. */
 function namedBy<Definition>(definition: Definition, key: string): Definition {
   if (!isObject(definition) || definition.name !== undefined) return definition
   return Object.freeze({ ...definition, name: nameFrom(key) })

@@ -88,10 +88,7 @@ export interface ToolDefinition<Name extends string | undefined = string> extend
   readonly run: (args: never, ctx: ToolContext) => unknown
 }
 
-/**
- * Defines a tool. The arguments of `run` are inferred from `input`, its result from `output`. Throws
- * BAD_DEFINITION, naming the tool and the field.
- */
+/** Defines a tool. Throws BAD_DEFINITION, naming the tool and the field. */
 export function defineTool<
   const Input extends Described | undefined = undefined,
   Name extends string | undefined = undefined,
@@ -123,7 +120,6 @@ export function defineTool(
   })
 }
 
-/** Whether this is what `defineTool` returns. */
 export const isTool = definitionGuard<ToolDefinition<string | undefined>>('tool')
 
 /** Whether a tool may have this name (specification: tools, names). */
@@ -131,7 +127,6 @@ export function isToolName(name: unknown): boolean {
   return typeof name === 'string' && /^[\w.-]{1,128}$/.test(name)
 }
 
-/** What a tool's name has to be, for errors. */
 export const toolNames = '1 to 128 letters, digits, _, - and .'
 
 const toolKind: ComponentKind = {
@@ -145,7 +140,6 @@ const toolKind: ComponentKind = {
 
 const hints: readonly string[] = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint']
 
-/** The schema of a tool without arguments. */
 const nothing: Schema = Object.freeze({
   jsonSchema: Object.freeze({ type: 'object', additionalProperties: false }),
   parse: () => ({ value: {} }),

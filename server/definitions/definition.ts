@@ -43,12 +43,10 @@ export function definitionError(
   return new ServerError('BAD_DEFINITION', `${about}: ${problem}`, { ...details, data: { field } })
 }
 
-/** A definition by its name, uri or URI template, if it has one, as errors call it. */
 export function aboutNamed(kind: string, name: unknown): string {
   return name === undefined ? kind : `${kind} ${show(name)}`
 }
 
-/** Tells values that the `define` function of a kind has returned. */
 export function definitionGuard<Definition extends { readonly kind: string }>(kind: Definition['kind']) {
   return (value: unknown): value is Definition =>
     isObject(value) && value.kind === kind && Object.isFrozen(value)
@@ -58,7 +56,6 @@ type Given<Fields> = {
   [Key in keyof Fields as undefined extends Fields[Key] ? never : Key]: Fields[Key]
 } & { [Key in keyof Fields as undefined extends Fields[Key] ? Key : never]?: Exclude<Fields[Key], undefined> }
 
-/** The fields that are not undefined. */
 export function given<Fields extends object>(fields: Fields): Given<Fields> {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as never
 }

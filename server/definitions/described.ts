@@ -18,10 +18,7 @@ import { definitionError, type DefinitionReaders } from './definition.js'
 /** Describes values: the schema of any library, a JSON Schema, or fields by their names, which may be mixed. */
 export type Described = SchemaInput | FieldRecord
 
-/**
- * Reads a description and checks it; compiling waits for the first value. Throws BAD_DEFINITION, also for an
- * object that could be fields as well as a JSON Schema.
- */
+/** Compiles at the first value. Throws BAD_DEFINITION, also for what could be fields or a JSON Schema. */
 export function readSchema(
   read: DefinitionReaders,
   field: string,
@@ -35,10 +32,7 @@ export function readSchema(
   throw definitionError(read.about, field, problem)
 }
 
-/**
- * The same where values are objects: what could be both is fields then. A schema that clients are shown needs
- * `type: 'object'`.
- */
+/** Reads what could be both as fields. A schema that clients are shown needs `type: 'object'`. */
 export function readObjectSchema(
   read: DefinitionReaders,
   field: string,
@@ -99,11 +93,7 @@ function readGroup(
   return readProtocol(read, field, () => toSchema(new Field(groupKind(fields), {}, 'required')))
 }
 
-/**
- * The first argument of a tool's `run`, inferred from its `input`: the output of a Standard Schema, the
- * values of fields by their names, or the type of a literal JSON Schema. Without `input` it is an empty
- * object.
- */
+/** The first argument of a tool's `run`, inferred from `input`; without `input` an empty object. */
 export type ArgumentsOf<Input> = Input extends undefined
   ? NoArguments
   : Input extends StandardSchema<infer _, infer Output>
@@ -131,10 +121,7 @@ export type Immutable<Value> = Value extends (...args: never[]) => unknown
     ? { readonly [Key in keyof Value]: Immutable<Value[Key]> }
     : Value
 
-/**
- * Whether these are fields by their names: one is a field or the schema of a library, or all are JSON Schemas
- * and the whole is none.
- */
+/** Fields, if one is a field or a library's schema, or all are JSON Schemas and the whole is none. */
 type HasFields<Input> = [Extract<Input[keyof Input], { readonly '~standard': unknown }>] extends [never]
   ? Input extends { readonly type: string | readonly string[] }
     ? false
@@ -155,7 +142,6 @@ type PlainSchema =
   | { readonly allOf: readonly unknown[] }
   | { readonly $ref: string }
 
-/** An object without known properties. */
 type NoArguments = Readonly<Record<never, never>>
 
 type KnownOr<T, Otherwise> = unknown extends T ? Otherwise : T

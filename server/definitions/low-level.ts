@@ -30,9 +30,8 @@ export interface LowLevelOptions<Context = ToolContext, Notice = NoticeContext> 
   /** Requests that are not of the protocol, by name, such as `acme/search`: what `defineMethod` returns. */
   readonly methods?: Readonly<Record<string, MethodDefinition>>
   /**
-   * Handlers of notifications that are not of the protocol, by name, and of
-   * `notifications/roots/list_changed`. Only sessions have them (not 2026-07-28). 64 run at once in a session;
-   * more are dropped.
+   * Handlers of notifications outside the protocol, and of `notifications/roots/list_changed`. Only sessions
+   * have them (not 2026-07-28). 64 run at once in a session; more are dropped.
    */
   readonly notifications?: Readonly<Record<string, NotificationHandler<Notice>>>
   /**
@@ -43,7 +42,6 @@ export interface LowLevelOptions<Context = ToolContext, Notice = NoticeContext> 
   readonly handleRequest?: RequestHandler<Context>
 }
 
-/** The same, checked and frozen. */
 export interface LowLevel {
   readonly methods: ReadonlyMap<string, MethodDefinition>
   readonly notifications: ReadonlyMap<string, NotificationHandler>

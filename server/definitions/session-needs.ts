@@ -22,7 +22,6 @@ export function checkUsable(dialect: Dialect, component: MayNeedSession, what: s
   throw new McpError(errorCodes.invalidParams, problem, { data: { code: 'NO_SESSION' } })
 }
 
-/** Whether any component or method of a server needs a session. */
 export function needsSessions(definition: ServerDefinition): boolean {
   const { tools, resources, resourceTemplates, prompts, lowLevel } = definition
   const all = [tools, resources, resourceTemplates, prompts, lowLevel.methods.values()]

@@ -15,18 +15,14 @@ import { ownerOf } from '../base/owner.js'
 import { readQuestion, withRequirements } from '../requests/question.js'
 import { noteQuestion, Steps } from '../context/steps.js'
 
-/** What a request brings with it from the rounds before. */
 export interface Retry {
-  /** What its `requestState` says; undefined when it came without one. */
   readonly state: CallState | undefined
   readonly answers: ReadonlyMap<string, Answer>
-  /** The name of the round that was answered; undefined when no answer came. */
   readonly answered: string | undefined
   /** Answers that came without a state. */
   readonly offered?: JsonObject
 }
 
-/** A request that is no retry. */
 export const firstTry: Retry = Object.freeze({ state: undefined, answers: new Map(), answered: undefined })
 
 /** What one round asks; params as the client's revision has them. */
@@ -44,10 +40,7 @@ const { readMs } = readersOf()
 /** Milliseconds that a question waits for steps (`ctx.once`) that run beside it. */
 const maxStepTime = 30_000
 
-/**
- * How one run of a handler asks its client, in as many requests as it takes (specification: 2026-07-28,
- * mrtr).
- */
+/** How one run of a handler asks its client (specification: 2026-07-28, mrtr). */
 export class Conversation {
   readonly #run: ExchangeRun
   readonly #retry: Retry
@@ -56,16 +49,13 @@ export class Conversation {
   #steps: Steps | undefined
   /** Fires when the handler has done all that it could do without an answer. */
   #quiet: NodeJS.Immediate | undefined
-  /** Runs while steps are waited for. */
   #waiting: unknown
   #isLate = false
   /** The round whose answers are being worked on; undefined when the request has brought none. */
   #answered: string | undefined
   /** Requests that have brought the answers of the same round, and wait for the same outcome. */
   readonly #joined: Exchange[] = []
-  /** The key that the run is parked under. */
   #parkedAs: string | undefined
-  /** The result of a run that has ended while it was parked. */
   #outcome: Response | undefined
 
   constructor(run: ExchangeRun, retry: Retry) {
@@ -74,7 +64,6 @@ export class Conversation {
     this.#begin(retry)
   }
 
-  /** The principal that parked runs are counted by. */
   get owner(): string | undefined {
     return ownerOf(this.#run.exchange.call.peer)
   }
@@ -107,7 +96,6 @@ export class Conversation {
     return this.#done.once(key, fn)
   }
 
-  /** How many times it has asked. */
   get round(): number {
     return this.#known.round
   }
@@ -125,7 +113,6 @@ export class Conversation {
     if (this.#known.open.size > 0) this.#askSoon()
   }
 
-  /** Has a request that brings the same answers wait for the same outcome. */
   join(exchange: Exchange): void {
     this.#joined.push(exchange)
     exchange.onAbort(() => {
@@ -139,7 +126,6 @@ export class Conversation {
     return this.#joined.shift()
   }
 
-  /** The client did not come back in time. */
   expire(): void {
     this.#parkedAs = undefined
     this.#run.cancel()
@@ -187,10 +173,7 @@ export class Conversation {
     }
   }
 
-  /**
-   * Steps that run are finished first, so that the next run need not do them again; but not for ever: a step
-   * may be waiting for this very question, in a way that does not show.
-   */
+  /** Lets running steps finish first, for a bounded time: a step may be waiting for this very question. */
   #await(steps: Promise<unknown>): void {
     this.#waiting ??= this.#run.host.clock.setTimeout(() => {
       this.#isLate = true
@@ -257,7 +240,6 @@ export class Conversation {
   }
 }
 
-/** The same answer to another request. */
 export function withId(response: Response, { call }: Exchange): Response {
   const { id } = call.request
   return 'result' in response ? encodedResult(id, response.result) : { ...response, id }

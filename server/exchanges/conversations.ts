@@ -15,11 +15,7 @@ import type { Exchange } from './exchange.js'
 import { KeptOutcomes, Parking } from './parking.js'
 import { readAnswers } from './rounds.js'
 
-/**
- * All conversations of a server, for one incarnation of its group. It finds what a retry belongs to: the
- * parked run that waits for it, the outcome of the same retry made before, or else a new run that begins with
- * what `requestState` says.
- */
+/** Finds what a retry belongs to: its parked run, the kept outcome of the same retry, or a new run. */
 export class Conversations {
   /** Milliseconds that a client has for an answer, unless the question says otherwise. */
   readonly askTimeout: number
@@ -60,7 +56,6 @@ export class Conversations {
     return undefined
   }
 
-  /** A conversation works on the answers to a round from here on, until `concluded`. */
   answering(round: string, conversation: Conversation): void {
     this.#answering.set(round, conversation)
   }
@@ -83,10 +78,7 @@ export class Conversations {
     return encodedResult(id, stampResult(method, result, { serverInfo: this.#serverInfo }))
   }
 
-  /**
-   * Keeps a run for the client's answers to this round, under the key that it returns; undefined when there is
-   * no room.
-   */
+  /** Keeps a run for the answers to this round; returns its key, or undefined when there is no room. */
   park(conversation: Conversation, { state, lifetime }: AskedRound): string | undefined {
     const { call, round } = state
     // an old state came once more: what went on from it stays
@@ -94,7 +86,6 @@ export class Conversations {
     return this.#parking.park(call, conversation, lifetime) ? call : undefined
   }
 
-  /** Keeps a run no longer: it has ended. */
   unpark(call: string): void {
     this.#parking.take(call)
   }

@@ -10,13 +10,9 @@ import type { Changes } from '../context/changes.js'
 import { Scope } from '../requests/scope.js'
 import type { ExchangeRun } from './run.js'
 
-/** A client that does not say who it is. */
 const unknownClient = Object.freeze({ name: 'unknown', version: 'unknown' })
 
-/**
- * What the code of a request without a session reaches through `ctx`. All of it is looked up when it is used:
- * after a question the run works for another request.
- */
+/** All of it is looked up when it is used: after a question the run works for another request. */
 export class ExchangeScope extends Scope implements RequestScope {
   readonly assigned = undefined
   readonly #run: ExchangeRun

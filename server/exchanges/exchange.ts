@@ -25,7 +25,6 @@ export class Exchange {
     this.#onSettled = onSettled
   }
 
-  /** Whether it has no answer yet. */
   get isOpen(): boolean {
     return this.#answer === undefined
   }
@@ -66,7 +65,6 @@ export class Exchange {
     else call.signal.removeEventListener('abort', fn)
   }
 
-  /** Resolves with the answer. */
   answered(): Promise<ExchangeAnswer> {
     if (this.#answer !== undefined) return Promise.resolve(this.#answer)
     return new Promise((resolve) => {

@@ -25,10 +25,7 @@ import { Subscriptions } from '../subscriptions/subscriptions.js'
 
 const started = () => ({ type: 'start' }) as const
 
-/**
- * Serves requests of revisions without sessions, each on its own. One for each incarnation of the group;
- * checks and prepared answers run in the caller's scope, an author's code in a task.
- */
+/** Checks and prepared answers run in the caller's scope, an author's code in a task. */
 export class Exchanges {
   readonly #host: RunHost
   readonly #subscriptions: Subscriptions
@@ -54,8 +51,7 @@ export class Exchanges {
   }
 
   /**
-   * Never rejects for what the client did wrong. Rejects with TransportError EXCHANGE_LIMIT when too many are
-   * at work and waiting.
+   * Never rejects for a client's mistake. Rejects with TransportError EXCHANGE_LIMIT without room to wait.
    */
   exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
     const startedAt = this.#host.clock.now()
@@ -122,7 +118,6 @@ export class Exchanges {
     return answer
   }
 
-  /** Tells subscribers how a request came out, and passes its answer on. */
   #note({ request }: ExchangeCall, answer: ExchangeAnswer, startedAt: number): ExchangeAnswer {
     noteAnswer(this.#host, request, answer.response, () => this.#host.clock.now() - startedAt)
     return answer

@@ -3,11 +3,9 @@ import { textOf } from '../../transports/base/encoded.js'
 import type { Response } from '../../transports/contract/contract.js'
 import type { ParkingLimits } from '../holdings/options.js'
 
-/** A run that can be parked. */
 interface Parkable {
   /** The principal it is counted by; undefined: only the limit for all counts. */
   readonly owner: string | undefined
-  /** Ends it: its time is up. */
   expire(): void
 }
 
@@ -45,7 +43,6 @@ export class Parking<Item extends Parkable> {
     return true
   }
 
-  /** Takes it out. */
   take(key: string): Item | undefined {
     const parked = this.#items.get(key)
     if (parked === undefined) return undefined
@@ -66,7 +63,6 @@ const maxCharacters = 16 * 1024 * 1024
 
 interface Kept {
   readonly text: string
-  /** When the state of its round expires. */
   readonly until: number
 }
 

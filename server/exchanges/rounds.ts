@@ -7,7 +7,6 @@ import { AskError } from '../base/errors.js'
 import type { Answer, CallState } from '../holdings/request-state.js'
 import type { FinishedSteps } from '../context/steps.js'
 
-/** A question that waits for the next retry. */
 export interface OpenQuestion {
   readonly method: Question
   /** As the author asked it. */
@@ -25,7 +24,6 @@ const maxRounds = 25
 
 /** What one run of a handler has been answered in the rounds of its call, and what it asks next. */
 export class Rounds {
-  /** The id of the call: the same in all its rounds and runs. */
   readonly call: string
   readonly #answers: Map<string, readonly Answer[]>
   readonly #offered: Map<string, unknown>
@@ -45,7 +43,6 @@ export class Rounds {
     this.#isRepeating = known !== undefined
   }
 
-  /** How many times the client has been asked. */
   get round(): number {
     return this.#round
   }
@@ -54,7 +51,6 @@ export class Rounds {
     return this.#open
   }
 
-  /** Takes the next answer that is known under a key. */
   take(key: string, method: Question): JsonObject | undefined {
     const taken = this.#taken.get(key) ?? 0
     const known = this.#answers.get(key) ?? []
@@ -94,14 +90,12 @@ export class Rounds {
     this.#open.set(key, question)
   }
 
-  /** Rejects a question, which is not asked then. */
   drop(key: string, error: Error): void {
     const question = this.#open.get(key)
     this.#open.delete(key)
     question?.reject(error)
   }
 
-  /** Keeps the client's answers, and resolves the questions that wait for them. */
   learn(answers: ReadonlyMap<string, Answer>): void {
     for (const [key, answer] of answers) {
       this.#isRepeating = false
@@ -125,10 +119,7 @@ export class Rounds {
   }
 }
 
-/**
- * The answers of a retry to what was asked; others are ignored, and some may be missing (specification:
- * mrtr). Throws McpError -32602 for one of the wrong shape.
- */
+/** Ignores answers to nothing asked (specification: mrtr). Throws McpError -32602 for a wrong shape. */
 export function readAnswers(
   asked: ReadonlyMap<string, Question>,
   responses: JsonObject | undefined,

@@ -16,7 +16,6 @@ import type { Conversations } from './conversations.js'
 import type { Exchange } from './exchange.js'
 import { ExchangeScope } from './exchange-scope.js'
 
-/** What all runs of a server share. */
 export interface RunHost {
   readonly holdings: Holdings
   readonly tasks: TaskSupervisor
@@ -26,10 +25,7 @@ export interface RunHost {
   readonly conversations: Conversations
 }
 
-/**
- * One run of an author's code, as a task. It works for one request at a time: `park` answers that one while
- * the run waits, `resume` has it go on for another. The time of the work runs only while there is a request.
- */
+/** One run of an author's code. It works for one request at a time; its time runs only while there is one. */
 export class ExchangeRun implements InProgress {
   readonly host: RunHost
   readonly work: Work
@@ -50,7 +46,6 @@ export class ExchangeRun implements InProgress {
     this.conversation = new Conversation(this, retry)
   }
 
-  /** The request that it works for, or has worked for last. */
   get exchange(): Exchange {
     return this.#exchange
   }
@@ -59,20 +54,15 @@ export class ExchangeRun implements InProgress {
     return this.#exchange.call.request
   }
 
-  /** Whether it has not ended, and works for a request that is not answered. */
   get isActive(): boolean {
     return !this.isOver && this.#exchange.isOpen
   }
 
-  /** Whether it has ended, or was cancelled. */
   get isOver(): boolean {
     return this.cancelled || this.#task?.ref.alive === false
   }
 
-  /**
-   * Starts the work, which may be done when this returns. Throws RuntimeError NOPROC when there is no task
-   * supervisor.
-   */
+  /** Starts the work, which may be done on return. Throws RuntimeError NOPROC without a task supervisor. */
   start(): void {
     const { tasks, clock } = this.host
     this.deadline = clock.now() + this.timeout
@@ -150,7 +140,6 @@ export class ExchangeRun implements InProgress {
   }
 }
 
-/** The answer to a request whose group went down. */
 export function interrupted(id: RequestId): Response {
   return tryAgain(id, 'The request was interrupted')
 }

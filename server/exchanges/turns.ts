@@ -8,9 +8,7 @@ import type { Exchange } from './exchange.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { WaitingLine } from '../holdings/waiting-line.js'
 
-/**
- * Which requests without a session are at work, and which wait: clients take turns, each in its own order.
- */
+/** Which requests are at work, and which wait: clients take turns, each in its own order. */
 export class ExchangeTurns {
   readonly #settings: Holdings['settings']
   readonly #begin: (exchange: Exchange) => void

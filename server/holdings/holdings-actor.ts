@@ -21,7 +21,6 @@ import type { WaitingBytes } from './waiting-line.js'
 export interface Holdings {
   readonly settings: ServerSettings
   readonly place: Place
-  /** The port, or the pipes. */
   readonly binding: Binding
   readonly store: SessionStore
   readonly catalog: Catalog
@@ -34,7 +33,6 @@ export interface Holdings {
 interface HoldingsInput {
   readonly settings: ServerSettings
   readonly place: Place
-  /** The supervisor of the server. */
   readonly supervisor: ActorRef
   readonly changes: Changes
 }
@@ -46,7 +44,6 @@ export interface Place {
   supervisor: ActorRef | undefined
 }
 
-/** Loads the state chart of sessions. */
 export const loadSessionMachine = lazy(
   '../../server/holdings/session-machine.js',
   () => import('./session-machine.js'),
@@ -116,14 +113,10 @@ const crashes = 2
 const periodMs = 5_000
 const maxWatched = 1_000
 
-/**
- * Counts the crashes of each session, above the group: the third within 5 s ends the session instead of
- * restoring it. Crashes of the whole group are counted by its supervisor.
- */
+/** Counts crashes of each session, above the group: the third within 5 s ends it instead of restoring it. */
 export class RestoreLimit {
   readonly #windows = new Map<string, RestartWindow>()
 
-  /** Counts a crash at `now` and says whether the session may be restored. */
   add(id: string, now: number): boolean {
     const window = this.#windows.get(id) ?? new RestartWindow(crashes, periodMs)
     this.#windows.set(id, window)

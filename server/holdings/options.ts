@@ -64,10 +64,7 @@ export interface ServerOptions {
   readonly maxWaiting?: number
   /** Milliseconds that a request may run; `timeout` of a component overrides it. Default 30 min. */
   readonly requestTimeout?: number
-  /**
-   * Milliseconds that a client has to answer a question (`ctx.elicit` and the like). In 2026-07-28 later
-   * answers are refused, and the limit is 24 h. Default 10 min.
-   */
+  /** Milliseconds to answer a question (`ctx.elicit`), at most 24 h in 2026-07-28. Default 10 min. */
   readonly askTimeout?: number
   /**
    * Secrets that seal cursors and `requestState`, in which a client of 2026-07-28 sends back the state of a
@@ -102,10 +99,8 @@ export interface ParkingOptions {
   readonly maxPerPrincipal?: number
 }
 
-/** Checked limits. */
 export type ParkingLimits = Readonly<Required<ParkingOptions>>
 
-/** Checked options with every default filled in. */
 export type ServerSettings = ReturnType<typeof readServerOptions>
 
 /** Options of the whole tree, for a server that is started on its own. */
@@ -220,9 +215,8 @@ export function readParking(option: unknown): ParkingLimits {
 const no = new Set(['0', 'false', 'off'])
 
 /**
- * Whether to start a server now. On standard input always: whoever started the program waits for it.
- * Elsewhere the option decides, then the environment variable CADUCEUS_SERVER; the default is yes. Throws
- * what the function throws, and BAD_OPTION if it returns no boolean.
+ * Whether to start now: always on standard input, else by the option, then by CADUCEUS_SERVER; default yes.
+ * Throws what the function throws, and BAD_OPTION if it returns no boolean.
  */
 export function isWanted({
   start,
@@ -238,7 +232,6 @@ export function isWanted({
   throw bad('start', 'a function that answers true or false', wanted)
 }
 
-/** Separates the options of the whole tree from those of the server. */
 export function splitServerOptions(options: ServerOptions & TreeWideOptions): {
   own: ServerOptions
   treeWide: Omit<TreeWideOptions, 'signals'>

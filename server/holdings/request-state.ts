@@ -5,19 +5,14 @@ import { ServerError } from '../base/errors.js'
 import { Sealing, sealedLength } from '../base/sealing.js'
 import type { FinishedSteps } from '../context/steps.js'
 
-/** An answer of the client to a question of a call. */
 export interface Answer {
   readonly method: Question
   readonly result: JsonObject
 }
 
-/** The state of a call from its earlier rounds: plain data, by the author's keys. */
 export interface CallState {
-  /** The id of the call, the same in all its rounds. */
   readonly call: string
-  /** How many times the client has been asked. */
   readonly round: number
-  /** The questions of the last round. */
   readonly asked: ReadonlyMap<string, Question>
   /** All answers under each key, oldest first: a question is asked again if its answer did not fit. */
   readonly answers: ReadonlyMap<string, readonly Answer[]>
@@ -44,8 +39,7 @@ export class RequestStates {
   }
 
   /**
-   * A text that only the request of this digest opens, for `lifetime` ms (24 h at most). Throws BAD_STATE for
-   * a state of more than 64 KiB.
+   * Only a request of this digest opens it, for `lifetime` ms (24 h at most). Throws BAD_STATE over 64 KiB.
    */
   seal(state: CallState, digest: string, lifetime: number): string {
     const { call, round, asked, answers, steps } = state

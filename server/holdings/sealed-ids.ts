@@ -22,7 +22,6 @@ export interface SealedIdsOptions {
   readonly now?: () => number
 }
 
-/** The content of a sealed id. */
 export interface SealedFacts {
   readonly revision: string
   readonly client: Implementation
@@ -31,7 +30,6 @@ export interface SealedFacts {
   readonly principal?: string
 }
 
-/** An id with its content. */
 export interface SealedId {
   readonly id: string
   readonly facts: SealedFacts
@@ -41,9 +39,8 @@ export interface SealedId {
 
 /**
  * Session ids that carry revision, client, capabilities and owner, encrypted (AES-256-GCM): every program
- * with the key continues the session, with a store or without. They have at most 720 characters. Ended
- * sessions are remembered in the server's `store` if it has one, else here, until the program ends. Throws
- * BAD_OPTION.
+ * with the key continues the session. They have at most 720 characters. Ended sessions are remembered in the
+ * server's `store` if it has one, else here, until the program ends. Throws BAD_OPTION.
  */
 export function sealedIds(options: SealedIdsOptions): SealedIds {
   return new SealedIds(options)
@@ -128,9 +125,8 @@ function about(server: string): string {
 }
 
 /**
- * Facts as short bytes. What does not fit is left out: first the client's fields besides its names, then
- * capabilities that the specification does not have, last the ends of long names. Throws BAD_STATE if even
- * that does not fit.
+ * Drops what does not fit: extra client fields, then unknown capabilities, then the ends of long names.
+ * Throws BAD_STATE if even that does not fit.
  */
 function encodeFacts(facts: SealedFacts, expiresAt: number): Buffer {
   const { revision, client, capabilities, principal } = facts

@@ -3,7 +3,6 @@ import { setup, transition } from 'xstate'
 /** `initializing`: answered, but not yet confirmed by the client. */
 export type SessionPhase = 'initializing' | 'ready' | 'closed'
 
-/** The client's `notifications/initialized`, and the end. */
 type SessionEvent = 'initialized' | 'closed'
 
 const phases: readonly SessionPhase[] = ['initializing', 'ready', 'closed']

@@ -7,12 +7,10 @@ const maxOfAll = 256 * 1024 * 1024
 /** Bytes of a request besides its params, about. */
 const least = 1024
 
-/** The bytes of all waiting requests of a server, in sessions and without. */
 export interface WaitingBytes {
   bytes: number
 }
 
-/** The waiting requests of one client. */
 interface Place<Item> {
   readonly items: Map<Item, number>
   bytes: number
@@ -51,7 +49,6 @@ export class WaitingLine<Item> {
     return true
   }
 
-  /** Takes the next request; undefined if none waits. */
   take(): Item | undefined {
     for (const [client, place] of this.#places) {
       for (const item of place.items.keys()) {
@@ -75,7 +72,6 @@ export class WaitingLine<Item> {
     return true
   }
 
-  /** Removes all. */
   clear(): void {
     for (const { bytes } of this.#places.values()) this.#all.bytes -= bytes
     this.#places.clear()

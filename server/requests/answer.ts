@@ -15,7 +15,6 @@ import { exposedError } from '../base/exposed-error.js'
 import { requirementError } from './question.js'
 import type { Work } from './work.js'
 
-/** A request that an author's code works on. */
 export interface InProgress {
   readonly request: JsonRpcRequest
   readonly work: Work
@@ -27,10 +26,7 @@ export interface InProgress {
   response: Response | undefined
 }
 
-/**
- * Runs the work, without a promise where it needs none: that would cost more than most of it. Throws, or
- * rejects with, what counts as a crash.
- */
+/** Makes no promise where none is needed: it costs more than most work. Throws or rejects for a crash. */
 export function answer(
   request: Pick<InProgress, 'request' | 'work'>,
   dialect: Dialect,
@@ -83,7 +79,6 @@ export function refusal(id: RequestId, error: McpError, dialect?: Dialect): Resp
   return buildError(id, dialect === undefined ? told : fitError(dialect, told))
 }
 
-/** The answer to a request that a restart has cut off. */
 export function tryAgain(id: RequestId, problem: string): Response {
   const message = `${problem}: try once more`
   return buildError(id, { code: errorCodes.internalError, message, data: { retryable: true } })

@@ -27,7 +27,6 @@ export function isOwnable(method: string): boolean {
   return ownable.has(method) || !isMethod(method)
 }
 
-/** Plans a method that the author has defined. */
 export function planMethod(
   name: string,
   { params: schema, timeout, run }: MethodDefinition,
@@ -46,10 +45,7 @@ export function planMethod(
   }
 }
 
-/**
- * Plans a request that `handleRequest` is asked about first; `plan` is what the server would do, for `next`.
- * Throws McpError for what no handler can mend, such as a missing scope.
- */
+/** `plan` is the server's own answer, for `next`. Throws McpError for what no handler can mend. */
 export function planOwned(
   { method }: JsonRpcRequest,
   handle: RequestHandler,

@@ -9,17 +9,12 @@ import type { ClientCapabilities } from '../../protocol/messages/capabilities.js
 import type { AskMethod } from '../context/ask.js'
 import { AskError, optionError } from '../base/errors.js'
 
-/** What the client of a question speaks and can do. */
 export interface AskedClient {
   readonly dialect: Dialect
   readonly capabilities: ClientCapabilities
 }
 
-/**
- * The params of a question, shaped for the client's revision, as plain JSON; undefined for none. Throws
- * AskError MISSING_CAPABILITY where this client cannot be asked it, and ServerError BAD_OPTION for a bad
- * question.
- */
+/** Throws AskError MISSING_CAPABILITY if the client cannot be asked, and BAD_OPTION for a bad question. */
 export function readQuestion<M extends AskMethod>(
   method: M,
   params: Params<M>,
@@ -53,10 +48,7 @@ function toPlain<M extends AskMethod>(method: M, params: Params<M>): Params<M> {
   }
 }
 
-/**
- * Adds `requiredCapabilities` to MISSING_CAPABILITY: if the handler lets the error through, the request is
- * answered -32021 (specification: 2026-07-28, mrtr).
- */
+/** Adds `requiredCapabilities` to MISSING_CAPABILITY, for -32021 (specification: 2026-07-28, mrtr). */
 export function withRequirements(error: unknown): unknown {
   if (!(error instanceof AskError && error.code === 'MISSING_CAPABILITY' && isObject(error.data)))
     return error

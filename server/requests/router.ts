@@ -42,11 +42,7 @@ const handlers: { readonly [M in Served]: (params: Params<M>, scope: RouteScope)
   'logging/setLevel': ({ level }) => keep('logging/setLevel', (wishes) => wishes.setLogLevel(level)),
 }
 
-/**
- * The answer to a request where it is ready, or else the work that makes it. Throws McpError: -32601 for a
- * method that the revision or the server does not have, -32602 for bad params, -32600 for a second
- * `initialize`.
- */
+/** Throws McpError: -32601 for an unknown method, -32602 for bad params, -32600 for a second `initialize`. */
 export function route(request: JsonRpcRequest, scope: RouteScope): Immediate | Work {
   const { handleRequest } = scope.catalog.lowLevel
   const { method } = request
@@ -75,7 +71,6 @@ function plan({ method, params }: JsonRpcRequest, scope: RouteScope): Immediate 
   return handle(readParams(method, params), scope)
 }
 
-/** Whether the results of a method have to be shaped for this revision. */
 function isFitted({ handshake, lacks }: Dialect, method: string): boolean {
   if (!handshake) return true
   return lacks !== undefined && isMethod(method) && lacks.results?.includes(method) !== false

@@ -12,14 +12,12 @@ import { optionError } from '../base/errors.js'
 import { noteNotification, type RequestOrigin } from '../base/events.js'
 import { factsOf, type RequestFacts } from '../context/request-facts.js'
 
-/** A request, who sent it, and where its notifications go. */
 export interface RequestDelivery {
   readonly request: JsonRpcRequest
   readonly outlet: Outlet
   readonly peer: Peer
 }
 
-/** What a `ToolContext` reaches, as far as sessions make no difference. */
 export abstract class Scope {
   readonly #task: TaskContext
   readonly #catalog: Catalog
@@ -34,9 +32,7 @@ export abstract class Scope {
   /** The request that is worked on now: in 2026-07-28 each round of questions brings another one. */
   protected abstract get delivery(): RequestDelivery
   protected abstract get dialect(): Dialect
-  /** The name of the work, for errors. */
   protected abstract get work(): string
-  /** Whether the work has ended, or was cancelled. */
   protected abstract get isOver(): boolean
   /** Whether there is a request whose client can still be told something. */
   protected abstract get isActive(): boolean

@@ -7,9 +7,7 @@ import type { Catalog } from '../catalog/catalog.js'
 import type { ToolContext } from '../context/context.js'
 import type { SessionWishes } from './session-wishes.js'
 
-/** What an author's code does for a request, to be run as a task. */
 export interface Work {
-  /** Shown in trees and reports. */
   readonly name: string
   /** Milliseconds; undefined: the server's own limit. */
   readonly timeout: number | undefined
@@ -18,19 +16,15 @@ export interface Work {
   /** Changes the session's wishes: done at once, and saved before the answer. */
   readonly change?: (wishes: SessionWishes) => void
   run(ctx: ToolContext): object | Promise<object>
-  /** The answer when the time is up. */
   timedOut(ms: number): object | McpError
 }
 
-/** What handlers know besides the params. */
 export interface RouteScope {
   readonly dialect: Dialect
   readonly catalog: Catalog
-  /** Who asks, for scopes. */
   readonly peer: Peer
 }
 
-/** Work that only changes the session's wishes. */
 export function keep(name: string, change: (wishes: SessionWishes) => void): Work {
   return {
     name,
@@ -41,7 +35,6 @@ export function keep(name: string, change: (wishes: SessionWishes) => void): Wor
   }
 }
 
-/** The error for a request whose time is up. */
 export function noAnswerIn(ms: number, what: string): McpError {
   return McpError.internal(`${what} took longer than ${ms} ms and was stopped`)
 }

@@ -17,7 +17,6 @@ export class ToolResultBuilder {
   #structured: unknown
   #isError = false
 
-  /** Adds text. */
   text(value: string): this {
     return this.#add({ type: 'text', text: textOf('text', value) })
   }
@@ -37,12 +36,10 @@ export class ToolResultBuilder {
     return this.#add({ type: 'audio', data: base64Of(data), mimeType: textOf('mimeType', mimeType) })
   }
 
-  /** Adds a resource with its contents. */
   resource(contents: TextResourceContents | BlobResourceContents): this {
     return this.#add({ type: 'resource', resource: contents })
   }
 
-  /** Adds a link to a resource. */
   link(resource: Omit<ResourceLink, 'type'>): this {
     return this.#add({ type: 'resource_link', ...resource })
   }
@@ -128,7 +125,6 @@ export class PromptResultBuilder {
 export class ResourceResultBuilder {
   readonly #fields: Record<string, string> = {}
 
-  /** Sets the text. */
   text(value: string): this {
     return this.#content('text', textOf('text', value))
   }
@@ -151,7 +147,6 @@ export class ResourceResultBuilder {
     return this.#set('mimeType', value)
   }
 
-  /** Sets a name for people. */
   name(value: string): this {
     return this.#set('name', value)
   }
@@ -195,7 +190,6 @@ export function resourceResult(): ResourceResultBuilder {
   return new ResourceResultBuilder()
 }
 
-/** What a builder has built; any other value as it is. */
 export function built(returned: unknown): unknown {
   const isBuilder =
     returned instanceof ToolResultBuilder ||

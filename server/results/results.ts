@@ -73,11 +73,7 @@ export function toToolResult(tool: string, given: unknown): CallToolResult {
   return check('tools/call', `tool ${show(tool)}`, result)
 }
 
-/**
- * The result of a tool with an `output`: of a value, with its JSON as text, or of a whole result, whose
- * structured content is the value. A failed result needs no value. Throws BAD_RESULT, or rejects with it, if
- * the value does not fit the schema.
- */
+/** A failed result needs no value. Throws, or rejects with, BAD_RESULT if the value does not fit. */
 export function toStructuredResult(
   tool: string,
   output: Schema,
@@ -122,12 +118,10 @@ export function toPromptResult(
   return check('prompts/get', `prompt ${show(name)}`, described)
 }
 
-/** A failure that the model is to read. */
 export function toolFailure(message: string): CallToolResult {
   return { content: [text(message)], isError: true }
 }
 
-/** All that is wrong with the arguments of a call, for the model to correct. */
 export function badArguments(tool: string, issues: readonly Issue[]): CallToolResult {
   const lines = issues.map(({ path, message }) => `- ${path === '' ? 'arguments' : path}: ${message}`)
   return toolFailure(`The arguments for ${tool} are not valid:\n${lines.join('\n')}`)

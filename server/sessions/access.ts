@@ -4,10 +4,7 @@ import { TransportError } from '../../transports/base/errors.js'
 import { ownerOf } from '../base/owner.js'
 import type { SessionRecord } from '../stores/session-store.js'
 
-/**
- * Why a session does not take this peer; undefined when it does. Its owner is checked first: nobody else
- * learns anything of the session.
- */
+/** Why a session refuses this peer. The owner comes first: nobody else learns anything of the session. */
 export function peerProblem(
   { principal, revision }: Pick<SessionRecord, 'principal' | 'revision'>,
   peer: Peer | undefined,
@@ -20,10 +17,7 @@ export function noSession(): TransportError {
   return new TransportError('SESSION_NOT_FOUND', 'there is no such session')
 }
 
-/**
- * A request over HTTP must name the revision of its session (specification: transports). `2025-03-26` counts
- * as no header, since a request without one is taken for that.
- */
+/** `2025-03-26` counts as no header: a request without one is taken for that (specification: transports). */
 function revisionProblem(peer: Peer | undefined, revision: string): TransportError | undefined {
   if (peer?.transport !== 'http') return undefined
   const given = peer.headers['mcp-protocol-version']

@@ -11,14 +11,12 @@ import type { SessionContext, SessionHooks } from '../definitions/session-hooks.
 import type { Session } from './session.js'
 import { nowhere, SessionScope } from './session-scope.js'
 
-/** A session that begins, or is brought back. */
 interface Beginning {
   readonly session: SessionRef
   readonly id: string
   readonly restored: boolean
 }
 
-/** The hooks of an author, and the option `initArg`. */
 interface HooksInput {
   readonly hooks: SessionHooks
   readonly initArg: unknown
@@ -48,10 +46,7 @@ const usual = 5_000
 /** Milliseconds for `terminate` of a session that may be wanted back at once. */
 const hurried = 1_000
 
-/**
- * Runs an author's hooks in tasks, above the group and watching its sessions: so `terminate` runs however a
- * session ends, also with its supervisor. A session is brought back only after its `terminate`.
- */
+/** Above the group: `terminate` runs however a session ends, and before the session is brought back. */
 export const hooksActor = defineActor({
   name: 'hooks',
   trapExit: true,

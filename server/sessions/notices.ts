@@ -11,10 +11,7 @@ const maxRunning = 64
 /** Milliseconds. */
 const timeout = 60_000
 
-/**
- * Runs the author's handler of a notification as a task: what it throws is reported, and costs nothing else.
- * Beyond 64, the notification is dropped.
- */
+/** Runs a notification handler as a task; faults are reported. Beyond 64, the notification is dropped. */
 export function takeNotice(
   session: Session,
   handler: NotificationHandler,

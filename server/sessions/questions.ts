@@ -14,9 +14,7 @@ import type { Outlet } from '../../transports/contract/contract.js'
 import type { AskMethod } from '../context/ask.js'
 import { AskError } from '../base/errors.js'
 
-/** A question to the client, asked by one of its requests. */
 export interface Asking {
-  /** The id of that request. */
   readonly of: RequestId
   readonly method: AskMethod
   /** Plain JSON. */
@@ -82,7 +80,6 @@ export class SessionQuestions {
     }
   }
 
-  /** Withdraws a question whose time is up. */
   expire(id: RequestId): void {
     const open = this.#take(id)
     if (open === undefined) return
@@ -92,7 +89,6 @@ export class SessionQuestions {
     withdraw(id, open, 'the time is up')
   }
 
-  /** Withdraws the questions of a request that has ended. */
   drop(request: RequestId): void {
     for (const [id, open] of this.#open) {
       if (open.asking.of !== request) continue

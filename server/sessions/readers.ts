@@ -53,7 +53,6 @@ export class SessionReaders {
     if (lists.every((list) => this.#send(changed[list]))) this.#told = catalog.version
   }
 
-  /** Notes that a resource of a subscription has changed. */
   noteUpdated(uri: string): void {
     this.#updated.add(uri)
   }

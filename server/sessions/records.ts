@@ -9,18 +9,15 @@ import { isSessionRecord, type SessionRecord, type SessionStore } from '../store
 /** A version older than any catalog: the client is told of all lists. */
 const unknownCatalog = 0
 
-/** A session that may be brought back. */
 export interface Known {
   readonly record: SessionRecord
   /** In ms since 1970; undefined for an id that does not end by itself. */
   readonly expiresAt: number | undefined
 }
 
-/** What the store has of sessions, and what their sealed ids say. */
 export class SessionRecords {
   readonly #holdings: Holdings
   readonly #tasks: TaskSupervisor
-  /** Sessions that are being deleted from the store. */
   readonly #ending = new Set<string>()
 
   constructor(holdings: Holdings, tasks: TaskSupervisor) {

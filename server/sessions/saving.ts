@@ -23,10 +23,7 @@ export async function saveSession({ self, tasks, holdings }: Session): Promise<v
   if (isPromise(saving)) await askStore(tasks, () => saving)
 }
 
-/**
- * Saves a session that has readers but no requests: a store forgets one that is not saved for long. What the
- * store throws is reported, and the next timer tries again.
- */
+/** A store forgets what is not saved for long. What it throws is reported; the next timer tries again. */
 export function saveInUse(session: Session): void {
   const { tasks, holdings } = session
   if (!tasks.ref.alive) return
@@ -34,10 +31,7 @@ export function saveInUse(session: Session): void {
   askStore(tasks, () => holdings.store.save(record)).catch(() => {})
 }
 
-/**
- * The client has confirmed the session here: a shared store tells the other programs, before the client hears
- * that its notification was taken. What the store throws is reported; the next record says it again.
- */
+/** Tells a shared store before the client hears that its notification was taken. Faults are reported. */
 export function shareConfirmation(session: Session, ctx: ActorContext): Deferred<undefined> | undefined {
   const { tasks, holdings } = session
   if (holdings.store.shared !== true || session.isConfirmed || !tasks.ref.alive) return undefined
@@ -56,9 +50,8 @@ export function learnConfirmation(session: Session): void {
 }
 
 /**
- * Has the session adopt what another program made of it, and answers whether its client has confirmed it
- * there. Whoever can open a sealed id without a store takes its session for confirmed. Rejects with what the
- * store throws.
+ * Adopts what another program made of the session. A sealed id opened without a store counts as confirmed.
+ * Rejects with what the store throws.
  */
 export async function adoptConfirmation(session: Session): Promise<boolean> {
   const record = await confirmationElsewhere(session)

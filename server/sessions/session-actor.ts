@@ -50,10 +50,7 @@ export interface SessionInfo extends OpenSessionFacts {
   readonly ref: ProcessRef
 }
 
-/**
- * One session: its state, and which requests are in flight. Its handlers are short and run nobody's code;
- * requests run as tasks beside it, so ping and cancellation are served while tools run.
- */
+/** Its handlers are short and run no author's code: ping and cancellation are served while tools run. */
 export const sessionActor = defineActor({
   name: 'session',
   trapExit: true,
@@ -79,7 +76,6 @@ export const sessionActor = defineActor({
     swap: (session, { key, version, value }: { key: string; version: number; value: unknown }) =>
       session.state.swap(key, version, value),
     record: (session) => recordSession(session),
-    /** The session itself, for the scope of code that runs beside it. */
     share: (session): Session => session,
     ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
@@ -121,7 +117,6 @@ export const sessionActor = defineActor({
   },
 })
 
-/** A session's process. */
 export type SessionRef = RefOf<typeof sessionActor>
 
 function takeRequest(
@@ -217,7 +212,6 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
   if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
 }
 
-/** Ends a session that is idle, or whose lifetime is over; otherwise looks again when it may be. */
 function expireIfIdle(session: Session, ctx: ActorContext): void {
   const { idleTimeout } = session.holdings.settings
   const inUse = session.requests.size > 0 || session.readers.size > 0

@@ -15,7 +15,6 @@ import type { Session } from './session.js'
 import type { StateValue } from '../context/session-state.js'
 import { Steps } from '../context/steps.js'
 
-/** A run of an author's code for a session: a request, a notification, a hook. */
 export interface SessionRun extends RequestDelivery {
   readonly work: { readonly name: string }
   /** Why it cannot ask the client; undefined for a request, which can. */
@@ -23,14 +22,12 @@ export interface SessionRun extends RequestDelivery {
   /** Undefined while the first step of the work runs. */
   readonly task: TaskRef<void> | undefined
   readonly cancelled: boolean
-  /** Whether it has changed what the session keeps. */
   unsaved: boolean
 }
 
 /** The outlet of what has no stream. */
 export const nowhere = Object.freeze({ send: () => false })
 
-/** What the code of a session reaches through `ctx`. */
 export class SessionScope extends Scope implements RequestScope {
   readonly #session: Session
   readonly #run: SessionRun

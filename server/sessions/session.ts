@@ -27,10 +27,8 @@ import type { SessionRecord } from '../stores/session-store.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../holdings/waiting-line.js'
 
-/** What a session is started with. */
 export interface SessionInput {
   readonly record: SessionRecord
-  /** Whether it is brought back, and not new. */
   readonly restored: boolean
   readonly dialect: Dialect
   readonly holdings: Holdings
@@ -38,7 +36,6 @@ export interface SessionInput {
   readonly lifetime: number
 }
 
-/** What a session actor owns. */
 export interface Session extends SessionInput {
   readonly self: SessionRef
   readonly origin: SessionOrigin
@@ -49,7 +46,6 @@ export interface Session extends SessionInput {
   readonly tasks: TaskSupervisor
   readonly requests: TurnoverMap<RequestId, SessionRequest>
   readonly byTask: TurnoverMap<ProcessRef, SessionRequest>
-  /** Requests beyond `maxRequests`. */
   readonly waiting: WaitingLine<SessionRequest>
   readonly cancelledEarly: EarlyCancellations
   readonly readers: SessionReaders
@@ -124,7 +120,6 @@ export function recordSession(session: Session): SessionRecord {
   })
 }
 
-/** Tells subscribers that a session came or went. */
 export function noteSession({ origin, facts, self }: Session, type: SessionEvent['type']): void {
   emitServer('session', () => {
     const { reason } = processOf(self)

@@ -31,15 +31,13 @@ import { ownerOf } from '../base/owner.js'
 const shutdownTime = 1_000
 
 /**
- * Opens sessions, finds them by their ids, and brings back those that crashed, from the store. One for each
- * incarnation of the group; it runs in the caller's scope, so a store that throws costs one request.
+ * Opens, finds and restores sessions. It runs in the caller's scope: a store that throws costs one request.
  */
 export class Sessions implements ServerPort {
   readonly #holdings: Holdings
   readonly #registry: Registry
   readonly #supervisor: DynamicSupervisor
   readonly #records: SessionRecords
-  /** Counts the sessions of each client. */
   readonly #clients: ClientCounts<SessionInput>
   readonly #now: () => number
   readonly #restoring = new Map<string, Promise<SessionRef>>()
@@ -103,15 +101,11 @@ export class Sessions implements ServerPort {
     }
   }
 
-  /** Whether a session runs here. */
   knows(sessionId: string): boolean {
     return this.#open.get(sessionId)?.alive === true
   }
 
-  /**
-   * Resolves if a session takes messages of this peer, without bringing it back. Rejects with TransportError
-   * SESSION_NOT_FOUND or REVISION_MISMATCH, and with what the store throws.
-   */
+  /** Rejects with TransportError SESSION_NOT_FOUND or REVISION_MISMATCH, and with what the store throws. */
   async admit(sessionId: string, peer?: Peer): Promise<void> {
     const session = this.#find(sessionId)
     if (session?.alive && !this.#records.areShared && (await accepts(session, peer))) return
@@ -212,7 +206,6 @@ export class Sessions implements ServerPort {
     return session
   }
 
-  /** Runs the author's `init`, if there are hooks; answers whether there are. */
   async #begin(session: SessionRef, { record }: Known, restored: boolean): Promise<boolean> {
     const { definition, names } = this.#holdings.settings
     if (definition.session === undefined) return false
@@ -299,7 +292,6 @@ async function accepts(session: SessionRef, peer: Peer | undefined): Promise<boo
   }
 }
 
-/** Whether a session ended before it took a message. */
 function isGone(error: unknown): boolean {
   return error instanceof RuntimeError && error.code === 'NOPROC'
 }

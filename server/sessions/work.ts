@@ -17,7 +17,6 @@ import type { Session } from './session.js'
 import { type SessionRun, SessionScope } from './session-scope.js'
 import type { Work } from '../requests/work.js'
 
-/** A request that runs an author's code, from its arrival to its answer. */
 export interface SessionRequest extends InProgress, SessionRun {
   readonly work: Work
   readonly reply: Deferred<Response | undefined>
@@ -30,10 +29,7 @@ export interface SessionRequest extends InProgress, SessionRun {
   readonly renews: boolean
 }
 
-/**
- * Works on a request, at once or when it is its turn: `maxRequests` of a session are at work, the others wait
- * in the order in which they came.
- */
+/** Begins a request, or queues it: `maxRequests` of a session are at work, the others wait in order. */
 export function startWork(
   session: Session,
   work: Work,
@@ -107,7 +103,6 @@ async function conclude(
   request.response = response
 }
 
-/** Answers a request whose task has ended, and begins the next one. */
 export function taskEnded(session: Session, { from, reason }: Exit): void {
   const request = from === null ? undefined : session.byTask.get(from)
   if (from === null || request === undefined) return
@@ -132,7 +127,6 @@ export function cancelWork(session: Session, id: unknown): void {
   else request.task?.cancel()
 }
 
-/** The session ends, and with it all requests at work or waiting. */
 export function endWork(session: Session): void {
   session.waiting.clear()
   for (const { request, arrivedAt } of session.requests.values()) {

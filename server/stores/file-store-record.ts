@@ -5,10 +5,7 @@ import { isSessionRecord, type SessionRecord } from './session-store.js'
 const magic = Buffer.from('caduceus session 1\n')
 const digestBytes = 32
 
-/**
- * The bytes of a record's file: a mark, a digest, and the record as `structuredClone` copies it (with dates,
- * maps and bytes). Throws BAD_STATE for values that cannot be written.
- */
+/** Mark, digest, and the record as `structuredClone` copies it. Throws BAD_STATE if that fails. */
 export function encodeRecord(record: SessionRecord): Buffer {
   let payload: Buffer
   try {
@@ -39,7 +36,6 @@ export function fileNameOf(id: string): string {
   return `${createHash('sha256').update(id).digest('hex')}.session`
 }
 
-/** Whether a file of this name holds a session. */
 export function isFileName(name: string): boolean {
   return /^[0-9a-f]{64}\.session$/.test(name)
 }

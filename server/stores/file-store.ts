@@ -35,15 +35,13 @@ const abandoned = 60_000
 const batch = 32
 
 /**
- * A store for one machine: one file per session (mode 0600), replaced in one step. A program killed at any
- * moment leaves the old record or the new one, and the next program continues it. Throws BAD_OPTION, also if
- * the folder cannot be made or written.
+ * A store for one machine: one file per session (mode 0600), replaced in one step. A kill at any moment
+ * leaves the old record or the new one. Throws BAD_OPTION, also if the folder cannot be made or written.
  */
 export function createFileStore(options: FileStoreOptions): SessionStore {
   return new FileStore(readFileStoreOptions(options))
 }
 
-/** What is known of a file without reading it. */
 interface Kept {
   /** When it was saved, in ms since 1970; a later time for a record that has to be kept longer. */
   readonly at: number

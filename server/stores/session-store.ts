@@ -58,10 +58,7 @@ export interface MemoryStoreOptions {
   readonly now?: () => number
 }
 
-/**
- * A store in memory: sessions survive every restart of the server's group, but not the end of the program.
- * Throws BAD_OPTION.
- */
+/** A store in memory: sessions survive restarts of the group, not the program's end. Throws BAD_OPTION. */
 export function createMemoryStore(options: MemoryStoreOptions = {}): SessionStore {
   const { readFields, readFunction, readLimit, readMs } = readersOf('memory store')
   readFields(options, 'options', ['maxSessions', 'idleTimeout', 'now'])

@@ -20,16 +20,12 @@ interface Base {
   readonly listens: Listens
   /** The version of the catalog that streams were told of. */
   told: number
-  /** Runs while a change of the catalog has not been told. */
   announcement: TimerRef | undefined
-  /** Runs while updates of resources have not been told. */
   telling: TimerRef | undefined
-  /** Runs while readers of streams are behind. */
   retrying: TimerRef | undefined
   [describe](): string
 }
 
-/** A request of `subscriptions/listen`, with the filter that its peer is allowed. */
 interface Listening extends Omit<ListenCall, 'ended'> {
   /** Aborted when its client has gone or cancels. */
   readonly signal: AbortSignal
@@ -47,10 +43,7 @@ const keyField = Object.freeze({
   prompt: 'name',
 })
 
-/**
- * The process NAME/base: adds to the catalog and removes from it while the server runs, keeps the streams of
- * `subscriptions/listen`, and tells these and the sessions of changes.
- */
+/** NAME/base: changes the catalog at run time, keeps the streams, and tells streams and sessions. */
 export const baseActor = defineActor({
   name: 'base',
   stray: 'report',
@@ -191,7 +184,6 @@ async function tellSessions(
 
 const lists: readonly ListKind[] = ['tools', 'resources', 'prompts']
 
-/** A handle on the base actor of this name, for those who tell of a change. */
 export function changesOf(registry: Registry, base: string): Changes {
   const ref = registry.named<typeof baseActor>(base)
   return Object.freeze({

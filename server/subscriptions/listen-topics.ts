@@ -28,7 +28,6 @@ export class Topic<Listener> {
   }
 }
 
-/** The topics of one server: its three lists, and each resource that somebody listens to. */
 export class Topics<Listener> {
   readonly #lists: { readonly [Kind in ListKind]: Topic<Listener> } = {
     tools: new Topic('notifications/tools/list_changed'),
@@ -46,14 +45,12 @@ export class Topics<Listener> {
     return this.#resources.get(uri)
   }
 
-  /** Adds a listener to each topic of its filter. */
   join(filter: SubscriptionFilter, listener: Listener): void {
     const { resourceSubscriptions = [] } = filter
     for (const kind of kinds) if (filter[fieldOf[kind]] === true) this.#lists[kind].listeners.add(listener)
     for (const uri of resourceSubscriptions) this.#resourceFor(uri).listeners.add(listener)
   }
 
-  /** Takes back what `join` did. */
   leave({ resourceSubscriptions = [] }: SubscriptionFilter, listener: Listener): void {
     for (const kind of kinds) this.#lists[kind].listeners.delete(listener)
     for (const uri of resourceSubscriptions) {

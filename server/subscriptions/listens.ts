@@ -7,7 +7,6 @@ import { TransportError } from '../../transports/base/errors.js'
 import type { ListKind } from '../context/changes.js'
 import { honoured, tagOf, Topics, type Topic } from './listen-topics.js'
 
-/** A request of `subscriptions/listen`. */
 export interface ListenCall {
   readonly id: RequestId
   readonly filter: SubscriptionFilter
@@ -18,16 +17,13 @@ export interface ListenCall {
   readonly ended: (error?: unknown) => void
 }
 
-/** One stream. */
 export interface Listen {
   readonly call: ListenCall
   readonly filter: SubscriptionFilter
-  /** Characters of its uris. */
   readonly weight: number
   /** Changes that it has not been told: at most the topics of its filter. */
   readonly pending: Set<Topic<Listen>>
   acknowledged: boolean
-  /** Whether it stands in the queue. */
   queued: boolean
   open: boolean
   /** Since when its reader has not kept up; undefined while it does. */
@@ -44,10 +40,7 @@ const slice = 16
 /** Milliseconds that a reader may be behind before it loses its stream. */
 const patience = 30_000
 
-/**
- * The streams of `subscriptions/listen` (2026-07-28): each gets its acknowledgement, and then the changes that
- * its filter names. What a slow reader has to be told is a set, so nothing grows.
- */
+/** The streams of `subscriptions/listen`. What a slow reader has to be told is a set, so nothing grows. */
 export class Listens {
   readonly #maxListens: number
   readonly #now: () => number
@@ -70,12 +63,10 @@ export class Listens {
     return this.#all.size
   }
 
-  /** Whether `tell` has something to tell. */
   get hasNews(): boolean {
     return this.#queue.length > 0
   }
 
-  /** Whether `retry` has readers to try again. */
   get hasBehind(): boolean {
     return this.#behind.size > 0
   }
@@ -103,7 +94,6 @@ export class Listens {
     return listen
   }
 
-  /** Forgets a stream whose client has gone. */
   close(listen: Listen): void {
     if (!listen.open) return
     listen.open = false
@@ -115,12 +105,10 @@ export class Listens {
     this.#count(listen.call.peer, -1)
   }
 
-  /** Notes that a list has changed, for `tell`. */
   noteChanged(list: ListKind): void {
     this.#note(this.#topics.list(list))
   }
 
-  /** Notes that a resource has changed, for `tell`. */
   noteUpdated(uri: string): void {
     const topic = this.#topics.resource(uri)
     if (topic !== undefined) this.#note(topic)

@@ -27,9 +27,8 @@ export class Subscriptions {
   }
 
   /**
-   * Answers once the stream has ended, or the principal's token has expired; without a response when the
-   * client has ended it. Rejects with McpError -32602 for a bad filter, with TransportError EXCHANGE_LIMIT when
-   * there are too many streams, and with RuntimeError when the group goes down.
+   * Answers at the stream's end or the token's expiry; without a response if the client ended it. Rejects
+   * with McpError -32602 (filter), TransportError EXCHANGE_LIMIT, and RuntimeError (group down).
    */
   async open({ request, outlet, peer, signal }: ExchangeCall): Promise<ExchangeAnswer> {
     const { id, method, params } = request
@@ -47,7 +46,6 @@ export class Subscriptions {
     return { response: buildResult(id, stampResult(method, tagOf(id), { serverInfo })), refused: false }
   }
 
-  /** Ends every stream with its result. */
   end(): void {
     this.#base.cast('endListens')
   }

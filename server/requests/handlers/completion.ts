@@ -20,10 +20,7 @@ interface Target extends Guarded, MayNeedSession {
   readonly completers: Completers
 }
 
-/**
- * Plans `completion/complete`; without a completer the answer is an empty list. Throws McpError -32602 for an
- * unknown prompt, resource or argument (specification: completion), and 403 for a missing scope.
- */
+/** Throws McpError -32602 for an unknown prompt, resource or argument, and 403 for a missing scope. */
 export function complete(
   { ref, argument, context }: Params<'completion/complete'>,
   { catalog, dialect, peer }: RouteScope,

@@ -10,10 +10,7 @@ import { toPromptResult } from '../../results/results.js'
 import { checkUsable } from '../../definitions/session-needs.js'
 import { noAnswerIn, notValid, type RouteScope, type Work } from '../work.js'
 
-/**
- * Plans `prompts/get`. Throws McpError 403 for a missing scope, and -32602 for an unknown prompt or missing
- * arguments. Arguments with fields are checked in the task, since a schema may take its time.
- */
+/** Fields are checked in the task. Throws McpError 403 (scope) and -32602 (prompt, missing arguments). */
 export function getPrompt(
   { name, arguments: args = {} }: Params<'prompts/get'>,
   { catalog, peer, dialect }: RouteScope,

@@ -34,10 +34,7 @@ export function callTool(
   }
 }
 
-/**
- * Checks `Mcp-Param-*` headers against the arguments, for a tool whose schema asks for them (specification:
- * 2026-07-28, Streamable HTTP). Throws McpError -32020; all other mistakes are found later.
- */
+/** Checks `Mcp-Param-*` headers against the arguments (specification: 2026-07-28). Throws McpError -32020. */
 export function checkArguments({ request: { params }, peer }: ExchangeCall, { tools }: Catalog): void {
   const tool = typeof params?.name === 'string' ? tools.get(params.name) : undefined
   if (tool === undefined || tool.headers.length === 0) return
