@@ -27,10 +27,7 @@ export interface IntrospectionOptions {
   readonly client: { readonly id: string; readonly secret: string }
   /** What the `aud` of the answer has to name. Default: the `resource` of the listener. */
   readonly audience?: string | readonly string[]
-  /**
-   * Milliseconds that an answer is kept: so long a revoked token may still be taken. 0: the issuer is asked
-   * each time. Default 10,000.
-   */
+  /** Milliseconds an answer is kept, and a revoked token may pass; 0: always asked. Default 10,000. */
   readonly cacheTime?: number
   /** Answers that are kept. Default 1,000. */
   readonly maxCached?: number

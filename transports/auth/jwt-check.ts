@@ -12,10 +12,7 @@ const types: ReadonlySet<string> = new Set(['at+jwt', 'application/at+jwt', 'jwt
 /** Keys that are tried for a token that does not name its key. */
 const maxCandidates = 5
 
-/**
- * Checks JWTs of one issuer. The function rejects with TransportError UNAUTHORIZED, and with
- * AUTHORIZATION_UNAVAILABLE when there are no keys.
- */
+/** Checks JWTs of one issuer. Rejects with UNAUTHORIZED, and AUTHORIZATION_UNAVAILABLE without keys. */
 export function createJwtCheck(settings: JwtSettings): JwtCheck {
   const { jwks, cooldown, keyMaxAge, issuer, clockTolerance, algorithms } = settings
   const isGiven = typeof jwks === 'object'

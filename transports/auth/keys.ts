@@ -99,10 +99,7 @@ export function keysOf({
   }
 }
 
-/**
- * The places of RFC 8414, section 3.1, and OpenID Connect Discovery, the latter before and after the path of
- * the issuer.
- */
+/** Places by RFC 8414, 3.1, and OpenID Connect Discovery, the latter before and after the issuer's path. */
 async function findKeys(issuer: string, timeout: number): Promise<string> {
   let last: unknown
   for (const address of metadataAddresses(issuer)) {

@@ -10,10 +10,7 @@ const headers = Object.freeze({
   'cache-control': 'max-age=3600',
 })
 
-/**
- * The paths of the metadata: at the root, and before the path of the server, both as clients and as we see
- * that path (RFC 9728, section 3.1; a proxy may strip a part of it).
- */
+/** The paths: at the root, and before the server's, as clients and as we see it (RFC 9728, section 3.1). */
 export function metadataPaths(auth: AuthSettings | undefined, path: string): readonly string[] {
   if (auth === undefined) return []
   const { pathname } = new URL(auth.metadataUrl)
@@ -51,7 +48,6 @@ export function answerMetadata(
   return true
 }
 
-/** Answers a request for the metadata, whatever its path: a framework has chosen it. */
 export function writeMetadata(
   { method }: IncomingMessage,
   response: ServerResponse,

@@ -1,10 +1,7 @@
 import type { Response } from '../contract/contract.js'
 import type { AuthSettings } from './options.js'
 
-/**
- * The JSON-RPC code for a sender who lacks a scope; beyond what JSON-RPC and MCP reserve. `data.scopes` are
- * the scopes that the request needs.
- */
+/** The JSON-RPC code for a lack of scopes, outside the reserved ones; `data.scopes` names those needed. */
 export const insufficientScope = 403
 
 /** Whether this can be a scope: printable ASCII without a space, a quote and a backslash (RFC 6749, 3.3). */
@@ -41,7 +38,6 @@ export interface Challenge {
   readonly scopes?: readonly string[]
 }
 
-/** The value of `WWW-Authenticate`. */
 export function challengeOf(
   { error, description, scopes = [] }: Challenge,
   auth: Pick<AuthSettings, 'metadataUrl'> | undefined,

@@ -9,10 +9,7 @@ export interface EncodedResult extends JsonRpcResult {
   readonly [encodedText]: string
 }
 
-/**
- * The one-line JSON text of a message: the one it carries, or a new one. Throws ProtocolError
- * NOT_SERIALISABLE.
- */
+/** The one-line JSON text of a message, carried or new. Throws ProtocolError NOT_SERIALISABLE. */
 export function textOf(message: Message & { readonly [encodedText]?: string }): string {
   return message[encodedText] ?? encode(message)
 }

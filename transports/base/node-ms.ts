@@ -1,7 +1,4 @@
-/**
- * Whole milliseconds for a timer within Node: up to 2^31 less a second, since Node adds one to some. What is
- * longer, or Infinity, is refused there or fires at once with a warning.
- */
+/** Whole ms for a timer of Node: up to 2^31 less a second. Longer ones fire at once or are refused. */
 export function nodeMs(ms: number): number {
   return Math.min(Math.ceil(ms), longest)
 }

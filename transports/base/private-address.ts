@@ -46,10 +46,7 @@ export function isPrivateAddress(address: string): boolean | undefined {
   return isAmong(address, privateNetworks)
 }
 
-/**
- * Whether an IP address is link-local, which is where clouds have the credentials of their machines: no
- * redirect leads there, from whatever address. False for a name.
- */
+/** Whether an IP address is link-local, where clouds keep their credentials. False for a name. */
 export function isLinkLocal(address: string): boolean {
   return isAmong(address, linkLocal) ?? false
 }

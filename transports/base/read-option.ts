@@ -24,16 +24,12 @@ export const readText: Read<string> = (value, field) => {
   throw badOption(field, 'a non-empty string without NUL', value)
 }
 
-/** Readers of options by their names. */
 export type Readers = { readonly [field: string]: Read<unknown> }
 
 /** What a table of readers makes of options. */
 export type ReadWith<Table extends Readers> = { readonly [Field in keyof Table]: ReturnType<Table[Field]> }
 
-/**
- * Reads options by a table, which has a reader for each that there is; frozen. `where` is the field that has
- * them, where they are part of others. Throws BAD_OPTION, naming the field.
- */
+/** Reads options by a table; frozen. `where` is the field that they are part of. Throws BAD_OPTION. */
 export function readOptions<Table extends Readers>(
   options: unknown,
   table: Table,

@@ -18,7 +18,6 @@ export function isBatch(decoded: Message | Batch): decoded is Batch {
   return Array.isArray(decoded)
 }
 
-/** The answer to a request that must not be made now. */
 export function refusal(id: RequestId, message: string): Message {
   return buildError(id, { code: errorCodes.invalidRequest, message })
 }
@@ -40,10 +39,7 @@ export function interrupted(id: RequestId, message: string) {
   return { ...response, id }
 }
 
-/**
- * A message was too long and skipped. It costs the request that it answers (`take` gets an error in its
- * place), or the one that it is (`write` gets the refusal).
- */
+/** A message too long was skipped: the request it answers fails (`take`), or it is refused (`write`). */
 export function takeSkipped(
   error: ProtocolError,
   take: (text: string) => void,

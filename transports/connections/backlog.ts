@@ -1,7 +1,6 @@
 import { outside } from '../../runtime/faults/containment.js'
 import type { Peer } from '../contract/contract.js'
 
-/** A message that waits to be taken. */
 interface WaitingMessage {
   readonly text: string
   readonly peer: Peer
@@ -10,9 +9,7 @@ interface WaitingMessage {
 /** Messages, and characters of them, that may wait before reading pauses. */
 const maxMessages = 1_000
 const maxSize = 4 * 1024 * 1024
-/**
- * Messages of one connection that are taken in one turn of the event loop, so that a flood delays no other.
- */
+/** Messages of one connection taken in one turn of the event loop, so that a flood delays no other. */
 const perTurn = 100
 
 /** What has come in on one connection and waits for its turn, or for a listener. */
@@ -24,10 +21,7 @@ export class Backlog {
   #left = perTurn
   #nextTurn: NodeJS.Immediate | null = null
 
-  /**
-   * `again` is called in the turn after one that was used up. Beyond `hardLimit` nothing is taken: that many
-   * may still come in one chunk after reading has paused.
-   */
+  /** `again` is called the turn after a used-up one. `hardLimit`: what one chunk may bring after a pause. */
   constructor(again: () => void, hardLimit: number) {
     this.#again = again
     this.#hardLimit = hardLimit
@@ -50,7 +44,6 @@ export class Backlog {
     return true
   }
 
-  /** The next one; undefined where there is none, or none in this turn. */
   shift(): WaitingMessage | undefined {
     if (this.isEmpty || !this.#mayTake()) return undefined
     const next = this.#all.shift()

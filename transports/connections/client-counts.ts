@@ -19,9 +19,7 @@ export class ClientCounts<Holder extends object> {
     this.#countsLoopback = max !== undefined
   }
 
-  /**
-   * Counts what comes from an address until `leave`; false when that is one too many. No address, no limit.
-   */
+  /** Counts what comes from an address until `leave`; false: one too many. No address, no limit. */
   enterFrom(address: string | undefined, holder: Holder): boolean {
     if (address === undefined || (!this.#countsLoopback && isThisMachine(address))) return true
     return this.enter(networkOf(address), holder)
@@ -33,7 +31,6 @@ export class ClientCounts<Holder extends object> {
     return this.enter(keyOfPrincipal(principal), holder)
   }
 
-  /** Counts under a key, like `enterFrom`. */
   enter(key: string, holder: Holder): boolean {
     const count = (this.#counts.get(key) ?? 0) + 1
     this.#counts.set(key, count)

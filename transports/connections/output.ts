@@ -16,7 +16,6 @@ export class ConnectionOutput {
     this.#broken = broken
   }
 
-  /** Whether nothing more is read for now. */
   get isPaused(): boolean {
     return this.#isPaused
   }
@@ -36,10 +35,7 @@ export class ConnectionOutput {
     return true
   }
 
-  /**
-   * Writes the answers to a batch together. Where there is no room for all, each that is not short is an
-   * error.
-   */
+  /** Writes a batch's answers together. Where there is no room for all, each long one is an error. */
   writeAll(answers: readonly Message[]): void {
     const { maxMessageBytes = Number.POSITIVE_INFINITY, room } = this.#connection
     const texts = answers.map((answer) => textWithin(answer, maxMessageBytes) ?? '')

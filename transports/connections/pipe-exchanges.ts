@@ -9,7 +9,6 @@ import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { ExchangeAnswer, Outlet, Peer, ServerPort } from '../contract/contract.js'
 import { TransportCall } from '../contract/exchange-call.js'
 
-/** One request without a session that has come by a pipe or a socket. */
 interface PipeRequest {
   readonly request: JsonRpcRequest
   readonly envelope: Envelope
@@ -18,10 +17,7 @@ interface PipeRequest {
   readonly settle: (response: Message | undefined) => void
 }
 
-/**
- * The requests without a session of one connection, which goes by their ids: two with one id are never there
- * at once. What is cancelled is not answered (specification: 2026-07-28, cancellation).
- */
+/** The requests without a session of one connection, one per id at a time. The cancelled are not answered. */
 export class PipeExchanges {
   readonly #send: Outlet['send']
   readonly #failed: (error: unknown, id: RequestId) => Message
@@ -98,7 +94,6 @@ class PipeCall extends TransportCall {
     return this.request.method === 'subscriptions/listen'
   }
 
-  /** Nothing is sent from here on. */
   end(): void {
     this.#outlet.isOpen = false
     this.abort()

@@ -13,7 +13,6 @@ export interface OpenRequest {
   /** Characters of its message. */
   readonly size: number
   readonly settle: Answer
-  /** Gives it to the server. */
   begin(): void
 }
 
@@ -40,7 +39,6 @@ export class OpenRequests {
     return this.#begun.size + this.#held.size
   }
 
-  /** Whether nothing more should be read for now. */
   get isFull(): boolean {
     return this.#held.size > maxHeld || this.#heldSize > maxSize
   }
@@ -91,7 +89,6 @@ export class OpenRequests {
     this.#onAnswered()
   }
 
-  /** Begins what may begin by now. */
   beginHeld(): void {
     for (const request of this.#held.values()) {
       if (!this.#hasRoomFor(request.size)) return

@@ -35,7 +35,6 @@ export class TransportCall implements ExchangeCall {
     if (this.#isAborted) fn?.()
   }
 
-  /** The client has gone, or has cancelled. */
   abort(): void {
     if (this.#isAborted) return
     this.#isAborted = true

@@ -38,12 +38,10 @@ export function isSamePrincipal(one: Principal | undefined, other: Principal | u
   return one?.issuer === other?.issuer && one?.subject === other?.subject
 }
 
-/** Whether a principal has expired. */
 export function hasExpired(principal: Principal | undefined): boolean {
   return principal?.expiresAt !== undefined && principal.expiresAt <= Date.now()
 }
 
-/** A key for issuer and subject. */
 export function keyOfPrincipal({ issuer, subject }: Principal): string {
   return JSON.stringify([issuer, subject])
 }

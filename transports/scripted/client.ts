@@ -28,9 +28,8 @@ export interface ScriptedGreeting {
 }
 
 /**
- * A client for tests of servers: it sends what a test says, right or wrong, over any transport, and answers
- * requests as its script says. Resolves once it is connected; nothing has been sent then. It never reconnects
- * by itself. Rejects with TransportError when it cannot connect, and with BAD_OPTION.
+ * A client for tests of servers: it sends what a test says, right or wrong, and answers as scripted. Resolves
+ * once connected, with nothing sent. Never reconnects. Rejects with TransportError, also BAD_OPTION.
  */
 export async function scriptedClient(
   transport: ClientTransport,
@@ -86,10 +85,7 @@ export class ScriptedClient extends ScriptedPeer implements AsyncDisposable {
     throw end.error ?? new TransportError('CONNECT_FAILED', 'the connection was ended before it came about')
   }
 
-  /**
-   * Sends `initialize`, and `notifications/initialized` once that is answered. Resolves with the result;
-   * rejects as `request` does.
-   */
+  /** Sends `initialize`, then `notifications/initialized`. Resolves with the result; rejects as `request`. */
   async initialize(greeting: ScriptedGreeting = {}, options?: WaitOptions): Promise<JsonObject> {
     const {
       protocolVersion = latestHandshake.revision,

@@ -5,22 +5,17 @@ import { createLineDecoder } from '../../protocol/wire/lines.js'
 import { TransportError } from '../base/errors.js'
 import { isPipeName } from './local-socket.js'
 
-/** What is told of a socket to the owner of shared clients. */
 interface SocketEvents {
   connected(): void
   line(text: string): void
   /** A line was too long, and skipped. */
   skipped(error: ProtocolError): void
-  /** A chunk was read to its end. */
   read(): void
   /** Told once, also after `destroy`; without an error after an orderly end. */
   closed(error: TransportError | undefined): void
 }
 
-/**
- * Opens a socket to the owner of shared clients and reads it line by line. A socket of another user is not
- * opened: that user would see what we send.
- */
+/** Opens a socket to the owner, read by lines. One of another user is refused: that user would read ours. */
 export function openShared(path: string, maxMessageBytes: number, events: SocketEvents): Socket {
   checkOwner(path)
   const lines = createLineDecoder({ maxMessageBytes })

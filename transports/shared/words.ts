@@ -34,13 +34,11 @@ const methods = Object.freeze({ open: 'caduceus/open', list: 'caduceus/clients' 
 /** The key in the `data` of an error that says what became of the call on its way to the server. */
 const fateKey = 'caduceus/shared'
 
-/** The first line of a program. */
 export function writeWant(want: Want): Message {
   const params = want.type === 'open' ? { client: want.client } : undefined
   return buildRequest('hello', methods[want.type], params)
 }
 
-/** Reads the first line of a program; undefined for any other text. */
 export function readWant(text: string): Want | undefined {
   const message = read(text)
   if (message === undefined || !isRequest(message)) return undefined
@@ -49,7 +47,6 @@ export function readWant(text: string): Want | undefined {
   return message.method === methods.open && typeof client === 'string' ? { type: 'open', client } : undefined
 }
 
-/** The line that answers it. */
 export function writeWelcome(welcome: Welcome): Message {
   switch (welcome.type) {
     case 'opened':
@@ -63,7 +60,6 @@ export function writeWelcome(welcome: Welcome): Message {
   }
 }
 
-/** Reads the line that answers it; undefined for any other text. */
 export function readWelcome(text: string): Welcome | undefined {
   const message = read(text)
   if (message === undefined || 'method' in message) return undefined
@@ -87,7 +83,6 @@ export interface Fate {
   readonly facts: JsonObject
 }
 
-/** The `data` of an error that says so. */
 export function writeFate(fate: Fate): JsonObject {
   return { retryable: fate.retryable, [fateKey]: fate as unknown as JsonObject }
 }

@@ -5,7 +5,6 @@ import { systemClock } from '../../runtime/time/clock.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import { TransportError } from '../base/errors.js'
 
-/** Where a receiver listens. */
 interface ReceiverOptions {
   /** 0: any free one. */
   readonly port: number

@@ -8,9 +8,8 @@ const openers: Readonly<Record<string, readonly [string, ...string[]]>> = {
 }
 
 /**
- * Shows an address in the browser of this user: given as one argument to a program, never through a
- * shell. Only http and https addresses are. Rejects with BAD_OPTION for others, and with SPAWN_FAILED when
- * there is no such program.
+ * Shows an http or https address in this user's browser, without a shell. Rejects with BAD_OPTION for other
+ * addresses, and with SPAWN_FAILED when there is no such program.
  */
 export async function openUrl(url: URL, platform: string = process.platform): Promise<void> {
   if (url.protocol !== 'https:' && url.protocol !== 'http:')

@@ -16,9 +16,7 @@ export interface SseServeOptions extends ConnectionListenOptions {
   readonly path?: string
   /** Where clients post their messages; the event stream tells them. Default `/messages`. */
   readonly messagesPath?: string
-  /**
-   * Whether pages of the allowed origins are told that they may call (CORS), with preflight. Default false.
-   */
+  /** Whether pages of the allowed origins are told that they may call (CORS). Default false. */
   readonly cors?: boolean
   /** Milliseconds between comments that keep event streams open. Default 15,000. */
   readonly commentInterval?: number
@@ -32,7 +30,6 @@ const readers = {
   commentInterval: orElse(readMs, 15_000),
 }
 
-/** Checked options with every default filled in. */
 export type SseServeSettings = ListenSettingsWith<typeof readers>
 
 /**

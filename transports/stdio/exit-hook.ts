@@ -7,9 +7,8 @@ interface ExitHook {
 const ends = Symbol.for('caduceus.endsAtExit')
 
 /**
- * Calls `end` when this process ends by itself: `process.exit()`, or an error that nobody caught. There is no
- * time for anything that waits, and none of it happens when a signal ends the process. The returned function
- * takes it back.
+ * Calls `end` when this process ends by `process.exit()` or an uncaught error, not by a signal. Nothing may
+ * wait. The returned function takes it back.
  */
 export function atExit(end: () => void): () => void {
   const hook = process.listeners('exit').find(isHook) ?? install()

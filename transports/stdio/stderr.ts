@@ -11,20 +11,14 @@ export interface StderrRing {
 const maxLines = 20
 const maxCharacters = 8 * 1024
 
-/**
- * How runtimes and programs write what ended them: `Error: x`, `TypeError [CODE]: x`,
- * `java.lang.Exception: x`, `error: x`.
- */
+/** How programs write what ended them: `Error: x`, `TypeError [CODE]: x`, `java.lang.Exception: x`. */
 const errorLine =
   /^\s*(?:uncaught |fatal |thread )?[\w.$]*(?:error|exception|panic|fatal)(?:\s*\[[^\]]*\])?: ?\S/i
 /** What stands around it: stacks, a caret, brackets, and the version of Node. */
 const noise =
   /^\s*(?:at .*|\^+|[{}[\]()]*,?|Node\.js v[\d.]+|\w+: \[.*\],?|code: '\w+',?|requireStack: .*)\s*$/
 
-/**
- * The line that says most of why a program ended: its last error, or else the last line that is not only
- * around one.
- */
+/** The line that says why a program ended: its last error, or the last that is not noise. */
 export function tellingLine(lines: readonly string[]): string | undefined {
   const backwards = [...lines].reverse()
   return (

@@ -15,10 +15,7 @@ const closeCodes: { readonly [End in ConnectionEnd]: number } = {
 /** Milliseconds that the far side may take to answer a close frame. */
 export const closeTimeout = 1_000
 
-/**
- * What one socket may cost: no compression, which takes fifteen times the memory, and bounds on what is
- * unfinished.
- */
+/** What one socket may cost: no compression (fifteen times the memory), and bounds on what is unfinished. */
 export function socketLimits(maxMessageBytes: number) {
   return {
     perMessageDeflate: false,
@@ -69,7 +66,6 @@ export class WebSocketConnection implements Connection {
     return this.room.isStalled
   }
 
-  /** Whom to tell what comes in. */
   tell(accepted: Accepted): void {
     const socket = this.#socket
     const scope = this.#scope
@@ -112,10 +108,7 @@ export class WebSocketConnection implements Connection {
     this.#end(closeCodes[why], why)
   }
 
-  /**
-   * Called now and then: asks for a sign of life, and gives up when there has been none since the last time,
-   * or who it is has expired.
-   */
+  /** Asks for a sign of life; gives up when none came since the last time, or the principal expired. */
   beat(): void {
     if (hasExpired(this.peer.principal)) return this.#end(1008, 'the authorization has expired')
     // the ping would come behind all that it has not read

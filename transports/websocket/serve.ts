@@ -14,10 +14,7 @@ const loadUpgrade = lazy('../../transports/websocket/upgrade.js', () => import('
 export interface WebSocketServeOptions extends ConnectionListenOptions {
   /** The one path that is served. Default `/mcp`. */
   readonly path?: string
-  /**
-   * Milliseconds between pings; a client that has not answered one by the next is taken for dead. Default
-   * 30,000.
-   */
+  /** Milliseconds between pings; no answer by the next means a dead client. Default 30,000. */
   readonly pingInterval?: number
 }
 
@@ -27,7 +24,6 @@ const readers = {
   pingInterval: orElse(readMs, 30_000),
 }
 
-/** Checked options with every default filled in. */
 export type WebSocketServeSettings = ListenSettingsWith<typeof readers>
 
 /**

@@ -93,10 +93,7 @@ function tellingSocket(maxMessageBytes: number): typeof WebSocket {
 /** Bytes of a control frame of a client besides what it carries (RFC 6455, section 5.2). */
 const controlHeader = 6
 
-/**
- * Counts what has come of a message that is not whole: ws keeps it until it is. Pings and pongs may come in
- * between, and for ever.
- */
+/** Counts what came of a message that is not whole, which ws keeps. Pings may come in between, for ever. */
 function countUnread(socket: Duplex, upgraded: WebSocket, bytes: ByteAccount): void {
   let isWhole = false
   let unread = 0

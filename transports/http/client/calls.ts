@@ -108,10 +108,7 @@ export class HeldMessages {
   }
 }
 
-/**
- * Whether a message ends the handshake. It must not get lost on its way: the server would refuse all that
- * follows, for as long as the session lasts.
- */
+/** Whether a message ends the handshake. Without it a server refuses all that follows in the session. */
 export function isInitialized(message: Message): boolean {
   return 'method' in message && message.method === 'notifications/initialized'
 }

@@ -33,10 +33,9 @@ export function http(url: string | URL, options: HttpOptions = {}): ClientTransp
 }
 
 /**
- * Streamable HTTP, or HTTP+SSE at the same address for an older server. When the server refuses the POST of
- * `initialize` (400, 404, 405, without an error of 2026-07-28), an event stream is asked for, and
- * `initialize` goes where that says (specification: transports, backwards compatibility). If there is none,
- * the refusal stands.
+ * Streamable HTTP, or HTTP+SSE for an older server: when the POST of `initialize` is refused (400, 404, 405,
+ * without an error of 2026-07-28), an event stream says where it goes (specification: transports, backwards
+ * compatibility). Without one, the refusal stands.
  */
 class FallbackLink implements Link {
   readonly #settings: HttpSettings

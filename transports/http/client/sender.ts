@@ -42,10 +42,7 @@ export class HttpSender {
     })
   }
 
-  /**
-   * Sends a request. With `auth` it rejects with TransportError UNAUTHORIZED, INSUFFICIENT_SCOPE or
-   * AUTHORIZATION_UNAVAILABLE, too.
-   */
+  /** With `auth` also rejects with UNAUTHORIZED, INSUFFICIENT_SCOPE or AUTHORIZATION_UNAVAILABLE. */
   send(way: Way, request: HttpRequest): Promise<HttpResponse> {
     if (this.#open !== undefined) return this.#sendOn(this.#open, way, request)
     return this.#opening.then((dispatchers) => this.#sendOn(dispatchers, way, request))
@@ -58,9 +55,8 @@ export class HttpSender {
   }
 
   /**
-   * Sends a request with what `auth` gives for it, and again when it was refused for that: at most once after
-   * a 401, and once after a 403 for lack of scopes. An answer of another origin, which never saw our headers,
-   * is returned as it is.
+   * Sends a request with what `auth` gives, and again once after a 401 and once after a 403 for scopes. An
+   * answer of another origin, which never saw our headers, is returned as it is.
    */
   async #sendAuthorized(
     auth: ClientAuth,

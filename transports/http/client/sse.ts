@@ -68,7 +68,6 @@ export function sse(where: string | URL | SsePlace, options?: SseOptions): Clien
   })
 }
 
-/** One event stream of a server, and the posts that belong to it. */
 export class SseLink implements Link {
   readonly #settings: HttpSettings
   readonly #events: LinkEvents
@@ -228,7 +227,6 @@ export class SseLink implements Link {
   }
 }
 
-/** Reads the arguments of `sse()`. Throws BAD_OPTION, naming the field. */
 function readSseOptions(where: string | URL | SsePlace, options: SseOptions = {}): HttpSettings {
   const settings = isPlace(where)
     ? readPlace(where)

@@ -9,14 +9,12 @@ import { HttpRefusal } from './refusal.js'
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** What a body may have. */
 interface BodyLimits {
   readonly maxMessageBytes: number
   /** Counts its bytes; the caller gives them back. */
   readonly bytes: ByteAccount
 }
 
-/** A message, or a batch, and its text. */
 interface ReadMessage {
   readonly text: string
   readonly message: Message | Batch

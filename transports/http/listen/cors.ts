@@ -19,9 +19,7 @@ export function isPreflight({ method, headers }: IncomingMessage): boolean {
   return method === 'OPTIONS' && origin !== undefined && wanted !== undefined
 }
 
-/**
- * What a page of an allowed origin may send: of the headers that it asks for, those that MCP has a use for.
- */
+/** What a page of an allowed origin may send: those headers it asks for that MCP has a use for. */
 export function preflightHeaders({ headers }: IncomingMessage): Readonly<Record<string, string>> {
   const wanted = String(headers['access-control-request-headers'] ?? '').toLowerCase()
   const names = wanted.split(',').map((name) => name.trim())

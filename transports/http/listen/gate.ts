@@ -21,7 +21,6 @@ interface GatePlan extends Pick<ServerPlan, 'paths' | 'isReady'> {
   readonly onUpgrade?: UpgradeListener
 }
 
-/** Why a request was not let in. */
 export interface Denied {
   readonly denial: Omit<Denial, 'status' | 'problem'> & { readonly status: number }
 }
@@ -32,8 +31,7 @@ export interface Gate {
   /** Says why a request is kept out, or undefined when it may pass. */
   check(request: IncomingMessage): string | undefined
   /**
-   * Where a request comes from and who sends it, or why that one is not let in, which subscribers have been
-   * told then; never rejects.
+   * Where a request comes from and who sends it, or why it is refused (told to subscribers); never rejects.
    */
   identify(request: IncomingMessage): Promise<Peer | Denied>
   /** Counts a connection of this client until `leave`; false when that is one too many. */

@@ -11,7 +11,6 @@ export const principalKey: unique symbol = Symbol('principal')
 /** Where a request that a token let in carries its headers without it, so that no handler can pass it on. */
 export const headersKey: unique symbol = Symbol('headers')
 
-/** A request that may carry such. */
 export type AssignedRequest = IncomingMessage & {
   [headersKey]?: Peer['headers']
   [assignsKey]?: Peer['assigns']
@@ -59,7 +58,6 @@ export class HttpPeer implements Peer {
   }
 }
 
-/** The headers of a request without its token. */
 export function withoutToken({ authorization: _, ...headers }: IncomingMessage['headers']): Peer['headers'] {
   return headers
 }

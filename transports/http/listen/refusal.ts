@@ -19,10 +19,7 @@ export class HttpRefusal extends Error {
   }
 }
 
-/**
- * The refusal of a path that is none of ours. On a port of this machine alone it says which one is: to forget
- * it is the most common mistake.
- */
+/** The refusal of a foreign path. On this machine it says which is ours, as forgetting it is common. */
 export function nothingHere({ host, path }: { readonly host: string; readonly path: string }): HttpRefusal {
   const where = isLoopback(host) ? `; MCP is served at ${path}` : ''
   return new HttpRefusal(404, `nothing is served at this path${where}`)

@@ -18,13 +18,11 @@ import { isPrivateTarget } from './redirect.js'
 const maxBytes = 1024 * 1024
 const maxHops = 3
 
-/** One request to an authorization server. */
 interface FetchRequest extends Partial<Pick<HttpRequest, 'method' | 'headers' | 'body'>> {
   /** Milliseconds until the whole answer has to be there. */
   readonly timeout: number
 }
 
-/** One request to an address that the far side has named. */
 export interface SafeRequest extends FetchRequest {
   readonly signal: AbortSignal
   /** Whether addresses of this machine and network are fine. */
@@ -33,7 +31,6 @@ export interface SafeRequest extends FetchRequest {
   readonly lookup?: LookupAll
 }
 
-/** An answer, read to its end. */
 export interface SafeAnswer {
   readonly status: number
   readonly headers: HttpResponse['headers']
@@ -66,10 +63,7 @@ export function safeFetch(address: string, request: SafeRequest): Promise<SafeAn
   })
 }
 
-/**
- * A JSON object of an authorization server that the options name; no redirect is followed. Rejects with
- * AUTHORIZATION_UNAVAILABLE, which names the address without its query.
- */
+/** Asks an authorization server of the options, without redirects. Rejects with AUTHORIZATION_UNAVAILABLE. */
 export function fetchJson(address: string, request: FetchRequest): Promise<JsonObject> {
   // what is fetched is for all who wait: it runs outside the scope of the first
   return outside(async () => {

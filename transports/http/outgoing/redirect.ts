@@ -3,7 +3,6 @@ import { TransportError } from '../../base/errors.js'
 import { isPrivateAddress } from '../../base/private-address.js'
 import type { HttpRequest, HttpResponse } from './dispatcher.js'
 
-/** What may be followed. */
 export interface RedirectRules {
   /** Redirects of one request that are followed; 0: none, the redirect is the answer. */
   readonly maxRedirects: number
@@ -11,7 +10,6 @@ export interface RedirectRules {
   readonly elsewhere: boolean
 }
 
-/** One more hop of a request. */
 export interface Hop {
   readonly url: URL
   readonly request: HttpRequest
@@ -23,10 +21,9 @@ const plain =
 const followed = new Set([301, 302, 307, 308])
 
 /**
- * Where a response redirects its request; undefined when it does not, or when it may not be followed: then it
- * is the answer. The method stays, since a POST that becomes a GET would be another request; so 303 is not
- * followed. On another origin every header of the user is dropped, and the id of a session that began
- * elsewhere. Throws HTTP_STATUS for what is dangerous: https to http, another scheme, a user and password.
+ * Where a response redirects its request; undefined when that must not be followed. The method stays, so 303
+ * is not followed. Another origin gets no header of the user, nor the id of a session from elsewhere. Throws
+ * HTTP_STATUS for what is dangerous: https to http, another scheme, a user and password.
  */
 export function redirectOf(
   { status, headers }: HttpResponse,
@@ -56,17 +53,13 @@ function headersFor({ origin }: URL, { headers, sessionOrigin }: HttpRequest): H
   return Object.fromEntries(Object.entries(headers).filter(kept))
 }
 
-/** The error for a redirect that is not followed. */
 export function redirectError(status: number, { origin }: URL, what: string): TransportError {
   return new TransportError('HTTP_STATUS', `a redirect ${what} is not followed: ${origin}`, {
     data: { status, location: origin },
   })
 }
 
-/**
- * The error for a failure at the address of a hop: the redirect failed, and not the connection to the server.
- * A name of our own network is as forbidden as its address.
- */
+/** The error for a failure at the address of a hop: the redirect failed, not the connection to the server. */
 export function awayFailure(status: number, { url: { origin } }: Hop, cause: unknown): TransportError {
   if (cause instanceof TransportError) return cause
   const message = `a redirect leads to ${origin}, which cannot be reached: ${messageOf(cause)}`

@@ -19,7 +19,6 @@ export interface TlsOptions {
   readonly rejectUnauthorized?: boolean
 }
 
-/** Checked options, as they go to the socket. */
 export type TlsSettings = Readonly<Record<string, unknown>>
 
 /** Reads the option `tls` of a client. Throws BAD_OPTION, naming the field; no secret is shown. */

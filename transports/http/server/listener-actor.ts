@@ -15,7 +15,6 @@ import type { HttpSettings } from './serve.js'
 import type { HttpSocket, TakeRequest } from './port.js'
 import { hasExpired } from '../../contract/principal.js'
 
-/** What a listener is started with. */
 interface HttpListenerInput {
   readonly socket: HttpSocket
   readonly server: ServerPort
@@ -137,7 +136,6 @@ async function drain({ socket, server, scope, exchanges, limits }: Listener, clo
   await exchanges.whenEmpty(flushTime, clock)
 }
 
-/** The exchanges that are not over yet. */
 class Exchanges {
   readonly #all = new TurnoverSet<Exchange>()
   readonly #clients: ClientCounts<Exchange>

@@ -24,10 +24,7 @@ import { isBatch } from '../../connections/answers.js'
 import { HttpRefusal, unavailable } from '../listen/refusal.js'
 import type { Exchange, ExchangeLimits } from './exchange.js'
 
-/**
- * The era of a body, by the ladder of 2026-07-28. Undefined once it is answered: a notification with a
- * handshake, where there are none, is dropped (202). Throws HttpRefusal with the status of the code.
- */
+/** The era of a body; undefined once answered (a notification of a handshake: 202). Throws HttpRefusal. */
 export function readEra(
   message: Message | Batch,
   exchange: Exchange,

@@ -5,10 +5,7 @@ import { readAlready } from '../listen/body.js'
 import { type AssignedRequest, assignsKey, principalKey } from '../listen/peer.js'
 import type { MountedRequest } from './mount.js'
 
-/**
- * A request that can be read from its beginning, whatever a parser has read of it, with what middleware knows
- * of it. Its path becomes `path`: which one it was has been for the framework to judge.
- */
+/** A request that can be read from its beginning, with what middleware knows. Its path becomes `path`. */
 export function withKnown(
   request: IncomingMessage,
   path: string,
@@ -113,10 +110,7 @@ class FetchedRequest extends IncomingMessage {
 
 /** Turns what is written to a response of `node:http` into a `Response`. */
 class FetchResponse extends ServerResponse {
-  /**
-   * Resolves once the head is written; a response that is destroyed before that is one with status 500, or
-   * 400 where the client has gone.
-   */
+  /** Resolves once the head is written; destroyed before, with status 500, or 400 where the client left. */
   readonly result: Promise<Response>
   // Assigned by the executor in the constructor, which runs at once.
   #resolve: (response: Response) => void = () => {}

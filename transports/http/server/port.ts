@@ -87,7 +87,6 @@ export class HttpSocket implements Binding {
     return this.server?.url('http', this.settings.path)
   }
 
-  /** Whether requests are served, and more of them wanted. */
   get isReady(): boolean {
     return this.#take !== null && !this.#isStopping
   }
@@ -112,13 +111,11 @@ export class HttpSocket implements Binding {
     this.#isStopping = true
   }
 
-  /** Answers those that wait: nobody will serve them. */
   close(): void {
     this.#clock.clearTimeout(this.#timer)
     for (const { response } of this.#empty()) answerUnavailable(response)
   }
 
-  /** Takes a request of the server. */
   take(request: IncomingMessage, response: ServerResponse): void {
     if (this.#take !== null) return this.#take(request, response)
     if (this.#waiting.size >= maxWaiting) return answerUnavailable(response)

@@ -24,7 +24,6 @@ export class StreamWriter {
     this.#account = account
   }
 
-  /** Whether more waits than may. */
   get isSlow(): boolean {
     return this.#response.writableLength > this.#allowed
   }
@@ -55,7 +54,6 @@ export class StreamWriter {
     this.#allowed += this.#response.writableLength
   }
 
-  /** Writes a text, framed already. */
   put(text: string): void {
     this.#hasWritten = true
     this.#response.write(bytesOf(text))

@@ -5,7 +5,6 @@ import type { LoggedStream } from './event-log.js'
 import { HttpRefusal } from '../listen/refusal.js'
 import type { Exchange } from './exchange.js'
 
-/** What a GET needs: whom to ask, and where streams are kept. */
 interface StreamSurroundings {
   readonly server: ServerPort
   readonly log: EventLog
@@ -45,9 +44,7 @@ export async function listenOrResume(
   throw new HttpRefusal(400, `Last-Event-ID: ${why}`)
 }
 
-/**
- * One more stream than are kept costs the session an older one: then it is asked first whether it is theirs.
- */
+/** One stream more than are kept costs an older one: first the session is asked whether it is theirs. */
 async function begin(exchange: Exchange, sessionId: string, around: StreamSurroundings): Promise<void> {
   if (around.log.isFull(sessionId))
     (await around.server.attach(sessionId, deafFor(exchange), exchange.peer))()
@@ -99,10 +96,7 @@ function problemOf(position: Position): string | undefined {
   return stream.ended && stream.last === after ? 'nothing comes after this event' : undefined
 }
 
-/**
- * Asks whether the session is there, and keeps it while somebody waits, without taking messages from other
- * readers.
- */
+/** Asks whether the session is there, and keeps it, without taking messages from other readers. */
 function deafFor(exchange: Exchange): Outlet {
   return { negotiated: (revision) => exchange.negotiated(revision), send: () => false }
 }
