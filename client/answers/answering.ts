@@ -14,28 +14,23 @@ import { completeForm } from './form-answer.js'
 import type { Holdings } from '../holdings/holdings.js'
 import type { ClientSettings } from '../options/options.js'
 
-/** A request of a server, its params checked. */
 interface Asked<Q extends Question = Question> {
   readonly method: Q
   readonly params: Params<Q>
 }
 
-/** What a question is answered with, and until when. */
 export interface Desk {
   readonly settings: ClientSettings
   readonly holdings: Holdings
   readonly clock: Clock
   readonly dialect: Dialect
-  /** Aborts when nobody waits for the answer any more. */
+  /** Aborts when nobody waits any more. */
   readonly signal: AbortSignal
-  /** Milliseconds that the handler may take. */
+  /** Of the handler, in ms. */
   readonly timeout: number
 }
 
-/**
- * Answers a question with its handler, in the scope of whoever gave the handler. Rejects with McpError for
- * what was not declared, with TIMEOUT, with CANCELLED, and with what the handler throws.
- */
+/** In the scope of the handler's giver. Rejects with its error, McpError (undeclared), TIMEOUT, CANCELLED. */
 export async function answerQuestion(asked: Asked, desk: Desk): Promise<JsonObject> {
   const { settings, dialect } = desk
   const { method, params } = asked
@@ -67,14 +62,14 @@ async function handle({ method, params }: Asked, desk: Desk): Promise<Result<Que
   }
 }
 
-/** What a handler answers is checked like a message: it may come from anywhere. */
+/** Checked like a message: it may come from anywhere. */
 function checked<Q extends Question>(method: Q, answer: unknown): Result<Q> {
   if (typeof answer !== 'object' || answer === null)
     throw new ClientError('BAD_ANSWER', `${method}: expected the handler to answer an object`)
   return readResult(method, answer as JsonObject)
 }
 
-/** Runs a handler, outside of any actor, until it is done, nobody waits any more, or its time is up. */
+/** Runs a handler outside of any actor, within its time, while somebody waits. */
 function run<P, R>(
   { settings, holdings, clock, dialect, signal, timeout }: Desk,
   fn: ((params: P, ctx: QuestionContext) => R | Promise<R>) | undefined,
@@ -106,16 +101,13 @@ function run<P, R>(
   })
 }
 
-/** Undefined: whoever gave the handlers has died, and the handlers with it. */
+/** Undefined: the owner has died, and the handlers with it. */
 function ownerOf({ owner }: Answers, holdings: Holdings): OwnerToken | undefined {
   if (owner === undefined) return holdings.handlerOwner.token
   return owner.fenced ? undefined : owner
 }
 
-/**
- * Without its capability a request is -32601; without that of its mode or part, -32602 (specification:
- * elicitation, roots).
- */
+/** -32601: no capability; -32602: not of its mode or part (specification: elicitation, roots). */
 function undeclared(method: string, missing: string | undefined): McpError {
   if (missing?.includes('.') === true)
     return new McpError(errorCodes.invalidParams, `${method}: this client did not declare ${missing}`)

@@ -8,10 +8,7 @@ import type {
 } from '../../protocol/messages/elicitation.js'
 import { ClientError } from '../base/errors.js'
 
-/**
- * The answer to a form: fields that were left out get their defaults (SEP-1034). Rejects with McpError -32602
- * for a form that is no schema or is beyond the limits, and with BAD_ANSWER for an answer that does not fit.
- */
+/** Adds defaults to an answer (SEP-1034). Rejects with McpError -32602 (unusable form) or BAD_ANSWER. */
 export async function completeForm(
   { requestedSchema }: ElicitFormParams,
   { action, content = {}, ...rest }: ElicitResult,

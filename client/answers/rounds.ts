@@ -11,17 +11,14 @@ import { messageOf } from '../../runtime/base/errors.js'
 import { answerQuestion, type Desk } from './answering.js'
 import { callError, ClientError } from '../base/errors.js'
 
-/** How often a call is made again with answers; then it fails with TOO_MANY_ROUNDS. */
+/** Rounds of one call; then it fails with TOO_MANY_ROUNDS. */
 export const maxRounds = 10
-/** Questions of one answer; each may ask a person. */
+/** Per answer; each may ask a person. */
 export const maxQuestions = 100
-/** Milliseconds before a call is made again when the server asked nothing, and only wanted its state back. */
+/** Ms before a repeat when the server only wanted its state back. */
 export const statePause = 250
 
-/**
- * The questions in a result of 2026-07-28; undefined where the call is over, also by a type that the caller
- * takes (`resultTypes`). Throws INVALID_RESPONSE, also for too many questions.
- */
+/** The questions in a result (2026-07-28); undefined when the call is over. Throws INVALID_RESPONSE. */
 export function readRound(
   method: string,
   result: JsonObject,
@@ -43,9 +40,8 @@ export function readRound(
 }
 
 /**
- * Answers all questions of a round, side by side. Rejects with INVALID_RESPONSE for one that was not
- * declared, which the server must not ask, and with UNANSWERED when a handler fails. The call is not made
- * again then.
+ * Answers a round's questions side by side. Rejects with INVALID_RESPONSE (an undeclared one) or UNANSWERED
+ * (a handler failed); the call is not repeated then.
  */
 export async function answerRound(
   method: string,
@@ -77,7 +73,6 @@ export function tooManyRounds(method: string): ClientError {
   return callError('TOO_MANY_ROUNDS', text, { sent: true, retryable: false })
 }
 
-/** Whether results of this revision may be questions. */
 export function hasRounds(dialect: Dialect | undefined): dialect is Dialect {
   return dialect?.handshake === false
 }

@@ -4,9 +4,8 @@ import type { Desk } from './answering.js'
 import { answerRound, maxQuestions } from './rounds.js'
 
 /**
- * Shows the pages that a server wants to be visited first (-32042) to the user, and waits until the server
- * says that each is done: consent alone is no reason to ask again (specification: 2025-11-25, elicitation).
- * Resolves with whether all of that came within `left` ms; rejects with UNANSWERED when the handler fails.
+ * Shows the pages of a refusal (-32042), and waits until the server says that each is done; consent is not
+ * enough (specification: 2025-11-25, elicitation). False: not within `left` ms. Rejects with UNANSWERED.
  */
 export async function visitPages(
   method: string,
@@ -32,9 +31,7 @@ export async function visitPages(
   }
 }
 
-/**
- * Waits for `notifications/elicitation/complete` of each page; false when the time, or the client, is over.
- */
+/** Awaits `notifications/elicitation/complete` of each page; false when time, or the client, is over. */
 function allDone(
   pages: readonly ElicitUrlParams[],
   { holdings, clock, signal }: Desk,

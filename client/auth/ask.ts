@@ -3,22 +3,21 @@ import { isPrivateHost, type LookupAll } from '../../transports/base/private-add
 import { type SafeAnswer, safeFetch } from '../../transports/http/outgoing/fetch.js'
 import { authFailed } from './failure.js'
 
-/** Sends requests to addresses that a server, or a server named by it, has chosen. */
+/** Sends requests to addresses that a server has chosen. */
 export type Asker = Awaited<ReturnType<typeof createAsker>>
 
-/** How far requests may go. */
 interface AskerOptions {
-  /** The MCP server: only if it is in a private network may the addresses that it names be. */
+  /** Only if it is in a private network may the addresses that it names be. */
   readonly server: URL
   /** Overrides that. */
   readonly privateNetwork: boolean | undefined
-  /** Milliseconds for one request. */
+  /** In ms. */
   readonly timeout: number
   readonly signal: AbortSignal
   readonly lookup?: LookupAll | undefined
 }
 
-/** Makes an asker for one renewal of tokens. */
+/** For one renewal. */
 export async function createAsker(options: AskerOptions) {
   const { server, timeout, signal, lookup } = options
   const privateNetwork = options.privateNetwork ?? (await isPrivateHost(server.hostname, lookup))
@@ -30,7 +29,7 @@ export async function createAsker(options: AskerOptions) {
   }
 }
 
-/** The JSON object in an answer; throws AUTHORIZATION_FAILED, without a word of the answer. */
+/** Throws AUTHORIZATION_FAILED, without a word of the answer. */
 export function objectOf({ text }: SafeAnswer, what: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text)

@@ -5,10 +5,7 @@ export interface BearerChallenge {
   readonly resourceMetadata?: string
 }
 
-/**
- * The Bearer challenge of a `WWW-Authenticate` header, which may have challenges of several schemes (RFC
- * 9110, section 11.6.1); undefined when there is none. Reading ends where the header is malformed.
- */
+/** The Bearer challenge of `WWW-Authenticate` (RFC 9110, 11.6.1). Reading ends where it is malformed. */
 export function readBearer(header: string | undefined): BearerChallenge | undefined {
   if (header === undefined) return undefined
   const bearers = readChallenges(header).filter(({ scheme }) => scheme === 'bearer')

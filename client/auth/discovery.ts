@@ -5,7 +5,7 @@ import { type Asker, objectOf } from './ask.js'
 import { authFailed, quotable } from './failure.js'
 import { ClientError } from '../base/errors.js'
 
-/** The metadata of an authorization server (RFC 8414); the fields that we use are checked. */
+/** The metadata of an authorization server (RFC 8414); used fields are checked. */
 export interface ServerMetadata {
   readonly issuer: string
   readonly token_endpoint: string
@@ -14,22 +14,18 @@ export interface ServerMetadata {
   readonly [field: string]: unknown
 }
 
-/** The authorization server of a resource. */
 export interface Discovered {
   readonly metadata: ServerMetadata
-  /** The `resource` of its tokens; undefined for a server of 2025-03-26, which has no such metadata. */
+  /** Undefined in 2025-03-26, which has no such metadata. */
   readonly resource: string | undefined
   readonly scopes: readonly string[] | undefined
-  /** Where the metadata of the resource was found. */
   readonly resourceMetadata: string | undefined
 }
 
 /**
- * Finds the authorization server of a resource (specification: authorization, discovery): first the metadata
- * of the resource, where the challenge says or at the well-known places; then those of its authorization
- * server, whose `issuer` has to be the one asked for, character by character. Without the first, as in
- * 2025-03-26, the server itself is asked. Rejects with AUTHORIZATION_FAILED, retryable where a server was out
- * of order.
+ * Finds a resource's authorization server (specification: authorization, discovery), by the resource's
+ * metadata. The server's `issuer` must equal the one asked for. Without metadata, as in 2025-03-26, the
+ * server itself is asked. Rejects with AUTHORIZATION_FAILED, retryable where a server was out of order.
  */
 export async function discover(ask: Asker, server: URL, hint: string | undefined): Promise<Discovered> {
   const found = await findResource(ask, server, hint)
@@ -58,7 +54,7 @@ async function findResource(ask: Asker, server: URL, hint: string | undefined) {
   return undefined
 }
 
-/** As of 2025-03-26: the origin of the server, with endpoints in fixed places where it has no metadata. */
+/** As of 2025-03-26: the origin, with endpoints in fixed places where it has no metadata. */
 async function discoverOld(ask: Asker, { origin }: URL): Promise<Discovered> {
   const metadata = (await findServer(ask, origin)) ?? {
     issuer: origin,
@@ -75,7 +71,6 @@ async function discoverOld(ask: Asker, { origin }: URL): Promise<Discovered> {
   }
 }
 
-/** The metadata of an issuer; undefined when there are none. */
 async function findServer(ask: Asker, issuer: string): Promise<ServerMetadata | undefined> {
   for (const { href } of serverMetadataUrls(new URL(issuer))) {
     const answer = await ask.get(href)
@@ -99,7 +94,7 @@ function checked(document: JsonObject, issuer: string, place: string): ServerMet
   throw authFailed(`${place}: endpoints: expected https addresses, got ${quotable(wrong) || 'none'}`)
 }
 
-/** Whether metadata is there; a server that is out of order does not say that there is none. */
+/** A server that is out of order does not say that there is none. */
 function isThere({ status }: SafeAnswer, place: string): boolean {
   if (status === 200) return true
   if (status < 500 && status !== 429) return false
@@ -113,14 +108,14 @@ function listOf(value: unknown): readonly string[] | undefined {
   return Array.isArray(value) ? value.filter((one): one is string => typeof one === 'string') : undefined
 }
 
-/** Where a resource may have its metadata, in order (RFC 9728, section 3.1): with its path, then at the root. */
+/** In order (RFC 9728, section 3.1): with its path, then at the root. */
 export function resourceMetadataUrls(server: URL): readonly URL[] {
   const wellKnown = '/.well-known/oauth-protected-resource'
   const path = server.pathname === '/' ? '' : server.pathname.replace(/\/$/, '')
   return [...new Set([wellKnown + path, wellKnown])].map((place) => new URL(place, server.origin))
 }
 
-/** Where an issuer may have its metadata, in order (specification: authorization, discovery): RFC 8414, OpenID. */
+/** In order (specification: authorization, discovery): RFC 8414, OpenID. */
 export function serverMetadataUrls(issuer: URL): readonly URL[] {
   const path = issuer.pathname.replace(/\/$/, '')
   const [oauth, openid] = ['/.well-known/oauth-authorization-server', '/.well-known/openid-configuration']
@@ -128,12 +123,12 @@ export function serverMetadataUrls(issuer: URL): readonly URL[] {
   return [...places].map((place) => new URL(place, issuer.origin))
 }
 
-/** The address of a server as a resource: without query and fragment (RFC 8707, section 2). */
+/** Without query and fragment (RFC 8707, section 2). */
 export function resourceOf(server: URL): string {
   return server.pathname === '/' ? server.origin : server.origin + server.pathname
 }
 
-/** Whether a resource, as its metadata names it, is this server or one above it. */
+/** Whether a resource is this server or one above it. */
 export function covers(resource: string, server: URL): boolean {
   if (!URL.canParse(resource) || resource.includes('#')) return false
   const { origin, pathname } = new URL(resource)

@@ -7,18 +7,17 @@ import { ifThere, replaceFile, unlinkIfThere } from '../../runtime/base/files.js
 import type { AuthStorage } from './storage.js'
 import { readText } from '../base/read-options.js'
 
-/** Milliseconds between two attempts to take a lock. */
+/** Ms between attempts to take a lock. */
 const lookEvery = 50
-/** Milliseconds between two signs of life of the holder of a lock. */
+/** Ms between signs of life of a holder. */
 const beatEvery = 5_000
-/** Milliseconds without a sign of life after which the holder counts as dead. */
+/** Ms of silence after which a holder counts as dead. */
 const deadAfter = 30_000
 
 /**
- * A storage in files of one folder, which all programs of one user may share. Files have mode 0600 below
- * 0700, and each is replaced in one step, so that a reader finds the old value or the new one. A lock of a
- * process that died is taken over after 30 s. The folder is made with the first write; on Windows its own
- * rights protect it. Throws BAD_OPTION.
+ * A storage in one folder, for all programs of one user. Files have mode 0600 below 0700 and are replaced in
+ * one step. Locks of dead processes are taken over after 30 s. The first write makes the folder; on Windows
+ * its own rights protect it. Throws BAD_OPTION.
  */
 export function fileAuthStorage(folder: string): AuthStorage {
   readText(folder, 'folder')
@@ -42,7 +41,7 @@ export function fileAuthStorage(folder: string): AuthStorage {
   })
 }
 
-/** A file that cannot be understood counts as none: signing in again mends it. */
+/** An unreadable file counts as none: signing in mends it. */
 async function readValue(path: string, key: string): Promise<JsonObject | undefined> {
   const text = await textIfThere(path)
   if (text === undefined) return undefined
@@ -54,7 +53,7 @@ async function readValue(path: string, key: string): Promise<JsonObject | undefi
   }
 }
 
-/** Takes the lock as soon as it is free; the returned function releases it. */
+/** Waits for the lock; the returned function releases it. */
 async function lock(path: string, signal: AbortSignal): Promise<() => Promise<void>> {
   const mine = randomUUID()
   while (!(await tryLock(path, mine))) {

@@ -18,7 +18,6 @@ import {
   tokensOf,
 } from './tokens.js'
 
-/** Gets the tokens for one server, one renewal at a time. */
 export class AuthFlow {
   readonly #settings: OAuthSettings
   readonly #server: URL
@@ -30,24 +29,22 @@ export class AuthFlow {
     this.#shelf = createShelf(settings.storage, resourceOf(server))
   }
 
-  /** The tokens in the storage. */
   async load(): Promise<TokenSet | undefined> {
     const place = await this.#shelf.place()
     return place === undefined ? undefined : this.#shelf.tokens(place.issuer)
   }
 
-  /** Whether tokens can be renewed without a person, and so before the server refuses them. */
+  /** Renewable without a person, and so before the server refuses them. */
   canRenew(tokens: TokenSet): boolean {
     return tokens.refreshToken !== undefined || this.#settings.grant !== 'authorization_code'
   }
 
-  /** Forgets the tokens for this server. */
   async forget(): Promise<void> {
     const place = await this.#shelf.place()
     if (place !== undefined) await this.#shelf.dropTokens(place.issuer)
   }
 
-  /** Better tokens: from the storage if another program has renewed them, by a refresh, or by a sign-in. */
+  /** From the storage if another program renewed them, by a refresh, or by a sign-in. */
   async renew(renewal: Renewal, signal: AbortSignal): Promise<TokenSet> {
     const { storage, privateNetwork, requestTimeout: timeout, lookup } = this.#settings
     const server = this.#server
@@ -88,7 +85,7 @@ export class AuthFlow {
     return this.#keep({ ...tokensOf(answer, { scope, issuer }), scope }, found)
   }
 
-  /** A client registered beforehand is for one issuer: its secret is sent to no other (SEP-2352). */
+  /** A preregistered client is for one issuer: its secret goes to no other (SEP-2352). */
   #checkBinding(issuer: string, before: string | undefined): void {
     const { client } = this.#settings
     if (client === undefined || client.issuer !== undefined || before === undefined || before === issuer)

@@ -7,7 +7,6 @@ import type { EnterpriseOptions } from './options.js'
 import { clientAt, type Registration, registeredRedirect } from './registration.js'
 import { orAborted } from './storage.js'
 
-/** What a token is asked for with. */
 interface GrantRequest {
   readonly registration: Registration
   readonly library: OAuthLibrary
@@ -16,7 +15,7 @@ interface GrantRequest {
   readonly signal: AbortSignal
 }
 
-/** Gets a token by the grant of the options. Rejects with AUTHORIZATION_FAILED and SIGN_IN_NEEDED. */
+/** Rejects with AUTHORIZATION_FAILED and SIGN_IN_NEEDED. */
 export async function getToken(request: GrantRequest): Promise<TokenAnswer> {
   const { registration, library, found, scope } = request
   const { grant, enterprise } = registration.settings
@@ -27,10 +26,7 @@ export async function getToken(request: GrantRequest): Promise<TokenAnswer> {
   return library.grant(party, 'client_credentials', { scope, resource: found.resource })
 }
 
-/**
- * Has a person sign in, and trades the code for tokens (OAuth 2.1, section 4.1): PKCE with S256 or not at
- * all, `state`, `resource`.
- */
+/** Trades a person's code for tokens (OAuth 2.1, section 4.1), always with PKCE by S256. */
 async function signInWithCode(request: GrantRequest): Promise<TokenAnswer> {
   const { registration, library, found, scope, signal } = request
   const { metadata, settings } = registration
@@ -94,9 +90,8 @@ function signInNeeded({ issuer }: ServerMetadata): ClientError {
 }
 
 /**
- * A token for a person who signed in at the company's identity provider (extension
- * enterprise-managed-authorization): the ID token is exchanged there for an assertion (RFC 8693), which the
- * authorization server of the MCP server takes (RFC 7523).
+ * Trades the company's ID token for an assertion (RFC 8693), and that for a token (RFC 7523); extension
+ * enterprise-managed-authorization.
  */
 async function enterpriseToken(
   { registration, library, found, scope }: GrantRequest,

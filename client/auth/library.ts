@@ -9,7 +9,6 @@ import { ClientError } from '../base/errors.js'
 
 const loadOAuth = lazy('oauth4webapi', () => import('oauth4webapi'))
 
-/** A client as an authorization server knows it, and how it authenticates there. */
 export interface KnownClient {
   readonly id: string
   readonly secret?: string | undefined
@@ -17,27 +16,25 @@ export interface KnownClient {
   readonly method: 'none' | 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt'
 }
 
-/** The answer of a token endpoint; `expires_in` in seconds. */
+/** `expires_in` in seconds. */
 export type TokenAnswer = Pick<
   TokenEndpointResponse,
   'access_token' | 'refresh_token' | 'expires_in' | 'scope'
 >
 
-/** The secrets of one authorization code request (PKCE, state). */
+/** Secrets of one authorization code request (PKCE, state). */
 export interface CodeRequest {
   readonly verifier: string
   readonly challenge: string
   readonly state: string
 }
 
-/** The redirect that came back. */
 interface Callback {
   readonly parameters: URLSearchParams
   readonly redirectUri: string
   readonly resource: string | undefined
 }
 
-/** The two sides of a request. */
 interface Party {
   readonly metadata: Pick<ServerMetadata, 'issuer' | 'token_endpoint'>
   readonly client: KnownClient
@@ -46,7 +43,7 @@ interface Party {
 /** The part of OAuth that oauth4webapi does: proofs, checks of answers, requests to token endpoints. */
 export type OAuthLibrary = Awaited<ReturnType<typeof loadLibrary>>
 
-/** Loads the library, which a program without OAuth never does. */
+/** Programs without OAuth never load it. */
 export async function loadLibrary(ask: Asker) {
   const oauth = await loadOAuth()
   const options = {
@@ -105,10 +102,7 @@ export async function loadLibrary(ask: Asker) {
       }
     },
 
-    /**
-     * Any other grant; parameters that are undefined are left out. Rejects with AUTHORIZATION_FAILED, where
-     * `data.error` is what the authorization server says, retryable where it was out of order.
-     */
+    /** Other grants. Rejects with AUTHORIZATION_FAILED (`data.error`); retryable if out of order. */
     async grant(
       { metadata, client }: Party,
       type: string,
@@ -154,7 +148,7 @@ function bearerOf(answer: TokenEndpointResponse): TokenAnswer {
   throw authFailed('the authorization server gave a token that is no bearer token')
 }
 
-/** Encoded as forms are (RFC 6749, section 2.3.1), and no further: not every server decodes more. */
+/** Encoded as forms (RFC 6749, section 2.3.1), no further: not every server decodes more. */
 function basicAuth(secret: string): ClientAuth {
   const encoded = (text: string): string => new URLSearchParams([['', text]]).toString().slice(1)
   return (_server, { client_id: id }, _body, headers) => {
@@ -162,7 +156,7 @@ function basicAuth(secret: string): ClientAuth {
   }
 }
 
-/** Errors of the library hold whole answers, with tokens: only their words are taken over. */
+/** Errors of the library hold answers with tokens: only their words are kept. */
 function explain(cause: unknown): unknown {
   if (cause instanceof ClientError) return cause
   const facts = cause as { readonly [field: string]: unknown }

@@ -16,10 +16,7 @@ export interface LoopbackOptions {
   readonly open?: (url: URL) => unknown
 }
 
-/**
- * Signs a person in with their browser: opens the address there, and receives the redirect at a port of this
- * machine (RFC 8252, section 7.3). Throws BAD_OPTION.
- */
+/** Signs in with the browser; receives the redirect at a port here (RFC 8252, 7.3). Throws BAD_OPTION. */
 export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
   const given = readFields(options, 'options', ['port', 'path', 'open']) as LoopbackOptions
   const { port = 0, path = '/callback', open = openUrl } = given
@@ -41,7 +38,7 @@ export function loopbackSignIn(options: LoopbackOptions = {}): SignIn {
   })
 }
 
-/** Some servers want the very port that the client was registered with. */
+/** Some servers want the very port that was registered. */
 async function openPreferred(
   port: number,
   path: string,

@@ -74,7 +74,6 @@ export interface OAuthOptions {
 
 type Defaulted = 'clientName' | 'storage' | 'requestTimeout' | 'signInTimeout'
 
-/** Checked options with every default filled in. */
 export interface OAuthSettings extends Readonly<Required<Pick<OAuthOptions, Defaulted>>> {
   readonly signIn: SignIn | undefined
   readonly client: RegisteredClient | undefined
@@ -92,7 +91,7 @@ const fields = [
   ...['privateNetwork', 'requestTimeout', 'signInTimeout'],
 ]
 
-/** Reads the options of `oauth()`. Throws BAD_OPTION, naming the field; secrets are never shown. */
+/** Throws BAD_OPTION, naming the field; secrets are never shown. */
 export function readOAuthOptions(options: OAuthOptions): OAuthSettings {
   const given = readFields(options, 'options', fields) as OAuthOptions
   const client = optional(given.client, readClient)

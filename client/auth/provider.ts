@@ -15,20 +15,19 @@ import { isExpiring, type TokenSet } from './tokens.js'
 import { type TokenDesk, tokensActor } from './tokens-actor.js'
 import { ClientError } from '../base/errors.js'
 
-/** Servers that one provider has tokens for, at most. */
+/** Servers per provider. */
 const maxServers = 100
 
-/** The tokens of one server. */
 interface Place {
   readonly desk: TokenDesk
-  /** Its actor's name in the registry; resolves once it is started. */
+  /** In the registry; resolves once the actor is started. */
   readonly name: Promise<string>
 }
 
 /**
- * Tokens by OAuth for the option `auth` of any number of transports, which share them (specification:
- * authorization). It does discovery, registration, sign-in and refresh, and asks for more scopes when a
- * server wants them. One actor owns the tokens of each server. Throws BAD_OPTION, naming the field.
+ * OAuth for the option `auth` of any number of transports (specification: authorization): discovery,
+ * registration, sign-in, refresh, step-up. They share tokens, one actor per server. Throws BAD_OPTION, naming
+ * the field.
  */
 export function oauth(options: OAuthOptions = {}): OAuth {
   return new OAuth(readOAuthOptions(options))
@@ -46,10 +45,7 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     this.#settings = settings
   }
 
-  /**
-   * The header with the token for a server; none before a sign-in, which only a refusal leads to. Rejects
-   * with AUTHORIZATION_FAILED.
-   */
+  /** The header for a server; none before a refusal led to a sign-in. Rejects with AUTHORIZATION_FAILED. */
   authorize({ url, signal }: AuthRequest): Headers | Promise<Headers> {
     const tokens = this.#places.get(keyOf(url))?.desk.tokens
     if (tokens !== undefined && !this.#closed && !isExpiring(tokens, Date.now())) return headersOf(tokens)
@@ -131,7 +127,7 @@ function headersOf(tokens: TokenSet | undefined): Headers {
   return tokens === undefined ? {} : { authorization: `Bearer ${tokens.accessToken}` }
 }
 
-/** A WebSocket server is known by the address it would have over HTTP. */
+/** A WebSocket server is known by its HTTP address. */
 function keyOf(url: URL): string {
   return resourceOf(
     url.protocol === 'ws:' || url.protocol === 'wss:' ? new URL(url.href.replace(/^ws/, 'http')) : url,

@@ -6,14 +6,13 @@ import type { KnownClient } from './library.js'
 import type { OAuthSettings, RegisteredClient } from './options.js'
 import { ClientError } from '../base/errors.js'
 
-/** Where a client is registered. */
 export interface Registration {
   readonly ask: Asker
   readonly metadata: ServerMetadata
   readonly settings: OAuthSettings
 }
 
-/** The client at an authorization server, which is registered there if it has to be (RFC 7591). */
+/** Registers the client if it has to (RFC 7591). */
 export async function clientAt(registration: Registration, redirectUri: string): Promise<KnownClient> {
   const { metadata, settings } = registration
   const known = await knownClient(registration, redirectUri)
@@ -24,9 +23,8 @@ export async function clientAt(registration: Registration, redirectUri: string):
 }
 
 /**
- * The client that an authorization server knows (specification: authorization, client registration): the one
- * registered beforehand, or the document that describes it where that is supported, or one registered there
- * earlier, for this redirect address if one is given.
+ * The client that a server knows: preregistered, described by a document, or registered before for this
+ * redirect (specification: authorization, client registration).
  */
 export async function knownClient(
   { metadata, settings }: Omit<Registration, 'ask'>,
@@ -44,7 +42,7 @@ export async function knownClient(
   return clientOf(value, metadata)
 }
 
-/** The client that was registered beforehand, at its own issuer only. */
+/** At its own issuer only. */
 function presetClient(client: RegisteredClient, metadata: ServerMetadata): KnownClient {
   const { id, secret, privateKey: pem, algorithm = 'ES256', keyId, issuer } = client
   if (issuer !== undefined && issuer !== metadata.issuer)
@@ -55,13 +53,12 @@ function presetClient(client: RegisteredClient, metadata: ServerMetadata): Known
   return { id, secret, method: secret === undefined ? 'none' : secretMethod(metadata) }
 }
 
-/** The redirect address that is registered there already. */
 export async function registeredRedirect({ metadata, settings }: Registration): Promise<string | undefined> {
   const value = await settings.storage.read(keyOf(metadata))
   return typeof value?.redirectUri === 'string' ? value.redirectUri : undefined
 }
 
-/** Forgets a client that its issuer does not know any more. */
+/** Its issuer does not know it any more. */
 export function forgetClient({ metadata, settings }: Omit<Registration, 'ask'>): Promise<void> {
   return settings.storage.write(keyOf(metadata), undefined)
 }
@@ -115,7 +112,7 @@ function clientOf(value: JsonObject, metadata: ServerMetadata): KnownClient {
   return { id: String(id), secret, method: given }
 }
 
-/** A program on a user's machine cannot keep a secret, so it asks for none where that is possible. */
+/** A program on a user's machine keeps no secret, so it asks for none where possible. */
 function wantedMethod(metadata: ServerMetadata): KnownClient['method'] {
   const methods = metadata.token_endpoint_auth_methods_supported
   return !Array.isArray(methods) || methods.includes('none') ? 'none' : secretMethod(metadata)

@@ -1,9 +1,8 @@
 import type { JsonObject } from '../../protocol/wire/json.js'
 
 /**
- * Where an OAuth client keeps registered clients (by issuer) and tokens (by issuer and resource). You may
- * write one of your own: values are JSON and secret, keys are not. Providers that share a storage share the
- * tokens, also in several processes.
+ * Keeps an OAuth client's registrations (by issuer) and tokens (by issuer and resource), for all providers
+ * and processes that share it. Values are JSON and secret, keys are not.
  */
 export interface AuthStorage {
   /** The last value of the key; undefined when there is none. */
@@ -11,8 +10,8 @@ export interface AuthStorage {
   /** Replaces the value in one step; undefined removes it. */
   write(key: string, value: JsonObject | undefined): Promise<void>
   /**
-   * Runs `work` alone among all that share the storage, for that key: authorization servers take a second use
-   * of a refresh token for a theft. Rejects when the signal aborts while it waits.
+   * Runs `work` alone for that key, in all processes: a refresh token used twice counts as theft. Rejects
+   * when the signal aborts while it waits.
    */
   exclusive<T>(key: string, work: () => Promise<T>, signal: AbortSignal): Promise<T>
 }
@@ -46,7 +45,7 @@ export function memoryAuthStorage(): AuthStorage {
   })
 }
 
-/** The same promise; rejects with the reason of the signal when that aborts first. */
+/** Rejects with the signal's reason when that aborts first. */
 export function orAborted<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   return new Promise((resolve, reject) => {
     const give = (): void => reject(signal.reason)

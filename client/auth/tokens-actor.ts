@@ -9,15 +9,13 @@ import type { ClientError } from '../base/errors.js'
 
 /** What outlives the actor, and is read without a call. */
 export interface TokenDesk {
-  /** The tokens to use now. */
   tokens: TokenSet | undefined
 }
 
-/** What the actor is started with. */
 interface TokensInput {
   readonly flow: AuthFlow
   readonly desk: TokenDesk
-  /** Milliseconds for one renewal. */
+  /** In ms, for one renewal. */
   readonly timeout: number
 }
 
@@ -32,7 +30,7 @@ interface State extends TokensInput {
   loaded: boolean
   busy: boolean
   waiting: readonly Waiting[]
-  /** The last failure: callers that come shortly after with the same token get it, too. */
+  /** Kept for callers that come shortly after with the same token. */
   failure:
     | { readonly refused: string | undefined; readonly error: ClientError; readonly until: number }
     | undefined
@@ -42,15 +40,12 @@ type Outcome =
   | { readonly type: 'loaded' | 'renewed'; readonly tokens: TokenSet | undefined }
   | { readonly type: 'failed'; readonly refused: string | undefined; readonly error: ClientError }
 
-/** Milliseconds that a failure is kept for late callers; less where it may pass. */
+/** Ms that a failure is kept for late callers. */
 const failureHolds = { lasting: 5_000, passing: 1_000 } as const
-/** Renewals that one caller waits for: the first may lack the scopes that it needs. */
+/** Renewals per caller: the first may lack scopes. */
 const maxRenewals = 2
 
-/**
- * Owns the tokens of one server: many refusals at once are one refresh or one sign-in, and a failure is told
- * once to all that wait. Its handlers never wait; a renewal comes back as a message.
- */
+/** One server's tokens: many refusals are one renewal, whose failure all hear. Handlers never wait. */
 export const tokensActor = defineActor({
   name: 'tokens',
   stray: 'report',
@@ -60,7 +55,7 @@ export const tokensActor = defineActor({
     return state
   },
   call: {
-    /** The tokens to use now, renewed if they expire soon; undefined when there are none. */
+    /** Renewed if they expire soon; undefined when there are none. */
     current(
       state: State,
       _: undefined,
@@ -69,7 +64,6 @@ export const tokensActor = defineActor({
       if (state.loaded && !wantsRenewal(state)) return state.desk.tokens
       return wait(state, undefined, ctx)
     },
-    /** Better tokens than the refused ones. */
     renew(
       state: State,
       renewal: Renewal,
@@ -82,7 +76,7 @@ export const tokensActor = defineActor({
       if (known && !state.busy) return refuse(failure.error)
       return wait(state, renewal, ctx)
     },
-    /** Forgets the tokens, here and in the storage. */
+    /** Here and in the storage. */
     async forget(state: State) {
       state.desk.tokens = undefined
       await state.flow.forget()
@@ -108,7 +102,7 @@ function wait(state: State, renewal: Renewal | undefined, ctx: ActorContext): De
   return reply
 }
 
-/** Begins the renewal for the first caller in the queue, unless one is under way. */
+/** Renews for the first in the queue, one at a time. */
 function next(state: State, ctx: ActorContext): void {
   const [first] = state.waiting
   if (state.busy || first === undefined) return
@@ -141,7 +135,7 @@ function tooLate({ timeout }: State): ClientError {
   return authFailed(`nobody has signed in within ${timeout} ms (signInTimeout)`)
 }
 
-/** Callers whose scopes are still missing wait for another renewal, `maxRenewals` at most. */
+/** Callers that still lack scopes wait again, `maxRenewals` at most. */
 function answer(state: State): void {
   const { tokens } = state.desk
   const left: Waiting[] = []

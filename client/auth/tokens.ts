@@ -3,36 +3,33 @@ import type { BearerChallenge } from './challenge.js'
 import type { TokenAnswer } from './library.js'
 import type { AuthStorage } from './storage.js'
 
-/** The tokens of one issuer for one server. */
 export interface TokenSet {
   readonly accessToken: string
   readonly refreshToken: string | undefined
-  /** In ms since 1970; undefined when the issuer does not say. */
+  /** In ms since 1970, where the issuer says it. */
   readonly expiresAt: number | undefined
-  /** What was asked for or, where the issuer gave something else, what was given. */
+  /** As given, where that differs from what was asked for. */
   readonly scope: string | undefined
   readonly issuer: string
 }
 
-/** Why tokens are wanted. */
 export interface Renewal {
-  /** The access token that the server refused; undefined when there was none. */
   readonly refused: string | undefined
   readonly challenge: BearerChallenge | undefined
-  /** Whether the token is good and has too few scopes (403). */
+  /** The token is good but has too few scopes (403). */
   readonly stepUp: boolean
 }
 
-/** What is remembered of a server: whose tokens it takes. */
+/** Whose tokens a server takes. */
 interface ServerPlace {
   readonly issuer: string
   readonly resourceMetadata: string | undefined
 }
 
-/** Milliseconds before its end at which a token is renewed. */
+/** Ms before its end at which a token is renewed. */
 const margin = 30_000
 
-/** Tokens from an answer; without a new refresh token the old one stays. */
+/** Without a new refresh token the old one stays. */
 export function tokensOf(
   answer: TokenAnswer,
   { scope, issuer, before }: { scope: string | undefined; issuer: string; before?: TokenSet | undefined },
@@ -47,20 +44,16 @@ export function tokensOf(
   }
 }
 
-/** Whether a token should be renewed before it is used again. */
 export function isExpiring({ expiresAt }: TokenSet, now: number): boolean {
   return expiresAt !== undefined && now > expiresAt - margin
 }
 
-/** Whether these tokens will do for a caller that was refused. */
+/** Whether they will do for a caller that was refused. */
 export function satisfies(tokens: TokenSet, { refused, challenge, stepUp }: Renewal): boolean {
   return tokens.accessToken !== refused && (!stepUp || hasScopes(tokens.scope, challenge?.scope))
 }
 
-/**
- * The values of one server in a storage, each under its issuer: what one issuer gave is never sent to another
- * (2026-07-28, SEP-2352).
- */
+/** Values of one server, by issuer: none goes to another issuer (2026-07-28, SEP-2352). */
 export function createShelf(storage: AuthStorage, server: string) {
   const tokensKey = (issuer: string): string => `tokens ${issuer} ${server}`
   return {
@@ -79,7 +72,6 @@ export function createShelf(storage: AuthStorage, server: string) {
   }
 }
 
-/** What `createShelf` answers. */
 export type Shelf = ReturnType<typeof createShelf>
 
 function readTokens(value: JsonObject | undefined, issuer: string): TokenSet | undefined {
@@ -99,23 +91,21 @@ function textOf(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
 
-/** What scopes are chosen by; all as space-separated lists. */
+/** Space-separated lists. */
 interface ScopeFacts {
-  /** Of the challenge. */
   readonly challenged: string | undefined
-  /** Of the user's options. */
   readonly wanted: string | undefined
-  /** `scopes_supported` of the resource. */
+  /** `scopes_supported`. */
   readonly resource: readonly string[] | undefined
-  /** Asked for before, when more is needed now. */
+  /** In a step-up. */
   readonly before: string | undefined
-  /** Whether the authorization server offers the scope for a refresh token. */
+  /** Whether the server offers the scope for a refresh token. */
   readonly offline: boolean
 }
 
 /**
- * The scopes to ask for (specification: authorization, scope selection): those of the challenge, or else of
- * the user's options, or else all of the resource; and those asked for before. Undefined: none is named.
+ * Scopes to ask for: the challenge's, else the options', else all of the resource; plus earlier ones
+ * (specification: authorization, scope selection). Undefined: none is named.
  */
 export function chooseScope(facts: ScopeFacts): string | undefined {
   const { challenged, wanted, resource, before, offline } = facts
@@ -126,7 +116,6 @@ export function chooseScope(facts: ScopeFacts): string | undefined {
   return [...all].join(' ')
 }
 
-/** Whether all the scopes of `needed` are among those of `had`. */
 export function hasScopes(had: string | undefined, needed: string | undefined): boolean {
   const known = new Set(words(had))
   return words(needed).every((word) => known.has(word))

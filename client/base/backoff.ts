@@ -2,14 +2,11 @@
 export interface BackoffOptions {
   /** The ceiling of the first pause, in ms. Default 500. */
   readonly base?: number
-  /**
-   * The highest ceiling, in ms, and the longest time that `Retry-After` of a busy server (429, 503) adds.
-   * Default 30,000.
-   */
+  /** The highest ceiling, and the longest that `Retry-After` (429, 503) adds, in ms. Default 30,000. */
   readonly cap?: number
   /**
-   * The highest ceiling while a call or `ready()` waits, in ms. A server that is a child process is started a
-   * tenth of the time at most. Default 1,000.
+   * The highest ceiling while somebody waits, in ms. Starts of a child process take at most a tenth of the
+   * time. Default 1,000.
    */
   readonly awaitedCap?: number
   /** How long a connection must be ready until earlier failures are forgotten, in ms. Default 10,000. */
@@ -20,27 +17,26 @@ export interface BackoffOptions {
 
 type Backoff = Required<BackoffOptions>
 
-/** What goes before a pause. */
 interface Setback {
-  /** Attempts in a row that failed before the last one. */
+  /** Failed in a row before the last one. */
   readonly failures: number
-  /** Whether a call or `ready()` waits for the next attempt. */
+  /** A call or `ready()` waits. */
   readonly awaited: boolean
-  /** Milliseconds that the last attempt kept the machine busy, as the start of a program does. */
+  /** Ms that the last attempt kept the machine busy, as the start of a program does. */
   readonly busy: number
 }
 
-/** While somebody waits, attempts may keep the machine busy for one part in so many of the time. */
+/** While somebody waits, attempts take one part in so many of the time. */
 const rest = 10
 
-/** Milliseconds until the next attempt: clients of one server do not come back together. */
+/** Random, so that clients of one server do not come back together. */
 export function pauseAfter({ failures, awaited, busy }: Setback, backoff: Backoff): number {
   const { base, cap, random } = backoff
   const highest = awaited ? awaitedCeiling(busy, backoff) : cap
   return random() * Math.min(cap, highest, base * 2 ** failures)
 }
 
-/** Milliseconds left of a pause once somebody begins to wait: a long one becomes that of a first failure. */
+/** Ms left once somebody waits: a long pause becomes that of a first failure. */
 export function pauseLeft(left: number, busy: number, backoff: Backoff): number {
   if (left <= awaitedCeiling(busy, backoff)) return left
   return pauseAfter({ failures: 0, awaited: true, busy }, backoff)
@@ -50,7 +46,7 @@ function awaitedCeiling(busy: number, { awaitedCap }: Backoff): number {
   return Math.max(awaitedCap, rest * busy)
 }
 
-/** Counts the failures of something that is started again whenever it ends. */
+/** Failures of something that is restarted whenever it ends. */
 export class Setbacks {
   readonly #backoff: Backoff
   #failures = 0
@@ -61,12 +57,11 @@ export class Setbacks {
     this.#backoff = backoff
   }
 
-  /** It starts to run. */
   began(now: number): void {
     this.#began = now
   }
 
-  /** It has ended: milliseconds to wait before the next start; 0 before the first. */
+  /** It has ended: ms before the next start, 0 before the first. */
   next(now: number, awaited: boolean): number {
     if (this.#began === undefined) return 0
     this.#ran = now - this.#began
@@ -75,7 +70,7 @@ export class Setbacks {
     return pauseAfter({ failures: this.#failures - 1, awaited, busy: this.#ran }, this.#backoff)
   }
 
-  /** Milliseconds left of a pause once somebody begins to wait. */
+  /** Ms left once somebody waits. */
   left(ms: number): number {
     return pauseLeft(ms, this.#ran, this.#backoff)
   }

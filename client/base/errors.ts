@@ -65,8 +65,8 @@ export type ClientErrorCode =
   | 'SIGN_IN_NEEDED'
 
 /**
- * The error class of `caduceus/client`. The error of a call has `data.sent`: whether the request left this
- * process, so that the server may have acted on it. An error that the server answers is an McpError instead.
+ * Errors of `caduceus/client`. Those of calls have `data.sent`: the request left, so the server may have
+ * acted. An error that the server answers is an McpError.
  */
 export class ClientError extends CaduceusError<ClientErrorCode> {}
 
@@ -84,10 +84,7 @@ export interface CallErrorData {
   readonly [fact: string]: unknown
 }
 
-/**
- * The error of one call; it has the facts of its cause (exit code, status, last lines of standard error),
- * too.
- */
+/** The error of one call, with the facts of its cause (exit code, status, last lines of standard error). */
 export function callError(
   code: ClientErrorCode,
   message: string,
@@ -99,14 +96,12 @@ export function callError(
   return new ClientError(code, message, { data, retryable, ...(cause === undefined ? {} : { cause }) })
 }
 
-/**
- * What a call waited for: the client, which is in this phase for that reason, or one of its `busy` places.
- */
+/** What a call waited for: the client in this phase, or one of its `busy` places. */
 export interface Obstacle extends Pick<ClientState, 'phase' | 'reason'> {
   readonly busy?: number
 }
 
-/** The error of a call whose time was over before it could be sent, or sent again (`sent`). */
+/** The time was over before the call was sent, or sent again (`sent`). */
 export function unsentError(
   { method, call: { timeout } }: { readonly method: string; readonly call: { readonly timeout: number } },
   { phase, reason, busy }: Obstacle,
@@ -119,13 +114,13 @@ export function unsentError(
   return callError('TIMEOUT', `${method}: ${what} within ${timeout} ms (${why})`, { sent, cause: reason })
 }
 
-/** The error of a wait that its caller gave up, with nothing sent. */
+/** The caller gave up; nothing was sent. */
 export function givenUpError(what: string, cause: unknown): ClientError {
   const details = { sent: false, retryable: false, cause }
   return callError('CANCELLED', `${what}: the caller gave it up (${messageOf(cause)})`, details)
 }
 
-/** The error of a call that does not wait for a connection. */
+/** For calls with `wait: false`. */
 export function notReadyError(
   { method }: { readonly method: string },
   reason: Error | undefined,
@@ -135,13 +130,12 @@ export function notReadyError(
   return callError('NOT_READY', `${method}: there is no connection${why}`, { sent, cause: reason })
 }
 
-/** The error of a call, or of `ready()`, on a client that failed for good. */
 export function failedError(method: string, reason: Error | undefined, sent = false): ClientError {
   const code = reason instanceof ClientError ? reason.code : 'CONNECT_FAILED'
   return callError(code, `${method}: ${messageOf(reason)}`, { sent, retryable: false, cause: reason })
 }
 
-/** The same error with `sent: true`: an earlier attempt may have reached the server. */
+/** With `sent: true`: an earlier attempt may have reached the server. */
 export function sentBefore(error: unknown): unknown {
   if (!(error instanceof ClientError) || !isFacts(error.data) || error.data.sent !== false) return error
   const { code, message, retryable, cause, data } = error

@@ -9,13 +9,11 @@ export interface WarningEvent {
   readonly client: string
   readonly tree: number
   /**
-   * - `bad_tool`: a tool is left out of a list, since it breaks the rules for `x-mcp-header`.
-   * - `bad_schema`: an output schema cannot be used, and results are not checked against it.
-   * - `too_many_questions`: the server has made more requests than the client answers at once.
-   * - `unexpected_event`: the connection had an event that its state does not know, and ignored it: a bug of
-   *   this library or of a transport of yours.
-   * - `connect_failed`: an attempt to connect failed: the first since the client was ready, the 10th, the
-   *   100th and so on, and the last where trying again is of no use.
+   * - `bad_tool`: a listed tool breaks the rules for `x-mcp-header` and is left out.
+   * - `bad_schema`: an output schema is unusable; results are not checked.
+   * - `too_many_questions`: the server asks more at once than the client answers.
+   * - `unexpected_event`: ignored; a bug of this library or of a transport of yours.
+   * - `connect_failed`: the first, 10th, 100th failed attempt and so on, and a final one.
    */
   readonly type: 'bad_tool' | 'bad_schema' | 'too_many_questions' | 'unexpected_event' | 'connect_failed'
   /** Of its line in the log. */
@@ -28,10 +26,7 @@ export interface WarningEvent {
   readonly heldBack?: number
 }
 
-/**
- * A log message of the server, where `notifications/message` has no handler: of each level at most 100 for
- * each client in 10 s.
- */
+/** A server's log message without a handler: per level at most 100 for each client in 10 s. */
 export interface LogEvent {
   /** The name of the client. */
   readonly client: string
@@ -64,8 +59,8 @@ export interface StateEvent {
 }
 
 /**
- * A call of a user began, or ended with a result (`stop`) or an error. `start` is told in the asynchronous
- * context of the caller, so that a span begun there finds its parent.
+ * A call began, or ended with a result (`stop`) or an error. `start` is told in the caller's async context:
+ * spans begun there find their parent.
  */
 export interface CallEvent {
   /** The name of the client. */
@@ -82,10 +77,7 @@ export interface CallEvent {
   readonly code?: string | number
 }
 
-/**
- * The events of clients, on `node:diagnostics_channel` as `caduceus.client.NAME`. Only `log` has content of
- * messages.
- */
+/** Events on `node:diagnostics_channel` as `caduceus.client.NAME`. Only `log` has content of messages. */
 export interface ClientEvents {
   warning: WarningEvent
   log: LogEvent
@@ -99,20 +91,16 @@ const channels = eventChannels<ClientEvents>(
   optionError,
 )
 
-/** Whether anybody listens to events of that name. */
 export const { isHeard } = channels
 
-/** `{ code }` of an error of ours or of a server; `{}` for any other. */
+/** Of an error of ours or of a server; `{}` for any other. */
 export function codeOf(error: unknown): { readonly code?: string | number } {
   const { code } = (error ?? {}) as { readonly code?: unknown }
   return typeof code === 'string' || typeof code === 'number' ? { code } : {}
 }
 
-/** Tells subscribers of an event; the payload is made only when somebody listens. */
+/** The payload is made only when somebody listens. */
 export const emitClient = channels.emit
 
-/**
- * Hears every event of that name, of all clients in this process of Node, until the returned function is
- * called. Throws BAD_OPTION.
- */
+/** Hears an event of all clients in this process until the returned function is called. Throws BAD_OPTION. */
 export const subscribeClient: EventChannels<ClientEvents>['subscribe'] = channels.subscribe

@@ -1,10 +1,9 @@
 import { optionReaders } from '../../runtime/base/read-options.js'
 import { optionError } from './errors.js'
 
-/** Former names of options. */
 const formerNames = Object.freeze({ maxLineBytes: 'maxMessageBytes' })
 
-/** The readers of this floor: each throws BAD_OPTION, naming the field. */
+/** They throw BAD_OPTION, naming the field. */
 export const {
   badOption: bad,
   readObject,
@@ -17,16 +16,14 @@ export const {
   readWord,
 } = optionReaders(optionError, formerNames)
 
-/**
- * The first argument of a method. For an object, as other libraries take it, the BAD_OPTION shows the `form`.
- */
+/** For an object, as other libraries take it, BAD_OPTION shows the `form`. */
 export function readArgument(value: unknown, field: string, form: string): string {
   if (typeof value === 'object' && value !== null && field in value)
     throw bad(field, `a non-empty string, as in ${form}`, value)
   return readText(value, field)
 }
 
-/** The last argument of a method, an object such as `example`. Throws BAD_OPTION. */
+/** An object such as `example`. Throws BAD_OPTION. */
 export function readOptions(
   value: unknown,
   known: readonly string[],
@@ -37,7 +34,7 @@ export function readOptions(
   return readFields(value, 'options', known)
 }
 
-/** An AbortSignal, or nothing. Throws BAD_OPTION. */
+/** Throws BAD_OPTION. */
 export function readSignal(value: unknown): AbortSignal | undefined {
   if (value === undefined || value instanceof AbortSignal) return value
   throw bad('signal', 'an AbortSignal', value)

@@ -6,14 +6,11 @@ interface Listening {
   readonly end: Undo
 }
 
-/**
- * Listens to each signal once, however many calls share it: Node finds one of many listeners only by looking
- * at all of them.
- */
+/** Listens to each signal once: with many listeners Node is slow to remove one. */
 export class SharedSignals {
   readonly #known = new Map<AbortSignal, Listening>()
 
-  /** Calls `fn` once when the signal aborts, unless the returned function was called before. */
+  /** Calls `fn` once on abort, unless the returned function was called before. */
   listen(signal: AbortSignal, fn: () => void): Undo {
     const listening = this.#known.get(signal) ?? this.#begin(signal)
     const { all, end } = listening

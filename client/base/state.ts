@@ -2,10 +2,7 @@ import type { Revision } from '../../protocol/dialects/dialect.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ServerCapabilities } from '../../protocol/messages/capabilities.js'
 
-/**
- * The phase of a client. `disconnected`: it waits before the next attempt. `failed`: trying again is of no
- * use. `closed`: after `close()`.
- */
+/** `disconnected`: it waits to try again. `failed`: trying again is of no use. `closed`: after `close()`. */
 export type Phase = 'disconnected' | 'connecting' | 'initializing' | 'ready' | 'failed' | 'closed'
 
 /** A snapshot of a client. */
@@ -42,16 +39,13 @@ export interface ClientCounts {
   repeated: number
   /** Problems that the transport reported and that ended nothing. */
   troubles: number
-  /**
-   * Events that the state of the connection does not know: bugs of this library, or of a transport of yours.
-   */
+  /** Events that a state does not know: bugs of this library, or of a transport of yours. */
   unexpected: number
 }
 
 /** Takes back what the call that returned it began. */
 export type Undo = () => void
 
-/** The state of a client that has not begun. */
 export const firstState: ClientState = Object.freeze({
   phase: 'disconnected',
   reason: undefined,

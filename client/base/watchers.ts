@@ -9,13 +9,9 @@ import { emit } from '../../runtime/faults/events.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { Undo } from './state.js'
 
-/**
- * Owns the handlers that code without an owner has registered: reports their errors. Has no way back to the
- * client, which the async contexts of handlers may outlive.
- */
+/** Reports errors of handlers without owner. No way to the client: their async contexts may outlive it. */
 export class HandlerOwner implements Owner {
   readonly token: OwnerToken
-  /** The tree of the client. */
   #tree = 0
 
   constructor(clientName: string) {
@@ -26,12 +22,11 @@ export class HandlerOwner implements Owner {
     return this.#tree
   }
 
-  /** Errors are reported in the tree of this process; until then in none. */
+  /** Until then, errors are reported in no tree. */
   reportIn(process: ProcessRef): void {
     this.#tree = processOf(process).tree.id
   }
 
-  /** Reports an error that stopped nothing. */
   fail(error: unknown, kind: StrayKind): void {
     const { tree, token } = this
     emit('stray', () => ({ tree, error, kind, owner: token.name, outcome: 'reported' }))
@@ -43,10 +38,7 @@ interface Watcher<Args extends unknown[]> {
   readonly owner: OwnerToken
 }
 
-/**
- * Handlers of users. Each runs in a microtask of its own and in the scope of whoever registered it: one that
- * throws or hangs stops no other, and no actor.
- */
+/** Runs each handler in a microtask, in its owner's scope: a throw or hang stops no other, and no actor. */
 export class Watchers<Args extends unknown[]> {
   readonly #all = new Set<Watcher<Args>>()
   readonly #own: HandlerOwner
@@ -55,7 +47,7 @@ export class Watchers<Args extends unknown[]> {
     this.#own = own
   }
 
-  /** Errors of handlers without an owner are reported in the tree of this process. */
+  /** For errors of handlers without an owner. */
   reportIn(process: ProcessRef): void {
     this.#own.reportIn(process)
   }
@@ -64,7 +56,6 @@ export class Watchers<Args extends unknown[]> {
     return this.#all.size
   }
 
-  /** Calls `fn` from now on, until the returned function is called. */
   add(fn: (...args: Args) => unknown): Undo {
     const watcher = { fn, owner: currentOwner() ?? this.#own.token }
     this.#all.add(watcher)
@@ -85,7 +76,7 @@ export class Watchers<Args extends unknown[]> {
     }
   }
 
-  /** Nothing more will be told; what was told is still delivered. */
+  /** What was told is still delivered. */
   end(): void {
     queueMicrotask(() => this.#all.clear())
   }

@@ -28,7 +28,6 @@ import { isRenewable, isRepeatable } from './repeat.js'
 import { type Speech, writeNotification } from './speech.js'
 import { CallTable, Pending, takesPlace } from './table.js'
 
-/** What calls need of the client that makes them. */
 export interface CallHost {
   readonly settings: { readonly maxInFlight: number }
   readonly holdings: Holdings
@@ -39,21 +38,20 @@ export interface CallHost {
   misfit(error: Error): void
 }
 
-/** A request that the client makes for itself: the handshake, a ping, a wish, a stream of changes. */
+/** A request that the client makes for itself: a handshake, ping, wish or stream of changes. */
 interface OwnRequest {
   readonly method: string
   readonly params?: JsonObject
   /** Makes its id a text, `PREFIX-NUMBER`. */
   readonly prefix?: string
-  /** Milliseconds to wait for the answer; Infinity: as long as the connection lasts. */
+  /** In ms; Infinity: as long as the connection lasts. */
   readonly timeout: number
-  /** Whether the server is told when the answer does not come in time. Default true. */
+  /** Whether the server is told of a timeout. Default true. */
   readonly cancels?: boolean
   /** Called once, unless the connection ends before. */
   done(outcome: OwnOutcome): void
 }
 
-/** What came of a request of the client itself. */
 export type OwnOutcome =
   | { readonly type: 'answer'; readonly message: JsonRpcResult | JsonRpcErrorResponse }
   /** What came with its id is no answer. */
@@ -66,10 +64,7 @@ interface Own {
   readonly timer: unknown
 }
 
-/**
- * Every request that has no answer yet: calls of users, which wait for a connection, or for a place on it, in
- * order, and then for their answers; and requests of the client itself, which live on one connection.
- */
+/** Unanswered requests: users' calls, queued and sent, and the client's own, bound to one connection. */
 export class Calls {
   readonly #host: CallHost
   readonly #clock: Clock
@@ -85,7 +80,6 @@ export class Calls {
     this.#table = new CallTable(this.#deadlines)
   }
 
-  /** Calls of users that are not settled. */
   get size(): number {
     return this.#table.all.size
   }
@@ -98,7 +92,7 @@ export class Calls {
     return this.#table.inFlight.size
   }
 
-  /** Takes a call of a user, and sends it if there is a connection, and a place on it. */
+  /** Takes a call of a user; sends it if it can. */
   admit(job: Job, reply: Deferred<JsonObject>): void {
     const pending = new Pending(job, reply, (expired) => this.#expire(expired))
     this.#table.all.set(job, pending)
@@ -110,7 +104,7 @@ export class Calls {
     else this.#turnAway(pending, this.#host.connection.state.reason)
   }
 
-  /** Sends a request of the client itself on the current connection; answers its id. */
+  /** Answers the id. */
   ask(request: OwnRequest): RequestId {
     const { method, params, prefix, timeout } = request
     const { link, speech } = this.#host
@@ -126,7 +120,7 @@ export class Calls {
     return id
   }
 
-  /** There is a connection: sends what waits, as far as there are places. */
+  /** Connected: sends what waits, as far as there are places. */
   flush(): void {
     for (const pending of this.#table.takeWaiting()) {
       if (this.#mayLeave(pending.job)) this.#send(pending)
@@ -134,7 +128,7 @@ export class Calls {
     }
   }
 
-  /** An answer has come. One that nobody waits for is dropped and counted. */
+  /** An answer that nobody waits for is dropped and counted. */
   answer(message: JsonRpcResult | JsonRpcErrorResponse): void {
     const { id } = message
     if (id === undefined) return this.#count('junk')
@@ -174,10 +168,7 @@ export class Calls {
     })
   }
 
-  /**
-   * This request will get no answer. True when the server cannot be reached: the call waits for a better
-   * moment if it never left, or may be made again after its server, and most likely the session, has gone.
-   */
+  /** No answer will come. True when the server cannot be reached; the call may wait for a connection. */
   lost(id: RequestId, error: TransportError): boolean {
     const isSession = error.code === 'SESSION_NOT_FOUND'
     const own = this.#own.get(id)
@@ -225,14 +216,12 @@ export class Calls {
     return gone
   }
 
-  /**
-   * The server cannot be reached now: a call that waits for a place may not want to wait for a connection.
-   */
+  /** The server cannot be reached: fails calls that wait for a place but not for a connection. */
   interrupted(reason: Error): void {
     for (const pending of this.#table.allWaiting()) if (!mayWait(pending.job)) this.#turnAway(pending, reason)
   }
 
-  /** The connection is over: what never left waits for the next one, the other calls are told at once. */
+  /** Calls that never left wait for the next connection; the others settle at once. */
   linkEnded(error: Error, how: { readonly sessionGone: boolean; readonly fatal: boolean }): void {
     const code: ClientErrorCode = how.sessionGone ? 'SESSION_NOT_FOUND' : 'CONNECTION_LOST'
     for (const pending of [...this.#table.inFlight.values()]) {
@@ -249,7 +238,6 @@ export class Calls {
     this.interrupted(error)
   }
 
-  /** The caller gave a call up. */
   cancel(job: Job, reason: string): void {
     const pending = this.#table.all.get(job)
     if (pending === undefined) return
@@ -257,29 +245,25 @@ export class Calls {
     this.#sendNext()
   }
 
-  /** Fails every call that waits for a connection. */
   failWaiting(error: (job: Job) => ClientError): void {
     for (const pending of this.#table.allWaiting()) this.#reject(pending, error(pending.job))
   }
 
-  /** Fails every call. */
   failAll(error: (job: Job) => ClientError): void {
     for (const pending of [...this.#table.all.values()]) this.#reject(pending, error(pending.job))
   }
 
-  /** A request of the client itself is over. */
   forget(id: RequestId): void {
     this.#clock.clearTimeout(this.#own.get(id)?.timer)
     this.#own.delete(id)
   }
 
-  /** A request of the client itself is not wanted any more, and the server is told. */
+  /** Gives up a request of the client itself; the server is told. */
   giveUp(id: RequestId): void {
     this.forget(id)
     this.#tellCancelled(id)
   }
 
-  /** The connection is over, and all that the client asked on it. */
   forgetOwn(): void {
     for (const id of [...this.#own.keys()]) this.forget(id)
   }
@@ -297,12 +281,10 @@ export class Calls {
     this.#host.holdings.counts[what] += 1
   }
 
-  /** Whether a call can be sent on a connection that is ready. */
   #mayLeave(job: Job): boolean {
     return this.#table.places < this.#host.settings.maxInFlight || !takesPlace(job)
   }
 
-  /** A place may be free: sends what waits for one. */
   #sendNext(): void {
     const { maxInFlight } = this.#host.settings
     while (this.#table.waiting > 0 && this.#table.places < maxInFlight && this.#isReady) {
@@ -326,7 +308,7 @@ export class Calls {
     link.send(speech.write(id, job, job.call.headers), job.ticket)
   }
 
-  /** A call waits for the next connection, if its caller wants it to. */
+  /** Waits for the next connection, if the caller allows it. */
   #putBack(pending: Pending, reason: Error): void {
     if (mayWait(pending.job)) this.#table.putBack(pending)
     else this.#turnAway(pending, reason)
@@ -337,7 +319,6 @@ export class Calls {
     this.#reject(pending, notReadyError(pending.job, reason, isSent(pending.job)))
   }
 
-  /** Sends a call once more on this connection. */
   #repeat(pending: Pending): void {
     this.#table.takeBack(pending)
     this.#noteRepeated(pending.job)
@@ -380,7 +361,7 @@ export class Calls {
     return true
   }
 
-  /** Progress starts the timeout anew, up to the time that the call may take in all. */
+  /** Progress restarts the timeout, up to `lastDeadline`. */
   #prolong(pending: Pending): void {
     const { job } = pending
     const { resetOnProgress, timeout } = job.call
@@ -404,13 +385,12 @@ export class Calls {
     this.#sendNext()
   }
 
-  /** What a call waits for. */
   #obstacle(pending: Pending): Obstacle {
     const { state } = this.#host.connection
     return this.#isReady && this.#table.isWaiting(pending) ? { ...state, busy: this.#table.places } : state
   }
 
-  /** The caller does not wait any more: what did not leave is revoked, of the rest the server is told. */
+  /** Revokes what did not leave; of the rest the server is told. */
   #abandon(pending: Pending, error: ClientError, reason: string): void {
     const { id } = pending
     const { ticket } = pending.job
@@ -440,9 +420,7 @@ export class Calls {
   }
 }
 
-/**
- * Whether a call waits for a connection. One that the server may have seen is made again here, or not at all.
- */
+/** Whether a call waits for a connection; one that may have been seen only if it may be repeated. */
 function mayWait(job: Job): boolean {
   return job.call.wait || isSent(job)
 }

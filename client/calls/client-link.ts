@@ -4,10 +4,10 @@ import type { Registry } from '../../runtime/process/registry.js'
 import type { linkActor, Ticket } from '../../transports/link/actor.js'
 import type { Written } from './speech.js'
 
-/** Reaches the transport's actor by its name. */
+/** By the name of the transport's actor. */
 type LinkRef = ReturnType<typeof Registry.prototype.named<typeof linkActor>>
 
-/** The client's side of its transport: which connection is the current one, and what is sent on it. */
+/** The current connection, from the client's side. */
 export class ClientLink {
   readonly #ref: LinkRef
   readonly #numbers: { lastLink: number }
@@ -19,12 +19,11 @@ export class ClientLink {
     this.#numbers = numbers
   }
 
-  /** Whether there is a connection, or one on its way. */
+  /** There is a connection, or one on its way. */
   get held(): boolean {
     return this.#current !== undefined
   }
 
-  /** Asks for a new connection. */
   open(): void {
     const link = this.#numbers.lastLink + 1
     this.#numbers.lastLink = link
@@ -32,22 +31,20 @@ export class ClientLink {
     this.#ref.cast('open', { link })
   }
 
-  /** Whether news of this number are about the current connection. */
+  /** Whether this is the current connection. */
   is(link: number): boolean {
     return link === this.#current
   }
 
-  /** Forgets the current connection: it is over. */
   forget(): void {
     this.#current = undefined
   }
 
-  /** Sends a message on the current connection, if there is one. */
   tell(message: Message): void {
     this.send({ text: encode(message), message })
   }
 
-  /** The same for one that is written already; the ticket says whether it left. */
+  /** Already written; the ticket says whether it left. */
   send({ text, message, options }: Written, ticket?: Ticket): void {
     const link = this.#current
     if (link !== undefined) this.#ref.cast('send', { link, text, message, ticket, options })
@@ -62,7 +59,7 @@ export class ClientLink {
     if (this.#current !== undefined) this.#ref.cast('negotiated', { link: this.#current, revision })
   }
 
-  /** Asks the transport to end the current connection; it stays the current one until it is forgotten. */
+  /** It stays the current one until it is forgotten. */
   close(): void {
     if (this.#current !== undefined) this.#ref.cast('close', { link: this.#current })
   }

@@ -5,19 +5,16 @@ import type { TransportError, TransportErrorCode } from '../../transports/base/e
 import { callError, type ClientError, type ClientErrorCode } from '../base/errors.js'
 import { isSent, type Job } from './job.js'
 
-/** The error that a server answered with, its `retryable` and its crash, where `data` has them. */
+/** With its `retryable` and its crash, where `data` has them. */
 export function serverError({ code, message, data }: JsonRpcError): McpError {
   const cause = toldCause(data)
   const retryable = isObject(data) && data.retryable === true
   return new McpError(code, message, { data, retryable, ...(cause !== undefined && { cause }) })
 }
 
-/** Causes of causes that are read. */
 const deepest = 5
 
-/**
- * The crash in `data.error` (`exposeErrors` of a server): an Error with its name, message, stack and cause.
- */
+/** The crash in `data.error` (`exposeErrors` of a server) as an Error with stack and cause. */
 export function toldCause(data: unknown): Error | undefined {
   return isObject(data) ? rebuilt(data.error, 1) : undefined
 }
@@ -34,13 +31,13 @@ function rebuilt(told: unknown, depth: number): Error | undefined {
   return error
 }
 
-/** Whether a server that refuses a revision names one of 2026-07-28 or later that we speak. */
+/** Whether a refusal names a revision of 2026-07-28 or later that we speak. */
 export function modernRevisionIn({ data }: JsonRpcError): boolean {
   const supported = isObject(data) ? data.supported : undefined
   return Array.isArray(supported) && modernDialects.some(({ revision }) => supported.includes(revision))
 }
 
-/** The error of a call that will get no answer, on a connection that goes on. */
+/** No answer will come; the connection goes on. */
 export function lossError(job: Job, error: TransportError): ClientError {
   const { code, message, retryable } = error
   const details = { sent: isSent(job), retryable, cause: error }
@@ -53,12 +50,12 @@ const lossCodes: Partial<Record<TransportErrorCode, ClientErrorCode>> = {
   SESSION_NOT_FOUND: 'SESSION_NOT_FOUND',
 }
 
-/** Whether a request was lost with its server, which has ended. */
+/** Whether its server has ended. */
 export function isGone({ data }: TransportError): boolean {
   return isObject(data) && data.gone === true
 }
 
-/** Whether a lost request may have reached the server: its transport says so, or the code does. */
+/** Whether it may have reached the server: the transport says so, or the code does. */
 export function hasLeft({ code, data }: TransportError): boolean {
   if (isObject(data) && typeof data.sent === 'boolean') return data.sent
   return code !== 'CONNECT_FAILED' && code !== 'NOT_OPEN' && code !== 'SEND_FAILED'

@@ -5,36 +5,36 @@ import type { Ticket } from '../../transports/link/actor.js'
 import { bad } from '../base/read-options.js'
 import type { CallSettings } from '../options/call-options.js'
 
-/** One request, or notification, of a user. It outlives the actor that has it in hand. */
+/** A user's request or notification; outlives the actor that has it. */
 export interface Job {
   readonly method: string
   readonly params: JsonObject | undefined
-  /** The JSON text of the params, made when the call was made. */
+  /** Made in the caller. */
   readonly paramsText: string | undefined
   readonly wantsAnswer: boolean
   readonly call: CallSettings
-  /** When its time is over, by the clock of the tree; progress may extend it, up to `lastDeadline`. */
+  /** By the tree's clock; progress may extend it, up to `lastDeadline`. */
   deadline: number
   readonly lastDeadline: number
   readonly progressToken: number | undefined
   readonly onProgress: CallSettings['onProgress']
-  /** Of this attempt. The next attempt gets another one, so that this one cannot be sent any more. */
+  /** Of this attempt; takeBack replaces it, so that this attempt cannot be sent any more. */
   ticket: Ticket
-  /** Whether an earlier attempt, or round, was sent: the server may have acted on it. */
+  /** An earlier attempt or round was sent: the server may have acted. */
   left: boolean
-  /** How often it was handed to an actor. */
+  /** Times it was handed to an actor. */
   attempts: number
-  /** What it was last sent in; undefined: it never was. */
+  /** What it was last sent in. */
   dialect: Dialect | undefined
-  /** Whether it was repeated after a loss, which happens once. */
+  /** After a loss, which happens once. */
   repeated: boolean
-  /** How often it was made, as its retry policy counts. */
+  /** As its retry policy counts. */
   tries: number
-  /** Whether the server has listed it as one that changes nothing, or nothing more. */
+  /** Listed as one that changes nothing, or nothing more. */
   harmless: boolean
-  /** How often a server refused it because it did not know the session. */
+  /** Refusals because the server did not know the session. */
   refusals: number
-  /** Whether the caller has given it up. */
+  /** By its caller. */
   abandoned: boolean
 }
 
@@ -43,7 +43,7 @@ type JobInput = Pick<Job, 'method' | 'wantsAnswer' | 'call' | 'onProgress' | 'pr
   readonly now: number
 }
 
-/** Makes a job and encodes its params, in the caller. Throws BAD_OPTION when JSON cannot hold them. */
+/** Encodes params in the caller. Throws BAD_OPTION when JSON cannot hold them. */
 export function createJob(input: JobInput): Job {
   const { method, wantsAnswer, call, now, onProgress, progressToken } = input
   const params = withToken(input.params as JsonObject | undefined, progressToken)
@@ -70,7 +70,7 @@ export function createJob(input: JobInput): Job {
   }
 }
 
-/** The next round of a call: other params under the same deadline. It may be repeated once, too. */
+/** Other params under the same deadline; it may be repeated once, too. */
 export function nextJob(job: Job, params: JsonObject): Job {
   return {
     ...job,
@@ -84,12 +84,12 @@ export function nextJob(job: Job, params: JsonObject): Job {
   }
 }
 
-/** Whether the server may have seen the call, in any of its attempts. */
+/** Whether the server may have seen any of its attempts. */
 export function isSent({ left, ticket }: Job): boolean {
   return left || ticket.sent
 }
 
-/** Begins a new attempt: what is still on its way to the transport is revoked. */
+/** Revokes what is still on its way to the transport. */
 export function takeBack(job: Job): void {
   job.left = isSent(job)
   job.ticket.revoked = true

@@ -7,7 +7,7 @@ import type { ToolBook } from '../holdings/tool-book.js'
 import type { RetryPolicy } from '../options/retry.js'
 import { isSent, type Job } from './job.js'
 
-/** Methods that change nothing, or nothing more when they are called a second time. */
+/** Methods that may be called twice. */
 const harmless: ReadonlySet<string> = new Set([
   'ping',
   'server/discover',
@@ -23,16 +23,13 @@ const harmless: ReadonlySet<string> = new Set([
   'logging/setLevel',
 ])
 
-/** New sessions that a call is made again in; a server that refuses every session is not asked for ever. */
+/** Most new sessions of one call: a server may refuse every session. */
 const maxRefusals = 3
 
-/** Errors that no retry policy repeats: the time is over, or the caller does not want to wait. */
+/** Never repeated: the time is over, or the caller does not wait. */
 const final: ReadonlySet<ClientErrorCode> = new Set<ClientErrorCode>(['TIMEOUT', 'NOT_READY'])
 
-/**
- * Whether a call whose answer got lost is made again without its caller, which happens once: it changes
- * nothing, or its caller said `safe`.
- */
+/** Whether a call whose answer got lost is repeated, once: it is harmless, or `safe`. */
 export function isRepeatable(job: Job, tools: ToolBook): boolean {
   const { retry } = job.call
   // a policy is followed in the caller, by `retryDelay`
@@ -40,24 +37,20 @@ export function isRepeatable(job: Job, tools: ToolBook): boolean {
   return retry === 'safe' || isHarmless(job, tools)
 }
 
-/**
- * Whether a call that a server refused because it does not know the session is made again in the next one. It
- * was not acted on (specification: transports, session management), so that goes for every call.
- */
+/** A call refused for its session was not acted on (specification: transports), so any may be made again. */
 export function isRenewable({ refusals, call }: Job): boolean {
   return call.retry !== 'never' && refusals < maxRefusals
 }
 
-/** What `retryDelay` looks at besides the call. */
 export interface RetryFacts {
   readonly backoff: Required<BackoffOptions>
   readonly tools: ToolBook
   readonly budget: RetryBudget | undefined
-  /** By the clock of the client. */
+  /** By the client's clock. */
   readonly now: number
 }
 
-/** Milliseconds until a call that failed is made again by its retry policy; undefined: it is not. */
+/** Undefined: its policy does not repeat it. */
 export function retryDelay(
   job: Job,
   error: unknown,
@@ -75,9 +68,7 @@ export function retryDelay(
   return now + wait >= job.deadline || budget?.take(now) === false ? undefined : wait
 }
 
-/**
- * Whether a call changes nothing, or nothing more when it is made a second time, as far as the server says.
- */
+/** Whether a repeat changes nothing more, as far as the server says. */
 function isHarmless({ method, params }: Job, tools: ToolBook): boolean {
   if (method !== 'tools/call') return harmless.has(method)
   return typeof params?.name === 'string' && tools.isIdempotent(params.name)

@@ -13,7 +13,7 @@ import type { Job } from './job.js'
 
 type Request = Pick<Job, 'method' | 'params' | 'paramsText'>
 
-/** A message as text, in parts, and what the transport needs besides. */
+/** A message as text, and what the transport needs besides. */
 export interface Written {
   readonly text: string
   readonly message: Message
@@ -23,30 +23,25 @@ export interface Written {
 /** How requests are written on one connection. */
 export interface Speech {
   readonly dialect: Dialect
-  /** How a request is given up: with a notification, or by closing the response that it would come on. */
+  /** Requests are given up by a notification, or by closing the response. */
   readonly cancels: 'notification' | 'close'
   /** `headers` are of this request alone, over HTTP. */
   write(id: RequestId, request: Request, headers?: SendOptions['headers']): Written
 }
 
-/** Requests of every revision with a handshake. */
 export function plainSpeech(dialect: Dialect): Speech {
   return { dialect, cancels: 'notification', write: writePlainly }
 }
 
-/** What requests of 2026-07-28 say of their sender. */
 interface Speaker {
   readonly capabilities: ClientCapabilities
   readonly clientInfo: Implementation
-  /** The log level that is wanted, read at every request; undefined: no log messages. */
+  /** Wanted log level, read at every request. */
   level(): LoggingLevel | undefined
   readonly tools: ToolBook
 }
 
-/**
- * Requests of 2026-07-28: an envelope in each, and over HTTP headers that repeat parts of it. That revision
- * has no `ping`: `server/discover` is sent instead, since any answer is a sign of life.
- */
+/** Requests of 2026-07-28: with envelopes, over HTTP also headers. `server/discover` replaces `ping`. */
 export function modernSpeech(dialect: Dialect, over: 'pipe' | 'http', speaker: Speaker): Speech {
   const { clientInfo } = speaker
   const clientCapabilities =
@@ -81,12 +76,11 @@ export function modernSpeech(dialect: Dialect, over: 'pipe' | 'http', speaker: S
   return { dialect, cancels: over === 'http' ? 'close' : 'notification', write }
 }
 
-/** The id of the subscription that a notification is sent on. */
 export function subscriptionOf(params: JsonObject | undefined): unknown {
   return metaOf(params)?.[metaKeys.subscriptionId]
 }
 
-/** Notifications have no envelope: they are the same in every revision. */
+/** Notifications have no envelope in any revision. */
 export function writeNotification({ method, params, paramsText }: Request): Written {
   const text = `{"jsonrpc":"2.0","method":${JSON.stringify(method)}${tailOf(paramsText)}`
   return {
@@ -107,7 +101,7 @@ function tailOf(paramsText: string | undefined): string {
   return paramsText === undefined ? '}' : `,"params":${paramsText}}`
 }
 
-/** Without a `_meta` of its own, the text of the params is not made a second time. */
+/** Without a `_meta` of its own, the text of the params is not made again. */
 function textOf(
   params: JsonObject | undefined,
   paramsText: string | undefined,

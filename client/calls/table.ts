@@ -5,14 +5,13 @@ import type { Deferred } from '../../runtime/process/behaviour.js'
 import { Deadline, type Deadlines } from '../../runtime/time/deadlines.js'
 import { type Job, takeBack } from './job.js'
 
-/** A job in the hands of one actor: it waits for a connection, and then for its answer. */
+/** A job in the hands of one actor. */
 export class Pending extends Deadline {
   readonly job: Job
   readonly reply: Deferred<JsonObject>
   readonly #onExpire: (pending: Pending) => void
-  /** Of the request that is in flight; undefined: the call waits. */
+  /** Undefined: the call waits. */
   id: number | undefined
-  /** The last `progress` that the server reported. */
   progress = Number.NEGATIVE_INFINITY
 
   constructor(job: Job, reply: Deferred<JsonObject>, onExpire: (pending: Pending) => void) {
@@ -27,15 +26,13 @@ export class Pending extends Deadline {
   }
 }
 
-/**
- * Every call of users that is not settled: by its job, its id, its progress token, its place in the queue.
- */
+/** Unsettled calls of users, by job, id, progress token and place in the queue. */
 export class CallTable {
   readonly all = new TurnoverMap<Job, Pending>()
   readonly inFlight = new TurnoverMap<RequestId, Pending>()
   readonly byToken = new TurnoverMap<RequestId, Pending>()
   readonly #deadlines: Deadlines
-  /** Calls that came back from a connection go before those that were never sent. */
+  /** Calls that came back go before those that were never sent. */
   #returned = new Line()
   #fresh = new Line()
   #places = 0
@@ -49,7 +46,6 @@ export class CallTable {
     return this.#places
   }
 
-  /** How many calls wait for a connection, or for a place on it. */
   get waiting(): number {
     return this.#returned.calls.size + this.#fresh.calls.size
   }
@@ -58,12 +54,10 @@ export class CallTable {
     return this.#returned.calls.has(pending) || this.#fresh.calls.has(pending)
   }
 
-  /** Those that wait, in order. */
   allWaiting(): Pending[] {
     return [...this.#returned.calls, ...this.#fresh.calls]
   }
 
-  /** The same, and empties the queue. */
   takeWaiting(): Pending[] {
     const all = this.allWaiting()
     this.#returned = new Line()
@@ -71,23 +65,19 @@ export class CallTable {
     return all
   }
 
-  /** Takes the first out of the queue. */
   takeFirst(): Pending | undefined {
     return this.#returned.takeFirst() ?? this.#fresh.takeFirst()
   }
 
-  /** The call waits, behind all others. */
   wait(pending: Pending): void {
     this.#fresh.calls.add(pending)
   }
 
-  /** The call waits again, with its next attempt. */
   putBack(pending: Pending): void {
     this.takeBack(pending)
     this.#returned.calls.add(pending)
   }
 
-  /** The call has an id, and waits for its answer. */
   sent(pending: Pending): void {
     const { id, job } = pending
     if (id === undefined) return
@@ -96,14 +86,13 @@ export class CallTable {
     if (job.progressToken !== undefined) this.byToken.set(job.progressToken, pending)
   }
 
-  /** The call begins anew: nothing that comes for its last attempt counts. */
+  /** Nothing that comes for its last attempt counts. */
   takeBack(pending: Pending): void {
     this.#forget(pending)
     pending.progress = Number.NEGATIVE_INFINITY
     takeBack(pending.job)
   }
 
-  /** The call is over. */
   settle(pending: Pending): void {
     this.#deadlines.disarm(pending)
     this.#returned.calls.delete(pending)

@@ -2,7 +2,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
 import type { Clock } from '../../runtime/time/clock.js'
 
-/** A function on its way through the mailbox: one that is cancelled meanwhile does not run any more. */
+/** On its way through the mailbox; a cancelled one does not run. */
 export class DueTimer {
   readonly #fn: () => void
   #live = true
@@ -22,8 +22,8 @@ export class DueTimer {
 }
 
 /**
- * A clock whose timers are messages to the actor: they never interrupt anything, a throw in one crashes the
- * actor, and they end with it. The actor's `info.timer` calls `run` on what it gets.
+ * Timers as messages to an actor: they interrupt nothing, a throw crashes it, and they end with it. The
+ * actor's `info.timer` calls `run`.
  */
 export function actorClock(ctx: ActorContext): Clock {
   const { clock } = ctx

@@ -19,7 +19,7 @@ import { ended, unreachable } from './link-end.js'
 
 const importMachine = lazy('../../client/connection/client-machine.js', () => import('./client-machine.js'))
 
-/** One client: its connection machine, and its calls. The handlers are short and never wait for anything. */
+/** One client: its machine and its calls. Handlers are short and never wait. */
 export const clientActor = defineActor({
   name: 'client',
   stray: 'report',
@@ -43,7 +43,6 @@ export const clientActor = defineActor({
     return state
   },
   call: {
-    /** Makes a call, now or as soon as there is a connection, and answers with its result. */
     request(state: Incarnation, job: Job, ctx: ActorContext): Deferred<JsonObject> | Refusal {
       const refusal = refusalOf(state, job)
       if (refusal !== undefined) return refuse(refusal)
@@ -53,7 +52,7 @@ export const clientActor = defineActor({
       if (calls.waiting === 1 && connection.phase === 'disconnected') connection.send({ type: 'awaited' })
       return reply
     },
-    /** Ends the connection in an orderly way and never makes another; answers when it has ended. */
+    /** Ends the connection and makes no other; answers when it has ended. */
     close(state: Incarnation, _: undefined, ctx: ActorContext): Deferred<void> | undefined {
       state.calls.failAll((job) => closedError(state, job))
       state.connection.send({ type: 'close' })
@@ -63,25 +62,23 @@ export const clientActor = defineActor({
       state.link.close()
       return reply
     },
-    /** Makes the next attempt now, unless there is a connection, or one on its way. */
     reconnect({ connection }: Incarnation, _: undefined) {
       connection.send({ type: 'reconnect' })
     },
-    /** Looks at the wishes again; answers which of them the server has agreed to (2026-07-28). */
+    /** Answers what the server has agreed to (2026-07-28). */
     sync(state: Incarnation, _: undefined, ctx: ActorContext): Deferred<SubscriptionFilter> {
       const reply = ctx.defer<SubscriptionFilter>()
       state.listening.sync(reply)
       return reply
     },
-    /** What a handle to this client is made of. */
     handle: ({ settings, holdings }: Incarnation): ClientInput => ({ settings, holdings }),
   },
   cast: {
-    /** The same, when nobody waits for the answer. */
+    /** Without an answer. */
     wished(state: Incarnation) {
       state.listening.sync()
     },
-    /** Tells a server with a session that the roots have changed; any other asks whenever it needs them. */
+    /** Tells a server with a session; any other asks when it needs them. */
     rootsChanged({ connection, speech, link }: Incarnation) {
       if (connection.phase === 'ready' && speech.dialect.handshake)
         link.tell(buildNotification('notifications/roots/list_changed'))

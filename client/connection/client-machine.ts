@@ -26,26 +26,20 @@ export type ConnectionEvent =
   | { readonly type: 'reconnect' }
   | { readonly type: 'close' }
 
-/** What the machine asks, and has done for it; it does nothing itself. */
+/** The machine's effects; it does nothing itself. */
 export interface ConnectionHost {
-  /** Whether a call or `ready()` waits. */
   awaited(): boolean
-  /** The error for something that did not come in time. */
   timedOut(what: string): Error
-  /** Ask for a connection. */
   open(): void
-  /** Begin the handshake. */
   greet(): void
-  /** Ready: send what waits. */
+  /** Ready: sends what waits. */
   flush(): void
-  /** The connection took too long: end it. */
   hangUp(): void
-  /** Trying again is of no use: fail the calls that wait. */
+  /** Fails the calls that wait. */
   fail(reason: Error): void
   tell(state: ClientState): void
   /** The state does not know this event, and ignores it: a bug of ours, or of a transport. */
   unexpected(event: ConnectionEvent['type'], phase: Phase): void
-  /** The machine or an effect has thrown. */
   crash(error: unknown): void
 }
 
@@ -55,7 +49,7 @@ interface ConnectionSettings {
   readonly transport: Pick<ClientTransport, 'spawns'>
 }
 
-/** What one client brings: the machine is made once for all. */
+/** What one client brings; the machine is made once for all. */
 interface Input {
   readonly settings: ConnectionSettings
   readonly host: ConnectionHost
@@ -66,16 +60,15 @@ interface Context extends Input {
   reason: Error | undefined
   /** Attempts that failed since the last stable connection. */
   failures: number
-  /** When the attempt under way began. */
   began: number | undefined
-  /** Milliseconds that the last one kept the machine busy. */
+  /** Ms that the last attempt kept the machine busy. */
   busy: number
-  /** When the pause began, and when it is over. */
+  /** Begin and end of the pause. */
   since: number
   due: number
-  /** No attempt is made before this, since a busy server asked for it. */
+  /** A busy server asked for this. */
   notBefore: number
-  /** Whether a lost session is followed by a new one at once: after a stable connection, or a pause. */
+  /** Whether a lost session is replaced at once: after a stable connection, or a pause. */
   fresh: boolean
 }
 
@@ -88,9 +81,8 @@ const lost = [
 
 const unreachable = { target: 'disconnected', actions: 'setBack' } as const
 
-/** For an event that may come late, or twice, and changes nothing. */
+/** For late or repeated events. */
 const nothing = {} as const
-/** What may come late wherever there is a connection, or one on its way. */
 const late = { attached: nothing, awaited: nothing, reconnect: nothing } as const
 
 const machine = setup({
@@ -180,7 +172,6 @@ export interface Connection {
   stop(): void
 }
 
-/** Starts the machine of one client. */
 export function startConnection(
   settings: ConnectionSettings,
   host: ConnectionHost,
@@ -225,9 +216,7 @@ function startAfresh(change: Change): Partial<Context> {
   return { ...noteReason(change), fresh: false }
 }
 
-/**
- * One more failure: a pause, on top of what a busy server asked for, which is bounded by the highest ceiling.
- */
+/** One more failure: a pause after what a busy server asked for, at most the highest ceiling. */
 function setBack(change: Change): Partial<Context> {
   const { context } = change
   const { settings, host, failures } = context
@@ -240,14 +229,14 @@ function setBack(change: Change): Partial<Context> {
   return { ...noted, failures: failures + 1, began: undefined, busy, since, notBefore, due }
 }
 
-/** Shortens a pause that somebody begins to wait in, down to what a busy server asked for. */
+/** Shortens a pause once somebody waits, but not below what a busy server asked for. */
 function comeSooner({ context }: Change): Partial<Context> {
   const { settings, busy, notBefore, due } = context
   const from = Math.max(context.now(), notBefore)
   return { due: from + pauseLeft(Math.max(0, due - from), busy, settings.backoff) }
 }
 
-/** Milliseconds that the last attempt kept this machine busy: only a child process does. */
+/** Ms that the last attempt kept this machine busy; only child processes do. */
 function busyTime({ settings, began, busy, now }: Context): number {
   if (settings.transport.spawns !== true) return 0
   return began === undefined ? busy : now() - began

@@ -15,19 +15,16 @@ import type { Incarnation } from './incarnation.js'
 import { refused } from './link-end.js'
 import { beginsWithProbe, decideEra, factsOf, notModern, readProbe, reasonOf } from './probe.js'
 
-/** The first request of a connection, until it is answered. */
+/** The first request of a connection. */
 export interface Greeting {
   readonly step: 'initialize' | 'discover'
-  /** Whether it is the second `server/discover`, in another revision. */
+  /** The second `server/discover`, in another revision. */
   readonly isSecond: boolean
-  /** Whether the server has refused `initialize` on this connection for being of the newer era. */
+  /** The server refused `initialize` here for being of the newer era. */
   readonly turned: boolean
 }
 
-/**
- * Begins a connection: with `server/discover` where the server may be of the newer era, else with
- * `initialize`.
- */
+/** Begins with `server/discover` where the server may be newer, else with `initialize`. */
 export function greet(state: Incarnation): void {
   const { holdings, settings, clock } = state
   const asks = beginsWithProbe(settings.era, holdings.era, clock.now())
@@ -36,10 +33,7 @@ export function greet(state: Incarnation): void {
   else initialize(state)
 }
 
-/**
- * The connection ended while it was being greeted; true when the next one is to begin at once, with
- * `initialize`.
- */
+/** Ended while greeting; true: the next connection begins at once, with `initialize`. */
 export function endedGreeting(state: Incarnation, fatal: boolean): boolean {
   const { greeting, settings, holdings } = state
   if (greeting === undefined) return false
@@ -51,13 +45,12 @@ export function endedGreeting(state: Incarnation, fatal: boolean): boolean {
   const isPipe = settings.transport.modern !== 'http'
   const established = holdings.era?.era === 'modern' && holdings.era.proven
   if (fatal || !isPipe || established || settings.era !== 'auto') return false
-  // some servers end at any request before `initialize`; one that ends at `initialize`, too, will be asked
-  // again
+  // some servers end at any request before `initialize`; one that ends at `initialize`, too, is asked again
   holdings.era = { era: 'handshake', at: state.clock.now(), proven: false }
   return true
 }
 
-/** The era does not fit any more: the server is asked anew, at once, on a new connection. */
+/** The era does not fit any more: asks anew, at once, on a new connection. */
 export function askAnew(state: Incarnation, cause: Error): void {
   state.holdings.era = undefined
   const text = `the server does not speak this revision any more: ${messageOf(cause)}`
@@ -100,8 +93,8 @@ function initialized(state: Incarnation, message: JsonRpcResult | JsonRpcErrorRe
 }
 
 /**
- * Asks a server with `server/discover` that refuses `initialize` for its revision, and names one of the newer
- * era: it may have started too slowly for the probe, or been updated since. Once for each connection.
+ * Probes a server that refuses `initialize` and names a newer revision; once per connection. It may have
+ * started too slowly for the probe, or been updated since.
  */
 function turnsModern(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): boolean {
   if (state.greeting?.turned !== false || !takesEither(state) || !('error' in message)) return false
@@ -163,7 +156,7 @@ function beginModern(state: Incarnation, result: DiscoverResult, dialect: Dialec
   begin(state, factsOf(result, dialect))
 }
 
-/** With `era: 'modern'` a server that is only out of order must not be called too old. */
+/** With `era: 'modern'`: a server that is only out of order is not called too old. */
 function refuseOlder(state: Incarnation, outcome: OwnOutcome): void {
   const refusal = outcome.type === 'answer' && 'error' in outcome.message ? outcome.message.error : undefined
   if (refusal === undefined || !mayPass(refusal)) refused(state, notModern(refusal), { fatal: true })
@@ -182,7 +175,7 @@ function begin({ holdings, connection }: Incarnation, server: ServerFacts): void
   connection.send({ type: 'initialized' })
 }
 
-/** The handshake failed: the connection is of no use, and the era of the server is open again. */
+/** Forgets the era. */
 function failGreeting(state: Incarnation, reason: Error, fatal: boolean): void {
   state.holdings.era = undefined
   refused(state, reason, { fatal })
@@ -198,7 +191,7 @@ function speechFor(state: Incarnation, dialect: Dialect) {
   })
 }
 
-/** What a transport that does not say so is taken for: a pipe. */
+/** A transport that does not say is a pipe. */
 function overOf({ settings }: Incarnation): 'http' | 'pipe' {
   return settings.transport.modern === 'http' ? 'http' : 'pipe'
 }

@@ -10,13 +10,11 @@ import { acceptRevision, handshakeRevisions, modernRevisions } from '../../proto
 import { ClientError } from '../base/errors.js'
 import type { ServerFacts } from '../base/state.js'
 
-/** What a client says once it has accepted the answer to `initialize`. */
 export const initializedNotification = Object.freeze(buildNotification('notifications/initialized'))
 
-/** How a handshake came out: with the facts of the server, or with the reason why there is no session. */
 type Handshake = { readonly server: ServerFacts } | { readonly reason: ClientError; readonly fatal: boolean }
 
-/** Reads the answer to `initialize`. Without a common revision it is fatal: the server will not learn one. */
+/** Without a common revision it is fatal: the server will not learn one. */
 export function readHandshake(answer: JsonRpcResult | JsonRpcErrorResponse): Handshake {
   if ('error' in answer) return readRefusal(answer)
   try {
@@ -30,13 +28,13 @@ export function readHandshake(answer: JsonRpcResult | JsonRpcErrorResponse): Han
   }
 }
 
-/** The error for an answer to `initialize` that cannot be read, or that names no revision of ours. */
+/** An answer to `initialize` that cannot be read, or names no revision of ours. */
 export function unreadable(cause: ProtocolError): ClientError {
   const code = cause.code === 'NO_COMMON_REVISION' ? 'NO_COMMON_REVISION' : 'INVALID_RESPONSE'
   return new ClientError(code, cause.message, { cause, data: cause.data })
 }
 
-/** The error for a server that has told the revisions it speaks, none of which is `ours`. */
+/** The server told its revisions; none is `ours`. */
 export function noCommonRevision(
   supported: readonly string[],
   ours: readonly string[],
@@ -59,16 +57,10 @@ function readRefusal({ error: { code, message, data } }: JsonRpcErrorResponse): 
   return { reason: new ClientError('CONNECT_FAILED', text, { cause, retryable }), fatal: !retryable }
 }
 
-/**
- * Whether the same handshake may be accepted later: something went wrong in the server, or in a proxy before
- * it (-32000 and -32001 while the server is away), or it is busy, or says so in `data.retryable`.
- */
+/** Whether a later try may succeed: a failure in the server or a proxy, busy, or `data.retryable`. */
 export function mayPass({ code, data }: Pick<JsonRpcErrorResponse['error'], 'code' | 'data'>): boolean {
   return passing.has(code) || (code >= 500 && code < 600) || (isObject(data) && data.retryable === true)
 }
 
-/**
- * -32000 and -32001 are what SDKs say of a connection that ended and of a timeout; the rest are HTTP
- * statuses.
- */
+/** SDKs answer a lost connection with -32000 and a timeout with -32001; the rest are HTTP statuses. */
 const passing: ReadonlySet<number> = new Set([errorCodes.internalError, -32000, -32001, 408, 425, 429])

@@ -3,10 +3,7 @@ import type { OwnOutcome } from '../calls/calls.js'
 import type { Incarnation } from './incarnation.js'
 import { refused, unreachable } from './link-end.js'
 
-/**
- * Pings the server while the connection is ready, one ping at a time. Any answer is a sign of life, also an
- * error.
- */
+/** Pings a ready server, one ping at a time. Any answer is a sign of life, also an error. */
 export class Health {
   readonly #state: Incarnation
   #timer: unknown
@@ -16,7 +13,7 @@ export class Health {
     this.#state = state
   }
 
-  /** Begins anew on a connection that is ready; does nothing without the option `health`. */
+  /** Begins anew; does nothing without the option `health`. */
   start(): void {
     const { clock, settings } = this.#state
     clock.clearTimeout(this.#timer)

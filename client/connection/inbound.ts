@@ -19,7 +19,7 @@ import { TransportError } from '../../transports/base/errors.js'
 import type { Incarnation } from './incarnation.js'
 import { listenedTo } from './listening.js'
 
-/** Takes one text of the server: a message, or a batch of them. What is no message is counted and dropped. */
+/** A message or a batch; anything else is counted and dropped. */
 export function receive(state: Incarnation, text: string): void {
   for (const message of read(text)) {
     if (message instanceof ProtocolError) takeJunk(state, message, text)
@@ -29,7 +29,7 @@ export function receive(state: Incarnation, text: string): void {
   }
 }
 
-/** Batches are read in every revision: a server of one without batches sends none. */
+/** Batches are read in every revision: a server of one without them sends none. */
 function read(text: string): readonly (Message | ProtocolError)[] {
   try {
     const decoded = decode(text)
@@ -40,7 +40,7 @@ function read(text: string): readonly (Message | ProtocolError)[] {
   }
 }
 
-/** No message, but it may be all that will come for a request of ours. */
+/** It may be all that will come for a request of ours. */
 function takeJunk(state: Incarnation, error: ProtocolError, text: string): void {
   if (state.connection.phase === 'initializing') noteJunk(state, text)
   state.holdings.counts.junk += 1
@@ -49,7 +49,7 @@ function takeJunk(state: Incarnation, error: ProtocolError, text: string): void 
     state.calls.answeredBadly(id, error)
 }
 
-/** Most likely a line of a log: the first one is shown to those who wait for the handshake. */
+/** Most likely a line of a log: the first is shown to those who wait for the handshake. */
 function noteJunk(state: Incarnation, text: string): void {
   if (state.firstJunk !== undefined) return
   state.firstJunk = JSON.stringify(text.length > 100 ? `${text.slice(0, 100)}...` : text)
@@ -77,7 +77,7 @@ function takeNews(state: Incarnation, { method, params }: JsonRpcNotification): 
   else holdings.notify(method, checked as Record<string, unknown>)
 }
 
-/** What a notification means for the client itself; false when users must not hear of it. */
+/** What it means for the client itself; false when users must not hear of it. */
 function act(
   state: Incarnation,
   method: NotificationMethod,

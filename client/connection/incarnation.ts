@@ -23,13 +23,12 @@ import { dropLink, unreachable } from './link-end.js'
 import { Listening } from './listening.js'
 import { Questions } from './questions.js'
 
-/** What the actor of a client is started with. */
 export interface ClientInput {
   readonly settings: ClientSettings
   readonly holdings: Holdings
 }
 
-/** The state of one incarnation of a client's actor. It is lost with a crash; the holdings are not. */
+/** The state of one incarnation of the actor; lost in a crash, unlike the holdings. */
 export class Incarnation implements CallHost {
   readonly settings: ClientSettings
   readonly holdings: Holdings
@@ -42,15 +41,14 @@ export class Incarnation implements CallHost {
   readonly health: Health
   /** Runs a function as a message to the actor; after its end, not at all. */
   readonly post: (fn: () => void) => void
-  /** How requests are written on this connection. */
   speech: Speech = plainSpeech(latestHandshake)
-  /** The first request of this connection, until it is answered. */
+  /** Until it is answered. */
   greeting: Greeting | undefined
-  /** `counts.junk` when this connection began. */
+  /** `counts.junk` at the start of this connection. */
   junkBefore = 0
   /** The first junk of this connection, in quotes. */
   firstJunk: string | undefined
-  /** Calls of `close` that wait for the connection to end. */
+  /** Waiting calls of `close`. */
   closing: Deferred<void>[] = []
 
   constructor({ settings, holdings }: ClientInput, ctx: ActorContext, start: typeof startConnection) {
@@ -121,7 +119,7 @@ function hostOf(state: Incarnation, ctx: ActorContext): ConnectionHost {
   }
 }
 
-/** The session may still be good: any answer to a ping is enough to go on with it. */
+/** Any answer to a ping shows that the session is still good. */
 function probe(state: Incarnation): void {
   state.calls.ask({
     method: 'ping',
@@ -134,8 +132,8 @@ function probe(state: Incarnation): void {
 }
 
 /**
- * Tells the wishes to the server of a new session, before any call that waited. Nobody waits for the answers.
- * In 2026-07-28 the level travels with each request, and the rest is the filter of one stream.
+ * Tells wishes before calls that waited, without an answer. In 2026-07-28 requests carry the level, and the
+ * filter of one stream carries the rest.
  */
 function sayWishes(state: Incarnation): void {
   const { holdings, speech, calls, settings } = state

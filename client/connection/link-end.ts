@@ -1,13 +1,11 @@
 import { TransportError } from '../../transports/base/errors.js'
 import type { Incarnation } from './incarnation.js'
 
-/** How a connection ended: for good, or with the next one to begin at once. */
 interface LinkEnding {
   readonly fatal?: boolean
   readonly again?: boolean
 }
 
-/** The transport has ended the connection. */
 export function ended(state: Incarnation, reason: Error, { fatal = false, again = false }: LinkEnding): void {
   const sessionGone = reason instanceof TransportError && reason.code === 'SESSION_NOT_FOUND'
   state.link.forget()
@@ -27,7 +25,7 @@ export function refused(
   state.connection.send({ type: 'lost', reason, fatal, fresh: again })
 }
 
-/** The server cannot be reached now: the machine waits, and the connection is kept. */
+/** The machine waits, and the connection is kept. */
 export function unreachable(state: Incarnation, reason: Error): void {
   // each call that was in flight finds it out: the first one has done all of this
   if (state.connection.phase === 'disconnected') return
@@ -37,7 +35,7 @@ export function unreachable(state: Incarnation, reason: Error): void {
   state.connection.send({ type: 'unreachable', reason })
 }
 
-/** Ends the current connection, without waiting for its end; `reason` is what calls in flight are told. */
+/** Does not wait for its end; `reason` is what calls in flight are told. */
 export function dropLink(
   state: Incarnation,
   reason: Error = new TransportError('CONNECTION_LOST', 'the connection was given up', { retryable: true }),

@@ -14,9 +14,7 @@ import { invitationIn } from '../holdings/retry-budget.js'
 import { subscriptionOf } from '../calls/speech.js'
 import { wishedUris } from '../holdings/wishes.js'
 
-/**
- * A stream of `subscriptions/listen`: what was asked for, and the callers that wait until the server agrees.
- */
+/** A `subscriptions/listen` stream: its filter, and callers that wait until the server agrees. */
 interface Stream {
   readonly id: RequestId
   readonly filter: SubscriptionFilter
@@ -31,24 +29,21 @@ const listKinds = [
   ['resourcesListChanged', 'notifications/resources/list_changed', 'resources.listChanged'],
 ] as const
 
-/** The notifications that a server of 2026-07-28 sends on such a stream only. */
+/** Notifications that come on such a stream only (2026-07-28). */
 export const listenedTo: ReadonlySet<string> = new Set([
   ...listKinds.map(([, method]) => method),
   'notifications/resources/updated',
 ])
 
 /**
- * The stream of changes of a connection in 2026-07-28: one, with all that handlers and `subscribe` ask for.
- * It is opened anew when it ends, after a pause, and replaced, the new one first, when the wishes change.
- * Whenever changes may have been missed, the caches are cleared.
+ * The one stream of changes of a connection (2026-07-28), for all handlers and `subscribe`. It reopens after
+ * a pause; changed wishes open the new one first. Caches are cleared when changes may be missed.
  */
 export class Listening {
   readonly #state: Incarnation
-  /** The server has agreed to this one. */
   #current: Stream | undefined
-  /** The server has not answered this one yet. */
+  /** Not answered yet. */
   #next: Stream | undefined
-  /** What the server has agreed to send on the current stream. */
   #agreed: SubscriptionFilter | undefined
   #timer: unknown
   #failures = 0
@@ -57,13 +52,13 @@ export class Listening {
     this.#state = state
   }
 
-  /** Looks at the wishes again; `reply` hears what the server agreed to. */
+  /** `reply` hears what the server agreed to. */
   sync(reply?: Deferred<SubscriptionFilter>): void {
     if (this.#state.connection.phase === 'ready') this.begin(reply)
     else reply?.reject(lostError())
   }
 
-  /** The same when the connection is just becoming ready. */
+  /** The same when just becoming ready. */
   begin(reply?: Deferred<SubscriptionFilter>): void {
     const { speech, holdings } = this.#state
     if (speech.dialect.handshake) return reply?.resolve({})
@@ -80,7 +75,7 @@ export class Listening {
     for (const one of waiting) one.resolve({})
   }
 
-  /** The server has agreed to a stream: it takes the place of the one before. */
+  /** A new stream replaces the one before. */
   acknowledged(params: JsonObject & { readonly notifications: SubscriptionFilter }): void {
     const next = this.#next
     if (next === undefined || subscriptionOf(params) !== next.id) return
@@ -93,14 +88,12 @@ export class Listening {
     for (const reply of next.waiting) reply.resolve(params.notifications)
   }
 
-  /**
-   * Whether a change came on the current stream: one of another stream came twice, or is not wanted any more.
-   */
+  /** Not current: a duplicate, or no longer wanted. */
   isCurrent(params: JsonObject): boolean {
     return this.#current !== undefined && subscriptionOf(params) === this.#current.id
   }
 
-  /** The server has ended a stream with a notification: on pipes beside, or instead of, the result. */
+  /** Ended by a notification: on pipes beside, or instead of, the result. */
   cancelled(id: RequestId | undefined): void {
     const stream = [this.#current, this.#next].find((known) => known?.id === id)
     if (stream === undefined) return
@@ -108,7 +101,6 @@ export class Listening {
     this.#over(stream, undefined)
   }
 
-  /** The connection is over. */
   clear(): void {
     const { clock, calls } = this.#state
     clock.clearTimeout(this.#timer)
@@ -143,7 +135,7 @@ export class Listening {
     this.#next = stream
   }
 
-  /** A stream has ended. A server that refuses it for good is not asked again on this connection. */
+  /** A server that refuses it for good is not asked again on this connection. */
   #over(stream: Stream, outcome: OwnOutcome | undefined): void {
     const { clock, holdings, settings } = this.#state
     const begun = stream === this.#current
@@ -177,7 +169,7 @@ export class Listening {
     this.#agreed = undefined
   }
 
-  /** Gives up the stream that the server has not agreed to; answers the callers that waited for it. */
+  /** Answers the callers that waited for it. */
   #dropNext(): readonly Deferred<SubscriptionFilter>[] {
     const next = this.#next
     if (next === undefined) return []
@@ -188,7 +180,7 @@ export class Listening {
   }
 }
 
-/** What users ask for and the server offers; undefined for nothing. */
+/** What users ask for and the server offers. */
 function filterOf(holdings: Holdings, capabilities: ServerCapabilities): SubscriptionFilter | undefined {
   const kinds = listKinds
     .filter(([, method, capability]) => holdings.hears(method) && hasCapability(capabilities, capability))

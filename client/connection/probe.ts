@@ -15,18 +15,16 @@ import type { KnownEra } from '../holdings/holdings.js'
 import type { EraOption } from '../options/options.js'
 import { noCommonRevision } from './handshake.js'
 
-/** Milliseconds after which a server of the older era is asked again: it may have been updated. */
+/** Ms after which a server of the older era is asked again: it may have been updated. */
 const keptFor = 60 * 60_000
 
-/** Whether a connection begins with `server/discover`. Only a verdict for the older era is kept. */
+/** Only a verdict for the older era is kept. */
 export function beginsWithProbe(option: EraOption, known: KnownEra | undefined, now: number): boolean {
   if (option !== 'auto') return option === 'modern'
   return known?.era !== 'handshake' || now - known.at >= keptFor
 }
 
-/**
- * Reads the answer to `server/discover`; what cannot be read counts as that of a server without the method.
- */
+/** What cannot be read counts as a server without the method. */
 export function readProbe(outcome: OwnOutcome): ProbeOutcome {
   if (outcome.type === 'timeout') return outcome
   if (outcome.type === 'lost') return readLoss(outcome.error)
@@ -42,7 +40,6 @@ export function readProbe(outcome: OwnOutcome): ProbeOutcome {
   }
 }
 
-/** What a client does next. */
 export function decideEra(
   outcome: ProbeOutcome,
   asked: { readonly over: 'pipe' | 'http'; readonly isSecond: boolean },
@@ -54,7 +51,6 @@ export function decideEra(
   return judgeProbe(outcome, established ? { ...asked, over: 'http' } : asked)
 }
 
-/** The facts of a server in one of its revisions. */
 export function factsOf(result: DiscoverResult, { revision }: Dialect): ServerFacts {
   const { capabilities, instructions } = result
   const info = metaOf(result)?.[metaKeys.serverInfo]
@@ -66,7 +62,6 @@ export function factsOf(result: DiscoverResult, { revision }: Dialect): ServerFa
   })
 }
 
-/** Why a probe failed. */
 export function reasonOf(outcome: OwnOutcome, verdict: ProbeVerdict): Error {
   if (verdict.verdict === 'no_common_revision') return noCommonRevision(verdict.supported, allRevisions)
   if (outcome.type === 'lost') return outcome.error
@@ -77,7 +72,7 @@ export function reasonOf(outcome: OwnOutcome, verdict: ProbeVerdict): Error {
   return failed('the server did not answer server/discover in time')
 }
 
-/** The error for a server of the older era where the option `era` is `modern`. */
+/** The server is older, and `era` is `modern`. */
 export function notModern(refusal: Pick<JsonRpcError, 'code' | 'message'> | undefined): ClientError {
   const words = refusal === undefined ? '' : ` (it says: ${refusal.message})`
   const text = `the server does not answer server/discover${words}: expected one that speaks ${modernRevisions.join(', ')} (era: 'auto' tries older revisions, too)`
@@ -101,5 +96,5 @@ function failed(text: string): TransportError {
   return new TransportError('CONNECT_FAILED', text, { retryable: true })
 }
 
-/** A server need not say who it is. */
+/** A server need not name itself. */
 const nameless: Implementation = Object.freeze({ name: 'unknown', version: 'unknown' })

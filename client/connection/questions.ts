@@ -9,12 +9,10 @@ import { answerQuestion } from '../answers/answering.js'
 import { ClientError } from '../base/errors.js'
 import type { Incarnation } from './incarnation.js'
 
-/** Questions of one server that are open at once; more are refused, since each may ask a person. */
+/** Open questions of one server; more are refused, since each may ask a person. */
 const maxOpen = 100
 
-/**
- * The requests of the server on the current connection, until they are answered (revisions with a handshake).
- */
+/** Open requests of the server on this connection (revisions with a handshake). */
 export class Questions {
   readonly #state: Incarnation
   readonly #open = new Map<RequestId, AbortController>()
@@ -24,9 +22,8 @@ export class Questions {
   }
 
   /**
-   * Answers a request, at once or when its handler has. A server of 2026-07-28 must not make any, and is not
-   * answered. A ping on a pipe before the answer to the probe is answered: that server may be of the older
-   * era (specification: lifecycle, ping).
+   * Answers a request; a server of 2026-07-28 must not make any, and gets no answer. A ping on a pipe during
+   * the probe is answered: the server may be older (specification: lifecycle, ping).
    */
   take({ id, method, params }: JsonRpcRequest): void {
     const { link, speech, holdings, settings, greeting } = this.#state
@@ -46,14 +43,13 @@ export class Questions {
     }
   }
 
-  /** The server has cancelled its request: it gets no answer. */
+  /** It gets no answer. */
   cancelled(id: RequestId | undefined): void {
     if (id === undefined) return
     this.#open.get(id)?.abort()
     this.#open.delete(id)
   }
 
-  /** The connection is over. */
   clear(): void {
     for (const id of [...this.#open.keys()]) this.cancelled(id)
   }

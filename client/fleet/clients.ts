@@ -27,11 +27,10 @@ import { HandlerOwner, Watchers } from '../base/watchers.js'
 import { type ReadyOptions, readReadyOptions } from '../requests/ready.js'
 
 /**
- * Starts a client for every server of a host's configuration (the object under `mcpServers`, or the whole
- * configuration), all in one supervised tree. Resolves while they still connect; with `required`, once those
- * are ready. Rejects with BAD_OPTION, naming the field (`mcpServers.files.args[0]`), before anything is
- * started. Rejects as `client.ready()` does, with `data.client`, when a required one is not ready in time or
- * never will be: then everything has been closed again.
+ * Starts a client for every server of a host's configuration, or of its `mcpServers`, in one supervised tree.
+ * Resolves while they connect; with `required`, once those are ready. Rejects with BAD_OPTION
+ * (`mcpServers.files.args[0]`) before anything starts. Rejects as `client.ready()`, with `data.client`, when
+ * a required one fails; all are closed then.
  */
 export function startClients(
   servers: ServerEntries | HostConfiguration,
@@ -61,7 +60,6 @@ async function start(
   }
 }
 
-/** What a handle to many clients is made of. */
 interface ClientsParts {
   readonly settings: ClientsSettings
   readonly registry: Registry
@@ -74,10 +72,7 @@ export interface ClientsReadyOptions extends ReadyOptions {
   readonly names?: readonly string[]
 }
 
-/**
- * The clients of many servers in one supervised tree, each by the name of its server. What happens to one,
- * even a crash that repeats, costs no other.
- */
+/** Clients of many servers in one tree, by server name. Even a repeated crash of one costs no other. */
 export class Clients implements AsyncDisposable {
   readonly #parts: ClientsParts
   readonly #places = new Map<string, Place>()
@@ -140,16 +135,16 @@ export class Clients implements AsyncDisposable {
   }
 
   /**
-   * Resolves once the clients of `names` (default: all) are ready. Rejects like `client.ready()`, as soon as one
-   * of them has failed, or after `timeout` ms (default 30,000); `data.client` is its name.
+   * Resolves once the clients of `names` (default all) are ready. Rejects as `client.ready()` once one has
+   * failed, or after `timeout` ms (default 30,000); `data.client` is its name.
    */
   ready(options: ClientsReadyOptions = {}): Promise<void> {
     return handled(this.#ready(options))
   }
 
   /**
-   * Starts the client of one more server; resolves with its handle while it still connects. Rejects with CLOSED,
-   * and with BAD_OPTION, naming the field, also for a name that is taken or a disabled entry.
+   * Starts one more client; resolves while it connects. Rejects with CLOSED, or BAD_OPTION (also: name taken,
+   * entry disabled).
    */
   add(name: string, entry: ServerEntry): Promise<Client> {
     return handled(this.#add(name, entry))
@@ -205,7 +200,7 @@ export class Clients implements AsyncDisposable {
     return await this.launch(settings)
   }
 
-  /** For `startClients`: starts one client. */
+  /** For `startClients`. */
   async launch(settings: ClientSettings): Promise<Client> {
     const { name } = settings
     if (this.#closing !== undefined) throw this.#closed(name)
@@ -243,7 +238,6 @@ export class Clients implements AsyncDisposable {
 
 const methods = methodNames(Clients)
 
-/** The same error, with the name of the client it is about. */
 function named(error: ClientError, client: string): ClientError {
   const { code, retryable, data, cause } = error
   return new ClientError(code, `${client}: ${messageOf(error)}`, {

@@ -10,21 +10,19 @@ import type { ClientSettings } from '../options/options.js'
 import { Demand } from '../base/demand.js'
 import { Setbacks } from '../base/backoff.js'
 
-/** The place of one client among many. */
 export interface Place {
   readonly spec: ChildSpec
-  /** The handle, once the client has been started; the same after every crash. */
+  /** Set once started; the same after every crash. */
   client: Client | undefined
-  /** The keeper, once it runs: the supervisor that starts the client again. */
+  /** The supervisor that restarts the client, once it runs. */
   ref: ProcessRef | undefined
-  /** Aborted when the client is not to be started again. */
+  /** Aborted when the client must not be restarted. */
   readonly leaving: AbortController
 }
 
 /**
- * A client that is started again also when its own supervisor has given up, after a growing pause, or a short
- * one while somebody waits. Its keeper, a supervisor without other children, waits for the pause, so that it
- * delays no other client. The name is `starting` meanwhile, so that calls wait and the handle stays the same.
+ * Restarts a client whose supervisor gave up, after a growing pause, shorter while somebody waits. Its keeper
+ * waits, so no other client is delayed. Meanwhile the name is `starting`: calls wait, the handle stays.
  */
 export function comebackPlace(settings: ClientSettings): Place {
   const leaving = new AbortController()
@@ -33,7 +31,7 @@ export function comebackPlace(settings: ClientSettings): Place {
   const setbacks = new Setbacks(settings.backoff)
   let keeper: ProcessRef | undefined
   const wake = (): void => {}
-  /** Resolves after `ms`, sooner once somebody begins to wait, at once when the client is to leave. */
+  /** Ends sooner once somebody waits, at once when the client is to leave. */
   const rest = (ms: number, clock: Clock): Promise<void> =>
     waitWithin({ clock, ms, late: wake, signal: leaving.signal, aborted: wake }, (resolve) => {
       const due = clock.now() + ms

@@ -21,18 +21,15 @@ export type SharedClientOptions = Omit<ClientOptions, 'name' | 'transport'>
 export interface StartClientsOptions extends TreeOptions, LogOptions {
   /** Shown in trees and errors. Default `clients`. */
   readonly name?: string
-  /**
-   * The servers that must be ready before the start resolves: some names, or `all`. Default none.
-   */
+  /** Servers that must be ready before the start resolves: names, or `all`. Default none. */
   readonly required?: readonly string[] | 'all'
   /** Milliseconds that the required ones may take. Default 30,000. */
   readonly readyTimeout?: number
   /** Options of every client, or a function that returns them for the server of that name. */
   readonly client?: SharedClientOptions | ((name: string) => SharedClientOptions)
   /**
-   * What `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for in command, args, env, cwd, url and
-   * headers: `process.env`, or less. A variable that is not set and has no default is BAD_OPTION. Without
-   * this option nothing is replaced.
+   * Values of `${NAME}`, `${env:NAME}` and `${NAME:-default}` in entries, such as `process.env`. An unset
+   * variable without default is BAD_OPTION. Without this option nothing is replaced.
    */
   readonly variables?: Readonly<Record<string, string | undefined>>
   /** Called with each line that a server of a command writes to standard error. */
@@ -47,21 +44,19 @@ export type HostConfiguration =
   | { readonly mcpServers: ServerEntries }
   | { readonly servers: ServerEntries; readonly inputs?: readonly unknown[] }
 
-/** Checked options with every default filled in. */
 export interface ClientsSettings {
   readonly name: string
-  /** The clients to begin with. */
   readonly clients: readonly ClientSettings[]
   readonly required: readonly string[]
   readonly readyTimeout: number
   readonly tree: TreeOptions & LogOptions
-  /** Reads one more server. Throws BAD_OPTION, naming the field; undefined when it is disabled. */
+  /** Throws BAD_OPTION, naming the field; undefined when disabled. */
   readonly read: (name: string, entry: unknown) => ClientSettings | undefined
 }
 
 const fields = ['name', 'required', 'readyTimeout', 'client', 'variables', 'onStderr']
 
-/** Reads the arguments of `startClients`. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION. */
 export function readClientsOptions(
   servers: ServerEntries | HostConfiguration,
   options: StartClientsOptions,
@@ -94,7 +89,6 @@ export function readClientsOptions(
   })
 }
 
-/** The servers, also within the whole configuration of a host. */
 function entriesIn(given: unknown): Record<string, unknown> {
   if (typeof given === 'string')
     throw bad('mcpServers', 'an object of servers by name: read the file, and parse it, first', given)
@@ -107,7 +101,7 @@ function entriesIn(given: unknown): Record<string, unknown> {
   return servers
 }
 
-/** Reads the options that clients share. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION. */
 export function readShared(value: unknown): (name: string) => SharedClientOptions {
   if (typeof value === 'function') return (name) => checkShared(value(name))
   const shared = checkShared(value ?? {})
@@ -127,7 +121,7 @@ function checkShared(value: unknown): SharedClientOptions {
   return shared
 }
 
-/** A transport for checking all other options of a client. */
+/** Stands in while the other options are checked. */
 const nowhere: ClientTransport = Object.freeze({
   name: 'nowhere',
   connect: () => {

@@ -24,8 +24,7 @@ export interface CommandEntry {
 /** A server at an address. */
 export interface UrlEntry {
   /**
-   * `http` (also `streamable-http`, `streamableHttp`), `sse`, or `websocket` (also `ws`). Default:
-   * `websocket` for ws and wss addresses, otherwise `http`.
+   * `http` (`streamable-http`, `streamableHttp`), `sse`, `websocket` (`ws`). Default by the address's scheme.
    */
   readonly type?: string
   readonly url: string
@@ -41,18 +40,13 @@ export interface TransportEntry {
 /** One server of `mcpServers`. Fields that other programs have there are ignored. */
 export type ServerEntry = CommandEntry | UrlEntry | TransportEntry
 
-/** What an entry is read with. */
 interface EntryReading {
-  /** The values of `${NAME}`; undefined: nothing is replaced. */
+  /** Values of `${NAME}`; undefined: nothing is replaced. */
   readonly variables: Readonly<Record<string, string | undefined>> | undefined
-  /** Called with each line that the server writes to standard error. */
   readonly onStderr: ((line: string) => void) | undefined
 }
 
-/**
- * The transport of an entry; undefined for one that is disabled. Throws BAD_OPTION with the way to the field:
- * `mcpServers.files.args[0]`.
- */
+/** Undefined for a disabled entry. Throws BAD_OPTION with the field's path: `mcpServers.files.args[0]`. */
 export function readEntry(value: unknown, where: string, reading: EntryReading): ClientTransport | undefined {
   const entry = readObject(value, where)
   if (readFlag(entry.disabled, `${where}.disabled`, false)) return undefined
@@ -116,10 +110,10 @@ function create(
 
 type Headers = Readonly<Record<string, string>>
 
-/** `${NAME}`, `${env:NAME}` and `${NAME:-default}`: the forms that hosts have. */
+/** The forms that hosts have. */
 const variable = /\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g
 
-/** The value with every variable in its texts replaced; names of fields stay as they are. */
+/** Replaces variables in all texts; names of fields stay. */
 function replace(value: unknown, where: string, variables: EntryReading['variables']): unknown {
   if (variables === undefined) return value
   if (Array.isArray(value)) return value.map((item, index) => replace(item, `${where}[${index}]`, variables))
@@ -137,7 +131,7 @@ function replace(value: unknown, where: string, variables: EntryReading['variabl
   })
 }
 
-/** An option error of the transport, with the place in the entry; with variables, the value may be a secret. */
+/** Adds the place in the entry; with variables, the value may be a secret. */
 function located(error: unknown, where: string, { variables }: EntryReading): unknown {
   if (!(error instanceof TransportError) || error.code !== 'BAD_OPTION') return error
   const field = `${where}.${fieldOf(error)}`

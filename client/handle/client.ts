@@ -72,14 +72,12 @@ export type RequestMethod = Exclude<RequestTo<'server'>, 'initialize'>
 export type RequestArgs<P> =
   Record<never, never> extends P ? [params?: P, options?: CallOptions] : [params: P, options?: CallOptions]
 
-/** The requests for one page of a list. */
 type ListMethod = 'tools/list' | 'resources/list' | 'resources/templates/list' | 'prompts/list'
 
 /**
- * A handle to a client. It holds a name, not a process: it goes on working when the server, the connection or
- * an actor dies and comes back. Every call settles within its timeout; a rejection that nobody awaits is
- * never fatal. Calls reject with ClientError (with `data.sent` and `retryable`), or with McpError when that
- * is the server's answer. Its methods work on their own, too: `const { callTool } = client`.
+ * A handle to a client by its name: it survives restarts of server, connection and actors. Calls settle
+ * within their timeout; unawaited rejections are never fatal. They reject with ClientError (`data.sent`,
+ * `retryable`), or McpError for the server's answer. Methods work unbound: `const { callTool } = client`.
  */
 export class Client implements AsyncDisposable {
   readonly #parts: ClientParts
@@ -124,18 +122,14 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Resolves once calls can be sent. Rejects with NOT_READY after `timeout` ms (default: the client's
-   * `timeout`). Rejects at once with CONNECT_FAILED (`cause`) or NO_COMMON_REVISION when the client has
-   * failed, and with GAVE_UP, CLOSED, CANCELLED or BAD_OPTION.
+   * Resolves once calls can be sent. Rejects with NOT_READY after `timeout` ms (default: the client's), and
+   * with CONNECT_FAILED, NO_COMMON_REVISION, GAVE_UP, CLOSED, CANCELLED or BAD_OPTION.
    */
   ready(options?: ReadyOptions): Promise<void> {
     return handled(whenReady(this.#parts, options))
   }
 
-  /**
-   * Connects now instead of after the next pause, also when the client has failed: a missing command may be
-   * installed by now. A connection that is there, or is being made, stays. Settles as `ready(options)` does.
-   */
+  /** Connects now, not after the pause, also when failed; keeps a live connection. Settles as `ready`. */
   reconnect(options?: ReadyOptions): Promise<void> {
     return handled(this.#reconnect(options))
   }
@@ -146,8 +140,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Asks to be told of changes of a resource (`notifications/resources/updated`), in this session and in those
-   * that follow. Rejects with NOT_SUPPORTED, or with McpError, where the server does not tell them.
+   * Asks for `notifications/resources/updated`, in this session and later ones. Rejects with NOT_SUPPORTED,
+   * or with McpError, where the server does not tell them.
    */
   subscribe(uri: string, options?: CallOptions): Promise<void> {
     return handled(this.#wishing.subscribe(uri, options))
@@ -158,18 +152,12 @@ export class Client implements AsyncDisposable {
     return handled(this.#wishing.unsubscribe(uri, options))
   }
 
-  /**
-   * Replaces the roots, and tells the server that they changed. Throws BAD_OPTION, also for a client without
-   * the option `roots`.
-   */
+  /** Replaces the roots and tells the server. Throws BAD_OPTION, also without the option `roots`. */
   setRoots(roots: readonly Root[]): void {
     this.#wishing.setRoots(roots)
   }
 
-  /**
-   * Calls a tool. A tool that failed has a result with `isError`; rejects with McpError when there is no such
-   * tool, and with BAD_OUTPUT.
-   */
+  /** A failed tool has `isError`. Rejects with McpError (no such tool) and BAD_OUTPUT. */
   callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
     return handled(this.#requests.callTool(name, args, options))
   }
@@ -215,10 +203,7 @@ export class Client implements AsyncDisposable {
     return allPages('resources/templates/list', options, fetch, ({ resourceTemplates }) => resourceTemplates)
   }
 
-  /**
-   * Reads a resource. Rejects with McpError when there is none; `isResourceNotFound` tells that in any
-   * revision.
-   */
+  /** Reads a resource. Rejects with McpError when there is none: see `isResourceNotFound`. */
   readResource(uri: string, options?: CallOptions): Promise<ResourceResult> {
     return handled(this.#readResource(uri, options))
   }
@@ -253,10 +238,7 @@ export class Client implements AsyncDisposable {
     return handled(this.#requests.make('ping', {}, options).then(() => {}))
   }
 
-  /**
-   * Whether the server of the current session, or of the last one, offers a method (`resources/subscribe`) or
-   * a capability (`tools.listChanged`); false before the first.
-   */
+  /** Whether the server offers a method or a capability (`tools.listChanged`); no, before a session. */
   supports(what: string): boolean {
     const { server } = this
     if (server === undefined) return false
@@ -266,10 +248,7 @@ export class Client implements AsyncDisposable {
     return missingCapability(what, server.capabilities, dialect) === undefined
   }
 
-  /**
-   * Throws NOT_SUPPORTED, with what the server offers, unless `supports(what)`; NOT_READY before the first
-   * session.
-   */
+  /** Throws NOT_SUPPORTED unless `supports(what)`; NOT_READY before the first session. */
   require(what: string): void {
     const { server } = this
     const details = { sent: false, retryable: false }
@@ -282,10 +261,7 @@ export class Client implements AsyncDisposable {
     throw callError('NOT_SUPPORTED', message, details)
   }
 
-  /**
-   * Makes any request; params and result of the methods of the protocol are inferred, and the result is
-   * checked.
-   */
+  /** Makes any request; params and result of known methods are inferred, and the result is checked. */
   request<M extends RequestMethod>(method: M, ...args: RequestArgs<Params<M>>): Promise<Result<M>>
   request<M extends string>(
     method: M extends Method ? never : M,

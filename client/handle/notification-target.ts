@@ -2,23 +2,20 @@ import { getEventListeners } from 'node:events'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Undo } from '../base/state.js'
 
-/** A client, as far as it is used here. */
 interface Source {
   onNotification(method: string, fn: (params: JsonObject) => void): Undo
 }
 
-/** A method that has listeners. */
 interface Hearing {
   readonly undo: Undo
-  /** Aborts when the last listener is gone; it ends the listeners on signals. */
+  /** Aborts with the last listener. */
   readonly end: AbortController
   readonly signals: WeakSet<AbortSignal>
 }
 
 /**
- * The notifications of a client as events of the web platform: the type is the method, and `detail` of the
- * `CustomEvent` has the params. It listens to a method of the client only while it has listeners for it
- * itself (`removeEventListener`, `once` and `signal` count), and to none once it is disposed of.
+ * A client's notifications as DOM events: the type is the method, and `detail` has the params. It listens to
+ * the client only while it has listeners (`removeEventListener`, `once` and `signal` count), until disposed.
  */
 export class NotificationTarget extends EventTarget implements Disposable {
   readonly #source: Source
@@ -57,7 +54,6 @@ export class NotificationTarget extends EventTarget implements Disposable {
     for (const type of [...this.#heard.keys()]) this.#end(type)
   }
 
-  /** Listens to the client as long as there are listeners here. */
   #follow(type: string): Hearing | undefined {
     const known = this.#heard.get(type)
     if (getEventListeners(this, type).length === 0) return void this.#end(type)

@@ -1,12 +1,12 @@
 import type { Holdings } from '../holdings/holdings.js'
 import type { ClientState, Undo } from '../base/state.js'
 
-/** States that may wait for a slow reader. */
+/** That wait for a slow reader. */
 const mostStates = 100
-/** Notifications that may wait for a slow reader. */
+/** That wait for a slow reader. */
 const mostNews = 1_000
 
-/** The states of a client from now on, the present one first; the last one is `closed`, or given up. */
+/** The present state first; the last is `closed`, or given up. */
 export function stateStream(holdings: Holdings): AsyncIterableIterator<ClientState> {
   return streamOf(holdings, mostStates, (push) => {
     push(holdings.state)
@@ -14,7 +14,7 @@ export function stateStream(holdings: Holdings): AsyncIterableIterator<ClientSta
   })
 }
 
-/** Notifications from now on, until the client has ended; `listen` registers a handler. */
+/** Until the client has ended. */
 export function newsStream<News extends object>(
   listen: (fn: (news: News) => void) => Undo,
   holdings: Holdings,
@@ -22,10 +22,7 @@ export function newsStream<News extends object>(
   return streamOf(holdings, mostNews, listen)
 }
 
-/**
- * The items that `begin` pushes, until the client has ended or the iterator is left; then everything is
- * undone. Beyond `most` items that wait for a slow reader the oldest is dropped.
- */
+/** What `begin` pushes, until the client ends or the iterator is left. Beyond `most` the oldest goes. */
 function streamOf<Item extends object>(
   holdings: Holdings,
   most: number,

@@ -25,9 +25,8 @@ import type { ClientParts } from '../requests/parts.js'
 import { Client } from './client.js'
 
 /**
- * Starts a client in a supervised tree of its own and returns its handle at once, while it still connects.
- * Calls may be made right away. Throws BAD_OPTION, naming the field. Any other failure rejects `ready()`, the
- * calls, and `closed`.
+ * Starts a client in a tree of its own; returns while it connects, and calls may be made at once. Throws
+ * BAD_OPTION, naming the field. Other failures reject `ready()`, the calls, and `closed`.
  */
 export function startClient(options: StartClientOptions): Client {
   const { client: settings, tree } = readStartOptions(options)
@@ -50,15 +49,14 @@ export function startClient(options: StartClientOptions): Client {
 }
 
 /**
- * The child spec of a client for a tree of yours; its start hands out the handle as `extra`, and `findClient`
- * finds it by name. Under `permanent` (the default) a client that gave up counts as one restart of its
- * parent. Throws BAD_OPTION, naming the field.
+ * The child spec of a client; its start hands out the handle as `extra`, and `findClient` finds it. Under
+ * `permanent` (default) giving up counts as one restart of its parent. Throws BAD_OPTION.
  */
 export function clientSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
   return specOf(readClientOptions(options), overrides)
 }
 
-/** The same of checked options. `demand` knows who waits for the client, also while there is none. */
+/** `demand`: who waits for the client, also while there is none. */
 export function specOf(settings: ClientSettings, overrides: ChildOverrides = {}, demand?: Demand): ChildSpec {
   const of = (holdings: Holdings): ChildSpec =>
     supervisorSpec(group(settings, holdings), { id: groupName(settings.name), ...overrides })
@@ -66,10 +64,9 @@ export function specOf(settings: ClientSettings, overrides: ChildOverrides = {},
 }
 
 /**
- * The child spec of a client without its transport, for a one_for_one supervisor of yours. Another child of
- * it, before or after, is `transportSpec` of the same options. The end of one leaves the other alone, and the
- * client makes a new connection and handshake. Its start hands out the handle as `extra`, and `findClient`
- * finds it by name. Throws BAD_OPTION, naming the field.
+ * The spec of a client without its transport; the same supervisor (one_for_one) has `transportSpec` of the
+ * same options. Each outlives the other, and the client reconnects. Start hands out the handle as `extra`.
+ * Throws BAD_OPTION.
  */
 export function clientActorSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
   const settings = readClientOptions(options)
@@ -88,8 +85,8 @@ export function clientActorSpec(options: ClientOptions, overrides: ChildOverride
 }
 
 /**
- * The child spec of a client's transport alone, for a supervisor of yours that has `clientActorSpec` of the
- * same options as another child. Throws BAD_OPTION, naming the field.
+ * The spec of the transport alone; its supervisor also has `clientActorSpec` of these options. Throws
+ * BAD_OPTION.
  */
 export function transportSpec(options: ClientOptions, overrides: ChildOverrides = {}): ChildSpec {
   const { name: client, transport } = readClientOptions(options)
@@ -98,10 +95,7 @@ export function transportSpec(options: ClientOptions, overrides: ChildOverrides 
   return childSpec(linkActor, input, { id: name, shutdown: 8_000, ...overrides, name })
 }
 
-/**
- * A spec whose start hands out the handle. It may be started in several trees; started again in the same one,
- * it is the same client.
- */
+/** Its start hands out the handle. In another tree it is another client; restarted in one, the same. */
 function handingOut(
   settings: ClientSettings,
   of: (holdings: Holdings) => ChildSpec,
@@ -123,9 +117,8 @@ function handingOut(
 }
 
 /**
- * A handle to a running client of any tree, by its name. Rejects with NOT_FOUND (no client has that name),
- * GAVE_UP (it has ended for good), or TIMEOUT (it was not started within `timeout` ms, default 5000). Rejects
- * with NOT_READY if it crashed while it was asked or has no room, and with BAD_OPTION, naming the field.
+ * A handle to a running client, by name. Rejects with NOT_FOUND, GAVE_UP (ended for good), TIMEOUT (not
+ * started within `timeout` ms, default 5000), NOT_READY (it crashed or has no room) or BAD_OPTION.
  */
 export function findClient(
   registry: Registry,
@@ -140,7 +133,7 @@ async function find(registry: Registry, name: string, options: object): Promise<
   return new Client(await findParts(registry, name, readMs(timeout, 'timeout', 5_000)))
 }
 
-/** What a handle to a running client is made of; rejects as `findClient` does. */
+/** Rejects as `findClient`. */
 export async function findParts(registry: Registry, name: string, timeout: number): Promise<ClientParts> {
   readRegistry(registry)
   const actor = registry.named<typeof clientActor>(clientActorName(readText(name, 'name')))
@@ -166,7 +159,7 @@ const findCodes: ReadonlyMap<string, ClientErrorCode> = new Map([
   ['MAILBOX_FULL', 'NOT_READY'],
 ])
 
-/** The client and its transport are restarted together: a new client must not inherit a connection. */
+/** Restarted together: a new client must not inherit a connection. */
 function group(settings: ClientSettings, holdings: Holdings): SupervisorOptions {
   const { name, transport, intensity, periodMs } = settings
   const owner = clientActorName(name)
@@ -190,18 +183,17 @@ function groupName(name: string): string {
   return `client ${name}`
 }
 
-/** Throws BAD_OPTION when an actor of that name runs, or is being started, for a client or pool `name`. */
+/** Throws BAD_OPTION when an actor of that name runs or starts. */
 export function checkFree(registry: Registry, actor: string, name: string, kind: string): void {
   const { state } = registry.state(actor)
   if (state === 'up' || state === 'starting') throw nameTaken(name, kind)
 }
 
-/** The error for a name that another client, or pool, has. */
 export function nameTaken(name: string, kind: string): ClientError {
   return bad('name', `one that no ${kind} in this registry has`, name)
 }
 
-/** Tells the last state once no supervisor brings the client back, also when it could not be started. */
+/** Tells the last state once no supervisor brings the client back, also after a failed start. */
 async function followName(holdings: Holdings, registry: Registry, starting: Promise<unknown>): Promise<void> {
   const name = clientActorName(holdings.name)
   // a supervisor that gives up ends with `shutdown`, as in an orderly end: its exit does not tell them apart

@@ -7,10 +7,9 @@ import type { StartClientOptions } from '../options/options.js'
 import { readFunction } from '../base/read-options.js'
 
 /**
- * Starts a client, waits until it is ready, calls `fn` with it, and closes it whatever happens. No process,
- * socket or timer of it is left. Resolves with the result of `fn`; rejects with its error, or as `ready()`
- * does. It waits for a server that is not there (`timeout`), but not for one that refuses it (HTTP 4xx but
- * 408, 425, 429): CONNECT_FAILED.
+ * Calls `fn` with a ready client, and always closes it: no process, socket or timer is left. Resolves with
+ * the result of `fn`; rejects with its error, or as `ready()`. A server that refuses it (HTTP 4xx but 408,
+ * 425, 429) is not waited for: CONNECT_FAILED.
  */
 export async function withClient<T>(
   options: StartClientOptions,
@@ -26,7 +25,7 @@ export async function withClient<T>(
   }
 }
 
-/** A client that stays connects again, since the server may be mended; one task does not wait for that. */
+/** A lasting client tries again, since the server may be mended; one task does not wait. */
 function whenRefused(client: Client): Promise<never> {
   const refused = new Promise<never>((_, reject) => {
     client.onState(({ phase, reason }) => {

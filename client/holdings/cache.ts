@@ -4,19 +4,17 @@ import type { JsonObject } from '../../protocol/wire/json.js'
 interface Kept {
   readonly method: string
   readonly params: JsonObject
-  /** The answer as JSON text, so that its memory is known, and each caller gets a copy. */
+  /** As JSON text: its size is known, and each caller gets a copy. */
   readonly text: string
   readonly bytes: number
   readonly until: number
 }
 
-/** How many answers are kept, and their bytes in all. */
 export interface CacheLimits {
   readonly cacheSize: number
   readonly cacheBytes: number
 }
 
-/** The lists that a notification makes stale. */
 const staleBy: ReadonlyMap<string, readonly string[]> = new Map([
   ['notifications/tools/list_changed', ['tools/list']],
   ['notifications/prompts/list_changed', ['prompts/list']],
@@ -24,9 +22,8 @@ const staleBy: ReadonlyMap<string, readonly string[]> = new Map([
 ])
 
 /**
- * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), each page and each resource on its own.
- * The oldest go first. A change that the server tells, or that may have been missed, makes them stale at
- * once. The cache belongs to one client, and so to one authorization.
+ * Answers that the server allows to be kept (`ttlMs`, 2026-07-28), per page and resource; the oldest go
+ * first. Told or missed changes clear them. One cache per client, and so per authorization.
  */
 export class Cache {
   readonly #limits: CacheLimits
@@ -38,7 +35,7 @@ export class Cache {
     this.#limits = limits
   }
 
-  /** Grows with every change. Do not keep answers to requests sent before the last change. */
+  /** Grows with every change: answers to older requests must not be kept. */
   get changes(): number {
     return this.#changes
   }
@@ -47,13 +44,12 @@ export class Cache {
     return this.#kept.size === 0
   }
 
-  /** A copy of the answer that is kept, if it still holds. */
+  /** A copy. */
   find(method: string, params: JsonObject | undefined, now: number): JsonObject | undefined {
     const kept = this.#kept.get(keyOf(method, params))
     return kept === undefined || kept.until <= now ? undefined : JSON.parse(kept.text)
   }
 
-  /** Keeps an answer as long as it says. */
   keep(method: string, params: JsonObject | undefined, result: JsonObject, now: number): void {
     const { ttlMs } = readCacheHints(result)
     const { cacheSize, cacheBytes } = this.#limits
@@ -71,7 +67,6 @@ export class Cache {
     }
   }
 
-  /** The server told of a change. */
   changed(notification: string, params: JsonObject): void {
     const methods = staleBy.get(notification)
     if (methods !== undefined) this.#drop((kept) => methods.includes(kept.method))
@@ -81,12 +76,11 @@ export class Cache {
     }
   }
 
-  /** A cursor of this list was refused: its pages are out of date. */
+  /** A cursor was refused: the pages are out of date. */
   dropList(method: string): void {
     this.#drop((kept) => kept.method === method)
   }
 
-  /** Nothing holds any more. */
   clear(): void {
     this.#drop(() => true)
   }
@@ -102,16 +96,13 @@ export class Cache {
   }
 }
 
-/** `_meta` belongs to one call alone (progress, traces). */
+/** Without `_meta`, which belongs to one call. */
 function keyOf(method: string, params: JsonObject = {}): string {
   const { _meta, ...rest } = params
   return `${method} ${JSON.stringify(Object.entries(rest).sort(([a], [b]) => (a < b ? -1 : 1)))}`
 }
 
-/**
- * The resource that has changed may be a part of the one that was read, or contain it (specification:
- * resources).
- */
+/** The changed resource may be part of the one read, or contain it (specification: resources). */
 function isSameOrWithin(read: unknown, told: unknown): boolean {
   if (typeof read !== 'string' || typeof told !== 'string') return true
   return read.startsWith(told) || told.startsWith(read)

@@ -25,25 +25,24 @@ import { RetryBudget } from './retry-budget.js'
 import { ToolBook } from './tool-book.js'
 import { noWishes, type Wishes } from './wishes.js'
 
-/** Calls that wait for a connection, and calls that wait for their answer. */
 interface Load {
   readonly waiting: number
   readonly inFlight: number
 }
 
-/** The era that a server was last found to speak. */
+/** The era that a server last spoke. */
 export interface KnownEra {
   readonly era: 'modern' | 'handshake'
-  /** When that was found out, by the clock of the tree. */
+  /** By the tree's clock. */
   readonly at: number
-  /** Whether it has been spoken since. */
+  /** Spoken since. */
   readonly proven: boolean
 }
 
 type HoldingsInput = Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'> &
   Partial<Pick<ClientSettings, 'retryBudget'>>
 
-/** What outlives the actors of a client: its last state, its handlers, counters, wishes and caches. */
+/** What outlives a client's actors: last state, handlers, counters, wishes, caches. */
 export class Holdings {
   readonly name: string
   state: ClientState = firstState
@@ -57,34 +56,33 @@ export class Holdings {
     troubles: 0,
     unexpected: 0,
   }
-  /** Counts what goes over its connections. */
   readonly gauge = new LinkGauge()
   era: KnownEra | undefined
   readonly wishes: Wishes = noWishes()
   readonly tools = new ToolBook()
   readonly reports = new Reports(this)
   readonly cache: Cache
-  /** Who waits for it to be ready, besides the calls that its actor has. */
+  /** Who waits for `ready`, besides calls. */
   readonly demand: Demand
-  /** Bounds how often calls are made again for a busy server. */
+  /** Bounds repeats for a busy server. */
   readonly budget: RetryBudget | undefined
-  /** Set by the actor that runs now. */
+  /** Set by the current actor. */
   load: () => Load = noLoad
-  /** Whether `close()` was called: an actor that starts after that does not connect. */
+  /** `close()` was called: later actors do not connect. */
   closing = false
-  /** Whether its tree was ever up: before that, an end is a failure to start. */
+  /** Its tree was up; before that, an end is a failure to start. */
   started = false
-  /** Whether its supervisor gave up on it, and no actor has come since. */
+  /** Its supervisor gave up, and no actor has come since. */
   gaveUp = false
-  /** Whether no actor will ever come again. */
+  /** No actor will ever come again. */
   over = false
-  /** The supervisor of the client, for inspection. */
+  /** For inspection. */
   group: ProcessRef | undefined
-  /** The number of the last connection that was asked for, over all incarnations. */
+  /** Over all incarnations. */
   lastLink = 0
   /** Resolves when the client is closed; rejects when it ended in another way. */
   readonly closed: Promise<void>
-  /** Owns the handlers that code without an owner has registered. */
+  /** Owns handlers registered by code without an owner. */
   readonly handlerOwner: HandlerOwner
   readonly #states: Watchers<[ClientState]>
   readonly #handlers = new Map<string, Watchers<[JsonObject]>>()
@@ -106,18 +104,18 @@ export class Holdings {
     )
   }
 
-  /** The tree of the client, for reports. */
+  /** For reports. */
   get tree(): number {
     return this.handlerOwner.tree
   }
 
-  /** A progress token that no other call of this client has. */
+  /** Unique among calls of this client. */
   nextToken(): number {
     this.#lastToken += 1
     return this.#lastToken
   }
 
-  /** Takes a new state, and tells the watchers. Nothing follows the end. */
+  /** Nothing follows the end. */
   tell(state: ClientState): void {
     if (this.over) return
     this.reports.look(this.state, state)
@@ -132,13 +130,12 @@ export class Holdings {
     this.#states.tell(state)
   }
 
-  /** The actor has ended; its supervisor decides whether another one comes. */
+  /** The actor has ended; its supervisor decides what follows. */
   interrupted(reason: Error): void {
     this.load = noLoad
     if (!this.closing) this.tell({ ...firstState, reason })
   }
 
-  /** Tells the last state. */
   end(state: ClientState): void {
     if (this.over) return
     // The actor may have told already that it is closed.
@@ -150,7 +147,7 @@ export class Holdings {
     queueMicrotask(() => this.#handlers.clear())
   }
 
-  /** Whether the client, which no supervisor will bring back, was closed, or ended with its tree in order. */
+  /** Whether the ended client was closed, or ended with its tree in order. */
   isClosed(registry: Registry): boolean {
     if (this.over) return this.state.phase === 'closed'
     const known = registry.state(clientActorName(this.name))
@@ -158,9 +155,7 @@ export class Holdings {
     return this.closing || (this.started && !this.gaveUp && isInOrder)
   }
 
-  /**
-   * The error for a client that no supervisor will bring back: CLOSED, or GAVE_UP when it crashed too often.
-   */
+  /** CLOSED, or GAVE_UP when it crashed too often. */
   goneError(
     what: string,
     registry: Registry,
@@ -172,13 +167,12 @@ export class Holdings {
     return callError('GAVE_UP', `${what} has ended for good: ${why}`, details)
   }
 
-  /** Changes may have been missed: what was remembered of the server does not hold any more. */
+  /** Changes may have been missed: forgets what was remembered. */
   changesMissed(): void {
     this.tools.clear()
     this.cache.clear()
   }
 
-  /** The server has told a change: what is remembered of that does not hold any more. */
   changed(method: string, params: JsonObject): void {
     if (method === 'notifications/tools/list_changed') this.tools.clear()
     this.cache.changed(method, params)
@@ -188,17 +182,14 @@ export class Holdings {
     return this.#states.add(fn)
   }
 
-  /** Whether a notification has a handler. */
   hears(method: string): boolean {
     return (this.#handlers.get(method)?.size ?? 0) > 0
   }
 
-  /** Gives a notification to its handlers. */
   notify(method: string, params: JsonObject): void {
     this.#handlers.get(method)?.tell(params)
   }
 
-  /** Adds a handler of a notification. */
   handle(method: string, fn: (params: JsonObject) => void): Undo {
     const handlers = this.#handlers.get(method) ?? new Watchers(this.handlerOwner)
     this.#handlers.set(method, handlers)
@@ -210,7 +201,7 @@ export class Holdings {
     }
   }
 
-  /** The same function, run later and in the scope of whoever calls this. */
+  /** The same function, run later in the scope of this caller. */
   outside<Value>(fn: (value: Value) => void): (value: Value) => void {
     const owner = currentOwner() ?? this.handlerOwner.token
     return (value) => {

@@ -4,7 +4,6 @@ import { throttle } from '../../runtime/base/throttle.js'
 import { emitClient, isHeard, type LogEvent, type WarningEvent } from '../base/events.js'
 import type { ClientState } from '../base/state.js'
 
-/** The level of a line in the log for each level of MCP. */
 const levels: { readonly [Level in LoggingLevel]: LogEvent['level'] } = Object.freeze({
   debug: 'debug',
   info: 'info',
@@ -16,17 +15,14 @@ const levels: { readonly [Level in LoggingLevel]: LogEvent['level'] } = Object.f
   emergency: 'error',
 })
 
-/**
- * The `warning` and `log` events of one client. A flood of one kind is cut; other kinds, and clients, are
- * not.
- */
+/** The `warning` and `log` events of one client; each kind is bounded on its own. */
 export class Reports {
   readonly #client: { readonly name: string; readonly tree: number }
   readonly #now: () => number
   #limits: Map<string, () => number | undefined> | undefined
-  /** Attempts that failed since it was ready. */
+  /** Since it was ready. */
   #failures = 0
-  /** The attempt that is told next. */
+  /** The next attempt that is told. */
   #told = 1
 
   constructor(client: { readonly name: string; readonly tree: number }, now = systemClock.now) {
@@ -34,7 +30,6 @@ export class Reports {
     this.#now = now
   }
 
-  /** Tells of something that the client put up with. */
   warn(type: WarningEvent['type'], reason: string, tool?: string): void {
     const facts = isHeard('warning') ? this.#facts('warning') : undefined
     if (facts === undefined) return
@@ -42,7 +37,6 @@ export class Reports {
     emitClient('warning', () => ({ ...facts, level: 'warn', type, ...about, reason }))
   }
 
-  /** Tells of a log message of the server. */
   log({ level: type, logger, data }: LoggingMessageParams): void {
     const level = levels[type]
     const facts = isHeard('log') ? this.#facts(level) : undefined
@@ -52,7 +46,7 @@ export class Reports {
     emitClient('log', () => ({ ...facts, level, type, ...from, data: text.slice(0, 500) }))
   }
 
-  /** Warns of attempts to connect that failed: the first, the 10th, the 100th and so on, and a final one. */
+  /** Warns of failed attempts: the 1st, 10th, 100th and so on, and the final one. */
   look(before: ClientState, { phase, reason }: ClientState): void {
     if (phase === 'ready') {
       this.#failures = 0
@@ -68,7 +62,7 @@ export class Reports {
     }
   }
 
-  /** Undefined: the event is held back. */
+  /** Undefined: held back. */
   #facts(kind: string): Pick<WarningEvent, 'client' | 'tree' | 'heldBack'> | undefined {
     this.#limits ??= new Map()
     const limit = this.#limits.get(kind) ?? throttle(this.#now)

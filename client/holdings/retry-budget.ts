@@ -5,10 +5,7 @@ import type { RetryBudgetOptions } from '../options/retry.js'
 
 const minute = 60_000
 
-/**
- * A bucket of repetitions that is filled again within a minute: repeated calls must not multiply a server's
- * load.
- */
+/** A bucket, refilled within a minute: repeats must not multiply a server's load. */
 export class RetryBudget {
   readonly #perMinute: number
   #left: number
@@ -19,17 +16,13 @@ export class RetryBudget {
     this.#left = perMinute
   }
 
-  /**
-   * Milliseconds until the call is made again. Undefined: it is not, since the server has not said when, or
-   * time or budget do not allow it.
-   */
+  /** Ms until the repeat; undefined when the server gave no time, or time or budget do not allow it. */
   waitFor(error: TransportError, deadline: number, now: number): number | undefined {
     const wait = invitationIn(error, Date.now())
     if (wait === undefined || now + wait >= deadline || !this.take(now)) return undefined
     return wait
   }
 
-  /** Whether one more repetition may be made now; it counts. */
   take(now: number): boolean {
     this.#left = Math.min(this.#perMinute, this.#left + ((now - this.#filledAt) / minute) * this.#perMinute)
     this.#filledAt = now
@@ -39,7 +32,7 @@ export class RetryBudget {
   }
 }
 
-/** Milliseconds after which a busy server (429, 503) wants to be asked again, where an error says so. */
+/** Ms until a busy server (429, 503) wants to be asked again, where an error says so. */
 export function invitationIn(error: unknown, wallNow: number): number | undefined {
   if (!(error instanceof TransportError) || error.code !== 'HTTP_STATUS') return undefined
   const { data } = error

@@ -3,40 +3,32 @@ import { type HeaderPlan, headerParams } from '../../protocol/stateless/headers.
 import { type Schema, toSchema } from '../../protocol/schema/schema.js'
 import type { Tool } from '../../protocol/messages/tools.js'
 
-/** What is remembered of a tool: not the whole definition, which may be large. */
+/** Without the whole definition, which may be large. */
 interface Known {
   readonly plan: HeaderPlan
   readonly isIdempotent: boolean
   readonly outputSchema: Tool['outputSchema']
-  /** The compiled output schema, once it was needed; the error of one that cannot be used. */
+  /** Compiled when first needed; the error of one that cannot be used. */
   output: Schema | ProtocolError | undefined
 }
 
-/** Tools that are remembered; those listed first are forgotten first. */
+/** The first listed are forgotten first. */
 const maxTools = 10_000
 const noPlan: HeaderPlan = Object.freeze([])
 
-/**
- * The tools of a server as it listed them last: which arguments are repeated in headers, the output schema,
- * and whether a call may be made twice. Empty until tools are listed, and again in a new session.
- */
+/** Tools as listed last: header arguments, output schema, idempotence. Empty in a new session. */
 export class ToolBook {
   readonly #tools = new Map<string, Known>()
 
-  /** How many are known. */
   get size(): number {
     return this.#tools.size
   }
 
-  /** Their names. */
   names(): Iterable<string> {
     return this.#tools.keys()
   }
 
-  /**
-   * Remembers a tool. With `mirrors`, over HTTP in 2026-07-28, it throws BAD_SCHEMA for a tool whose
-   * `x-mcp-header` breaks the rules: that one must not be used.
-   */
+  /** With `mirrors` (HTTP, 2026-07-28), throws BAD_SCHEMA for a tool with a wrong `x-mcp-header`. */
   learn({ name, annotations, inputSchema, outputSchema }: Tool, mirrors: boolean): void {
     this.#tools.delete(name)
     const plan = mirrors ? headerParams(inputSchema) : noPlan
@@ -51,25 +43,20 @@ export class ToolBook {
     this.#tools.clear()
   }
 
-  /** Which arguments of a tool are repeated in headers; none of one that was never listed. */
+  /** Which arguments are repeated in headers; none of an unlisted tool. */
   planOf(name: string): HeaderPlan {
     return this.#tools.get(name)?.plan ?? noPlan
   }
 
-  /** Whether the server says that a second call with the same arguments changes nothing more. */
   isIdempotent(name: string): boolean {
     return this.#tools.get(name)?.isIdempotent === true
   }
 
-  /** Whether it was listed with an output schema. */
   hasOutput(name: string): boolean {
     return this.#tools.get(name)?.outputSchema !== undefined
   }
 
-  /**
-   * The output schema of a tool, if it has one. Throws BAD_SCHEMA for one that cannot be used: beyond the
-   * limits, with references to the outside, or in an unknown dialect.
-   */
+  /** Throws BAD_SCHEMA for an unusable one: beyond limits, outside references, unknown dialect. */
   outputOf(name: string): Schema | undefined {
     const known = this.#tools.get(name)
     if (known?.outputSchema === undefined) return undefined

@@ -20,9 +20,7 @@ type Awaitable<T> = T | Promise<T>
 /** Shows a form to the user. Fields that the answer leaves out get the defaults of the form. */
 export type ElicitForm = (params: ElicitFormParams, ctx: QuestionContext) => Awaitable<ElicitResult>
 
-/**
- * Shows the user an address, in full, and opens it only with consent. `accept` means consent, not completion.
- */
+/** Shows an address, in full, and opens it only with consent. `accept` means consent, not completion. */
 export type ElicitUrl = (
   params: ElicitUrlParams,
   ctx: QuestionContext,
@@ -41,18 +39,18 @@ export interface AnswerOptions {
   readonly roots?: readonly Root[] | (() => Awaitable<readonly Root[]>)
 }
 
-/** Checked handlers, the capabilities that are declared for them, and the owner in whose scope they run. */
+/** Checked handlers, their capabilities, and the owner in whose scope they run. */
 export interface Answers {
   readonly form: ElicitForm | undefined
   readonly url: ElicitUrl | undefined
   readonly sample: Sample | undefined
   readonly roots: AnswerOptions['roots']
   readonly capabilities: ClientCapabilities
-  /** Undefined: they were given by code without an owner. */
+  /** Undefined: given by code without an owner. */
   readonly owner: OwnerToken | undefined
 }
 
-/** Reads the handlers among the options of a client. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION, naming the field. */
 export function readAnswers({ onElicit, onSample, roots }: Record<string, unknown>): Answers {
   const { form, url } = readElicit(onElicit)
   const { run: sample, capability: sampling } = readSample(onSample)
@@ -73,7 +71,7 @@ export function readAnswers({ onElicit, onSample, roots }: Record<string, unknow
   })
 }
 
-/** Checks a list of roots: every uri is a `file:` one. Throws BAD_OPTION. */
+/** Every uri is a `file:` one. Throws BAD_OPTION. */
 export function readRoots(value: unknown): readonly Root[] {
   if (!Array.isArray(value)) throw bad('roots', 'an array of roots, or a function', value)
   return value.map((root: unknown, at) => {

@@ -7,10 +7,7 @@ import { readRetry, type RetryOption } from './retry.js'
 
 /** The options of one call. */
 export interface CallOptions {
-  /**
-   * Milliseconds the call may take, the wait for the connection and all of its rounds included. Default: the
-   * client's `timeout`.
-   */
+  /** Ms, with the wait for the connection and all rounds. Default: the client's `timeout`. */
   readonly timeout?: number
   /** Whether progress that the server reports starts that time anew. Default false. */
   readonly resetOnProgress?: boolean
@@ -25,9 +22,9 @@ export interface CallOptions {
     readonly message?: string
   }) => void
   /**
-   * `safe`: the call may be made twice, and is made again, once, when its answer got lost. Default: only what
-   * changes nothing is (lists, reads, tools listed with `readOnlyHint` or `idempotentHint`). `never`: it is
-   * made once. An object: it is made again by that policy.
+   * `safe`: repeated once after a lost answer. `never`: not repeated. An object: repeated by that policy.
+   * Default: as `safe` for what changes nothing (lists, reads, tools with `readOnlyHint` or
+   * `idempotentHint`).
    */
   readonly retry?: RetryOption
   /** Asks the server though an answer is kept that still holds. Default false. */
@@ -35,28 +32,26 @@ export interface CallOptions {
   /** Whether it waits for a connection; otherwise it rejects with NOT_READY at once, unsent. Default true. */
   readonly wait?: boolean
   /**
-   * Headers of this request alone, over those of the transport, and below those of `auth`; over HTTP and
-   * HTTP+SSE. The answer is not kept for other calls.
+   * Headers of this request (HTTP), over the transport's, below those of `auth`. Its answer is not cached.
    */
   readonly headers?: Readonly<Record<string, string>>
   /**
-   * For `request`: values of `resultType` that an extension defines (2026-07-28). Such a result is returned
-   * unchecked, and is not kept. Any other unknown one rejects with INVALID_RESPONSE. Default none.
+   * For `request`: an extension's `resultType` values (2026-07-28), returned unchecked and not kept. Others
+   * reject with INVALID_RESPONSE. Default none.
    */
   readonly resultTypes?: readonly string[]
 }
 
 type WithDefault = 'timeout' | 'totalTimeout' | 'resetOnProgress' | 'fresh' | 'wait'
 
-/** Checked options of one call; the names of `headers` are in lower case. */
+/** Names of `headers` are in lower case. */
 export type CallSettings = Readonly<Required<Pick<CallOptions, WithDefault>>> & {
   readonly [Field in Exclude<keyof CallOptions, WithDefault>]: CallOptions[Field]
 }
 
-/** The names of the options of a call. */
 export const callFields: readonly string[] = Object.freeze(Object.keys(defaultSettings(1)))
 
-/** Reads the options of a call, of which `timeout` is the default. Throws BAD_OPTION, naming the field. */
+/** `timeout` is the default. Throws BAD_OPTION. */
 export function readCallOptions(options: CallOptions | undefined, timeout: number): CallSettings {
   return options === undefined ? defaultSettings(timeout) : readGiven(options, timeout)
 }

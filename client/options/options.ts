@@ -28,10 +28,7 @@ export interface HealthOptions {
   readonly misses?: number
 }
 
-/**
- * Which revisions a client speaks: 2026-07-28 (`modern`), those with a handshake and sessions (`handshake`),
- * or the newest that the server answers to (`auto`).
- */
+/** Speaks 2026-07-28 (`modern`), sessions (`handshake`), or the newest the server knows (`auto`). */
 export type EraOption = 'auto' | 'modern' | 'handshake'
 
 /** The options of a client. */
@@ -44,62 +41,34 @@ export interface ClientOptions extends AnswerOptions {
   readonly clientInfo?: Implementation
   /** Milliseconds a call may take in all, the wait for the connection included. Default 60,000. */
   readonly timeout?: number
-  /**
-   * Milliseconds a connection may take to open, and `initialize` to be answered. A server that accepts and
-   * then says nothing costs that much before the next attempt. Default 30,000 for each.
-   */
+  /** Ms for a connection to open, and for `initialize` to be answered. Default 30,000 for each. */
   readonly handshakeTimeout?: number
   /** Calls that may wait or be in flight at once; more are refused with QUEUE_FULL. Default 10,000. */
   readonly maxCalls?: number
-  /**
-   * Calls that may be in flight at once. The others wait in the client, in order, and are sent as answers
-   * come. Pings and notifications do not count, and do not wait. Default: no bound.
-   */
+  /** Calls in flight at once, without pings and notifications; others wait in order. Default: no bound. */
   readonly maxInFlight?: number
   readonly backoff?: BackoffOptions
-  /**
-   * Delay in ms before a client that failed for good connects again by itself (50 to 100 % of it, at random).
-   * Calls made meanwhile fail at once. Default: only `reconnect()` does.
-   */
+  /** Ms before a failed client reconnects (50 to 100 % of it, random). Default: only `reconnect()` does. */
   readonly retryFailed?: number
-  /**
-   * `auto` asks the server with `server/discover`: 2026-07-28 where it answers, a handshake otherwise.
-   * `handshake` and `modern` do not ask. Default `handshake`.
-   */
+  /** `auto` probes with `server/discover`, then falls back to a handshake. Default `handshake`. */
   readonly era?: EraOption
-  /**
-   * Milliseconds after which a server on a pipe that does not answer `server/discover` counts as one with a
-   * handshake. Default 5000.
-   */
+  /** Ms until a silent server on a pipe counts as one with a handshake (`server/discover`). Default 5000. */
   readonly probeTimeout?: number
   /** Milliseconds that a handler of yours may take to answer a request of the server. Default 300,000. */
   readonly questionTimeout?: number
   /** Pings the server. Default: only the end of the connection is noticed. */
   readonly health?: HealthOptions
-  /**
-   * Makes calls again that a busy server refused (429, 503) and said when to come back. Default: they fail at
-   * once.
-   */
+  /** Repeats calls that a busy server refused (429, 503) with a time. Default: they fail at once. */
   readonly retryBudget?: RetryBudgetOptions
-  /**
-   * The `retry` of calls that have none of their own. Default: a call is made again once when its answer got
-   * lost and it changes nothing.
-   */
+  /** The `retry` of calls without one. Default: once after a lost answer, if the call changes nothing. */
   readonly retry?: RetryOption
-  /**
-   * Whether structured content is checked against the output schema that its tool was listed with. Default
-   * true.
-   */
+  /** Whether structured content is checked against the output schema of its tool. Default true. */
   readonly checkOutput?: boolean
   /**
-   * Extensions that are declared to servers: their settings, by their ids (`io.modelcontextprotocol/tasks`).
-   * `resultTypes` of a call takes what they answer. Default none.
+   * Settings of declared extensions by id (`io.modelcontextprotocol/tasks`); see `resultTypes`. Default none.
    */
   readonly extensions?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
-  /**
-   * Answers of lists and of `resources/read` that are kept as long as the server allows (2026-07-28); 0 for
-   * none. Default 500.
-   */
+  /** Lists and resources kept as long as the server allows (2026-07-28). Default 500; 0: none. */
   readonly cacheSize?: number
   /** Bytes that these answers may have in all, as JSON text; the oldest go first. Default 8 MiB. */
   readonly cacheBytes?: number
@@ -114,7 +83,6 @@ export interface StartClientOptions extends ClientOptions, TreeOptions, LogOptio
 
 const defaultInfo: Implementation = Object.freeze({ name: 'caduceus', version: '0.1.0' })
 
-/** Each option with its check and its default. */
 const readers = {
   transport: readTransport,
   name: or(readText, 'client'),
@@ -142,17 +110,14 @@ const fields = [...Object.keys(readers), 'extensions', 'onElicit', 'onSample', '
 
 type Checked = { readonly [Field in keyof typeof readers]: ReturnType<(typeof readers)[Field]> }
 
-/** Checked options of one client with every default filled in. */
 export interface ClientSettings extends Checked {
   readonly answers: Answers
-  /** What is declared to servers. */
   readonly capabilities: ClientCapabilities
 }
 
-/** The names of the options of a tree. */
 export const treeFields: readonly string[] = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
 
-/** Reads the options of a client. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION. */
 export function readClientOptions(options: ClientOptions): ClientSettings {
   const given = readFields(options, 'options', fields)
   const checked = Object.entries(readers).map(([field, read]) => [field, read(given[field], field)])
@@ -165,7 +130,7 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
   return Object.freeze({ ...(Object.fromEntries(checked) as Checked), answers, capabilities })
 }
 
-/** Reads the options of `startClient`. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION. */
 export function readStartOptions(options: StartClientOptions): {
   client: ClientSettings
   tree: TreeOptions & LogOptions
@@ -175,7 +140,7 @@ export function readStartOptions(options: StartClientOptions): {
   return { client: readClientOptions(client), tree: readTreeOptions(options) }
 }
 
-/** Reads the options of a tree from among others. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION. */
 export function readTreeOptions(options: TreeOptions & LogOptions): TreeOptions & LogOptions {
   const { clock, registry, unowned, logger, logLevels } = options
   const tree: TreeOptions & LogOptions = { logger: readLogger(logger), logLevels, clock: readClock(clock) }
@@ -185,13 +150,12 @@ export function readTreeOptions(options: TreeOptions & LogOptions): TreeOptions 
   return tree
 }
 
-/** The registry of a tree. Throws BAD_OPTION. */
+/** Throws BAD_OPTION. */
 export function readRegistry(value: unknown): Registry {
   if (value instanceof Registry) return value
   throw bad('registry', 'a Registry', value)
 }
 
-/** The same check for an option that may be left out. */
 function or<Value, Fallback>(read: (value: unknown, field: string) => Value, fallback: Fallback) {
   return (value: unknown, field: string) => (value === undefined ? fallback : read(value, field))
 }
@@ -220,7 +184,7 @@ function has<T>(value: unknown, methods: readonly (keyof T)[]): value is T {
   return value !== null && methods.every((method) => typeof (value as Partial<T>)[method] === 'function')
 }
 
-/** What connects to a server. Throws BAD_OPTION. */
+/** Throws BAD_OPTION. */
 export function readTransport(value: unknown, field = 'transport'): ClientTransport {
   const transport = value as Partial<ClientTransport> | null | undefined
   if (typeof transport?.connect === 'function' && typeof transport.name === 'string')

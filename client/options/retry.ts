@@ -1,17 +1,13 @@
 import { bad, readCount, readFields, readFlag, readFunction } from '../base/read-options.js'
 
 /**
- * How a call that fails is made again. It must be one that was not sent, that changes nothing (lists, reads,
- * tools listed with `readOnlyHint` or `idempotentHint`), or that is `safe`, and its error `retryable`. It is
- * made again within its `timeout` and the client's `retryBudget`, and no sooner than `Retry-After` says.
+ * Repeats a failed call that was not sent, changes nothing (lists, reads, tools with `readOnlyHint` or
+ * `idempotentHint`) or is `safe`. Its error is `retryable`; timeout, `retryBudget` and `Retry-After` hold.
  */
 export interface RetryPolicy {
   /** How often the call is made at most, the first time included. Default 3. */
   readonly attempts?: number
-  /**
-   * Milliseconds to wait after the attempt of that number, from 1. Default: at random below a ceiling that
-   * doubles, by `backoff` of the client.
-   */
+  /** Ms to wait after that attempt, from 1. Default: the client's `backoff`, random and doubling. */
   readonly backoff?: ((attempt: number) => number) | undefined
   /** Whether the call may be made twice though it may change something. Default false. */
   readonly safe?: boolean
@@ -26,7 +22,7 @@ export interface RetryBudgetOptions {
   readonly perMinute: number
 }
 
-/** Reads the option `retry`. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION, naming the field. */
 export function readRetry(value: unknown): RetryOption | undefined {
   if (value === undefined || value === 'safe' || value === 'never') return value
   if (typeof value !== 'object') throw bad('retry', "'safe', 'never', or an object", value)
@@ -39,7 +35,7 @@ export function readRetry(value: unknown): RetryOption | undefined {
   })
 }
 
-/** Reads the option `retryBudget`. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION, naming the field. */
 export function readBudget(value: unknown): RetryBudgetOptions {
   const { perMinute } = readFields(value, 'retryBudget', ['perMinute'])
   return Object.freeze({ perMinute: readCount(perMinute, 'retryBudget.perMinute') })

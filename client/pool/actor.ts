@@ -15,45 +15,37 @@ import { specOf } from '../handle/supervisor.js'
 import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 
-/** What the actor of a pool is started with. */
 interface PoolInput {
   readonly desk: PoolDesk
-  /** The name of the dynamic supervisor of its clients. */
   readonly clients: string
 }
 
 interface PoolState extends PoolInput {
-  /** Which member a process belongs to. */
   readonly watched: Map<ProcessRef, PoolMember>
-  /** When those that are down are started again. */
+  /** When members that are down are started again. */
   readonly pauses: Map<PoolMember, { readonly due: number; readonly timer: TimerRef }>
   [describe](): string
 }
 
-/** What came of a question for a sign of life. */
+/** The outcome of a ping. */
 interface Sign {
   readonly member: PoolMember
   readonly client: Client
-  /** Why there was none; undefined when there was. */
+  /** Undefined: it answered. */
   readonly missing: Error | undefined
 }
 
-/** The actor's messages to itself. */
 type PoolNews =
   | { readonly type: 'start'; readonly member: PoolMember }
   | { readonly type: 'started'; readonly member: PoolMember }
   | { readonly type: 'notStarted'; readonly member: PoolMember; readonly error: Error }
-  /** Its client will never be ready; the next one may be. */
+  /** Its client will never be ready. */
   | { readonly type: 'failed'; readonly member: PoolMember; readonly client: Client; readonly reason: Error }
-  /** A caller begins to wait. */
   | { readonly type: 'awaited' }
   | { readonly type: 'ask' }
   | ({ readonly type: 'sign' } & Sign)
 
-/**
- * Starts the members of a pool, again when they end, and asks them for signs of life. Calls do not pass
- * through it.
- */
+/** Starts members, restarts them when they end, and pings them. Calls do not pass through it. */
 export const poolActor = defineActor({
   name: 'pool',
   stray: 'report',
@@ -69,7 +61,7 @@ export const poolActor = defineActor({
     ctx.own(demand.onBegin(() => self.alive && tellSelf(self, { type: 'awaited' })))
     state.desk.newcomer = (member) => self.alive && tellSelf(self, { type: 'start', member })
     for (const member of members.values()) {
-      // the question of the actor before this one, if any
+      // asked by an earlier actor
       member.asked = false
       if (member.ref?.alive === true) adopt(state, member, ctx)
       else launch(state, member, ctx)
@@ -112,7 +104,7 @@ function handle(state: PoolState, news: PoolNews, ctx: ActorContext): void {
   }
 }
 
-/** Starts the client of a member; the outcome comes as a message, so that a slow start delays no other. */
+/** The outcome comes as a message: a slow start delays no other member. */
 function launch(state: PoolState, member: PoolMember, ctx: ActorContext): void {
   const { desk, pauses } = state
   pauses.get(member)?.timer.cancel()
@@ -132,7 +124,6 @@ function notStarted(state: PoolState, member: PoolMember, error: Error, ctx: Act
   startLater(state, member, ctx)
 }
 
-/** Watches a client that runs. */
 function adopt(state: PoolState, member: PoolMember, ctx: ActorContext): void {
   const { ref, client } = member
   if (ref === undefined || client === undefined || state.watched.has(ref)) return
@@ -194,7 +185,7 @@ function startLater(state: PoolState, member: PoolMember, ctx: ActorContext): vo
   startAfter(member.setbacks.next(clock.now(), demand.any), state, member, ctx)
 }
 
-/** A caller waits: members that are down come back soon. */
+/** A caller waits: shortens pauses. */
 function startSooner(state: PoolState, ctx: ActorContext): void {
   const { desk, pauses } = state
   for (const [member, { due, timer }] of pauses) {
@@ -215,7 +206,7 @@ function askAll(state: PoolState, ctx: ActorContext): void {
   later(settings.health.every, { type: 'ask' }, ctx)
 }
 
-/** Asks a member that has a connection, one question at a time. */
+/** One question at a time. */
 function ask({ desk }: PoolState, member: PoolMember, { self }: ActorContext): void {
   const { client, asked, leaving } = member
   member.overdue = asked
@@ -232,7 +223,7 @@ function ask({ desk }: PoolState, member: PoolMember, { self }: ActorContext): v
   )
 }
 
-/** Gives no calls to a member that is silent, until it answers. */
+/** A silent member gets no calls until it answers. */
 function judge({ desk }: PoolState, { member, client, missing }: Sign): void {
   member.asked = false
   const { health } = desk.settings
@@ -275,10 +266,7 @@ function failureOf({ name }: PoolMember, { phase, reason }: ClientState): Error 
   return reason
 }
 
-/**
- * Starts the tree of a member's client. It is a temporary child: the pool's actor starts it again, so that one
- * that keeps ending costs no other.
- */
+/** Starts a member's client as a temporary child: its crashes do not count against the others. */
 async function startClientOf(
   { desk, clients }: PoolState,
   member: PoolMember,
@@ -303,7 +291,6 @@ async function startClientOf(
   await supervisor.startChild({ ...spec, start })
 }
 
-/** Ends the tree of a client; `down` tells the end, as any other. */
 export function endClient(registry: Registry, clients: string, ref: ProcessRef): void {
   // it may have ended by itself, or with its supervisor
   void supervisorOf(clients, registry)

@@ -11,51 +11,44 @@ import { type PoolEvent, type PoolEventType, PoolMember } from './member.js'
 import type { PoolSettings } from './options.js'
 import { Rotation } from './rotation.js'
 
-/** A caller's request for a member. */
 export interface Want {
   /** For errors: the method of a call, or `checkout`. */
   readonly what: string
-  /** Whether no other caller may use the member meanwhile. */
   readonly exclusive: boolean
-  /** Members that did not take the call: any other free one is asked first. */
+  /** Members that did not take the call: others go first. */
   readonly avoid?: ReadonlySet<PoolMember>
-  /** Milliseconds to wait for a member. */
+  /** In ms. */
   readonly timeout: number
-  /** Whether it waits at all. Default true. */
+  /** Default true. */
   readonly wait?: boolean
   readonly signal: AbortSignal | undefined
 }
 
-/** A caller that waits for a member. */
 interface Waiter {
   readonly want: Want
-  /** The member that is reserved for it, until its other calls are done. */
+  /** Reserved until its other calls are done. */
   reserved: PoolMember | undefined
   take(member: PoolMember): void
   fail(error: ClientError): void
 }
 
-/**
- * Gives members to callers; those that wait are served in the order they came. It outlives the pool's actor
- * and has no process: everything happens at once, in the caller.
- */
+/** Gives members to callers in order. No process: it works in the caller, and outlives the pool's actor. */
 export class PoolDesk {
   readonly settings: PoolSettings
   readonly members = new Map<string, PoolMember>()
   readonly events: Watchers<[PoolEvent]>
   readonly clock: Clock
-  /** Callers that wait for a member, or for members to be ready: pauses are short meanwhile. */
+  /** Callers that wait for members; shortens pauses. */
   readonly demand = new Demand()
   readonly #rotation: Rotation
-  /** In the order they came. */
   readonly #waiters = new Set<Waiter>()
   readonly #reservations = new Map<PoolMember, Waiter>()
   readonly #signals = new SharedSignals()
   readonly #watchers = new Set<() => void>()
   #lastNumber = 0
-  /** Told of a new member; set by the actor that runs now, which looks at all members when it starts. */
+  /** Set by the current actor, which looks at all members when it starts. */
   newcomer: (member: PoolMember) => void = () => {}
-  /** Set once all callers are refused: makes the error that says why. */
+  /** Set once all callers are refused. */
   over: ((what: string) => ClientError) | undefined
 
   constructor(settings: PoolSettings, clock: Clock) {
@@ -65,12 +58,10 @@ export class PoolDesk {
     this.#rotation = new Rotation(settings.strategy, settings.random)
   }
 
-  /** Members that may be given calls now. */
   get free(): number {
     return this.#rotation.size
   }
 
-  /** How many callers wait for a member. */
   get waiting(): number {
     return this.#waiters.size
   }
@@ -84,17 +75,13 @@ export class PoolDesk {
     return member
   }
 
-  /** Drops a member that has ended for good. */
   drop(member: PoolMember): void {
     this.members.delete(member.name)
     member.client = undefined
     this.update(member)
   }
 
-  /**
-   * A member, at once or as soon as there is one; it has to be given back. Rejects, or throws, with TIMEOUT,
-   * NOT_READY, QUEUE_FULL, CANCELLED, CLOSED or GAVE_UP.
-   */
+  /** A member, to be given back. TIMEOUT, NOT_READY, QUEUE_FULL, CANCELLED, CLOSED or GAVE_UP. */
   take(want: Want): PoolMember | Promise<PoolMember> {
     if (this.over !== undefined) throw this.over(want.what)
     if (want.signal?.aborted === true) throw givenUpError(want.what, want.signal.reason)
@@ -109,14 +96,13 @@ export class PoolDesk {
     return this.#wait(want, member)
   }
 
-  /** Takes a member back. */
   giveBack(member: PoolMember, exclusive: boolean): void {
     member.pending -= 1
     if (exclusive) member.taken = false
     this.update(member)
   }
 
-  /** Something about the member has changed: serves the callers that waited for that. */
+  /** A member has changed: serves callers that waited for that. */
   update(member: PoolMember): void {
     const waiter = this.#reservations.get(member)
     if (waiter !== undefined) this.#settleReserved(member, waiter)
@@ -125,7 +111,6 @@ export class PoolDesk {
     for (const look of [...this.#watchers]) look()
   }
 
-  /** Tells those that listen to events of the pool. */
   tell(type: PoolEventType, member: PoolMember, reason?: Error): void {
     this.events.tell(Object.freeze({ type, member: member.name, reason }))
   }
@@ -138,7 +123,6 @@ export class PoolDesk {
     }
   }
 
-  /** Refuses all callers from now on, with this error. */
   end(error: (what: string) => ClientError): void {
     if (this.over !== undefined) return
     this.over = error
@@ -147,7 +131,7 @@ export class PoolDesk {
     this.events.end()
   }
 
-  /** How the members are, for errors. */
+  /** For errors. */
   describe(): string {
     const all = [...this.members.values()].map(({ name, status, reason, client }) => {
       const why = reason ?? client?.state.reason
@@ -156,7 +140,7 @@ export class PoolDesk {
     return all.length === 0 ? 'it has no members' : all.join('; ')
   }
 
-  /** Waits for a member; `reserved` is one whose other calls are still under way. */
+  /** A `reserved` member still has other calls. */
   #wait(want: Want, reserved: PoolMember | undefined): Promise<PoolMember> {
     const { what, timeout: ms, signal } = want
     const late = (): never => {
@@ -202,7 +186,7 @@ export class PoolDesk {
     return member
   }
 
-  /** The member gets no new calls: the waiter has it alone once its other calls are done. */
+  /** No new calls: the waiter gets the member once its other calls are done. */
   #reserve(member: PoolMember, waiter: Waiter): void {
     member.taken = true
     waiter.reserved = member
@@ -220,7 +204,7 @@ export class PoolDesk {
     else waiter.take(this.#hand(member, waiter.want))
   }
 
-  /** A waiter that had a member reserved has given up. */
+  /** The waiter of a reserved member gave up. */
   #release(member: PoolMember): void {
     this.#reservations.delete(member)
     member.taken = false

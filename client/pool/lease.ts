@@ -4,16 +4,13 @@ import { callError } from '../base/errors.js'
 import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 
-/** What a member is checked out for. */
 interface LeaseTerms {
   readonly exclusive: boolean
-  /** Milliseconds after which the member is taken back; Infinity: never. */
+  /** Ms until the member is taken back. */
   readonly maxLease: number
 }
 
-/**
- * A member that was checked out; `using lease = await pool.checkout()` gives it back at the end of the block.
- */
+/** A checked-out member; `using lease = await pool.checkout()` gives it back at the end of the block. */
 export class Lease implements Disposable {
   readonly #desk: PoolDesk
   readonly #member: PoolMember
@@ -45,10 +42,7 @@ export class Lease implements Disposable {
     if (desk.over !== undefined) this.#stopClock()
   }
 
-  /**
-   * The client. Without `maxLease` it stays usable after the release, so do not keep it. A member that is
-   * started again meanwhile has another client.
-   */
+  /** Without `maxLease` it works after the release: do not keep it. A restarted member has another. */
   get client(): Client {
     return this.#client
   }

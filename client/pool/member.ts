@@ -56,29 +56,28 @@ export interface MemberSnapshot {
   readonly misses: number
 }
 
-/** A place in a pool: it outlives its clients, and the pool's actor. */
+/** Outlives its clients, and the pool's actor. */
 export class PoolMember {
   readonly name: string
   readonly settings: ClientSettings
   readonly setbacks: Setbacks
   client: Client | undefined
-  /** The tree of the client, while it runs. */
+  /** While it runs. */
   ref: ProcessRef | undefined
   pending = 0
   served = 0
   starts = 0
   misses = 0
   healthy = true
-  /** A question for a sign of life is under way. */
+  /** A ping is under way. */
   asked = false
-  /** The next question is due, while one is under way. */
+  /** Another ping is due meanwhile. */
   overdue = false
   /** One caller has it alone, or will once its other calls are done. */
   taken = false
   leaving = false
-  /** Its last client could never become ready, and none has been ready since. */
+  /** Its last client failed for good; none has been ready since. */
   failed = false
-  /** Why it failed, is unhealthy or down. */
   reason: Error | undefined
 
   constructor(settings: ClientSettings) {
@@ -87,12 +86,11 @@ export class PoolMember {
     this.setbacks = new Setbacks(settings.backoff)
   }
 
-  /** Whether its client has a connection and answers. */
+  /** Its client is connected and answers. */
   get fit(): boolean {
     return this.client?.state.phase === 'ready' && this.healthy
   }
 
-  /** Whether it may be given calls. */
   get free(): boolean {
     return this.fit && !this.taken && !this.leaving
   }

@@ -15,10 +15,7 @@ import {
   readWord,
 } from '../base/read-options.js'
 
-/**
- * Who serves the next call: each member in turn (`round_robin`), the one with the fewest calls under way
- * (`least_busy`), or any (`random`).
- */
+/** Who serves the next call: each in turn, the one with the fewest calls under way, or any. */
 export type PoolStrategy = 'round_robin' | 'least_busy' | 'random'
 
 /** How members are pinged. */
@@ -43,20 +40,13 @@ export interface PoolOptions extends TreeOptions, LogOptions {
   readonly strategy?: PoolStrategy
   /** Shown in trees and errors; members are clients called NAME-1, NAME-2 and so on. Default `pool`. */
   readonly name?: string
-  /**
-   * What every client is given. Its `backoff` is also the one between the starts of a member that crashed or
-   * failed.
-   */
+  /** Options of every client. Its `backoff` also spaces restarts of a crashed or failed member. */
   readonly client?: SharedClientOptions
   /** Milliseconds that a checkout may wait for a member. Default 5000. */
   readonly checkoutTimeout?: number
-  /**
-   * Milliseconds that a member may stay checked out before it is taken back. Default Infinity.
-   */
+  /** Ms that a member may stay checked out before it is taken back. Default Infinity. */
   readonly maxLease?: number
-  /**
-   * Calls and checkouts that may wait for a member at once; more are refused with QUEUE_FULL. Default 10,000.
-   */
+  /** Calls and checkouts that may wait at once; more are refused with QUEUE_FULL. Default 10,000. */
   readonly maxWaiting?: number
   /** `false`: members are not pinged. */
   readonly health?: PoolHealthOptions | false
@@ -78,13 +68,12 @@ export interface CheckoutOptions {
 
 type Own = 'transport' | 'client' | 'health' | keyof TreeOptions | keyof LogOptions
 
-/** Checked options of a pool with every default filled in. */
 export interface PoolSettings extends Readonly<Required<Omit<PoolOptions, Own>>> {
   readonly health: Required<PoolHealthOptions> | undefined
-  /** Milliseconds that a call may take by default. */
+  /** Default of a call, in ms. */
   readonly timeout: number
   readonly tree: TreeOptions & LogOptions
-  /** The settings of the member of that number; `transport` replaces the usual one. Throws BAD_OPTION. */
+  /** Settings of that member; `transport` replaces the usual one. Throws BAD_OPTION. */
   readonly member: (number: number, transport?: ClientTransport) => ClientSettings
 }
 
@@ -103,7 +92,7 @@ const fields = [
   'random',
 ]
 
-/** Reads the options of a pool. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION. */
 export function readPoolOptions(options: PoolOptions): PoolSettings {
   const given = readFields(options, 'options', [...fields, ...treeFields])
   const name = given.name === undefined ? 'pool' : readText(given.name, 'name')
@@ -156,7 +145,7 @@ function readHealth(value: unknown): Required<PoolHealthOptions> {
   })
 }
 
-/** Reads the options of a checkout. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION. */
 export function readCheckoutOptions(
   options: CheckoutOptions,
   usual: Pick<PoolSettings, 'checkoutTimeout' | 'maxLease'>,

@@ -79,7 +79,7 @@ async function plant(desk: PoolDesk, registry: Registry, { name, tree }: PoolSet
   return new ClientPool({ desk, registry, supervisor, clients, closed: handled(whenEnded(desk, supervisor)) })
 }
 
-/** Resolves when the pool was closed; rejects, and refuses all callers, when its tree ended in another way. */
+/** Resolves when the pool was closed; else rejects, and refuses all callers. */
 function whenEnded(desk: PoolDesk, supervisor: Supervisor): Promise<void> {
   return new Promise((resolve, reject) => {
     supervisor.onExit(() => {
@@ -94,12 +94,10 @@ function whenEnded(desk: PoolDesk, supervisor: Supervisor): Promise<void> {
   })
 }
 
-/** What a handle to a pool is made of. */
 interface PoolParts {
   readonly desk: PoolDesk
   readonly registry: Registry
   readonly supervisor: Supervisor
-  /** The name of the dynamic supervisor of its clients. */
   readonly clients: string
   readonly closed: Promise<void>
 }
@@ -120,10 +118,7 @@ export interface PoolInspection {
   readonly tree: TreeNode
 }
 
-/**
- * Clients of one server, or of several that are alike. Calls go to members that have a connection and answer;
- * when one member ends, the others serve, and it is started again.
- */
+/** Alike clients. Calls go to members that are connected and answer; a member that ends is started again. */
 export class ClientPool implements AsyncDisposable {
   readonly #parts: PoolParts
   #closing: Promise<void> | undefined
@@ -152,10 +147,7 @@ export class ClientPool implements AsyncDisposable {
     return this.#parts.closed
   }
 
-  /**
-   * Calls a tool on the member whose turn it is, as `client.callTool` does. Rejects with TIMEOUT, `data.sent`
-   * false, when none was free in time.
-   */
+  /** As `client.callTool`, on the member whose turn it is. TIMEOUT, `data.sent` false, when none was free. */
   callTool(name: string, args?: Record<string, unknown>, options?: CallOptions): Promise<ToolResult> {
     return this.#call(`tools/call ${name}`, options, (client, left) => client.callTool(name, args, left))
   }
@@ -177,33 +169,28 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Checks a member out: by default for its caller alone, once the calls under way on it are done. After
-   * `maxLease` ms it is taken back: calls of the lease reject with LEASE_EXPIRED. Rejects with TIMEOUT when no
-   * member was free in time, QUEUE_FULL, CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
+   * Checks a member out, by default for its caller alone. After `maxLease` ms its calls reject with
+   * LEASE_EXPIRED. Rejects with TIMEOUT when none was free, QUEUE_FULL, CANCELLED, CLOSED, GAVE_UP or
+   * BAD_OPTION.
    */
   checkout(options: CheckoutOptions = {}): Promise<Lease> {
     return handled(this.#checkout(options))
   }
 
-  /**
-   * Checks a member out for `fn`, and releases it whatever happens. Resolves with the result of `fn`.
-   */
+  /** Checks a member out for `fn`, and always releases it. Resolves with the result of `fn`. */
   transaction<T>(fn: (client: Client) => T | Promise<T>, options: CheckoutOptions = {}): Promise<T> {
     return handled(this.#transaction(fn, options))
   }
 
   /**
-   * Resolves once `count` members can be given calls (default all of them). Rejects with NOT_READY after
-   * `timeout` ms (default 30,000), CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
+   * Resolves once `count` members are ready (default all). Rejects with NOT_READY after `timeout` ms (default
+   * 30,000), CANCELLED, CLOSED, GAVE_UP or BAD_OPTION.
    */
   ready(options: PoolReadyOptions = {}): Promise<void> {
     return handled(this.#ready(options))
   }
 
-  /**
-   * Adds a member, by default like the others, and returns its name; it gets calls as soon as it is ready.
-   * Throws BAD_OPTION, CLOSED or GAVE_UP.
-   */
+  /** Adds a member, by default like the others; returns its name. Throws BAD_OPTION, CLOSED or GAVE_UP. */
   add(transport?: ClientTransport): string {
     const { desk } = this.#parts
     if (desk.over !== undefined) throw desk.over('add')
@@ -213,8 +200,8 @@ export class ClientPool implements AsyncDisposable {
   }
 
   /**
-   * Removes a member: it gets no more calls, those under way have `timeout` ms (default 30,000), then its
-   * client is closed in an orderly way. Resolves with false for an unknown name.
+   * Removes a member once its calls are done, or after `timeout` ms (default 30,000). Resolves with false for
+   * an unknown name.
    */
   remove(name: string, { timeout }: { readonly timeout?: number } = {}): Promise<boolean> {
     return handled(this.#remove(name, timeout))
@@ -225,10 +212,7 @@ export class ClientPool implements AsyncDisposable {
     return [...this.#parts.desk.members.values()].map((member) => member.snapshot())
   }
 
-  /**
-   * Calls `fn` with everything that happens to members, until the returned function is called; its throws are
-   * caught.
-   */
+  /** Calls `fn` with every event of members, until the returned function is called; its throws are caught. */
   onEvent(fn: (event: PoolEvent) => void): Undo {
     readFunction(fn, 'fn')
     return this.#parts.desk.events.add(fn)
@@ -241,10 +225,7 @@ export class ClientPool implements AsyncDisposable {
     return { name, strategy, members: this.members(), waiting: desk.waiting, tree: inspect(supervisor.ref) }
   }
 
-  /**
-   * Closes all members at once, in an orderly way, and ends the tree; waiting calls reject with CLOSED. Never
-   * rejects, and may be called again.
-   */
+  /** Closes all and ends the tree; waiting calls reject with CLOSED. Never rejects; may be repeated. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -324,12 +305,12 @@ export class ClientPool implements AsyncDisposable {
 
 const methods = methodNames(ClientPool)
 
-/** Makes a call on one client, with what is left of the caller's time. */
+/** Its options hold what is left of the caller's time. */
 type MakeCall<T> = (client: Client, options: CallOptions) => Promise<T>
 
 /**
- * Makes a call on the member whose turn it is, under one deadline, the wait for a member included. A call
- * that was not sent because its member went away is made on another, or on the same one if no other is free. Rejects with BAD_OPTION, naming the field, before anything is done.
+ * Calls under one deadline, the wait for a member included. A call left unsent when its member went away goes
+ * to another. Rejects with BAD_OPTION before anything is done.
  */
 async function callOnMember<T>(
   desk: PoolDesk,
@@ -360,7 +341,7 @@ async function callOnMember<T>(
   }
 }
 
-/** Errors of a call whose client went away: if it was not sent, another member may take it. */
+/** Errors of a client that went away: an unsent call may go to another member. */
 const gone: ReadonlySet<ClientErrorCode> = new Set<ClientErrorCode>([
   'CLOSED',
   'GAVE_UP',

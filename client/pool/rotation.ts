@@ -1,7 +1,7 @@
 import type { PoolMember } from './member.js'
 import type { PoolStrategy } from './options.js'
 
-/** The members that may be given calls, and whose turn it is. */
+/** Members that may be given calls, in turn. */
 export class Rotation {
   readonly #choose: () => PoolMember | undefined
   readonly #random: () => number
@@ -22,7 +22,7 @@ export class Rotation {
     return this.#members.length
   }
 
-  /** Takes a member in or out, depending on whether it is free; a new one gets its turn last. */
+  /** A new one gets its turn last. */
   update(member: PoolMember): void {
     const index = this.#members.indexOf(member)
     if (member.free && index < 0) {
@@ -32,14 +32,14 @@ export class Rotation {
     if (!member.free && index >= 0) this.#remove(index)
   }
 
-  /** The member for the next call: one of `avoid` only if no other is free; undefined when none is. */
+  /** One of `avoid` only if no other is free. */
   pick(avoid?: ReadonlySet<PoolMember>): PoolMember | undefined {
     const chosen = this.#freshest(this.#choose)
     if (chosen === undefined || avoid?.has(chosen) !== true) return chosen
     return this.#freshest(() => this.#firstBut(avoid)) ?? chosen
   }
 
-  /** The member with the fewest calls under way; among equals, the one whose turn it is. */
+  /** Among equals, the one whose turn it is. */
   pickLeastBusy(): PoolMember | undefined {
     return this.#freshest(() => this.leastBusy())
   }
@@ -54,13 +54,12 @@ export class Rotation {
     return best
   }
 
-  /** The member whose turn it is among those not to be avoided. */
   #firstBut(avoid: ReadonlySet<PoolMember>): PoolMember | undefined {
     const inTurn = [...this.#members.slice(this.#next), ...this.#members.slice(0, this.#next)]
     return inTurn.find((member) => !avoid.has(member))
   }
 
-  /** The news of a lost connection may still be on its way, so the chosen member is looked at again. */
+  /** News of a lost connection may still be on its way: the chosen member is looked at again. */
   #freshest(choose: () => PoolMember | undefined): PoolMember | undefined {
     for (let member = choose(); member !== undefined; member = choose()) {
       this.update(member)

@@ -4,21 +4,17 @@ import { readCount } from '../base/read-options.js'
 import type { PoolDesk } from './desk.js'
 import type { PoolMember } from './member.js'
 
-/** How many members have to be ready, and until when. */
 interface ReadyWait {
-  /** Default all of them. */
+  /** Default all. */
   readonly count?: number | undefined
-  /** Milliseconds. */
+  /** In ms. */
   readonly timeout: number
   readonly signal?: AbortSignal | undefined
-  /** Whether to give up once too many members have failed, though they are started again later. */
+  /** Gives up once too many have failed, though they are started again later. */
   readonly impatient?: boolean
 }
 
-/**
- * Resolves once so many members of a pool are ready. Rejects with BAD_OPTION, NOT_READY, CLOSED, GAVE_UP, or
- * if impatient CONNECT_FAILED with the cause.
- */
+/** Rejects with BAD_OPTION, NOT_READY, CLOSED, GAVE_UP, or if impatient CONNECT_FAILED with the cause. */
 export async function whenReady(desk: PoolDesk, wait: ReadyWait): Promise<void> {
   const { timeout, signal, impatient = false } = wait
   const count = wait.count === 0 ? 0 : readCount(wait.count, 'count', Math.max(1, desk.members.size))
@@ -42,14 +38,14 @@ export async function whenReady(desk: PoolDesk, wait: ReadyWait): Promise<void> 
   await waitWithin<void>(limits, (resolve, reject) => watch(desk, isReady, resolve, reject)).finally(done)
 }
 
-/** Resolves once a member has nothing under way, or `timeout` ms are over. */
+/** A member has nothing under way, or `timeout` ms are over. */
 export async function whenIdle(desk: PoolDesk, member: PoolMember, timeout: number): Promise<void> {
   const isIdle = (): boolean => member.pending === 0 || desk.over !== undefined
   const limits = { clock: desk.clock, ms: timeout, late: () => {} }
   await waitWithin<void>(limits, (resolve, reject) => watch(desk, isIdle, resolve, reject))
 }
 
-/** Settles a wait once `look`, which is called now and after each change, returns true or throws. */
+/** Settles once `look`, called now and after each change, returns true or throws. */
 function watch(
   desk: PoolDesk,
   look: () => boolean,

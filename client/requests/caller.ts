@@ -18,7 +18,6 @@ import { type CallOptions, readCallOptions } from '../options/call-options.js'
 import { actorOf, type ClientParts, clockOf } from './parts.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 
-/** What a call asks for. */
 export interface CallInput {
   readonly method: string
   readonly params?: object | undefined
@@ -26,19 +25,14 @@ export interface CallInput {
   readonly options?: CallOptions | undefined
 }
 
-/** What came of a call. */
 export interface CallOutcome {
   readonly result: JsonObject
-  /** The revision that it was answered in. */
   readonly dialect: Dialect | undefined
-  /** How often the server asked questions before it answered. */
+  /** Rounds of questions before the answer. */
   readonly rounds: number
 }
 
-/**
- * Makes calls to the actor that is the client now. A call that never left when an actor died is handed to the
- * next one, under the same deadline. Every promise it returns settles.
- */
+/** Calls the current actor; an unsent call moves to the next, in its deadline. All promises settle. */
 export class Caller {
   readonly #parts: ClientParts
   readonly #name: string
@@ -50,13 +44,13 @@ export class Caller {
     this.#name = clientActorName(parts.settings.name)
   }
 
-  /** The signal that ends a call: the caller's, the gate of this handle, or both. */
+  /** The caller's signal, the gate of this handle, or both. */
   stops(given: AbortSignal | undefined): AbortSignal | undefined {
     const { gate } = this.#parts
     return gate !== undefined && given !== undefined ? AbortSignal.any([gate, given]) : (gate ?? given)
   }
 
-  /** Makes one call; rejects with BAD_OPTION, naming the field, before anything is done. */
+  /** Rejects with BAD_OPTION before anything is done. */
   call(input: CallInput): Promise<CallOutcome> {
     return isHeard('request') ? this.#tell(input) : this.#make(input)
   }
@@ -66,10 +60,7 @@ export class Caller {
     return gate === undefined ? this.#call(input) : this.#callUntil(gate, input)
   }
 
-  /**
-   * Hands the call to one actor after the other, until one has settled it, and again with answers as long as
-   * the server asks questions (2026-07-28, MRTR).
-   */
+  /** Tries actor after actor until the call is settled, and once per round of questions (MRTR). */
   async #call(input: CallInput): Promise<CallOutcome> {
     let job = this.#begin(input)
     const signal = input.options?.signal
@@ -94,7 +85,6 @@ export class Caller {
     }
   }
 
-  /** Waits for the next attempt where the policy of the call has one. */
   async #waitsToRetry(job: Job, error: unknown, signal: AbortSignal | undefined): Promise<boolean> {
     if (typeof job.call.retry !== 'object') return false
     const { holdings, settings } = this.#parts
@@ -109,7 +99,7 @@ export class Caller {
     return true
   }
 
-  /** Resolves after `ms`, or sooner: once the caller gives up, or the client has ended. */
+  /** Ends sooner when the caller gives up or the client has ended. */
   #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const wake = (): void => {}
     const limits = { clock: clockOf(this.#parts), ms, late: wake, signal, aborted: wake }
@@ -120,7 +110,7 @@ export class Caller {
     )
   }
 
-  /** Makes a call whose begin and end are told as events. */
+  /** With events of its begin and end. */
   async #tell(input: CallInput): Promise<CallOutcome> {
     const { name: client, tree } = this.#parts.holdings
     this.#lastCall += 1
@@ -184,7 +174,6 @@ export class Caller {
     return answers
   }
 
-  /** Hands the job to the actor that takes calls now, or to the next one. */
   #issue(job: Job): Promise<JsonObject> {
     const known = this.#parts.registry.state(this.#name)
     const hand = (actor: RefOf<typeof clientActor>): Promise<JsonObject> => {
@@ -219,7 +208,6 @@ export class Caller {
     actorOf(this.#parts).cast('cancel', { job, reason: 'the caller gave it up' })
   }
 
-  /** The next actor that takes calls, if it comes in time. */
   async #nextActor(job: Job): Promise<RefOf<typeof clientActor>> {
     const { registry, holdings } = this.#parts
     const left = Math.max(0, job.deadline - clockOf(this.#parts).now())
@@ -234,7 +222,7 @@ export class Caller {
     }
   }
 
-  /** The error to give the caller, or undefined when the call never left and can be made again. */
+  /** The error for the caller; undefined when the call can be made again. */
   #judge(job: Job, error: unknown): unknown {
     if (!(error instanceof RuntimeError)) return error
     if (error.code === 'MAILBOX_FULL')

@@ -14,7 +14,7 @@ export interface PageOptions extends CallOptions {
   readonly cursor?: string
 }
 
-/** Takes the options of a page apart. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION, naming the field. */
 export function readPageOptions(
   given: PageOptions,
   others: readonly unknown[],
@@ -29,7 +29,7 @@ export function readPageOptions(
   }
 }
 
-/** All elements of a list, page after page as they are needed. */
+/** Fetches pages as they are needed. */
 export async function* allPages<Page extends { readonly nextCursor?: string }, Element>(
   method: string,
   given: PagesOptions,

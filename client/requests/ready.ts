@@ -14,7 +14,7 @@ export interface ReadyOptions {
   readonly signal?: AbortSignal
 }
 
-/** Reads the options of a wait. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION, naming the field. */
 export function readReadyOptions(
   options: ReadyOptions | undefined,
   usual: number,
@@ -23,7 +23,7 @@ export function readReadyOptions(
   return { timeout: readMs(given.timeout, 'timeout', usual), signal: readSignal(given.signal) }
 }
 
-/** Resolves when the client is ready; rejects when it never will be, or not within these limits. */
+/** Rejects when it never will be ready, or not within these limits. */
 export async function whenReady(parts: ClientParts, options: ReadyOptions | undefined): Promise<void> {
   const { holdings, settings } = parts
   const { timeout, signal } = readReadyOptions(options, settings.timeout)
@@ -55,7 +55,7 @@ export async function whenReady(parts: ClientParts, options: ReadyOptions | unde
   })
 }
 
-/** Throws when the client will never be ready. */
+/** Throws when it never will be. */
 function isReady(name: string, { phase, reason }: ClientState): boolean {
   if (phase === 'failed')
     throw reason instanceof ClientError && reason.code === 'GAVE_UP' ? reason : failedError('ready', reason)

@@ -18,7 +18,7 @@ import { allPages, type PageOptions } from './pages.js'
 import { type ClientParts, clockOf } from './parts.js'
 import { type ToolResult, toolResult } from './results.js'
 
-/** Requests of users: kept answers that still hold are reused, and results are checked and remembered. */
+/** Requests of users: reuses cached answers, checks and remembers results. */
 export class Requests {
   readonly #parts: ClientParts
   readonly #caller: Caller
@@ -28,12 +28,12 @@ export class Requests {
     this.#caller = new Caller(parts)
   }
 
-  /** Sends a notification; resolves once the transport has it. */
+  /** Resolves once the transport has it. */
   async notify(method: string, params?: object): Promise<void> {
     await this.#caller.call({ method, params, wantsAnswer: false })
   }
 
-  /** Makes a request. Rejects with INVALID_RESPONSE when the result does not fit a known method. */
+  /** Rejects with INVALID_RESPONSE when the result does not fit a known method. */
   async make(method: string, params?: object, options?: CallOptions): Promise<JsonObject> {
     if (method === 'initialize')
       throw bad('method', 'any but initialize, which the client sends itself', method)
@@ -54,7 +54,7 @@ export class Requests {
     return result
   }
 
-  /** Calls a tool, and checks its structured content against the schema that it was listed with. */
+  /** Also checks structured content against the output schema. */
   async callTool(
     name: string,
     args: Record<string, unknown> | undefined,
@@ -77,7 +77,7 @@ export class Requests {
     return holdings.cache.find(method, params, clockOf(this.#parts).now())
   }
 
-  /** Makes a call, and once more when the server refused it until something is done first. */
+  /** Repeats the call when the server refused it until something is done first. */
   async #call(call: CallInput): Promise<CallOutcome> {
     const { settings } = this.#parts
     const mirrors = call.method === 'tools/call' && settings.transport.modern === 'http'
@@ -99,7 +99,7 @@ export class Requests {
     }
   }
 
-  /** A refusal with the name that was probably meant. */
+  /** Adds the name that was probably meant. */
   #explained(error: McpError, { method, params = {} }: CallInput): McpError {
     const { cache, tools } = this.#parts.holdings
     const { name, cursor } = params as JsonObject
@@ -110,10 +110,7 @@ export class Requests {
     return error
   }
 
-  /**
-   * A server that misses headers (-32020) has changed the tool: the tools are listed again, and the call is
-   * made once more (specification: 2026-07-28, Streamable HTTP).
-   */
+  /** -32020 (headers missing): the tool changed. Lists the tools before the repeat (2026-07-28, HTTP). */
   async #listAgain(rest: () => CallOptions): Promise<void> {
     const fetch = async ({ cursor }: PageOptions) => {
       const { onProgress: _progress, ...options } = rest()
@@ -127,9 +124,8 @@ export class Requests {
   }
 
   /**
-   * A server that wants pages to be visited first (-32042) has refused the call. Resolves once the user has
-   * agreed and the server says that it is done; throws the refusal otherwise (specification: 2025-11-25,
-   * elicitation).
+   * Visits the pages that a refusal (-32042) asks for; throws the refusal unless the user agrees and all are
+   * done (2025-11-25, elicitation).
    */
   async #visitPages(error: McpError, method: string, rest: () => CallOptions): Promise<void> {
     const { settings, holdings } = this.#parts
@@ -152,7 +148,7 @@ export class Requests {
     return this.#learn(checked as unknown as ListToolsResult, dialect?.handshake === false)
   }
 
-  /** Over HTTP, a tool whose headers break the rules is left out (specification: 2026-07-28, Streamable HTTP). */
+  /** Over HTTP, leaves out tools whose headers break the rules (2026-07-28, Streamable HTTP). */
   #learn(page: ListToolsResult, isModern: boolean): JsonObject {
     const { settings } = this.#parts
     const mirrors = isModern && settings.transport.modern === 'http'
@@ -172,7 +168,7 @@ export class Requests {
     }
   }
 
-  /** The same options with what is left of the time. */
+  /** With what is left of the time. */
   #within(options: CallOptions | undefined): () => CallOptions {
     const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
     const clock = clockOf(this.#parts)
@@ -181,7 +177,7 @@ export class Requests {
   }
 }
 
-/** The same refusal with the name that was probably meant, unless the server names one, or knows this one. */
+/** Adds the probable name, unless the server names one or knows this one. */
 function suggesting(error: McpError, name: string, known: Iterable<string>): McpError {
   const names = [...known]
   const hint = names.includes(name) || error.message.includes('did you mean') ? '' : didYouMean(name, names)
@@ -194,7 +190,7 @@ function suggesting(error: McpError, name: string, known: Iterable<string>): Mcp
   })
 }
 
-/** Whether it is a result of an extension, which the caller wants unchecked. */
+/** Whether an extension's result, which the caller wants unchecked. */
 function isForeign({ result, dialect }: CallOutcome, options: CallOptions | undefined): boolean {
   if (options?.resultTypes === undefined || dialect?.handshake !== false) return false
   return options.resultTypes.includes(result.resultType as string)
@@ -209,14 +205,10 @@ function checkResult<M extends Method>(method: M, result: JsonObject): JsonObjec
   }
 }
 
-/** Issues that an error names at most. */
+/** Most issues that an error names. */
 const maxIssues = 10
 
-/**
- * Checks structured content against the schema that the tool was listed with, except in a result with
- * `isError`. Rejects with BAD_OUTPUT. A schema that cannot be used (beyond the limits, references to the
- * outside, an unknown dialect) is told as a warning, and nothing is checked.
- */
+/** Checks structured content, unless `isError`. Rejects with BAD_OUTPUT. An unusable schema only warns. */
 async function checkOutput(name: string, result: CallToolResult, holdings: Holdings): Promise<void> {
   if (result.isError === true) return
   try {

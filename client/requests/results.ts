@@ -29,17 +29,15 @@ export interface PromptResult extends GetPromptResult {
   readonly text: string
 }
 
-/** The result of a tool with shortcuts; they are not among its own fields. */
+/** Shortcuts are not among its own fields. */
 export function toolResult(result: CallToolResult): ToolResult {
   return withShortcuts(result, toolShortcuts)
 }
 
-/** The result of `resources/read` with shortcuts. */
 export function resourceResult(result: ReadResourceResult): ResourceResult {
   return withShortcuts(result, resourceShortcuts)
 }
 
-/** The result of `prompts/get` with a shortcut. */
 export function promptResult(result: GetPromptResult): PromptResult {
   return withShortcuts(result, promptShortcuts)
 }
@@ -77,7 +75,7 @@ const promptShortcuts = shortcutsOf<GetPromptResult>({
   text: ({ messages }) => textOf(messages.map(({ content }) => content)),
 })
 
-/** A prototype whose getters read the result that has it. */
+/** Its getters read the result that has it. */
 function shortcutsOf<Result>(getters: Readonly<Record<string, (result: Result) => unknown>>): object {
   const shortcuts = {}
   for (const [name, read] of Object.entries(getters))

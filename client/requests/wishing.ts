@@ -14,16 +14,16 @@ import { whenReady } from './ready.js'
 import type { Requests } from './requests.js'
 import { isWished, type Wisher, wishedLevel } from '../holdings/wishes.js'
 
-/** Resources that one client may subscribe to; more are refused in the caller. */
+/** Subscriptions of one client; more are refused in the caller. */
 const maxSubscriptions = 10_000
 
-/** Wishes that outlast a connection: the server is told now, and again in every session that follows. */
+/** Wishes outlast a connection: they are told now and in every later session. */
 export class Wishing {
   readonly #parts: ClientParts
   readonly #requests: Requests
   readonly #wisher: Wisher
 
-  /** `wisher`: whose wishes; by default those of the client's user. */
+  /** `wisher`: whose wishes; default the client's user. */
   constructor(parts: ClientParts, requests: Requests, wisher: Wisher = parts.holdings.wishes) {
     this.#parts = parts
     this.#requests = requests
@@ -75,7 +75,7 @@ export class Wishing {
       await this.#make('resources/unsubscribe', uri, options)
   }
 
-  /** A program that the client is shared with has gone: takes back what no other wants, without waiting. */
+  /** A program has gone: takes back what no other wants, without waiting. */
   leave(): void {
     const { wishes, state, server } = this.#parts.holdings
     const before = wishedLevel(wishes)
@@ -89,7 +89,6 @@ export class Wishing {
       this.#requests.make('logging/setLevel', { level }).catch(() => {})
   }
 
-  /** Takes other roots, and tells the server if there is one that wants to know. */
   setRoots(roots: readonly Root[]): void {
     const { holdings, settings } = this.#parts
     if (settings.answers.roots === undefined)
@@ -98,12 +97,12 @@ export class Wishing {
     actorOf(this.#parts).cast('rootsChanged')
   }
 
-  /** What is listened to has changed: in 2026-07-28 the server tells only what was asked for. */
+  /** In 2026-07-28 the server tells only what was asked for. */
   listenersChanged(): void {
     actorOf(this.#parts).cast('wished')
   }
 
-  /** Whether wishes go with each request (2026-07-28), which is known once the client is ready. */
+  /** Whether requests carry wishes (2026-07-28), which is known once ready. */
   async #hasEnvelopes(options: CallOptions | undefined): Promise<boolean> {
     const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
     if (this.#parts.holdings.state.phase !== 'ready') await whenReady(this.#parts, { timeout })

@@ -20,17 +20,16 @@ export interface SharePeer {
   readonly subscriptions: number
 }
 
-/** The session of one program. */
 export interface ShareSession {
   readonly ref: RefOf<typeof relayActor>
-  /** Where notifications go, once the program listens. */
+  /** Set once the program listens. */
   reader: Outlet | undefined
 }
 
-/** Milliseconds that `find` may take: the client may just be starting again. */
+/** Ms for `find`: the client may just be restarting. */
 const findTimeout = 5_000
 
-/** What outlives the listener: which clients are shared, and the programs that use them. */
+/** Outlives the listener: the shared clients, and the programs that use them. */
 export class ShareDesk implements ShareDirectory {
   readonly settings: ShareSettings
   readonly sessions = new Map<string, ShareSession>()
@@ -56,7 +55,7 @@ export class ShareDesk implements ShareDirectory {
     return [...this.relays].map((relay) => relay.snapshot())
   }
 
-  /** The parts of a shared client. Rejects as `findClient` does. */
+  /** Rejects as `findClient` does. */
   async find(name: string): Promise<ClientParts> {
     const registry = this.names().includes(name) ? this.#source.registryOf(name) : undefined
     if (registry !== undefined) return findParts(registry, name, findTimeout)

@@ -12,8 +12,8 @@ import { bad, readCount, readFields, readMs, readText } from '../base/read-optio
 /** Where clients are shared, and how they are bounded. */
 export interface ShareLimits {
   /**
-   * An absolute path in a folder of yours, for a Unix domain socket. The socket has mode 0600, so that only
-   * programs of your user can use it. On Windows the name of a pipe, `\\.\pipe\name`.
+   * Absolute path of a Unix domain socket in a folder of yours, with mode 0600: only programs of your user
+   * can use it. On Windows a pipe, `\\.\pipe\name`.
    */
   readonly path: string
   /** Shown in trees, events and errors. Default `share`. */
@@ -24,14 +24,11 @@ export interface ShareLimits {
   readonly maxPeers?: number
   /** Calls under way of one connection; more are refused, and may be retried. Default 1,000. */
   readonly maxCalls?: number
-  /**
-   * Bytes of a message in either direction; a longer one fails its call. Default 16 MiB, and less where the
-   * heap of the process is small.
-   */
+  /** Bytes of a message; a longer one fails its call. Default 16 MiB, less where the heap is small. */
   readonly maxMessageBytes?: number
   /**
-   * Bytes that may wait for a program to read them; beyond it notifications are dropped, and the program is
-   * not read from. One that reads nothing for 30 s is cut off. Default 4 MiB.
+   * Bytes that may wait for a program; beyond it notifications are dropped and the program is not read from.
+   * One that reads nothing for 30 s is cut off. Default 4 MiB.
    */
   readonly maxBufferedBytes?: number
   /**
@@ -51,12 +48,10 @@ export interface ShareOptions extends ShareLimits, TreeOptions, LogOptions {}
 /** What can be shared: those of `startClients`, also those added later; clients; or all of a registry. */
 export type Shareable = Client | readonly Client[] | Clients | Registry
 
-/** Checked options with every default filled in. */
 export type ShareSettings = Readonly<Required<Omit<ShareLimits, 'names'>>> & {
   readonly names: ReadonlySet<string> | undefined
 }
 
-/** Finds clients by their names. */
 export interface ShareSource {
   names(): readonly string[]
   registryOf(name: string): Registry | undefined
@@ -75,7 +70,7 @@ const fields = [
   'drainTimeout',
 ]
 
-/** Reads the options of `shareSpec`. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION. */
 export function readShareLimits(options: ShareLimits): ShareSettings {
   const given = readFields(options, 'options', fields)
   return Object.freeze({
@@ -92,7 +87,7 @@ export function readShareLimits(options: ShareLimits): ShareSettings {
   })
 }
 
-/** Reads the options of `shareClients`. Throws BAD_OPTION, naming the field. */
+/** Throws BAD_OPTION. */
 export function readShareOptions(options: ShareOptions): {
   settings: ShareSettings
   tree: TreeOptions & LogOptions
@@ -104,7 +99,7 @@ export function readShareOptions(options: ShareOptions): {
   return { settings: readShareLimits(limits), tree: { ...tree, ...(unowned !== undefined && { unowned }) } }
 }
 
-/** Reads what is shared. Throws BAD_OPTION. */
+/** Throws BAD_OPTION. */
 export function readShareable(clients: Shareable): ShareSource {
   if (clients instanceof Clients) return { names: () => clients.names, registryOf: () => clients.registry }
   if (clients instanceof Registry) return registrySource(clients)
@@ -122,7 +117,6 @@ export function readShareable(clients: Shareable): ShareSource {
   return { names, registryOf: (name) => all.get(name)?.registry }
 }
 
-/** All clients that have their names in a registry. */
 export function registrySource(registry: Registry): ShareSource {
   const prefix = clientActorName('')
   const names = (): string[] =>

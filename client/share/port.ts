@@ -13,15 +13,15 @@ import { relayActor } from './relay.js'
 import { refusalOf } from './relay-calls.js'
 import type { ShareDesk, ShareSession } from './desk.js'
 
-/** Milliseconds that a relay has to end. */
+/** Of a relay, in ms. */
 const shutdownTime = 1_000
 
-/** What the listener calls: each connection is a session, and each session has a relay. */
+/** Serves the listener: each connection is a session with a relay. */
 export class SharePort implements ServerPort {
   readonly #desk: ShareDesk
   readonly #relays: DynamicSupervisor
 
-  /** `relays` is the dynamic supervisor of the relays. */
+  /** `relays` is their dynamic supervisor. */
   constructor(desk: ShareDesk, relays: ActorRef) {
     this.#desk = desk
     this.#relays = new DynamicSupervisor(relays)
@@ -74,7 +74,7 @@ export class SharePort implements ServerPort {
     return ref as RefOf<typeof relayActor>
   }
 
-  /** The connection is told when its relay has ended, and ends as well. */
+  /** The connection ends with its relay. */
   #keep(sessionId: string, session: ShareSession): void {
     const { sessions } = this.#desk
     sessions.set(sessionId, session)

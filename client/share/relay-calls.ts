@@ -18,7 +18,7 @@ import type { CallOptions } from '../options/call-options.js'
 import { callError, ClientError, type ClientErrorCode } from '../base/errors.js'
 import type { Relay } from './relay.js'
 
-/** Makes a call of a program on the shared client; resolves with undefined when it was cancelled. Never rejects. */
+/** Calls for a program; undefined when cancelled. Never rejects. */
 export async function relayCall(
   relay: Relay,
   request: JsonRpcRequest,
@@ -42,7 +42,7 @@ export async function relayCall(
   }
 }
 
-/** The error response for a call that failed; its data says what became of it, as an error of a client does. */
+/** Its data says what became of the call, as an error of a client does. */
 export function refusalOf({ id, method }: JsonRpcRequest, error: unknown): Response {
   if (error instanceof McpError) return buildError(id, toJsonRpcError(error))
   const { code, retryable, data } = readError(error)
@@ -93,14 +93,14 @@ async function make(
   }
 }
 
-/** The result without fields of 2026-07-28: programs speak a revision with sessions. */
+/** Without fields of 2026-07-28: programs speak a revision with sessions. */
 function plain({ client }: Relay, result: JsonObject): JsonObject {
   if (!isModernRevision(client.server?.revision ?? '')) return result
   const { resultType: _type, ttlMs: _ttl, cacheScope: _scope, ...rest } = result
   return rest
 }
 
-/** The program's progress token is its own: the owner uses others. */
+/** The program's progress token stays here: the owner uses others. */
 function withoutToken(params: JsonObject | undefined): JsonObject | undefined {
   if (!isObject(params?._meta) || !('progressToken' in params._meta)) return params
   const { progressToken: _token, ...meta } = params._meta

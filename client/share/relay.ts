@@ -27,7 +27,7 @@ import { Wishing } from '../requests/wishing.js'
 import type { ShareDesk, SharePeer } from './desk.js'
 import { relayCall } from './relay-calls.js'
 
-/** One message of a program, and where progress goes before its answer. */
+/** `outlet`: where progress goes before the answer. */
 interface RelayDelivery {
   readonly message: Message
   readonly outlet: Outlet
@@ -46,7 +46,7 @@ export const relayActor = defineActor({
   },
   call: {
     welcome: (relay): InitializeResult => relay.welcome(),
-    /** Takes a message; a call is answered when its server has. */
+    /** A call is answered when its server has. */
     deliver(relay, { message, outlet }: RelayDelivery, ctx): Deferred<Response | undefined> | undefined {
       if (isNotification(message)) relay.takeNotification(message)
       // programs are asked nothing, so a response answers nothing
@@ -66,12 +66,9 @@ export const relayActor = defineActor({
   },
 })
 
-/** What a relay is started with. */
 interface RelayInput {
   readonly desk: ShareDesk
-  /** The shared client. */
   readonly parts: ClientParts
-  /** What the program that uses it calls itself. */
   readonly program: string
 }
 
@@ -86,7 +83,7 @@ const passedOn: readonly string[] = Object.freeze([
   'notifications/message',
 ])
 
-/** One program that uses a shared client: its calls under way, its wishes, and where its notifications go. */
+/** One program: its calls, wishes, and where its notifications go. */
 export class Relay {
   readonly client: Client
   readonly desk: ShareDesk
@@ -97,12 +94,12 @@ export class Relay {
   readonly #parts: ClientParts
   readonly #wisher: Wisher = { level: undefined, uris: new Set() }
   readonly #undos: (() => void)[]
-  /** The server that the program was told of at its handshake. */
+  /** The server that its handshake told of. */
   readonly #facts: string
   #session: number
   #isReady = false
 
-  /** `end` ends the relay when its client has ended, or has another server. */
+  /** `end`: the client has ended, or has another server. */
   constructor({ desk, parts, program }: RelayInput, end: () => void) {
     const { holdings } = parts
     const client = new Client(parts)
@@ -123,7 +120,7 @@ export class Relay {
     ]
   }
 
-  /** The answer to `initialize`: what the server has answered to the owner. */
+  /** The answer to `initialize`: as the owner got it. */
   welcome(): InitializeResult {
     const { info, capabilities, instructions, revision } = this.#server()
     return {
@@ -134,7 +131,7 @@ export class Relay {
     }
   }
 
-  /** Takes a notification of the program; those of the protocol are not passed on, since the owner sends its own. */
+  /** Those of the protocol are not passed on: the owner sends its own. */
   takeNotification({ method, params }: JsonRpcNotification): void {
     if (method === 'notifications/initialized') this.#isReady = true
     else if (method === 'notifications/cancelled') this.calls.get(params?.requestId as RequestId)?.abort()
@@ -143,7 +140,7 @@ export class Relay {
       this.client.notify<string>(method, params).catch(() => {})
   }
 
-  /** The program is gone: cancels its calls, and takes back the wishes that no other has. */
+  /** Cancels its calls, and takes back wishes that no other has. */
   end(): void {
     for (const undo of this.#undos) undo()
     for (const controller of this.calls.values()) controller.abort(new Error('its program has gone'))
@@ -173,7 +170,7 @@ export class Relay {
     return server
   }
 
-  /** In a new session: another server needs another handshake; of the same one, changes may have been missed. */
+  /** Another server needs another handshake; with the same one, changes may have been missed. */
   #look({ phase }: ClientState, end: () => void): void {
     const { holdings } = this.#parts
     if (phase === 'closed' || phase === 'failed') return end()

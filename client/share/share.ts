@@ -37,10 +37,9 @@ const loadListener = lazy(
 )
 
 /**
- * Lets other programs of this user, on this machine, use clients by their names, over a local socket:
- * `shared(name, { path })` is their transport. Resolves once it listens, in a supervised tree of its own.
- * Rejects with BAD_OPTION, naming the field, and with TransportError LISTEN_FAILED when another program
- * listens there.
+ * Lets other programs of this user use clients by name, over a local socket; their transport is `shared(name,
+ * { path })`. Resolves once it listens. Rejects with BAD_OPTION, and TransportError LISTEN_FAILED when the
+ * path is taken.
  */
 export function shareClients(clients: Shareable, options: ShareOptions): Promise<Share> {
   return handled(start(clients, options))
@@ -57,8 +56,8 @@ async function start(clients: Shareable, options: ShareOptions): Promise<Share> 
 }
 
 /**
- * The child spec of the same below a supervisor of yours: it shares the clients that have their names in the
- * registry of that tree. Its start hands out the `Share` as `extra`. Throws BAD_OPTION, naming the field.
+ * The spec of a share of the clients in its tree's registry; its start hands out the `Share` as `extra`.
+ * Throws BAD_OPTION, naming the field.
  */
 export function shareSpec(options: ShareLimits, overrides: ChildOverrides = {}): ChildSpec {
   const settings = readShareLimits(options)
@@ -127,9 +126,8 @@ export class Share implements AsyncDisposable {
   }
 
   /**
-   * Takes no new connections, gives calls in flight `drainTimeout` ms, and ends all connections; the clients
-   * go on. Never rejects, and may be called again. An embedded share is ended by its supervisor instead, which
-   * would start it again.
+   * Takes no new connections, gives calls in flight `drainTimeout` ms, ends all connections; clients go on.
+   * Never rejects; may be repeated. An embedded share is ended by its supervisor instead.
    */
   close(): Promise<void> {
     this.#closing ??= this.#close()
@@ -163,7 +161,6 @@ function group(desk: ShareDesk): SupervisorOptions {
   }
 }
 
-/** Owns the socket and the connections. */
 const socketActor = defineActor({
   name: 'socket',
   stray: 'report',
@@ -210,7 +207,7 @@ function namesOf({ name }: ShareSettings) {
   }
 }
 
-/** The error of the transport, such as a path that is taken, rather than the failed start of a child. */
+/** The transport's error rather than the failed start of a child. */
 function causeOf(error: unknown): unknown {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof TransportError) return cause
