@@ -34,10 +34,12 @@ export function toolResult(result: CallToolResult): ToolResult {
   return withShortcuts(result, toolShortcuts)
 }
 
+/** The result of `resources/read`, with shortcuts that are not among its own fields. */
 export function resourceResult(result: ReadResourceResult): ResourceResult {
   return withShortcuts(result, resourceShortcuts)
 }
 
+/** The result of `prompts/get`, with shortcuts that are not among its own fields. */
 export function promptResult(result: GetPromptResult): PromptResult {
   return withShortcuts(result, promptShortcuts)
 }
