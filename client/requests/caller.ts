@@ -15,7 +15,8 @@ import { SharedSignals } from '../base/shared-signals.js'
 import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds } from '../answers/rounds.js'
 import { bad, readText } from '../base/read-options.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
-import { actorOf, type ClientParts, clockOf } from './parts.js'
+import { actorOf, type ClientParts } from './parts.js'
+import type { Clock } from '../../runtime/time/clock.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 
 export interface CallInput {
@@ -48,6 +49,10 @@ export class Caller {
   stops(given: AbortSignal | undefined): AbortSignal | undefined {
     const { gate } = this.#parts
     return gate !== undefined && given !== undefined ? AbortSignal.any([gate, given]) : (gate ?? given)
+  }
+
+  get #clock(): Clock {
+    return this.#parts.registry.clockOf(this.#name)
   }
 
   /** Rejects with BAD_OPTION before anything is done. */
@@ -90,7 +95,7 @@ export class Caller {
     const { holdings, settings } = this.#parts
     const { tools, counts, budget } = holdings
     const { backoff } = settings
-    const now = clockOf(this.#parts).now()
+    const now = this.#clock.now()
     const wait = retryDelay(job, error, { tools, budget, backoff, now })
     if (wait === undefined) return false
     job.tries += 1
@@ -102,7 +107,7 @@ export class Caller {
   /** Ends sooner when the caller gives up or the client has ended. */
   #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const wake = (): void => {}
-    const limits = { clock: clockOf(this.#parts), ms, late: wake, signal, aborted: wake }
+    const limits = { clock: this.#clock, ms, late: wake, signal, aborted: wake }
     return waitWithin(limits, (resolve) =>
       this.#parts.holdings.watch(({ phase }) => {
         if (phase === 'closed' || phase === 'failed') resolve()
@@ -152,7 +157,7 @@ export class Caller {
       method,
       params,
       wantsAnswer,
-      now: clockOf(this.#parts).now(),
+      now: this.#clock.now(),
       onProgress: onProgress === undefined ? undefined : holdings.outside(onProgress),
       progressToken: wantsProgress ? holdings.nextToken() : undefined,
     })
@@ -165,7 +170,7 @@ export class Caller {
     given: AbortSignal | undefined,
   ): Promise<InputResponses | undefined> {
     const { settings, holdings } = this.#parts
-    const clock = clockOf(this.#parts)
+    const clock = this.#clock
     const signal = given ?? new AbortController().signal
     const left = deadline - clock.now()
     const timeout = Math.min(settings.questionTimeout, left)
@@ -210,7 +215,7 @@ export class Caller {
 
   async #nextActor(job: Job): Promise<RefOf<typeof clientActor>> {
     const { registry, holdings } = this.#parts
-    const left = Math.max(0, job.deadline - clockOf(this.#parts).now())
+    const left = Math.max(0, job.deadline - this.#clock.now())
     const done = holdings.demand.begin()
     try {
       const next = await registry.whenUp(this.#name, left)
