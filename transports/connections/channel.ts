@@ -172,8 +172,8 @@ export class Channel implements Accepted {
   end(why: ConnectionEnd): void {
     if (this.#gone || this.#isEnding) return
     this.#isEnding = true
-    // a client that was late with its session learns why by the end alone
-    if (why !== 'no_session') this.interrupt(why === 'session_ended' ? 'The session has ended' : restarting)
+    // elsewhere the end itself tells the client: one that was answered first might call again into the end
+    if (this.#isPipe) this.interrupt(why === 'session_ended' ? 'The session has ended' : restarting)
     try {
       this.#connection.close(why)
     } finally {
