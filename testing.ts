@@ -186,6 +186,7 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   progress: true,
   stray: true,
   notice: true,
+  blocked: true,
   'transport.listener': true,
   'transport.connection': true,
   'transport.stream': true,

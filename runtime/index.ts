@@ -66,6 +66,7 @@ export { type Clock, systemClock } from './time/clock.js'
 export { createFakeClock, type FakeClock } from './time/fake-clock.js'
 export { CaduceusError, type ErrorDetails, RuntimeError, type RuntimeErrorCode } from './base/errors.js'
 export {
+  type BlockedEvent,
   type CrashEvent,
   type NoticeEvent,
   type ProcessFacts,
@@ -101,4 +102,6 @@ export {
 } from './watch/sys.js'
 export { awaitTask, outcomeOf, shutdownTask, type TaskOutcome, yieldTask } from './tasks/await.js'
 export { type RegistryEntry, type RegistryEvent, TopicRegistry } from './groups/topic-registry.js'
+export { definePeer, peerSpec } from './peers/peer.js'
+export type { PeerOptions } from './peers/options.js'
 export type { AutoShutdown } from './supervision/options.js'

@@ -89,6 +89,10 @@ export type RuntimeErrorCode =
   | 'RESTARTING'
   /** A dynamic or task supervisor has reached its limit (`data.maxChildren`). */
   | 'MAX_CHILDREN'
+  /** The thread or process that the actor ran in is gone (`data.why`), and with it the answer. */
+  | 'NOCONNECTION'
+  /** What was to cross to a thread or process cannot be copied (`data.path`). */
+  | 'NOT_CLONEABLE'
   /** The name has ended for good (`data.reason`). */
   | 'GAVE_UP'
 

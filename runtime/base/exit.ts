@@ -9,6 +9,7 @@ export type ExitReason =
   | { readonly type: 'shutdown'; readonly detail?: unknown }
   | { readonly type: 'killed' }
   | { readonly type: 'noproc' }
+  | { readonly type: 'noconnection'; readonly error: unknown }
   | { readonly type: 'crash'; readonly error: unknown }
 
 /** An exit signal from outside: a reason, or `kill`. */
@@ -43,7 +44,8 @@ export function isNormal(reason: ExitReason): boolean {
 }
 
 export function formatReason(reason: ExitReason): string {
-  return reason.type === 'crash' ? `crash: ${messageOf(reason.error)}` : reason.type
+  if (reason.type !== 'crash' && reason.type !== 'noconnection') return reason.type
+  return `${reason.type}: ${messageOf(reason.error)}`
 }
 
 /** Throws BAD_OPTION unless `reason` is an exit reason; `where` names what it was given to. */
@@ -56,7 +58,7 @@ export function checkRequest(request: ExitRequest, where: string): void {
   check(request, where, [...types, 'kill'])
 }
 
-const types = ['normal', 'shutdown', 'killed', 'noproc', 'crash']
+const types = ['normal', 'shutdown', 'killed', 'noproc', 'noconnection', 'crash']
 
 function check(value: ExitRequest, where: string, allowed: string[]): void {
   if (typeof value === 'object' && value !== null && allowed.includes(value.type)) return

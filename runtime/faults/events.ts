@@ -65,6 +65,18 @@ export interface NoticeEvent extends ProcessFacts {
   readonly detail: unknown
 }
 
+/** The event loop did not turn: something ran without giving way. Told once, when it turns again. */
+export interface BlockedEvent {
+  /** The tree of the process whose code ran; else the oldest tree that lives. */
+  readonly tree: number
+  /** The process whose code ran; undefined where that cannot be told. */
+  readonly owner: string | undefined
+  /** Milliseconds without a turn when it was looked at. */
+  readonly ms: number
+  /** The functions that ran, innermost first, as `name (file:line)`; empty in native code. */
+  readonly stack: readonly string[]
+}
+
 /** The runtime's events by name, on the `diagnostics_channel` `caduceus.<name>`. */
 export interface RuntimeEvents {
   crash: CrashEvent
@@ -72,6 +84,7 @@ export interface RuntimeEvents {
   progress: ProgressEvent
   stray: StrayEvent
   notice: NoticeEvent
+  blocked: BlockedEvent
 }
 
 /** The events of one floor, on the channels `PREFIX.NAME`. */
@@ -112,7 +125,7 @@ export function eventChannels<Events>(
 
 const channels = eventChannels<RuntimeEvents>(
   'caduceus',
-  ['crash', 'supervisor', 'progress', 'stray', 'notice'],
+  ['crash', 'supervisor', 'progress', 'stray', 'notice', 'blocked'],
   optionError,
 )
 export const { emit, isHeard } = channels

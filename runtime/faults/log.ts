@@ -21,7 +21,7 @@ export interface LogOptions {
   /** Your own logger, or false for none. Default: pino on standard error, loaded with the first line. */
   logger?: Logger | false | undefined
   /**
-   * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice` and
+   * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice`, `blocked` and
    * `client.warning` warnings, `progress` is for debugging. `client.log`, what the servers of clients log,
    * has levels of its own. Default: `debug` for a logger of your own, otherwise `info`. Other events of the
    * floors above are written only with a level here, by their names: `server.session`, `server.request`,
@@ -45,6 +45,7 @@ const runtimeLevels: { readonly [Name in keyof RuntimeEvents]: Level } = {
   supervisor: 'warn',
   stray: 'error',
   notice: 'warn',
+  blocked: 'warn',
   progress: 'debug',
 }
 /** Categories of upper floors that are written unasked, with their highest level. */
@@ -91,6 +92,12 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
   })
   of('notice', ({ name, ...facts }, write) =>
     write({ actor: name, ...facts }, `${name}: ${facts.notice.replace('_', ' ')}`),
+  )
+  of('blocked', ({ stack, ...facts }, write) =>
+    write(
+      { ...facts, stack },
+      `the event loop was blocked for ${facts.ms} ms by ${facts.owner ?? 'nobody in a tree'}`,
+    ),
   )
   of('progress', (facts, write) =>
     write(facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`),

@@ -65,13 +65,13 @@ export class Actor extends Process implements Runnable {
   /** Takes a message; false when it has ended or is full. */
   post(message: Message): boolean {
     if (this.reason !== null) return false
-    if (this.backlog >= this.behaviour.mailboxLimit) return this.#refuse()
+    if (this.backlog >= this.behaviour.mailboxLimit) return this.refuse()
     this.deliver(message)
     return true
   }
 
   /** Reported once until half of the mailbox is free again. */
-  #refuse(): false {
+  protected refuse(): false {
     const rare = this.sometimes()
     if (!rare.full) this.notice('mailbox_full', this.behaviour.mailboxLimit)
     rare.full = true

@@ -10,7 +10,8 @@ export class Call extends Deadline {
   readonly promise: Promise<unknown>
   readonly #actor: Process
   readonly #name: string
-  readonly #ms: number
+  /** Milliseconds that the caller waits. */
+  readonly ms: number
   #open = true
   #deferred: TurnoverSet<Call> | null = null
   #resolve: (value: unknown) => void = unreachable
@@ -20,7 +21,7 @@ export class Call extends Deadline {
     super()
     this.#actor = actor
     this.#name = name
-    this.#ms = ms
+    this.ms = ms
     this.promise = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -49,11 +50,11 @@ export class Call extends Deadline {
   expire(): void {
     const { name } = this.#actor
     const { mailbox, during } = this.#actor.doing()
-    const message = `${name}.${this.#name}: no reply within ${this.#ms} ms (${mailbox} messages waiting, busy with ${during})`
+    const message = `${name}.${this.#name}: no reply within ${this.ms} ms (${mailbox} messages waiting, busy with ${during})`
     this.reject(
       new RuntimeError('TIMEOUT', message, {
         retryable: true,
-        data: { actor: name, call: this.#name, ms: this.#ms },
+        data: { actor: name, call: this.#name, ms: this.ms },
       }),
     )
   }
@@ -87,10 +88,12 @@ export function exitedError(
   reason: ExitReason,
 ): RuntimeError {
   const what = code === 'NOPROC' ? 'is not running' : 'ended before it replied'
-  return new RuntimeError(code, `${actor}.${call}: ${actor} ${what} (${formatReason(reason)})`, {
+  const lost = reason.type === 'noconnection' && code === 'EXITED'
+  const message = `${actor}.${call}: ${actor} ${what} (${formatReason(reason)})`
+  return new RuntimeError(lost ? 'NOCONNECTION' : code, message, {
     retryable: true,
     data: { actor, call, reason, sent: code === 'EXITED' },
-    ...(reason.type === 'crash' ? { cause: reason.error } : {}),
+    ...('error' in reason ? { cause: reason.error } : {}),
   })
 }
 

@@ -63,6 +63,10 @@ export interface Program<
   readonly [types]?: { state: State; input: Input; calls: Calls; casts: Casts }
   readonly name: string
   readonly kind: 'actor' | 'supervisor'
+  /** Another class of actor than usual, as for one that stands in for an actor elsewhere. */
+  readonly actor?: new (
+    ...args: never[]
+  ) => object
   readonly definition: {
     readonly init: unknown
     readonly terminate?: unknown

@@ -1,3 +1,4 @@
+import { watchLoop, type WatchdogOptions } from '../watchdog/watchdog.js'
 import { badOption, checkFields } from '../base/check.js'
 import { RuntimeError, optionError } from '../base/errors.js'
 import { handled } from '../base/promise.js'
@@ -12,7 +13,7 @@ import { type Home, type StartArgs, startFields, type StartOptions, startProcess
 import { Tree, type Unowned } from './tree.js'
 
 /** Options of a whole tree, given where its root is started. */
-export interface TreeOptions {
+export interface TreeOptions extends WatchdogOptions {
   /** The clock of the tree. Default: the clock of this machine. */
   clock?: Clock
   /** The names of this tree; several trees may share a registry. Default: its own. */
@@ -50,9 +51,12 @@ async function startRoot(behaviour: unknown, input: unknown, options: RootOption
   const registry = readRegistry(options.registry)
   const tree = new Tree(options.clock, options.unowned)
   const home: Home = { tree, registry, contextOf: (actor) => new ActorContext(actor, home) }
-  let detach = (): void => {}
+  const undo: (() => void)[] = []
+  const detach = (): void => {
+    for (const each of undo) each()
+  }
   try {
-    detach = logReports({ logger, logLevels, tree: tree.id })
+    undo.push(watchLoop(tree.id, options), logReports({ logger, logLevels, tree: tree.id }))
     const root = await startProcess(home, null, behaviour, input, { name, startTimeout })
     root.onExit(() => setImmediate(detach))
     return root
@@ -63,7 +67,16 @@ async function startRoot(behaviour: unknown, input: unknown, options: RootOption
   }
 }
 
-const rootFields = [...startFields, 'clock', 'registry', 'unowned', 'logger', 'logLevels']
+const rootFields = [
+  ...startFields,
+  'clock',
+  'registry',
+  'unowned',
+  'onBlocked',
+  'blockedAfter',
+  'logger',
+  'logLevels',
+]
 
 function readRegistry(registry: Registry | undefined): Registry {
   if (registry === undefined) return new Registry()
@@ -85,7 +98,7 @@ export async function startRootWith(
   behaviourWith: (own: object) => unknown,
 ): Promise<ActorRef> {
   if (typeof options !== 'object' || options === null) throw badOption('options', 'an object', options)
-  const { clock, registry, unowned, logger, logLevels, ...own } = options
-  const treeWide = { clock, registry, unowned, logger, logLevels } as RootOptions
+  const { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels, ...own } = options
+  const treeWide = { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels } as RootOptions
   return startRoot(behaviourWith(own), undefined, treeWide)
 }

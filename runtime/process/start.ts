@@ -60,15 +60,17 @@ export function startProcess(
   }
 }
 
-function spawn(
+/** Makes an actor, which is up once it is told that it has started. */
+export function spawn(
   home: Home,
   parent: Process | null,
   behaviour: Program,
-  { name }: Undefinable<StartOptions>,
+  { name }: Undefinable<StartOptions> = {},
 ): Actor {
   const { tree, registry, contextOf } = home
   if (name !== undefined) registry.vacancy(name)
-  const actor = new Actor(tree, parent, behaviour, { refTo, contextOf })
+  const kind = (behaviour.actor as typeof Actor | undefined) ?? Actor
+  const actor = new kind(tree, parent, behaviour, { refTo, contextOf })
   const slot = parent?.belongings?.startingSlot
   if (slot != null) {
     actor.slot = slot

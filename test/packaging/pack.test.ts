@@ -101,6 +101,33 @@ console.log(wrong.map(([name, value]) => name + ' is ' + value.name).join())
   assert.equal([code, output.trim()], [0, ''])
 })
 
+test('threads and processes of peers, and the watchdog, start from the package', async (t) => {
+  const packed = await packOnce(t.signal)
+  const module = `import { defineActor } from 'caduceus/runtime'
+export default defineActor({ name: 'far', init: () => ({}), call: { add: (_state, [a, b]) => a + b } })
+`
+  const far = JSON.stringify(writeConsumerFile(packed, 'far.mjs', module))
+  const program = `import { definePeer, startActor, subscribe, defineActor } from 'caduceus/runtime'
+for (const kind of ['thread', 'process']) {
+  const peer = await startActor(definePeer({ kind, module: ${far} }), undefined, { startTimeout: 30_000 })
+  console.log(kind, await peer.call('add', [2, 3]))
+  await peer.stop()
+}
+const spin = () => { const end = Date.now() + 1_000; while (Date.now() < end); }
+const hog = await startActor(defineActor({ name: 'hog', init: () => ({}), call: { spin } }), undefined, { onBlocked: 'report', blockedAfter: 100, logger: false })
+const told = new Promise((resolve) => subscribe('blocked', resolve))
+setTimeout(() => hog.call('spin', undefined, { timeout: 60_000 }), 2_000)
+console.log('blocked', (await told).ms >= 100)
+await hog.stop()
+`
+  const { code, output } = await runNode(
+    [writeConsumerFile(packed, 'peers.mjs', program)],
+    packed.folder,
+    t.signal,
+  )
+  assert.equal([code, output.trim()], [0, 'thread 5\nprocess 5\nblocked true'])
+})
+
 test('no door loads a package that only some programs need', async (t) => {
   const packed = await packOnce(t.signal)
   for (const door of doors) {

@@ -111,7 +111,7 @@ test('imports against the table of rooms, and rooms that it does not have, are n
     },
     [
       'runtime/base/a.ts:1 imports runtime/process/b.ts: runtime/base/ may import no other room of its floor',
-      'runtime/process/b.ts:1 imports runtime/attic/c.ts: runtime/process/ may import base/, time/, faults/ of its floor',
+      'runtime/process/b.ts:1 imports runtime/attic/c.ts: runtime/process/ may import base/, time/, faults/, watchdog/ of its floor',
       'runtime/attic/c.ts:1 runtime/attic/ is no room of the table in scripts/house/rooms.mjs',
       'protocol/wire/f.ts:1 imports protocol/messages/shapes/d.ts: protocol/wire/ may import no other room of its floor',
       'protocol/wire/f.ts:2 imports protocol/g.ts: protocol/wire/ may import no other room of its floor',

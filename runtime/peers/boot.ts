@@ -1,0 +1,117 @@
+// What runs first in the thread or process of a peer.
+import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { RuntimeError, show } from '../base/errors.js'
+import type { Actor } from '../process/actor.js'
+import { type Behaviour, defineActor } from '../process/behaviour.js'
+import { processOf } from '../process/ref.js'
+import { startActor } from '../process/root.js'
+import { checkBehaviour } from '../process/start.js'
+import { Border } from './border.js'
+import type { BorderMessage, Post } from './messages.js'
+
+/** The way to the parent. */
+interface Parent {
+  readonly post: Post
+  onMessage(fn: (message: BorderMessage) => void): void
+  /** Posts the last message, and ends this thread or process. */
+  end(last: BorderMessage): void
+}
+
+main(isMainThread ? parentProcess() : parentThread())
+
+function main(parent: Parent): void {
+  let border: Border | undefined
+  parent.onMessage((message) => {
+    if (message.type === 'start') void start(parent, message, (made) => (border = made))
+    else if (message.type === 'ping') parent.post({ type: 'pong', memory: memoryInUse() })
+    else border?.receive(message)
+  })
+}
+
+type Start = BorderMessage & { readonly type: 'start' }
+
+/** The root of the tree over here: the parent of the module's actor, and of what stands in for others. */
+async function start(parent: Parent, message: Start, use: (border: Border) => void): Promise<void> {
+  const root = defineActor({
+    name: 'peer',
+    trapExit: true,
+    async init(_input: undefined, ctx) {
+      const host = processOf(ctx.self) as Actor
+      const border = new Border(host, parent.post)
+      use(border)
+      try {
+        const main = await ctx.start(await load(message.module), border.unpack(message.args), unhurried)
+        parent.post({ type: 'ready', main: border.show(processOf(main)) })
+        return { main }
+      } catch (error) {
+        parent.post({ type: 'failed', error: border.pack(error, 'error') })
+        throw error
+      }
+    },
+    info: {
+      // The parent knows of the end by then. Exits of stand-ins are of no concern here.
+      async exit({ main }, { from }, ctx) {
+        if (from !== main) return
+        await processOf(main).released
+        ctx.stop()
+      },
+    },
+  })
+  const peer = await startActor(root, undefined, unhurried).catch(() => undefined)
+  if (peer === undefined) return over(parent)
+  peer.onExit(() => over(parent))
+}
+
+/** The parent sets the time a start may take. */
+const unhurried = { startTimeout: Number.POSITIVE_INFINITY }
+
+function over(parent: Parent): void {
+  parent.end({ type: 'over' })
+}
+
+async function load(module: string): Promise<Behaviour<unknown, unknown>> {
+  const { default: behaviour } = (await import(module)) as { default?: unknown }
+  try {
+    checkBehaviour(behaviour)
+  } catch {
+    const message = `${module}: expected a behaviour as the default export, got ${show(behaviour)}`
+    throw new RuntimeError('BAD_BEHAVIOUR', message, { data: { field: 'module' } })
+  }
+  return behaviour as Behaviour<unknown, unknown>
+}
+
+function memoryInUse(): number {
+  if (isMainThread) return process.memoryUsage.rss()
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return heapUsed + arrayBuffers
+}
+
+function parentThread(): Parent {
+  const port = parentPort
+  if (port === null || workerData?.caduceus !== 'peer') throw misused()
+  return {
+    post: (message) => port.postMessage(message),
+    onMessage: (fn) => void port.on('message', fn),
+    end(last) {
+      port.postMessage(last)
+      port.close()
+    },
+  }
+}
+
+function parentProcess(): Parent {
+  const send = process.send?.bind(process)
+  if (send === undefined) throw misused()
+  // Whoever ends the parent ends this; a signal to the whole group is the parent's to answer.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+  process.on('disconnect', () => process.exit())
+  return {
+    post: (message) => void send(message),
+    onMessage: (fn) => void process.on('message', (message) => fn(message as BorderMessage)),
+    end: (last) => void send(last, undefined, undefined, () => process.disconnect?.()),
+  }
+}
+
+function misused(): Error {
+  return new Error('this is what runs in the thread or process of a peer: see definePeer')
+}

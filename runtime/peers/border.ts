@@ -1,0 +1,378 @@
+import { messageOf, RuntimeError } from '../base/errors.js'
+import { type ExitReason, type ExitRequest, formatReason, kill, noproc } from '../base/exit.js'
+import { outside } from '../faults/containment.js'
+import { Actor, Message } from '../process/actor.js'
+import { defineActor } from '../process/behaviour.js'
+import type { Call } from '../process/call.js'
+import { type ActorContext, ProcessContext } from '../process/context.js'
+import { monitor, type Process, type ProcessRef, processOf } from '../process/process.js'
+import { Entry, type Program } from '../process/program.js'
+import { callActor } from '../process/ref.js'
+import { spawn } from '../process/start.js'
+import { Mailbox } from '../time/mailbox.js'
+import type { BorderMessage, Post } from './messages.js'
+import { notCloneable, type OwnRef, pack, type Packed, unpack, type WireRef } from './values.js'
+
+/** Messages to mailboxes that may be on their way at once; more wait on this side. */
+const window = 1_024
+/** Messages that may wait on this side; more are refused (MAILBOX_FULL). */
+const most = 10_000
+
+/**
+ * One side of the border between two threads or processes. A process of the other side has a stand-in here: an
+ * actor that passes on what it is sent, and ends when its process ends. So links, monitors and names work as with
+ * any process (OTP: distribution).
+ */
+export class Border {
+  readonly #host: Actor
+  readonly post: Post
+  /** Processes of this side that the other side knows, by number. */
+  readonly #shown = new Map<number, Process>()
+  readonly #numbers = new Map<Process, number>()
+  /** Stand-ins for processes of the other side, by their numbers there. */
+  readonly #standIns = new Map<number, StandIn>()
+  readonly #theirs = new Map<Process, number>()
+  /** Calls that wait for the other side's answer. */
+  readonly #calls = new Map<number, Call>()
+  #last = 0
+  #underway = 0
+  #taken = 0
+  readonly #waiting = new Mailbox<BorderMessage>()
+  #closed = false
+
+  /** `host` is the parent of all stand-ins. */
+  constructor(host: Actor, post: Post) {
+    this.#host = host
+    this.post = post
+  }
+
+  /** Whether too much waits for the other side already. */
+  get isFull(): boolean {
+    return this.#waiting.length >= most
+  }
+
+  /** Has an actor that is there already stand in for a process of the other side. */
+  represent(standIn: StandIn, { ours }: OwnRef): void {
+    standIn.border = this
+    this.#standIns.set(ours, standIn)
+    this.#theirs.set(standIn, ours)
+  }
+
+  receive(message: BorderMessage): void {
+    if (this.#closed) return
+    switch (message.type) {
+      case 'call':
+        return this.#onCall(message)
+      case 'cast':
+      case 'send':
+        return this.#onMessage(message)
+      case 'reply':
+        return this.#onReply(message)
+      case 'exit':
+        return this.#onExit(message)
+      case 'stop':
+        return this.#shown.get(message.to)?.stopWith(this.unpack(message.reason) as ExitReason)
+      case 'down':
+        return this.#onDown(message.of, this.unpack(message.reason) as ExitReason)
+      case 'taken':
+        this.#underway -= message.count
+        return this.#goOn()
+    }
+  }
+
+  /** The other side is gone: so are its processes, and whoever waits for them is told why. */
+  close(reason: ExitReason): void {
+    this.#closed = true
+    this.#waiting.drain()
+    for (const standIn of this.#standIns.values()) if (standIn !== this.#host) standIn.end(reason)
+    this.#standIns.clear()
+    this.#calls.clear()
+    this.#shown.clear()
+    this.#numbers.clear()
+  }
+
+  /**
+   * What is sent to a stand-in goes on as it is now, in the order it was sent. Answers whether it was taken. Throws
+   * NOT_CLONEABLE for a cast; a call rejects with it.
+   */
+  pass(standIn: StandIn, { entry, input, call }: Message): boolean {
+    const to = this.#theirs.get(standIn)
+    if (to === undefined || this.#closed) return false
+    const { name, kind } = entry as Entry
+    const what = `${standIn.name}.${name}: input`
+    try {
+      const packed = this.pack(input, what)
+      if (kind === 'info') this.#send({ type: 'send', to, message: packed })
+      else if (call === null) this.#send({ type: 'cast', to, name, input: packed })
+      else this.#ask(standIn, call, { to, name, input: packed })
+      return true
+    } catch (error) {
+      if (call === null) throw cloneError(error, what)
+      call.reject(cloneError(error, what))
+      return true
+    }
+  }
+
+  #ask(standIn: StandIn, call: Call, question: { to: number; name: string; input: Packed }): void {
+    this.#last += 1
+    const id = this.#last
+    this.#send({ type: 'call', id, timeout: call.ms, ...question })
+    this.#calls.set(id, call)
+    call.defer(standIn.sometimes().deferred)
+  }
+
+  /** Sends now, or when the other side has taken what is on its way; what waits is a copy already. */
+  #send(message: BorderMessage): void {
+    if (this.#underway < window && this.#waiting.length === 0) {
+      this.post(message)
+      this.#underway += 1
+    } else this.#waiting.push(structuredClone(message))
+  }
+
+  #goOn(): void {
+    while (this.#underway < window) {
+      const message = this.#waiting.shift()
+      if (message === undefined) return
+      if (message.type === 'call' && !this.#calls.get(message.id)?.open) {
+        this.#calls.delete(message.id)
+        continue
+      }
+      this.post(message)
+      this.#underway += 1
+    }
+  }
+
+  /** Passes an exit signal on. */
+  exit(standIn: StandIn, sender: ProcessRef | null, request: ExitRequest): void {
+    const to = this.#theirs.get(standIn)
+    if (to === undefined || this.#closed) return
+    const from = this.pack(sender, 'from')
+    this.#tell(request, (packed) => this.post({ type: 'exit', to, from, request: packed }))
+  }
+
+  /** Asks a process of the other side to end after what it has been sent. */
+  stop(standIn: StandIn, reason: ExitReason): void {
+    const to = this.#theirs.get(standIn)
+    if (to === undefined || this.#closed) return
+    this.#tell(reason, (packed) => this.#send({ type: 'stop', to, reason: packed }))
+  }
+
+  /** An exit reason always crosses: where a detail of it cannot, its words do. */
+  #tell(reason: ExitRequest, send: (reason: Packed) => void): void {
+    try {
+      send(this.pack(reason, 'reason'))
+    } catch {
+      const words = new Error(formatReason(reason as ExitReason))
+      send(this.pack({ type: reason.type, detail: words, error: words }, 'reason'))
+    }
+  }
+
+  pack(value: unknown, what: string): Packed {
+    return pack(value, what, (ref) => this.#refer(processOf(ref)))
+  }
+
+  unpack(value: Packed): unknown {
+    return unpack(value, (ref) => this.#meet(ref))
+  }
+
+  /** Makes a process known to the other side, which is told of its end. */
+  show(process: Process): OwnRef {
+    const { calls, casts } = process instanceof Actor ? process.behaviour : nothing
+    const number = this.#numbers.get(process) ?? this.#number(process)
+    return { ours: number, name: process.name, calls: [...calls.keys()], casts: [...casts.keys()] }
+  }
+
+  #refer(process: Process): WireRef {
+    const yours = this.#theirs.get(process)
+    return yours === undefined ? this.show(process) : { yours }
+  }
+
+  #number(process: Process): number {
+    this.#last += 1
+    const number = this.#last
+    this.#shown.set(number, process)
+    this.#numbers.set(process, number)
+    const down = (reason: ExitReason): void => {
+      if (this.#closed) return
+      this.#shown.delete(number)
+      this.#numbers.delete(process)
+      this.#tell(reason, (packed) => this.post({ type: 'down', of: number, reason: packed }))
+    }
+    if (process.reason !== null) queueMicrotask(() => down(noproc))
+    else {
+      monitor(process, null, down)
+    }
+    return number
+  }
+
+  /** The reference on this side to a process that the other side speaks of. */
+  #meet(ref: WireRef): ProcessRef {
+    if ('yours' in ref) return (this.#shown.get(ref.yours) ?? this.#deadOne()).ref
+    const known = this.#standIns.get(ref.ours)
+    if (known !== undefined) return known.ref
+    const standIn = this.#spawn(standInOf(ref))
+    this.represent(standIn, ref)
+    return standIn.ref
+  }
+
+  /** What the other side speaks of has ended meanwhile. */
+  #deadOne(): StandIn {
+    const gone = this.#spawn(standInOf({ ours: 0, name: 'ended', calls: [], casts: [] }))
+    gone.end(noproc)
+    return gone
+  }
+
+  #spawn(behaviour: Program): StandIn {
+    const actor = spawn(
+      ProcessContext.homeOf(this.#host.ctx as ActorContext),
+      this.#host,
+      behaviour,
+    ) as StandIn
+    // a kill ends the stand-in at once, and then what it stands for
+    actor.own.owned.push(() => {
+      if (actor.reason?.type === 'killed') this.exit(actor, null, kill)
+    })
+    actor.started(undefined)
+    return actor
+  }
+
+  #onCall({ to, id, name, input, timeout }: BorderMessage & { type: 'call' }): void {
+    this.#take()
+    const target = this.#shown.get(to)
+    if (!(target instanceof Actor)) return this.#answer(id, false, ended(name), name)
+    outside(() => callActor(target, name, this.unpack(input), { timeout })).then(
+      (value) => this.#answer(id, true, value, `${target.name}.${name}: reply`),
+      (error) => this.#answer(id, false, error, `${target.name}.${name}: error`),
+    )
+  }
+
+  #answer(id: number, ok: boolean, value: unknown, what: string): void {
+    if (this.#closed) return
+    try {
+      this.post({ type: 'reply', id, ok, value: this.pack(value, what) })
+    } catch (error) {
+      this.post({ type: 'reply', id, ok: false, value: this.pack(cloneError(error, what), what) })
+    }
+  }
+
+  #onMessage(message: BorderMessage & { type: 'cast' | 'send' }): void {
+    this.#take()
+    const target = this.#shown.get(message.to)
+    if (!(target instanceof Actor)) return
+    if (message.type === 'send') return void target.send(this.unpack(message.message))
+    const entry = target.behaviour.casts.get(message.name)
+    if (entry !== undefined) target.post(new Message(entry, this.unpack(message.input), null))
+  }
+
+  #onReply({ id, ok, value }: BorderMessage & { type: 'reply' }): void {
+    const reply = this.#calls.get(id)
+    if (reply === undefined) return
+    this.#calls.delete(id)
+    if (ok) reply.resolve(this.unpack(value))
+    else reply.reject(this.unpack(value))
+  }
+
+  #onExit({ to, from, request }: BorderMessage & { type: 'exit' }): void {
+    const sender = this.unpack(from) as ProcessRef | null
+    this.#shown
+      .get(to)
+      ?.signal(sender === null ? null : processOf(sender), this.unpack(request) as ExitRequest)
+  }
+
+  #onDown(number: number, reason: ExitReason): void {
+    const standIn = this.#standIns.get(number)
+    if (standIn === undefined) return
+    this.#standIns.delete(number)
+    this.#theirs.delete(standIn)
+    if (standIn === this.#host && reason.type === 'crash') standIn.reportCrash(reason, 'its peer')
+    standIn.end(reason)
+  }
+
+  /** Says now and then how many messages have found their mailbox. */
+  #take(): void {
+    this.#taken += 1
+    if (this.#taken < window / 4) return
+    this.post({ type: 'taken', count: this.#taken })
+    this.#taken = 0
+  }
+}
+
+const nothing = { calls: new Map<string, Entry>(), casts: new Map<string, Entry>() }
+
+/**
+ * Stands in for an actor of the other side: what it is sent, and asked to do, goes on to that actor. It is born without a
+ * border where its peer has yet to start.
+ */
+export class StandIn extends Actor {
+  border: Border | null = null
+
+  override post(message: Message): boolean {
+    if (this.reason !== null || this.border === null) return false
+    return this.border.isFull ? this.refuse() : this.border.pass(this, message)
+  }
+
+  protected override trapped(from: Process | null, reason: ExitReason): void {
+    if (from === this.parent) super.trapped(from, reason)
+    else this.border?.exit(this, from?.ref ?? null, reason)
+  }
+}
+
+/** What makes a behaviour that of a stand-in. Without names, any name goes on: the other side knows which there are. */
+export function standingIn(behaviour: Program, names?: Pick<OwnRef, 'calls' | 'casts'>): Program {
+  return {
+    ...behaviour,
+    actor: StandIn,
+    trapExit: true,
+    calls: new Names('call', names?.calls),
+    casts: new Names('cast', names?.casts),
+    info: { ...behaviour.info, message: new Entry('message', 'info', passedOn) },
+  }
+}
+
+/** Asks the process over there to end; its end is the end of its stand-in. */
+export function endOverThere(_state: unknown, reason: ExitReason, ctx: ActorContext): Promise<never> {
+  const standIn = processOf(ctx.self) as StandIn
+  standIn.border?.stop(standIn, reason)
+  return new Promise<never>(() => {})
+}
+
+class Names extends Map<string, Entry> {
+  readonly #kind: 'call' | 'cast'
+  readonly #isOpen: boolean
+
+  constructor(kind: 'call' | 'cast', names?: readonly string[]) {
+    super(names?.map((name) => [name, new Entry(name, kind, passedOn)]))
+    this.#kind = kind
+    this.#isOpen = names === undefined
+  }
+
+  override get(name: string): Entry | undefined {
+    return super.get(name) ?? (this.#isOpen ? new Entry(name, this.#kind, passedOn) : undefined)
+  }
+}
+
+/** Never run: a message to a stand-in does not reach its mailbox. */
+function passedOn(): void {}
+
+function standInOf(ref: OwnRef): Program {
+  const behaviour = defineActor({ name: ref.name, init: () => undefined, terminate: endOverThere })
+  return standingIn(behaviour as unknown as Program, ref)
+}
+
+function ended(name: string): RuntimeError {
+  return new RuntimeError('NOPROC', `${name}: the process has ended`, {
+    retryable: true,
+    data: { sent: false },
+  })
+}
+
+/** The error of a value that Node could not copy, in words of ours; other errors as they are. */
+function cloneError(error: unknown, what: string): unknown {
+  const isNodes = error instanceof DOMException && error.name === 'DataCloneError'
+  return isNodes || isSerializers(error) ? notCloneable(what, messageOf(error)) : error
+}
+
+/** As it comes from `process.send`, which has no DOMException. */
+function isSerializers(error: unknown): boolean {
+  return error instanceof Error && /could not be cloned/.test(error.message)
+}

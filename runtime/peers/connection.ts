@@ -1,0 +1,128 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { Worker } from 'node:worker_threads'
+import { entryOf } from '../base/entries.js'
+import { RuntimeError } from '../base/errors.js'
+import { outside } from '../faults/containment.js'
+import type { BorderMessage } from './messages.js'
+import type { PeerSettings } from './options.js'
+
+/** What a connection tells of. */
+export interface PeerEvents {
+  message(message: BorderMessage): void
+  /** The thread or process has ended; once. */
+  gone(error: RuntimeError): void
+}
+
+/** A thread or process of ours, and the way to it. */
+export interface Connection {
+  /** The process's id; undefined for a thread. */
+  readonly pid: number | undefined
+  post(message: BorderMessage): void
+  /** Ends it at once, whatever it does: SIGKILL, or `terminate`, which native code makes wait. */
+  kill(): void
+  /** Resolved when it has ended. */
+  readonly ended: Promise<void>
+}
+
+/** Starts the thread or process of a peer. */
+export function connect(settings: PeerSettings, events: PeerEvents): Connection {
+  return outside(() =>
+    settings.kind === 'thread' ? openThread(settings, events) : openProcess(settings, events),
+  )
+}
+
+const boot = entryOf('runtime/peers/boot.js')
+const mebibyte = 2 ** 20
+
+function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerEvents): Connection {
+  const worker = new Worker(boot, {
+    name,
+    workerData: { caduceus: 'peer' },
+    ...(env === undefined ? {} : { env: { ...process.env, ...env } }),
+    ...(execArgv === undefined ? {} : { execArgv: [...execArgv] }),
+    ...(memory === undefined
+      ? {}
+      : { resourceLimits: { maxOldGenerationSizeMb: Math.max(1, Math.ceil(memory / mebibyte)) } }),
+  })
+  let failure: unknown
+  worker.on('message', (message: BorderMessage) => events.message(message))
+  worker.on('messageerror', (error) => {
+    failure = error
+    void worker.terminate()
+  })
+  worker.on('error', (error) => {
+    failure = error
+  })
+  const ended = new Promise<void>((resolve) => {
+    worker.on('exit', (code) => {
+      resolve()
+      events.gone(goneError(name, 'thread', { code }, failure))
+    })
+  })
+  return {
+    pid: undefined,
+    post: (message) => worker.postMessage(message),
+    kill: () => void worker.terminate(),
+    ended,
+  }
+}
+
+function openProcess({ name, env, memory, execArgv }: PeerSettings, events: PeerEvents): Connection {
+  const limit =
+    memory === undefined ? [] : [`--max-old-space-size=${Math.max(1, Math.ceil(memory / mebibyte))}`]
+  const child: ChildProcess = fork(fileURLToPath(boot), ['caduceus-peer', name], {
+    serialization: 'advanced',
+    env: { ...process.env, ...env },
+    execArgv: [...(execArgv ?? process.execArgv), ...limit],
+  })
+  let failure: unknown
+  child.on('message', (message) => events.message(message as BorderMessage))
+  child.on('error', (error) => {
+    failure = error
+  })
+  const ended = new Promise<void>((resolve) => {
+    let over = false
+    const end = (code: number | null, signal: string | null): void => {
+      if (over) return
+      over = true
+      resolve()
+      events.gone(goneError(name, 'process', { code, signal }, failure))
+    }
+    child.once('exit', end)
+    // it could not be started: there is no exit
+    child.once('error', () => {
+      if (child.pid === undefined) end(null, null)
+    })
+  })
+  return {
+    pid: child.pid,
+    post(message) {
+      // a channel that is closed, or breaks, is followed by the end
+      if (child.connected) child.send(message, ignore)
+    },
+    kill: () => void child.kill('SIGKILL'),
+    ended,
+  }
+}
+
+function goneError(
+  name: string,
+  kind: PeerSettings['kind'],
+  facts: { code: number | null; signal?: string | null },
+  cause: unknown,
+): RuntimeError {
+  const how = facts.signal == null ? `with exit code ${facts.code}` : `by ${facts.signal}`
+  const why = isOutOfMemory(cause) ? ': it needed more memory than it may have' : ''
+  return new RuntimeError('NOCONNECTION', `peer ${name}: its ${kind} ended ${how}${why}`, {
+    retryable: true,
+    data: { peer: name, kind, ...facts, why: why === '' ? 'ended' : 'memory' },
+    ...(cause === undefined ? {} : { cause }),
+  })
+}
+
+function isOutOfMemory(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === 'ERR_WORKER_OUT_OF_MEMORY'
+}
+
+function ignore(): void {}

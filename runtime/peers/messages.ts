@@ -1,0 +1,38 @@
+import type { OwnRef, Packed } from './values.js'
+
+/** What one side of a border says to the other. Processes are named by the number their own side gave them. */
+export type BorderMessage =
+  /** The parent's first word. */
+  | { readonly type: 'start'; readonly module: string; readonly args: Packed; readonly name: string }
+  /** The actor of the module is up. */
+  | { readonly type: 'ready'; readonly main: OwnRef }
+  /** The module, or its actor, could not be started. */
+  | { readonly type: 'failed'; readonly error: Packed }
+  | {
+      readonly type: 'call'
+      readonly to: number
+      readonly id: number
+      readonly name: string
+      readonly input: Packed
+      /** Milliseconds the caller waits. */
+      readonly timeout: number
+    }
+  | { readonly type: 'cast'; readonly to: number; readonly name: string; readonly input: Packed }
+  | { readonly type: 'send'; readonly to: number; readonly message: Packed }
+  | { readonly type: 'reply'; readonly id: number; readonly ok: boolean; readonly value: Packed }
+  /** An exit signal of a linked process, or of anybody. */
+  | { readonly type: 'exit'; readonly to: number; readonly from: Packed; readonly request: Packed }
+  /** A request to end after the messages before this one. */
+  | { readonly type: 'stop'; readonly to: number; readonly reason: Packed }
+  /** A process that the other side knows has ended. */
+  | { readonly type: 'down'; readonly of: number; readonly reason: Packed }
+  /** So many of the messages to mailboxes have been taken. */
+  | { readonly type: 'taken'; readonly count: number }
+  | { readonly type: 'ping' }
+  /** The loop turns; `memory` in bytes. */
+  | { readonly type: 'pong'; readonly memory: number }
+  /** Everything has ended, and what was owned is released. */
+  | { readonly type: 'over' }
+
+/** Posts a message to the other side. Throws DataCloneError, of Node, for what cannot be cloned. */
+export type Post = (message: BorderMessage) => void

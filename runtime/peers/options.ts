@@ -1,0 +1,96 @@
+import { existsSync } from 'node:fs'
+import { fileURLToPath, pathToFileURL } from 'node:url'
+import { isAbsolute } from 'node:path'
+import { badOption, checkFields } from '../base/check.js'
+
+/** Where an actor runs that has a thread or process of its own, and what it may use there. */
+export interface PeerOptions {
+  /**
+   * `thread`: starts faster and costs less; ends at once in JavaScript that spins, but not in native code, and a native
+   * crash ends the whole program. `process`: whatever it does, it can be ended, and costs nobody else anything.
+   */
+  kind: 'thread' | 'process'
+  /** The module whose default export is the behaviour, as `defineActor` returns it: a `file:` URL or absolute path. */
+  module: URL | string
+  /** What the actor's `init` is given. It is copied; references to actors in it work on the other side. */
+  args?: unknown
+  /** How it is called in reports and errors. Default: the file name of the module. */
+  name?: string
+  /** Environment variables besides those of this program. */
+  env?: Readonly<Record<string, string>>
+  /** Arguments of node, such as `--import`. Default: those of this program. */
+  execArgv?: readonly string[]
+  /**
+   * Bytes it may use; beyond that it ends. A thread's heap is limited at once, its buffers and what a process uses when
+   * they are looked at, a few times a second. Default: no limit but Node's.
+   */
+  memory?: number
+  /** Milliseconds its event loop may be blocked before it is killed. Default 5000; Infinity: for ever. */
+  blockedAfter?: number
+}
+
+/** Options with every default filled in. */
+export interface PeerSettings {
+  readonly kind: 'thread' | 'process'
+  readonly module: string
+  readonly args: unknown
+  readonly name: string
+  readonly env: Readonly<Record<string, string>> | undefined
+  readonly execArgv: readonly string[] | undefined
+  readonly memory: number | undefined
+  readonly blockedAfter: number
+}
+
+/** The fields of PeerOptions. */
+export const peerFields = [
+  'kind',
+  'module',
+  'args',
+  'name',
+  'env',
+  'execArgv',
+  'memory',
+  'blockedAfter',
+] as const
+
+/** Checks the options of a peer. Throws BAD_OPTION, also for a module that is not there. */
+export function readPeerOptions(options: PeerOptions): PeerSettings {
+  checkFields(options, peerFields)
+  const { kind, args, env, execArgv, memory, blockedAfter = 5_000 } = options
+  if (kind !== 'thread' && kind !== 'process') throw badOption('kind', "'thread' or 'process'", kind)
+  const module = readModule(options.module)
+  const { name = module.slice(module.lastIndexOf('/') + 1).replace(/\.[cm]?[jt]s$/, '') } = options
+  if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
+  if (env !== undefined && !isStrings(env)) throw badOption('env', 'an object of strings', env)
+  if (
+    execArgv !== undefined &&
+    !(Array.isArray(execArgv) && execArgv.every((arg) => typeof arg === 'string'))
+  )
+    throw badOption('execArgv', 'an array of strings', execArgv)
+  if (memory !== undefined && !(Number.isInteger(memory) && memory > 0))
+    throw badOption('memory', 'a whole number of bytes above 0', memory)
+  if (!(typeof blockedAfter === 'number' && blockedAfter >= 100))
+    throw badOption('blockedAfter', 'milliseconds of 100 or more', blockedAfter)
+  return { kind, module, args, name, env, execArgv, memory, blockedAfter }
+}
+
+function readModule(module: unknown): string {
+  const url = module instanceof URL ? module : toUrl(module)
+  if (url?.protocol !== 'file:') throw badOption('module', 'a file: URL or an absolute path', module)
+  if (!existsSync(fileURLToPath(url))) throw badOption('module', 'the URL of a file that is there', url.href)
+  return url.href
+}
+
+function toUrl(module: unknown): URL | undefined {
+  if (typeof module !== 'string') return undefined
+  if (isAbsolute(module)) return pathToFileURL(module)
+  return URL.canParse(module) ? new URL(module) : undefined
+}
+
+function isStrings(value: unknown): boolean {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Object.values(value).every((each) => typeof each === 'string')
+  )
+}

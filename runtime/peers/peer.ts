@@ -1,0 +1,172 @@
+import { RuntimeError } from '../base/errors.js'
+import { waitWithin } from '../time/wait.js'
+import type { ExitReason } from '../base/exit.js'
+import { type Behaviour, defineActor } from '../process/behaviour.js'
+import type { Program } from '../process/program.js'
+import type { ActorContext } from '../process/context.js'
+import { processOf } from '../process/ref.js'
+import { type ChildOverrides, type ChildSpec, childSpec } from '../supervision/child-spec.js'
+import { Border, endOverThere, type StandIn, standingIn } from './border.js'
+import { connect, type Connection } from './connection.js'
+import type { BorderMessage } from './messages.js'
+import { type PeerOptions, type PeerSettings, readPeerOptions } from './options.js'
+
+/** What is sent to an actor of this behaviour can be sent to the peer that runs it. */
+type Remote<B> =
+  B extends Behaviour<infer State, infer _Input, infer Calls, infer Casts>
+    ? Behaviour<State, undefined, Calls, Casts>
+    : never
+
+/**
+ * The behaviour of an actor that runs in a thread or process of its own: start it like any other, with `childSpec`,
+ * `ctx.start` or `startActor`. Its reference is that of the actor over there: calls, casts, links, monitors, exits
+ * and stops reach it, and it may be given references to actors of this side. Values are copied (structured clone); one
+ * that cannot be is NOT_CLONEABLE for whoever sends it. When the thread or process is gone, it ends with `noconnection`,
+ * and calls that wait reject with NOCONNECTION (`data.sent` is true). Throws BAD_OPTION.
+ *
+ * `definePeer<typeof hasher>({ kind: 'process', module: new URL('./hasher.js', import.meta.url) })` has the types of the
+ * module's behaviour. (OTP: peer.)
+ */
+export function definePeer<B = Program>(options: PeerOptions): Remote<B> {
+  const settings = readPeerOptions(options)
+  const behaviour = defineActor({
+    name: settings.name,
+    init: (_input: undefined, ctx) => new Peer(settings, ctx).start(),
+    terminate: endOverThere,
+  })
+  return standingIn(behaviour as unknown as Program) as unknown as Remote<B>
+}
+
+/**
+ * The child spec of a peer, for a supervisor: `definePeer` with the id, restart type and shutdown time of any child.
+ * Default `startTimeout` 30,000 ms, as node has to start. Throws BAD_OPTION or BAD_SPEC.
+ */
+export function peerSpec(options: PeerOptions, overrides: ChildOverrides = {}): ChildSpec {
+  const behaviour = definePeer(options) as unknown as Behaviour<unknown, undefined>
+  return childSpec(behaviour, undefined, { startTimeout: 30_000, ...overrides })
+}
+
+/** The actor that stands in for a peer's: it owns the thread or process, and ends with it. */
+class Peer {
+  readonly #border: Border
+  readonly #settings: PeerSettings
+  readonly #host: StandIn
+  readonly #ctx: ActorContext
+  readonly #connection: Connection
+  readonly #started: Settled<BorderMessage | RuntimeError>
+  /** Everything over there has ended in order. */
+  readonly #over = settled<void>()
+  /** Looks at the peer since it was heard of last. */
+  #looks = 0
+  /** Why it is killed, if it is. */
+  #verdict: RuntimeError | undefined
+
+  constructor(settings: PeerSettings, ctx: ActorContext) {
+    this.#settings = settings
+    this.#ctx = ctx
+    this.#host = processOf(ctx.self) as StandIn
+    this.#started = settled()
+    this.#connection = connect(settings, {
+      message: ctx.bind((message) => this.#receive(message)),
+      gone: (error) => this.#gone(error),
+    })
+    this.#border = new Border(this.#host, (message) => this.#connection.post(message))
+    ctx.own(() => this.#release())
+  }
+
+  /** Resolves when the actor of the module is up; throws why it is not. */
+  async start(): Promise<void> {
+    const { module, args, name } = this.#settings
+    this.#border.post({ type: 'start', module, name, args: this.#border.pack(args, `${name}: args`) })
+    const answer = await this.#started.promise
+    if (answer instanceof Error) throw answer
+    if (answer.type === 'failed') throw this.#border.unpack(answer.error)
+    if (answer.type === 'ready') this.#border.represent(this.#host, answer.main)
+    this.#look()
+  }
+
+  #receive(message: BorderMessage): void {
+    switch (message.type) {
+      case 'pong':
+        this.#looks = 0
+        return this.#weigh(message.memory)
+      case 'over':
+        return this.#over.settle()
+      case 'ready':
+      case 'failed':
+        return this.#started.settle(message)
+      default:
+        return this.#border.receive(message)
+    }
+  }
+
+  /** Asks now and then whether its loop turns. Counts looks, not time: a pause of this program is none of the peer. */
+  #look(): void {
+    const { name, kind, blockedAfter } = this.#settings
+    if (!Number.isFinite(blockedAfter)) return
+    if (this.#looks >= looks) {
+      const message = `peer ${name}: its event loop was blocked for more than ${blockedAfter} ms: it was killed`
+      return this.#kill(message, kind, 'blocked')
+    }
+    this.#looks += 1
+    this.#border.post({ type: 'ping' })
+    this.#ctx.clock.setTimeout(() => this.#look(), blockedAfter / looks)
+  }
+
+  #weigh(bytes: number): void {
+    const { name, kind, memory = Number.POSITIVE_INFINITY } = this.#settings
+    if (bytes > memory)
+      this.#kill(`peer ${name}: it took ${bytes} bytes of ${memory}: it was killed`, kind, 'memory')
+  }
+
+  #kill(message: string, kind: PeerSettings['kind'], why: 'blocked' | 'memory'): void {
+    const data = { peer: this.#settings.name, kind, why, sent: true }
+    this.#verdict ??= new RuntimeError('NOCONNECTION', message, { retryable: true, data })
+    this.#gone(this.#verdict)
+  }
+
+  /** The connection has ended, or is given up. */
+  #gone(error: RuntimeError): void {
+    this.#over.settle()
+    this.#started.settle(error)
+    const reason: ExitReason = { type: 'noconnection', error: this.#verdict ?? error }
+    this.#border.close(reason)
+    this.#host.end(reason)
+  }
+
+  /** A successor starts when this one is gone: an actor that ended in order has time to let go of what it had. */
+  async #release(): Promise<void> {
+    const { clock } = this.#host.tree
+    const error = new RuntimeError('NOCONNECTION', `peer ${this.#host.name} has ended`, {
+      retryable: true,
+      data: { peer: this.#host.name, kind: this.#settings.kind, why: 'ended' },
+    })
+    this.#border.close({ type: 'noconnection', error })
+    if (this.#host.reason?.type !== 'killed')
+      await waitWithin(
+        { clock, ms: patience, late: () => {} },
+        (resolve) => void this.#over.promise.then(resolve),
+      )
+    this.#connection.kill()
+    await this.#connection.ended
+  }
+}
+
+/** In how many steps the time is counted in which nothing is heard of a peer. */
+const looks = 4
+
+/** Milliseconds that what an actor owned over there may take to be released. */
+const patience = 4_000
+
+interface Settled<T> {
+  readonly promise: Promise<T>
+  readonly settle: (value: T) => void
+}
+
+function settled<T>(): Settled<T> {
+  let settle = (_value: T): void => {}
+  const promise = new Promise<T>((resolve) => {
+    settle = resolve
+  })
+  return { promise, settle }
+}

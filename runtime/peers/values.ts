@@ -1,0 +1,220 @@
+import { CaduceusError, RuntimeError, show } from '../base/errors.js'
+import { ProcessRef } from '../process/ref.js'
+
+/**
+ * What crosses a border is copied (structured clone). References to processes and errors would lose what they
+ * are: they travel as marks, objects with this one key. So does an object of the user that has the key.
+ */
+const mark = '$caduceus'
+
+/** A process of the side that sends this, and what can be sent to it. */
+export interface OwnRef {
+  readonly ours: number
+  readonly name: string
+  readonly calls: string[]
+  readonly casts: string[]
+}
+
+/** A reference on its way: to a process of the side that sends it, or of the one that receives it. */
+export type WireRef = OwnRef | { readonly yours: number }
+
+/** A value that can be cloned; `marked` when there are marks in it. */
+export interface Packed {
+  readonly value: unknown
+  readonly marked: boolean
+}
+
+/**
+ * Makes a value ready to be cloned. Throws NOT_CLONEABLE with the path of a function or symbol in it; `what`
+ * names the value.
+ */
+export function pack(value: unknown, what: string, refOut: (ref: ProcessRef) => WireRef): Packed {
+  if (!needsMarks(value, what, new Set())) return { value, marked: false }
+  return { value: rebuild(value, new Map(), (part) => packed(part, refOut)), marked: true }
+}
+
+/** The value that was packed, with the references and errors of this side. */
+export function unpack({ value, marked }: Packed, refIn: (ref: WireRef) => ProcessRef): unknown {
+  return marked ? rebuild(value, new Map(), (part) => unpacked(part, refIn)) : value
+}
+
+/** The error for a value that structured clone refuses. */
+export function notCloneable(what: string, got: unknown, cause?: unknown): RuntimeError {
+  const message = `${what}: expected a value that structured clone can copy, got ${show(got)}`
+  return new RuntimeError('NOT_CLONEABLE', message, { data: { path: what, sent: false }, cause })
+}
+
+/** Looks at every part, also after the first mark: one of them may be a function. */
+function needsMarks(value: unknown, path: string, seen: Set<object>): boolean {
+  if (typeof value === 'function' || typeof value === 'symbol') throw notCloneable(path, value)
+  if (typeof value !== 'object' || value === null || seen.has(value)) return false
+  if (value instanceof ProcessRef || value instanceof Error) return true
+  seen.add(value)
+  const parts = value instanceof Map || value instanceof Set ? [...value] : value
+  if (!Array.isArray(parts) && !isRecord(parts)) return false
+  let marks = Object.hasOwn(value, mark)
+  for (const [key, part] of Object.entries(parts))
+    marks = needsMarks(part, Array.isArray(parts) ? `${path}[${key}]` : `${path}.${key}`, seen) || marks
+  return marks
+}
+
+/** Leaves, such as dates and bytes, have a kind of their own; an instance of a class is copied by its fields. */
+function isRecord(value: object): boolean {
+  return Object.prototype.toString.call(value) === '[object Object]'
+}
+
+/** What takes the place of a value: made empty, so that it can be in itself, and filled then. */
+interface Substitute {
+  readonly made: object
+  fill?(inside: (part: unknown) => unknown): void
+}
+
+function packed(value: object, refOut: (ref: ProcessRef) => WireRef): Substitute | undefined {
+  if (value instanceof ProcessRef) return { made: { [mark]: { ref: refOut(value) } } }
+  if (value instanceof Error) {
+    const error = {
+      kind: kindOf(value),
+      name: value.name,
+      message: value.message,
+      stack: value.stack,
+      fields: {},
+    }
+    return {
+      made: { [mark]: { error } },
+      fill: (inside) => {
+        error.fields = inside(fieldsOf(value)) as object
+      },
+    }
+  }
+  if (!Object.hasOwn(value, mark)) return undefined
+  const content = { entries: [] as unknown }
+  return {
+    made: { [mark]: content },
+    fill: (inside) => {
+      content.entries = inside(Object.entries(value))
+    },
+  }
+}
+
+function unpacked(value: object, refIn: (ref: WireRef) => ProcessRef): Substitute | undefined {
+  const content = Object.hasOwn(value, mark) ? (value as { readonly [mark]: Mark })[mark] : undefined
+  if (content === undefined) return undefined
+  if ('ref' in content) return { made: refIn(content.ref) }
+  if ('error' in content) {
+    const made = errorOf(content.error)
+    return { made, fill: (inside) => define(made, inside(content.error.fields) as object) }
+  }
+  const made = {}
+  return { made, fill: (inside) => define(made, Object.fromEntries(inside(content.entries) as [])) }
+}
+
+type Mark =
+  | { readonly ref: WireRef }
+  | { readonly error: WireError }
+  | { readonly entries: readonly [string, unknown][] }
+
+interface WireError {
+  readonly kind: 'runtime' | 'caduceus' | 'error'
+  readonly name: string
+  readonly message: string
+  readonly stack: string | undefined
+  readonly fields: object
+}
+
+function kindOf(error: Error): WireError['kind'] {
+  if (error instanceof RuntimeError) return 'runtime'
+  return error instanceof CaduceusError ? 'caduceus' : 'error'
+}
+
+/** What an error has besides its words: cause, code, data and the like, as far as it can be copied. */
+function fieldsOf(error: Error): object {
+  const fields = { ...error, ...('cause' in error ? { cause: error.cause } : {}) }
+  return Object.fromEntries(Object.entries(fields).filter(([, field]) => isCloneable(field)))
+}
+
+function isCloneable(value: unknown): boolean {
+  try {
+    needsMarks(value, '', new Set())
+    return true
+  } catch {
+    return false // a function in it: the rest of the error is worth more
+  }
+}
+
+function errorOf({ kind, name, message, stack }: WireError): Error {
+  const made =
+    kind === 'runtime'
+      ? new RuntimeError('EXITED', message)
+      : kind === 'caduceus'
+        ? new CaduceusError('', message)
+        : new Error(message)
+  if (kind !== 'runtime') hide(made, 'name', name)
+  hide(made, 'stack', stack)
+  return made
+}
+
+/** Builds containers anew from their parts; `special` says what takes the place of what is no container. */
+function rebuild(
+  value: unknown,
+  seen: Map<object, object>,
+  special: (value: object) => Substitute | undefined,
+): unknown {
+  if (typeof value !== 'object' || value === null) return value
+  const known = seen.get(value)
+  if (known !== undefined) return known
+  const inside = (part: unknown): unknown => rebuild(part, seen, special)
+  const { made, fill } = special(value) ?? container(value)
+  seen.set(value, made)
+  fill?.(inside)
+  return made
+}
+
+function container(value: object): Substitute {
+  if (Array.isArray(value)) {
+    const made: unknown[] = []
+    return {
+      made,
+      fill: (inside) => {
+        for (const part of value) made.push(inside(part))
+      },
+    }
+  }
+  if (value instanceof Map) {
+    const made = new Map()
+    return {
+      made,
+      fill: (inside) => {
+        for (const [key, part] of value) made.set(inside(key), inside(part))
+      },
+    }
+  }
+  if (value instanceof Set) {
+    const made = new Set()
+    return {
+      made,
+      fill: (inside) => {
+        for (const part of value) made.add(inside(part))
+      },
+    }
+  }
+  if (!isRecord(value)) return { made: value }
+  const made = {}
+  return {
+    made,
+    fill: (inside) => {
+      for (const [key, part] of Object.entries(value)) define(made, { [key]: inside(part) })
+    },
+  }
+}
+
+/** As assignments would, but for names like `__proto__`, too. */
+function define(target: object, fields: object): void {
+  for (const [key, value] of Object.entries(fields)) {
+    const enumerable = key !== 'cause' || !(target instanceof Error)
+    Object.defineProperty(target, key, { value, enumerable, writable: true, configurable: true })
+  }
+}
+
+function hide(target: object, key: string, value: unknown): void {
+  Object.defineProperty(target, key, { value, writable: true, enumerable: false, configurable: true })
+}

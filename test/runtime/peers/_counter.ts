@@ -1,0 +1,55 @@
+import {
+  type ActorRef,
+  type Behaviour,
+  crash,
+  defineActor,
+  type ProcessRef,
+  refuse,
+} from '../../../runtime/index.js'
+
+/** Runs in a thread or process of its own, in tests of peers. */
+const counter = defineActor({
+  name: 'counter',
+  init: ({ from = 0 }: { from?: number } = {}) => ({ count: from }),
+  call: {
+    add(state, by: number) {
+      state.count += by
+      return state.count
+    },
+    echo: (_state, value: unknown) => value,
+    refuse: (_state, error: Error) => refuse(error),
+    never: (_state, _nothing: undefined, ctx) => ctx.defer<never>(),
+    pid: () => process.pid,
+    spin(_state) {
+      for (;;);
+    },
+    exit: (_state, code: number) => process.exit(code),
+    die: () => process.kill(process.pid, 'SIGKILL'),
+    eat(_state) {
+      const kept: unknown[] = []
+      for (;;) kept.push({ kept })
+    },
+    ask: (_state, whom: ActorRef<{ name(state: unknown): string }>) => whom.call('name'),
+    alive: (_state, ref: ProcessRef) => ref.alive,
+    link: (_state, ref: ProcessRef, ctx) => ctx.link(ref),
+    async child(_state, _nothing: undefined, ctx): Promise<ActorRef> {
+      return ctx.start(counter as Behaviour<unknown, unknown>)
+    },
+    throw(_state, message: string): void {
+      throw new Error(message)
+    },
+  },
+  cast: {
+    tell(
+      _state,
+      { whom, what }: { whom: ActorRef<never, { told(state: unknown, what: unknown): void }>; what: unknown },
+    ) {
+      whom.cast('told', what)
+    },
+    crash(_state, message: string, ctx) {
+      ctx.stop(crash(new Error(message)))
+    },
+  },
+})
+
+export { counter as default }
