@@ -5,7 +5,7 @@ import { Actor, Message } from '../process/actor.js'
 import { defineActor } from '../process/behaviour.js'
 import type { Call } from '../process/call.js'
 import { type ActorContext, ProcessContext } from '../process/context.js'
-import { monitor, type Process, type ProcessRef, processOf } from '../process/process.js'
+import { type Monitor, monitor, type Process, type ProcessRef, processOf } from '../process/process.js'
 import { Entry, type Program } from '../process/program.js'
 import { callActor } from '../process/ref.js'
 import { spawn } from '../process/start.js'
@@ -29,6 +29,8 @@ export class Border {
   /** Processes of this side that the other side knows, by number. */
   readonly #shown = new Map<number, Process>()
   readonly #numbers = new Map<Process, number>()
+  /** What tells of their ends. */
+  readonly #monitors = new Map<number, Monitor>()
   /** Stand-ins for processes of the other side, by their numbers there. */
   readonly #standIns = new Map<number, StandIn>()
   readonly #theirs = new Map<Process, number>()
@@ -71,6 +73,7 @@ export class Border {
       case 'exit':
         return this.#onExit(message)
       case 'stop':
+        this.#take()
         return this.#shown.get(message.to)?.stopWith(this.unpack(message.reason) as ExitReason)
       case 'down':
         return this.#onDown(message.of, this.unpack(message.reason) as ExitReason)
@@ -89,6 +92,8 @@ export class Border {
     this.#calls.clear()
     this.#shown.clear()
     this.#numbers.clear()
+    for (const each of this.#monitors.values()) each.cancel()
+    this.#monitors.clear()
   }
 
   /**
@@ -196,12 +201,11 @@ export class Border {
       if (this.#closed) return
       this.#shown.delete(number)
       this.#numbers.delete(process)
+      this.#monitors.delete(number)
       this.#tell(reason, (packed) => this.post({ type: 'down', of: number, reason: packed }))
     }
     if (process.reason !== null) queueMicrotask(() => down(noproc))
-    else {
-      monitor(process, null, down)
-    }
+    else this.#monitors.set(number, monitor(process, null, down))
     return number
   }
 

@@ -21,8 +21,8 @@ export interface PeerOptions {
   /** Arguments of node, such as `--import`. Default: those of this program. */
   execArgv?: readonly string[]
   /**
-   * Bytes it may use; beyond that it ends. A thread's heap is limited at once, its buffers and what a process uses when
-   * they are looked at, a few times a second. Default: no limit but Node's.
+   * Bytes it may use; beyond that it ends. A heap is limited at once. Buffers, and all that a process uses, are
+   * looked at four times in `blockedAfter`. Default: no limit but Node's.
    */
   memory?: number
   /** Milliseconds its event loop may be blocked before it is killed. Default 5000; Infinity: for ever. */

@@ -11,6 +11,7 @@ import {
   startSupervisor,
   subscribe,
 } from '../../../runtime/index.js'
+import { processOf } from '../../../runtime/process/process.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import type counter from './_counter.js'
 
@@ -163,6 +164,33 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await again?.call('add', 3), 3)
   })
 }
+
+test('what crosses is counted on both sides: neither many stops nor many peers leave anything behind', async (t) => {
+  const here = await startActor(defineActor({ name: 'here', init: () => ({}), call: { name: () => 'here' } }))
+  t.after(() => here.stop())
+  const watches = (): number => processOf(here).monitors?.size ?? 0
+  const before = watches()
+  const peer = await start(t, 'thread')
+  for (let i = 0; i < 1_100; i++) await ((await peer.call('child')) as RefOf<typeof counter>).stop()
+  assert.is(await peer.call('ask', here as never), 'here')
+  assert.is(watches(), before + 1)
+  await peer.stop()
+  assert.is(watches(), before)
+})
+
+test('calls beyond what may be on its way wait in order, and are refused beyond that', async (t) => {
+  const peer = await start(t, 'thread')
+  const calls = Array.from({ length: 12_000 }, () => peer.call('add', 1, { timeout: 60_000 }))
+  const outcomes = await Promise.allSettled(calls)
+  const sums = outcomes.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []))
+  const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason.code] : []))
+  assert.equal(
+    sums,
+    Array.from({ length: sums.length }, (_, index) => index + 1),
+  )
+  assert.is(sums.length + refused.length, 12_000)
+  assert.ok(sums.length >= 10_000 && refused.every((code) => code === 'MAILBOX_FULL'))
+})
 
 test('a module that is not there, or has no behaviour, is told where the peer is defined or started', async () => {
   const missing = new URL('./none.js', import.meta.url)
