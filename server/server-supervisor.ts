@@ -195,7 +195,9 @@ async function holdingsAt({ names }: ServerSettings, registry: Registry): Promis
   return holdings.call('share')
 }
 
-/** Unwraps what the caller wants to hear of, such as a taken port, from START_FAILED of child and grandchild. */
+/**
+ * Unwraps what the caller wants to hear of, such as a taken port, from START_FAILED of child and grandchild.
+ */
 async function causeOfFailedStart(error: unknown, settings: ServerSettings, registry: Registry) {
   const cause = causesOf(error).find((one) => one instanceof TransportError)
   return cause ?? (await alreadyStarted(error, settings, registry)) ?? error

@@ -105,7 +105,9 @@ export class Server {
     return this.#changes.listChanged(list)
   }
 
-  /** The sessions that run now, without those that no message has brought back since a restart of the group. */
+  /**
+   * The sessions that run now, without those that no message has brought back since a restart of the group.
+   */
   async sessions(): Promise<SessionInfo[]> {
     const running = await runningSessions(this.registry, this.#parts.names)
     const answers = await Promise.allSettled(running.map((session) => session.call('info')))

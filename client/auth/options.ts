@@ -20,7 +20,9 @@ export interface RegisteredClient {
 /** Algorithms of client keys. */
 export type KeyAlgorithm = 'ES256' | 'ES384' | 'RS256' | 'PS256' | 'EdDSA'
 
-/** Enterprise-managed authorization: a sign-in at a company's identity provider is exchanged for the token. */
+/**
+ * Enterprise-managed authorization: a sign-in at a company's identity provider is exchanged for the token.
+ */
 export interface EnterpriseOptions {
   /** The ID token of the user; a function is called whenever a token is needed. */
   readonly idToken: string | (() => string | Promise<string>)
@@ -50,9 +52,13 @@ export interface SignIn {
 export interface OAuthOptions {
   /** How a person signs in. Default: a sign-in fails with SIGN_IN_NEEDED. */
   readonly signIn?: SignIn
-  /** A client registered beforehand. Default: `clientMetadataUrl` where supported, or dynamic registration. */
+  /**
+   * A client registered beforehand. Default: `clientMetadataUrl` where supported, or dynamic registration.
+   */
   readonly client?: RegisteredClient
-  /** The https address of a document that describes this client, and is its id (Client ID Metadata Documents). */
+  /**
+   * The https address of a document that describes this client, and is its id (Client ID Metadata Documents).
+   */
   readonly clientMetadataUrl?: string
   /** The name that people see at dynamic registration. Default `Caduceus`. */
   readonly clientName?: string

@@ -33,7 +33,9 @@ export function oauth(options: OAuthOptions = {}): OAuth {
   return new OAuth(readOAuthOptions(options))
 }
 
-/** A provider of tokens. It starts with the first request, and loads the OAuth library with the first sign-in. */
+/**
+ * A provider of tokens. It starts with the first request, and loads the OAuth library with the first sign-in.
+ */
 export class OAuth implements ClientAuth, AsyncDisposable {
   readonly #settings: OAuthSettings
   readonly #registry = new Registry()

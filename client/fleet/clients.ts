@@ -150,7 +150,9 @@ export class Clients implements AsyncDisposable {
     return handled(this.#add(name, entry))
   }
 
-  /** Closes a client in an orderly way, and removes it from the tree. Resolves with false for an unknown name. */
+  /**
+   * Closes a client in an orderly way, and removes it from the tree. Resolves with false for an unknown name.
+   */
   async remove(name: string): Promise<boolean> {
     const place = this.#places.get(name)
     if (place === undefined) return false
@@ -168,7 +170,9 @@ export class Clients implements AsyncDisposable {
     return inspect(this.#parts.supervisor.ref)
   }
 
-  /** Closes all clients at once, in an orderly way, and ends the tree. Never rejects, and may be called again. */
+  /**
+   * Closes all clients at once, in an orderly way, and ends the tree. Never rejects, and may be called again.
+   */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing

@@ -349,7 +349,8 @@ export class Client implements AsyncDisposable {
   }
 
   /**
-   * Ends the connection in an orderly way, and the tree of this client; waiting calls reject with CLOSED. Never
+   * Ends the connection in an orderly way, and the tree of this client; waiting calls reject with CLOSED.
+   * Never
    * rejects, and may be called again. An embedded client stays in its tree, closed, until its parent ends it.
    */
   close(): Promise<void> {

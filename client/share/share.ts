@@ -75,7 +75,10 @@ export function shareSpec(options: ShareLimits, overrides: ChildOverrides = {}):
 
 /** Clients that other programs may use by their names, until it is closed. */
 export class Share implements AsyncDisposable {
-  /** Resolves when it was closed, or has ended in a tree of yours; rejects with GAVE_UP when it crashed too often. */
+  /**
+   * Resolves when it was closed, or has ended in a tree of yours; rejects with GAVE_UP when it crashed too
+   * often.
+   */
   readonly closed: Promise<void>
   readonly #desk: ShareDesk
   readonly #supervisor: Supervisor

@@ -1,5 +1,6 @@
 /**
- * The file that runs first in a thread or process of ours, as a path in the sources, wherever they were built to.
+ * The file that runs first in a thread or process of ours, as a path in the sources, wherever they were built
+ * to.
  * In the bundle of a program there is none: the URL is then of a file that is not there.
  */
 export function entryOf(path: string): URL {

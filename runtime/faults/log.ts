@@ -21,7 +21,8 @@ export interface LogOptions {
   /** Your own logger, or false for none. Default: pino on standard error, loaded with the first line. */
   logger?: Logger | false | undefined
   /**
-   * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice`, `blocked` and
+   * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice`,
+   * `blocked` and
    * `client.warning` warnings, `progress` is for debugging. `client.log`, what the servers of clients log,
    * has levels of its own. Default: `debug` for a logger of your own, otherwise `info`. Other events of the
    * floors above are written only with a level here, by their names: `server.session`, `server.request`,

@@ -19,8 +19,10 @@ const window = 1_024
 const most = 10_000
 
 /**
- * One side of the border between two threads or processes. A process of the other side has a stand-in here: an
- * actor that passes on what it is sent, and ends when its process ends. So links, monitors and names work as with
+ * One side of the border between two threads or processes. A process of the other side has a stand-in here:
+ * an
+ * actor that passes on what it is sent, and ends when its process ends. So links, monitors and names work as
+ * with
  * any process (OTP: distribution).
  */
 export class Border {
@@ -97,7 +99,8 @@ export class Border {
   }
 
   /**
-   * What is sent to a stand-in goes on as it is now, in the order it was sent. Answers whether it was taken. Throws
+   * What is sent to a stand-in goes on as it is now, in the order it was sent. Answers whether it was taken.
+   * Throws
    * NOT_CLONEABLE for a cast; a call rejects with it.
    */
   pass(standIn: StandIn, { entry, input, call }: Message): boolean {
@@ -304,7 +307,8 @@ export class Border {
 const nothing = { calls: new Map<string, Entry>(), casts: new Map<string, Entry>() }
 
 /**
- * Stands in for an actor of the other side: what it is sent, and asked to do, goes on to that actor. It is born without a
+ * Stands in for an actor of the other side: what it is sent, and asked to do, goes on to that actor. It is
+ * born without a
  * border where its peer has yet to start.
  */
 export class StandIn extends Actor {
@@ -321,7 +325,10 @@ export class StandIn extends Actor {
   }
 }
 
-/** What makes a behaviour that of a stand-in. Without names, any name goes on: the other side knows which there are. */
+/**
+ * What makes a behaviour that of a stand-in. Without names, any name goes on: the other side knows which
+ * there are.
+ */
 export function standingIn(behaviour: Program, names?: Pick<OwnRef, 'calls' | 'casts'>): Program {
   return {
     ...behaviour,

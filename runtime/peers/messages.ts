@@ -1,6 +1,8 @@
 import type { OwnRef, Packed } from './values.js'
 
-/** What one side of a border says to the other. Processes are named by the number their own side gave them. */
+/**
+ * What one side of a border says to the other. Processes are named by the number their own side gave them.
+ */
 export type BorderMessage =
   /** The parent's first word. */
   | { readonly type: 'start'; readonly module: string; readonly args: Packed; readonly name: string }

@@ -6,11 +6,16 @@ import { badOption, checkFields } from '../base/check.js'
 /** Where an actor runs that has a thread or process of its own, and what it may use there. */
 export interface PeerOptions {
   /**
-   * `thread`: starts faster and costs less; ends at once in JavaScript that spins, but not in native code, and a native
-   * crash ends the whole program. `process`: whatever it does, it can be ended, and costs nobody else anything.
+   * `thread`: starts faster and costs less; ends at once in JavaScript that spins, but not in native code,
+   * and a native
+   * crash ends the whole program. `process`: whatever it does, it can be ended, and costs nobody else
+   * anything.
    */
   kind: 'thread' | 'process'
-  /** The module whose default export is the behaviour, as `defineActor` returns it: a `file:` URL or absolute path. */
+  /**
+   * The module whose default export is the behaviour, as `defineActor` returns it: a `file:` URL or absolute
+   * path.
+   */
   module: URL | string
   /** What the actor's `init` is given. It is copied; references to actors in it work on the other side. */
   args?: unknown
@@ -21,7 +26,8 @@ export interface PeerOptions {
   /** Arguments of node, such as `--import`. Default: those of this program. */
   execArgv?: readonly string[]
   /**
-   * Bytes it may use; beyond that it ends. A heap is limited at once. Buffers, and all that a process uses, are
+   * Bytes it may use; beyond that it ends. A heap is limited at once. Buffers, and all that a process uses,
+   * are
    * looked at four times in `blockedAfter`. Default: no limit but Node's.
    */
   memory?: number

@@ -18,13 +18,18 @@ type Remote<B> =
     : never
 
 /**
- * The behaviour of an actor that runs in a thread or process of its own: start it like any other, with `childSpec`,
- * `ctx.start` or `startActor`. Its reference is that of the actor over there: calls, casts, links, monitors, exits
- * and stops reach it, and it may be given references to actors of this side. Values are copied (structured clone); one
- * that cannot be is NOT_CLONEABLE for whoever sends it. When the thread or process is gone, it ends with `noconnection`,
+ * The behaviour of an actor that runs in a thread or process of its own: start it like any other, with
+ * `childSpec`,
+ * `ctx.start` or `startActor`. Its reference is that of the actor over there: calls, casts, links, monitors,
+ * exits
+ * and stops reach it, and it may be given references to actors of this side. Values are copied (structured
+ * clone); one
+ * that cannot be is NOT_CLONEABLE for whoever sends it. When the thread or process is gone, it ends with
+ * `noconnection`,
  * and calls that wait reject with NOCONNECTION (`data.sent` is true). Throws BAD_OPTION.
  *
- * `definePeer<typeof hasher>({ kind: 'process', module: new URL('./hasher.js', import.meta.url) })` has the types of the
+ * `definePeer<typeof hasher>({ kind: 'process', module: new URL('./hasher.js', import.meta.url) })` has the
+ * types of the
  * module's behaviour. (OTP: peer.)
  */
 export function definePeer<B = Program>(options: PeerOptions): Remote<B> {
@@ -38,7 +43,8 @@ export function definePeer<B = Program>(options: PeerOptions): Remote<B> {
 }
 
 /**
- * The child spec of a peer, for a supervisor: `definePeer` with the id, restart type and shutdown time of any child.
+ * The child spec of a peer, for a supervisor: `definePeer` with the id, restart type and shutdown time of any
+ * child.
  * Default `startTimeout` 30,000 ms, as node has to start. Throws BAD_OPTION or BAD_SPEC.
  */
 export function peerSpec(options: PeerOptions, overrides: ChildOverrides = {}): ChildSpec {
@@ -100,7 +106,10 @@ class Peer {
     }
   }
 
-  /** Asks now and then whether its loop turns. Counts looks, not time: a pause of this program is none of the peer. */
+  /**
+   * Asks now and then whether its loop turns. Counts looks, not time: a pause of this program is none of the
+   * peer.
+   */
   #look(): void {
     const { name, kind, blockedAfter } = this.#settings
     if (!Number.isFinite(blockedAfter)) return
@@ -134,7 +143,9 @@ class Peer {
     this.#host.end(reason)
   }
 
-  /** A successor starts when this one is gone: an actor that ended in order has time to let go of what it had. */
+  /**
+   * A successor starts when this one is gone: an actor that ended in order has time to let go of what it had.
+   */
   async #release(): Promise<void> {
     const { clock } = this.#host.tree
     const error = new RuntimeError('NOCONNECTION', `peer ${this.#host.name} has ended`, {

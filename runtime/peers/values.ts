@@ -58,7 +58,9 @@ function needsMarks(value: unknown, path: string, seen: Set<object>): boolean {
   return marks
 }
 
-/** Leaves, such as dates and bytes, have a kind of their own; an instance of a class is copied by its fields. */
+/**
+ * Leaves, such as dates and bytes, have a kind of their own; an instance of a class is copied by its fields.
+ */
 function isRecord(value: object): boolean {
   return Object.prototype.toString.call(value) === '[object Object]'
 }

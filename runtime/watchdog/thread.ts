@@ -66,7 +66,10 @@ interface Frame {
   readonly location: { readonly scriptId: string; readonly lineNumber: number }
 }
 
-/** Pauses the main thread for as long as it takes to read its stack. Native code does not pause: nothing is found then. */
+/**
+ * Pauses the main thread for as long as it takes to read its stack. Native code does not pause: nothing is
+ * found then.
+ */
 async function inspectMain(): Promise<Found> {
   const session = new Session()
   try {

@@ -10,7 +10,8 @@ import { outside } from '../faults/containment.js'
 export interface WatchdogOptions {
   /**
    * `report`: an event and a line, once, with whose code it was and its stack. `exit`: the same on standard
-   * error, and then the program is killed (SIGKILL), for whoever supervises it. `ignore`: nobody looks. Default
+   * error, and then the program is killed (SIGKILL), for whoever supervises it. `ignore`: nobody looks.
+   * Default
    * `ignore`.
    */
   onBlocked?: 'report' | 'exit' | 'ignore'
@@ -40,8 +41,10 @@ interface Watched extends Required<WatchdogOptions> {
 }
 
 /**
- * Watches the event loop for as long as a tree lives, until the returned function is called. One thread serves all trees
- * of this process of Node; it is started a second after the first, so that short programs have none. Throws BAD_OPTION.
+ * Watches the event loop for as long as a tree lives, until the returned function is called. One thread
+ * serves all trees
+ * of this process of Node; it is started a second after the first, so that short programs have none. Throws
+ * BAD_OPTION.
  */
 export function watchLoop(tree: number, options: WatchdogOptions): () => void {
   const { onBlocked = 'ignore', blockedAfter = 500 } = options

@@ -3,7 +3,9 @@ import { CaduceusError, type ErrorDetails, messageOf } from '../../runtime/base/
 
 /** Every code a ServerError can have. */
 export type ServerErrorCode =
-  /** A tool, resource, prompt or server is defined wrongly; the message names it and the field (`data.field`). */
+  /**
+   * A tool, resource, prompt or server is defined wrongly; the message names it and the field (`data.field`).
+   */
   | 'BAD_DEFINITION'
   /** An option of a server, a store or a `ctx` function is wrong (`data.field`). */
   | 'BAD_OPTION'
@@ -39,7 +41,9 @@ export type AskErrorCode =
 /** The error class of `caduceus/server`. */
 export class ServerError extends CaduceusError<ServerErrorCode> {}
 
-/** The error for a wrong option or argument. Every BAD_OPTION of this floor is made here, with `data.field`. */
+/**
+ * The error for a wrong option or argument. Every BAD_OPTION of this floor is made here, with `data.field`.
+ */
 export function optionError(field: string, problem: string, cause?: unknown): ServerError {
   return new ServerError('BAD_OPTION', problem, { ...(cause !== undefined && { cause }), data: { field } })
 }
@@ -69,7 +73,9 @@ export class AskError extends ServerError {
   }
 }
 
-/** Whether a client named a path outside its roots (`resolveInside`): a mistake of the client, not a crash. */
+/**
+ * Whether a client named a path outside its roots (`resolveInside`): a mistake of the client, not a crash.
+ */
 export function isOutsideRoots(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'OUTSIDE_ROOTS'
 }
@@ -77,7 +83,9 @@ export function isOutsideRoots(error: unknown): error is ServerError {
 /** The JSON-RPC code of a request refused because its session has too many; outside the reserved ranges. */
 export const tooManyRequests = 429
 
-/** The answer to a request for which there is no room to wait. Nothing of it was done: it may be tried again. */
+/**
+ * The answer to a request for which there is no room to wait. Nothing of it was done: it may be tried again.
+ */
 export function busy(
   id: RequestId,
   { maxRequests, maxWaiting }: { readonly maxRequests: number; readonly maxWaiting: number },

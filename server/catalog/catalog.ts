@@ -47,7 +47,10 @@ const listOf = Object.freeze({
   prompt: 'prompts',
 } as const)
 
-/** The components of one server, those added at run time included. Only the base actor changes it; all read it. */
+/**
+ * The components of one server, those added at run time included. Only the base actor changes it; all read
+ * it.
+ */
 export class Catalog {
   readonly tools: Shelf<ToolDefinition, 'tools/list'>
   readonly resources: Shelf<ResourceDefinition, 'resources/list'>

@@ -11,7 +11,10 @@ interface Position {
 /** Characters of a cursor: a key may be a long uri. */
 const maxLength = 128 * 1024
 
-/** Writes and reads cursors: only this server, and programs with its keys, can make and read them (AES-256-GCM). */
+/**
+ * Writes and reads cursors: only this server, and programs with its keys, can make and read them
+ * (AES-256-GCM).
+ */
 export class Cursors {
   readonly #sealing: Sealing
   readonly #server: string
@@ -28,7 +31,10 @@ export class Cursors {
     return this.#sealing.seal(Buffer.from(JSON.stringify([this.#epoch, place, key])), this.#about(list))
   }
 
-  /** The position; `isOurs` if this program wrote it. Throws McpError -32602 for a cursor of another list or server. */
+  /**
+   * The position; `isOurs` if this program wrote it. Throws McpError -32602 for a cursor of another list or
+   * server.
+   */
   read(list: string, cursor: string): Position & { readonly isOurs: boolean } {
     const plain = cursor.length > maxLength ? undefined : this.#sealing.open(cursor, this.#about(list))
     if (plain === undefined)

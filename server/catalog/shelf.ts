@@ -35,7 +35,10 @@ interface View<Component, M extends ListMethod> {
 /** Views that are kept: one for each set of scopes in use. */
 const maxViews = 64
 
-/** The components of one kind. Pages of their list are written once for each revision and view, until a change. */
+/**
+ * The components of one kind. Pages of their list are written once for each revision and view, until a
+ * change.
+ */
 export class Shelf<Component extends Guarded & MayNeedSession, M extends ListMethod> {
   readonly #plan: ShelfPlan<Component, M>
   readonly #settings: ShelfSettings

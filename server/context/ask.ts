@@ -12,7 +12,9 @@ import { among } from '../../runtime/base/near.js'
 import { AskError, type ServerError, optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 
-/** What a user is asked, by a form or by a page to visit (`mode: 'url'`). Default id of a page: a random one. */
+/**
+ * What a user is asked, by a form or by a page to visit (`mode: 'url'`). Default id of a page: a random one.
+ */
 export type Elicitation =
   | Pick<ElicitFormParams, 'message' | 'requestedSchema'>
   | (Pick<ElicitUrlParams, 'mode' | 'message' | 'url'> & { readonly elicitationId?: string })
@@ -45,7 +47,9 @@ interface Asked {
   readonly text: string | undefined
 }
 
-/** The questions of one request: a key stands for one question, which is not asked again once it is answered. */
+/**
+ * The questions of one request: a key stands for one question, which is not asked again once it is answered.
+ */
 export class Questions {
   readonly #ask: Ask
   readonly #asked = new Map<string, Asked>()

@@ -48,7 +48,9 @@ export interface RequestScope {
   /** Throws NO_SESSION. */
   assign(values: object): void
   readonly changes: Changes
-  /** Sends a notification with this request. False when it cannot be sent, or the revision does not have it. */
+  /**
+   * Sends a notification with this request. False when it cannot be sent, or the revision does not have it.
+   */
   tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean
   /** Whether the client wants logs of this level. Throws BAD_OPTION for what is no level. */
   wantsLog(level: LoggingLevel): boolean
@@ -136,7 +138,9 @@ export class ToolContext {
     await this.#scope.changes.listChanged(list)
   }
 
-  /** The caller as the author knows it: `assigns.user`, or else the principal's claims. `createApp` types it. */
+  /**
+   * The caller as the author knows it: `assigns.user`, or else the principal's claims. `createApp` types it.
+   */
   get user(): unknown {
     return this.assigns.user ?? this.principal?.claims
   }

@@ -14,7 +14,9 @@ export function isAllowed({ principal, trusted }: Peer, { scopes }: Guarded): bo
   return scopes.every((scope) => principal.scopes?.includes(scope) === true)
 }
 
-/** Throws McpError 403 with the required scopes in `data.scopes`: a listener makes its challenge from them. */
+/**
+ * Throws McpError 403 with the required scopes in `data.scopes`: a listener makes its challenge from them.
+ */
 export function checkAllowed(peer: Peer, component: Guarded): void {
   if (isAllowed(peer, component)) return
   const data = { scopes: component.scopes }

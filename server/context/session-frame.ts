@@ -20,7 +20,9 @@ export class SessionFrame {
   }
 }
 
-/** The assigns of a session and of one of its requests; the request's count more, since they say who calls. */
+/**
+ * The assigns of a session and of one of its requests; the request's count more, since they say who calls.
+ */
 export function mergedAssigns(assigned = nothing, own = nothing): Readonly<Record<string, unknown>> {
   if (assigned === nothing) return own
   return own === nothing ? assigned : Object.freeze({ ...assigned, ...own })

@@ -10,7 +10,9 @@ export interface Presented {
   readonly title?: string
   /** What it is for, for the model. */
   readonly description?: string
-  /** Pictures to show beside its name, from `https:` or `data:`. Clients before 2025-11-25 do not get them. */
+  /**
+   * Pictures to show beside its name, from `https:` or `data:`. Clients before 2025-11-25 do not get them.
+   */
   readonly icons?: readonly Immutable<Icon>[]
   /** Its `_meta` in lists: any JSON object. */
   readonly meta?: Meta

@@ -62,7 +62,10 @@ export interface ServerDefinitionOptions<
   /** Tried in this order for a uri that no resource has. */
   readonly resourceTemplates?: Named<ResourceTemplateDefinition, ResourceTemplateDefinition<undefined>>
   readonly prompts?: Named<PromptDefinition, PromptDefinition<undefined>>
-  /** Whether clients get log messages (`ctx.log`) and choose their level. Default false: `ctx.log` does nothing. */
+  /**
+   * Whether clients get log messages (`ctx.log`) and choose their level. Default false: `ctx.log` does
+   * nothing.
+   */
   readonly logging?: boolean
   /**
    * How long clients of 2026-07-28 may cache lists and reads, unless a resource says otherwise: `ttl` in ms,

@@ -6,7 +6,9 @@ import { ServerError } from '../base/errors.js'
 
 export type DefinitionReaders = ReturnType<typeof definitionReaders>
 
-/** Readers for the fields of one definition: each throws BAD_DEFINITION, naming it (`about`) and the field. */
+/**
+ * Readers for the fields of one definition: each throws BAD_DEFINITION, naming it (`about`) and the field.
+ */
 export function definitionReaders(about: string) {
   const readers = optionReaders((field, problem) => definitionError(about, field, problem))
   const { badOption: bad, readMs } = readers

@@ -15,7 +15,9 @@ import { type FieldRecord, groupKind, toField } from '../../protocol/schema/fiel
 import type { FromJsonSchema, GroupOutput } from '../../protocol/schema/fields/types.js'
 import { definitionError, type DefinitionReaders } from './definition.js'
 
-/** Describes values: the schema of any library, a JSON Schema, or fields by their names, which may be mixed. */
+/**
+ * Describes values: the schema of any library, a JSON Schema, or fields by their names, which may be mixed.
+ */
 export type Described = SchemaInput | FieldRecord
 
 /** Compiles at the first value. Throws BAD_DEFINITION, also for what could be fields or a JSON Schema. */
@@ -77,7 +79,10 @@ export function readProtocol<Read>({ about }: DefinitionReaders, field: string, 
   }
 }
 
-/** An object with a field or a schema of a library in it is fields: keywords of JSON Schema have no such values. */
+/**
+ * An object with a field or a schema of a library in it is fields: keywords of JSON Schema have no such
+ * values.
+ */
 function shapeOf(input: Described): 'fields' | 'schema' | 'either' {
   if (!isObject(input) || isStandard(input) || isField(input)) return 'schema'
   return Object.values(input).some(isStandard) ? 'fields' : describedAs(input)

@@ -80,7 +80,10 @@ export function readLowLevel(
   })
 }
 
-/** Whether a method may have this name: `rpc.` is reserved (JSON-RPC 2.0, section 4), notifications get no answer. */
+/**
+ * Whether a method may have this name: `rpc.` is reserved (JSON-RPC 2.0, section 4), notifications get no
+ * answer.
+ */
 function isOwnName(name: string): boolean {
   return name !== '' && !name.startsWith('rpc.') && !name.startsWith('notifications/')
 }

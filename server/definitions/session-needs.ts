@@ -15,7 +15,9 @@ export function isUsable({ handshake }: Dialect, { session }: MayNeedSession): b
   return handshake || !session
 }
 
-/** Throws McpError -32602, with NO_SESSION in `data.code`, unless the component is usable; `what` names it. */
+/**
+ * Throws McpError -32602, with NO_SESSION in `data.code`, unless the component is usable; `what` names it.
+ */
 export function checkUsable(dialect: Dialect, component: MayNeedSession, what: string): void {
   if (isUsable(dialect, component)) return
   const problem = `${what} needs a session, which revision ${dialect.revision} does not have: connect in an older one (initialize)`
@@ -28,7 +30,9 @@ export function needsSessions(definition: ServerDefinition): boolean {
   return all.some((components) => [...components].some(({ session }: MayNeedSession) => session))
 }
 
-/** Handlers that use session state in a revision without sessions, but are not defined with `session: true`. */
+/**
+ * Handlers that use session state in a revision without sessions, but are not defined with `session: true`.
+ */
 export class UndeclaredNeeds {
   readonly #server: string
   readonly #told = new Set<string>()

@@ -36,7 +36,8 @@ export class Conversations {
   }
 
   /**
-   * What a new run for this request begins with; undefined when a parked run, or a kept outcome, has taken the
+   * What a new run for this request begins with; undefined when a parked run, or a kept outcome, has taken
+   * the
    * request. Throws McpError -32602 for a bad retry, before anything runs.
    */
   enter(exchange: Exchange): Retry | undefined {
@@ -121,7 +122,9 @@ function digestOf({ call: { request, peer } }: Exchange): string {
   return digestRequest(request, ownerOf(peer))
 }
 
-/** Identifies a request and its owner: the same for each retry, in whatever order its arguments are written. */
+/**
+ * Identifies a request and its owner: the same for each retry, in whatever order its arguments are written.
+ */
 export function digestRequest({ method, params = {} }: JsonRpcRequest, owner: string | undefined): string {
   const { name, uri, arguments: args = {} } = params as JsonObject
   const parts = [owner ?? null, method, name ?? null, uri ?? null, args]

@@ -38,7 +38,9 @@ export class Exchange {
     this.#resolve?.(this.#answer)
   }
 
-  /** Settles it with `response`, and rejects the promise of who waits with `error`: no fault of the client's. */
+  /**
+   * Settles it with `response`, and rejects the promise of who waits with `error`: no fault of the client's.
+   */
   fail(error: unknown, response: Response): void {
     const tell = this.#resolve
     this.#resolve = undefined

@@ -108,7 +108,9 @@ export class Rounds {
     }
   }
 
-  /** The state that comes back with the client's answers. Throws AskError TOO_MANY_QUESTIONS after 25 rounds. */
+  /**
+   * The state that comes back with the client's answers. Throws AskError TOO_MANY_QUESTIONS after 25 rounds.
+   */
   next(steps: FinishedSteps): CallState {
     if (!this.#isRepeating) this.#round += 1
     this.#isRepeating = true

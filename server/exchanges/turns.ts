@@ -23,7 +23,9 @@ export class ExchangeTurns {
     this.#waiting = new WaitingLine(settings.maxWaiting, waiting)
   }
 
-  /** Begins it, or has it wait. Throws what `begin` throws, and EXCHANGE_LIMIT when there is no room to wait. */
+  /**
+   * Begins it, or has it wait. Throws what `begin` throws, and EXCHANGE_LIMIT when there is no room to wait.
+   */
   enter(exchange: Exchange): void {
     if (this.#atWork < this.#settings.maxExchanges) this.#start(exchange)
     else this.#wait(exchange)

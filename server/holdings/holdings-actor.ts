@@ -49,7 +49,9 @@ export const loadSessionMachine = lazy(
   () => import('./session-machine.js'),
 )
 
-/** Owns what must outlive the group: the port, the store, the components added at run time. Does nothing else. */
+/**
+ * Owns what must outlive the group: the port, the store, the components added at run time. Does nothing else.
+ */
 export const holdingsActor = defineActor({
   name: 'holdings',
   stray: 'report',

@@ -23,7 +23,9 @@ export interface ServerOptions {
   readonly transport: ServerTransport
   /** The prefix of its processes' names. Default: the name of the definition. */
   readonly name?: string
-  /** Passed to `session.init` of the definition, as it is: what differs between starts, such as a database. */
+  /**
+   * Passed to `session.init` of the definition, as it is: what differs between starts, such as a database.
+   */
   readonly initArg?: unknown
   /**
    * The revisions of MCP that it speaks. It refuses others as the specification says, so that clients with
@@ -54,7 +56,10 @@ export interface ServerOptions {
   readonly idleTimeout?: number
   /** Requests of one session that run at once; more wait, in order. Default 64. */
   readonly maxRequests?: number
-  /** Requests without a session (2026-07-28) that run at once; more wait, and clients take turns. Default 1,000. */
+  /**
+   * Requests without a session (2026-07-28) that run at once; more wait, and clients take turns. Default
+   * 1,000.
+   */
   readonly maxExchanges?: number
   /**
    * Requests of one session, or of one client without sessions, that may wait; 64 MiB of them at most, and

@@ -25,7 +25,10 @@ const maxBytes = 64 * 1024
 const maxLifetime = 24 * 60 * 60_000
 const format = 1
 
-/** Seals the state of a call into `requestState` of 2026-07-28, and opens what clients return (specification: mrtr). */
+/**
+ * Seals the state of a call into `requestState` of 2026-07-28, and opens what clients return (specification:
+ * mrtr).
+ */
 export class RequestStates {
   readonly #sealing: Sealing
   readonly #server: string
@@ -51,7 +54,10 @@ export class RequestStates {
     throw new ServerError('BAD_STATE', problem)
   }
 
-  /** The state. Throws McpError -32602 if it was changed, has expired, or is of another request, user or server. */
+  /**
+   * The state. Throws McpError -32602 if it was changed, has expired, or is of another request, user or
+   * server.
+   */
   open(text: string, digest: string): CallState {
     const plain =
       text.length <= sealedLength(maxBytes) ? this.#sealing.open(text, this.#about(digest)) : undefined

@@ -26,7 +26,9 @@ export interface SealedFacts {
   readonly revision: string
   readonly client: Implementation
   readonly capabilities: ClientCapabilities
-  /** The owner, as a digest of at most 64 characters; undefined if the session belongs to whoever has the id. */
+  /**
+   * The owner, as a digest of at most 64 characters; undefined if the session belongs to whoever has the id.
+   */
   readonly principal?: string
 }
 

@@ -19,7 +19,10 @@ const machine = setup({ types: {} as { events: { type: SessionEvent } } }).creat
   },
 })
 
-/** The machine is asked once for every transition: there are thousands of sessions, and its answer is constant. */
+/**
+ * The machine is asked once for every transition: there are thousands of sessions, and its answer is
+ * constant.
+ */
 const steps = Object.fromEntries(
   phases.map((phase) => [phase, Object.fromEntries(events.map((event) => [event, step(phase, event)]))]),
 ) as Record<SessionPhase, Record<SessionEvent, SessionPhase>>

@@ -16,7 +16,9 @@ interface Place<Item> {
   bytes: number
 }
 
-/** Requests that wait: of one client in order, and clients take turns. Bounded for each client, and in all. */
+/**
+ * Requests that wait: of one client in order, and clients take turns. Bounded for each client, and in all.
+ */
 export class WaitingLine<Item> {
   readonly #max: number
   readonly #all: WaitingBytes

@@ -20,7 +20,9 @@ export class SessionWishes {
     this.#subscriptions = new Set(subscriptions)
   }
 
-  /** Whether logs of this level are wanted; `info` and above until the client says (specification: logging). */
+  /**
+   * Whether logs of this level are wanted; `info` and above until the client says (specification: logging).
+   */
   wantsLog(level: LoggingLevel): boolean {
     return isWantedLevel(level, this.#logLevel ?? 'info')
   }

@@ -31,7 +31,9 @@ export class ToolResultBuilder {
     return this.#add({ type: 'image', data: base64Of(data), mimeType: textOf('mimeType', mimeType) })
   }
 
-  /** Adds audio: its bytes, or their base64. Clients of 2024-11-05, which has no audio, get a text instead. */
+  /**
+   * Adds audio: its bytes, or their base64. Clients of 2024-11-05, which has no audio, get a text instead.
+   */
   audio(data: Uint8Array | string, mimeType: string): this {
     return this.#add({ type: 'audio', data: base64Of(data), mimeType: textOf('mimeType', mimeType) })
   }
@@ -102,7 +104,9 @@ export class PromptResultBuilder {
     return this.#add('assistant', content)
   }
 
-  /** Adds an instruction, as a message of the user: the protocol has no system role (specification: prompts). */
+  /**
+   * Adds an instruction, as a message of the user: the protocol has no system role (specification: prompts).
+   */
   system(content: string | PromptMessage['content']): this {
     return this.#add('user', content)
   }
@@ -121,7 +125,9 @@ export class PromptResultBuilder {
   }
 }
 
-/** The contents of a resource. A resource may return the builder itself. The default uri is the requested one. */
+/**
+ * The contents of a resource. A resource may return the builder itself. The default uri is the requested one.
+ */
 export class ResourceResultBuilder {
   readonly #fields: Record<string, string> = {}
 

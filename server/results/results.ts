@@ -22,7 +22,9 @@ import {
 } from './builders.js'
 import { ServerError } from '../base/errors.js'
 
-/** What a tool may return: text, blocks of content, what `toolResult()` builds, a whole result, or nothing. */
+/**
+ * What a tool may return: text, blocks of content, what `toolResult()` builds, a whole result, or nothing.
+ */
 export type ToolReturn =
   | string
   | ContentBlock
@@ -36,7 +38,9 @@ export type Contents =
   | (Omit<TextResourceContents, 'uri'> & { uri?: string })
   | (Omit<BlobResourceContents, 'uri'> & { uri?: string })
 
-/** What `read` may return: text, bytes, contents, a whole result, or `undefined` if there is no such resource. */
+/**
+ * What `read` may return: text, bytes, contents, a whole result, or `undefined` if there is no such resource.
+ */
 export type ResourceReturn =
   | string
   | Uint8Array
@@ -46,7 +50,9 @@ export type ResourceReturn =
   | ReadResourceResult
   | undefined
 
-/** What `get` may return: the text of one user message, messages, what `promptResult()` builds, or a result. */
+/**
+ * What `get` may return: the text of one user message, messages, what `promptResult()` builds, or a result.
+ */
 export type PromptReturn =
   | string
   | PromptMessage

@@ -59,7 +59,9 @@ export class SessionRecords {
     await this.#keep((store) => store.save(record))
   }
 
-  /** Ends a session for good: it is deleted from the store, or recorded there as ended if its id is sealed. */
+  /**
+   * Ends a session for good: it is deleted from the store, or recorded there as ended if its id is sealed.
+   */
   async end(id: string): Promise<void> {
     const { settings } = this.#holdings
     const sealed = settings.sessionIds?.open(id, this.#server)

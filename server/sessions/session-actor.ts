@@ -81,7 +81,9 @@ export const sessionActor = defineActor({
     adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
     attach: (session, { outlet, peer }: { outlet: Outlet; peer: Peer | undefined }) =>
       attach(session, outlet, peer),
-    /** The session's revision; refused if the peer's MCP-Protocol-Version differs, or the session is not its. */
+    /**
+     * The session's revision; refused if the peer's MCP-Protocol-Version differs, or the session is not its.
+     */
     revision: ({ record }, peer: Peer | undefined) => {
       const problem = peerProblem(record, peer)
       return problem === undefined ? record.revision : refuse(problem)

@@ -23,7 +23,9 @@ export interface FileStoreOptions {
    * long as the disk. Default false: they survive any end of the program.
    */
   readonly durable?: boolean
-  /** Whether several programs of this machine serve sessions from this folder (`SessionStore`). Default false. */
+  /**
+   * Whether several programs of this machine serve sessions from this folder (`SessionStore`). Default false.
+   */
   readonly shared?: boolean
   /** The time in ms since 1970. Default `Date.now`. */
   readonly now?: () => number
@@ -105,7 +107,10 @@ class FileStore implements SessionStore {
     return waiting.done
   }
 
-  /** Runs `work` after the earlier operations on a file; never at once, so that a save is known before its turn. */
+  /**
+   * Runs `work` after the earlier operations on a file; never at once, so that a save is known before its
+   * turn.
+   */
   #inTurn<Answer>(name: string, work: () => Promise<Answer>): Promise<Answer> {
     const turn = (this.#turns.get(name) ?? Promise.resolve()).then(work)
     const over: Promise<void> = turn

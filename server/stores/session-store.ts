@@ -10,7 +10,10 @@ export interface WishesRecord {
   readonly subscriptions?: readonly string[]
 }
 
-/** A session as it is stored, to be restored after the death of its actor, the group or the program. Plain data. */
+/**
+ * A session as it is stored, to be restored after the death of its actor, the group or the program. Plain
+ * data.
+ */
 export interface SessionRecord extends WishesRecord {
   readonly id: string
   /** Grows with every record of a session: a store keeps the record with the highest version. */
@@ -26,7 +29,10 @@ export interface SessionRecord extends WishesRecord {
   readonly catalog: number
   /** What tools keep with `ctx.update`; the values are never changed in place. */
   readonly state: Readonly<Record<string, unknown>>
-  /** The session has ended, and its id is sealed: keep the record until `expiresAt`, so that nobody continues it. */
+  /**
+   * The session has ended, and its id is sealed: keep the record until `expiresAt`, so that nobody continues
+   * it.
+   */
   readonly ended?: true
   /** In ms since 1970; only with `ended`. */
   readonly expiresAt?: number

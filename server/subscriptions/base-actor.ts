@@ -159,7 +159,9 @@ function listen(base: Base, { signal, ...call }: Listening, ctx: ActorContext): 
   return reply
 }
 
-/** Tells a few streams, and the rest with further messages: others come between, and so does the event loop. */
+/**
+ * Tells a few streams, and the rest with further messages: others come between, and so does the event loop.
+ */
 function tell(base: Base, ctx: ActorContext): void {
   base.telling = undefined
   const self = ctx.self as RefOf<typeof baseActor>

@@ -71,7 +71,10 @@ export class Listens {
     return this.#behind.size > 0
   }
 
-  /** Opens a stream and acknowledges it. Throws McpError -32602 for a filter that is too large, and EXCHANGE_LIMIT. */
+  /**
+   * Opens a stream and acknowledges it. Throws McpError -32602 for a filter that is too large, and
+   * EXCHANGE_LIMIT.
+   */
   open(call: ListenCall, capabilities: ServerCapabilities): Listen {
     const filter = honoured(call.filter, capabilities)
     const weight = weigh(filter)
@@ -123,7 +126,9 @@ export class Listens {
     return this.hasNews
   }
 
-  /** Tries the readers that are behind; after 30 s a stream is ended. Answers whether any are still behind. */
+  /**
+   * Tries the readers that are behind; after 30 s a stream is ended. Answers whether any are still behind.
+   */
   retry(): boolean {
     for (const listen of this.#behind) {
       if (this.#advance(listen)) continue

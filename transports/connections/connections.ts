@@ -96,7 +96,10 @@ export class Connections implements Binding {
   readonly #origin = originHere('')
   #count = 0
   #serving: Serving | null = null
-  /** Told when no request waits for its answer any more: the end of the input, and of the server, may both wait. */
+  /**
+   * Told when no request waits for its answer any more: the end of the input, and of the server, may both
+   * wait.
+   */
   readonly #waits = new Set<() => void>()
   /** Whether the server is to be stopped, but still serves what comes. */
   #isLeaving = false
