@@ -15,6 +15,7 @@ import type { Owned } from '../../runtime/process/owned.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TransportError } from '../base/errors.js'
 import type { Principal } from './principal.js'
+import type { Sharing } from './sharing.js'
 
 /** How a client reaches a server, as `stdio()` returns it; data until `connect` is called, per connection. */
 export interface ClientTransport {
@@ -218,6 +219,8 @@ export interface ServerTransport {
    * its owner was restarted, too: take the same address.
    */
   bind(scope: LinkScope, previous?: Binding): Promise<Binding>
+  /** How several processes serve at its address; absent where they cannot. */
+  readonly sharing?: Sharing
 }
 
 /** A port or pipe that is taken: it outlives its listeners, of which there is one at a time. */
@@ -227,6 +230,11 @@ export interface Binding {
   readonly port: number | undefined
   /** Starts the actor that serves it, with `ctx.start`; called after each restart of the group. */
   start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef>
+  /**
+   * No new connection comes: every answer ends its connection, and streams of sessions end, so that clients
+   * go elsewhere. Requests are served until then. Resolves when no connection is left. Absent: nothing to do.
+   */
+  retire?(): Promise<void>
 }
 
 /** What a listener gets from its server. */
