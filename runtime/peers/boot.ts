@@ -7,12 +7,12 @@ import { processOf } from '../process/ref.js'
 import { startActor } from '../process/root.js'
 import { checkBehaviour } from '../process/start.js'
 import { Border } from './border.js'
-import type { BorderMessage, Post } from './messages.js'
+import type { BorderMessage, Post, Socket } from './messages.js'
 
 /** The way to the parent. */
 interface Parent {
   readonly post: Post
-  onMessage(fn: (message: BorderMessage) => void): void
+  onMessage(fn: (message: BorderMessage, socket?: Socket) => void): void
   /** Posts the last message, and ends this thread or process. */
   end(last: BorderMessage): void
 }
@@ -21,10 +21,10 @@ main(isMainThread ? parentProcess() : parentThread())
 
 function main(parent: Parent): void {
   let border: Border | undefined
-  parent.onMessage((message) => {
+  parent.onMessage((message, socket) => {
     if (message.type === 'start') void start(parent, message, (made) => (border = made))
     else if (message.type === 'ping') parent.post({ type: 'pong', memory: memoryInUse() })
-    else border?.receive(message)
+    else border?.receive(message, socket)
   })
 }
 
@@ -107,7 +107,12 @@ function parentProcess(): Parent {
   process.on('disconnect', () => process.exit())
   return {
     post: (message) => void send(message),
-    onMessage: (fn) => void process.on('message', (message) => fn(message as BorderMessage)),
+    onMessage(fn) {
+      process.on('message', (message: BorderMessage, socket) => {
+        if (message.type === 'give') send({ type: 'given', id: message.id })
+        fn(message, socket as Socket | undefined)
+      })
+    },
     end: (last) => void send(last, undefined, undefined, () => process.disconnect?.()),
   }
 }

@@ -10,7 +10,7 @@ import { Entry, type Program } from '../process/program.js'
 import { callActor } from '../process/ref.js'
 import { spawn } from '../process/start.js'
 import { Mailbox } from '../time/mailbox.js'
-import type { BorderMessage, Post } from './messages.js'
+import type { BorderMessage, Give, Post, Socket } from './messages.js'
 import { notCloneable, type OwnRef, pack, type Packed, unpack, type WireRef } from './values.js'
 
 /** Messages to mailboxes that may be on their way at once; more wait on this side. */
@@ -28,6 +28,7 @@ const most = 10_000
 export class Border {
   readonly #host: Actor
   readonly post: Post
+  readonly #give: Give | undefined
   /** Processes of this side that the other side knows, by number. */
   readonly #shown = new Map<number, Process>()
   readonly #numbers = new Map<Process, number>()
@@ -45,9 +46,10 @@ export class Border {
   #closed = false
 
   /** `host` is the parent of all stand-ins. */
-  constructor(host: Actor, post: Post) {
+  constructor(host: Actor, post: Post, give?: Give) {
     this.#host = host
     this.post = post
+    this.#give = give
   }
 
   /** Whether too much waits for the other side already. */
@@ -62,14 +64,16 @@ export class Border {
     this.#theirs.set(standIn, ours)
   }
 
-  receive(message: BorderMessage): void {
-    if (this.#closed) return
+  receive(message: BorderMessage, socket?: Socket): void {
+    if (this.#closed) return void socket?.destroy()
     switch (message.type) {
       case 'call':
         return this.#onCall(message)
       case 'cast':
       case 'send':
         return this.#onMessage(message)
+      case 'give':
+        return this.#onGive(message, socket)
       case 'reply':
         return this.#onReply(message)
       case 'exit':
@@ -119,6 +123,14 @@ export class Border {
       call.reject(cloneError(error, what))
       return true
     }
+  }
+
+  /** Answers whether it was taken. It does not wait on this side: whoever has it may know a better place. */
+  give(standIn: StandIn, name: string, socket: Socket): boolean {
+    const to = this.#theirs.get(standIn)
+    if (to === undefined || this.#closed || this.#waiting.length > 0) return false
+    this.#last += 1
+    return this.#give?.({ type: 'give', to, name, id: this.#last }, socket) ?? false
   }
 
   #ask(standIn: StandIn, call: Call, question: { to: number; name: string; input: Packed }): void {
@@ -271,6 +283,17 @@ export class Border {
     if (entry !== undefined) target.post(new Message(entry, this.unpack(message.input), null))
   }
 
+  #onGive({ to, name }: BorderMessage & { type: 'give' }, socket: Socket | undefined): void {
+    // it ended on its way
+    if (socket === undefined) return
+    // an end before anybody listens must not be an error without an owner
+    socket.on('error', ignore)
+    const target = this.#shown.get(to)
+    const entry = target instanceof Actor ? target.behaviour.casts.get(name) : undefined
+    const isTaken = entry !== undefined && (target as Actor).post(new Message(entry, socket, null))
+    if (!isTaken) socket.destroy()
+  }
+
   #onReply({ id, ok, value }: BorderMessage & { type: 'reply' }): void {
     const reply = this.#calls.get(id)
     if (reply === undefined) return
@@ -303,7 +326,6 @@ export class Border {
     this.#taken = 0
   }
 }
-
 const nothing = { calls: new Map<string, Entry>(), casts: new Map<string, Entry>() }
 
 /**
@@ -317,6 +339,10 @@ export class StandIn extends Actor {
   override post(message: Message): boolean {
     if (this.reason !== null || this.border === null) return false
     return this.border.isFull ? this.refuse() : this.border.pass(this, message)
+  }
+
+  give(name: string, socket: Socket): boolean {
+    return this.reason === null && this.border !== null && this.border.give(this, name, socket)
   }
 
   protected override trapped(from: Process | null, reason: ExitReason): void {
@@ -376,6 +402,8 @@ function ended(name: string): RuntimeError {
     data: { sent: false },
   })
 }
+
+function ignore(): void {}
 
 /** The error of a value that Node could not copy, in words of ours; other errors as they are. */
 function cloneError(error: unknown, what: string): unknown {

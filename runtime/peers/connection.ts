@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads'
 import { entryOf } from '../base/entries.js'
 import { RuntimeError } from '../base/errors.js'
 import { outside } from '../faults/containment.js'
-import type { BorderMessage } from './messages.js'
+import type { BorderMessage, Give, Socket } from './messages.js'
 import type { PeerSettings } from './options.js'
 
 /** What a connection tells of. */
@@ -19,6 +19,8 @@ export interface Connection {
   /** The process's id; undefined for a thread. */
   readonly pid: number | undefined
   post(message: BorderMessage): void
+  /** To a process alone. */
+  readonly give?: Give
   /** Ends it at once, whatever it does: SIGKILL, or `terminate`, which native code makes wait. */
   kill(): void
   /** Resolved when it has ended. */
@@ -34,6 +36,8 @@ export function connect(settings: PeerSettings, events: PeerEvents): Connection 
 
 const boot = entryOf('runtime/peers/boot.js')
 const mebibyte = 2 ** 20
+/** Sockets that may be on their way to a process at once. */
+const mostGiven = 1_024
 
 function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerEvents): Connection {
   const worker = new Worker(boot, {
@@ -77,7 +81,17 @@ function openProcess({ name, env, memory, execArgv }: PeerSettings, events: Peer
     execArgv: [...(execArgv ?? process.execArgv), ...limit],
   })
   let failure: unknown
-  child.on('message', (message) => events.message(message as BorderMessage))
+  const given = new Map<number, Socket>()
+  const letGo = (last: number): void => {
+    for (const [id, socket] of given) {
+      if (id > last) return
+      given.delete(id)
+      socket.destroy()
+    }
+  }
+  child.on('message', (message: BorderMessage) =>
+    message.type === 'given' ? letGo(message.id) : events.message(message),
+  )
   child.on('error', (error) => {
     failure = error
   })
@@ -87,6 +101,7 @@ function openProcess({ name, env, memory, execArgv }: PeerSettings, events: Peer
       if (over) return
       over = true
       resolve()
+      letGo(Number.POSITIVE_INFINITY)
       events.gone(goneError(name, 'process', { code, signal }, failure))
     }
     child.once('exit', end)
@@ -100,6 +115,15 @@ function openProcess({ name, env, memory, execArgv }: PeerSettings, events: Peer
     post(message) {
       // a channel that is closed, or breaks, is followed by the end
       if (child.connected) child.send(message, ignore)
+    },
+    give(message, socket) {
+      if (!child.connected || socket.destroyed || given.size >= mostGiven) return false
+      // Kept open until it has arrived: Node forgets it when the process ends before. A server that counted
+      // what it gave away would wait for that process when it closes.
+      Object.assign(socket, { server: undefined })
+      child.send(message, socket, { keepOpen: true }, ignore)
+      given.set(message.id, socket)
+      return true
     },
     kill: () => void child.kill('SIGKILL'),
     ended,

@@ -1,3 +1,5 @@
+import type { SendHandle } from 'node:child_process'
+import type { Duplex } from 'node:stream'
 import type { OwnRef, Packed } from './values.js'
 
 /**
@@ -5,7 +7,12 @@ import type { OwnRef, Packed } from './values.js'
  */
 export type BorderMessage =
   /** The parent's first word. */
-  | { readonly type: 'start'; readonly module: string; readonly args: Packed; readonly name: string }
+  | {
+      readonly type: 'start'
+      readonly module: string
+      readonly args: Packed
+      readonly name: string
+    }
   /** The actor of the module is up. */
   | { readonly type: 'ready'; readonly main: OwnRef }
   /** The module, or its actor, could not be started. */
@@ -19,11 +26,35 @@ export type BorderMessage =
       /** Milliseconds the caller waits. */
       readonly timeout: number
     }
-  | { readonly type: 'cast'; readonly to: number; readonly name: string; readonly input: Packed }
+  | {
+      readonly type: 'cast'
+      readonly to: number
+      readonly name: string
+      readonly input: Packed
+    }
   | { readonly type: 'send'; readonly to: number; readonly message: Packed }
-  | { readonly type: 'reply'; readonly id: number; readonly ok: boolean; readonly value: Packed }
+  /** A cast whose input is the socket that comes along. */
+  | {
+      readonly type: 'give'
+      readonly to: number
+      readonly name: string
+      readonly id: number
+    }
+  /** That socket, and those before it, are here. */
+  | { readonly type: 'given'; readonly id: number }
+  | {
+      readonly type: 'reply'
+      readonly id: number
+      readonly ok: boolean
+      readonly value: Packed
+    }
   /** An exit signal of a linked process, or of anybody. */
-  | { readonly type: 'exit'; readonly to: number; readonly from: Packed; readonly request: Packed }
+  | {
+      readonly type: 'exit'
+      readonly to: number
+      readonly from: Packed
+      readonly request: Packed
+    }
   /** A request to end after the messages before this one. */
   | { readonly type: 'stop'; readonly to: number; readonly reason: Packed }
   /** A process that the other side knows has ended. */
@@ -35,6 +66,12 @@ export type BorderMessage =
   | { readonly type: 'pong'; readonly memory: number }
   /** Everything has ended, and what was owned is released. */
   | { readonly type: 'over' }
+
+/** `Socket` of `node:net`. */
+export type Socket = Extract<SendHandle, Duplex>
+
+/** Posts a message with a socket to a process; answers whether it was taken. */
+export type Give = (message: BorderMessage & { readonly type: 'give' }, socket: Socket) => boolean
 
 /** Posts a message to the other side. Throws DataCloneError, of Node, for what cannot be cloned. */
 export type Post = (message: BorderMessage) => void

@@ -76,7 +76,7 @@ class Peer {
       message: ctx.bind((message) => this.#receive(message)),
       gone: (error) => this.#gone(error),
     })
-    this.#border = new Border(this.#host, (message) => this.#connection.post(message))
+    this.#border = new Border(this.#host, (message) => this.#connection.post(message), this.#connection.give)
     ctx.own(() => this.#release())
   }
 
