@@ -8,6 +8,7 @@ import { startActor } from '../process/root.js'
 import { checkBehaviour } from '../process/start.js'
 import { Border } from './border.js'
 import type { BorderMessage, Post, Socket } from './messages.js'
+import type { ErrorClasses } from './values.js'
 
 /** The way to the parent. */
 interface Parent {
@@ -40,7 +41,9 @@ async function start(parent: Parent, message: Start, use: (border: Border) => vo
       const border = new Border(host, parent.post)
       use(border)
       try {
-        const main = await ctx.start(await load(message.module), border.unpack(message.args), unhurried)
+        const { behaviour, errors } = await load(message.module)
+        border.errors = errors
+        const main = await ctx.start(behaviour, border.unpack(message.args), unhurried)
         parent.post({ type: 'ready', main: border.show(processOf(main)) })
         return { main }
       } catch (error) {
@@ -69,15 +72,23 @@ function over(parent: Parent): void {
   parent.end({ type: 'over' })
 }
 
-async function load(module: string): Promise<Behaviour<unknown, unknown>> {
-  const { default: behaviour } = (await import(module)) as { default?: unknown }
+interface PeerModule {
+  readonly behaviour: Behaviour<unknown, unknown>
+  readonly errors: ErrorClasses
+}
+
+async function load(module: string): Promise<PeerModule> {
+  const { default: behaviour, errors = {} } = (await import(module)) as {
+    readonly default?: unknown
+    readonly errors?: ErrorClasses
+  }
   try {
     checkBehaviour(behaviour)
   } catch {
     const message = `${module}: expected a behaviour as the default export, got ${show(behaviour)}`
     throw new RuntimeError('BAD_BEHAVIOUR', message, { data: { field: 'module' } })
   }
-  return behaviour as Behaviour<unknown, unknown>
+  return { behaviour: behaviour as Behaviour<unknown, unknown>, errors }
 }
 
 function memoryInUse(): number {

@@ -11,7 +11,15 @@ import { callActor } from '../process/ref.js'
 import { spawn } from '../process/start.js'
 import { Mailbox } from '../time/mailbox.js'
 import type { BorderMessage, Give, Post, Socket } from './messages.js'
-import { notCloneable, type OwnRef, pack, type Packed, unpack, type WireRef } from './values.js'
+import {
+  type ErrorClasses,
+  notCloneable,
+  type OwnRef,
+  pack,
+  type Packed,
+  unpack,
+  type WireRef,
+} from './values.js'
 
 /** Messages to mailboxes that may be on their way at once; more wait on this side. */
 const window = 1_024
@@ -29,6 +37,8 @@ export class Border {
   readonly #host: Actor
   readonly post: Post
   readonly #give: Give | undefined
+  /** Errors that keep their class, besides those of this floor. */
+  errors: ErrorClasses = {}
   /** Processes of this side that the other side knows, by number. */
   readonly #shown = new Map<number, Process>()
   readonly #numbers = new Map<Process, number>()
@@ -188,11 +198,11 @@ export class Border {
   }
 
   pack(value: unknown, what: string): Packed {
-    return pack(value, what, (ref) => this.#refer(processOf(ref)))
+    return pack(value, what, (ref) => this.#refer(processOf(ref)), this.errors)
   }
 
   unpack(value: Packed): unknown {
-    return unpack(value, (ref) => this.#meet(ref))
+    return unpack(value, (ref) => this.#meet(ref), this.errors)
   }
 
   /** Makes a process known to the other side, which is told of its end. */

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { isAbsolute } from 'node:path'
 import { badOption, checkFields } from '../base/check.js'
+import type { ErrorClasses } from './values.js'
 
 /** Where an actor runs that has a thread or process of its own, and what it may use there. */
 export interface PeerOptions {
@@ -19,6 +20,12 @@ export interface PeerOptions {
   module: URL | string
   /** What the actor's `init` is given. It is copied; references to actors in it work on the other side. */
   args?: unknown
+  /**
+   * Classes of errors that arrive as instances of their class on both sides, by name; one before the class
+   * that it extends. The module exports the same ones as `errors`. Those of this floor always do; others
+   * arrive as `Error`.
+   */
+  errors?: ErrorClasses
   /** How it is called in reports and errors. Default: the file name of the module. */
   name?: string
   /** Environment variables besides those of this program. */
@@ -40,6 +47,7 @@ export interface PeerSettings {
   readonly kind: 'thread' | 'process'
   readonly module: string
   readonly args: unknown
+  readonly errors: ErrorClasses
   readonly name: string
   readonly env: Readonly<Record<string, string>> | undefined
   readonly execArgv: readonly string[] | undefined
@@ -52,6 +60,7 @@ export const peerFields = [
   'kind',
   'module',
   'args',
+  'errors',
   'name',
   'env',
   'execArgv',
@@ -62,11 +71,12 @@ export const peerFields = [
 /** Checks the options of a peer. Throws BAD_OPTION, also for a module that is not there. */
 export function readPeerOptions(options: PeerOptions): PeerSettings {
   checkFields(options, peerFields)
-  const { kind, args, env, execArgv, memory, blockedAfter = 5_000 } = options
+  const { kind, args, errors = {}, env, execArgv, memory, blockedAfter = 5_000 } = options
   if (kind !== 'thread' && kind !== 'process') throw badOption('kind', "'thread' or 'process'", kind)
   const module = readModule(options.module)
   const { name = module.slice(module.lastIndexOf('/') + 1).replace(/\.[cm]?[jt]s$/, '') } = options
   if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
+  if (!areClasses(errors)) throw badOption('errors', 'an object of classes of errors', errors)
   if (env !== undefined && !isStrings(env)) throw badOption('env', 'an object of strings', env)
   if (
     execArgv !== undefined &&
@@ -77,7 +87,7 @@ export function readPeerOptions(options: PeerOptions): PeerSettings {
     throw badOption('memory', 'a whole number of bytes above 0', memory)
   if (!(typeof blockedAfter === 'number' && blockedAfter >= 100))
     throw badOption('blockedAfter', 'milliseconds of 100 or more', blockedAfter)
-  return { kind, module, args, name, env, execArgv, memory, blockedAfter }
+  return { kind, module, args, errors, name, env, execArgv, memory, blockedAfter }
 }
 
 function readModule(module: unknown): string {
@@ -91,6 +101,14 @@ function toUrl(module: unknown): URL | undefined {
   if (typeof module !== 'string') return undefined
   if (isAbsolute(module)) return pathToFileURL(module)
   return URL.canParse(module) ? new URL(module) : undefined
+}
+
+function areClasses(errors: unknown): boolean {
+  return (
+    typeof errors === 'object' &&
+    errors !== null &&
+    Object.values(errors).every((each) => typeof each === 'function' && each.prototype instanceof Error)
+  )
 }
 
 function isStrings(value: unknown): boolean {

@@ -77,6 +77,7 @@ class Peer {
       gone: (error) => this.#gone(error),
     })
     this.#border = new Border(this.#host, (message) => this.#connection.post(message), this.#connection.give)
+    this.#border.errors = settings.errors
     ctx.own(() => this.#release())
   }
 

@@ -18,6 +18,9 @@ export interface OwnRef {
 /** A reference on its way: to a process of the side that sends it, or of the one that receives it. */
 export type WireRef = OwnRef | { readonly yours: number }
 
+/** Classes of errors that cross a border as what they are, by the name that both sides know them by. */
+export type ErrorClasses = Readonly<Record<string, abstract new (...args: never[]) => Error>>
+
 /** A value that can be cloned; `marked` when there are marks in it. */
 export interface Packed {
   readonly value: unknown
@@ -28,14 +31,23 @@ export interface Packed {
  * Makes a value ready to be cloned. Throws NOT_CLONEABLE with the path of a function or symbol in it; `what`
  * names the value.
  */
-export function pack(value: unknown, what: string, refOut: (ref: ProcessRef) => WireRef): Packed {
+export function pack(
+  value: unknown,
+  what: string,
+  refOut: (ref: ProcessRef) => WireRef,
+  errors: ErrorClasses = {},
+): Packed {
   if (!needsMarks(value, what, new Set())) return { value, marked: false }
-  return { value: rebuild(value, new Map(), (part) => packed(part, refOut)), marked: true }
+  return { value: rebuild(value, new Map(), (part) => packed(part, refOut, errors)), marked: true }
 }
 
 /** The value that was packed, with the references and errors of this side. */
-export function unpack({ value, marked }: Packed, refIn: (ref: WireRef) => ProcessRef): unknown {
-  return marked ? rebuild(value, new Map(), (part) => unpacked(part, refIn)) : value
+export function unpack(
+  { value, marked }: Packed,
+  refIn: (ref: WireRef) => ProcessRef,
+  errors: ErrorClasses = {},
+): unknown {
+  return marked ? rebuild(value, new Map(), (part) => unpacked(part, refIn, errors)) : value
 }
 
 /** The error for a value that structured clone refuses. */
@@ -71,11 +83,15 @@ interface Substitute {
   fill?(inside: (part: unknown) => unknown): void
 }
 
-function packed(value: object, refOut: (ref: ProcessRef) => WireRef): Substitute | undefined {
+function packed(
+  value: object,
+  refOut: (ref: ProcessRef) => WireRef,
+  errors: ErrorClasses,
+): Substitute | undefined {
   if (value instanceof ProcessRef) return { made: { [mark]: { ref: refOut(value) } } }
   if (value instanceof Error) {
     const error = {
-      kind: kindOf(value),
+      kind: kindOf(value, errors),
       name: value.name,
       message: value.message,
       stack: value.stack,
@@ -98,12 +114,16 @@ function packed(value: object, refOut: (ref: ProcessRef) => WireRef): Substitute
   }
 }
 
-function unpacked(value: object, refIn: (ref: WireRef) => ProcessRef): Substitute | undefined {
+function unpacked(
+  value: object,
+  refIn: (ref: WireRef) => ProcessRef,
+  errors: ErrorClasses,
+): Substitute | undefined {
   const content = Object.hasOwn(value, mark) ? (value as { readonly [mark]: Mark })[mark] : undefined
   if (content === undefined) return undefined
   if ('ref' in content) return { made: refIn(content.ref) }
   if ('error' in content) {
-    const made = errorOf(content.error)
+    const made = errorOf(content.error, errors)
     return { made, fill: (inside) => define(made, inside(content.error.fields) as object) }
   }
   const made = {}
@@ -116,16 +136,20 @@ type Mark =
   | { readonly entries: readonly [string, unknown][] }
 
 interface WireError {
-  readonly kind: 'runtime' | 'caduceus' | 'error'
+  /** The name of its class, or of the nearest one that both sides know. */
+  readonly kind: string
   readonly name: string
   readonly message: string
   readonly stack: string | undefined
   readonly fields: object
 }
 
-function kindOf(error: Error): WireError['kind'] {
-  if (error instanceof RuntimeError) return 'runtime'
-  return error instanceof CaduceusError ? 'caduceus' : 'error'
+/** Known on both sides of every border; a class before those that it extends. */
+const ownErrors: ErrorClasses = Object.freeze({ RuntimeError, CaduceusError, Error })
+
+function kindOf(error: Error, errors: ErrorClasses): string {
+  const known = [...Object.entries(errors), ...Object.entries(ownErrors)]
+  return known.find(([, made]) => error instanceof made)?.[0] ?? 'Error'
 }
 
 /** What an error has besides its words: cause, code, data and the like, as far as it can be copied. */
@@ -143,14 +167,12 @@ function isCloneable(value: unknown): boolean {
   }
 }
 
-function errorOf({ kind, name, message, stack }: WireError): Error {
-  const made =
-    kind === 'runtime'
-      ? new RuntimeError('EXITED', message)
-      : kind === 'caduceus'
-        ? new CaduceusError('', message)
-        : new Error(message)
-  if (kind !== 'runtime') hide(made, 'name', name)
+function errorOf({ kind, name, message, stack }: WireError, errors: ErrorClasses): Error {
+  const known = Object.hasOwn(errors, kind) ? errors[kind] : ownErrors[kind]
+  const made = new Error(message)
+  // constructors differ in what they take; what they would set comes as fields
+  Object.setPrototypeOf(made, (known ?? Error).prototype)
+  if (made.name !== name) hide(made, 'name', name)
   hide(made, 'stack', stack)
   return made
 }

@@ -52,4 +52,15 @@ const counter = defineActor({
   },
 })
 
+export class Overdrawn extends Error {
+  readonly by: number
+
+  constructor(by: number) {
+    super(`overdrawn by ${by}`)
+    this.by = by
+  }
+}
+
+export const errors = { Overdrawn }
+
 export { counter as default }

@@ -13,7 +13,7 @@ import {
 } from '../../../runtime/index.js'
 import { processOf } from '../../../runtime/process/process.js'
 import { suite, type TestContext } from '../../support/suite.js'
-import type counter from './_counter.js'
+import { type default as counter, errors, Overdrawn } from './_counter.js'
 
 const test = suite('peers', { timeout: 20_000 })
 const module = new URL('./_counter.js', import.meta.url)
@@ -58,6 +58,21 @@ for (const kind of ['thread', 'process'] as const) {
     )
     assert.is((caught.cause as Error).name, 'TypeError')
     assert.is(caught.stack, error.stack)
+  })
+
+  test(`${kind}: errors of a class that both sides know are of that class`, async (t) => {
+    const peer = await start(t, kind, { errors })
+    class More extends Overdrawn {}
+    for (const error of [new Overdrawn(7), new More(7)]) {
+      const caught = (await rejection(peer.call('refuse', error))) as Error
+      assert.instance(caught, Overdrawn)
+      assert.is((caught as Overdrawn).by, 7)
+      assert.is(caught.name, error.name)
+    }
+    const plain = await start(t, kind)
+    const caught = (await rejection(plain.call('refuse', new Overdrawn(7)))) as Error
+    assert.not.ok(caught instanceof Overdrawn)
+    assert.is(caught.message, 'overdrawn by 7')
   })
 
   test(`${kind}: what cannot be copied is told to whoever sends it, with its path`, async (t) => {
