@@ -1,5 +1,6 @@
 // What runs first in the thread or process of a peer.
-import { isMainThread, parentPort, workerData } from 'node:worker_threads'
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { entryOf } from '../base/entries.js'
 import { RuntimeError, show } from '../base/errors.js'
 import type { Actor } from '../process/actor.js'
 import { type Behaviour, defineActor } from '../process/behaviour.js'
@@ -8,6 +9,7 @@ import { startActor } from '../process/root.js'
 import { checkBehaviour } from '../process/start.js'
 import { Border } from './border.js'
 import type { BorderMessage, Post, Socket } from './messages.js'
+import { printToStandardError } from './output.js'
 import type { ErrorClasses } from './values.js'
 
 /** The way to the parent. */
@@ -18,6 +20,7 @@ interface Parent {
   end(last: BorderMessage): void
 }
 
+printToStandardError()
 main(isMainThread ? parentProcess() : parentThread())
 
 function main(parent: Parent): void {
@@ -116,6 +119,7 @@ function parentProcess(): Parent {
   // Whoever ends the parent ends this; a signal to the whole group is the parent's to answer.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
   process.on('disconnect', () => process.exit())
+  startGuard()
   return {
     post: (message) => void send(message),
     onMessage(fn) {
@@ -126,6 +130,15 @@ function parentProcess(): Parent {
     },
     end: (last) => void send(last, undefined, undefined, () => process.disconnect?.()),
   }
+}
+
+/** Its few megabytes buy that no process is left behind that spins, however this program's parent ended. */
+function startGuard(): void {
+  const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 }
+  const guard = new Worker(entryOf('runtime/peers/guard.js'), { execArgv: [], env: {}, resourceLimits })
+  guard.unref()
+  // where there can be no thread, the end of the channel ends this
+  guard.on('error', () => {})
 }
 
 function misused(): Error {

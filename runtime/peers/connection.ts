@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { entryOf } from '../base/entries.js'
@@ -21,6 +22,8 @@ export interface Connection {
   post(message: BorderMessage): void
   /** To a process alone. */
   readonly give?: Give
+  /** The bytes it uses, as seen from here, whatever it does; undefined where the system does not say. */
+  memory(): Promise<number | undefined>
   /** Ends it at once, whatever it does: SIGKILL, or `terminate`, which native code makes wait. */
   kill(): void
   /** Resolved when it has ended. */
@@ -36,6 +39,7 @@ export function connect(settings: PeerSettings, events: PeerEvents): Connection 
 
 const boot = entryOf('runtime/peers/boot.js')
 const mebibyte = 2 ** 20
+const standardError = 2
 /** Sockets that may be on their way to a process at once. */
 const mostGiven = 1_024
 
@@ -44,7 +48,7 @@ function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerE
     name,
     workerData: { caduceus: 'peer' },
     ...(env === undefined ? {} : { env: { ...process.env, ...env } }),
-    ...(execArgv === undefined ? {} : { execArgv: [...execArgv] }),
+    ...(execArgv === undefined && !runsText() ? {} : { execArgv: [...(execArgv ?? [])] }),
     ...(memory === undefined
       ? {}
       : { resourceLimits: { maxOldGenerationSizeMb: Math.max(1, Math.ceil(memory / mebibyte)) } }),
@@ -67,6 +71,7 @@ function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerE
   return {
     pid: undefined,
     post: (message) => worker.postMessage(message),
+    memory: () => memoryOf(worker),
     kill: () => void worker.terminate(),
     ended,
   }
@@ -78,7 +83,9 @@ function openProcess({ name, env, memory, execArgv }: PeerSettings, events: Peer
   const child: ChildProcess = fork(fileURLToPath(boot), ['caduceus-peer', name], {
     serialization: 'advanced',
     env: { ...process.env, ...env },
-    execArgv: [...(execArgv ?? process.execArgv), ...limit],
+    // standard output may be a protocol's
+    stdio: ['ignore', standardError, standardError, 'ipc'],
+    execArgv: [...(execArgv ?? inherited(process.execArgv)), ...limit],
   })
   let failure: unknown
   const given = new Map<number, Socket>()
@@ -116,6 +123,7 @@ function openProcess({ name, env, memory, execArgv }: PeerSettings, events: Peer
       // a channel that is closed, or breaks, is followed by the end
       if (child.connected) child.send(message, ignore)
     },
+    memory: async () => (child.pid === undefined ? undefined : residentMemory(child.pid)),
     give(message, socket) {
       if (!child.connected || socket.destroyed || given.size >= mostGiven) return false
       // Kept open until it has arrived: Node forgets it when the process ends before. A server that counted
@@ -128,6 +136,42 @@ function openProcess({ name, env, memory, execArgv }: PeerSettings, events: Peer
     kill: () => void child.kill('SIGKILL'),
     ended,
   }
+}
+
+/** A thread that inherits the arguments of such a program runs no module. */
+function runsText(): boolean {
+  return process.execArgv.some((arg) => arg.startsWith('--input-type'))
+}
+
+/**
+ * Arguments of node without those that would run this program again, or wait for a debugger; as Node does, which
+ * only knows of `--eval`.
+ */
+export function inherited(execArgv: readonly string[]): string[] {
+  const kept: string[] = []
+  for (let i = 0; i < execArgv.length; i++) {
+    const arg = execArgv[i] as string
+    if (/^(-e|-p|-pe|--eval|--print)$/.test(arg)) i += 1
+    else if (!/^--(eval|print|input-type|inspect[\w-]*|watch[\w-]*|test[\w-]*)(=|$)/.test(arg)) kept.push(arg)
+  }
+  return kept
+}
+
+/** Heap and Buffers, also of a thread that spins; Node 20 cannot tell. */
+async function memoryOf(worker: Worker & Partial<HeapTeller>): Promise<number | undefined> {
+  const heap = await worker.getHeapStatistics?.()
+  return heap === undefined ? undefined : heap.used_heap_size + heap.external_memory
+}
+
+interface HeapTeller {
+  getHeapStatistics(): Promise<{ readonly used_heap_size: number; readonly external_memory: number }>
+}
+
+/** What a process of this machine has in memory; undefined where there is no `/proc`. */
+async function residentMemory(pid: number): Promise<number | undefined> {
+  const status = await readFile(`/proc/${pid}/status`, 'latin1')
+  const kibibytes = /^VmRSS:\s*(\d+) kB$/m.exec(status)?.[1]
+  return kibibytes === undefined ? undefined : Number(kibibytes) * 1_024
 }
 
 function goneError(

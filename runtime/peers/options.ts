@@ -30,12 +30,15 @@ export interface PeerOptions {
   name?: string
   /** Environment variables besides those of this program. */
   env?: Readonly<Record<string, string>>
-  /** Arguments of node, such as `--import`. Default: those of this program. */
+  /**
+   * Arguments of node, such as `--import`. Default: those of this program, but none that run text, tests or a
+   * debugger in a process, and none at all for a thread of a program that is text (`--input-type`).
+   */
   execArgv?: readonly string[]
   /**
-   * Bytes it may use; beyond that it ends. A heap is limited at once. Buffers, and all that a process uses,
-   * are
-   * looked at four times in `blockedAfter`. Default: no limit but Node's.
+   * Bytes it may use; beyond that it ends. A heap is limited at once; Buffers, and all that a process has in
+   * memory (an idle one some 60 MB), are looked at every 250 ms. So they are where JavaScript spins, but for a
+   * thread on Node 20 and a process without `/proc`: these are asked. Default: no limit but Node's.
    */
   memory?: number
   /** Milliseconds its event loop may be blocked before it is killed. Default 5000; Infinity: for ever. */

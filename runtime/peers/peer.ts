@@ -79,6 +79,7 @@ class Peer {
     this.#border = new Border(this.#host, (message) => this.#connection.post(message), this.#connection.give)
     this.#border.errors = settings.errors
     ctx.own(() => this.#release())
+    if (settings.memory !== undefined) this.#weigh()
   }
 
   /** Resolves when the actor of the module is up; throws why it is not. */
@@ -96,7 +97,7 @@ class Peer {
     switch (message.type) {
       case 'pong':
         this.#looks = 0
-        return this.#weigh(message.memory)
+        return this.#judge(message.memory)
       case 'over':
         return this.#over.settle()
       case 'ready':
@@ -123,7 +124,16 @@ class Peer {
     this.#ctx.clock.setTimeout(() => this.#look(), blockedAfter / looks)
   }
 
-  #weigh(bytes: number): void {
+  /** Where its memory cannot be seen from here, it is asked. */
+  #weigh(): void {
+    this.#ctx.clock.setTimeout(() => this.#weigh(), weighed)
+    this.#connection.memory().then(
+      (bytes) => (bytes === undefined ? this.#border.post({ type: 'ping' }) : this.#judge(bytes)),
+      () => this.#border.post({ type: 'ping' }),
+    )
+  }
+
+  #judge(bytes: number): void {
     const { name, kind, memory = Number.POSITIVE_INFINITY } = this.#settings
     if (bytes > memory)
       this.#kill(`peer ${name}: it took ${bytes} bytes of ${memory}: it was killed`, kind, 'memory')
@@ -166,6 +176,9 @@ class Peer {
 
 /** In how many steps the time is counted in which nothing is heard of a peer. */
 const looks = 4
+
+/** Milliseconds between two looks at its memory. */
+const weighed = 250
 
 /** Milliseconds that what an actor owned over there may take to be released. */
 const patience = 4_000

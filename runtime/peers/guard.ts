@@ -1,0 +1,13 @@
+// A thread in the process of a peer: ends the process when its parent is gone, also while its loop is blocked.
+const parent = process.ppid
+setInterval(() => {
+  if (process.ppid !== parent || !isThere(parent)) process.kill(process.pid, 'SIGKILL')
+}, 1_000)
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
+  }
+}

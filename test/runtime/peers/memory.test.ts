@@ -1,0 +1,53 @@
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import * as assert from 'uvu/assert'
+import { definePeer, type RefOf, type RuntimeError, startActor } from '../../../runtime/index.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import type glutton from './_glutton.js'
+
+const test = suite('memory of peers', { timeout: 30_000 })
+const module = new URL('./_glutton.js', import.meta.url)
+const memory = 256 * 2 ** 20
+
+for (const kind of ['thread', 'process'] as const) {
+  const promise = `${kind}: Buffers beyond its memory end it while it spins, also where it may block for ever`
+  const canTell =
+    kind === 'process' ? existsSync('/proc/self/status') : 'getHeapStatistics' in Worker.prototype
+  if (!canTell) test.skip(promise, 'this Node or system does not say what it uses')
+  else
+    test(promise, async (t) => {
+      const peer = await start(t, kind)
+      const since = performance.now()
+      const error = await peer.call('devour', 4, { timeout: 20_000 }).catch((error: RuntimeError) => error)
+      assert.is((error as RuntimeError).code, 'NOCONNECTION')
+      assert.match((error as RuntimeError).message, /it took \d+ bytes of 268435456: it was killed/)
+      const { reason } = (error as RuntimeError).data as { reason: { error: RuntimeError } }
+      assert.is((reason.error.data as { why: string }).why, 'memory')
+      assert.ok(performance.now() - since < 10_000)
+    })
+}
+
+test('a thread that gives way is asked, whatever Node can tell', async (t) => {
+  const peer = await startActor(
+    definePeer<typeof glutton>({ kind: 'thread', module: new URL('./_hoarder.js', import.meta.url), memory }),
+    undefined,
+    { startTimeout: 20_000, logger: false },
+  )
+  t.after(() => peer.alive && peer.stop())
+  const reason = await new Promise((resolve) => peer.onExit(resolve))
+  assert.match(String((reason as { error: Error }).error.message), /it was killed/)
+})
+
+test.run()
+
+async function start(t: TestContext, kind: 'thread' | 'process'): Promise<RefOf<typeof glutton>> {
+  const behaviour = definePeer<typeof glutton>({
+    kind,
+    module,
+    memory,
+    blockedAfter: Number.POSITIVE_INFINITY,
+  })
+  const peer = await startActor(behaviour, undefined, { startTimeout: 20_000, logger: false })
+  t.after(() => peer.alive && peer.stop())
+  return peer
+}

@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import { inRoot } from '../../support/root.js'
+import { suite } from '../../support/suite.js'
+import { runtimeUrl } from '../_program.js'
+
+const test = suite('orphans', { timeout: 30_000 })
+const module = new URL('./_glutton.js', import.meta.url).href
+
+for (const what of ['spin', 'nothing'] as const) {
+  test(`a process of a program that is killed ends with it (${what})`, async (t) => {
+    const text = `
+      import { definePeer, startActor } from ${JSON.stringify(runtimeUrl)}
+      const options = { kind: 'process', module: ${JSON.stringify(module)}, blockedAfter: Infinity }
+      const peer = await startActor(definePeer(options), undefined, { startTimeout: 20000 })
+      console.log(await peer.call('pid'))
+      if ('${what}' === 'spin') peer.call('spin', undefined, { timeout: Infinity })
+      // the call before has been taken
+      setTimeout(() => console.log('go'), 200)`
+    const args = ['--input-type=module', '--eval', text]
+    const parent = spawn(process.execPath, args, { cwd: inRoot(), signal: t.signal, killSignal: 'SIGKILL' })
+    // held by the orphan for as long as it lives
+    const closed = once(parent.stderr, 'close')
+    parent.stderr.resume()
+    let said = ''
+    parent.stdout.setEncoding('utf8')
+    for await (const chunk of parent.stdout) {
+      said += chunk
+      if (said.includes('go')) break
+    }
+    const pid = Number.parseInt(said, 10)
+    t.after(() => isThere(pid) && process.kill(pid, 'SIGKILL'))
+    assert.ok(isThere(pid))
+    parent.kill('SIGKILL')
+    await closed
+    assert.not(isThere(pid) && !isZombie(pid))
+  })
+}
+
+test.run()
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+/** Killed, and whoever adopted it has yet to look. */
+function isZombie(pid: number): boolean {
+  try {
+    return /^State:\s*Z/m.test(readFileSync(`/proc/${pid}/status`, 'latin1'))
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,30 @@
+import * as assert from 'uvu/assert'
+import { suite } from '../../support/suite.js'
+import { runProgram, runtimeUrl } from '../_program.js'
+
+const test = suite('what a peer prints', { timeout: 30_000 })
+const module = new URL('./_printer.js', import.meta.url).href
+const lines = 5_000
+
+for (const kind of ['thread', 'process'] as const) {
+  for (const then of ['exit', 'spin', 'nothing'] as const) {
+    test(`${kind}: goes to standard error to the last line, also when it is over (${then})`, async (t) => {
+      const program = `
+        import { definePeer, startActor } from ${JSON.stringify(runtimeUrl)}
+        const options = { kind: '${kind}', module: ${JSON.stringify(module)}, blockedAfter: 2000 }
+        const peer = await startActor(definePeer(options), undefined, { startTimeout: 20000, logger: false })
+        const ended = new Promise((resolve) => peer.onExit(resolve))
+        peer.cast('print', { lines: ${lines}, then: '${then}' })
+        if ('${then}' === 'nothing') await peer.stop()
+        await ended
+        console.log('protocol')`
+      const { code, stdout, stderr } = await runProgram(t, program)
+      assert.is(stdout, 'protocol\n')
+      assert.is(code, 0)
+      const expected = [...Array.from({ length: lines }, (_, i) => `line ${i}`), 'to stderr', 'last']
+      assert.equal(stderr.split('\n').slice(0, lines + 2), expected)
+    })
+  }
+}
+
+test.run()
