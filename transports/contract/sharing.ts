@@ -11,8 +11,12 @@ export interface Sharing {
    * that cannot be copied, such as a function.
    */
   options(): object
-  /** Takes the address: each connection goes to `take`, paused and unread. Rejects with LISTEN_FAILED. */
-  listen(scope: LinkScope, take: (socket: Socket) => void): Promise<SharedAddress>
+  /**
+   * Takes the address: each connection goes to `take`, paused and unread. It counts for the limits of all
+   * processes together until `ended` is called: once it is over, wherever it was served, or its process is.
+   * Connections that are still here at the scope's end are closed. Rejects with LISTEN_FAILED.
+   */
+  listen(scope: LinkScope, take: (socket: Socket, ended: () => void) => void): Promise<SharedAddress>
   /** The transport of a process that is given connections. */
   serve(source: ConnectionSource): ServerTransport
 }

@@ -6,7 +6,6 @@ import { outside } from '../../../runtime/faults/containment.js'
 import { challengeOf } from '../../auth/scopes.js'
 import { answerMetadata, metadataPaths } from '../../auth/metadata.js'
 import type { AuthSettings } from '../../auth/options.js'
-import { TransportError } from '../../base/errors.js'
 import { nodeMs } from '../../base/node-ms.js'
 import { pathOf } from '../../base/path.js'
 import type { ClientCounts } from '../../connections/client-counts.js'
@@ -18,7 +17,9 @@ import {
   type ListenerOrigin,
   noteRefused,
 } from '../../contract/events.js'
+import type { ConnectionSource } from '../../contract/sharing.js'
 import { checkReach } from './guard.js'
+import { listen, portOf, urlOf } from './listening.js'
 import type { HttpServer, ListenSettings } from './options.js'
 
 export type UpgradeListener = (request: IncomingMessage, socket: Duplex, head: Buffer) => void
@@ -56,20 +57,31 @@ export interface NodeServer {
   url(scheme: 'http' | 'ws', path: string): string
   /** Takes no new connections; open ones go on. A server that listened before does, too. */
   stopListening(): void
+  /**
+   * Ends each connection with the next answer on it, and resolves when none is left. Only where connections
+   * come from another process.
+   */
+  readonly retire?: () => Promise<void>
 }
 
 /**
- * Takes a port, or what is ours on the server that is given. It is freed with `scope`, and what is open on it
- * cut; a server that listened before is left as it was. Rejects with TransportError LISTEN_FAILED, and with
- * BAD_OPTION when it can be reached by all.
+ * Takes a port, or what is ours on the server that is given, or the connections of `source`. It is freed with
+ * `scope`, and what is open on it cut; a server that listened before is left as it was. Rejects with
+ * TransportError LISTEN_FAILED, and with BAD_OPTION when it can be reached by all.
  */
 export async function takeServer(
   settings: ListenSettings,
   scope: LinkScope,
   plan: ServerPlan,
+  source?: ConnectionSource,
 ): Promise<NodeServer> {
   await settings.auth?.verify.prepare?.()
   const onRequest = withOwnPaths(settings, plan)
+  if (source !== undefined) {
+    const server = await makeServer(settings, plan, onRequest)
+    const releases = [takeUpgrades(server, plan), watchConnections(server, plan), watchHandshakes(server)]
+    return feed(server, scope, source, releases)
+  }
   const server = settings.server ?? (await makeServer(settings, plan, onRequest))
   const isForeign = server.listening
   const asked = isForeign ? server.address() : null
@@ -79,34 +91,87 @@ export async function takeServer(
   if (settings.server !== undefined) releases.push(intercept(server, settings, { ...plan, onRequest }))
   if (settings.server === undefined || (plan.watchesGiven && !isForeign))
     releases.push(watchConnections(server, plan))
-  if (!isForeign && 'setSecureContext' in server) releases.push(watchHandshakes(server))
+  if (!isForeign) releases.push(watchHandshakes(server))
   scope.own(() => {
     for (const release of releases) release()
     return isForeign ? undefined : close(server)
   })
-  if (!isForeign) {
-    await listen(server, settings)
-    // a connection that could not be accepted ends nothing; the scope reports it
-    const failed = scope.bind((error: Error) => {
-      throw error
-    })
-    server.on('error', failed)
-    scope.own(() => void server.off('error', failed))
-  }
-  const address = server.address()
-  const port = typeof address === 'object' && address !== null ? address.port : 0
+  const port = isForeign ? portOf(server) : await listen(server, settings, scope)
+  const place = { host, port }
   const secure = 'setSecureContext' in server ? 's' : ''
   let isListening = true
+  return {
+    ...place,
+    get isListening() {
+      return isListening && server.listening
+    },
+    url: (scheme, path) => urlOf(`${scheme}${secure}`, place, { ...settings, path }),
+    stopListening() {
+      isListening = false
+      if (!isForeign && server.listening) server.close()
+    },
+  }
+}
+
+/** Gives a server that does not listen the connections of another process. */
+function feed(
+  server: HttpServer,
+  scope: LinkScope,
+  source: ConnectionSource,
+  releases: readonly (() => void)[],
+): NodeServer {
+  const { host, port, url } = source.address
+  const open = new Set<Socket>()
+  const waiting = new Set<() => void>()
+  // Node watches over time limits from then on; without this a client might take as long as it likes
+  server.emit('listening')
+  let isListening = true
+  const take = scope.bind((socket: Socket) => {
+    if (socket.destroyed) return
+    open.add(socket)
+    socket.once('close', () => {
+      open.delete(socket)
+      if (open.size === 0) for (const resolve of waiting) resolve()
+    })
+    // as Node has it for what it accepts itself
+    socket.allowHalfOpen = true
+    server.emit('connection', socket)
+    socket.resume()
+  })
+  const stop = source.take(take)
+  const stopListening = (): void => {
+    if (isListening) stop()
+    isListening = false
+  }
+  const whenEmpty = (): Promise<void> =>
+    new Promise((resolve) => {
+      if (open.size === 0) resolve()
+      else waiting.add(resolve)
+    })
+  scope.own(() => {
+    stopListening()
+    for (const release of releases) release()
+    server.close()
+    for (const socket of open) socket.destroy()
+    return whenEmpty()
+  })
   return {
     host,
     port,
     get isListening() {
-      return isListening && server.listening
+      return isListening
     },
-    url: (scheme, path) => `${scheme}${secure}://${shownHost(host, settings.allowedHosts)}:${port}${path}`,
-    stopListening() {
-      isListening = false
-      if (!isForeign && server.listening) server.close()
+    url: () => url,
+    stopListening,
+    retire() {
+      /*
+       * A connection without a request keeps its time: the client may be writing one at this moment, and would
+       * not know whether it was taken. One that gets an answer waits for it, and reads there that it is over.
+       */
+      server.prependListener('request', (_request, response) => {
+        response.shouldKeepAlive = false
+      })
+      return whenEmpty()
     },
   }
 }
@@ -242,6 +307,7 @@ function watchConnections(server: HttpServer, { origin, tells, clients }: Server
 
 /** Cuts unfinished TLS handshakes when called: Node does not count them, and would wait two minutes. */
 function watchHandshakes(server: HttpServer): () => void {
+  if (!('setSecureContext' in server)) return () => {}
   const begun = new Map<string, Socket>()
   // the socket of TLS does not tell which one it is on
   const keyOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`
@@ -261,7 +327,10 @@ function watchHandshakes(server: HttpServer): () => void {
 /** Answers headers beyond Node's 16 KiB as a listener with `auth` does without a token: 401. */
 function refuseLongHeaders(server: HttpServer, auth: AuthSettings): void {
   const { emit } = server
-  const told = { error: 'invalid_token', description: 'the headers are too long' } as const
+  const told = {
+    error: 'invalid_token',
+    description: 'the headers are too long',
+  } as const
   const challenge = challengeOf({ ...told, scopes: auth.scopes }, auth)
   const lines = ['HTTP/1.1 401 Unauthorized', `www-authenticate: ${challenge}`, 'content-length: 0']
   const answer = `${[...lines, 'connection: close'].join('\r\n')}\r\n\r\n`
@@ -278,24 +347,10 @@ function refuseLongHeaders(server: HttpServer, auth: AuthSettings): void {
 
 /** Whether an answer to an earlier request has begun, which must not be written into. */
 function isAnswering(socket: Duplex): boolean {
-  const { _httpMessage: answer } = socket as { _httpMessage?: { readonly _headerSent?: boolean } | null }
+  const { _httpMessage: answer } = socket as {
+    _httpMessage?: { readonly _headerSent?: boolean } | null
+  }
   return answer?._headerSent === true
-}
-
-function listen(server: HttpServer, { port, host }: ListenSettings): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const failed = (cause: NodeJS.ErrnoException): void => {
-      const why = cause.code === 'EADDRINUSE' ? 'the port is in use' : cause.message
-      const data = { host, port, code: cause.code }
-      const message = `cannot listen on ${host} port ${port}: ${why}`
-      reject(new TransportError('LISTEN_FAILED', message, { cause, data }))
-    }
-    server.once('error', failed)
-    server.listen({ port, host }, () => {
-      server.off('error', failed)
-      resolve()
-    })
-  })
 }
 
 function close(server: HttpServer): Promise<void> {
@@ -306,11 +361,4 @@ function close(server: HttpServer): Promise<void> {
   if (server.listening) server.close()
   server.closeAllConnections()
   return closed
-}
-
-function shownHost(host: string, allowedHosts: readonly string[]): string {
-  const isAny = host === '0.0.0.0' || host === '::'
-  const named = allowedHosts.find((name) => name !== '*') ?? '127.0.0.1'
-  const shown = isAny ? named.replace(/:\d+$/, '') : host
-  return shown.includes(':') && !shown.startsWith('[') ? `[${shown}]` : shown
 }

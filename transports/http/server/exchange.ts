@@ -248,6 +248,12 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.finish(200)
   }
 
+  /** Its connection ends with the answer, and a stream of a session now: its client comes back elsewhere. */
+  retire(): void {
+    this.#response.shouldKeepAlive = false
+    if (this.isListening && this.#streaming) this.end()
+  }
+
   /** At every beat: opens a stream for a slow request, ends an old one to be resumed (SEP-1699). */
   beat({ opensAfter, releasesAfter }: Beats): void {
     this.#beats += 1

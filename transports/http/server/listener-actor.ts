@@ -78,9 +78,13 @@ export const httpListener = defineActor({
     return { socket, server, scope, exchanges, limits, beats, [describe]: about }
   },
   info: {
-    timer({ exchanges, socket, beats }, payload, ctx) {
+    timer({ exchanges, server, socket, beats }, payload, ctx) {
       if (payload === 'beat') {
         exchanges.beat(beats)
+        if (socket.isRetiring) {
+          exchanges.retire()
+          server.endSubscriptions?.()
+        }
         return void ctx.sendAfter(beats.interval, 'beat')
       }
       exchanges.keepAlive()
@@ -172,6 +176,10 @@ class Exchanges {
 
   endStreams(): void {
     for (const exchange of this.#all) if (exchange.isListening) exchange.end()
+  }
+
+  retire(): void {
+    for (const exchange of this.#all) exchange.retire()
   }
 
   interrupt(why: string): void {

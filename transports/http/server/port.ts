@@ -7,7 +7,9 @@ import { ByteBudget } from '../../connections/byte-budget.js'
 import { ClientCounts } from '../../connections/client-counts.js'
 import type { Binding, LinkScope, ListenScope, ServerPort } from '../../contract/contract.js'
 import { type ListenerOrigin, originHere } from '../../contract/events.js'
-import { type NodeServer, takeServer } from '../listen/node-server.js'
+import type { ConnectionSource } from '../../contract/sharing.js'
+import { type NodeServer, type ServerPlan, takeServer } from '../listen/node-server.js'
+import { connectionLimits } from '../listen/sharing.js'
 import { EventLog } from './event-log.js'
 import { httpListener } from './listener-actor.js'
 import type { HttpSettings } from './serve.js'
@@ -25,22 +27,40 @@ interface Waiting {
 const patience = 1_000
 const maxWaiting = 1_000
 
-/** Takes a port, and gives it back with the scope. Rejects with TransportError LISTEN_FAILED. */
-export async function bindHttpSocket(settings: HttpSettings, scope: LinkScope): Promise<HttpSocket> {
-  const { path, bodyTimeout, idleTimeout, maxConnections, maxConnectionsPerClient, trustProxy } = settings
+/**
+ * Takes a port, or the connections of `source`, and gives it back with the scope. Rejects with TransportError
+ * LISTEN_FAILED.
+ */
+export async function bindHttpSocket(
+  settings: HttpSettings,
+  scope: LinkScope,
+  source?: ConnectionSource,
+): Promise<HttpSocket> {
+  const { path, bodyTimeout, idleTimeout } = settings
+  const { all, client } = connectionLimits(settings)
   const socket = new HttpSocket(settings, scope)
-  socket.server = await takeServer(settings, scope, {
+  const plan: ServerPlan = {
     paths: [path],
     onRequest: (request, response) => socket.take(request, response),
     isReady: () => socket.isReady,
     requestTimeout: bodyTimeout,
     idleTimeout,
-    maxConnections,
-    clients: trustProxy === 0 ? new ClientCounts<Socket>(maxConnectionsPerClient) : undefined,
+    maxConnections: all,
+    // whoever has the port counts them for all processes
+    clients: source === undefined && client ? new ClientCounts<Socket>(...client) : undefined,
     watchesGiven: false,
     origin: socket.origin,
     tells: true,
-  })
+  }
+  const server = await takeServer(settings, scope, plan, source)
+  const { retire } = server
+  socket.server = server
+  if (retire !== undefined)
+    socket.retire = () => {
+      // the listener ends its streams at its next beat
+      socket.isRetiring = true
+      return retire()
+    }
   scope.own(() => socket.close())
   return socket
 }
@@ -52,6 +72,10 @@ export async function bindHttpSocket(settings: HttpSettings, scope: LinkScope): 
 export class HttpSocket implements Binding {
   /** Absent where requests come from a web server around us. */
   server: NodeServer | undefined
+  /** Whether every connection ends with its next answer. */
+  isRetiring = false
+  /** Only where connections come from another process. */
+  retire?: () => Promise<void>
   readonly settings: HttpSettings
   /** For events. */
   readonly origin: ListenerOrigin = originHere('http')

@@ -10,6 +10,7 @@ import {
   type ReadWith,
 } from '../../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
+import type { ConnectionSource } from '../../contract/sharing.js'
 import {
   listenReaders,
   type ListenOptions,
@@ -17,6 +18,7 @@ import {
   readListenOptions,
   readPath,
 } from '../listen/options.js'
+import { connectionLimits, shareListener } from '../listen/sharing.js'
 
 const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
 
@@ -89,14 +91,27 @@ export function serveHttp(options: HttpServeOptions = {}): ServerTransport {
   const settings = readHttpOptions(options)
   return Object.freeze({
     name: 'http',
-    bind: (scope: LinkScope, previous?: Binding) => bindLazily(settings, scope, previous),
+    bind: (scope: LinkScope, previous?: Binding) =>
+      bindLazily({ ...settings, port: previous?.port ?? settings.port }, scope),
+    sharing: shareListener({
+      options,
+      settings,
+      name: 'http',
+      scheme: 'http',
+      limits: connectionLimits(settings),
+      bind: bindLazily,
+    }),
   })
 }
 
 /** Imported when a server starts: a program without an HTTP listener never loads node:http. */
-async function bindLazily(settings: HttpSettings, scope: LinkScope, previous?: Binding): Promise<Binding> {
+async function bindLazily(
+  settings: HttpSettings,
+  scope: LinkScope,
+  source?: ConnectionSource,
+): Promise<Binding> {
   const { bindHttpSocket } = await loadSocket()
-  return bindHttpSocket({ ...settings, port: previous?.port ?? settings.port }, scope)
+  return bindHttpSocket(settings, scope, source)
 }
 
 export function readHttpOptions(options: HttpServeOptions): HttpSettings {

@@ -1,0 +1,63 @@
+import type { Socket } from 'node:net'
+import { buildResult, isRequest } from '../../../protocol/wire/jsonrpc.js'
+import { defineActor } from '../../../runtime/index.js'
+import type { Outlet, ServerPort } from '../../../transports/contract/contract.js'
+import type { Address } from '../../../transports/contract/sharing.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { startListener } from '../_listener.js'
+import { feeding } from './_shared.js'
+
+/** A process that serves connections that it is given. Its answers name it; `wait` is answered by a call. */
+const node = defineActor({
+  name: 'node',
+  async init({ options, address }: { readonly options: object; readonly address: Address }, ctx) {
+    const source = feeding(address)
+    const transport = serveHttp(options).sharing?.serve(source)
+    if (transport === undefined) throw new Error('this transport cannot be shared')
+    const waiting = new Set<(result: object) => void>()
+    const readers = new Set<Outlet>()
+    const port: Partial<ServerPort> = {
+      async deliver(_id, message, outlet) {
+        if (!isRequest(message)) return undefined
+        if (message.method === 'wait') {
+          outlet.send({ jsonrpc: '2.0', method: 'notifications/waiting' })
+          return buildResult(message.id, await new Promise<object>((resolve) => waiting.add(resolve)))
+        }
+        return buildResult(message.id, { pid: process.pid })
+      },
+      async attach(_id, outlet) {
+        readers.add(outlet)
+        return () => readers.delete(outlet)
+      },
+    }
+    const listening = await startListener(
+      { after: (undo) => void ctx.own(async () => void (await undo())) },
+      port,
+      {},
+      { transport },
+    )
+    return { source, waiting, readers, listening, open: 0 }
+  },
+  call: {
+    pid: () => process.pid,
+    url: ({ listening }) => listening.url,
+    open: ({ open }) => open,
+    answer({ waiting }) {
+      for (const resolve of waiting) resolve({ pid: process.pid })
+    },
+    block(_state, ms: number) {
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
+    },
+  },
+  cast: {
+    take(state, socket: Socket) {
+      state.open += 1
+      socket.once('close', () => {
+        state.open -= 1
+      })
+      state.source.give(socket)
+    },
+  },
+})
+
+export { node as default }

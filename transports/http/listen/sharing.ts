@@ -1,0 +1,62 @@
+import { lazy } from '../../../runtime/faults/load.js'
+import { plainOptions } from '../../base/plain-options.js'
+import { badOption } from '../../base/read-option.js'
+import type { Binding, LinkScope } from '../../contract/contract.js'
+import type { ConnectionSource, Sharing } from '../../contract/sharing.js'
+import type { ListenSettings } from './options.js'
+
+const loadPort = lazy('../../transports/http/listen/shared-port.js', () => import('./shared-port.js'))
+
+/** What the listeners of several processes have in common. */
+interface SharingPlan<Settings> {
+  /** As they were given. */
+  readonly options: object
+  readonly settings: Settings
+  /** The name of the transport, and the scheme of its addresses. */
+  readonly name: string
+  readonly scheme: 'http' | 'ws'
+  readonly limits: ConnectionLimits
+  /** Serves what comes from `source`. */
+  bind(settings: Settings, scope: LinkScope, source: ConnectionSource): Promise<Binding>
+}
+
+/** How many connections there may be at once in all processes, and how many of one client. */
+export interface ConnectionLimits {
+  readonly all: number
+  /** What an option says of one client, and what is usual; absent where all come from a proxy. */
+  readonly client: readonly [max: number | undefined, usual?: number] | undefined
+}
+
+/** How several processes serve at the address of a listener of HTTP or WebSockets. */
+export function shareListener<Settings extends ListenSettings & { readonly path: string }>(
+  plan: SharingPlan<Settings>,
+): Sharing {
+  const { options, settings, name, bind } = plan
+  return Object.freeze({
+    options: () => plainOptions(options),
+    async listen(scope, take) {
+      refuseServer(settings)
+      const { listenForAll } = await loadPort()
+      return listenForAll(plan, scope, take)
+    },
+    serve(source) {
+      refuseServer(settings)
+      return Object.freeze({
+        name,
+        bind: (scope: LinkScope) => bind(settings, scope, source),
+      })
+    },
+  } satisfies Sharing)
+}
+
+/** Those behind a proxy all come from one address. */
+export function connectionLimits(settings: ListenSettings): ConnectionLimits {
+  const { maxConnections: all, maxConnectionsPerClient, trustProxy } = settings
+  return { all, client: trustProxy === 0 ? [maxConnectionsPerClient] : undefined }
+}
+
+/** Another process cannot have it. */
+function refuseServer({ server }: ListenSettings): void {
+  if (server !== undefined)
+    throw badOption('server', 'nothing, where several processes serve at one address', server)
+}
