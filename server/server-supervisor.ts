@@ -25,6 +25,8 @@ import {
   isWanted,
 } from './holdings/options.js'
 import { Server } from './server.js'
+import type { Cluster } from './cluster/cluster.js'
+import { clusterPort } from './cluster/port.js'
 import { Exchanges } from './exchanges/exchanges.js'
 import { Sessions } from './sessions/sessions.js'
 import { stopOnSignals } from './signals.js'
@@ -72,7 +74,15 @@ export function serverSpec(
   options: ServerOptions,
   overrides: ChildOverrides = {},
 ): ChildSpec {
-  const settings = readServerOptions(definition, options)
+  return specOf(readServerOptions(definition, options), overrides)
+}
+
+/** The child spec of a server that is one of several nodes. */
+export function nodeSpec(definition: ServerDefinition, options: ServerOptions, cluster: Cluster): ChildSpec {
+  return specOf(readServerOptions(definition, options, cluster), {})
+}
+
+function specOf(settings: ServerSettings, overrides: ChildOverrides): ChildSpec {
   const spec = supervisorSpec(serverSupervisor(settings, newPlace()), {
     id: settings.name,
     ...overrides,
@@ -167,9 +177,10 @@ function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext)
 /** The port of one incarnation of the group. Throws RuntimeError NOPROC when the group is not complete. */
 function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
   const { revisions, maxRequests, maxExchanges, maxWaiting } = holdings.settings
+  const { cluster } = holdings.settings
   const sessions = new Sessions(holdings, ctx)
   const exchanges = new Exchanges(holdings, ctx)
-  return Object.freeze({
+  const local = Object.freeze({
     revisions,
     maxOpen: Math.min(maxRequests, maxExchanges) + maxWaiting,
     open: (request, peer) => sessions.open(request, peer),
@@ -182,6 +193,22 @@ function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
     exchange: (call) => exchanges.exchange(call),
     endSubscriptions: () => exchanges.endSubscriptions(),
   } satisfies ServerPort)
+  if (cluster === undefined) return local
+  const base = ctx.registry.named<typeof baseActor>(holdings.settings.names.base)
+  const port = clusterPort(
+    {
+      ...local,
+      retire: (signal) => {
+        exchanges.endSubscriptions()
+        return sessions.retire(signal)
+      },
+      hear: (news) => void base.cast('hear', news),
+    },
+    cluster,
+  )
+  ctx.own(() => port.abandon())
+  ctx.own(cluster.listen(port))
+  return port
 }
 
 function handleOf(settings: ServerSettings, place: Place, registry: Registry, ref: ActorRef): Server {

@@ -70,7 +70,12 @@ export class TurnoverMap<K, V> {
 
   /** In the order in which their keys were added. */
   *values(): Generator<V, void> {
-    for (const [key, value] of this.#entries) if (this.#entries.has(key)) yield value
+    for (const [, value] of this.entries()) yield value
+  }
+
+  /** The same, with their keys. */
+  *entries(): Generator<[K, V], void> {
+    for (const entry of this.#entries) if (this.#entries.has(entry[0])) yield entry
   }
 }
 

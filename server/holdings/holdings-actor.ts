@@ -75,7 +75,8 @@ export const holdingsActor = defineActor({
       settings,
       place,
       binding,
-      store: settings.store ?? createMemoryStore({ maxSessions, idleTimeout, now }),
+      store:
+        settings.cluster?.store ?? settings.store ?? createMemoryStore({ maxSessions, idleTimeout, now }),
       catalog: new Catalog(definition, settings),
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },

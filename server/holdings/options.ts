@@ -4,6 +4,7 @@ import { allRevisions, handshakeRevisions } from '../../protocol/dialects/versio
 import { show } from '../../runtime/base/errors.js'
 import type { RootOptions } from '../../runtime/process/root.js'
 import type { ServerTransport } from '../../transports/contract/contract.js'
+import type { Cluster } from '../cluster/cluster.js'
 import { isServer, type ServerDefinition } from '../definitions/define-server.js'
 import { ServerError } from '../base/errors.js'
 import { namesOf } from '../base/names.js'
@@ -140,7 +141,11 @@ const {
 } = readersOf()
 
 /** Reads the options of a server. Throws BAD_DEFINITION, or BAD_OPTION that names the field. */
-export function readServerOptions(definition: ServerDefinition, options: ServerOptions) {
+export function readServerOptions(
+  definition: ServerDefinition,
+  options: ServerOptions,
+  cluster?: Cluster,
+) {
   if (!isServer(definition)) {
     const problem = `expected what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
@@ -166,6 +171,8 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     initArg,
     revisions: readRevisions(definition, options.revisions),
     store,
+    /** The nodes that serve the same sessions; undefined for one that serves alone. */
+    cluster,
     sessionIds,
     start,
     exposeErrors: readFlag(options.exposeErrors, 'exposeErrors', false),

@@ -9,7 +9,7 @@ import {
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
-import { normal } from '../../runtime/base/exit.js'
+import { normal, shutdown } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { patiently } from '../../runtime/faults/load.js'
 import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
@@ -77,6 +77,10 @@ export const sessionActor = defineActor({
       session.state.swap(key, version, value),
     record: (session) => recordSession(session),
     share: (session): Session => session,
+    /** Ends it, so that it is restored elsewhere; not while it is at work. */
+    leave: (session, _nothing: undefined, ctx) => {
+      if (session.requests.size === 0 && session.notices === 0) ctx.stop(shutdown)
+    },
     ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
     attach: (session, { outlet, peer }: { outlet: Outlet; peer: Peer | undefined }) =>

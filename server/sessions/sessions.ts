@@ -10,6 +10,8 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { type ExitReason, normal } from '../../runtime/base/exit.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { pause } from '../../runtime/time/wait.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
@@ -17,6 +19,7 @@ import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { ServerNames } from '../base/names.js'
+import { type Cluster, Elsewhere } from '../cluster/cluster.js'
 import { refusal, tryAgain } from '../requests/answer.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
@@ -27,6 +30,8 @@ import { type Known, SessionRecords } from './records.js'
 import { noSession, peerProblem } from './access.js'
 import { ownerOf } from '../base/owner.js'
 
+/** Milliseconds until a session that is at work is asked again to go to another node. */
+const retryLeave = 50
 /** Milliseconds a session has for its end. */
 const shutdownTime = 1_000
 
@@ -39,10 +44,13 @@ export class Sessions implements ServerPort {
   readonly #supervisor: DynamicSupervisor
   readonly #records: SessionRecords
   readonly #clients: ClientCounts<SessionInput>
-  readonly #now: () => number
+  readonly #clock: Clock
+  readonly #cluster: Cluster | undefined
   readonly #restoring = new Map<string, Promise<SessionRef>>()
   /** Sessions that run here, by id: faster than the registry, whose key has to be built. */
   readonly #open = new TurnoverMap<string, SessionRef>()
+  /** Sessions that are asked to go to another node: what comes meanwhile waits for their answer. */
+  readonly #leaving = new Map<string, Promise<unknown>>()
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, ctx: ActorContext) {
@@ -52,7 +60,8 @@ export class Sessions implements ServerPort {
       throw new RuntimeError('NOPROC', 'sessions need the supervisors of their group')
     this.#holdings = holdings
     this.#registry = ctx.registry
-    this.#now = ctx.clock.now
+    this.#clock = ctx.clock
+    this.#cluster = holdings.settings.cluster
     this.#clients = new ClientCounts(holdings.settings.maxSessionsPerClient)
     this.#supervisor = new DynamicSupervisor(sessions)
     this.#records = new SessionRecords(holdings, new TaskSupervisor(tasks, Number.POSITIVE_INFINITY))
@@ -68,6 +77,7 @@ export class Sessions implements ServerPort {
       const { facts, dialect: negotiated } = readOpening(request, peer, this.#holdings)
       dialect = negotiated
       const known = this.#records.issue(facts)
+      await this.#own(known.record.id, peer)
       const session = await this.#start(known, peer, false)
       begun = session
       const hasBegun = await this.#begin(session, known, false)
@@ -83,6 +93,7 @@ export class Sessions implements ServerPort {
 
   deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined> {
     const delivery = { message, outlet, peer }
+    if (this.#leaving.has(sessionId)) return this.#search(sessionId, delivery)
     const session = this.#records.areShared ? undefined : this.#open.get(sessionId)
     if (session?.alive !== true) return this.#search(sessionId, delivery)
     return session.call('deliver', delivery, forever).catch((error) => {
@@ -139,7 +150,31 @@ export class Sessions implements ServerPort {
     await this.admit(sessionId, peer)
     const session = this.#find(sessionId)
     if (session?.alive) await session.stop(normal)
+    else await this.#own(sessionId, peer)
     await this.#end(sessionId)
+    if (!session?.alive) this.#cluster?.release(sessionId)
+  }
+
+  /** Lets go of the sessions, each once it is idle: other nodes go on with them. */
+  async retire(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted && this.#open.size > 0) {
+      await Promise.all(Array.from(this.#open.entries(), ([id, session]) => this.#letGo(id, session)))
+      if (this.#open.size > 0) await pause(retryLeave, this.#clock, signal)
+    }
+  }
+
+  #letGo(id: string, session: SessionRef): Promise<unknown> {
+    const left = session.call('leave', undefined, forever).catch(() => {})
+    const answered = left.finally(() => this.#leaving.delete(id))
+    this.#leaving.set(id, answered)
+    return answered
+  }
+
+  /** Makes this node the one that serves a session. Rejects with Elsewhere. */
+  async #own(id: string, peer: Peer | undefined): Promise<void> {
+    if (this.#cluster === undefined) return
+    const owner = await this.#cluster.claim(id, peer)
+    if (owner !== this.#cluster.node) throw new Elsewhere(owner)
   }
 
   /** A session that ends at this moment is brought back, and asked once more. */
@@ -157,6 +192,7 @@ export class Sessions implements ServerPort {
   }
 
   async #session(id: string, peer: Peer | undefined): Promise<SessionRef> {
+    await this.#leaving.get(id)
     const session = this.#restoring.has(ownedKey(id, peer)) ? undefined : this.#find(id)
     if (session === undefined) return this.#restore(id, peer)
     if (this.#records.areShared) await session.call('adopt', (await this.#current(id, session)).record)
@@ -193,8 +229,11 @@ export class Sessions implements ServerPort {
   }
 
   async #bringBack(id: string, peer: Peer | undefined): Promise<SessionRef> {
-    const known = await this.#records.load(id)
-    if (known.record.principal !== ownerOf(peer)) throw noSession()
+    const found = await this.#records.load(id)
+    if (found.record.principal !== ownerOf(peer)) throw noSession()
+    await this.#own(id, peer)
+    // the node that served it before may have changed it since
+    const known = this.#cluster === undefined ? found : await this.#loadOwned(id)
     const session = await this.#start(known, peer, true)
     try {
       await this.#begin(session, known, true)
@@ -204,6 +243,15 @@ export class Sessions implements ServerPort {
     }
     this.#noteOpen(id, session)
     return session
+  }
+
+  async #loadOwned(id: string): Promise<Known> {
+    try {
+      return await this.#records.load(id)
+    } catch (error) {
+      this.#cluster?.release(id)
+      throw error
+    }
   }
 
   async #begin(session: SessionRef, { record }: Known, restored: boolean): Promise<boolean> {
@@ -223,6 +271,7 @@ export class Sessions implements ServerPort {
     const input = { record, restored, lifetime, dialect, holdings: this.#holdings }
     if (peer !== undefined && !this.#clients.enterAs(peer, input)) {
       this.#clients.leave(input)
+      this.#cluster?.release(record.id)
       throw tooMany(this.#clients.max)
     }
     const how = {
@@ -237,11 +286,12 @@ export class Sessions implements ServerPort {
       session.onExit((reason) => {
         this.#clients.leave(input)
         if (this.#open.get(record.id) === session) this.#open.delete(record.id)
-        this.#ended(record.id, reason)
+        void this.#ended(record.id, reason).finally(() => this.#cluster?.release(record.id))
       })
       return session
     } catch (error) {
       this.#clients.leave(input)
+      this.#cluster?.release(record.id)
       if (!(error instanceof RuntimeError && error.code === 'MAX_CHILDREN')) throw error
       throw new TransportError('SESSION_LIMIT', `the server has ${maxSessions} sessions already`, {
         cause: error,
@@ -256,11 +306,11 @@ export class Sessions implements ServerPort {
    * - crash, kill: it may come back, unless it crashed too often; then it ends for good.
    * - normal (idle, DELETE): it ends for good, unless another program may go on with it.
    */
-  #ended(id: string, reason: ExitReason): void {
+  async #ended(id: string, reason: ExitReason): Promise<void> {
     if (reason.type === 'shutdown' || !this.#supervisor.ref.alive) return
-    if (reason.type !== 'normal' && this.#holdings.restores.add(id, this.#now())) return
+    if (reason.type !== 'normal' && this.#holdings.restores.add(id, this.#clock.now())) return
     if (reason.type === 'normal' && this.#mayGoOnElsewhere) return this.#holdings.restores.forget(id)
-    this.#end(id).catch(() => {})
+    await this.#end(id).catch(() => {})
   }
 
   get #mayGoOnElsewhere(): boolean {

@@ -9,6 +9,7 @@ import type { TimerRef } from '../../runtime/process/timers.js'
 import type { Component } from '../catalog/catalog.js'
 import type { Changes, ListKind } from '../context/changes.js'
 import { optionError, ServerError } from '../base/errors.js'
+import type { News } from '../cluster/cluster.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import { type Listen, type ListenCall, Listens } from './listens.js'
 import type { SessionRef } from '../sessions/session-actor.js'
@@ -90,13 +91,13 @@ export const baseActor = defineActor({
         const problem = `listChanged: expected a list that the server declares, got ${show(list)}`
         return refuse(optionError('list', problem))
       }
+      base.holdings.settings.cluster?.publish({ type: 'list', list })
       announce(base, ctx)
       return undefined
     },
     resourceUpdated(base, uri: string, ctx) {
-      base.listens.noteUpdated(uri)
-      base.telling ??= ctx.sendAfter(coalesce, 'tell')
-      return tellSessions(base, ctx, (session) => void session.cast('updated', uri))
+      base.holdings.settings.cluster?.publish({ type: 'resource', uri })
+      return noteUpdated(base, uri, ctx)
     },
     listen,
   },
@@ -104,6 +105,12 @@ export const baseActor = defineActor({
     tell: (base, _nothing: undefined, ctx) => tell(base, ctx),
     closeListen: ({ listens }, stream: Listen) => listens.close(stream),
     endListens: ({ listens }) => listens.endAll(),
+    /** Another node has told of a change. */
+    hear(base, news: News, ctx) {
+      if (news.type === 'resource') return noteUpdated(base, news.uri, ctx)
+      if (base.holdings.catalog.touch(news.list)) announce(base, ctx)
+      return undefined
+    },
   },
   info: {
     timer(base, what: 'announce' | 'tell' | 'retry', ctx) {
@@ -115,6 +122,12 @@ export const baseActor = defineActor({
     },
   },
 })
+
+function noteUpdated(base: Base, uri: string, ctx: ActorContext): Promise<void> {
+  base.listens.noteUpdated(uri)
+  base.telling ??= ctx.sendAfter(coalesce, 'tell')
+  return tellSessions(base, ctx, (session) => void session.cast('updated', uri))
+}
 
 function announce(base: Base, ctx: ActorContext): void {
   base.announcement ??= ctx.sendAfter(coalesce, 'announce')

@@ -1,0 +1,54 @@
+import type { Peer } from '../../transports/contract/contract.js'
+import type { ListKind } from '../context/changes.js'
+import type { SessionStore } from '../stores/session-store.js'
+import type { Envelope } from './envelope.js'
+
+/**
+ * What the nodes share that serve the same sessions; each node is a process of Node. A session runs on one
+ * node, its owner. Messages for it are taken by any node, and passed on to the owner.
+ */
+export interface Cluster {
+  /** This node, as the others call it. */
+  readonly node: string
+  /** The sessions of all nodes. */
+  readonly store: SessionStore
+  /**
+   * Makes this node the owner of a session, unless another one is, or this one is retiring. Resolves with the
+   * node that the session is for. Rejects with TransportError SESSION_LIMIT and CLIENT_LIMIT, which count the
+   * sessions of all nodes, and SEND_FAILED when the others are out of reach.
+   */
+  claim(sessionId: string, peer: Peer | undefined): Promise<string>
+  /** The session does not run here any more. */
+  release(sessionId: string): void
+  /** Sends to another node; in order. False when there is no room, or no such node. */
+  send(node: string, envelope: Envelope): boolean
+  /** Tells the other nodes of a change. */
+  publish(news: News): void
+  /** Makes `inbox` the one that hears of the others, until the returned function is called. */
+  listen(inbox: Inbox): () => void
+}
+
+/** A change that clients of all nodes are told of. */
+export type News =
+  | { readonly type: 'list'; readonly list: ListKind }
+  | { readonly type: 'resource'; readonly uri: string }
+
+/** What a node hears of the others. */
+export interface Inbox {
+  receive(from: string, envelope: Envelope): void
+  /** A node has ended: nothing comes from it any more, and nothing reaches it. */
+  gone(node: string): void
+  hear(news: News): void
+  /** Lets go of the sessions, each once it is idle, so that other nodes go on with them. */
+  retire(signal: AbortSignal): Promise<void>
+}
+
+/** A session is for another node: its port passes the message on. Never seen outside of the house. */
+export class Elsewhere extends Error {
+  readonly owner: string
+
+  constructor(owner: string) {
+    super(`the session is for ${owner}`)
+    this.owner = owner
+  }
+}

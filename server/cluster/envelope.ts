@@ -1,0 +1,166 @@
+import type { Batch } from '../../protocol/wire/codec.js'
+import { McpError, ProtocolError, type ProtocolErrorCode } from '../../protocol/wire/errors.js'
+import type { Message } from '../../protocol/wire/jsonrpc.js'
+import { RuntimeError, type RuntimeErrorCode } from '../../runtime/base/errors.js'
+import { encodedText, textOf } from '../../transports/base/encoded.js'
+import { TransportError, type TransportErrorCode } from '../../transports/base/errors.js'
+import type { Peer, Response } from '../../transports/contract/contract.js'
+
+/** What one node says to another; plain data. `id` is a number of the node that asks. */
+export type Envelope =
+  /** Asks for a message to be served where its session is. */
+  | {
+      readonly type: 'ask'
+      readonly id: number
+      readonly ask: Ask
+      readonly peer: Peer | undefined
+    }
+  /** A reader has gone. */
+  | { readonly type: 'detach'; readonly id: number }
+  /** A message that comes before the answer, or belongs to none, as its text. */
+  | { readonly type: 'said'; readonly id: number; readonly text: string }
+  | {
+      readonly type: 'negotiated'
+      readonly id: number
+      readonly revision: string
+    }
+  | { readonly type: 'released'; readonly id: number }
+  | { readonly type: 'over'; readonly id: number }
+  /** The last word on an `ask`; a reader may hear more after it. */
+  | { readonly type: 'answer'; readonly id: number; readonly answer: Answer }
+  | { readonly type: 'failed'; readonly id: number; readonly problem: Problem }
+  /** An `ask` that did not reach its node, which had ended. */
+  | { readonly type: 'undelivered'; readonly id: number }
+
+export type Ask =
+  | { readonly do: 'open'; readonly text: string }
+  | {
+      readonly do: 'deliver'
+      readonly sessionId: string
+      readonly text: string
+      readonly mayRelease: boolean
+    }
+  | {
+      readonly do: 'deliverBatch'
+      readonly sessionId: string
+      readonly batch: readonly PackedElement[]
+    }
+  | { readonly do: 'attach'; readonly sessionId: string }
+  | { readonly do: 'close'; readonly sessionId: string }
+
+/** Texts of responses; `sessionId` of an opened session. */
+export type Answer = {
+  readonly texts: readonly string[]
+  readonly sessionId?: string | undefined
+}
+
+export type Problem =
+  | { readonly type: 'elsewhere' }
+  | {
+      readonly type: 'error'
+      readonly floor: 'transport' | 'protocol' | 'runtime' | 'mcp'
+      readonly code: string | number
+      readonly message: string
+      readonly retryable: boolean
+      readonly data: unknown
+    }
+
+type PackedElement = string | { readonly problem: Problem }
+
+export function packBatch(batch: Batch): PackedElement[] {
+  return batch.map((each) => (each instanceof ProtocolError ? { problem: problemOf(each) } : textOf(each)))
+}
+
+export function unpackBatch(packed: readonly PackedElement[]): Batch {
+  return packed.map((each) =>
+    typeof each === 'string' ? messageOf(each) : (errorOf(each.problem) as ProtocolError),
+  )
+}
+
+/** The text was made by a node of ours. */
+export function messageOf<Kind extends Message = Message>(text: string): Kind {
+  return Object.defineProperty(JSON.parse(text) as Kind, encodedText, {
+    value: text,
+  })
+}
+
+export function answerOf(responses: readonly (Response | undefined)[], sessionId?: string): Answer {
+  return {
+    texts: responses.flatMap((each) => (each === undefined ? [] : [textOf(each)])),
+    ...(sessionId !== undefined && { sessionId }),
+  }
+}
+
+export function responsesOf({ texts }: Answer): Response[] {
+  return texts.map((text) => messageOf<Response>(text))
+}
+
+/** What a node may tell another of an error: nothing that cannot be copied. */
+export function problemOf(error: unknown): Problem {
+  const floor = floorOf(error)
+  const { code, message, retryable, data } = error as TransportError
+  if (floor === undefined)
+    return {
+      type: 'error',
+      floor: 'runtime',
+      code: 'EXITED',
+      message: String(error),
+      retryable: false,
+      data: {},
+    }
+  return {
+    type: 'error',
+    floor,
+    code,
+    message,
+    retryable: retryable === true,
+    data: plain(data),
+  }
+}
+
+export function errorOf(problem: Problem): Error {
+  if (problem.type === 'elsewhere') return new Error('elsewhere')
+  const { floor, code, message, retryable, data } = problem
+  const details = { retryable, data }
+  if (floor === 'transport') return new TransportError(code as TransportErrorCode, message, details)
+  if (floor === 'protocol') return new ProtocolError(code as ProtocolErrorCode, message, details)
+  if (floor === 'mcp') return new McpError(code as number, message, { data })
+  return new RuntimeError(code as RuntimeErrorCode, message, details)
+}
+
+/** What a session has to know of a peer, as data. Assigns that cannot be copied stay behind. */
+export function plainPeer(peer: Peer): Peer {
+  const { transport, headers, remoteAddress, query, scheme, principal, trusted, assigns } = peer
+  return {
+    transport,
+    headers: { ...headers },
+    remoteAddress,
+    query,
+    scheme,
+    principal: plain(principal) as Peer['principal'],
+    ...(trusted !== undefined && { trusted }),
+    ...(assigns !== undefined && { assigns: plainFields(assigns) }),
+  }
+}
+
+function plainFields(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value === undefined || plain(value) !== undefined),
+  )
+}
+
+/** Undefined for what cannot be copied. */
+function plain(value: unknown): unknown {
+  try {
+    return structuredClone(value)
+  } catch {
+    return undefined
+  }
+}
+
+function floorOf(error: unknown): 'transport' | 'protocol' | 'runtime' | 'mcp' | undefined {
+  if (error instanceof TransportError) return 'transport'
+  if (error instanceof McpError) return 'mcp'
+  if (error instanceof ProtocolError) return 'protocol'
+  return error instanceof RuntimeError ? 'runtime' : undefined
+}

@@ -1,0 +1,375 @@
+import type { Batch } from '../../protocol/wire/codec.js'
+import { isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
+import { textOf } from '../../transports/base/encoded.js'
+import { TransportError } from '../../transports/base/errors.js'
+import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
+import { type Cluster, Elsewhere, type Inbox, type News } from './cluster.js'
+import {
+  type Answer,
+  type Ask,
+  answerOf,
+  type Envelope,
+  errorOf,
+  messageOf,
+  type Problem,
+  packBatch,
+  plainPeer,
+  problemOf,
+  responsesOf,
+  unpackBatch,
+} from './envelope.js'
+
+/** What a node does by itself. `deliver` and the like reject with Elsewhere for a session of another node. */
+export interface LocalPort extends ServerPort {
+  retire(signal: AbortSignal): Promise<void>
+  hear(news: News): void
+}
+
+/** What another node was asked, and who waits for it here. */
+interface Asked {
+  readonly node: string
+  readonly outlet: Outlet | undefined
+  /** Whether it may hear more after the answer. */
+  readonly reads: boolean
+  resolve(answer: Answer): void
+  reject(error: unknown): void
+}
+
+/** How often a message follows its session, which may move meanwhile. */
+const maxMoves = 5
+/** What this node may ask others at once. */
+const maxAsked = 10_000
+
+/**
+ * The port of a node: serves the sessions that run here, passes on what is for those of other nodes, and
+ * serves what they pass on.
+ */
+export function clusterPort(local: LocalPort, cluster: Cluster): ServerPort & Inbox & { abandon(): void } {
+  const routes = new Routes(local, cluster)
+  return Object.freeze({
+    ...local,
+    open: (request, peer) => routes.open(request, peer),
+    deliver: (id, message, outlet, peer) => routes.deliver(id, message, outlet, peer),
+    deliverBatch: (id, batch, outlet, peer) => routes.deliverBatch(id, batch, outlet, peer),
+    attach: (id, outlet, peer) => routes.attach(id, outlet, peer),
+    close: (id, peer) => routes.close(id, peer),
+    receive: (from, envelope) => routes.receive(from, envelope),
+    gone: (node) => routes.gone(node),
+    abandon: () => routes.abandon(),
+  } satisfies ReturnType<typeof clusterPort>)
+}
+
+class Routes {
+  readonly #local: LocalPort
+  readonly #cluster: Cluster
+  readonly #asked = new Map<number, Asked>()
+  /** Readers and requests of other nodes that are served here, by node and number. */
+  readonly #served = new Map<string, RemoteOutlet>()
+  #last = 0
+
+  constructor(local: LocalPort, cluster: Cluster) {
+    this.#local = local
+    this.#cluster = cluster
+  }
+
+  open(request: JsonRpcRequest, peer: Peer): ReturnType<ServerPort['open']> {
+    return this.#where(
+      () => this.#local.open(request, peer),
+      async (node) => {
+        const answer = await this.#ask(node, { do: 'open', text: textOf(request) }, peer)
+        return {
+          sessionId: answer.sessionId,
+          response: responsesOf(answer)[0] as Response,
+        }
+      },
+    )
+  }
+
+  deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined> {
+    return this.#where(
+      () => this.#local.deliver(sessionId, message, outlet, peer),
+      async (node) => {
+        const mayRelease = outlet.release !== undefined
+        const ask = {
+          do: 'deliver',
+          sessionId,
+          text: textOf(message),
+          mayRelease,
+        } as const
+        return responsesOf(await this.#ask(node, ask, peer, outlet))[0]
+      },
+    ).catch((error) => {
+      if (!isRequest(message) || !isLost(error)) throw error
+      return lostAnswer(message, error)
+    })
+  }
+
+  deliverBatch(sessionId: string, batch: Batch, outlet: Outlet, peer: Peer): Promise<readonly Response[]> {
+    return this.#where(
+      async () => (await this.#local.deliverBatch?.(sessionId, batch, outlet, peer)) ?? [],
+      async (node) => {
+        const ask = {
+          do: 'deliverBatch',
+          sessionId,
+          batch: packBatch(batch),
+        } as const
+        return responsesOf(await this.#ask(node, ask, peer, outlet))
+      },
+    )
+  }
+
+  async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
+    return this.#where(
+      () => this.#local.attach(sessionId, outlet, peer),
+      async (node) => {
+        const id = this.#last + 1
+        await this.#ask(node, { do: 'attach', sessionId }, peer, outlet, true)
+        return () => {
+          if (this.#asked.delete(id)) this.#cluster.send(node, { type: 'detach', id })
+        }
+      },
+    )
+  }
+
+  close(sessionId: string, peer?: Peer): Promise<void> {
+    return this.#where(
+      () => this.#local.close(sessionId, peer),
+      async (node) => void (await this.#ask(node, { do: 'close', sessionId }, peer)),
+    )
+  }
+
+  receive(from: string, envelope: Envelope): void {
+    const { id } = envelope
+    switch (envelope.type) {
+      case 'ask':
+        return void this.#serve(from, id, envelope.ask, envelope.peer)
+      case 'detach':
+        return this.#served.get(keyOf(from, id))?.detach()
+      case 'answer':
+        return this.#settle(id, (asked) => asked.resolve(envelope.answer))
+      case 'failed':
+        return this.#settle(id, (asked) => asked.reject(failureOf(envelope.problem, from)))
+      case 'undelivered':
+        return this.#settle(id, (asked) => asked.reject(new Elsewhere(from)))
+      default:
+        return this.#tell(id, envelope)
+    }
+  }
+
+  gone(node: string): void {
+    for (const [id, asked] of this.#asked) {
+      if (asked.node !== node) continue
+      this.#asked.delete(id)
+      asked.reject(nodeGone(node))
+      if (asked.reads) asked.outlet?.end?.()
+    }
+    for (const outlet of this.#served.values()) if (outlet.node === node) outlet.detach()
+  }
+
+  /** What waits for other nodes ends: this port does. */
+  abandon(): void {
+    for (const { node } of [...this.#asked.values()]) this.gone(node)
+    for (const outlet of this.#served.values()) outlet.detach()
+  }
+
+  /** Here, or where the session is; it may move meanwhile. */
+  async #where<Value>(here: () => Promise<Value>, there: (node: string) => Promise<Value>): Promise<Value> {
+    for (let moves = 0; ; moves += 1) {
+      const owner = await here().catch((error: unknown) => {
+        if (error instanceof Elsewhere) return error
+        throw error
+      })
+      if (!(owner instanceof Elsewhere)) return owner
+      try {
+        return await there(owner.owner)
+      } catch (error) {
+        if (!(error instanceof Elsewhere)) throw error
+        if (moves === maxMoves) throw restless()
+      }
+    }
+  }
+
+  #ask(node: string, ask: Ask, peer: Peer | undefined, outlet?: Outlet, reads = false): Promise<Answer> {
+    if (this.#asked.size >= maxAsked) return Promise.reject(outOfReach(node))
+    this.#last += 1
+    const id = this.#last
+    return new Promise((resolve, reject) => {
+      this.#asked.set(id, { node, outlet, reads, resolve, reject })
+      const envelope = {
+        type: 'ask',
+        id,
+        ask,
+        peer: peer && plainPeer(peer),
+      } as const
+      if (this.#cluster.send(node, envelope)) return
+      this.#asked.delete(id)
+      reject(outOfReach(node))
+    })
+  }
+
+  #settle(id: number, settle: (asked: Asked) => void): void {
+    const asked = this.#asked.get(id)
+    if (asked === undefined) return
+    if (!asked.reads) this.#asked.delete(id)
+    settle(asked)
+  }
+
+  #tell(id: number, envelope: Envelope): void {
+    const outlet = this.#asked.get(id)?.outlet
+    if (envelope.type === 'said') outlet?.send(messageOf(envelope.text))
+    else if (envelope.type === 'negotiated') outlet?.negotiated?.(envelope.revision)
+    else if (envelope.type === 'released') outlet?.release?.()
+    else if (envelope.type === 'over') {
+      this.#asked.delete(id)
+      outlet?.end?.()
+    }
+  }
+
+  async #serve(node: string, id: number, ask: Ask, peer: Peer | undefined): Promise<void> {
+    const outlet = new RemoteOutlet(this.#cluster, node, id)
+    const key = keyOf(node, id)
+    this.#served.set(key, outlet)
+    try {
+      const answer = await this.#do(ask, peer as Peer, outlet)
+      this.#cluster.send(node, { type: 'answer', id, answer })
+      if (ask.do === 'attach' && outlet.isOpen) return outlet.whenOver(() => this.#served.delete(key))
+    } catch (error) {
+      const problem: Problem = error instanceof Elsewhere ? { type: 'elsewhere' } : problemOf(error)
+      this.#cluster.send(node, { type: 'failed', id, problem })
+    }
+    this.#served.delete(key)
+    outlet.detach()
+  }
+
+  async #do(ask: Ask, peer: Peer, outlet: RemoteOutlet): Promise<Answer> {
+    const local = this.#local
+    switch (ask.do) {
+      case 'open': {
+        const { sessionId, response } = await local.open(messageOf<JsonRpcRequest>(ask.text), peer)
+        return answerOf([response], sessionId)
+      }
+      case 'deliver': {
+        const { sessionId, text, mayRelease } = ask
+        const taken = mayRelease ? outlet.releasable() : outlet
+        return answerOf([await local.deliver(sessionId, messageOf(text), taken, peer)])
+      }
+      case 'deliverBatch': {
+        const { sessionId, batch } = ask
+        return answerOf((await local.deliverBatch?.(sessionId, unpackBatch(batch), outlet, peer)) ?? [])
+      }
+      case 'attach':
+        outlet.onDetach(await local.attach(ask.sessionId, outlet, peer))
+        return answerOf([])
+      case 'close':
+        await local.close(ask.sessionId, peer)
+        return answerOf([])
+    }
+  }
+}
+
+/** Where messages go whose reader is on another node. */
+class RemoteOutlet implements Outlet {
+  readonly node: string
+  readonly #id: number
+  readonly #cluster: Cluster
+  #undo: (() => void) | undefined
+  #onOver: (() => void) | undefined
+  isOpen = true
+
+  constructor(cluster: Cluster, node: string, id: number) {
+    this.#cluster = cluster
+    this.node = node
+    this.#id = id
+  }
+
+  send(message: Message): boolean {
+    return this.isOpen && this.#tell({ type: 'said', id: this.#id, text: textOf(message) })
+  }
+
+  negotiated(revision: string): void {
+    if (this.isOpen) this.#tell({ type: 'negotiated', id: this.#id, revision })
+  }
+
+  end(): void {
+    if (!this.isOpen) return
+    this.#tell({ type: 'over', id: this.#id })
+    this.detach()
+  }
+
+  /** The same, of a connection that can be ended early. */
+  releasable(): Outlet {
+    return {
+      send: (message) => this.send(message),
+      negotiated: (revision) => this.negotiated(revision),
+      end: () => this.end(),
+      release: () => this.isOpen && this.#tell({ type: 'released', id: this.#id }),
+    }
+  }
+
+  /** `undo` is called when the reader has gone, at once if it has. */
+  onDetach(undo: () => void): void {
+    this.#undo = undo
+    if (!this.isOpen) undo()
+  }
+
+  whenOver(fn: () => void): void {
+    this.#onOver = fn
+  }
+
+  /** Nobody reads any more. */
+  detach(): void {
+    if (!this.isOpen) return
+    this.isOpen = false
+    this.#undo?.()
+    this.#onOver?.()
+  }
+
+  #tell(envelope: Envelope): boolean {
+    return this.#cluster.send(this.node, envelope)
+  }
+}
+
+function keyOf(node: string, id: number): string {
+  return `${id} ${node}`
+}
+
+function failureOf(problem: Problem, node: string): Error {
+  return problem.type === 'elsewhere' ? new Elsewhere(node) : errorOf(problem)
+}
+
+/** Data of the error of a request whose node has ended while it worked on it. */
+const lost = Object.freeze({ retryable: true })
+
+function nodeGone(node: string): TransportError {
+  const message = `the process that the session runs in has ended: ${node}`
+  return new TransportError('CONNECTION_LOST', message, {
+    retryable: true,
+    data: { node },
+  })
+}
+
+function outOfReach(node: string): TransportError {
+  const message = `the process that the session runs in cannot be reached: ${node}`
+  return new TransportError('SEND_FAILED', message, {
+    retryable: true,
+    data: { node },
+  })
+}
+
+function restless(): TransportError {
+  return new TransportError('SEND_FAILED', 'the session moves between processes: try again', {
+    retryable: true,
+  })
+}
+
+function isLost(error: unknown): error is TransportError {
+  return error instanceof TransportError && ['CONNECTION_LOST', 'SEND_FAILED'].includes(error.code)
+}
+
+function lostAnswer({ id }: JsonRpcRequest, { message }: TransportError): Response {
+  return {
+    jsonrpc: '2.0',
+    id,
+    error: { code: -32603, message: `Internal error: ${message}`, data: lost },
+  }
+}
