@@ -4,6 +4,7 @@ import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/super
 import type { ActorContext } from '../runtime/process/context.js'
 import { dynamicSupervisorSpec } from '../runtime/supervision/dynamic.js'
 import { RuntimeError, show } from '../runtime/base/errors.js'
+import { systemClock } from '../runtime/time/clock.js'
 import { handled } from '../runtime/base/promise.js'
 import { ActorRef, type ProcessRef, processOf, type RefOf } from '../runtime/process/ref.js'
 import { Registry } from '../runtime/process/registry.js'
@@ -12,9 +13,14 @@ import type { SupervisorOptions } from '../runtime/supervision/options.js'
 import { taskSupervisorSpec } from '../runtime/tasks/supervisor.js'
 import { TransportError } from '../transports/base/errors.js'
 import type { ServerPort } from '../transports/contract/contract.js'
+import { ServerError } from './base/errors.js'
 import { baseActor, changesOf } from './subscriptions/base-actor.js'
 import type { ServerDefinition } from './definitions/define-server.js'
 import { type Holdings, holdingsActor, type Place } from './holdings/holdings-actor.js'
+import type { DoorPlace } from './processes/door.js'
+import { ServerProcesses } from './processes/handle.js'
+import { type ProcessesOptions, readProcessesOptions } from './processes/options.js'
+import { processesSupervisor } from './processes/start.js'
 import { hooksActor } from './sessions/hooks-actor.js'
 import {
   readServerOptions,
@@ -39,8 +45,56 @@ import { stopOnSignals } from './signals.js'
 export function startServer(
   definition: ServerDefinition,
   options: ServerOptions & TreeWideOptions,
-): Promise<Server> {
-  return handled(start(definition, options))
+): Promise<Server>
+/**
+ * Starts a server that several processes serve. The module's default export is what `defineServer` returns;
+ * each process imports it, and this program runs none of its code: it owns the port and the sessions. A
+ * session that a process dies with goes on in another one, and so does one that is replaced (`reload`).
+ * Rejects as above, with the error of a process that does not start.
+ */
+export function startServer(
+  module: URL,
+  options: ProcessesOptions & TreeWideOptions,
+): Promise<ServerProcesses>
+export function startServer(
+  definition: ServerDefinition | URL,
+  options: (ServerOptions | ProcessesOptions) & TreeWideOptions,
+): Promise<Server | ServerProcesses> {
+  if (definition instanceof URL) return handled(startProcesses(definition, options))
+  return handled(start(definition, options as ServerOptions & TreeWideOptions))
+}
+
+async function startProcesses(
+  module: URL,
+  options: ProcessesOptions & TreeWideOptions,
+): Promise<ServerProcesses> {
+  const { own, treeWide, signals } = splitServerOptions(options)
+  const settings = readProcessesOptions(module, own)
+  const { registry = new Registry(), clock = systemClock } = treeWide
+  const place: DoorPlace = { address: undefined }
+  try {
+    const supervisor = await startSupervisor({
+      ...treeWide,
+      registry,
+      ...processesSupervisor(settings, place, clock.now),
+    })
+    const server = new ServerProcesses({ name: settings.name, registry, supervisor, place })
+    if (signals)
+      supervisor.ref.onExit(
+        stopOnSignals(
+          () => server.stop(),
+          () => server.reload(),
+        ),
+      )
+    return server
+  } catch (error) {
+    throw causeOf(error) ?? error
+  }
+}
+
+/** What the caller wants to hear of: why a process, or the port, could not be had. */
+function causeOf(error: unknown): Error | undefined {
+  return causesOf(error).find((one) => one instanceof TransportError || one instanceof ServerError)
 }
 
 async function start(

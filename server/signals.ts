@@ -14,11 +14,23 @@ const nobody: ContainedTree = {
 type Signal = (typeof signals)[number]
 
 /**
+ * Has SIGHUP replace the server's processes, if it has any (`reload`).
  * Has SIGTERM and SIGINT stop this server in an orderly way; the returned function undoes that. Once all
  * servers of the program have stopped, it ends with `process.exitCode`, or 0, unless it listens for the
  * signal itself. A second signal ends it at once.
  */
-export function stopOnSignals(stop: () => Promise<void>): () => void {
+export function stopOnSignals(stop: () => Promise<void>, reload?: () => Promise<void>): () => void {
+  // what a reload fails with is in the log already, and its server goes on
+  const onHangUp = (): void => void reload?.().catch(() => {})
+  if (reload !== undefined) process.on('SIGHUP', onHangUp)
+  const unstop = stopOnTerm(stop)
+  return () => {
+    process.off('SIGHUP', onHangUp)
+    unstop()
+  }
+}
+
+function stopOnTerm(stop: () => Promise<void>): () => void {
   const known = Reflect.get(globalThis, key) as Leaving | undefined
   const leaving = known ?? new Leaving()
   // shared by all copies of the library: the last server of all ends the program

@@ -11,4 +11,9 @@ export const floorsAlone = ['runtime/index.ts', 'protocol/index.ts']
 export const doorsOnTop = ['testing.ts']
 
 /** Files that run as a worker thread or a process of their own; bundled as entries so that their paths exist in `dist/`. */
-export const workers = ['runtime/peers/boot.ts', 'runtime/peers/guard.ts', 'runtime/watchdog/thread.ts']
+export const workers = [
+  'runtime/peers/boot.ts',
+  'runtime/peers/guard.ts',
+  'runtime/watchdog/thread.ts',
+  'server/node.ts',
+]

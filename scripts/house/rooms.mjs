@@ -56,6 +56,7 @@ export const rooms = {
     requests: ['base', 'results', 'context', 'definitions', 'catalog', 'stores'],
     sessions: ['base', 'context', 'definitions', 'catalog', 'stores', 'cluster', 'holdings', 'requests'],
     subscriptions: ['base', 'context', 'catalog', 'cluster', 'holdings', 'sessions'],
+    processes: ['base', 'context', 'stores', 'cluster', 'holdings', 'sessions'],
     exchanges: ['base', 'context', 'definitions', 'catalog', 'holdings', 'requests', 'subscriptions'],
   },
   client: {

@@ -121,7 +121,8 @@ export type TreeWideOptions = Pick<RootOptions, 'clock' | 'registry' | 'unowned'
 
 const defaultParking: ParkingLimits = Object.freeze({ time: 10 * 60_000, max: 1_000, maxPerPrincipal: 16 })
 const noParking: ParkingLimits = Object.freeze({ time: 0, max: 0, maxPerPrincipal: 0 })
-const known = [
+/** The fields of ServerOptions. */
+export const serverFields: readonly string[] = [
   ...['transport', 'name', 'initArg', 'revisions', 'store', 'sessionIds', 'start', 'exposeErrors'],
   ...['maxSessions', 'maxSessionsPerClient', 'maxListens', 'maxRequests', 'maxExchanges', 'maxWaiting'],
   ...['idleTimeout', 'requestTimeout', 'askTimeout', 'drainTimeout'],
@@ -141,16 +142,12 @@ const {
 } = readersOf()
 
 /** Reads the options of a server. Throws BAD_DEFINITION, or BAD_OPTION that names the field. */
-export function readServerOptions(
-  definition: ServerDefinition,
-  options: ServerOptions,
-  cluster?: Cluster,
-) {
+export function readServerOptions(definition: ServerDefinition, options: ServerOptions, cluster?: Cluster) {
   if (!isServer(definition)) {
     const problem = `expected what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
   }
-  readFields(options, 'options', known)
+  readFields(options, 'options', serverFields)
   const { transport, store, initArg, sessionIds, start, maxSessionsPerClient, requestStateKeys } = options
   if (!isObject(transport) || typeof transport.bind !== 'function')
     throw bad('transport', 'what serveHttp() or serveStdio() returns', transport)
@@ -244,8 +241,10 @@ export function isWanted({
   throw bad('start', 'a function that answers true or false', wanted)
 }
 
-export function splitServerOptions(options: ServerOptions & TreeWideOptions): {
-  own: ServerOptions
+export function splitServerOptions<Own extends object>(
+  options: Own & TreeWideOptions,
+): {
+  own: Omit<Own, keyof TreeWideOptions>
   treeWide: Omit<TreeWideOptions, 'signals'>
   signals: boolean
 } {

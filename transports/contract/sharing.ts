@@ -21,6 +21,9 @@ export interface Sharing {
   serve(source: ConnectionSource): ServerTransport
 }
 
+/** One connection, of which nothing was read yet. */
+export type Connection = Socket
+
 /** Where clients reach the processes. */
 export interface Address {
   readonly url: string

@@ -1,0 +1,138 @@
+// What runs in each process of a server that has several: see `startServer` with a module.
+import { RuntimeError, show } from '../runtime/base/errors.js'
+import { defineActor } from '../runtime/process/behaviour.js'
+import type { ActorContext } from '../runtime/process/context.js'
+import type { ActorRef } from '../runtime/process/ref.js'
+import { waitWithin } from '../runtime/time/wait.js'
+import { supervisorAt } from '../runtime/supervision/supervise.js'
+import { TransportError } from '../transports/base/errors.js'
+import type { Binding, ServerTransport } from '../transports/contract/contract.js'
+import type { Connection } from '../transports/contract/sharing.js'
+import { serveHttp } from '../transports/http/server/serve.js'
+import { ServerError } from './base/errors.js'
+import type { News } from './cluster/cluster.js'
+import type { Envelope } from './cluster/envelope.js'
+import { isServer, type ServerDefinition } from './definitions/define-server.js'
+import type { ServerOptions } from './holdings/options.js'
+import { Connections } from './processes/connections.js'
+import { NodeCluster } from './processes/node-cluster.js'
+import type { NodeInput, NodeRef } from './processes/node-ref.js'
+import type { Server } from './server.js'
+import { nodeSpec } from './server-supervisor.js'
+
+/** Errors that keep their class on the way between the processes. */
+export const errors = { TransportError, ServerError }
+
+interface Node {
+  readonly input: NodeInput
+  readonly server: Server
+  readonly supervisor: ActorRef
+  readonly cluster: NodeCluster
+  readonly connections: Connections
+  readonly binding: () => Binding | undefined
+}
+
+/** The actor of a node: it starts the whole server below it, and hears what comes from the other nodes. */
+const node = defineActor({
+  name: 'node',
+  trapExit: true,
+  // the supervisor of the process sets the limit
+  terminateTimeout: Number.POSITIVE_INFINITY,
+  async init(input: NodeInput, ctx: ActorContext): Promise<Node> {
+    const { definition, options } = await load(input.module)
+    const connections = new Connections(input.address)
+    const cluster = new NodeCluster(input.name, input.hub)
+    let binding: Binding | undefined
+    const transport = transportOf(input, options.transport, connections)
+    const watched: ServerTransport = {
+      ...transport,
+      async bind(scope, previous) {
+        binding = await transport.bind(scope, previous)
+        return binding
+      },
+    }
+    const spec = nodeSpec(definition, { ...input.options, ...options, transport: watched }, cluster)
+    const started = (await spec.start(ctx)) as { readonly ref: ActorRef; readonly extra: Server }
+    await input.hub.call('join', { name: input.name, ref: ctx.self as unknown as NodeRef })
+    return {
+      input,
+      server: started.extra,
+      supervisor: started.ref,
+      cluster,
+      connections,
+      binding: () => binding,
+    }
+  },
+  call: {
+    retire({ cluster, binding }, timeout: number, ctx) {
+      const reply = ctx.defer<void>()
+      const clock = ctx.clock
+      const over = new AbortController()
+      const left = Promise.all([cluster.inbox?.retire(over.signal), binding()?.retire?.()])
+      void waitWithin<unknown>(
+        { clock, ms: timeout, late: () => {} },
+        (resolve) => void left.then(resolve, resolve),
+      )
+        .finally(() => over.abort())
+        .finally(() => reply.resolve(undefined))
+      return reply
+    },
+    sessions: ({ server }) => server.sessions(),
+  },
+  cast: {
+    connection({ connections, input }, socket: Connection, ctx) {
+      connections.give(socket)
+      input.door.cast('taken', ctx.self as unknown as NodeRef)
+    },
+    envelope({ cluster }, { from, envelope }: { from: string; envelope: Envelope }) {
+      if (cluster.inbox !== undefined) return cluster.inbox.receive(from, envelope)
+      if (envelope.type !== 'ask') return
+      const problem = {
+        floor: 'transport',
+        code: 'SEND_FAILED',
+        message: 'the server is starting again',
+      } as const
+      const failed = { type: 'error', ...problem, retryable: true, data: undefined } as const
+      cluster.send(from, { type: 'failed', id: envelope.id, problem: failed })
+    },
+    hear: ({ cluster }, news: News) => cluster.inbox?.hear(news),
+    gone: ({ cluster }, name: string) => cluster.inbox?.gone(name),
+  },
+  info: {
+    exit({ supervisor }, { from, reason }, ctx) {
+      if (from === supervisor) ctx.stop(reason)
+    },
+  },
+  async terminate({ supervisor }) {
+    if (supervisor.alive) await supervisorAt(supervisor).stop()
+  },
+})
+
+export { node as default }
+
+async function load(
+  module: string,
+): Promise<{ definition: ServerDefinition; options: Partial<ServerOptions> }> {
+  const { default: definition, options = {} } = (await import(module)) as Record<string, unknown>
+  if (!isServer(definition)) {
+    const problem = `${module}: expected the default export to be what defineServer returns, got ${show(definition)}`
+    throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
+  }
+  if (typeof options !== 'object' || options === null)
+    throw new ServerError('BAD_OPTION', `${module}: options: expected an object, got ${show(options)}`, {
+      data: { field: 'options' },
+    })
+  return { definition, options }
+}
+
+/** The module's own transport, for functions such as `authenticate`, or one of the options that came over. */
+function transportOf(
+  { transport: { name, options } }: NodeInput,
+  own: ServerTransport | undefined,
+  connections: Connections,
+): ServerTransport {
+  const transport = own ?? (name === 'http' ? serveHttp(options) : undefined)
+  if (transport?.sharing === undefined)
+    throw new RuntimeError('BAD_OPTION', `options.transport: expected one that several processes can share`)
+  return transport.sharing.serve(connections)
+}

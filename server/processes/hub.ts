@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto'
+import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
+import { TransportError } from '../../transports/base/errors.js'
+import { ClientCounts } from '../../transports/connections/client-counts.js'
+import type { Peer } from '../../transports/contract/contract.js'
+import type { Envelope } from '../cluster/envelope.js'
+import type { News } from '../cluster/cluster.js'
+import { askStore } from '../sessions/saving.js'
+import type { SessionRecord, SessionStore } from '../stores/session-store.js'
+import type { NodeRef } from './node-ref.js'
+
+export interface HubInput {
+  readonly store: SessionStore
+  readonly maxSessions: number
+  readonly maxSessionsPerClient: number | undefined
+  /** Where the store is asked: it may be an author's. */
+  readonly tasks: ProcessRef
+}
+
+interface Node {
+  readonly name: string
+  readonly ref: NodeRef
+  isRetiring: boolean
+}
+
+/** A session that runs on a node. */
+interface Claim {
+  readonly node: string
+}
+
+interface Hub extends Omit<HubInput, 'tasks'> {
+  readonly tasks: TaskSupervisor
+  readonly nodes: Map<string, Node>
+  readonly claims: Map<string, Claim>
+  readonly clients: ClientCounts<Claim>
+  [describe](): string
+}
+
+/** Who a session is claimed for. */
+export type Claimer = Pick<Peer, 'principal' | 'remoteAddress'>
+
+/**
+ * What the nodes share: which of them a session runs on, the sessions' records, and the way to each other. A
+ * node that ends lets go of its sessions at once.
+ */
+export const hubActor = defineActor({
+  name: 'hub',
+  stray: 'report',
+  init({ tasks, ...input }: HubInput): Hub {
+    const hub: Hub = {
+      ...input,
+      tasks: new TaskSupervisor(tasks as TaskSupervisor['ref']),
+      nodes: new Map(),
+      claims: new Map(),
+      clients: new ClientCounts<Claim>(input.maxSessionsPerClient),
+      [describe]: () => `${hub.claims.size} sessions on ${hub.nodes.size} processes`,
+    }
+    return hub
+  },
+  call: {
+    join(hub, { name, ref }: { name: string; ref: NodeRef }, ctx) {
+      hub.nodes.set(name, { name, ref, isRetiring: false })
+      ctx.monitor(ref)
+    },
+    claim: (hub, { node, id, who }: { node: string; id: string; who: Claimer | undefined }) =>
+      claim(hub, node, id, who),
+    load: (hub, id: string, ctx) => ask(hub, (store) => store.load(id), ctx),
+    save: (hub, record: SessionRecord, ctx) => ask(hub, (store) => store.save(record), ctx),
+    delete: (hub, id: string, ctx) => ask(hub, (store) => store.delete(id), ctx),
+  },
+  cast: {
+    retire(hub, name: string) {
+      const node = hub.nodes.get(name)
+      if (node !== undefined) node.isRetiring = true
+    },
+    release: (hub, { node, id }: { node: string; id: string }) => release(hub, node, id),
+    send(hub, { from, to, envelope }: { from: string; to: string; envelope: Envelope }) {
+      if (hub.nodes.get(to)?.ref.cast('envelope', { from, envelope }) === true) return
+      if (envelope.type === 'ask')
+        hub.nodes
+          .get(from)
+          ?.ref.cast('envelope', { from: to, envelope: { type: 'undelivered', id: envelope.id } })
+    },
+    publish(hub, { from, news }: { from: string | undefined; news: News }) {
+      for (const node of hub.nodes.values()) if (node.name !== from) node.ref.cast('hear', news)
+    },
+  },
+  info: {
+    down(hub, { process }) {
+      const ended = [...hub.nodes.values()].find((node) => node.ref === process)
+      if (ended === undefined) return
+      hub.nodes.delete(ended.name)
+      for (const [id, { node }] of hub.claims) if (node === ended.name) release(hub, node, id)
+      for (const node of hub.nodes.values()) node.ref.cast('gone', ended.name)
+    },
+  },
+})
+
+/** Answers the node that the session is for. */
+function claim(hub: Hub, node: string, id: string, who: Claimer | undefined): string | Refusal {
+  const { claims, clients, nodes, maxSessions } = hub
+  const owner = claims.get(id)?.node
+  if (owner !== undefined) return owner
+  if (nodes.get(node)?.isRetiring === true) return successor(hub, node, id)
+  if (claims.size >= maxSessions) {
+    const problem = `the server has ${maxSessions} sessions already`
+    return refuse(new TransportError('SESSION_LIMIT', problem, { retryable: true }))
+  }
+  const claimed = { node }
+  if (who !== undefined && !clients.enterAs({ ...who, transport: '', headers: {} }, claimed)) {
+    clients.leave(claimed)
+    const problem = `one client may have ${clients.max} sessions`
+    return refuse(new TransportError('CLIENT_LIMIT', problem, { retryable: true }))
+  }
+  claims.set(id, claimed)
+  return node
+}
+
+/** All who ask for the same session are sent to the same node. */
+function successor({ nodes }: Hub, node: string, id: string): string {
+  const others = [...nodes.values()].filter((other) => !other.isRetiring)
+  const number = createHash('sha256').update(id).digest().readUInt32BE()
+  return others[number % Math.max(1, others.length)]?.name ?? node
+}
+
+function release({ claims, clients }: Hub, node: string, id: string): void {
+  const claimed = claims.get(id)
+  if (claimed?.node !== node) return
+  claims.delete(id)
+  clients.leave(claimed)
+}
+
+function ask<Answer>(
+  { tasks, store }: Hub,
+  fn: (store: SessionStore) => Answer | Promise<Answer>,
+  ctx: ActorContext,
+): Deferred<Answer> {
+  const reply = ctx.defer<Answer>()
+  askStore(tasks, () => fn(store)).then(
+    (answer) => reply.resolve(answer),
+    (error) => reply.reject(error),
+  )
+  return reply
+}
+
+export type HubRef = RefOf<typeof hubActor>

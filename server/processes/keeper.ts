@@ -1,0 +1,183 @@
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import { type DynamicSupervisor, dynamicSupervisorAt } from '../../runtime/supervision/dynamic.js'
+import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
+import { forever } from '../../runtime/process/ref.js'
+import type { DoorRef } from './door.js'
+import type { HubRef } from './hub.js'
+import type { NodeRef } from './node-ref.js'
+
+export interface KeeperInput {
+  /** How many processes serve. */
+  readonly count: number
+  /** Milliseconds that a process has for requests in flight when it is replaced. */
+  readonly drainTimeout: number
+  /** The spec of the process with this number: each number is used once. */
+  spec(number: number): ChildSpec
+  readonly supervisor: ProcessRef
+  readonly hub: HubRef
+  readonly door: DoorRef
+}
+
+interface Node {
+  readonly ref: NodeRef
+  readonly name: string
+  readonly startedAt: number
+}
+
+interface Keeper extends Omit<KeeperInput, 'supervisor'> {
+  readonly supervisor: DynamicSupervisor
+  /** Those that serve, the oldest first. */
+  nodes: Node[]
+  started: number
+  starting: number
+  /** Starts that failed, or lasted too short, one after the other. */
+  failures: number
+  reloading: Promise<void> | undefined
+  /** The reload that begins when the one at work is over. */
+  next: Promise<void> | undefined
+  [describe](): string
+}
+
+/** Milliseconds that a process has to live for its start to count as a good one. */
+const settledAfter = 5_000
+/** Milliseconds until a failed start is tried again: twice as long each time, up to the last. */
+const firstPause = 100
+const lastPause = 5_000
+
+/**
+ * Keeps so many processes serving: starts another one for each that ends, and replaces them one by one
+ * (`reload`). One that cannot be started is tried again and again, and costs those that serve nothing.
+ */
+export const keeperActor = defineActor({
+  name: 'keeper',
+  trapExit: true,
+  async init({ supervisor, ...input }: KeeperInput, ctx: ActorContext): Promise<Keeper> {
+    const keeper: Keeper = {
+      ...input,
+      supervisor: dynamicSupervisorAt(supervisor),
+      nodes: [],
+      started: 0,
+      starting: 0,
+      failures: 0,
+      reloading: undefined,
+      next: undefined,
+      [describe]: () => `${keeper.nodes.length} of ${input.count} processes serve`,
+    }
+    const starts = Array.from({ length: input.count }, () => startNode(keeper, ctx))
+    const failed = (await Promise.allSettled(starts)).find((start) => start.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
+    return keeper
+  },
+  call: {
+    /** Replaces all processes, one at a time; one more while this goes on begins after it. */
+    reload(keeper, _nothing: undefined, ctx) {
+      const reply = ctx.defer<void>()
+      reload(keeper, ctx).then(
+        () => reply.resolve(undefined),
+        (error) => reply.reject(error),
+      )
+      return reply
+    },
+    nodes: ({ nodes }): NodeRef[] => nodes.map(({ ref }) => ref),
+  },
+  info: {
+    down(keeper, { process }, ctx) {
+      const ended = keeper.nodes.find((node) => node.ref === process)
+      if (ended === undefined) return
+      withdraw(keeper, ended)
+      const lived = ctx.clock.now() - ended.startedAt
+      keeper.failures = lived < settledAfter ? keeper.failures + 1 : 0
+      // the first time at once
+      if (keeper.failures <= 1) void replace(keeper, ctx)
+      else replaceLater(keeper, ctx)
+    },
+    timer: (keeper, _payload, ctx) => void replace(keeper, ctx),
+  },
+  terminate: ({ door }) => void door.cast('close'),
+})
+
+export type KeeperRef = RefOf<typeof keeperActor>
+
+/** Starts a process, and has it serve once it is ready. */
+async function startNode(keeper: Keeper, ctx: ActorContext): Promise<Node> {
+  keeper.started += 1
+  keeper.starting += 1
+  try {
+    const { ref } = await keeper.supervisor.startChild(keeper.spec(keeper.started))
+    const node = { ref: ref as NodeRef, name: (ref as NodeRef).name, startedAt: ctx.clock.now() }
+    keeper.nodes.push(node)
+    ctx.monitor(node.ref)
+    tellDoor(keeper)
+    return node
+  } finally {
+    keeper.starting -= 1
+  }
+}
+
+/** Starts what is missing; what cannot be started is tried again later. */
+async function replace(keeper: Keeper, ctx: ActorContext): Promise<void> {
+  while (keeper.nodes.length + keeper.starting < keeper.count) {
+    try {
+      await startNode(keeper, ctx)
+    } catch {
+      // the supervisor has told of it
+      keeper.failures += 1
+      return replaceLater(keeper, ctx)
+    }
+  }
+}
+
+function replaceLater(keeper: Keeper, ctx: ActorContext): void {
+  ctx.sendAfter(Math.min(lastPause, firstPause * 2 ** Math.min(10, keeper.failures - 1)))
+}
+
+function reload(keeper: Keeper, ctx: ActorContext): Promise<void> {
+  if (keeper.reloading === undefined) {
+    keeper.reloading = replaceAll(keeper, ctx).finally(() => {
+      keeper.reloading = undefined
+    })
+    return keeper.reloading
+  }
+  keeper.next ??= keeper.reloading
+    .catch(() => {})
+    .then(() => {
+      keeper.next = undefined
+      return reload(keeper, ctx)
+    })
+  return keeper.next
+}
+
+/** Rejects when a new process cannot be started: the old ones, as far as they are left, go on. */
+async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
+  for (const old of [...keeper.nodes]) {
+    if (!keeper.nodes.includes(old)) continue
+    await startNode(keeper, ctx)
+    if (!keeper.nodes.includes(old)) continue
+    keeper.hub.cast('retire', old.name)
+    withdraw(keeper, old)
+    await old.ref.call('retire', keeper.drainTimeout, forever).catch(ignoreEnd)
+    await keeper.supervisor.terminateChild(old.ref).catch(ignoreEnd)
+  }
+}
+
+/** It gets no more connections. */
+function withdraw(keeper: Keeper, node: Node): void {
+  keeper.nodes = keeper.nodes.filter((each) => each !== node)
+  tellDoor(keeper)
+}
+
+function tellDoor({ door, nodes }: Keeper): void {
+  door.cast(
+    'serve',
+    nodes.map(({ ref }) => ref),
+  )
+}
+
+/** It has ended by itself meanwhile. */
+function ignoreEnd(error: unknown): void {
+  if (!(error instanceof RuntimeError)) throw error
+}

@@ -1,0 +1,66 @@
+import { messageOf } from '../../runtime/base/errors.js'
+import { TransportError } from '../../transports/base/errors.js'
+import type { Peer } from '../../transports/contract/contract.js'
+import type { Principal } from '../../transports/contract/principal.js'
+import type { Cluster, Inbox, News } from '../cluster/cluster.js'
+import type { Envelope } from '../cluster/envelope.js'
+import type { SessionRecord, SessionStore } from '../stores/session-store.js'
+import type { HubRef } from './hub.js'
+
+/** The nodes of one program, as one of them sees them: all of it goes through the hub. */
+export class NodeCluster implements Cluster {
+  readonly node: string
+  readonly store: SessionStore
+  readonly #hub: HubRef
+  #inbox: Inbox | undefined
+
+  constructor(node: string, hub: HubRef) {
+    this.node = node
+    this.#hub = hub
+    this.store = {
+      load: (id) => hub.call('load', id) as Promise<SessionRecord | undefined>,
+      save: (record) => hub.call('save', record),
+      delete: (id) => hub.call('delete', id),
+    }
+  }
+
+  /** Who hears of the others; undefined while the server starts again. */
+  get inbox(): Inbox | undefined {
+    return this.#inbox
+  }
+
+  async claim(id: string, peer: Peer | undefined): Promise<string> {
+    const who = peer && { principal: nameOf(peer.principal), remoteAddress: peer.remoteAddress }
+    try {
+      return await this.#hub.call('claim', { node: this.node, id, who })
+    } catch (error) {
+      if (error instanceof TransportError) throw error
+      const problem = `nobody can tell where the session runs: ${messageOf(error)}`
+      throw new TransportError('SEND_FAILED', problem, { cause: error, retryable: true })
+    }
+  }
+
+  release(id: string): void {
+    this.#hub.cast('release', { node: this.node, id })
+  }
+
+  send(to: string, envelope: Envelope): boolean {
+    return this.#hub.cast('send', { from: this.node, to, envelope })
+  }
+
+  publish(news: News): void {
+    this.#hub.cast('publish', { from: this.node, news })
+  }
+
+  listen(inbox: Inbox): () => void {
+    this.#inbox = inbox
+    return () => {
+      if (this.#inbox === inbox) this.#inbox = undefined
+    }
+  }
+}
+
+/** Without its claims, which may be of any kind. */
+function nameOf(principal: Principal | undefined): Principal | undefined {
+  return principal && { issuer: principal.issuer, subject: principal.subject }
+}

@@ -1,0 +1,39 @@
+import type { Deferred } from '../../runtime/process/behaviour.js'
+import type { ActorRef } from '../../runtime/process/ref.js'
+import type { News } from '../cluster/cluster.js'
+import type { Envelope } from '../cluster/envelope.js'
+import type { DoorRef } from './door.js'
+import type { HubRef } from './hub.js'
+import type { Address, Connection } from '../../transports/contract/sharing.js'
+import type { ServerOptions } from '../holdings/options.js'
+import type { SessionInfo } from '../sessions/session-actor.js'
+
+/** What a node is given at its start: it is copied. */
+export interface NodeInput {
+  readonly name: string
+  /** The URL of the server's module. */
+  readonly module: string
+  readonly hub: HubRef
+  readonly door: DoorRef
+  readonly transport: { readonly name: string; readonly options: object }
+  readonly address: Address
+  readonly options: Partial<ServerOptions>
+}
+
+/** What a node of a server takes; `server/node.ts` is its actor. */
+export interface NodeCalls {
+  [name: string]: (state: never, input: never, ctx: never) => unknown
+  /** Lets go of sessions and connections, for at most so many ms. */
+  retire: (state: never, timeout: number, ctx: never) => Deferred<void>
+  sessions: (state: never, nothing: undefined, ctx: never) => Promise<SessionInfo[]>
+}
+
+export interface NodeCasts {
+  [name: string]: (state: never, input: never, ctx: never) => unknown
+  connection: (state: never, socket: Connection, ctx: never) => unknown
+  envelope: (state: never, input: { from: string; envelope: Envelope }, ctx: never) => unknown
+  hear: (state: never, news: News, ctx: never) => unknown
+  gone: (state: never, node: string, ctx: never) => unknown
+}
+
+export type NodeRef = ActorRef<NodeCalls, NodeCasts>

@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { fileURLToPath } from 'node:url'
+import type { Sharing } from '../../transports/contract/sharing.js'
+import { readersOf } from '../base/read-options.js'
+import { serverFields, type ServerOptions } from '../holdings/options.js'
+import type { SessionStore } from '../stores/session-store.js'
+
+/**
+ * How a server is run by several processes. What is no plain data (functions, sealed ids) is exported by the
+ * server's module, as `options`.
+ */
+export interface ProcessesOptions extends Omit<ServerOptions, 'sessionIds' | 'start' | 'store'> {
+  /** How many processes serve. Default: as many as there are processors. */
+  readonly processes?: number
+  /** The sessions of all processes; it is asked by this one. Default: in the memory of this process. */
+  readonly store?: SessionStore
+  /** Environment variables of the processes, besides those of this program. */
+  readonly env?: Readonly<Record<string, string>>
+  /** Arguments of node, such as `--import`. Default: those of this program. */
+  readonly execArgv?: readonly string[]
+  /** Bytes that one process may use; one that uses more is ended. Default: no limit but Node's. */
+  readonly memory?: number
+  /** Milliseconds that the event loop of a process may be blocked before it is killed. Default 5000. */
+  readonly blockedAfter?: number
+}
+
+const { badOption: bad, readDelay, readFields, readLimit, readMs, readText } = readersOf()
+const ownFields = ['processes', 'env', 'execArgv', 'memory', 'blockedAfter']
+
+export type ProcessesSettings = ReturnType<typeof readProcessesOptions>
+
+/** Reads what is for the parent; the rest is for the nodes, which read it. Throws BAD_OPTION. */
+export function readProcessesOptions(module: URL, options: ProcessesOptions) {
+  readFields(options, 'options', [...serverFields, ...ownFields])
+  const { transport, processes, store, env, execArgv, memory, blockedAfter, ...server } = options
+  if (module.protocol !== 'file:' || !existsSync(fileURLToPath(module)))
+    throw bad(
+      'definition',
+      'what defineServer returns, or the file: URL of a module that is there',
+      module.href,
+    )
+  const { sharing } = transport
+  if (sharing === undefined)
+    throw bad('transport', 'one that several processes can share, such as serveHttp()', transport.name)
+  for (const [field, value] of Object.entries(server)) checkCopy(field, value)
+  // what one process has sealed, another one opens
+  const { requestStateKeys = [randomBytes(32).toString('hex')] } = server
+  return Object.freeze({
+    module: module.href,
+    count: readLimit(processes, 'processes', availableParallelism()),
+    name: readText(options.name, 'name', nameOf(module)),
+    sharing: sharing as Sharing,
+    transport: { name: transport.name, options: sharing.options() },
+    store,
+    maxSessions: readLimit(options.maxSessions, 'maxSessions', 10_000),
+    maxSessionsPerClient: options.maxSessionsPerClient,
+    idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
+    drainTimeout: readDelay(options.drainTimeout, 'drainTimeout', 10_000),
+    server: { ...server, requestStateKeys },
+    peer: { env, execArgv, memory, blockedAfter },
+  })
+}
+
+function checkCopy(field: string, value: unknown): void {
+  try {
+    structuredClone(value)
+  } catch {
+    throw bad(field, 'what can be copied to other processes; export it from the module, in `options`', value)
+  }
+}
+
+function nameOf(module: URL): string {
+  const file = module.pathname.slice(module.pathname.lastIndexOf('/') + 1)
+  return decodeURIComponent(file.replace(/\.[cm]?[jt]s$/, ''))
+}

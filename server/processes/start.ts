@@ -1,0 +1,102 @@
+import { entryOf } from '../../runtime/base/entries.js'
+import { peerSpec } from '../../runtime/peers/peer.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { Registry } from '../../runtime/process/registry.js'
+import { type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
+import { dynamicSupervisorSpec } from '../../runtime/supervision/dynamic.js'
+import type { SupervisorOptions } from '../../runtime/supervision/options.js'
+import { taskSupervisorSpec } from '../../runtime/tasks/supervisor.js'
+import { TransportError } from '../../transports/base/errors.js'
+import { ServerError } from '../base/errors.js'
+import { createMemoryStore } from '../stores/session-store.js'
+import { type DoorPlace, doorActor, type DoorRef } from './door.js'
+import { type HubRef, hubActor } from './hub.js'
+import { keeperActor } from './keeper.js'
+import type { NodeInput } from './node-ref.js'
+import type { ProcessesSettings } from './options.js'
+
+/** The names of the processes below the supervisor of several processes. */
+export function processNames(server: string) {
+  return Object.freeze({
+    door: `${server}/door`,
+    tasks: `${server}/tasks`,
+    hub: `${server}/hub`,
+    nodes: `${server}/nodes`,
+    keeper: `${server}/keeper`,
+  })
+}
+
+/** The door comes first: the port stays taken, whatever ends after it. */
+export function processesSupervisor(
+  settings: ProcessesSettings,
+  place: DoorPlace,
+  now: () => number,
+): SupervisorOptions {
+  const { name, sharing, maxSessions, maxSessionsPerClient, idleTimeout } = settings
+  const names = processNames(name)
+  const store = settings.store ?? createMemoryStore({ maxSessions, idleTimeout, now })
+  return {
+    name: `server ${name}`,
+    strategy: 'rest_for_one',
+    children: [
+      childSpec(doorActor, { sharing, place }, { name: names.door }),
+      taskSupervisorSpec({ name: 'tasks' }, { name: names.tasks, shutdown: 'brutal_kill' }),
+      {
+        id: 'hub',
+        start(ctx) {
+          const tasks = known(ctx.registry, names.tasks)
+          return childSpec(
+            hubActor,
+            { store, tasks, maxSessions, maxSessionsPerClient },
+            { name: names.hub },
+          ).start(ctx)
+        },
+      },
+      dynamicSupervisorSpec({ name: 'nodes' }, { name: names.nodes, shutdown: 'infinity' }),
+      { id: 'keeper', start: (ctx) => keeperSpec(settings, place, ctx).start(ctx) },
+    ],
+  }
+}
+
+function keeperSpec(settings: ProcessesSettings, place: DoorPlace, { registry }: ActorContext): ChildSpec {
+  const { name, count, drainTimeout, module, transport, server } = settings
+  const names = processNames(name)
+  const hub = known(registry, names.hub) as HubRef
+  const door = known(registry, names.door) as DoorRef
+  const { url = '', host = '', port = 0 } = place.address ?? {}
+  const common = { module, hub, door, transport, address: { url, host, port }, options: server }
+  return childSpec(
+    keeperActor,
+    {
+      count,
+      drainTimeout,
+      supervisor: known(registry, names.nodes),
+      hub,
+      door,
+      spec: (number) => nodeSpec(settings, { ...common, name: `${name} ${number}` }),
+    },
+    // each process has its own time to start
+    { name: names.keeper, startTimeout: Number.POSITIVE_INFINITY },
+  )
+}
+
+function nodeSpec({ peer, drainTimeout }: ProcessesSettings, args: NodeInput): ChildSpec {
+  const given = Object.fromEntries(Object.entries(peer).filter(([, value]) => value !== undefined))
+  return peerSpec(
+    {
+      kind: 'process',
+      module: entryOf('server/node.js'),
+      name: args.name,
+      args,
+      errors: { TransportError, ServerError },
+      ...given,
+    },
+    { restart: 'temporary', shutdown: drainTimeout + 5_000 },
+  )
+}
+
+function known(registry: Registry, name: string) {
+  const ref = registry.whereis(name)
+  if (ref === undefined) throw new ServerError('BAD_DEFINITION', `${name} is not running`)
+  return ref
+}
