@@ -1,4 +1,5 @@
 import { messageOf } from '../../runtime/base/errors.js'
+import { outside } from '../../runtime/faults/containment.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { Peer } from '../../transports/contract/contract.js'
 import type { Principal } from '../../transports/contract/principal.js'
@@ -41,11 +42,12 @@ export class NodeCluster implements Cluster {
   }
 
   release(id: string): void {
-    this.#hub.cast('release', { node: this.node, id })
+    // also by a session whose server has ended
+    outside(() => this.#hub.cast('release', { node: this.node, id }))
   }
 
   send(to: string, envelope: Envelope): boolean {
-    return this.#hub.cast('send', { from: this.node, to, envelope })
+    return outside(() => this.#hub.cast('send', { from: this.node, to, envelope }))
   }
 
   publish(news: News): void {
