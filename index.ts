@@ -87,6 +87,8 @@ export { createFileStore, type FileStoreOptions } from './server/stores/file-sto
 export type { ServerOptions } from './server/holdings/options.js'
 export { json, text } from './server/results/results.js'
 export { type SealedIds, type SealedIdsOptions, sealedIds } from './server/holdings/sealed-ids.js'
+export type { ServerProcesses } from './server/processes/handle.js'
+export type { ProcessesOptions } from './server/processes/options.js'
 export type { Server } from './server/server.js'
 export { serverSpec, startServer } from './server/server-supervisor.js'
 export type { SessionHooks } from './server/definitions/session-hooks.js'
