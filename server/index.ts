@@ -19,6 +19,7 @@ export {
 } from './definitions/define-method.js'
 export {
   definePrompt,
+  type IsolatedPromptOptions,
   type PromptArguments,
   type PromptArgumentsOf,
   type PromptDefinition,
@@ -27,6 +28,8 @@ export {
 export {
   defineResource,
   defineResourceTemplate,
+  type IsolatedResourceOptions,
+  type IsolatedResourceTemplateOptions,
   type ResourceDefinition,
   type ResourceOptions,
   type ResourceTemplateDefinition,
@@ -41,6 +44,7 @@ export {
 } from './definitions/define-server.js'
 export {
   defineTool,
+  type IsolatedToolOptions,
   type StructuredReturn,
   type StructuredToolOptions,
   type ToolDefinition,
@@ -67,6 +71,7 @@ export type {
   RequestHandler,
 } from './definitions/low-level.js'
 export type { ParkingOptions, ServerOptions, StartCondition } from './holdings/options.js'
+export type { IsolationOptions } from './isolation/options.js'
 export type { NameOf, Presented } from './definitions/component.js'
 export type { RequestFacts, TransportFacts } from './context/request-facts.js'
 export {

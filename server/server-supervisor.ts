@@ -17,6 +17,7 @@ import { ServerError } from './base/errors.js'
 import { baseActor, changesOf } from './subscriptions/base-actor.js'
 import type { ServerDefinition } from './definitions/define-server.js'
 import { type Holdings, holdingsActor, type Place } from './holdings/holdings-actor.js'
+import { poolActor } from './isolation/pool-actor.js'
 import type { DoorPlace } from './processes/door.js'
 import { ServerProcesses } from './processes/handle.js'
 import { type ProcessesOptions, readProcessesOptions } from './processes/options.js'
@@ -171,10 +172,16 @@ function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOpt
     strategy: 'rest_for_one',
     children: [
       { id: 'holdings', start: (ctx) => holdingsFor(ctx).start(ctx) },
+      ...isolationSpecs(settings),
       ...hooksSpecs(settings),
       groupSpec(settings),
     ],
   }
+}
+
+/** Before the group: calls come and go with it, and what is warm stays. */
+function isolationSpecs({ isolation, names }: ServerSettings): ChildSpec[] {
+  return isolation === undefined ? [] : [childSpec(poolActor, isolation, { name: names.isolation })]
 }
 
 function hooksSpecs({ definition, names, initArg }: ServerSettings): ChildSpec[] {

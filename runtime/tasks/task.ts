@@ -9,7 +9,12 @@ import type { Home } from '../process/start.js'
 import type { Tree } from '../process/tree.js'
 
 /** What a task's function may do; its signal aborts when the task ends. */
-export class TaskContext extends ProcessContext {}
+export class TaskContext extends ProcessContext {
+  /** The reference of this task (OTP: self). */
+  get self(): ProcessRef {
+    return this.process.ref
+  }
+}
 
 export class Task extends Process {
   readonly ref: ProcessRef

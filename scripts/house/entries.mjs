@@ -16,4 +16,5 @@ export const workers = [
   'runtime/peers/guard.ts',
   'runtime/watchdog/thread.ts',
   'server/node.ts',
+  'server/isolation/worker.ts',
 ]

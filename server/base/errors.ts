@@ -15,6 +15,11 @@ export type ServerErrorCode =
   | 'NO_SESSION'
   /** A handler returned something that cannot be sent as a result. */
   | 'BAD_RESULT'
+  /**
+   * The thread or process of an isolated handler ended before it had answered (`data.kind`, `data.code`,
+   * `data.signal`; `data.why` is `memory` if it took too much): with `data.sent` part of the work may be done.
+   */
+  | 'WORKER_ENDED'
   /** A path leads out of its allowed folders. */
   | 'OUTSIDE_ROOTS'
   /** A tool threw `ToolError`: the model gets its text, with `isError`. */
@@ -78,6 +83,11 @@ export class AskError extends ServerError {
  */
 export function isOutsideRoots(error: unknown): error is ServerError {
   return error instanceof ServerError && error.code === 'OUTSIDE_ROOTS'
+}
+
+/** Whether an isolated handler was lost with its thread or process: its client is told how. */
+export function isWorkerEnded(error: unknown): error is ServerError {
+  return error instanceof ServerError && error.code === 'WORKER_ENDED'
 }
 
 /** The JSON-RPC code of a request refused because its session has too many; outside the reserved ranges. */

@@ -4,6 +4,7 @@ export type ServerNames = ReturnType<typeof namesOf>
 export function namesOf(server: string) {
   return Object.freeze({
     holdings: `${server}/holdings`,
+    isolation: `${server}/isolation`,
     hooks: `${server}/hooks`,
     group: `${server}/group`,
     sessions: `${server}/sessions`,

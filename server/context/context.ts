@@ -17,6 +17,8 @@ import { ServerError, optionError } from '../base/errors.js'
 import { PeerFacts, type RequestFacts, type TransportFacts } from './request-facts.js'
 import type { Changes, ListKind } from './changes.js'
 import { mergedAssigns } from './session-frame.js'
+import type { TaskContext } from '../../runtime/tasks/task.js'
+import type { Isolation, IsolatedHandler } from './isolated.js'
 import type { ToolReturn } from '../results/results.js'
 import { checkKey, copy } from './session-state.js'
 import type { StateValue } from './session-state.js'
@@ -38,6 +40,12 @@ export interface OpenSessionFacts extends SessionFacts {
 }
 
 export interface RequestScope {
+  /** The task that the handler runs in. */
+  readonly task: TaskContext
+  /** Names the request in messages: `tools/call hash`. */
+  readonly work: string
+  /** Undefined where nothing is isolated. */
+  readonly isolation: Isolation | undefined
   readonly session: SessionFacts
   readonly requestId: RequestId
   readonly request: RequestFacts
@@ -80,6 +88,18 @@ export class ToolContext {
 
   constructor(scope: RequestScope) {
     this.#scope = scope
+  }
+
+  /** Runs the handler of an isolated component for the request of `ctx`. */
+  static async runIsolated(
+    handler: IsolatedHandler,
+    args: readonly unknown[],
+    ctx: ToolContext,
+  ): Promise<unknown> {
+    const scope = ctx.#scope
+    if (scope.isolation === undefined)
+      throw new ServerError('BAD_DEFINITION', `${scope.work}: this server runs no isolated handlers`)
+    return scope.isolation.run(handler, args, scope)
   }
 
   /** The client that is served: facts of the session, or, in a revision without sessions, of this request. */

@@ -65,13 +65,13 @@ export class Steps {
 
   async #finish(key: string, fn: () => unknown): Promise<string | undefined> {
     const value = await fn()
-    const text = value === undefined ? undefined : textOf(key, value)
+    const text = value === undefined ? undefined : stepText(key, value)
     this.#finished.set(key, text)
     return text
   }
 }
 
-function textOf(key: string, value: unknown): string {
+export function stepText(key: string, value: unknown): string {
   return jsonText(value, (cause) => {
     const problem = `once: ${show(key)}: expected a value that has JSON, got ${show(value)}`
     return new ServerError('BAD_STATE', problem, { cause, data: { key } })

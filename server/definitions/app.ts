@@ -2,6 +2,7 @@ import type { ToolContext } from '../context/context.js'
 import { defineMethod, type MethodDefinition, type MethodOptions } from './define-method.js'
 import {
   definePrompt,
+  type IsolatedPromptOptions,
   type PromptArguments,
   type PromptDefinition,
   type PromptOptions,
@@ -9,6 +10,8 @@ import {
 import {
   defineResource,
   defineResourceTemplate,
+  type IsolatedResourceOptions,
+  type IsolatedResourceTemplateOptions,
   type ResourceDefinition,
   type ResourceOptions,
   type ResourceTemplateDefinition,
@@ -17,6 +20,7 @@ import {
 import { defineServer, type ServerDefinition, type ServerDefinitionOptions } from './define-server.js'
 import {
   defineTool,
+  type IsolatedToolOptions,
   type StructuredReturn,
   type StructuredToolOptions,
   type ToolDefinition,
@@ -85,6 +89,11 @@ export interface App<Types extends AppTypes> {
     Name extends string | undefined = undefined,
   >(options: ToolOptions<Input, AppContext<Types>> & NamedBy<Name>): ToolDefinition<NameOf<Name>>
   defineTool<
+    const Input extends Described | undefined = undefined,
+    const Output extends Described | undefined = undefined,
+    Name extends string | undefined = undefined,
+  >(options: IsolatedToolOptions<Input, Output> & NamedBy<Name>): ToolDefinition<NameOf<Name>>
+  defineTool<
     const Output extends Described,
     const Input extends Described | undefined = undefined,
     Name extends string | undefined = undefined,
@@ -93,15 +102,22 @@ export interface App<Types extends AppTypes> {
     options: StructuredToolOptions<Input, Output, AppContext<Types>, Returned> & NamedBy<Name>,
   ): ToolDefinition<NameOf<Name>>
   defineResource<Name extends string | undefined = undefined>(
-    options: ResourceOptions<AppContext<Types>> & NamedBy<Name>,
+    options: (ResourceOptions<AppContext<Types>> | IsolatedResourceOptions) & NamedBy<Name>,
   ): ResourceDefinition<NameOf<Name>>
   defineResourceTemplate<const Template extends string, Name extends string | undefined = undefined>(
-    options: ResourceTemplateOptions<Template, AppContext<Types>> & NamedBy<Name>,
+    options: (
+      | ResourceTemplateOptions<Template, AppContext<Types>>
+      | IsolatedResourceTemplateOptions<Template, AppContext<Types>>
+    ) &
+      NamedBy<Name>,
   ): ResourceTemplateDefinition<NameOf<Name>>
   definePrompt<
     const Given extends PromptArguments = readonly [],
     Name extends string | undefined = undefined,
-  >(options: PromptOptions<Given, AppContext<Types>> & NamedBy<Name>): PromptDefinition<NameOf<Name>>
+  >(
+    options: (PromptOptions<Given, AppContext<Types>> | IsolatedPromptOptions<Given, AppContext<Types>>) &
+      NamedBy<Name>,
+  ): PromptDefinition<NameOf<Name>>
   defineMethod<const Params extends Described | undefined = undefined>(
     options: MethodOptions<Params, AppContext<Types>>,
   ): MethodDefinition

@@ -1,6 +1,10 @@
+import { existsSync } from 'node:fs'
+import { isAbsolute } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import type { Icon, Meta } from '../../protocol/messages/base.js'
 import { deepFreeze, isObject } from '../../protocol/wire/json.js'
-import type { ToolContext } from '../context/context.js'
+import { ToolContext } from '../context/context.js'
+import type { IsolatedHandler } from '../context/isolated.js'
 import { aboutNamed, type DefinitionReaders, definitionReaders } from './definition.js'
 import type { Immutable } from './described.js'
 
@@ -33,6 +37,28 @@ export interface Presented {
   readonly timeout?: number
 }
 
+/** What a component says in place of its function, when that runs in a thread or process of its own. */
+export interface Isolated {
+  /**
+   * Where the handler runs: one call at a time, so that one that spins, crashes or takes too much memory costs
+   * its call alone. It is ended when its time is up, and when nobody waits for it. `thread` starts faster and
+   * needs less; `process` can be ended in native code, too, and a native crash costs nobody else anything.
+   */
+  readonly isolate: 'thread' | 'process'
+  /**
+   * The module whose default export is the handler: a `file:` URL, as in
+   * `new URL('./heavy.js', import.meta.url)`, or an absolute path. It gets the same arguments, and a `ctx` that
+   * does the same. Arguments and result are copied (structured clone).
+   */
+  readonly module: URL | string
+}
+
+/** The other components have neither. */
+export interface NotIsolated {
+  readonly isolate?: undefined
+  readonly module?: undefined
+}
+
 export interface ComponentDefinition<Name> {
   readonly name: Name
   readonly title: string | undefined
@@ -43,6 +69,8 @@ export interface ComponentDefinition<Name> {
   readonly session: boolean
   /** Milliseconds; undefined: the server's `requestTimeout`. */
   readonly timeout: number | undefined
+  /** Where its handler runs; undefined: here. */
+  readonly isolated: IsolatedHandler | undefined
 }
 
 /** The type of a definition's name: undefined if its options have none. */
@@ -85,8 +113,41 @@ export function readComponent<Name>(
     scopes: readScopes(read, scopes),
     session: read.readFlag(session, 'session', false),
     timeout: read.readTimeout(timeout),
+    isolated: readIsolated(read, given, handler),
   }
-  return { read, common, handle: read.readFunction(given[handler], handler).bind(options) as Handler }
+  const { isolated } = common
+  const handle =
+    isolated === undefined ? read.readFunction(given[handler], handler).bind(options) : runner(isolated)
+  return { read, common, handle: handle as Handler }
+}
+
+/** Reads where a handler runs. Throws BAD_DEFINITION, also for a module that is not there. */
+function readIsolated(
+  { bad }: DefinitionReaders,
+  given: Readonly<Record<string, unknown>>,
+  handler: string,
+): IsolatedHandler | undefined {
+  const { isolate, module } = given
+  if (isolate === undefined && module === undefined) return undefined
+  if (isolate !== 'thread' && isolate !== 'process') throw bad('isolate', "'thread' or 'process'", isolate)
+  if (given[handler] !== undefined)
+    throw bad(handler, 'nothing beside module, whose default export it is', given[handler])
+  const url = module instanceof URL ? module : toUrl(module)
+  if (url?.protocol !== 'file:')
+    throw bad('module', "the file: URL of a module, as in new URL('./heavy.js', import.meta.url)", module)
+  if (!existsSync(url)) throw bad('module', 'the URL of a file that is there', url.href)
+  return Object.freeze({ kind: isolate, module: url.href })
+}
+
+function toUrl(module: unknown): URL | undefined {
+  if (typeof module !== 'string') return undefined
+  if (isAbsolute(module)) return pathToFileURL(module)
+  return URL.canParse(module) ? new URL(module) : undefined
+}
+
+/** The last argument of every handler is its context. */
+function runner(isolated: IsolatedHandler): (...args: readonly unknown[]) => unknown {
+  return (...args) => ToolContext.runIsolated(isolated, args.slice(0, -1), args.at(-1) as ToolContext)
 }
 
 /** Reads the icons of a component or a server. Throws BAD_DEFINITION. */
@@ -105,7 +166,18 @@ export function readScopes({ bad }: DefinitionReaders, scopes: unknown): readonl
   return Object.freeze([...scopes])
 }
 
-const commonFields = ['name', 'title', 'description', 'icons', 'meta', 'scopes', 'session', 'timeout']
+const commonFields = [
+  'name',
+  'title',
+  'description',
+  'icons',
+  'meta',
+  'scopes',
+  'session',
+  'timeout',
+  'isolate',
+  'module',
+]
 const iconFields = new Set(['src', 'mimeType', 'sizes', 'theme'])
 
 /** Icons from other sources could run code, or tell others who looks (specification: basic, icons). */

@@ -5,7 +5,9 @@ import type { ToolContext } from '../context/context.js'
 import {
   type ComponentDefinition,
   type ComponentKind,
+  type Isolated,
   type NameOf,
+  type NotIsolated,
   type Presented,
   readComponent,
 } from './component.js'
@@ -42,9 +44,7 @@ type ArgumentName<Given extends PromptArguments> = Given extends Listed
   ? Given[number]['name']
   : keyof Given & string
 
-/** A prompt: what `definePrompt` takes. */
-export interface PromptOptions<Given extends PromptArguments = readonly [], Context = ToolContext>
-  extends Presented {
+interface PromptCommon<Given extends PromptArguments, Context> extends Presented {
   /** The name that clients use. Default: its key in `defineServer`, in snake case (`code_review`). */
   readonly name?: string
   /**
@@ -53,10 +53,23 @@ export interface PromptOptions<Given extends PromptArguments = readonly [], Cont
    * groups are JSON). A wrong or missing one is error -32602 before `get` runs.
    */
   readonly arguments?: Given
-  /** Writes the prompt, in its own task. Throw `McpError` or `ToolError` to tell the client an error. */
-  get(args: PromptArgumentsOf<Given>, ctx: Context): PromptReturn | Promise<PromptReturn>
   /** Suggests values for the arguments. */
   readonly complete?: Completers<ArgumentName<Given>, Context>
+}
+
+/** A prompt: what `definePrompt` takes. */
+export interface PromptOptions<Given extends PromptArguments = readonly [], Context = ToolContext>
+  extends PromptCommon<Given, Context>,
+    NotIsolated {
+  /** Writes the prompt, in its own task. Throw `McpError` or `ToolError` to tell the client an error. */
+  get(args: PromptArgumentsOf<Given>, ctx: Context): PromptReturn | Promise<PromptReturn>
+}
+
+/** A prompt that is written elsewhere: what `definePrompt` takes. `complete` runs here. */
+export interface IsolatedPromptOptions<Given extends PromptArguments = readonly [], Context = ToolContext>
+  extends PromptCommon<Given, Context>,
+    Isolated {
+  readonly get?: undefined
 }
 
 /** A checked and frozen prompt: data, for any number of servers. */
@@ -85,7 +98,9 @@ const promptKind: ComponentKind = {
 export function definePrompt<
   const Given extends PromptArguments = readonly [],
   Name extends string | undefined = undefined,
->(options: PromptOptions<Given> & { readonly name?: Name }): PromptDefinition<NameOf<Name>> {
+>(
+  options: (PromptOptions<Given> | IsolatedPromptOptions<Given>) & { readonly name?: Name },
+): PromptDefinition<NameOf<Name>> {
   const { read, common, handle } = readComponent<NameOf<Name>>(promptKind, options)
   const { listed, reader } = readArguments(read, options.arguments)
   const names = listed.map((argument) => argument.name)

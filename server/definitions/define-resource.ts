@@ -12,7 +12,9 @@ import type { ToolContext } from '../context/context.js'
 import {
   type ComponentDefinition,
   type ComponentKind,
+  type Isolated,
   type NameOf,
+  type NotIsolated,
   type Presented,
   readComponent,
 } from './component.js'
@@ -31,11 +33,14 @@ interface DescribedOptions extends Presented {
   readonly cache?: CacheOptions
 }
 
-/** A resource: what `defineResource` takes. */
-export interface ResourceOptions<Context = ToolContext> extends DescribedOptions {
+interface LocatedOptions extends DescribedOptions {
   readonly uri: string
   /** Bytes before any encoding. */
   readonly size?: number
+}
+
+/** A resource: what `defineResource` takes. */
+export interface ResourceOptions<Context = ToolContext> extends LocatedOptions, NotIsolated {
   /**
    * Reads it, in a task of its own: a throw fails only this request. Returns text, bytes or contents;
    * `undefined` if the resource does not exist any more. Throw `McpError` or `ToolError` for an error that
@@ -44,15 +49,31 @@ export interface ResourceOptions<Context = ToolContext> extends DescribedOptions
   read(ctx: Context): ResourceReturn | Promise<ResourceReturn>
 }
 
-/** A family of resources: what `defineResourceTemplate` takes. */
-export interface ResourceTemplateOptions<Template extends string = string, Context = ToolContext>
-  extends DescribedOptions {
+/** A resource that is read in a thread or process of its own: what `defineResource` takes. */
+export interface IsolatedResourceOptions extends LocatedOptions, Isolated {
+  readonly read?: undefined
+}
+
+interface TemplateOptions<Template extends string, Context> extends DescribedOptions {
   /** Such as `file:///{+path}`: `{name}` matches one segment of a path, `{+name}` any number of them. */
   readonly uriTemplate: Template
-  /** Reads the resource of these variables, like `read` of a resource. */
-  read(variables: TemplateVariables<Template>, ctx: Context): ResourceReturn | Promise<ResourceReturn>
   /** Suggests values for the variables. */
   readonly complete?: Completers<keyof TemplateVariables<Template> & string, Context>
+}
+
+/** A family of resources: what `defineResourceTemplate` takes. */
+export interface ResourceTemplateOptions<Template extends string = string, Context = ToolContext>
+  extends TemplateOptions<Template, Context>,
+    NotIsolated {
+  /** Reads the resource of these variables, like `read` of a resource. */
+  read(variables: TemplateVariables<Template>, ctx: Context): ResourceReturn | Promise<ResourceReturn>
+}
+
+/** A family of resources that is read elsewhere: what `defineResourceTemplate` takes. `complete` runs here. */
+export interface IsolatedResourceTemplateOptions<Template extends string = string, Context = ToolContext>
+  extends TemplateOptions<Template, Context>,
+    Isolated {
+  readonly read?: undefined
 }
 
 interface DescribedDefinition<Name> extends ComponentDefinition<Name> {
@@ -103,7 +124,7 @@ const templateKind: ComponentKind = {
 
 /** Defines a resource. Throws BAD_DEFINITION, naming the resource and the field. */
 export function defineResource<Name extends string | undefined = undefined>(
-  options: ResourceOptions & { readonly name?: Name },
+  options: (ResourceOptions | IsolatedResourceOptions) & { readonly name?: Name },
 ): ResourceDefinition<NameOf<Name>> {
   const { read, common, handle } = readComponent<NameOf<Name>>(resourceKind, options)
   const { uri, size } = options
@@ -124,7 +145,9 @@ export function defineResourceTemplate<
   const Template extends string,
   Name extends string | undefined = undefined,
 >(
-  options: ResourceTemplateOptions<Template> & { readonly name?: Name },
+  options: (ResourceTemplateOptions<Template> | IsolatedResourceTemplateOptions<Template>) & {
+    readonly name?: Name
+  },
 ): ResourceTemplateDefinition<NameOf<Name>> {
   const { read, common, handle } = readComponent<NameOf<Name>>(templateKind, options)
   const { uriTemplate, complete } = options

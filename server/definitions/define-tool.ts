@@ -7,7 +7,9 @@ import type { ToolContext } from '../context/context.js'
 import {
   type ComponentDefinition,
   type ComponentKind,
+  type Isolated,
   type NameOf,
+  type NotIsolated,
   type Presented,
   readComponent,
 } from './component.js'
@@ -49,7 +51,8 @@ interface ToolCommon<Input> extends Presented {
 
 /** A tool: what `defineTool` takes. */
 export interface ToolOptions<Input extends Described | undefined = undefined, Context = ToolContext>
-  extends ToolCommon<Input> {
+  extends ToolCommon<Input>,
+    NotIsolated {
   /** See `StructuredToolOptions`. */
   readonly output?: undefined
   /**
@@ -65,7 +68,8 @@ export interface StructuredToolOptions<
   Output extends Described,
   Context = ToolContext,
   Returned extends StructuredReturn<Output> = StructuredReturn<Output>,
-> extends ToolCommon<Input> {
+> extends ToolCommon<Input>,
+    NotIsolated {
   /**
    * The value that it returns, described like `input` and shown to clients (`outputSchema`). `run` returns
    * the value itself. Sent is what the schema makes of it, with its JSON as text for models. A value that
@@ -75,6 +79,17 @@ export interface StructuredToolOptions<
   readonly output: Output
   /** Does the work, like `run` of any tool, and returns the value. */
   run(args: ArgumentsOf<Input>, ctx: Context): Returned | Promise<Returned>
+}
+
+/** A tool whose handler runs in a thread or process of its own: what `defineTool` takes. */
+export interface IsolatedToolOptions<
+  Input extends Described | undefined = undefined,
+  Output extends Described | undefined = undefined,
+> extends ToolCommon<Input>,
+    Isolated {
+  /** See `StructuredToolOptions`. It is checked here, like the arguments. */
+  readonly output?: Output
+  readonly run?: undefined
 }
 
 /** A checked and frozen tool: data, for any number of servers. */
@@ -94,6 +109,11 @@ export function defineTool<
   Name extends string | undefined = undefined,
 >(options: ToolOptions<Input> & { readonly name?: Name }): ToolDefinition<NameOf<Name>>
 export function defineTool<
+  const Input extends Described | undefined = undefined,
+  const Output extends Described | undefined = undefined,
+  Name extends string | undefined = undefined,
+>(options: IsolatedToolOptions<Input, Output> & { readonly name?: Name }): ToolDefinition<NameOf<Name>>
+export function defineTool<
   const Output extends Described,
   const Input extends Described | undefined = undefined,
   Name extends string | undefined = undefined,
@@ -102,7 +122,10 @@ export function defineTool<
   options: StructuredToolOptions<Input, Output, ToolContext, Returned> & { readonly name?: Name },
 ): ToolDefinition<NameOf<Name>>
 export function defineTool(
-  options: ToolOptions<Described> | StructuredToolOptions<Described, Described>,
+  options:
+    | IsolatedToolOptions<Described, Described>
+    | ToolOptions<Described>
+    | StructuredToolOptions<Described, Described>,
 ): ToolDefinition<string | undefined> {
   const { read, common, handle } = readComponent<string | undefined>(toolKind, options)
   const { input, output, annotations } = options

@@ -43,11 +43,16 @@ export class UndeclaredNeeds {
 
   /** The error for such a handler. A process warning is emitted once for each request (`what`). */
   found(what: string, revision: string): ServerError {
-    const problem = `${what}: ctx.get, ctx.update and ctx.assign need a session, which revision ${revision} does not have: define it with session: true, so that clients connect in an older revision, or keep the value yourself under a key that comes with the arguments (for the rounds of one call: ctx.once)`
+    const problem = needProblem(what, revision)
     if (!this.#told.has(what) && this.#told.size < maxTold) {
       this.#told.add(what)
       process.emitWarning(`server ${this.#server}: ${problem}`, { code: 'CADUCEUS_NO_SESSION' })
     }
     return new ServerError('NO_SESSION', problem)
   }
+}
+
+/** What a handler is told that uses session state where there are no sessions. */
+export function needProblem(what: string, revision: string): string {
+  return `${what}: ctx.get, ctx.update and ctx.assign need a session, which revision ${revision} does not have: define it with session: true, so that clients connect in an older revision, or keep the value yourself under a key that comes with the arguments (for the rounds of one call: ctx.once)`
 }

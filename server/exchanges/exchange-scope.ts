@@ -7,6 +7,7 @@ import type { AskMethod, AskOptions } from '../context/ask.js'
 import type { RequestScope, SessionFacts } from '../context/context.js'
 import type { ServerError } from '../base/errors.js'
 import type { Changes } from '../context/changes.js'
+import type { Isolation } from '../context/isolated.js'
 import { Scope } from '../requests/scope.js'
 import type { ExchangeRun } from './run.js'
 
@@ -71,7 +72,11 @@ export class ExchangeScope extends Scope implements RequestScope {
     return this.#run.exchange.dialect
   }
 
-  protected get work(): string {
+  get isolation(): Isolation | undefined {
+    return this.#run.host.holdings.isolation
+  }
+
+  get work(): string {
     return this.#run.work.name
   }
 

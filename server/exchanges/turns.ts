@@ -6,7 +6,7 @@ import { TransportError } from '../../transports/base/errors.js'
 import { keyOfPrincipal } from '../../transports/contract/principal.js'
 import type { Exchange } from './exchange.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
-import { WaitingLine } from '../holdings/waiting-line.js'
+import { WaitingLine } from '../base/waiting-line.js'
 
 /** Which requests are at work, and which wait: clients take turns, each in its own order. */
 export class ExchangeTurns {

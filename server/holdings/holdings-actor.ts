@@ -11,11 +11,13 @@ import { TransportError } from '../../transports/base/errors.js'
 import { warnOfScopes } from '../catalog/authorization.js'
 import { Catalog } from '../catalog/catalog.js'
 import type { Changes } from '../context/changes.js'
+import type { Isolation } from '../context/isolated.js'
+import { IsolatedCalls } from '../isolation/isolated-calls.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
 import { createMemoryStore, type SessionStore } from '../stores/session-store.js'
-import type { WaitingBytes } from './waiting-line.js'
+import type { WaitingBytes } from '../base/waiting-line.js'
 
 /** What outlives every restart of a server's group, which gets it at its start. */
 export interface Holdings {
@@ -28,6 +30,8 @@ export interface Holdings {
   readonly requestStates: RequestStates
   readonly waiting: WaitingBytes
   readonly changes: Changes
+  /** Undefined where nothing is isolated. */
+  readonly isolation: Isolation | undefined
 }
 
 interface HoldingsInput {
@@ -81,6 +85,10 @@ export const holdingsActor = defineActor({
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },
       changes,
+      isolation:
+        settings.isolation === undefined
+          ? undefined
+          : new IsolatedCalls(ctx.registry, settings.names.isolation),
       requestStates: new RequestStates({
         sealing: settings.requestStates ?? sealRequestStates([randomBytes(32)]),
         server: definition.info.name,

@@ -8,6 +8,8 @@ import type { Cluster } from '../cluster/cluster.js'
 import { isServer, type ServerDefinition } from '../definitions/define-server.js'
 import { ServerError } from '../base/errors.js'
 import { namesOf } from '../base/names.js'
+import type { IsolatedHandler } from '../context/isolated.js'
+import { type IsolationOptions, readIsolation } from '../isolation/options.js'
 import { readersOf } from '../base/read-options.js'
 import { SealedIds } from './sealed-ids.js'
 import { sealRequestStates } from './request-state.js'
@@ -84,6 +86,11 @@ export interface ServerOptions {
    * outcome is the same; switch it off to test a handler. Default true.
    */
   readonly parking?: boolean | ParkingOptions
+  /**
+   * How many threads and processes run isolated handlers (`isolate` of a component), and what they may use.
+   * Without such a component there are none, unless this option is given, for those added at run time.
+   */
+  readonly isolation?: IsolationOptions
   /** Milliseconds that requests in flight have when the server stops. Default 10,000. */
   readonly drainTimeout?: number
   /** Components on one page of a list. Default 500. */
@@ -126,7 +133,7 @@ export const serverFields: readonly string[] = [
   ...['transport', 'name', 'initArg', 'revisions', 'store', 'sessionIds', 'start', 'exposeErrors'],
   ...['maxSessions', 'maxSessionsPerClient', 'maxListens', 'maxRequests', 'maxExchanges', 'maxWaiting'],
   ...['idleTimeout', 'requestTimeout', 'askTimeout', 'drainTimeout'],
-  ...['requestStateKeys', 'parking', 'pageSize'],
+  ...['requestStateKeys', 'parking', 'pageSize', 'isolation'],
 ]
 const storeMethods = ['load', 'save', 'delete'] as const
 
@@ -190,7 +197,23 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     requestStates: requestStateKeys === undefined ? undefined : sealRequestStates(requestStateKeys),
     cursorKeys: requestStateKeys,
     parking: readParking(options.parking),
+    isolation: readIsolation(
+      options.isolation,
+      isolatedIn(definition),
+      readLimit(options.maxWaiting, 'maxWaiting', 10_000),
+    ),
   })
+}
+
+function isolatedIn(definition: ServerDefinition): readonly IsolatedHandler[] {
+  const { tools, resources, resourceTemplates, prompts } = definition
+  const all: readonly { readonly isolated: IsolatedHandler | undefined }[] = [
+    ...tools,
+    ...resources,
+    ...resourceTemplates,
+    ...prompts,
+  ]
+  return all.flatMap(({ isolated }) => isolated ?? [])
 }
 
 /** Newest first, in whatever order they were given. */

@@ -10,7 +10,7 @@ import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { type EncodedResult, encodedText } from '../../transports/base/encoded.js'
 import type { ToolContext } from '../context/context.js'
-import { AskError, ServerError, ToolError } from '../base/errors.js'
+import { AskError, isWorkerEnded, ServerError, ToolError } from '../base/errors.js'
 import { exposedError } from '../base/exposed-error.js'
 import { requirementError } from './question.js'
 import type { Work } from './work.js'
@@ -103,7 +103,7 @@ function toResponse(id: RequestId, dialect: Dialect, error: unknown): Response {
   const told = error instanceof AskError ? requirementError(error) : error
   if (told instanceof McpError) return refusal(id, told, dialect)
   // NO_SESSION tells an author what to do
-  const isTold = error instanceof AskError || error instanceof ToolError
+  const isTold = error instanceof AskError || error instanceof ToolError || isWorkerEnded(error)
   const isNoSession = error instanceof ServerError && error.code === 'NO_SESSION'
   if (!isTold && !isNoSession) throw error
   const { code, message } = error

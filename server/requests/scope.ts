@@ -8,6 +8,7 @@ import { RuntimeError, show } from '../../runtime/base/errors.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
 import type { Outlet, Peer } from '../../transports/contract/contract.js'
 import type { Catalog } from '../catalog/catalog.js'
+import type { Isolation } from '../context/isolated.js'
 import { optionError } from '../base/errors.js'
 import { noteNotification, type RequestOrigin } from '../base/events.js'
 import { factsOf, type RequestFacts } from '../context/request-facts.js'
@@ -19,20 +20,21 @@ export interface RequestDelivery {
 }
 
 export abstract class Scope {
-  readonly #task: TaskContext
+  readonly task: TaskContext
   readonly #catalog: Catalog
   readonly #origin: RequestOrigin
 
   constructor(task: TaskContext, catalog: Catalog, origin: RequestOrigin) {
-    this.#task = task
+    this.task = task
     this.#catalog = catalog
     this.#origin = origin
   }
 
+  abstract get work(): string
+  abstract get isolation(): Isolation | undefined
   /** The request that is worked on now: in 2026-07-28 each round of questions brings another one. */
   protected abstract get delivery(): RequestDelivery
   protected abstract get dialect(): Dialect
-  protected abstract get work(): string
   protected abstract get isOver(): boolean
   /** Whether there is a request whose client can still be told something. */
   protected abstract get isActive(): boolean
@@ -58,7 +60,7 @@ export abstract class Scope {
   }
 
   get signal(): AbortSignal {
-    return this.#task.signal
+    return this.task.signal
   }
 
   tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean {

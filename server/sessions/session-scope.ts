@@ -6,6 +6,7 @@ import type { TaskRef } from '../../runtime/tasks/supervisor.js'
 import type { OpenSessionFacts, RequestScope } from '../context/context.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
 import type { Changes } from '../context/changes.js'
+import type { Isolation } from '../context/isolated.js'
 import { AskError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { readQuestion } from '../requests/question.js'
@@ -109,7 +110,11 @@ export class SessionScope extends Scope implements RequestScope {
     return this.#session.dialect
   }
 
-  protected get work(): string {
+  get isolation(): Isolation | undefined {
+    return this.#session.holdings.isolation
+  }
+
+  get work(): string {
     return this.#run.work.name
   }
 

@@ -25,7 +25,7 @@ import type { SessionRequest } from './work.js'
 import { SessionState } from '../context/session-state.js'
 import type { SessionRecord } from '../stores/session-store.js'
 import { SessionWishes } from '../requests/session-wishes.js'
-import { WaitingLine } from '../holdings/waiting-line.js'
+import { WaitingLine } from '../base/waiting-line.js'
 
 export interface SessionInput {
   readonly record: SessionRecord

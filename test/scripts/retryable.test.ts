@@ -97,6 +97,7 @@ const table: Readonly<Record<string, readonly [Verdict, string]>> = {
   'ServerError NO_SESSION': ['no', 'that revision has none'],
   'ServerError OUTSIDE_ROOTS': ['no', 'the path stays outside'],
   'ServerError TOOL_FAILED': ['as its cause', 'the tool says so'],
+  'ServerError WORKER_ENDED': ['as its cause', 'part of the work may be done, unless it was not begun'],
   'TransportError AUTHENTICATE_TIMEOUT': ['yes', 'it may be faster next time'],
   'TransportError AUTHORIZATION_UNAVAILABLE': [
     'as its cause',

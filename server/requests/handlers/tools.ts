@@ -11,7 +11,7 @@ import { checkAllowed } from '../../context/scopes.js'
 import type { Catalog } from '../../catalog/catalog.js'
 import type { ToolContext } from '../../context/context.js'
 import type { ToolDefinition } from '../../definitions/define-tool.js'
-import { AskError, isOutsideRoots, ToolError } from '../../base/errors.js'
+import { AskError, isOutsideRoots, isWorkerEnded, ToolError } from '../../base/errors.js'
 import { requirementError } from '../question.js'
 import { checkUsable } from '../../definitions/session-needs.js'
 import { badArguments, toolFailure, toStructuredResult, toToolResult } from '../../results/results.js'
@@ -77,7 +77,12 @@ function toResult(tool: ToolDefinition, returned: unknown): CallToolResult | Pro
 function toFailure(error: unknown): CallToolResult {
   const refusal = error instanceof AskError ? requirementError(error) : undefined
   if (refusal !== undefined) throw refusal
-  if (error instanceof ToolError || error instanceof AskError || isOutsideRoots(error))
+  if (
+    error instanceof ToolError ||
+    error instanceof AskError ||
+    isOutsideRoots(error) ||
+    isWorkerEnded(error)
+  )
     return toolFailure(messageOf(error))
   throw error
 }

@@ -37,7 +37,7 @@ export class WaitingLine<Item> {
   }
 
   /** Adds a request behind those of its client; false if there is no room. */
-  add(item: Item, { params }: JsonRpcRequest, client = ''): boolean {
+  add(item: Item, { params }: Pick<JsonRpcRequest, 'params'>, client = ''): boolean {
     const place = this.#places.get(client) ?? { items: new Map(), bytes: 0 }
     // its text is gone, and measured again only for a request that has to wait
     const bytes = least + (params === undefined ? 0 : JSON.stringify(params).length)

@@ -1,0 +1,56 @@
+import { isThisMachine, networkOf } from '../../transports/connections/client-counts.js'
+import { keyOfPrincipal } from '../../transports/contract/principal.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { forever, type RefOf } from '../../runtime/process/ref.js'
+import type { Registry } from '../../runtime/process/registry.js'
+import type { RequestScope } from '../context/context.js'
+import type { Isolation, IsolatedHandler } from '../context/isolated.js'
+import { deskActor } from './desk.js'
+import { endedError, notCopied } from './errors.js'
+import { factsOfCall } from './facts.js'
+import type { Lease } from './pool.js'
+import type { poolActor } from './pool-actor.js'
+
+type PoolRef = RefOf<typeof poolActor>
+
+/** Calls of isolated handlers, in the tasks of their requests. */
+export class IsolatedCalls implements Isolation {
+  readonly #registry: Registry
+  readonly #pool: string
+
+  /** `pool` is the name of the pool's actor. */
+  constructor(registry: Registry, pool: string) {
+    this.#registry = registry
+    this.#pool = pool
+  }
+
+  async run(handler: IsolatedHandler, args: readonly unknown[], scope: RequestScope): Promise<unknown> {
+    const { work, task, request } = scope
+    const pool = this.#registry.whereis(this.#pool) as PoolRef | undefined
+    if (pool === undefined) throw new RuntimeError('NOPROC', `${this.#pool} is not running`)
+    const desk = await task.start(deskActor, scope)
+    const wanted = { kind: handler.kind, task: task.self, work, client: clientOf(scope), request }
+    const lease = await pool.call('lease', wanted, forever)
+    try {
+      const job = { id: lease.id, work, module: handler.module, args, facts: factsOfCall(scope), desk }
+      return await lease.worker.call('run', job, forever)
+    } catch (error) {
+      throw failure(error, work, handler, lease)
+    } finally {
+      pool.cast('giveBack', lease.id)
+    }
+  }
+}
+
+function failure(error: unknown, work: string, handler: IsolatedHandler, { worker }: Lease): unknown {
+  if (!(error instanceof RuntimeError)) return error
+  if (!worker.alive) return endedError(work, handler, worker.reason, error.code !== 'NOPROC')
+  return error.code === 'NOT_CLONEABLE' ? notCopied(work, handler, error) : error
+}
+
+/** Who takes turns: a principal, else a network, else (on this machine) a session. */
+function clientOf({ peer: { principal, remoteAddress }, session }: RequestScope): string {
+  if (principal !== undefined) return keyOfPrincipal(principal)
+  const isNear = remoteAddress === undefined || isThisMachine(remoteAddress)
+  return isNear ? `session ${session.id ?? ''}` : `from ${networkOf(remoteAddress)}`
+}

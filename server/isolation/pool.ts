@@ -1,0 +1,234 @@
+import type { Clock } from '../../runtime/time/clock.js'
+import type { ExitReason } from '../../runtime/base/exit.js'
+import type { Deferred } from '../../runtime/process/program.js'
+import { forever, processOf, type RefOf } from '../../runtime/process/ref.js'
+import { WaitingLine } from '../base/waiting-line.js'
+import type { RequestFacts } from '../context/request-facts.js'
+import type { PoolSettings } from './options.js'
+import type worker from './worker.js'
+
+export type WorkerRef = RefOf<typeof worker>
+
+/** A worker that is one call's for as long as it takes. */
+export interface Lease {
+  readonly id: number
+  readonly worker: WorkerRef
+}
+
+/** A call that has a worker, or waits for one. */
+export interface Order {
+  readonly id: number
+  readonly work: string
+  readonly client: string
+  readonly request: Pick<RequestFacts, 'params'>
+  readonly reply: Deferred<Lease>
+}
+
+/** What a pool has done for it. */
+export interface PoolHost {
+  readonly clock: Clock
+  /** Whether the server has no use for workers any more. */
+  readonly isOver: boolean
+  /** Starts a worker. */
+  start(): Promise<WorkerRef>
+  /** Puts into the log that a worker has ended. */
+  report(reason: ExitReason, during: string): void
+}
+
+interface Worker {
+  ref: WorkerRef | undefined
+  /** A worker keeps its place until all of it is gone. */
+  phase: 'starting' | 'idle' | 'busy' | 'ending'
+  order: Order | undefined
+  /** Has loaded its modules ahead. */
+  isWarm: boolean
+  timer: unknown
+}
+
+/** Milliseconds that a handler has to end when its signal is aborted. */
+const grace = 100
+/** Milliseconds between starts after one that failed; doubled with each. */
+const firstPause = 100
+const longestPause = 10_000
+
+/** The threads, or the processes, of one server. */
+export class Pool {
+  readonly #settings: PoolSettings
+  readonly #host: PoolHost
+  readonly #workers = new Set<Worker>()
+  readonly #busy = new Map<number, Worker>()
+  readonly #waiting: WaitingLine<Order>
+  readonly #orders = new Map<number, Order>()
+  #failures = 0
+  #pause: unknown
+  /** Off when a worker has ended while it loaded its modules. */
+  #warmsUp = true
+
+  constructor(settings: PoolSettings, host: PoolHost) {
+    this.#settings = settings
+    this.#host = host
+    this.#waiting = new WaitingLine(settings.maxWaiting, { bytes: 0 })
+    if (settings.modules.length > 0) this.#fill()
+  }
+
+  /** Gives a worker, now or later; false when too many wait. */
+  take(order: Order): boolean {
+    const idle = [...this.#workers].reverse().find(({ phase }) => phase === 'idle')
+    if (idle !== undefined) this.#give(idle, order)
+    else if (this.#waiting.add(order, order.request, order.client)) this.#orders.set(order.id, order)
+    else return false
+    this.#fill()
+    return true
+  }
+
+  /** The call has its answer. */
+  giveBack(id: number): void {
+    const worker = this.#busy.get(id)
+    if (worker === undefined || worker.phase !== 'busy' || this.#host.isOver) return
+    this.#busy.delete(id)
+    worker.order = undefined
+    this.#next(worker)
+  }
+
+  /** Nobody waits for the call any more: it ends soon, or its worker does. */
+  abandon(id: number): void {
+    const order = this.#orders.get(id)
+    if (order !== undefined) {
+      this.#orders.delete(id)
+      this.#waiting.delete(order, order.client)
+      return
+    }
+    const worker = this.#busy.get(id)
+    if (worker?.ref === undefined || worker.phase !== 'busy') return
+    worker.ref.call('abort', id, { timeout: grace }).then(
+      () => this.giveBack(id),
+      () => this.#host.isOver || this.#kill(worker),
+    )
+  }
+
+  /** Ends all workers, whatever they do. */
+  stop(): void {
+    for (const worker of this.#workers) this.#kill(worker)
+  }
+
+  #give(worker: Worker, order: Order): void {
+    this.#stopTimer(worker)
+    worker.phase = 'busy'
+    worker.order = order
+    this.#busy.set(order.id, worker)
+    order.reply.resolve({ id: order.id, worker: worker.ref as WorkerRef })
+  }
+
+  #next(worker: Worker): void {
+    const order = this.#waiting.take()
+    if (order !== undefined) {
+      this.#orders.delete(order.id)
+      this.#give(worker, order)
+      return this.#fill()
+    }
+    worker.phase = 'idle'
+    if (this.#count('idle') <= this.#settings.spares) return
+    worker.timer = this.#host.clock.setTimeout(() => this.#retire(worker), this.#settings.idleTimeout)
+  }
+
+  #retire(worker: Worker): void {
+    if (worker.phase === 'idle' && this.#count('idle') > this.#settings.spares) this.#kill(worker)
+  }
+
+  /** Starts workers for the calls that wait, and the spares. */
+  #fill(): void {
+    if (this.#pause !== undefined || this.#host.isOver) return
+    const { size, spares } = this.#settings
+    const wanted = this.#waiting.size + spares - this.#count('starting') - this.#count('idle')
+    for (let left = Math.min(wanted, size - this.#workers.size); left > 0; left -= 1) this.#start()
+  }
+
+  #start(): void {
+    const worker: Worker = {
+      ref: undefined,
+      phase: 'starting',
+      order: undefined,
+      isWarm: false,
+      timer: undefined,
+    }
+    this.#workers.add(worker)
+    this.#host.start().then(
+      (ref) => this.#started(worker, ref),
+      (error) => this.#failed(worker, error),
+    )
+  }
+
+  #started(worker: Worker, ref: WorkerRef): void {
+    if (this.#host.isOver) return
+    worker.ref = ref
+    ref.onExit((reason) => this.#ended(worker, reason))
+    if (worker.phase === 'ending') return ref.kill()
+    const warm = this.#warmsUp ? ref.call('warm', this.#settings.modules, forever) : Promise.resolve()
+    warm.then(
+      () => {
+        worker.isWarm = true
+        this.#failures = 0
+      },
+      () => {},
+    )
+    this.#next(worker)
+  }
+
+  /** Calls that wait are told, if no other worker can take them. */
+  #failed(worker: Worker, error: unknown): void {
+    this.#workers.delete(worker)
+    if (this.#host.isOver) return
+    this.#rest()
+    if ([...this.#workers].some(({ phase }) => phase !== 'ending')) return
+    for (let order = this.#waiting.take(); order !== undefined; order = this.#waiting.take()) {
+      this.#orders.delete(order.id)
+      order.reply.reject(error)
+    }
+  }
+
+  #ended(worker: Worker, reason: ExitReason): void {
+    if (this.#host.isOver) return
+    const { phase, order, ref } = worker
+    worker.phase = 'ending'
+    this.#stopTimer(worker)
+    if (order !== undefined) this.#busy.delete(order.id)
+    if (phase !== 'ending') this.#host.report(reason, order?.work ?? 'nothing')
+    if (phase === 'idle' || (phase === 'busy' && !worker.isWarm)) {
+      // a module may end whatever loads it
+      if (!worker.isWarm) this.#warmsUp = false
+      this.#rest()
+    }
+    const gone = ref === undefined ? null : processOf(ref).released
+    void Promise.resolve(gone).then(() => {
+      this.#workers.delete(worker)
+      this.#fill()
+    })
+  }
+
+  /** Starts no worker for a while, longer with each failure. */
+  #rest(): void {
+    const ms = Math.min(longestPause, firstPause * 2 ** this.#failures)
+    this.#failures += 1
+    this.#pause ??= this.#host.clock.setTimeout(() => {
+      this.#pause = undefined
+      this.#fill()
+    }, ms)
+  }
+
+  #kill(worker: Worker): void {
+    this.#stopTimer(worker)
+    worker.phase = 'ending'
+    worker.ref?.kill()
+  }
+
+  #stopTimer(worker: Worker): void {
+    if (worker.timer !== undefined) this.#host.clock.clearTimeout(worker.timer)
+    worker.timer = undefined
+  }
+
+  #count(phase: Worker['phase']): number {
+    let count = 0
+    for (const worker of this.#workers) if (worker.phase === phase) count += 1
+    return count
+  }
+}

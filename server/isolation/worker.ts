@@ -1,0 +1,112 @@
+// What runs in the threads and processes of isolated handlers: one call at a time.
+import { messageOf } from '../../runtime/base/errors.js'
+import { handled } from '../../runtime/base/promise.js'
+import { defineActor } from '../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../runtime/process/context.js'
+import type { Deferred } from '../../runtime/process/program.js'
+import type { RefOf } from '../../runtime/process/ref.js'
+import { startTaskSupervisor, type TaskRef, type TaskSupervisor } from '../../runtime/tasks/supervisor.js'
+import type { TaskContext } from '../../runtime/tasks/task.js'
+import { ToolContext } from '../context/context.js'
+import { built } from '../results/builders.js'
+import { BorderScope } from './border-scope.js'
+import type { deskActor } from './desk.js'
+import { badModule, crossingErrors, noHandler } from './errors.js'
+import type { CallFacts } from './facts.js'
+
+/** One call of a handler. */
+export interface Job {
+  /** The number of the lease. */
+  readonly id: number
+  readonly work: string
+  readonly module: string
+  readonly args: readonly unknown[]
+  readonly facts: CallFacts
+  readonly desk: RefOf<typeof deskActor>
+}
+
+type Handler = (...args: unknown[]) => unknown
+
+/** The call that a worker is at. */
+class Run {
+  readonly id: number
+  readonly task: TaskRef<unknown>
+  /** Resolves when the handler has ended, which may be later than its task. */
+  readonly settled: Promise<unknown>
+  #scope: BorderScope | undefined
+
+  constructor(job: Job, tasks: TaskSupervisor) {
+    this.id = job.id
+    let settle = (_settled: unknown): void => {}
+    this.settled = new Promise((resolve) => (settle = resolve))
+    const perform = (task: TaskContext): Promise<unknown> => {
+      const result = this.#perform(job, task)
+      settle(result.catch(() => {}))
+      return result
+    }
+    this.task = tasks.start(perform, { name: job.work, report: false })
+  }
+
+  /** Whether nothing of it goes on, once its task has ended. */
+  get isLeft(): boolean {
+    return this.#scope?.isLeft === true
+  }
+
+  async #perform({ work, module, args, facts, desk }: Job, task: TaskContext): Promise<unknown> {
+    const handler = await loadHandler(module)
+    this.#scope = new BorderScope(work, facts, desk, task)
+    return built(await handler(...args, new ToolContext(this.#scope)))
+  }
+}
+
+/** The actor of a worker. */
+const worker = defineActor({
+  name: 'worker',
+  stray: 'report',
+  async init(_nothing: undefined, ctx) {
+    return { tasks: await startTaskSupervisor(ctx), run: undefined as Run | undefined }
+  },
+  call: {
+    /** Loads modules before they are needed; what is wrong with them is told by the call that needs them. */
+    warm: (_state, modules: readonly string[], ctx): Deferred<void> => later(ctx, warm(modules)),
+    run(state, job: Job, ctx): Deferred<unknown> {
+      state.run = new Run(job, state.tasks)
+      return later(ctx, state.run.task.result)
+    },
+    /** Ends a call, and resolves when its handler has ended. */
+    abort({ run }, id: number, ctx): Deferred<void> {
+      if (run?.id !== id) return later(ctx, Promise.resolve())
+      run.task.cancel()
+      return later(ctx, run.isLeft ? Promise.resolve() : run.settled.then(() => {}))
+    },
+  },
+})
+
+export { crossingErrors as errors, worker as default }
+
+async function warm(modules: readonly string[]): Promise<void> {
+  for (const module of modules) await import(module).catch(() => {})
+}
+
+async function loadHandler(module: string): Promise<Handler> {
+  const loaded = await load(module)
+  if (typeof loaded.default !== 'function') throw noHandler(module, loaded.default)
+  return loaded.default as Handler
+}
+
+async function load(module: string): Promise<{ readonly default?: unknown }> {
+  try {
+    return (await import(module)) as { readonly default?: unknown }
+  } catch (cause) {
+    throw badModule(module, `it could not be imported: ${messageOf(cause)}`, cause)
+  }
+}
+
+function later<T>(ctx: ActorContext, promise: Promise<T>): Deferred<T> {
+  const reply = ctx.defer<T>()
+  handled(promise).then(
+    (value) => reply.resolve(value),
+    (error) => reply.reject(error),
+  )
+  return reply
+}

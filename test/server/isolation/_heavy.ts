@@ -1,0 +1,69 @@
+import { pbkdf2Sync } from 'node:crypto'
+import { isMainThread, threadId } from 'node:worker_threads'
+import type { ToolContext } from '../../../server/context/context.js'
+import { ToolError } from '../../../server/base/errors.js'
+import { McpError } from '../../../protocol/wire/errors.js'
+import { toolResult } from '../../../server/results/builders.js'
+
+/** What the tool is asked to do. */
+export interface Deed {
+  readonly what: string
+  readonly text?: string
+}
+
+/** Runs in a thread or process of its own, in tests of isolation: does what it is asked to do. */
+async function heavy({ what, text = '' }: Deed, ctx: ToolContext): Promise<unknown> {
+  const deed = Object.hasOwn(deeds, what) ? deeds[what] : undefined
+  if (deed === undefined) throw new Error(`what is ${what}?`)
+  return deed(text, ctx)
+}
+
+export { heavy as default }
+
+const deeds: { readonly [what: string]: (text: string, ctx: ToolContext) => unknown } = {
+  where: () => `${process.pid} ${isMainThread ? 0 : threadId}`,
+  echo: (text) => text,
+  builder: (text) => toolResult().text(text).json({ text }).error('no'),
+  bytes: (text) => ({ content: [{ type: 'text', text: Buffer.from(text).toString('hex') }] }),
+  refuse: (text) => {
+    throw new ToolError(text)
+  },
+  error: (text) => {
+    throw new McpError(-32099, text, { data: { text } })
+  },
+  crash: (text) => {
+    throw new TypeError(text)
+  },
+  stray: (text) => {
+    setImmediate(() => {
+      throw new Error(text)
+    })
+    return new Promise(() => {})
+  },
+  uncloneable: () => ({ content: [{ type: 'text', text: 'a', extra: () => {} }] }),
+  forever: () => new Promise(() => {}),
+  wait: (_text, ctx) =>
+    new Promise((_resolve, reject) => {
+      ctx.signal.addEventListener('abort', () => reject(new Error('aborted')))
+      ctx.progress(1)
+    }),
+  async spin(_text, ctx) {
+    ctx.progress(1)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    for (;;);
+  },
+  exit: (text) => process.exit(Number(text)),
+  abort: () => process.abort(),
+  native: () => String(pbkdf2Sync('a', 'b', 1e9, 64, 'sha512').length),
+  eat: () => {
+    const kept: unknown[] = []
+    for (;;) kept.push({ kept })
+  },
+  buffers: async () => {
+    const kept: Buffer[] = []
+    for (;;) {
+      kept.push(Buffer.alloc(16 * 2 ** 20, 1))
+      await new Promise((resolve) => setTimeout(resolve, 1))
+    }
+  },
+}

@@ -1,0 +1,160 @@
+import * as assert from 'uvu/assert'
+import { field } from '../../../index.js'
+import { subscribe } from '../../../runtime/index.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool, type ToolDefinition } from '../../../server/definitions/define-tool.js'
+import type { ServerOptions } from '../../../server/holdings/options.js'
+import { handshakeRevisions } from '../../../protocol/dialects/versions.js'
+import { type Connected, connect } from '../../../testing.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('isolated handlers', { timeout: 30_000 })
+const module = new URL('./_heavy.js', import.meta.url)
+type Kind = 'thread' | 'process'
+const kinds = ['thread', 'process'] as const
+const eras = { sessions: handshakeRevisions, '2026-07-28': ['2026-07-28'] } as const
+const mebibyte = 2 ** 20
+
+for (const kind of kinds) {
+  test(`${kind}: a handler runs elsewhere, and the next call finds it there`, async (t) => {
+    const { client } = await start(t, kind)
+    const where = await call(client, 'where')
+    assert.is.not(where, `${process.pid} 0`)
+    assert.is(where.split(' ')[0] === String(process.pid), kind === 'thread')
+    assert.is(await call(client, 'where'), where)
+    assert.is(await call(client, 'echo', 'hello'), 'hello')
+  })
+
+  test(`${kind}: results are what they are in place`, async (t) => {
+    const { client } = await start(t, kind)
+    const built = await client.callTool('heavy', { what: 'builder', text: 'a' })
+    assert.equal(
+      [built.isError, built.content],
+      [true, ['a', '{"text":"a"}', 'no'].map((text) => ({ type: 'text', text }))],
+    )
+    assert.is(await call(client, 'bytes', 'ab'), '6162')
+  })
+
+  test(`${kind}: errors are what they are in place`, async (t) => {
+    const { client } = await start(t, kind)
+    const refused = await client.callTool('heavy', { what: 'refuse', text: 'too much' })
+    assert.equal([refused.isError, refused.text], [true, 'too much'])
+    const answered = await rejection(call(client, 'error', 'mine'))
+    assert.equal([answered.code, answered.message, answered.data], [-32099, 'mine', { text: 'mine' }])
+    const crashed = await rejection(call(client, 'crash', 'a bug'))
+    assert.match(crashed.message, 'Internal error: a bug')
+    const stray = await rejection(call(client, 'stray', 'a stray bug'))
+    assert.match(stray.message, 'Internal error: a stray bug')
+    assert.is(await call(client, 'echo', 'fine'), 'fine')
+  })
+
+  test(`${kind}: what cannot be copied is told with its path`, async (t) => {
+    const { client } = await start(t, kind)
+    const error = await rejection(call(client, 'uncloneable'))
+    assert.match(
+      error.message,
+      /the result\.content\[0\]\.extra: expected a value that structured clone can copy/,
+    )
+  })
+
+  test(`${kind}: a handler that ends its ${kind} costs its call, and says how`, async (t) => {
+    const { client } = await start(t, kind, { isolation: { memory: 64 * mebibyte } })
+    assert.match(await failure(client, 'exit', '7'), `tools/call heavy: its ${kind} ended with exit code 7`)
+    if (kind === 'process') assert.match(await failure(client, 'abort'), 'its process ended by SIGABRT')
+    const eaten = kind === 'thread' ? 'took more memory than it may have' : 'its process ended by'
+    assert.match(await failure(client, 'eat'), eaten)
+    assert.is(await call(client, 'echo', 'fine'), 'fine')
+  })
+
+  for (const [era, revisions] of Object.entries(eras)) {
+    test(`${kind}, ${era}: a call that spins ends at its deadline, and others go on meanwhile`, async (t) => {
+      const { client } = await start(t, kind, { revisions })
+      await call(client, 'echo')
+      const spun = client.callTool('brief', { what: 'spin' })
+      assert.is(await call(client, 'echo', 'meanwhile'), 'meanwhile')
+      assert.equal((await spun).text, 'The tool brief took longer than 300 ms and was stopped.')
+      assert.is(await call(client, 'echo', 'fine'), 'fine')
+    })
+
+    test(`${kind}, ${era}: a cancelled call is aborted there, and a deaf one is killed`, async (t) => {
+      const { client } = await start(t, kind, { revisions, isolation: { threads: 1, processes: 1 } })
+      const where = await call(client, 'where')
+      await cancelled(client, 'wait')
+      assert.is(await call(client, 'where'), where)
+      await cancelled(client, 'spin')
+      assert.is.not(await call(client, 'where'), where)
+    })
+  }
+
+  test(`${kind}: a server stops while a handler spins`, async (t) => {
+    const pair = await start(t, kind, { drainTimeout: 100 })
+    const spun = pair.client.callTool('heavy', { what: 'spin' }).catch(() => {})
+    await call(pair.client, 'echo', 'a')
+    const began = Date.now()
+    await pair.server.stop()
+    assert.ok(Date.now() - began < 5_000)
+    await spun
+  })
+}
+
+test('native code of a process ends at the deadline', async (t) => {
+  const { client } = await start(t, 'process')
+  await call(client, 'echo')
+  assert.equal((await client.callTool('brief', { what: 'native' })).isError, true)
+  assert.is(await call(client, 'echo', 'fine'), 'fine')
+})
+
+test('the end of a thread in a call is in the log, with what it was at', async (t) => {
+  const { client } = await start(t, 'thread')
+  const told: string[] = []
+  t.after(subscribe('crash', ({ name, during }) => void told.push(`${name}: ${during}`)))
+  await failure(client, 'exit', '1')
+  assert.equal(told, ['isolation: tools/call heavy'])
+})
+
+function toolsOf(isolate: Kind): readonly ToolDefinition[] {
+  const input = { what: field.string(), text: field.string().optional() }
+  return [
+    defineTool({ name: 'heavy', input, isolate, module }),
+    defineTool({ name: 'brief', input, isolate, module, timeout: 300 }),
+  ]
+}
+
+async function start(
+  t: TestContext,
+  kind: Kind,
+  server: Omit<ServerOptions, 'transport'> = {},
+): Promise<Connected> {
+  const definition = defineServer({ name: 'test', version: '1', tools: toolsOf(kind) })
+  const pair = await connect(definition, { server, client: { era: 'auto' } })
+  t.after(() => pair.close())
+  return pair
+}
+
+async function call(client: Connected['client'], what: string, text?: string): Promise<string> {
+  return (await client.callTool('heavy', { what, ...(text !== undefined && { text }) })).text
+}
+
+/** The text of a call that fails. */
+async function failure(client: Connected['client'], what: string, text?: string): Promise<string> {
+  const result = await client.callTool('heavy', { what, ...(text !== undefined && { text }) })
+  assert.is(result.isError, true)
+  return result.text
+}
+
+/** Cancels a call that has begun. */
+async function cancelled(client: Connected['client'], what: string): Promise<void> {
+  const ending = new AbortController()
+  const onProgress = () => ending.abort()
+  await rejection(client.callTool('heavy', { what }, { signal: ending.signal, onProgress }))
+}
+
+async function rejection(promise: Promise<unknown>): Promise<Error & { code: unknown; data: unknown }> {
+  const error = await promise.then(
+    (value) => assert.unreachable(`it resolved: ${String(value)}`),
+    (error) => error,
+  )
+  return error
+}
+
+test.run()
