@@ -173,6 +173,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
       this.#stream.connect(this)
     }
     this.#streaming = true
+    // so that a server which retires need not wait until it is used no more
+    if (this.request.method === 'GET') this.endConnection()
     this.#limits.noteStream(this, this.#after === null ? 'opened' : 'resumed')
     const missed = this.#stream?.after(this.#after ?? 0) ?? []
     this.#writer.begin(this.#headers(streamHeaders), this.#mark(missed.length > 0), missed)
@@ -248,9 +250,14 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.finish(200)
   }
 
+  /** Nothing more is to come on its connection; a head that is written already has not said so. */
+  endConnection(): void {
+    this.#response.shouldKeepAlive = false
+  }
+
   /** Its connection ends with the answer, and a stream of a session now: its client comes back elsewhere. */
   retire(): void {
-    this.#response.shouldKeepAlive = false
+    this.endConnection()
     if (this.isListening && this.#streaming) this.end()
   }
 

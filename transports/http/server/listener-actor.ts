@@ -62,16 +62,9 @@ export const httpListener = defineActor({
       exchanges.interrupt(restarting)
       answers.flush() // the connections may be closed before the turn is over
     })
-    ctx.own(
-      socket.attach(
-        takeRequests(
-          exchanges,
-          limits,
-          createRoute(server, { ...settings, host: socket.host }, { clients, log, origin, limits }),
-          ctx,
-        ),
-      ),
-    )
+    const route = createRoute(server, { ...settings, host: socket.host }, { clients, log, origin, limits })
+    const take = takeRequests(exchanges, limits, route, ctx)
+    ctx.own(socket.attach(take, () => retire({ exchanges, server })))
     ctx.sendAfter(commentInterval, 'comment')
     ctx.sendAfter(beats.interval, 'beat')
     const about = (): string => `${exchanges.size} open exchanges, ${socket.budget.describe()}`
@@ -81,10 +74,8 @@ export const httpListener = defineActor({
     timer({ exchanges, server, socket, beats }, payload, ctx) {
       if (payload === 'beat') {
         exchanges.beat(beats)
-        if (socket.isRetiring) {
-          exchanges.retire()
-          server.endSubscriptions?.()
-        }
+        // streams that were opened meanwhile
+        if (socket.isRetiring) retire({ exchanges, server })
         return void ctx.sendAfter(beats.interval, 'beat')
       }
       exchanges.keepAlive()
@@ -95,6 +86,12 @@ export const httpListener = defineActor({
   terminate: ({ scope, ...listener }, _reason, ctx) =>
     scope.stopping() ? drain({ scope, ...listener }, ctx.clock) : undefined,
 })
+
+/** Ends connections with their answers, and what has no end of its own now: clients come back elsewhere. */
+function retire({ exchanges, server }: Pick<Listener, 'exchanges' | 'server'>): void {
+  exchanges.retire()
+  server.endSubscriptions?.()
+}
 
 /** Often enough for what is waited for, and no timer for each request. */
 function readBeats({ streamAfter, maxStreamTime }: HttpSettings): Beats & { readonly interval: number } {
@@ -179,7 +176,7 @@ class Exchanges {
   }
 
   retire(): void {
-    for (const exchange of this.#all) exchange.retire()
+    for (const exchange of this.#all) guard(exchange.token, () => exchange.retire())
   }
 
   interrupt(why: string): void {

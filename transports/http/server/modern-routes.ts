@@ -61,6 +61,8 @@ export async function serveModern(
     return exchange.interrupt('The server is being stopped')
   // the client has gone: the server need not know
   if (exchange.over) return
+  // as a stream of a session does
+  if (request.method === 'subscriptions/listen') exchange.endConnection()
   const call = new TransportCall({ request, envelope, outlet: exchange, peer: exchange.peer, mirrored: true })
   exchange.detach = () => call.abort()
   const { response, refused = false } = await exchangeOf(server, call)

@@ -57,8 +57,7 @@ export async function bindHttpSocket(
   socket.server = server
   if (retire !== undefined)
     socket.retire = () => {
-      // the listener ends its streams at its next beat
-      socket.isRetiring = true
+      socket.beginRetiring()
       return retire()
     }
   scope.own(() => socket.close())
@@ -86,6 +85,7 @@ export class HttpSocket implements Binding {
   readonly #clock: Clock
   readonly #waiting = new Set<Waiting>()
   #take: TakeRequest | null = null
+  #onRetire: (() => void) | null = null
   #timer: unknown = null
   #isStopping = false
 
@@ -119,20 +119,31 @@ export class HttpSocket implements Binding {
     return ctx.start(httpListener, { socket: this, server, scope }, { name: scope.name })
   }
 
-  /** Hands over every request from now on, those that wait first, until the returned function is called. */
-  attach(take: TakeRequest): () => void {
+  /**
+   * Hands over every request from now on, those that wait first, until the returned function is called, and
+   * tells when the binding retires.
+   */
+  attach(take: TakeRequest, onRetire: () => void): () => void {
     this.#take = take
+    this.#onRetire = onRetire
     this.#clock.clearTimeout(this.#timer)
     this.#timer = null
     for (const { request, response } of this.#empty()) if (!response.destroyed) take(request, response)
     return () => {
-      if (this.#take === take) this.#take = null
+      if (this.#take !== take) return
+      this.#take = null
+      this.#onRetire = null
     }
   }
 
   /** Says on `/readyz` that no more requests are wanted. */
   noLongerReady(): void {
     this.#isStopping = true
+  }
+
+  beginRetiring(): void {
+    this.isRetiring = true
+    this.#onRetire?.()
   }
 
   close(): void {
