@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { LinkScope, ServerTransport } from './contract.js'
+import type { SharedStreams, StreamKeeper } from './shared-streams.js'
 
 /**
  * How several processes serve at one address: one, which runs no code of a user, takes the connections and
@@ -17,6 +18,8 @@ export interface Sharing {
    * Connections that are still here at the scope's end are closed. Rejects with LISTEN_FAILED.
    */
   listen(scope: LinkScope, take: (socket: Socket, ended: () => void) => void): Promise<SharedAddress>
+  /** Keeps the event streams of all processes; `now` in milliseconds. Absent where no stream is resumed. */
+  keepStreams?(now: () => number): Promise<StreamKeeper>
   /** The transport of a process that is given connections. */
   serve(source: ConnectionSource): ServerTransport
 }
@@ -45,42 +48,3 @@ export interface ConnectionSource {
   /** Where its event streams are kept for the others; absent: a stream is resumed where it began. */
   readonly streams?: SharedStreams
 }
-
-/** One event of a stream that a process began. */
-export interface StreamEntry {
-  readonly sessionId: string
-  /** The stream's name, which is a part of its event ids. */
-  readonly stream: string
-  /** Its place in the stream, from 1. */
-  readonly number: number
-  /** Absent at the end of a stream that ends without an event. */
-  readonly data?: string
-  /** Nothing comes after it. */
-  readonly isLast: boolean
-}
-
-/** The event streams of all processes: what one began, a client may take up on another. */
-export interface SharedStreams {
-  /** Keeps one more event of a stream of ours, in order, and passes it to whoever follows the stream. */
-  append(entry: StreamEntry): void
-  /** A stream of ours is not kept any more. */
-  drop(sessionId: string, stream: string): void
-  /** Hears who reads our streams on other processes, until the returned function is called. */
-  watch(fn: (stream: string, isFollowed: boolean) => void): () => void
-  /** Takes up a stream that another process began, after the event with this id. */
-  follow(sessionId: string, eventId: string, follower: StreamFollower): Promise<Followed>
-}
-
-/** The connection that takes up a stream of another process. */
-export interface StreamFollower {
-  /** What the client has missed, then what comes, in order. */
-  event(id: string, data: string): void
-  /** The stream has had its last event, or (`lost`) its process has ended before that. */
-  end(how: 'finished' | 'lost'): void
-}
-
-/** `lost`: the stream's process has ended, and nothing of it is kept. `refused`: no id to go on from. */
-export type Followed =
-  | { readonly type: 'followed'; stop(): void }
-  | { readonly type: 'lost' }
-  | { readonly type: 'refused'; readonly why: string }

@@ -2,6 +2,7 @@ import { lazy } from '../../../runtime/faults/load.js'
 import { plainOptions } from '../../base/plain-options.js'
 import { badOption } from '../../base/read-option.js'
 import type { Binding, LinkScope } from '../../contract/contract.js'
+import type { StreamKeeper } from '../../contract/shared-streams.js'
 import type { ConnectionSource, Sharing } from '../../contract/sharing.js'
 import type { ListenSettings } from './options.js'
 
@@ -16,6 +17,8 @@ interface SharingPlan<Settings> {
   readonly name: string
   readonly scheme: 'http' | 'ws'
   readonly limits: ConnectionLimits
+  /** Keeps the event streams of all; absent where there are none, or none is resumed. */
+  readonly keepStreams?: ((now: () => number) => Promise<StreamKeeper>) | undefined
   /** Serves what comes from `source`. */
   bind(settings: Settings, scope: LinkScope, source: ConnectionSource): Promise<Binding>
 }
@@ -31,7 +34,7 @@ export interface ConnectionLimits {
 export function shareListener<Settings extends ListenSettings & { readonly path: string }>(
   plan: SharingPlan<Settings>,
 ): Sharing {
-  const { options, settings, name, bind } = plan
+  const { options, settings, name, keepStreams, bind } = plan
   return Object.freeze({
     options: () => plainOptions(options),
     async listen(scope, take) {
@@ -39,6 +42,7 @@ export function shareListener<Settings extends ListenSettings & { readonly path:
       const { listenForAll } = await loadPort()
       return listenForAll(plan, scope, take)
     },
+    ...(keepStreams && { keepStreams }),
     serve(source) {
       refuseServer(settings)
       return Object.freeze({

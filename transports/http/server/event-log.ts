@@ -1,12 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Clock } from '../../../runtime/time/clock.js'
 import { waitWithin } from '../../../runtime/time/wait.js'
+import type { RequestId } from '../../../protocol/wire/jsonrpc.js'
+import type { StreamKind } from '../../contract/shared-streams.js'
+import { EventList, EventShelf } from './event-list.js'
 import type { HttpSettings } from './serve.js'
+import type { SharedLog } from './shared-log.js'
 
 export type EventLogLimits = NonNullable<HttpSettings['resume']>
-
-/** What began a stream: a request that is answered on it, or a GET. */
-type StreamKind = 'call' | 'listen'
 
 /** One event with the id that a reader may come back with. */
 export interface LoggedEvent {
@@ -16,6 +17,8 @@ export interface LoggedEvent {
 
 /** The connection that reads a stream at the moment. */
 export interface StreamReader {
+  /** Whether another process has the connection. Default false. */
+  readonly isElsewhere?: boolean
   /** Whether it takes this, too; one that is over or too slow leaves the stream first. */
   ready(text: string): boolean
   write(event: LoggedEvent): void
@@ -23,10 +26,33 @@ export interface StreamReader {
   conclude(event?: LoggedEvent): void
 }
 
-/** Where a stream may be taken up again, or why not (`lost`: with an earlier process). */
+/** A stream as a connection reads it, wherever it began. */
+export interface EventStream {
+  readonly sessionId: string
+  /** Whether a client that loses its connection can come back to this stream. */
+  readonly canResume: boolean
+  /** Makes this the one connection that reads the stream; a former one is ended. */
+  connect(reader: StreamReader): void
+  leave(reader: StreamReader): void
+  after(number: number): readonly LoggedEvent[]
+  /** The id of an event without data, which only says where the stream is; `0` for the very first. */
+  mark(number?: number): string
+}
+
+/** Where a stream of another log, perhaps of another process, may be taken up. */
+export interface ForeignPosition {
+  readonly type: 'foreign'
+  readonly kind: StreamKind
+  readonly log: string
+  /** The stream's name. */
+  readonly name: string
+  readonly after: number
+}
+
+/** Where a stream may be taken up again, or why not. */
 export type Position =
   | { readonly type: 'found'; readonly stream: LoggedStream; readonly after: number }
-  | { readonly type: 'lost'; readonly kind: StreamKind }
+  | ForeignPosition
   | { readonly type: 'refused'; readonly why: string }
 
 interface SessionStreams {
@@ -35,7 +61,8 @@ interface SessionStreams {
   readonly streams: Map<string, LoggedStream>
 }
 
-const eventId = /^([cl])([\w-]{8})([0-9a-z]{1,11})\.([\w-]{16})\.(\d{1,15})$/
+/** What stands behind a `-` makes the id of a mark another one, and says nothing. */
+const eventId = /^(([cl])([\w-]{8})[0-9a-z]{1,11}\.([\w-]{16}))\.(\d{1,15})(?:-[\w-]{1,20})?$/
 
 /**
  * Keeps what was written to event streams, so that a reader whose connection broke gets the rest
@@ -45,31 +72,34 @@ const eventId = /^([cl])([\w-]{8})([0-9a-z]{1,11})\.([\w-]{16})\.(\d{1,15})$/
 export class EventLog {
   readonly limits: EventLogLimits
   readonly now: () => number
-  /** Tells ids of this log from those of an earlier one. */
-  readonly #epoch = randomBytes(6).toString('base64url')
+  /** Tells ids of this log from those of others. */
+  readonly name = randomBytes(6).toString('base64url')
+  readonly shelf: EventShelf
+  /** The logs of other processes, where several serve at one address. */
+  shared: SharedLog | undefined
   readonly #sessions = new Map<string, SessionStreams>()
-  /** Streams that hold bytes, the oldest first. */
-  readonly #holding = new Set<LoggedStream>()
   #count = 0
-  #bytes = 0
   #onFinished: (() => void) | null = null
 
   constructor(limits: EventLogLimits, now: () => number) {
     this.limits = limits
     this.now = now
+    this.shelf = new EventShelf(limits)
   }
 
   get bytes(): number {
-    return this.#bytes
+    return this.shelf.bytes
   }
 
-  open(sessionId: string, kind: StreamKind): LoggedStream {
+  /** Begins a stream, for the answer to this request if there is one. */
+  open(sessionId: string, kind: StreamKind, requestId?: RequestId): LoggedStream {
     const session = this.#sessions.get(sessionId) ?? { tag: tagOf(sessionId), streams: new Map() }
     this.#sessions.set(sessionId, session)
     this.#count += 1
-    const name = `${kind[0]}${this.#epoch}${this.#count.toString(36)}.${session.tag}`
+    const name = `${kind[0]}${this.name}${this.#count.toString(36)}.${session.tag}`
     const stream = new LoggedStream(this, sessionId, kind, name)
     session.streams.set(name, stream)
+    this.shared?.began(stream, requestId)
     if (session.streams.size > this.limits.maxStreams) this.#dropOldest(session)
     return stream
   }
@@ -80,13 +110,17 @@ export class EventLog {
   }
 
   find(sessionId: string, id: string): Position {
-    const parts = eventId.exec(id)
-    if (parts?.[4] !== tagOf(sessionId)) return refused('not an id of this session')
-    const kind = parts[1] === 'c' ? 'call' : 'listen'
-    if (parts[2] !== this.#epoch) return { type: 'lost', kind }
-    const stream = this.#sessions.get(sessionId)?.streams.get(id.slice(0, id.lastIndexOf('.')))
+    const [, name = '', kind, log = '', tag, number] = eventId.exec(id) ?? []
+    if (tag !== tagOf(sessionId)) return refused('not an id of this session')
+    const after = Number(number)
+    if (log === this.name) return this.look(sessionId, name, after)
+    return { type: 'foreign', kind: kind === 'c' ? 'call' : 'listen', log, name, after }
+  }
+
+  /** Where a stream of this log may be taken up. */
+  look(sessionId: string, name: string, after: number): Exclude<Position, ForeignPosition> {
+    const stream = this.#sessions.get(sessionId)?.streams.get(name)
     if (stream === undefined) return refused('the stream is not kept any more')
-    const after = Number(parts[5])
     if (after > stream.last) return refused('an id that was never given')
     if (after < stream.trimmedTo) return refused('events after this one are not kept any more')
     return { type: 'found', stream, after }
@@ -101,6 +135,7 @@ export class EventLog {
   /** Forgets a session that has ended for good. */
   forget(sessionId: string): void {
     for (const stream of this.#sessions.get(sessionId)?.streams.values() ?? []) this.drop(stream)
+    this.shared?.forgotten(sessionId)
   }
 
   /** Forgets one stream; a connection that reads it goes on. */
@@ -108,6 +143,7 @@ export class EventLog {
     const session = this.#sessions.get(stream.sessionId)
     if (session?.streams.delete(stream.name) !== true) return
     if (session.streams.size === 0) this.#sessions.delete(stream.sessionId)
+    this.shared?.dropped(stream)
     stream.dropped()
     this.finished()
   }
@@ -137,21 +173,9 @@ export class EventLog {
       for (const stream of streams.values()) if (!stream.inUse && stream.leftAt < oldest) this.drop(stream)
   }
 
-  /** Accounts for a change of what a stream holds. */
-  account(stream: LoggedStream, bytes: number): void {
-    this.#bytes += bytes
-    if (stream.bytes === 0) this.#holding.delete(stream)
-    else this.#holding.add(stream)
-    for (const oldest of this.#holding) {
-      if (this.#bytes <= this.limits.maxTotalBytes) break
-      if (oldest !== stream) oldest.clear()
-    }
-  }
-
   get #hasAbsent(): boolean {
     for (const { streams } of this.#sessions.values())
-      for (const stream of streams.values())
-        if (stream.inUse && !stream.isRead && stream.canResume) return true
+      for (const stream of streams.values()) if (stream.isAwaited) return true
     return false
   }
 
@@ -163,25 +187,19 @@ export class EventLog {
   }
 }
 
-/** What a stream and an event cost besides their text. */
-const overhead = 256
-
 /** One event stream of a session. Without a connection it keeps events, if the client can come back. */
-export class LoggedStream {
+export class LoggedStream implements EventStream {
   readonly sessionId: string
   readonly kind: StreamKind
   readonly name: string
   /** The number of the last event. */
   last = 0
-  /** The number of the last event that is not kept. */
-  trimmedTo = 0
-  bytes = 0
   /** True once the last event has been written: nothing may follow it. */
   ended = false
   /** When the last connection went. */
   leftAt: number
   readonly #log: EventLog
-  readonly #events: { readonly number: number; readonly event: LoggedEvent; readonly bytes: number }[] = []
+  readonly #events: EventList<LoggedEvent>
   #reader: StreamReader | null = null
   #detach: (() => void) | null = null
   /** Whether the client has an id of this stream. */
@@ -194,6 +212,12 @@ export class LoggedStream {
     this.kind = kind
     this.name = name
     this.leftAt = log.now()
+    this.#events = new EventList(log.shelf)
+  }
+
+  /** The number of the last event that is not kept. */
+  get trimmedTo(): number {
+    return this.#events.trimmedTo
   }
 
   get isRead(): boolean {
@@ -204,18 +228,29 @@ export class LoggedStream {
     return this.isRead || (this.kind === 'call' && !this.ended)
   }
 
-  /** Whether a client that loses its connection can come back to this stream. */
+  /** Whether a request is worked on whose client is not connected here, and may come back. */
+  get isAwaited(): boolean {
+    const isAbsent = this.#reader === null || this.#reader.isElsewhere === true
+    return this.kind === 'call' && !this.ended && isAbsent && this.canResume
+  }
+
   get canResume(): boolean {
     return this.#known && this.#kept
   }
 
-  /** The id of an event without data, which only says where the stream is; `0` for the very first. */
-  mark(number = ++this.last): string {
-    this.#known = true
-    return `${this.name}.${number}`
+  /** Whether messages of the session come here. */
+  get isAttached(): boolean {
+    return this.#detach !== null
   }
 
-  /** Makes this the one connection that reads the stream; a former one is ended. */
+  mark(number?: number): string {
+    this.#known = true
+    if (number !== undefined) return `${this.name}.${number}`
+    this.last += 1
+    this.#log.shared?.event(this, undefined, false)
+    return `${this.name}.${this.last}`
+  }
+
   connect(reader: StreamReader): void {
     const former = this.#reader
     this.#reader = reader
@@ -229,6 +264,12 @@ export class LoggedStream {
     if (!this.#kept) this.#undo()
   }
 
+  /** The session, or its actor, has ended: a client that comes back attaches the stream again. */
+  detached(): void {
+    this.#detach = null
+    this.close()
+  }
+
   leave(reader: StreamReader): void {
     if (this.#reader !== reader) return
     this.#reader = null
@@ -237,7 +278,12 @@ export class LoggedStream {
   }
 
   after(number: number): LoggedEvent[] {
-    return this.#events.flatMap((entry) => (entry.number > number ? [entry.event] : []))
+    return this.#events.after(number)
+  }
+
+  /** Whether one more event would cost none of those after this one. */
+  hasRoom(data: string, number: number): boolean {
+    return this.#events.hasRoom(data, number)
   }
 
   /** Takes one more event; false when it is dropped: the reader is too slow, or nobody can come back. */
@@ -263,7 +309,8 @@ export class LoggedStream {
     this.leftAt = this.#log.now()
     const reader = this.#reader
     if (reader !== null || this.canResume) {
-      const event = data === undefined ? undefined : this.#append(data)
+      const event = data === undefined ? undefined : this.#append(data, true)
+      if (event === undefined) this.#log.shared?.ended(this)
       reader?.conclude(event)
     }
     this.#log.finished()
@@ -276,17 +323,9 @@ export class LoggedStream {
     reader.conclude()
   }
 
-  clear(): void {
-    this.trimmedTo = this.last
-    const { bytes } = this
-    this.#events.length = 0
-    this.bytes = 0
-    this.#log.account(this, -bytes)
-  }
-
   dropped(): void {
     this.#kept = false
-    this.clear()
+    this.#events.clear()
     if (this.#reader === null) this.#undo()
   }
 
@@ -303,36 +342,18 @@ export class LoggedStream {
 
   /** A GET that is connected takes a message before a stream that is only kept. */
   #mayWait(data: string): boolean {
-    const { maxEvents, maxBytes } = this.#log.limits
-    if (!this.canResume || this.#events.length >= maxEvents) return false
-    if (this.bytes + Buffer.byteLength(data) + overhead > maxBytes) return false
+    if (!this.canResume || !this.#events.hasRoom(data)) return false
     return this.kind === 'call' || !this.#log.hasListener(this.sessionId)
   }
 
-  #append(data: string): LoggedEvent {
+  #append(data: string, isLast = false): LoggedEvent {
     this.last += 1
     const event = { id: `${this.name}.${this.last}`, data }
     if (this.#reader !== null) this.#known = true
-    if (!this.#kept) return event
-    const bytes = Buffer.byteLength(data) + overhead
-    this.#events.push({ number: this.last, event, bytes })
-    this.bytes += bytes
-    this.#log.account(this, bytes - this.#trim())
+    // before the connection has it: what a client comes back with is known elsewhere by then
+    this.#log.shared?.event(this, data, isLast)
+    if (this.#kept) this.#events.add(this.last, event, data)
     return event
-  }
-
-  /** Drops the oldest events beyond the limits, never the last one. Returns the bytes freed. */
-  #trim(): number {
-    const { maxEvents, maxBytes } = this.#log.limits
-    let freed = 0
-    while (this.#events.length > 1 && (this.#events.length > maxEvents || this.bytes > maxBytes)) {
-      const oldest = this.#events.shift()
-      if (oldest === undefined) break
-      freed += oldest.bytes
-      this.bytes -= oldest.bytes
-      this.trimmedTo = oldest.number
-    }
-    return freed
   }
 }
 
@@ -341,6 +362,6 @@ function tagOf(sessionId: string): string {
   return createHash('sha256').update(`event ${sessionId}`).digest('base64url').slice(0, 16)
 }
 
-function refused(why: string): Position {
+function refused(why: string): { readonly type: 'refused'; readonly why: string } {
   return { type: 'refused', why }
 }

@@ -16,7 +16,7 @@ import type { StreamEvent } from '../../contract/events.js'
 import type { EventLog } from './event-log.js'
 import type { Outlet, Peer, Response } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
-import type { LoggedEvent, LoggedStream, StreamReader } from './event-log.js'
+import type { EventStream, LoggedEvent, LoggedStream, StreamReader } from './event-log.js'
 import { expectReader, whenClosed, writeAnswer } from '../listen/response.js'
 import { HttpPeer } from '../listen/peer.js'
 import { type HttpRefusal, internalError, unavailable } from '../listen/refusal.js'
@@ -84,7 +84,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
   readonly #response: ServerResponse
   readonly #home: ExchangeHome
   readonly #limits: ExchangeLimits
-  #stream: LoggedStream | null = null
+  /** The stream that is read here. */
+  #stream: EventStream | null = null
+  /** The stream that the request is answered on. */
+  #own: LoggedStream | null = null
   /** Whether a stream begins with an event without data; older clients would take it for a message. */
   #primes = false
   /** The last event that the client has received (Last-Event-ID). */
@@ -131,10 +134,10 @@ export class Exchange implements Owner, Outlet, StreamReader {
 
   /** Answers as JSON, or as the last event of the stream, which keeps it for a client that is gone. */
   answer(answer: Response, headers: Headers = none): void {
-    if (this.#stream === null && this.#over) return
+    if (this.#own === null && this.#over) return
     // nobody would give back the bytes of a client that has gone; the log has bounds of its own
     const text = this.#textOf(answer)
-    if (this.#stream !== null) return this.#stream.finish(text)
+    if (this.#own !== null) return this.#own.finish(text)
     if (!this.#streaming) return this.#json(200, text, headers)
     this.#over = true
     this.#response.end(bytesOf(encodeMessage(text)))
@@ -149,7 +152,7 @@ export class Exchange implements Owner, Outlet, StreamReader {
   }
 
   finish(status: number, headers: Headers = status === 204 ? none : noContent): void {
-    if (this.#stream !== null && this.requestId !== undefined) this.#stream.finish()
+    this.#own?.finish()
     if (this.#over) return
     this.#over = true
     if (this.#streaming) return void this.#response.end()
@@ -169,8 +172,9 @@ export class Exchange implements Owner, Outlet, StreamReader {
     if (this.#over || this.#streaming) return
     const { log } = this.#limits
     if (log !== undefined && this.sessionId !== undefined && this.#stream === null) {
-      this.#stream = log.open(this.sessionId, 'call')
-      this.#stream.connect(this)
+      this.#own = log.open(this.sessionId, 'call', this.requestId)
+      this.#stream = this.#own
+      this.#own.connect(this)
     }
     this.#streaming = true
     // so that a server which retires need not wait until it is used no more
@@ -180,8 +184,11 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#writer.begin(this.#headers(streamHeaders), this.#mark(missed.length > 0), missed)
   }
 
-  /** Becomes the connection of a stream, after the event with this number. Throws BYTES_LIMIT. */
-  follow(stream: LoggedStream, after: number | null): void {
+  /**
+   * Becomes the connection of a stream, after the event with this number; one that is open says so to its
+   * client. Throws BYTES_LIMIT.
+   */
+  follow(stream: EventStream, after: number | null): void {
     let missed = 0
     if (after !== null) for (const { data } of stream.after(after)) missed += data.length
     const refused = this.#writer.takeRoom(missed)
@@ -190,6 +197,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
     this.#stream = stream
     this.#after = after
     stream.connect(this)
+    const mark = this.#streaming ? this.#mark(false) : undefined
+    if (mark !== undefined) this.#writer.put(mark)
   }
 
   negotiated(revision: string): void {
@@ -199,11 +208,11 @@ export class Exchange implements Owner, Outlet, StreamReader {
   send(message: Message): boolean {
     const text = textWithin(message, this.#limits.maxMessageBytes)
     if (text === undefined) return false
-    if (this.#stream === null) {
+    if (this.#own === null) {
       if (this.#over || this.#response.destroyed) return false
       this.openStream()
     }
-    if (this.#stream !== null) return this.#stream.send(text)
+    if (this.#own !== null) return this.#own.send(text)
     if (!this.ready(text)) return false
     this.#writer.put(encodeMessage(text))
     return true
@@ -318,8 +327,8 @@ export class Exchange implements Owner, Outlet, StreamReader {
 
   /** One answer of several on an event stream, which is due however slow the reader is. */
   #answerOne(text: string): void {
-    if (this.#stream === null) this.#writer.put(encodeMessage(text))
-    else this.#stream.add(text)
+    if (this.#own === null) this.#writer.put(encodeMessage(text))
+    else this.#own.add(text)
   }
 
   #json(status: number, text: string, headers: Headers): void {

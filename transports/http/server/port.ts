@@ -7,10 +7,12 @@ import { ByteBudget } from '../../connections/byte-budget.js'
 import { ClientCounts } from '../../connections/client-counts.js'
 import type { Binding, LinkScope, ListenScope, ServerPort } from '../../contract/contract.js'
 import { type ListenerOrigin, originHere } from '../../contract/events.js'
+import type { SharedStreams } from '../../contract/shared-streams.js'
 import type { ConnectionSource } from '../../contract/sharing.js'
 import { type NodeServer, type ServerPlan, takeServer } from '../listen/node-server.js'
 import { connectionLimits } from '../listen/sharing.js'
 import { EventLog } from './event-log.js'
+import { SharedLog } from './shared-log.js'
 import { httpListener } from './listener-actor.js'
 import type { HttpSettings } from './serve.js'
 
@@ -60,6 +62,7 @@ export async function bindHttpSocket(
       socket.beginRetiring()
       return retire()
     }
+  if (source?.streams !== undefined) socket.share(source.streams)
   scope.own(() => socket.close())
   return socket
 }
@@ -83,6 +86,7 @@ export class HttpSocket implements Binding {
   /** Bytes of messages that are held for all who listen here, one after the other. */
   readonly budget: ByteBudget
   readonly #clock: Clock
+  #shared: SharedLog | null = null
   readonly #waiting = new Set<Waiting>()
   #take: TakeRequest | null = null
   #onRetire: (() => void) | null = null
@@ -113,6 +117,11 @@ export class HttpSocket implements Binding {
 
   get isReady(): boolean {
     return this.#take !== null && !this.#isStopping
+  }
+
+  /** From now on clients may take up their event streams on any process that shares them. */
+  share(streams: SharedStreams): void {
+    if (this.log !== undefined) this.#shared = new SharedLog(this.log, streams)
   }
 
   start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
@@ -147,6 +156,7 @@ export class HttpSocket implements Binding {
   }
 
   close(): void {
+    this.#shared?.close()
     this.#clock.clearTimeout(this.#timer)
     for (const { response } of this.#empty()) answerUnavailable(response)
   }

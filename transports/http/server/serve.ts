@@ -10,6 +10,7 @@ import {
   type ReadWith,
 } from '../../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../../contract/contract.js'
+import type { StreamKeeper } from '../../contract/shared-streams.js'
 import type { ConnectionSource } from '../../contract/sharing.js'
 import {
   listenReaders,
@@ -21,6 +22,7 @@ import {
 import { connectionLimits, shareListener } from '../listen/sharing.js'
 
 const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
+const loadArchive = lazy('../../transports/http/server/stream-archive.js', () => import('./stream-archive.js'))
 
 /** How an HTTP listener is set up. */
 export interface HttpServeOptions extends ListenOptions {
@@ -99,9 +101,18 @@ export function serveHttp(options: HttpServeOptions = {}): ServerTransport {
       name: 'http',
       scheme: 'http',
       limits: connectionLimits(settings),
+      keepStreams: keeperOf(settings),
       bind: bindLazily,
     }),
   })
+}
+
+function keeperOf({ resume }: HttpSettings): ((now: () => number) => Promise<StreamKeeper>) | undefined {
+  if (resume === undefined) return undefined
+  return async (now) => {
+    const { StreamArchive } = await loadArchive()
+    return new StreamArchive(resume, now)
+  }
 }
 
 /** Imported when a server starts: a program without an HTTP listener never loads node:http. */

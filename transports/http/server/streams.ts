@@ -1,7 +1,9 @@
+import { bindTo } from '../../../runtime/faults/containment.js'
 import type { Outlet, ServerPort } from '../../contract/contract.js'
 import { textOf } from '../../base/encoded.js'
-import type { EventLog, Position } from './event-log.js'
-import type { LoggedStream } from './event-log.js'
+import { TransportError } from '../../base/errors.js'
+import type { EventLog, ForeignPosition, LoggedStream, Position } from './event-log.js'
+import type { Found } from './followed-stream.js'
 import { HttpRefusal } from '../listen/refusal.js'
 import type { Exchange } from './exchange.js'
 
@@ -32,8 +34,10 @@ export async function listenOrResume(
   const id = exchange.request.headers['last-event-id']
   if (id === undefined || id === '') return begin(exchange, sessionId, around)
   const position = around.log.find(sessionId, String(id))
+  if (position.type === 'foreign' && around.log.shared !== undefined)
+    return takeUp(exchange, sessionId, position, around)
   // the log did not outlive the process: what came meanwhile is lost, what will come is not
-  if (position.type === 'lost' && position.kind === 'listen') return begin(exchange, sessionId, around)
+  if (position.type === 'foreign' && position.kind === 'listen') return begin(exchange, sessionId, around)
   if (position.type === 'found' && position.stream.kind === 'listen')
     return follow(exchange, position.stream, position.after, around)
   const detach = await around.server.attach(sessionId, deafFor(exchange), exchange.peer)
@@ -64,7 +68,7 @@ async function follow(
   const outlet: Outlet = {
     negotiated: (revision) => exchange.negotiated(revision),
     send: (message) => stream.send(textOf(message)),
-    end: () => stream.close(),
+    end: () => stream.detached(),
   }
   try {
     stream.attach(await server.attach(stream.sessionId, outlet, exchange.peer))
@@ -89,9 +93,64 @@ function resume(
   else exchange.openStream()
 }
 
+/** The rest of a stream that another process began. Where that has ended, a GET stream goes on as one of ours. */
+async function takeUp(
+  exchange: Exchange,
+  sessionId: string,
+  position: ForeignPosition,
+  around: StreamSurroundings,
+): Promise<void> {
+  const { shared } = around.log
+  const isListen = position.kind === 'listen'
+  const detach = await around.server.attach(sessionId, deafFor(exchange), exchange.peer)
+  if (exchange.over || shared === undefined) return detach()
+  const stream = shared.follow(
+    sessionId,
+    position,
+    bindTo(exchange.token, (fn: () => void) => fn()),
+  )
+  const undo = (): void => {
+    exchange.detach = null
+    stream.stop()
+    detach()
+  }
+  exchange.detach = undo
+  const found = await stream.found
+  if (exchange.over) return
+  if (found.type === 'unknown' && isListen) {
+    undo()
+    return begin(exchange, sessionId, around)
+  }
+  if (found.type !== 'followed') throw new HttpRefusal(400, `Last-Event-ID: ${whyNot(found)}`)
+  exchange.isListening = isListen
+  exchange.follow(stream, position.after)
+  if (stream.ended) return exchange.conclude()
+  exchange.openStream()
+  stream.start(() => {
+    undo()
+    void goOn(exchange, sessionId, around)
+  })
+}
+
+/** Never rejects. */
+async function goOn(exchange: Exchange, sessionId: string, around: StreamSurroundings): Promise<void> {
+  try {
+    await begin(exchange, sessionId, around)
+  } catch (error) {
+    if (error instanceof TransportError) exchange.end()
+    else exchange.fail(error, 'throw')
+  }
+}
+
+function whyNot(found: Exclude<Found, { readonly type: 'followed' }>): string {
+  return found.type === 'refused' ? found.why : notKept
+}
+
+const notKept = 'the stream is not kept any more'
+
 function problemOf(position: Position): string | undefined {
   if (position.type === 'refused') return position.why
-  if (position.type === 'lost') return 'the stream is not kept any more'
+  if (position.type === 'foreign') return notKept
   const { stream, after } = position
   return stream.ended && stream.last === after ? 'nothing comes after this event' : undefined
 }

@@ -70,10 +70,13 @@ test('ids of a log that is gone are told from forged ones', () => {
   const ids = (['listen', 'call'] as const).map((kind) => log.open('s', kind).mark(0))
   assert.equal(
     ids.map((id) => later.find('s', id)),
-    [
-      { type: 'lost', kind: 'listen' },
-      { type: 'lost', kind: 'call' },
-    ],
+    ids.map((id, index) => ({
+      type: 'foreign',
+      kind: index === 0 ? 'listen' : 'call',
+      log: log.name,
+      name: id.slice(0, -2),
+      after: 0,
+    })),
   )
   assert.is(later.find('other', String(ids[0])).type, 'refused')
 })

@@ -1,0 +1,532 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import * as assert from 'uvu/assert'
+import { buildResult } from '../../../../protocol/wire/jsonrpc.js'
+import type { LoggedStream } from '../../../../transports/http/server/event-log.js'
+import { suite } from '../../../support/suite.js'
+import { record, startLogs, takeUp, texts } from './_processes.js'
+
+const test = suite('stream archive')
+
+type Logs = ReturnType<typeof startLogs>
+
+test('a stream is taken up on another process: what was missed, then what comes, then the end', async () => {
+  const { logs, one, two, stream, reader } = begin()
+  stream.send('a')
+  stream.send('b')
+  stream.leave(reader)
+  stream.send('c')
+  const again = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  assert.equal(texts(again), ['b', 'c'])
+  assert.ok(stream.isRead)
+  assert.ok(stream.send('d'))
+  stream.finish('e')
+  await settle(logs)
+  assert.equal([texts(again), again.concluded], [['b', 'c', 'd', 'e'], true])
+  assert.is(new Set([...reader.events, ...again.events].map(({ id }) => id)).size, 5)
+  assert.is(one.log.find('s', String(again.events.at(-1)?.id)).type, 'found')
+})
+
+test('a stream that ended meanwhile is given to its end, as often as it is asked for', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  stream.leave(reader)
+  stream.finish('b')
+  for (let round = 0; round < 3; round++) {
+    const again = takeUp(two, 's', String(reader.events[0]?.id))
+    await settle(logs)
+    assert.equal([texts(again), again.concluded], [['b'], true])
+  }
+})
+
+test('an event that the client has and the archive not yet is waited for', async () => {
+  const { logs, two, stream, reader } = begin()
+  await settle(logs)
+  stream.send('a')
+  stream.leave(reader)
+  // the wish to go on is faster than what the client has seen already
+  const again = takeUp(two, 's', String(reader.events[0]?.id))
+  stream.send('b')
+  while (logs.traffic.step((count) => count - 1)) await turn()
+  assert.equal([again.found?.type, texts(again)], ['followed', ['b']])
+})
+
+test('the number of a mark is a place to go on from', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  const id = stream.mark()
+  stream.leave(reader)
+  stream.send('b')
+  const again = takeUp(two, 's', id)
+  await settle(logs)
+  assert.equal(texts(again), ['b'])
+  assert.match(again.stream.mark(), /\.2-[\w-]+$/)
+})
+
+test('a mark of a connection elsewhere is good everywhere, and no two are the same', async () => {
+  const { logs, one, two, stream, reader } = begin()
+  stream.send('a')
+  stream.leave(reader)
+  const marks = []
+  for (const process of [two, two, logs.start()]) {
+    const again = takeUp(process, 's', marks.at(-1) ?? String(reader.events[0]?.id))
+    await settle(logs)
+    marks.push(again.stream.mark())
+  }
+  assert.is(new Set(marks).size, 3)
+  const position = one.log.find('s', String(marks[2]))
+  assert.ok(position.type === 'found' && position.after === 1)
+})
+
+test('ids that were never given, or of another session, find nothing', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  const id = String(reader.events[0]?.id)
+  assert.is(two.log.find('other', id).type, 'refused')
+  for (const forged of [`${id}9`, id.replace('c', 'l'), id.replace(/^(.{9})./, '$1z')]) {
+    const again = takeUp(two, 's', forged)
+    await settle(logs)
+    assert.is(again.found?.type, 'refused', forged)
+  }
+  // one that speaks for another session than the stream's
+  two.streams.send({
+    type: 'follow',
+    follow: 'x',
+    log: 'none',
+    sessionId: 'other',
+    stream: id.slice(0, -2),
+    after: 0,
+  })
+  await settle(logs)
+  assert.equal(two.news.at(-1), { type: 'unknown', follow: 'x' })
+})
+
+test('an id of a log that nobody knows finds nothing', async () => {
+  const [logs, others] = [startLogs(1), startLogs(1)]
+  const again = takeUp(
+    logs.processes[0] as Process,
+    's',
+    (others.processes[0] as Process).log.open('s', 'call').mark(0),
+  )
+  await settle(logs)
+  assert.is(again.found?.type, 'unknown')
+})
+
+test('after its last event a stream has nothing to go on with', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.finish('a')
+  const again = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  assert.equal(again.found, { type: 'refused', why: 'nothing comes after this event' })
+})
+
+test('one connection reads: the next one elsewhere ends the one before', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  const id = String(reader.events[0]?.id)
+  const first = takeUp(two, 's', id)
+  await settle(logs)
+  assert.ok(reader.concluded)
+  const second = takeUp(logs.start(), 's', id)
+  await settle(logs)
+  assert.equal([first.concluded, second.concluded], [true, false])
+  stream.send('b')
+  await settle(logs)
+  assert.equal([texts(first), texts(second)], [[], ['b']])
+})
+
+test('a client that comes back to the process of the stream ends its connection elsewhere', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  const elsewhere = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  const home = record()
+  stream.connect(home)
+  stream.send('b')
+  await settle(logs)
+  assert.equal([elsewhere.concluded, texts(elsewhere), texts(home)], [true, [], ['b']])
+  stream.leave(home)
+  assert.not.ok(stream.isRead)
+})
+
+test('a connection elsewhere that is over leaves the stream to wait', async () => {
+  const { logs, two, stream, reader } = begin('listen')
+  stream.attach(() => {})
+  stream.send('a')
+  const elsewhere = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  assert.ok(stream.isRead)
+  elsewhere.stream.leave(elsewhere)
+  await settle(logs)
+  assert.not.ok(stream.isRead)
+  logs.pass(2_000)
+  stream.send('b')
+  assert.is(texts(elsewhere).length, 0)
+})
+
+test('a call whose process has died is answered with an error that may be tried again, once and the same', async () => {
+  const { logs, one, two, stream, reader } = begin('call', 7)
+  stream.send('a')
+  stream.leave(reader)
+  stream.send('b')
+  one.die()
+  await settle(logs)
+  const given = []
+  for (let round = 0; round < 2; round++) {
+    const again = takeUp(two, 's', String(reader.events[0]?.id))
+    await settle(logs)
+    assert.ok(again.concluded)
+    given.push(again.events)
+  }
+  assert.equal(given[0], given[1])
+  const [b, answer] = given[0] ?? []
+  const { id, error } = JSON.parse(String(answer?.data))
+  assert.equal([b?.data, id, error.data], ['b', 7, { retryable: true }])
+  const done = takeUp(two, 's', String(answer?.id))
+  await settle(logs)
+  assert.is(done.found?.type, 'refused')
+})
+
+test('a client that has seen more than the dead process could tell gets the error, too', async () => {
+  const { logs, one, two, stream, reader } = begin('call', 'seven')
+  await settle(logs)
+  for (const text of ['a', 'b', 'c']) stream.send(text)
+  one.die({ silently: true })
+  const again = takeUp(two, 's', String(reader.events[2]?.id))
+  await settle(logs)
+  assert.is(again.events.length, 1)
+  assert.is(JSON.parse(String(again.events[0]?.data)).id, 'seven')
+})
+
+test('a process that dies while its streams are followed, or asked for, ends them', async () => {
+  const { logs, one, two, stream, reader } = begin('call', 7)
+  const listening = one.log.open('s', 'listen')
+  const [news, id] = [record(), listening.mark(0)]
+  listening.connect(news)
+  listening.attach(() => {})
+  stream.send('a')
+  const call = takeUp(two, 's', String(reader.events[0]?.id))
+  const listen = takeUp(two, 's', id)
+  await settle(logs)
+  listening.send('x')
+  const late = takeUp(logs.start(), 's', id)
+  one.die()
+  await settle(logs)
+  assert.ok(call.concluded)
+  assert.match(String(texts(call)[0]), /"id":7,"error"/)
+  // the one that came last has the stream
+  assert.equal([texts(late), late.isLost], [['x'], true])
+  assert.ok(listen.concluded || listen.isLost)
+})
+
+test('a GET stream of a dead process gives what is kept, and then it is lost', async () => {
+  const { logs, one, two, stream, reader } = begin('listen')
+  stream.attach(() => {})
+  stream.send('a')
+  stream.leave(reader)
+  stream.send('b')
+  one.die()
+  await settle(logs)
+  const again = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  assert.equal([texts(again), again.isLost], [['b'], true])
+})
+
+test('a GET stream that its session has left is lost for its follower, and for who comes then', async () => {
+  const { logs, two, stream, reader } = begin('listen')
+  stream.attach(() => {})
+  stream.send('a')
+  const id = String(reader.events[0]?.id)
+  const followed = takeUp(two, 's', id)
+  await settle(logs)
+  stream.send('b')
+  stream.detached()
+  await settle(logs)
+  const later = takeUp(two, 's', id)
+  await settle(logs)
+  for (const { isLost, ...one } of [followed, later]) assert.equal([texts(one), isLost], [['b'], true])
+})
+
+test('a follower that is too slow leaves, and comes back for the rest', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  const slow = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  slow.isSlow = true
+  stream.send('b')
+  stream.send('c')
+  await settle(logs)
+  assert.equal([slow.concluded, stream.isRead], [true, false])
+  const again = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  assert.equal(texts(again), ['b', 'c'])
+})
+
+test('what is on its way to a follower has bounds: the stream refuses messages then', async () => {
+  const { logs, two, stream, reader } = begin('call', 1, { maxEvents: 10 })
+  stream.send('a')
+  const again = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  let taken = 0
+  while (taken < 1_000 && stream.send(`${taken}`)) taken += 1
+  assert.is(taken, 10)
+  await settle(logs)
+  assert.is(again.events.length, 10)
+  assert.ok(stream.send('more'))
+  await settle(logs)
+  assert.is(texts(again).at(-1), 'more')
+})
+
+test('events that come while others are on their way go together', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  for (let count = 0; count < 50; count++) stream.send(`${count}`)
+  await settle(logs)
+  const batches = two.news.flatMap((news) => (news.type === 'events' ? [news.events.length] : []))
+  assert.equal(batches, [1, 49])
+})
+
+test('an event that got lost on the way is not missed in silence', async () => {
+  const { logs, one, two, stream, reader } = begin()
+  stream.send('a')
+  await settle(logs)
+  const { send } = one.streams
+  Object.assign(one.streams, { send: () => {} })
+  stream.send('b')
+  Object.assign(one.streams, { send })
+  stream.send('c')
+  const [a, b] = reader.events
+  const [before, after] = [takeUp(two, 's', String(a?.id)), takeUp(two, 's', String(b?.id))]
+  await settle(logs)
+  assert.equal([before.found?.type, texts(after)], ['refused', ['c']])
+})
+
+test('as much is kept as the limits say: events, bytes, streams, and of dead processes for a time', async () => {
+  const { logs, one, two, stream, reader } = begin('call', 1, {
+    maxEvents: 2,
+    maxStreams: 3,
+    maxTotalBytes: 5_000,
+  })
+  for (const text of ['a', 'b', 'c']) stream.send(text)
+  const early = takeUp(two, 's', String(stream.mark(0)))
+  await settle(logs)
+  assert.equal(early.found, { type: 'refused', why: 'events after this one are not kept any more' })
+  stream.leave(reader)
+  const other = one.log.open('t', 'call', 2)
+  other.connect(record())
+  other.send('x'.repeat(4_500))
+  await settle(logs)
+  assert.ok(logs.archive.bytes <= 5_000, String(logs.archive.bytes))
+  for (let count = 0; count < 5; count++) two.log.open('s', 'call', count)
+  await settle(logs)
+  const gone = takeUp(two, 's', String(reader.events[2]?.id))
+  await settle(logs)
+  assert.is(gone.found?.type, 'unknown')
+  one.die()
+  await settle(logs)
+  logs.pass(999)
+  logs.archive.trim()
+  assert.ok(logs.archive.bytes > 0)
+  logs.pass(2)
+  logs.archive.trim()
+  assert.is(logs.archive.bytes, 0)
+})
+
+test('a session that has ended leaves nothing, wherever it says so', async () => {
+  const { logs, two, stream } = begin()
+  stream.send('a')
+  await settle(logs)
+  assert.ok(logs.archive.bytes > 0)
+  two.log.forget('s')
+  await settle(logs)
+  assert.is(logs.archive.bytes, 0)
+  stream.send('b')
+  await settle(logs)
+  assert.is(logs.archive.bytes, 0)
+})
+
+test('a stream that is dropped goes on for the connection that reads it, and for no other', async () => {
+  const { logs, one, two, stream, reader } = begin()
+  stream.send('a')
+  const id = String(reader.events[0]?.id)
+  const again = takeUp(two, 's', id)
+  await settle(logs)
+  one.log.drop(stream)
+  stream.send('b')
+  stream.finish('c')
+  await settle(logs)
+  assert.equal([texts(again), again.concluded, logs.archive.bytes], [['b', 'c'], true, 0])
+  const late = takeUp(two, 's', id)
+  await settle(logs)
+  assert.is(late.found?.type, 'refused')
+})
+
+test('a request whose client reads elsewhere is waited for when its process stops', async () => {
+  const { logs, one, two, stream, reader } = begin()
+  stream.send('a')
+  takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  assert.ok(stream.isRead)
+  assert.ok(stream.isAwaited)
+  const listening = one.log.open('s', 'listen')
+  const id = listening.mark(0)
+  listening.attach(() => {})
+  takeUp(two, 's', id)
+  await settle(logs)
+  assert.equal([listening.isRead, listening.isAwaited], [true, false])
+  stream.finish('b')
+  assert.not.ok(stream.isAwaited)
+})
+
+test('a log that leaves, and a process that dies, let go of what they read', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  const three = logs.start()
+  for (const [who, leave] of [
+    [two, () => two.shared.close()],
+    [three, () => three.die()],
+  ] as const) {
+    takeUp(who, 's', String(reader.events[0]?.id))
+    await settle(logs)
+    assert.ok(stream.isRead)
+    leave()
+    await settle(logs)
+    assert.not.ok(stream.isRead)
+  }
+})
+
+test('a follower that is gone before the stream was lent leaves no loan', async () => {
+  const { logs, two, stream, reader } = begin()
+  stream.send('a')
+  await settle(logs)
+  const again = takeUp(two, 's', String(reader.events[0]?.id))
+  again.stream.stop()
+  await settle(logs)
+  assert.equal([again.found?.type, stream.isRead], ['stopped', false])
+})
+
+test('however often and wherever a client comes back: each event once, in order, and one end', async () => {
+  for (let seed = 1; seed <= 300; seed++) await wander(seed)
+})
+
+/** A client that loses its connection at random, and comes back to any of three processes, one of which may die. */
+async function wander(seed: number): Promise<void> {
+  const next = randoms(seed)
+  const pick = (count: number): number => Math.floor(next() * count)
+  const logs = startLogs(3)
+  const [owner] = logs.processes as [Process, Process, Process]
+  const isListen = pick(2) === 0
+  const dies = pick(3) === 0
+  const stream = owner.log.open('s', isListen ? 'listen' : 'call', 7)
+  if (isListen) stream.attach(() => {})
+  let id = stream.mark(0)
+  const got: string[] = []
+  type Connection = {
+    read: number
+    reader: ReturnType<typeof record> & { isLost?: boolean; found?: { type: string } | undefined }
+    leave(): void
+  }
+  const home = record()
+  stream.connect(home)
+  let connection: Connection | null = { read: 0, reader: home, leave: () => stream.leave(home) }
+  let [sent, isOver, isDead] = [0, false, false]
+  const read = (): void => {
+    if (connection === null) return
+    for (const event of connection.reader.events.slice(connection.read)) {
+      got.push(event.data)
+      id = event.id
+      connection.read += 1
+    }
+  }
+  const back = (): void => {
+    const process = logs.processes[isDead ? 1 + pick(2) : pick(3)] as Process
+    if (process !== owner) {
+      const follower = takeUp(process, 's', id)
+      connection = { read: 0, reader: follower, leave: () => follower.stream.stop() }
+      return
+    }
+    const position = owner.log.find('s', id)
+    assert.ok(position.type === 'found', `seed ${seed}: ${JSON.stringify(position)}`)
+    const reader = record()
+    reader.events.push(...position.stream.after(position.after))
+    if (stream.ended) reader.concluded = true
+    else stream.connect(reader)
+    connection = { read: 0, reader, leave: () => stream.leave(reader) }
+  }
+  for (let round = 0; round < 400 && !isOver; round++) {
+    const what = pick(10)
+    if (what < 3 && sent < 40 && !isDead) {
+      if (stream.send(`${sent}`)) sent += 1
+    } else if (what === 3) {
+      // it may have read everything or nothing of what reached it
+      if (pick(2) === 0) read()
+      connection?.leave()
+      connection = null
+    } else if (what === 4 && connection === null) back()
+    else if (what === 5 && sent > 20 && dies && !isDead) {
+      isDead = true
+      owner.die()
+      if (connection?.reader === home || connection?.leave === undefined) connection = null
+    } else {
+      logs.traffic.step(pick)
+      await turn()
+    }
+  }
+  // quiet: nothing breaks any more
+  if (!isDead && !isListen && !stream.ended) stream.finish(JSON.stringify(buildResult(7, {})))
+  for (let round = 0; round < 20 && !isOver; round++) {
+    await settle(logs)
+    read()
+    const { reader } = connection ?? {}
+    const isHome = reader !== undefined && !('found' in reader)
+    isOver =
+      reader?.concluded === true || reader?.isLost === true || (isListen && !isDead && reader !== undefined)
+    if (isOver && !isEnd(got, sent, isListen)) isOver = false
+    if (!isOver && (reader === undefined || reader.concluded || (isDead && isHome))) {
+      connection?.leave()
+      back()
+    }
+  }
+  const numbers = got.filter((text) => !text.startsWith('{'))
+  assert.equal(
+    numbers,
+    Array.from({ length: sent }, (_, index) => `${index}`),
+    `seed ${seed}: ${isListen ? 'listen' : 'call'}`,
+  )
+  assert.is(got.length - numbers.length, isListen ? 0 : 1, `seed ${seed}: ends`)
+}
+
+function isEnd(got: readonly string[], sent: number, isListen: boolean): boolean {
+  return isListen ? got.length === sent : got.at(-1)?.startsWith('{') === true
+}
+
+/** The same numbers for the same seed. */
+function randoms(seed: number): () => number {
+  let state = seed * 2_654_435_761
+  return () => {
+    state = (Math.imul(state ^ (state >>> 15), 0x2c1b3c6d) + 0x9e3779b9) | 0
+    return ((state ^ (state >>> 13)) >>> 0) / 2 ** 32
+  }
+}
+
+type Process = Logs['processes'][number]
+
+/** A stream with a connection on the first of two processes. */
+function begin(kind: 'call' | 'listen' = 'call', requestId: string | number = 1, limits = {}) {
+  const logs = startLogs(2, limits)
+  const [one, two] = logs.processes as [Process, Process]
+  const stream: LoggedStream = one.log.open('s', kind, requestId)
+  const reader = record()
+  stream.connect(reader)
+  return { logs, one, two, stream, reader }
+}
+
+/** Lets everything arrive, and what comes of it. */
+async function settle({ traffic }: Logs): Promise<void> {
+  await turn()
+  while (traffic.step()) await turn()
+}
+
+test.run()
