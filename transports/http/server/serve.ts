@@ -22,7 +22,10 @@ import {
 import { connectionLimits, shareListener } from '../listen/sharing.js'
 
 const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
-const loadArchive = lazy('../../transports/http/server/stream-archive.js', () => import('./stream-archive.js'))
+const loadArchive = lazy(
+  '../../transports/http/server/stream-archive.js',
+  () => import('./stream-archive.js'),
+)
 
 /** How an HTTP listener is set up. */
 export interface HttpServeOptions extends ListenOptions {
