@@ -53,7 +53,6 @@ const node = defineActor({
     }
     const spec = nodeSpec(definition, { ...input.options, ...options, transport: watched }, cluster)
     const started = (await spec.start(ctx)) as { readonly ref: ActorRef; readonly extra: Server }
-    await input.hub.call('join', { name: input.name, ref: ctx.self as unknown as NodeRef })
     return {
       input,
       server: started.extra,

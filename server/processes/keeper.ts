@@ -15,8 +15,9 @@ export interface KeeperInput {
   readonly count: number
   /** Milliseconds that a process has for requests in flight when it is replaced. */
   readonly drainTimeout: number
-  /** The spec of the process with this number: each number is used once. */
-  spec(number: number): ChildSpec
+  /** The name of the process with this number: each number is used once. */
+  nameOf(number: number): string
+  spec(name: string): ChildSpec
   readonly supervisor: ProcessRef
   readonly hub: HubRef
   readonly door: DoorRef
@@ -107,10 +108,13 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<Node> {
   keeper.started += 1
   keeper.starting += 1
   try {
-    const { ref } = await keeper.supervisor.startChild(keeper.spec(keeper.started))
-    const node = { ref: ref as NodeRef, name: (ref as NodeRef).name, startedAt: ctx.clock.now() }
+    const name = keeper.nameOf(keeper.started)
+    const started = await keeper.supervisor.startChild(keeper.spec(name))
+    const ref = started.ref as NodeRef
+    await keeper.hub.call('join', { name, ref })
+    const node = { ref, name, startedAt: ctx.clock.now() }
     keeper.nodes.push(node)
-    ctx.monitor(node.ref)
+    ctx.monitor(ref)
     tellDoor(keeper)
     return node
   } finally {
@@ -125,6 +129,7 @@ async function replace(keeper: Keeper, ctx: ActorContext): Promise<void> {
       await startNode(keeper, ctx)
     } catch {
       // the supervisor has told of it
+      if (ctx.signal.aborted) return
       keeper.failures += 1
       return replaceLater(keeper, ctx)
     }

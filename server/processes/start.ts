@@ -73,7 +73,8 @@ function keeperSpec(settings: ProcessesSettings, place: DoorPlace, { registry }:
       supervisor: known(registry, names.nodes),
       hub,
       door,
-      spec: (number) => nodeSpec(settings, { ...common, name: `${name} ${number}` }),
+      nameOf: (number) => `${name} ${number}`,
+      spec: (nodeName) => nodeSpec(settings, { ...common, name: nodeName }),
     },
     // each process has its own time to start
     { name: names.keeper, startTimeout: Number.POSITIVE_INFINITY },

@@ -1,0 +1,217 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import * as assert from 'uvu/assert'
+import { startServer } from '../../../server/server-supervisor.js'
+import type { ProcessesOptions } from '../../../server/processes/options.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { serveStdio } from '../../../transports/stdio/server.js'
+import { until } from '../../../testing.js'
+import { suite, type TestContext } from '../../support/suite.js'
+import { RawClient } from '../_client.js'
+
+const test = suite('server processes', { timeout: 60_000 })
+const module = new URL('./_server.js', import.meta.url)
+
+test('a session is served by any process', async (t) => {
+  const { server, client } = await start(t)
+  assert.is(await client.text('count'), '1')
+  const pid = await client.text('pid')
+  const others = Array.from({ length: 6 }, () => clientIn(t, server.url, client.sessionId))
+  for (const other of others) assert.is(await other.text('pid'), pid)
+  assert.is(await others[3]?.text('count'), '2')
+  assert.is((await server.sessions()).length, 1)
+})
+
+for (const [how, blockedAfter] of [
+  ['exit', 5_000],
+  ['abort', 5_000],
+  ['spin', 500],
+  ['native', 500],
+] as const) {
+  test(`a tool that ends or blocks its process costs its call (${how})`, async (t) => {
+    const { server, client } = await start(t, { blockedAfter })
+    const [ended, bystander] = await inDifferentProcesses(t, client)
+    await ended.text('count')
+    const pid = await ended.text('pid')
+    const broken = ended.call(how).then(
+      () => 'answered',
+      () => 'broken',
+    )
+    for (let calls = 1; calls <= 20; calls += 1)
+      assert.is(await survive(() => bystander.text('count')), String(calls))
+    assert.is(await broken, 'broken')
+    assert.is(await survive(() => ended.text('count')), '2')
+    assert.not(pid === (await ended.text('pid')))
+    assert.is(await bystander.text('count'), '21')
+    await whole(server)
+  })
+}
+
+test('a process that is killed costs its calls; its sessions go on in another one', async (t) => {
+  const { server, client } = await start(t)
+  const clients = await Promise.all(Array.from({ length: 6 }, () => new RawClient(t, server.url).open()))
+  for (const each of clients) await each.text('count')
+  const pid = Number(await client.text('pid'))
+  const working = client.call('works', { ms: 60_000 }).catch(() => 'broken')
+  await client.text('count')
+  process.kill(pid, 'SIGKILL')
+  assert.is(await working, 'broken')
+  for (const each of clients) assert.is(await survive(() => each.text('count')), '2')
+  assert.is(await client.text('count'), '2')
+  await whole(server)
+})
+
+test('a process that is frozen is killed, and its sessions go on', async (t) => {
+  const { server, client } = await start(t, { blockedAfter: 500 })
+  await client.text('count')
+  process.kill(Number(await client.text('pid')), 'SIGSTOP')
+  await client.text('count').catch(() => 'broken')
+  assert.match(await survive(() => client.text('count')), /^[23]$/)
+  await whole(server)
+})
+
+test('a reload starts the module as it is now, and loses no session and no call', async (t) => {
+  const folder = await mkdtemp(join(tmpdir(), 'caduceus-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'server.mjs')
+  await writeFile(path, versioned('one'))
+  const { server } = await start(t, {}, pathToFileURL(path))
+  const clients = await Promise.all(Array.from({ length: 6 }, () => new RawClient(t, server.url).open()))
+  let on = true
+  const called = clients.map(async (client) => {
+    let calls = 0
+    while (on) {
+      calls += 1
+      assert.is(await client.text('count'), String(calls))
+    }
+    return client.text('version')
+  })
+  await writeFile(path, versioned('two'))
+  await server.reload()
+  on = false
+  assert.equal(
+    await Promise.all(called),
+    clients.map(() => 'two'),
+  )
+  await writeFile(path, 'throw new Error("unfinished")')
+  const refused = await server.reload().then(
+    () => undefined,
+    (error: Error) => error,
+  )
+  assert.match(messages(refused), /unfinished/)
+  for (const client of clients) assert.is(await client.text('version'), 'two')
+})
+
+test('SIGHUP reloads, one after the other', async (t) => {
+  const { server, client } = await start(t)
+  const before = await pids(t, server.url)
+  process.kill(process.pid, 'SIGHUP')
+  process.kill(process.pid, 'SIGHUP')
+  // the second one's turn comes, and is over before this one's
+  await server.reload()
+  const after = await pids(t, server.url)
+  assert.is(new Set([...before, ...after]).size, before.size + after.size)
+  assert.is(await client.text('count'), '1')
+})
+
+test('what cannot be started is told where it is asked for', async (t) => {
+  const bad = async (options: Partial<ProcessesOptions>, from = module): Promise<string> => {
+    const error = await startServer(from, {
+      transport: serveHttp(),
+      processes: 2,
+      logger: false,
+      ...options,
+    }).then(
+      (server) => {
+        t.after(() => server.stop())
+        return new Error('it has started')
+      },
+      (reason: Error) => reason,
+    )
+    return messages(error)
+  }
+  assert.match(await bad({}, new URL('./nowhere.js', import.meta.url)), /definition: .*nowhere\.js/)
+  assert.match(await bad({}, new URL('https://a.example/a.js')), /definition/)
+  assert.match(
+    await bad({}, new URL('../_client.js', import.meta.url)),
+    /default export to be what defineServer/,
+  )
+  assert.match(await bad({ transport: serveStdio() }), /transport: .*share/)
+  assert.match(await bad({ processes: 0 }), /processes/)
+  assert.match(await bad({ prozesses: 2 } as object), /prozesses/)
+  assert.match(await bad({ initArg: () => {} }), /initArg: .*copied/)
+  const authenticate = () => undefined
+  assert.match(await bad({ transport: serveHttp({ authenticate }) }), /authenticate/)
+  const taken = await start(t)
+  assert.match(await bad({ transport: serveHttp({ port: Number(taken.server.port) }) }), /port is in use/)
+})
+
+test('a stop ends all processes and frees the port', async (t) => {
+  const { server, client } = await start(t)
+  const pid = Number(await client.text('pid'))
+  const { port } = server
+  await server.stop()
+  assert.throws(() => process.kill(pid, 0), /ESRCH/)
+  const again = await startServer(module, {
+    transport: serveHttp({ port: Number(port) }),
+    processes: 1,
+    logger: false,
+  })
+  await again.stop()
+})
+
+test.run()
+
+type Started = Awaited<ReturnType<typeof start>>['server']
+
+async function start(t: TestContext, options: Partial<ProcessesOptions> = {}, from = module) {
+  const server = await startServer(from, { transport: serveHttp(), processes: 2, logger: false, ...options })
+  t.after(() => server.stop())
+  return { server, client: await new RawClient(t, server.url).open() }
+}
+
+function clientIn(t: TestContext, url: string | undefined, sessionId: string | undefined): RawClient {
+  const client = new RawClient(t, url)
+  client.sessionId = sessionId
+  return client
+}
+
+/** This client, and one whose session runs in another process. */
+async function inDifferentProcesses(t: TestContext, client: RawClient): Promise<[RawClient, RawClient]> {
+  const pid = await client.text('pid')
+  for (;;) {
+    const other = await new RawClient(t, client.url.href).open()
+    if ((await other.text('pid')) !== pid) return [client, other]
+  }
+}
+
+async function pids(t: TestContext, url: string | undefined): Promise<Set<string>> {
+  const clients = await Promise.all(Array.from({ length: 6 }, () => new RawClient(t, url).open()))
+  return new Set(await Promise.all(clients.map((client) => client.text('pid'))))
+}
+
+/** A connection of a process that has ended breaks: a client makes a call again that it knows to be harmless. */
+async function survive<Value>(call: () => Promise<Value>): Promise<Value> {
+  return call().catch(call)
+}
+
+/** Waits until there are as many processes as there should be. */
+async function whole(server: Started): Promise<void> {
+  await until(async () => (await server.processes()).length === 2, { timeout: 30_000 })
+}
+
+function messages(error: unknown): string {
+  return error instanceof Error ? `${error.message}\n${messages(error.cause)}` : ''
+}
+
+function versioned(version: string): string {
+  const door = new URL('../../../index.js', import.meta.url).href
+  return `
+    import { defineServer, defineTool } from ${JSON.stringify(door)}
+    const count = defineTool({ run: async (_, ctx) => String(await ctx.update('count', (n = 0) => n + 1)) })
+    const version = defineTool({ run: () => ${JSON.stringify(version)} })
+    export default defineServer({ name: 'test', version: '1', tools: { count, version } })
+  `
+}
