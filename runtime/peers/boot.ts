@@ -8,13 +8,19 @@ import { processOf } from '../process/ref.js'
 import { startActor } from '../process/root.js'
 import { checkBehaviour } from '../process/start.js'
 import { Border } from './border.js'
-import type { BorderMessage, Post, Socket } from './messages.js'
+import {
+  type BorderMessage,
+  copyAsProcess,
+  copyAsThread,
+  isOurs,
+  type Socket,
+  type Wire,
+} from './messages.js'
 import { printToStandardError } from './output.js'
 import type { ErrorClasses } from './values.js'
 
 /** The way to the parent. */
-interface Parent {
-  readonly post: Post
+interface Parent extends Wire {
   onMessage(fn: (message: BorderMessage, socket?: Socket) => void): void
   /** Posts the last message, and ends this thread or process. */
   end(last: BorderMessage): void
@@ -41,7 +47,7 @@ async function start(parent: Parent, message: Start, use: (border: Border) => vo
     trapExit: true,
     async init(_input: undefined, ctx) {
       const host = processOf(ctx.self) as Actor
-      const border = new Border(host, parent.post)
+      const border = new Border(host, parent)
       use(border)
       try {
         const { behaviour, errors } = await load(message.module)
@@ -105,7 +111,8 @@ function parentThread(): Parent {
   if (port === null || workerData?.caduceus !== 'peer') throw misused()
   return {
     post: (message) => port.postMessage(message),
-    onMessage: (fn) => void port.on('message', fn),
+    copy: copyAsThread,
+    onMessage: (fn) => void port.on('message', (message: unknown) => isOurs(message) && fn(message)),
     end(last) {
       port.postMessage(last)
       port.close()
@@ -117,14 +124,16 @@ function parentProcess(): Parent {
   const send = process.send?.bind(process)
   if (send === undefined) throw misused()
   // Whoever ends the parent ends this; a signal to the whole group is the parent's to answer.
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {})
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, ignore)
   process.on('disconnect', () => process.exit())
   startGuard()
   return {
-    post: (message) => void send(message),
+    post: (message) => void send(message, undefined, undefined, ignore),
+    copy: copyAsProcess,
     onMessage(fn) {
-      process.on('message', (message: BorderMessage, socket) => {
-        if (message.type === 'give') send({ type: 'given', id: message.id })
+      process.on('message', (message: unknown, socket) => {
+        if (!isOurs(message)) return
+        if (message.type === 'give') this.post({ type: 'given', id: message.id })
         fn(message, socket as Socket | undefined)
       })
     },
@@ -138,8 +147,10 @@ function startGuard(): void {
   const guard = new Worker(entryOf('runtime/peers/guard.js'), { execArgv: [], env: {}, resourceLimits })
   guard.unref()
   // where there can be no thread, the end of the channel ends this
-  guard.on('error', () => {})
+  guard.on('error', ignore)
 }
+
+function ignore(): void {}
 
 function misused(): Error {
   return new Error('this is what runs in the thread or process of a peer: see definePeer')

@@ -10,7 +10,7 @@ import { Entry, type Program } from '../process/program.js'
 import { callActor } from '../process/ref.js'
 import { spawn } from '../process/start.js'
 import { Mailbox } from '../time/mailbox.js'
-import type { BorderMessage, Give, Post, Socket } from './messages.js'
+import type { BorderMessage, Socket, Wire } from './messages.js'
 import {
   type ErrorClasses,
   notCloneable,
@@ -21,22 +21,19 @@ import {
   type WireRef,
 } from './values.js'
 
-/** Messages to mailboxes that may be on their way at once; more wait on this side. */
+/** Messages that may be on their way at once; more wait on this side. */
 const window = 1_024
-/** Messages that may wait on this side; more are refused (MAILBOX_FULL). */
+/** Messages that may wait on this side; calls and casts beyond that are refused (MAILBOX_FULL). */
 const most = 10_000
 
 /**
- * One side of the border between two threads or processes. A process of the other side has a stand-in here:
- * an
+ * One side of the border between two threads or processes. A process of the other side has a stand-in here: an
  * actor that passes on what it is sent, and ends when its process ends. So links, monitors and names work as
- * with
- * any process (OTP: distribution).
+ * with any process (OTP: distribution). All that is said goes in one order.
  */
 export class Border {
   readonly #host: Actor
-  readonly post: Post
-  readonly #give: Give | undefined
+  readonly #wire: Wire
   /** Errors that keep their class, besides those of this floor. */
   errors: ErrorClasses = {}
   /** Processes of this side that the other side knows, by number. */
@@ -56,10 +53,9 @@ export class Border {
   #closed = false
 
   /** `host` is the parent of all stand-ins. */
-  constructor(host: Actor, post: Post, give?: Give) {
+  constructor(host: Actor, wire: Wire) {
     this.#host = host
-    this.post = post
-    this.#give = give
+    this.#wire = wire
   }
 
   /** Whether too much waits for the other side already. */
@@ -76,6 +72,7 @@ export class Border {
 
   receive(message: BorderMessage, socket?: Socket): void {
     if (this.#closed) return void socket?.destroy()
+    if (message.type !== 'taken' && message.type !== 'give') this.#take()
     switch (message.type) {
       case 'call':
         return this.#onCall(message)
@@ -89,7 +86,6 @@ export class Border {
       case 'exit':
         return this.#onExit(message)
       case 'stop':
-        this.#take()
         return this.#shown.get(message.to)?.stopWith(this.unpack(message.reason) as ExitReason)
       case 'down':
         return this.#onDown(message.of, this.unpack(message.reason) as ExitReason)
@@ -113,9 +109,8 @@ export class Border {
   }
 
   /**
-   * What is sent to a stand-in goes on as it is now, in the order it was sent. Answers whether it was taken.
-   * Throws
-   * NOT_CLONEABLE for a cast; a call rejects with it.
+   * What is sent to a stand-in goes on as it is now. Answers whether it was taken. Throws NOT_CLONEABLE for a
+   * cast; a call rejects with it.
    */
   pass(standIn: StandIn, { entry, input, call }: Message): boolean {
     const to = this.#theirs.get(standIn)
@@ -140,7 +135,7 @@ export class Border {
     const to = this.#theirs.get(standIn)
     if (to === undefined || this.#closed || this.#waiting.length > 0) return false
     this.#last += 1
-    return this.#give?.({ type: 'give', to, name, id: this.#last }, socket) ?? false
+    return this.#wire.give?.({ type: 'give', to, name, id: this.#last }, socket) ?? false
   }
 
   #ask(standIn: StandIn, call: Call, question: { to: number; name: string; input: Packed }): void {
@@ -154,9 +149,9 @@ export class Border {
   /** Sends now, or when the other side has taken what is on its way; what waits is a copy already. */
   #send(message: BorderMessage): void {
     if (this.#underway < window && this.#waiting.length === 0) {
-      this.post(message)
+      this.#wire.post(message)
       this.#underway += 1
-    } else this.#waiting.push(structuredClone(message))
+    } else this.#waiting.push(this.#wire.copy(message))
   }
 
   #goOn(): void {
@@ -167,7 +162,7 @@ export class Border {
         this.#calls.delete(message.id)
         continue
       }
-      this.post(message)
+      this.#wire.post(message)
       this.#underway += 1
     }
   }
@@ -177,7 +172,7 @@ export class Border {
     const to = this.#theirs.get(standIn)
     if (to === undefined || this.#closed) return
     const from = this.pack(sender, 'from')
-    this.#tell(request, (packed) => this.post({ type: 'exit', to, from, request: packed }))
+    this.#tell(request, (packed) => this.#send({ type: 'exit', to, from, request: packed }))
   }
 
   /** Asks a process of the other side to end after what it has been sent. */
@@ -209,7 +204,7 @@ export class Border {
   show(process: Process): OwnRef {
     const { calls, casts } = process instanceof Actor ? process.behaviour : nothing
     const number = this.#numbers.get(process) ?? this.#number(process)
-    return { ours: number, name: process.name, calls: [...calls.keys()], casts: [...casts.keys()] }
+    return { ours: number, name: process.name, calls: namesIn(calls), casts: namesIn(casts) }
   }
 
   #refer(process: Process): WireRef {
@@ -227,7 +222,7 @@ export class Border {
       this.#shown.delete(number)
       this.#numbers.delete(process)
       this.#monitors.delete(number)
-      this.#tell(reason, (packed) => this.post({ type: 'down', of: number, reason: packed }))
+      this.#tell(reason, (packed) => this.#send({ type: 'down', of: number, reason: packed }))
     }
     if (process.reason !== null) queueMicrotask(() => down(noproc))
     else this.#monitors.set(number, monitor(process, null, down))
@@ -266,7 +261,6 @@ export class Border {
   }
 
   #onCall({ to, id, name, input, timeout }: BorderMessage & { type: 'call' }): void {
-    this.#take()
     const target = this.#shown.get(to)
     if (!(target instanceof Actor)) return this.#answer(id, false, ended(name), name)
     outside(() => callActor(target, name, this.unpack(input), { timeout })).then(
@@ -278,14 +272,15 @@ export class Border {
   #answer(id: number, ok: boolean, value: unknown, what: string): void {
     if (this.#closed) return
     try {
-      this.post({ type: 'reply', id, ok, value: this.pack(value, what) })
+      this.#send({ type: 'reply', id, ok, value: this.pack(value, what) })
     } catch (error) {
-      this.post({ type: 'reply', id, ok: false, value: this.pack(cloneError(error, what), what) })
+      const why = error instanceof RuntimeError ? error : notCloneable(what, messageOf(error))
+      const told = this.pack(why, what)
+      this.#send({ type: 'reply', id, ok: false, value: told })
     }
   }
 
   #onMessage(message: BorderMessage & { type: 'cast' | 'send' }): void {
-    this.#take()
     const target = this.#shown.get(message.to)
     if (!(target instanceof Actor)) return
     if (message.type === 'send') return void target.send(this.unpack(message.message))
@@ -328,20 +323,19 @@ export class Border {
     standIn.end(reason)
   }
 
-  /** Says now and then how many messages have found their mailbox. */
+  /** Says now and then how many messages have arrived. */
   #take(): void {
     this.#taken += 1
     if (this.#taken < window / 4) return
-    this.post({ type: 'taken', count: this.#taken })
+    this.#wire.post({ type: 'taken', count: this.#taken })
     this.#taken = 0
   }
 }
 const nothing = { calls: new Map<string, Entry>(), casts: new Map<string, Entry>() }
 
 /**
- * Stands in for an actor of the other side: what it is sent, and asked to do, goes on to that actor. It is
- * born without a
- * border where its peer has yet to start.
+ * Stands in for an actor of the other side: what it is sent, and asked to do, goes on to that actor. It is born
+ * without a border where its peer has yet to start.
  */
 export class StandIn extends Actor {
   border: Border | null = null
@@ -349,6 +343,12 @@ export class StandIn extends Actor {
   override post(message: Message): boolean {
     if (this.reason !== null || this.border === null) return false
     return this.border.isFull ? this.refuse() : this.border.pass(this, message)
+  }
+
+  /** In the order of what was sent before and after. */
+  override stopWith(reason: ExitReason): void {
+    if (this.phase === 'running') this.terminate(reason)
+    else super.stopWith(reason)
   }
 
   give(name: string, socket: Socket): boolean {
@@ -365,13 +365,13 @@ export class StandIn extends Actor {
  * What makes a behaviour that of a stand-in. Without names, any name goes on: the other side knows which
  * there are.
  */
-export function standingIn(behaviour: Program, names?: Pick<OwnRef, 'calls' | 'casts'>): Program {
+export function standingIn(behaviour: Program, names?: KnownNames): Program {
   return {
     ...behaviour,
     actor: StandIn,
     trapExit: true,
-    calls: new Names('call', names?.calls),
-    casts: new Names('cast', names?.casts),
+    calls: new Names('call', names?.calls ?? null),
+    casts: new Names('cast', names?.casts ?? null),
     info: { ...behaviour.info, message: new Entry('message', 'info', passedOn) },
   }
 }
@@ -383,18 +383,25 @@ export function endOverThere(_state: unknown, reason: ExitReason, ctx: ActorCont
   return new Promise<never>(() => {})
 }
 
+type KnownNames = Pick<OwnRef, 'calls' | 'casts'>
+
+/** The names of an actor's messages; null for a stand-in that passes on any. */
+function namesIn(entries: ReadonlyMap<string, Entry>): string[] | null {
+  return entries instanceof Names && entries.isOpen ? null : [...entries.keys()]
+}
+
 class Names extends Map<string, Entry> {
   readonly #kind: 'call' | 'cast'
-  readonly #isOpen: boolean
+  readonly isOpen: boolean
 
-  constructor(kind: 'call' | 'cast', names?: readonly string[]) {
+  constructor(kind: 'call' | 'cast', names: readonly string[] | null) {
     super(names?.map((name) => [name, new Entry(name, kind, passedOn)]))
     this.#kind = kind
-    this.#isOpen = names === undefined
+    this.isOpen = names === null
   }
 
   override get(name: string): Entry | undefined {
-    return super.get(name) ?? (this.#isOpen ? new Entry(name, this.#kind, passedOn) : undefined)
+    return super.get(name) ?? (this.isOpen ? new Entry(name, this.#kind, passedOn) : undefined)
   }
 }
 
@@ -415,13 +422,10 @@ function ended(name: string): RuntimeError {
 
 function ignore(): void {}
 
-/** The error of a value that Node could not copy, in words of ours; other errors as they are. */
-function cloneError(error: unknown, what: string): unknown {
+/** The error of a value that could not be copied, in words of ours; what a getter throws as it is. */
+export function cloneError(error: unknown, what: string): unknown {
   const isNodes = error instanceof DOMException && error.name === 'DataCloneError'
-  return isNodes || isSerializers(error) ? notCloneable(what, messageOf(error)) : error
-}
-
-/** As it comes from `process.send`, which has no DOMException. */
-function isSerializers(error: unknown): boolean {
-  return error instanceof Error && /could not be cloned/.test(error.message)
+  // `process.send` has no DOMException; a RangeError is that of a value nested too deep, or too large
+  const isOthers = error instanceof RangeError || /could not be cloned/.test(messageOf(error))
+  return isNodes || isOthers ? notCloneable(what, messageOf(error)) : error
 }

@@ -3,9 +3,16 @@ import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
 import { entryOf } from '../base/entries.js'
-import { RuntimeError } from '../base/errors.js'
+import { messageOf, RuntimeError } from '../base/errors.js'
 import { outside } from '../faults/containment.js'
-import type { BorderMessage, Give, Socket } from './messages.js'
+import {
+  type BorderMessage,
+  copyAsProcess,
+  copyAsThread,
+  isOurs,
+  type Socket,
+  type Wire,
+} from './messages.js'
 import type { PeerSettings } from './options.js'
 
 /** What a connection tells of. */
@@ -16,12 +23,7 @@ export interface PeerEvents {
 }
 
 /** A thread or process of ours, and the way to it. */
-export interface Connection {
-  /** The process's id; undefined for a thread. */
-  readonly pid: number | undefined
-  post(message: BorderMessage): void
-  /** To a process alone. */
-  readonly give?: Give
+export interface Connection extends Wire {
   /** The bytes it uses, as seen from here, whatever it does; undefined where the system does not say. */
   memory(): Promise<number | undefined>
   /** Ends it at once, whatever it does: SIGKILL, or `terminate`, which native code makes wait. */
@@ -54,7 +56,9 @@ function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerE
       : { resourceLimits: { maxOldGenerationSizeMb: Math.max(1, Math.ceil(memory / mebibyte)) } }),
   })
   let failure: unknown
-  worker.on('message', (message: BorderMessage) => events.message(message))
+  worker.on('message', (message: unknown) => {
+    if (isOurs(message)) events.message(message)
+  })
   worker.on('messageerror', (error) => {
     failure = error
     void worker.terminate()
@@ -69,8 +73,8 @@ function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerE
     })
   })
   return {
-    pid: undefined,
     post: (message) => worker.postMessage(message),
+    copy: copyAsThread,
     memory: () => memoryOf(worker),
     kill: () => void worker.terminate(),
     ended,
@@ -96,9 +100,11 @@ function openProcess({ name, env, memory, execArgv }: PeerSettings, events: Peer
       socket.destroy()
     }
   }
-  child.on('message', (message: BorderMessage) =>
-    message.type === 'given' ? letGo(message.id) : events.message(message),
-  )
+  child.on('message', (message: unknown) => {
+    if (!isOurs(message)) return
+    if (message.type === 'given') letGo(message.id)
+    else events.message(message)
+  })
   child.on('error', (error) => {
     failure = error
   })
@@ -118,7 +124,7 @@ function openProcess({ name, env, memory, execArgv }: PeerSettings, events: Peer
     })
   })
   return {
-    pid: child.pid,
+    copy: copyAsProcess,
     post(message) {
       // a channel that is closed, or breaks, is followed by the end
       if (child.connected) child.send(message, ignore)
@@ -180,9 +186,14 @@ function goneError(
   facts: { code: number | null; signal?: string | null },
   cause: unknown,
 ): RuntimeError {
-  const how = facts.signal == null ? `with exit code ${facts.code}` : `by ${facts.signal}`
+  const how =
+    facts.signal != null
+      ? `ended by ${facts.signal}`
+      : facts.code === null
+        ? `could not be started: ${messageOf(cause)}`
+        : `ended with exit code ${facts.code}`
   const why = isOutOfMemory(cause) ? ': it needed more memory than it may have' : ''
-  return new RuntimeError('NOCONNECTION', `peer ${name}: its ${kind} ended ${how}${why}`, {
+  return new RuntimeError('NOCONNECTION', `peer ${name}: its ${kind} ${how}${why}`, {
     retryable: true,
     data: { peer: name, kind, ...facts, why: why === '' ? 'ended' : 'memory' },
     ...(cause === undefined ? {} : { cause }),

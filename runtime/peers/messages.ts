@@ -1,5 +1,6 @@
 import type { SendHandle } from 'node:child_process'
 import type { Duplex } from 'node:stream'
+import { deserialize, serialize } from 'node:v8'
 import type { OwnRef, Packed } from './values.js'
 
 /**
@@ -70,8 +71,27 @@ export type BorderMessage =
 /** `Socket` of `node:net`. */
 export type Socket = Extract<SendHandle, Duplex>
 
-/** Posts a message with a socket to a process; answers whether it was taken. */
-export type Give = (message: BorderMessage & { readonly type: 'give' }, socket: Socket) => boolean
+/** The way to the other side. */
+export interface Wire {
+  /** Throws DataCloneError, of Node, for what cannot be cloned. */
+  post(message: BorderMessage): void
+  /** The message as it would arrive, to be posted later. Throws as `post`. */
+  copy(message: BorderMessage): BorderMessage
+  /** Posts a message with a socket, to a process; answers whether it was taken. */
+  give?(message: BorderMessage & { readonly type: 'give' }, socket: Socket): boolean
+}
 
-/** Posts a message to the other side. Throws DataCloneError, of Node, for what cannot be cloned. */
-export type Post = (message: BorderMessage) => void
+/** As threads are sent it. */
+export function copyAsThread(message: BorderMessage): BorderMessage {
+  return structuredClone(message)
+}
+
+/** As processes are sent it (`serialization: 'advanced'`). */
+export function copyAsProcess(message: BorderMessage): BorderMessage {
+  return deserialize(serialize(message)) as BorderMessage
+}
+
+/** Whether a message may be of ours: the code of a peer can send others. */
+export function isOurs(message: unknown): message is BorderMessage {
+  return typeof message === 'object' && message !== null && 'type' in message
+}

@@ -6,7 +6,7 @@ import type { Program } from '../process/program.js'
 import type { ActorContext } from '../process/context.js'
 import { processOf } from '../process/ref.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../supervision/child-spec.js'
-import { Border, endOverThere, type StandIn, standingIn } from './border.js'
+import { Border, cloneError, endOverThere, type StandIn, standingIn } from './border.js'
 import { connect, type Connection } from './connection.js'
 import type { BorderMessage } from './messages.js'
 import { type PeerOptions, type PeerSettings, readPeerOptions } from './options.js'
@@ -76,7 +76,7 @@ class Peer {
       message: ctx.bind((message) => this.#receive(message)),
       gone: (error) => this.#gone(error),
     })
-    this.#border = new Border(this.#host, (message) => this.#connection.post(message), this.#connection.give)
+    this.#border = new Border(this.#host, this.#connection)
     this.#border.errors = settings.errors
     ctx.own(() => this.#release())
     if (settings.memory !== undefined) this.#weigh()
@@ -85,7 +85,14 @@ class Peer {
   /** Resolves when the actor of the module is up; throws why it is not. */
   async start(): Promise<void> {
     const { module, args, name } = this.#settings
-    this.#border.post({ type: 'start', module, name, args: this.#border.pack(args, `${name}: args`) })
+    const what = `${name}: args`
+    try {
+      this.#connection.post({ type: 'start', module, name, args: this.#border.pack(args, what) })
+    } catch (error) {
+      // nothing was started over there
+      this.#over.settle()
+      throw cloneError(error, what)
+    }
     const answer = await this.#started.promise
     if (answer instanceof Error) throw answer
     if (answer.type === 'failed') throw this.#border.unpack(answer.error)
@@ -120,7 +127,7 @@ class Peer {
       return this.#kill(message, kind, 'blocked')
     }
     this.#looks += 1
-    this.#border.post({ type: 'ping' })
+    this.#connection.post({ type: 'ping' })
     this.#ctx.clock.setTimeout(() => this.#look(), blockedAfter / looks)
   }
 
@@ -128,8 +135,8 @@ class Peer {
   #weigh(): void {
     this.#ctx.clock.setTimeout(() => this.#weigh(), weighed)
     this.#connection.memory().then(
-      (bytes) => (bytes === undefined ? this.#border.post({ type: 'ping' }) : this.#judge(bytes)),
-      () => this.#border.post({ type: 'ping' }),
+      (bytes) => (bytes === undefined ? this.#connection.post({ type: 'ping' }) : this.#judge(bytes)),
+      () => this.#connection.post({ type: 'ping' }),
     )
   }
 

@@ -1,3 +1,4 @@
+import { serialize } from 'node:v8'
 import { CaduceusError, RuntimeError, show } from '../base/errors.js'
 import { ProcessRef } from '../process/ref.js'
 
@@ -11,8 +12,9 @@ const mark = '$caduceus'
 export interface OwnRef {
   readonly ours: number
   readonly name: string
-  readonly calls: string[]
-  readonly casts: string[]
+  /** Null where any name goes on. */
+  readonly calls: string[] | null
+  readonly casts: string[] | null
 }
 
 /** A reference on its way: to a process of the side that sends it, or of the one that receives it. */
@@ -158,12 +160,13 @@ function fieldsOf(error: Error): object {
   return Object.fromEntries(Object.entries(fields).filter(([, field]) => isCloneable(field)))
 }
 
+/** Where something in it cannot be copied, the rest of the error is worth more. */
 function isCloneable(value: unknown): boolean {
   try {
-    needsMarks(value, '', new Set())
+    if (!needsMarks(value, '', new Set())) serialize(value)
     return true
   } catch {
-    return false // a function in it: the rest of the error is worth more
+    return false
   }
 }
 
