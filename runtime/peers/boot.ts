@@ -57,7 +57,8 @@ async function start(parent: Parent, message: Start, use: (border: Border) => vo
         return { main }
       } catch (error) {
         parent.post({ type: 'failed', error: border.pack(error, 'error') })
-        throw error
+        ctx.stop()
+        return { main: undefined }
       }
     },
     info: {

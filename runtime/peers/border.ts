@@ -63,6 +63,11 @@ export class Border {
     return this.#waiting.length >= most
   }
 
+  /** Whether that is the stand-in for the actor of the peer itself. */
+  isOf(standIn: StandIn): boolean {
+    return this.#host === standIn
+  }
+
   /** Has an actor that is there already stand in for a process of the other side. */
   represent(standIn: StandIn, { ours }: OwnRef): void {
     standIn.border = this
@@ -86,7 +91,7 @@ export class Border {
       case 'exit':
         return this.#onExit(message)
       case 'stop':
-        return this.#shown.get(message.to)?.stopWith(this.unpack(message.reason) as ExitReason)
+        return this.#onStop(message)
       case 'down':
         return this.#onDown(message.of, this.unpack(message.reason) as ExitReason)
       case 'taken':
@@ -179,7 +184,9 @@ export class Border {
   stop(standIn: StandIn, reason: ExitReason): void {
     const to = this.#theirs.get(standIn)
     if (to === undefined || this.#closed) return
-    this.#tell(reason, (packed) => this.#send({ type: 'stop', to, reason: packed }))
+    const { byParent } = standIn
+    const limited = byParent && standIn.sometimes().limitedByParent
+    this.#tell(reason, (packed) => this.#send({ type: 'stop', to, reason: packed, byParent, limited }))
   }
 
   /** An exit reason always crosses: where a detail of it cannot, its words do. */
@@ -299,6 +306,14 @@ export class Border {
     if (!isTaken) socket.destroy()
   }
 
+  #onStop({ to, reason, byParent, limited }: BorderMessage & { type: 'stop' }): void {
+    const target = this.#shown.get(to)
+    const why = this.unpack(reason) as ExitReason
+    if (!byParent) return target?.stopWith(why)
+    if (target instanceof Actor) target.sometimes().limited ||= limited
+    target?.signal(target.parent, why)
+  }
+
   #onReply({ id, ok, value }: BorderMessage & { type: 'reply' }): void {
     const reply = this.#calls.get(id)
     if (reply === undefined) return
@@ -339,6 +354,8 @@ const nothing = { calls: new Map<string, Entry>(), casts: new Map<string, Entry>
  */
 export class StandIn extends Actor {
   border: Border | null = null
+  /** Its parent wants its end. */
+  byParent = false
 
   override post(message: Message): boolean {
     if (this.reason !== null || this.border === null) return false
@@ -356,8 +373,11 @@ export class StandIn extends Actor {
   }
 
   protected override trapped(from: Process | null, reason: ExitReason): void {
-    if (from === this.parent) super.trapped(from, reason)
-    else this.border?.exit(this, from?.ref ?? null, reason)
+    if (from !== this.parent) return this.border?.exit(this, from?.ref ?? null, reason)
+    // that of a peer ends with its parent; the others are no children of anybody here
+    if (this.border !== null && !this.border.isOf(this)) return this.end(reason)
+    this.byParent = true
+    super.trapped(from, reason)
   }
 }
 

@@ -56,8 +56,15 @@ export type BorderMessage =
       readonly from: Packed
       readonly request: Packed
     }
-  /** A request to end after the messages before this one. */
-  | { readonly type: 'stop'; readonly to: number; readonly reason: Packed }
+  /** A request to end after the messages before this one; one of its parent is an exit signal. */
+  | {
+      readonly type: 'stop'
+      readonly to: number
+      readonly reason: Packed
+      readonly byParent: boolean
+      /** The parent is a supervisor, which sets the time it may take. */
+      readonly limited: boolean
+    }
   /** A process that the other side knows has ended. */
   | { readonly type: 'down'; readonly of: number; readonly reason: Packed }
   /** So many of the messages to mailboxes have been taken. */

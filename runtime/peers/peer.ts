@@ -2,7 +2,7 @@ import { RuntimeError } from '../base/errors.js'
 import { waitWithin } from '../time/wait.js'
 import type { ExitReason } from '../base/exit.js'
 import { type Behaviour, defineActor } from '../process/behaviour.js'
-import type { Program } from '../process/program.js'
+import { type Ignore, ignore, type Program } from '../process/program.js'
 import type { ActorContext } from '../process/context.js'
 import { processOf } from '../process/ref.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../supervision/child-spec.js'
@@ -62,6 +62,8 @@ class Peer {
   readonly #started: Settled<BorderMessage | RuntimeError>
   /** Everything over there has ended in order. */
   readonly #over = settled<void>()
+  /** Its actor could not be started. */
+  #hasFailed = false
   /** Looks at the peer since it was heard of last. */
   #looks = 0
   /** Why it is killed, if it is. */
@@ -82,8 +84,8 @@ class Peer {
     if (settings.memory !== undefined) this.#weigh()
   }
 
-  /** Resolves when the actor of the module is up; throws why it is not. */
-  async start(): Promise<void> {
+  /** Resolves when the actor of the module is up, or declines; throws why it is not. */
+  async start(): Promise<Ignore | undefined> {
     const { module, args, name } = this.#settings
     const what = `${name}: args`
     try {
@@ -95,9 +97,21 @@ class Peer {
     }
     const answer = await this.#started.promise
     if (answer instanceof Error) throw answer
-    if (answer.type === 'failed') throw this.#border.unpack(answer.error)
+    if (answer.type === 'failed') return this.#failed(this.#border.unpack(answer.error))
     if (answer.type === 'ready') this.#border.represent(this.#host, answer.main)
     this.#look()
+    return undefined
+  }
+
+  /** Declines, stops or fails as the actor over there did. */
+  #failed(error: unknown): Ignore | undefined {
+    if (!(error instanceof RuntimeError)) throw error
+    if (error.code === 'IGNORED') return ignore
+    const { reason } = (error.data ?? {}) as { readonly reason?: ExitReason }
+    if (error.code !== 'START_FAILED' || reason === undefined) throw error
+    if (reason.type === 'crash') throw reason.error
+    this.#ctx.stop(reason)
+    return undefined
   }
 
   #receive(message: BorderMessage): void {
@@ -106,9 +120,12 @@ class Peer {
         this.#looks = 0
         return this.#judge(message.memory)
       case 'over':
+        this.#started.settle(this.#ended())
         return this.#over.settle()
-      case 'ready':
       case 'failed':
+        this.#hasFailed = true
+        return this.#started.settle(message)
+      case 'ready':
         return this.#started.settle(message)
       default:
         return this.#border.receive(message)
@@ -158,7 +175,8 @@ class Peer {
     this.#started.settle(error)
     const reason: ExitReason = { type: 'noconnection', error: this.#verdict ?? error }
     this.#border.close(reason)
-    this.#host.end(reason)
+    // its own error is about to be told, and says more
+    if (!this.#hasFailed) this.#host.end(reason)
   }
 
   /**
@@ -166,11 +184,7 @@ class Peer {
    */
   async #release(): Promise<void> {
     const { clock } = this.#host.tree
-    const error = new RuntimeError('NOCONNECTION', `peer ${this.#host.name} has ended`, {
-      retryable: true,
-      data: { peer: this.#host.name, kind: this.#settings.kind, why: 'ended' },
-    })
-    this.#border.close({ type: 'noconnection', error })
+    this.#border.close({ type: 'noconnection', error: this.#ended() })
     if (this.#host.reason?.type !== 'killed')
       await waitWithin(
         { clock, ms: patience, late: () => {} },
@@ -178,6 +192,12 @@ class Peer {
       )
     this.#connection.kill()
     await this.#connection.ended
+  }
+
+  #ended(): RuntimeError {
+    const { name, kind } = this.#settings
+    const data = { peer: name, kind, why: 'ended' }
+    return new RuntimeError('NOCONNECTION', `peer ${name} has ended`, { retryable: true, data })
   }
 }
 

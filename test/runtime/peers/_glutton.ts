@@ -1,4 +1,4 @@
-import { spawnSync } from 'node:child_process'
+import { pbkdf2Sync } from 'node:crypto'
 import { defineActor } from '../../../runtime/index.js'
 
 /** Takes memory, dies and blocks, in tests of peers. */
@@ -18,7 +18,7 @@ const glutton = defineActor({
     abort: () => process.abort(),
     segfault: () => process.kill(process.pid, 'SIGSEGV'),
     stop: () => process.kill(process.pid, 'SIGSTOP'),
-    native: () => void spawnSync('sleep', ['60']),
+    native: () => void pbkdf2Sync('a', 'b', 2 ** 31 - 1, 64, 'sha512'),
     heap() {
       const kept: unknown[] = []
       for (;;) kept.push({ kept })

@@ -28,7 +28,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.equal(await peer.stop(), { type: 'normal' })
   })
 
-  test(`${kind}: values are copied, whatever they hold`, async (t) => {
+  test(`OTP-135 ${kind}: values are copied, whatever they hold`, async (t) => {
     const peer = await start(t, kind)
     const ring: Record<string, unknown> = { list: [1n, new Date(0), new Map([[1, new Set([2])]])] }
     ring.self = ring
@@ -43,7 +43,7 @@ for (const kind of ['thread', 'process'] as const) {
       assert.equal(await peer.call('echo', value), value)
   })
 
-  test(`${kind}: errors keep their class, code, data, cause and stack`, async (t) => {
+  test(`OTP-130 ${kind}: errors keep their class, code, data, cause and stack`, async (t) => {
     const peer = await start(t, kind)
     const error = new RuntimeError('MAX_CHILDREN', 'full', {
       retryable: true,
@@ -75,7 +75,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(caught.message, 'overdrawn by 7')
   })
 
-  test(`${kind}: what cannot be copied is told to whoever sends it, with its path`, async (t) => {
+  test(`OTP-135 ${kind}: what cannot be copied is told to whoever sends it, with its path`, async (t) => {
     const peer = await start(t, kind)
     const there = await rejection(peer.call('echo', { a: [{ fn() {} }] }))
     assert.is(there.code, 'NOT_CLONEABLE')
@@ -88,7 +88,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('add', 1), 1)
   })
 
-  test(`${kind}: references work on the other side, and come home as what they were`, async (t) => {
+  test(`OTP-136 ${kind}: references work on the other side, and come home as what they were`, async (t) => {
     const peer = await start(t, kind)
     const told: unknown[] = []
     const here = defineActor({
@@ -135,7 +135,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is((reason as { error: Error }).error.message, 'boom')
   })
 
-  test(`${kind}: process.exit ends the peer alone`, async (t) => {
+  test(`OTP-139 ${kind}: process.exit ends the peer alone`, async (t) => {
     const peer = await start(t, kind)
     const ended = reasonOf(peer)
     const error = await rejection(peer.call('exit', 7))
@@ -144,7 +144,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is((await ended).type, 'noconnection')
   })
 
-  test(`${kind}: a loop that is blocked is killed`, async (t) => {
+  test(`OTP-133 ${kind}: a loop that is blocked is killed`, async (t) => {
     const peer = await start(t, kind, { blockedAfter: 400 })
     const error = await rejection(peer.call('spin'))
     assert.is(error.code, 'NOCONNECTION')
@@ -157,7 +157,7 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(error.code, 'NOCONNECTION')
   })
 
-  test(`${kind}: a supervisor brings it back`, async (t) => {
+  test(`OTP-138 ${kind}: a supervisor brings it back`, async (t) => {
     const supervisor = await startSupervisor({
       strategy: 'one_for_one',
       children: [peerSpec({ kind, module }, { id: 'it' })],
@@ -193,7 +193,7 @@ test('what crosses is counted on both sides: neither many stops nor many peers l
   assert.is(watches(), before)
 })
 
-test('calls beyond what may be on its way wait in order, and are refused beyond that', async (t) => {
+test('OTP-134 calls beyond what may be on its way wait in order, and are refused beyond that', async (t) => {
   const peer = await start(t, 'thread')
   const calls = Array.from({ length: 12_000 }, () => peer.call('add', 1, { timeout: 60_000 }))
   const outcomes = await Promise.allSettled(calls)

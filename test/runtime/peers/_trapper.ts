@@ -1,0 +1,1 @@
+export { trapper as default } from './_partner.js'
