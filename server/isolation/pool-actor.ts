@@ -6,6 +6,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import type { Monitor } from '../../runtime/process/process.js'
 import type { Deferred } from '../../runtime/process/program.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
+import { describe } from '../../runtime/watch/inspect.js'
 import { definePeer } from '../../runtime/peers/peer.js'
 import { tooManyRequests } from '../base/errors.js'
 import type { IsolatedHandler } from '../context/isolated.js'
@@ -49,6 +50,12 @@ class Pools {
   constructor(settings: IsolationSettings, ctx: ActorContext) {
     const pool = (kind: IsolatedHandler['kind']) => new Pool(settings[kind], hostOf(settings[kind], ctx))
     this.#pools = { thread: pool('thread'), process: pool('process') }
+  }
+
+  [describe](): string {
+    return Object.values(this.#pools)
+      .map(({ about }) => about)
+      .join('; ')
   }
 
   lease({ kind, task, ...wanted }: Wanted, ctx: ActorContext): Deferred<Lease> {

@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/time/clock.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
 import type { Deferred } from '../../runtime/process/program.js'
-import { forever, processOf, type RefOf } from '../../runtime/process/ref.js'
+import { processOf, type RefOf } from '../../runtime/process/ref.js'
 import { WaitingLine } from '../base/waiting-line.js'
 import type { RequestFacts } from '../context/request-facts.js'
 import type { PoolSettings } from './options.js'
@@ -40,13 +40,13 @@ interface Worker {
   /** A worker keeps its place until all of it is gone. */
   phase: 'starting' | 'idle' | 'busy' | 'ending'
   order: Order | undefined
-  /** Has loaded its modules ahead. */
-  isWarm: boolean
   timer: unknown
 }
 
 /** Milliseconds that a handler has to end when its signal is aborted. */
 const grace = 100
+/** Milliseconds that loading modules ahead may take. */
+const warmTime = 10_000
 /** Milliseconds between starts after one that failed; doubled with each. */
 const firstPause = 100
 const longestPause = 10_000
@@ -61,7 +61,7 @@ export class Pool {
   readonly #orders = new Map<number, Order>()
   #failures = 0
   #pause: unknown
-  /** Off when a worker has ended while it loaded its modules. */
+  /** Off once a worker could not load its modules ahead. */
   #warmsUp = true
 
   constructor(settings: PoolSettings, host: PoolHost) {
@@ -71,9 +71,17 @@ export class Pool {
     if (settings.modules.length > 0) this.#fill()
   }
 
+  /** In a few words: `threads: 2, 1 at work, 0 calls wait`. */
+  get about(): string {
+    const { size } = this.#workers
+    const kind = this.#settings.kind === 'thread' ? 'threads' : 'processes'
+    return `${kind}: ${size}, ${this.#count('busy')} at work, ${this.#waiting.size} calls wait`
+  }
+
   /** Gives a worker, now or later; false when too many wait. */
   take(order: Order): boolean {
-    const idle = [...this.#workers].reverse().find(({ phase }) => phase === 'idle')
+    // the oldest, so that one call after another finds what the last one left
+    const idle = [...this.#workers].find(({ phase }) => phase === 'idle')
     if (idle !== undefined) this.#give(idle, order)
     else if (this.#waiting.add(order, order.request, order.client)) this.#orders.set(order.id, order)
     else return false
@@ -86,6 +94,7 @@ export class Pool {
     const worker = this.#busy.get(id)
     if (worker === undefined || worker.phase !== 'busy' || this.#host.isOver) return
     this.#busy.delete(id)
+    this.#failures = 0
     worker.order = undefined
     this.#next(worker)
   }
@@ -148,7 +157,6 @@ export class Pool {
       ref: undefined,
       phase: 'starting',
       order: undefined,
-      isWarm: false,
       timer: undefined,
     }
     this.#workers.add(worker)
@@ -163,15 +171,18 @@ export class Pool {
     worker.ref = ref
     ref.onExit((reason) => this.#ended(worker, reason))
     if (worker.phase === 'ending') return ref.kill()
-    const warm = this.#warmsUp ? ref.call('warm', this.#settings.modules, forever) : Promise.resolve()
-    warm.then(
-      () => {
-        worker.isWarm = true
-        this.#failures = 0
-      },
-      () => {},
+    if (!this.#warmsUp) return this.#next(worker)
+    // nobody's call is to share the fate of another's module
+    ref.call('warm', this.#settings.modules, { timeout: warmTime }).then(
+      () => worker.phase === 'starting' && !this.#host.isOver && this.#next(worker),
+      () => this.#host.isOver || this.#notWarmed(worker),
     )
-    this.#next(worker)
+  }
+
+  /** A module ends what loads it, or does not come to an end. */
+  #notWarmed(worker: Worker): void {
+    this.#warmsUp = false
+    if (worker.phase === 'starting') this.#kill(worker)
   }
 
   /** Calls that wait are told, if no other worker can take them. */
@@ -192,12 +203,9 @@ export class Pool {
     worker.phase = 'ending'
     this.#stopTimer(worker)
     if (order !== undefined) this.#busy.delete(order.id)
-    if (phase !== 'ending') this.#host.report(reason, order?.work ?? 'nothing')
-    if (phase === 'idle' || (phase === 'busy' && !worker.isWarm)) {
-      // a module may end whatever loads it
-      if (!worker.isWarm) this.#warmsUp = false
-      this.#rest()
-    }
+    if (phase !== 'ending') this.#host.report(reason, order?.work ?? phase)
+    if (phase === 'starting') this.#warmsUp = false
+    else if (phase === 'idle') this.#rest()
     const gone = ref === undefined ? null : processOf(ref).released
     void Promise.resolve(gone).then(() => {
       this.#workers.delete(worker)

@@ -72,6 +72,10 @@ export const baseActor = defineActor({
         const problem = `${kind} ${show(name)}: the server does not declare this kind: give defineServer an empty array of it`
         return refuse(new ServerError('BAD_DEFINITION', problem, { data: { field: kind } }))
       }
+      if (component.isolated !== undefined && base.holdings.isolation === undefined) {
+        const problem = `${kind} ${show(name)}: isolate: this server runs no isolated handlers: start it with isolation: {}, or with an isolated component`
+        return refuse(new ServerError('BAD_DEFINITION', problem, { data: { field: 'isolate' } }))
+      }
       if (!catalog.add(component)) {
         const key = keyField[kind]
         const problem = `${kind} ${show(Reflect.get(component, key))}: expected a ${key} that no other ${kind} has`

@@ -21,6 +21,8 @@ async function heavy({ what, text = '' }: Deed, ctx: ToolContext): Promise<unkno
 export { heavy as default }
 
 const deeds: { readonly [what: string]: (text: string, ctx: ToolContext) => unknown } = {
+  ping: () => 'pong',
+  pause: (ms) => new Promise((resolve) => setTimeout(() => resolve(ms), Number(ms))),
   where: () => `${process.pid} ${isMainThread ? 0 : threadId}`,
   echo: (text) => text,
   builder: (text) => toolResult().text(text).json({ text }).error('no'),

@@ -1,0 +1,3 @@
+export { nothing as default }
+
+const nothing = 'no function'

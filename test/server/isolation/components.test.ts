@@ -1,0 +1,182 @@
+import * as assert from 'uvu/assert'
+import { fileURLToPath } from 'node:url'
+import { field, type ServerError } from '../../../index.js'
+import { subscribe } from '../../../runtime/index.js'
+import { createApp } from '../../../server/definitions/app.js'
+import { definePrompt } from '../../../server/definitions/define-prompt.js'
+import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import { type Connected, connect } from '../../../testing.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('isolated components', { timeout: 30_000 })
+const reader = at('_reader')
+
+test('resources, templates and prompts run elsewhere, and their completions here', async (t) => {
+  const complete = { style: (value: string) => ['kind', 'brief'].filter((one) => one.startsWith(value)) }
+  const isolate = 'thread'
+  const { client } = await start(t, {
+    resources: [defineResource({ name: 'a', uri: 'test://a', isolate, module: reader })],
+    resourceTemplates: [
+      defineResourceTemplate({ name: 'b', uriTemplate: 'test://b/{path}', isolate, module: reader }),
+    ],
+    prompts: [
+      definePrompt({ name: 'p', arguments: { style: field.string() }, complete, isolate, module: reader }),
+    ],
+  })
+  const bytes = Buffer.from('bytes').toString('base64')
+  assert.equal((await client.readResource('test://a')).contents, [{ uri: 'test://a', blob: bytes }])
+  const { contents } = await client.readResource('test://b/c')
+  assert.equal(contents, [{ uri: 'test://b/c', text: 'at c' }])
+  assert.match(await messageOf(client.readResource('test://b/gone')), 'Resource not found')
+  const { messages } = await client.getPrompt('p', { style: 'kind' })
+  assert.equal(messages[0]?.content, { type: 'text', text: 'Be kind.' })
+  assert.match(await messageOf(client.getPrompt('p', {})), 'style: is required')
+  const ref = { type: 'ref/prompt', name: 'p' } as const
+  const { completion } = await client.complete({ ref, argument: { name: 'style', value: 'k' } })
+  assert.equal(completion.values, ['kind'])
+})
+
+test('arguments are checked before, the value after', async (t) => {
+  const input = { what: field.string(), text: field.string({ default: 'a text' }) }
+  const heavy = { input, isolate: 'thread', module: at('_heavy') } as const
+  const { client } = await start(t, {
+    tools: [
+      defineTool({ ...heavy, name: 'text', output: field.string() }),
+      defineTool({ ...heavy, name: 'number', output: field.integer() }),
+    ],
+  })
+  assert.match(
+    (await client.callTool('text', { what: 1 })).text,
+    /The arguments for text are not valid:\n- what: /,
+  )
+  assert.is((await client.callTool('text', { what: 'echo' })).structuredContent, 'a text')
+  assert.match(
+    await messageOf(client.callTool('number', { what: 'echo' })),
+    'returned what its output does not',
+  )
+})
+
+test('createApp has the same', () => {
+  const app = createApp<{ user: string }>()
+  assert.is(app.defineTool({ name: 'a', isolate: 'process', module: reader }).isolated?.kind, 'process')
+})
+
+test('a wrong definition is told with its field, and what to write', () => {
+  const module = reader
+  const wrong: readonly [object, field: string, problem: string][] = [
+    [
+      { isolate: 'fibre', module },
+      'isolate',
+      `tool "a": isolate: expected 'thread' or 'process', got "fibre"`,
+    ],
+    [{ module }, 'isolate', "isolate: expected 'thread' or 'process', got undefined"],
+    [{ isolate: 'thread' }, 'module', 'module: expected the file: URL of a module'],
+    [{ isolate: 'thread', module: './a.js' }, 'module', 'module: expected the file: URL of a module'],
+    [{ isolate: 'thread', module: 'https://a.example/a.js' }, 'module', 'module: expected the file: URL'],
+    [
+      { isolate: 'thread', module: at('_none') },
+      'module',
+      'module: expected the URL of a file that is there',
+    ],
+    [{ isolate: 'thread', module, run: () => 'a' }, 'run', 'run: expected nothing beside module'],
+    [{}, 'run', 'run: expected a function, got undefined'],
+  ]
+  for (const [options, where, problem] of wrong)
+    assert.throws(
+      () => defineTool({ name: 'a', ...options } as never),
+      ({ code, data, message }: ServerError) =>
+        code === 'BAD_DEFINITION' && (data as { field: string }).field === where && message.includes(problem),
+      problem,
+    )
+  defineTool({ name: 'a', isolate: 'thread', module: fileURLToPath(module) })
+})
+
+test('a module without a handler, or one that cannot be loaded, is told by the call and in the log', async (t) => {
+  const tool = (name: string) => defineTool({ name, isolate: 'thread', module: at(name) })
+  const { client } = await start(t, { tools: [tool('_nothing'), tool('_broken')] })
+  const told: string[] = []
+  t.after(subscribe('crash', ({ name, reason }) => void told.push(`${name}: ${reason.type}`)))
+  assert.match(
+    await messageOf(client.callTool('_nothing')),
+    /module file:.*_nothing\.js: expected the handler, a function, as the default export, got "no function"/,
+  )
+  assert.match(
+    await messageOf(client.callTool('_broken')),
+    /module file:.*_broken\.js: it could not be imported: this module cannot be loaded/,
+  )
+  assert.equal(told, ['tools/call _nothing: crash', 'tools/call _broken: crash'])
+})
+
+for (const isolate of ['thread', 'process'] as const)
+  test(`${isolate}: a module that ends what loads it costs its own calls, and makes no storm`, async (t) => {
+    const told: string[] = []
+    t.after(subscribe('crash', ({ name, during }) => void told.push(`${name}: ${during}`)))
+    const input = { what: field.string() }
+    const { client } = await start(t, {
+      tools: [
+        defineTool({ name: 'ends', isolate, module: at('_ends') }),
+        defineTool({ name: 'heavy', input, isolate, module: at('_heavy') }),
+      ],
+    })
+    for (let turn = 0; turn < 3; turn += 1) {
+      assert.match((await client.callTool('ends')).text, 'ended with exit code 9')
+      assert.is((await client.callTool('heavy', { what: 'echo' })).text, '')
+    }
+    assert.ok(told.length <= 5, told.join(', '))
+  })
+
+test('an isolated tool is added at run time where the server runs such handlers', async (t) => {
+  const tool = defineTool({
+    name: 'text',
+    isolate: 'thread',
+    module: at('_heavy'),
+    input: { what: field.string() },
+  })
+  const without = await start(t, { tools: [] })
+  assert.match(
+    await messageOf(without.server.addTool(tool)),
+    'tool "text": isolate: this server runs no isolated handlers: start it with isolation: {}',
+  )
+  const pair = await connect(defineServer({ name: 'test', version: '1', tools: [] }), {
+    server: { isolation: { threads: 1 } },
+  })
+  t.after(() => pair.close())
+  await pair.server.addTool(tool)
+  assert.is((await pair.client.callTool('text', { what: 'echo' })).text, '')
+})
+
+test('wrong options are told with their field', async () => {
+  const definition = defineServer({ name: 'test', version: '1' })
+  for (const [isolation, problem] of [
+    [1, 'isolation: expected an object, got 1'],
+    [{ threads: 0 }, 'isolation.threads: expected'],
+    [{ spares: 0.5 }, 'isolation.spares: expected a whole number'],
+    [{ memory: -1 }, 'isolation.memory: expected'],
+    [{ idleTimeout: 'a' }, 'isolation.idleTimeout: expected'],
+    [{ workers: 1 }, 'isolation.workers: expected'],
+  ] as const)
+    assert.match(await messageOf(connect(definition, { server: { isolation: isolation as never } })), problem)
+})
+
+function at(name: string): URL {
+  return new URL(`./${name}.js`, import.meta.url)
+}
+
+async function start(t: TestContext, parts: Partial<Parameters<typeof defineServer>[0]>): Promise<Connected> {
+  const pair = await connect(defineServer({ name: 'test', version: '1', ...parts }), {
+    client: { era: 'auto' },
+  })
+  t.after(() => pair.close())
+  return pair
+}
+
+async function messageOf(promise: Promise<unknown>): Promise<string> {
+  return promise.then(
+    (value) => assert.unreachable(`it resolved: ${JSON.stringify(value)}`),
+    (error) => error.message,
+  )
+}
+
+test.run()

@@ -1,0 +1,115 @@
+import * as assert from 'uvu/assert'
+import { setTimeout as pause } from 'node:timers/promises'
+import { field } from '../../../index.js'
+import { startClient } from '../../../client/index.js'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { defineTool } from '../../../server/definitions/define-tool.js'
+import type { ServerOptions } from '../../../server/holdings/options.js'
+import { type Connected, connect } from '../../../testing.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('the pool of isolated handlers', { timeout: 30_000 })
+const module = new URL('./_heavy.js', import.meta.url)
+
+test('clients take turns', async (t) => {
+  const pair = await start(t, { isolation: { threads: 1 } })
+  const other = startClient({ name: 'other', transport: pair.transport, logger: false })
+  t.after(() => other.close())
+  await other.ready()
+  await call(pair.client, 'ping')
+  const done: string[] = []
+  const all = Array.from({ length: 8 }, (_, index) =>
+    call(pair.client, 'pause', '30').then(() => done.push(`one ${index}`)),
+  )
+  await until(() => about(pair.server).includes('7 calls wait'))
+  all.push(...[0, 1].map((index) => call(other, 'pause', '30').then(() => done.push(`other ${index}`))))
+  await Promise.all(all)
+  const places = [done.indexOf('other 0'), done.indexOf('other 1')]
+  assert.ok(places[0] !== undefined && places[0] <= 2 && Number(places[1]) <= 4, done.join(', '))
+  assert.equal(
+    done.filter((one) => one.startsWith('one')),
+    Array.from({ length: 8 }, (_, index) => `one ${index}`),
+  )
+})
+
+test('the time of a call runs while it waits', async (t) => {
+  const { client } = await start(t, { isolation: { threads: 1 } })
+  const ending = new AbortController()
+  const first = client
+    .callTool('heavy', { what: 'forever' }, { signal: ending.signal })
+    .catch(() => 'cancelled')
+  assert.is(
+    (await client.callTool('brief', { what: 'echo' })).text,
+    'The tool brief took longer than 300 ms and was stopped.',
+  )
+  ending.abort()
+  assert.is(await first, 'cancelled')
+  assert.is(await call(client, 'echo', 'fine'), 'fine')
+})
+
+test('calls beyond those that may wait are refused', async (t) => {
+  const { client } = await start(t, { isolation: { threads: 1 }, maxWaiting: 2 })
+  await call(client, 'ping')
+  const outcomes = await Promise.allSettled(Array.from({ length: 5 }, () => call(client, 'pause', '50')))
+  const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+  assert.is(refused.length, 2)
+  for (const { code, data } of refused) assert.equal([code, data], [429, { retryable: true }])
+})
+
+test('a worker beyond the spares ends when it is idle, and one that is lost is replaced', async (t) => {
+  const { client, server } = await start(t, { isolation: { threads: 2, idleTimeout: 100 } })
+  await Promise.all([call(client, 'pause', '100'), call(client, 'pause', '100')])
+  await until(() => workers(server) === 1)
+  await client.callTool('heavy', { what: 'exit', text: '1' })
+  await until(() => workers(server) === 1)
+  assert.is(await call(client, 'echo', 'fine'), 'fine')
+})
+
+test('without spares nothing starts before the first call', async (t) => {
+  const { client, server } = await start(t, { isolation: { spares: 0 } })
+  assert.is(workers(server), 0)
+  assert.is(await call(client, 'echo', 'fine'), 'fine')
+})
+
+test('a server without isolated components has no pool', async (t) => {
+  const pair = await connect(defineServer({ name: 'test', version: '1' }))
+  t.after(() => pair.close())
+  assert.is(pair.server.registry.whereis('test/isolation'), undefined)
+})
+
+test('warm workers survive a restart of the group', async (t) => {
+  const { client, server } = await start(t, { isolation: { threads: 1 } })
+  const where = await call(client, 'where')
+  server.registry.whereis('test/base')?.kill()
+  await until(async () => (await call(client, 'where').catch(() => '')) === where)
+})
+
+async function start(t: TestContext, server: Omit<ServerOptions, 'transport'>): Promise<Connected> {
+  const input = { what: field.string(), text: field.string().optional() }
+  const tools = [
+    defineTool({ name: 'heavy', input, isolate: 'thread', module }),
+    defineTool({ name: 'brief', input, isolate: 'thread', module, timeout: 300 }),
+  ]
+  const pair = await connect(defineServer({ name: 'test', version: '1', tools }), { server })
+  t.after(() => pair.close())
+  return pair
+}
+
+async function call(client: Connected['client'], what: string, text?: string): Promise<string> {
+  return (await client.callTool('heavy', { what, ...(text !== undefined && { text }) })).text
+}
+
+/** How many threads and processes a server has. */
+function workers(server: Connected['server']): number {
+  return Number(/threads: (\d+)/.exec(about(server))?.[1])
+}
+
+function about(server: Connected['server']): string {
+  return server.inspect().children.find(({ name }) => name === 'isolation')?.about ?? ''
+}
+
+async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await isSo())) await pause(10)
+}
+
+test.run()
