@@ -77,9 +77,11 @@ export const sessionActor = defineActor({
       session.state.swap(key, version, value),
     record: (session) => recordSession(session),
     share: (session): Session => session,
-    /** Ends it, so that it is restored elsewhere; not while it is at work. */
+    /** Ends it, so that it is restored elsewhere; not while it is at work. Answers whether it ends. */
     leave: (session, _nothing: undefined, ctx) => {
-      if (session.requests.size === 0 && session.notices === 0) ctx.stop(shutdown)
+      const isIdle = session.requests.size === 0 && session.notices === 0
+      if (isIdle) ctx.stop(shutdown)
+      return isIdle
     },
     ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),

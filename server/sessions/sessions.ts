@@ -164,10 +164,9 @@ export class Sessions implements ServerPort {
   }
 
   #letGo(id: string, session: SessionRef): Promise<unknown> {
-    const left = session.call('leave', undefined, forever).catch(() => {})
-    const answered = left.finally(() => this.#leaving.delete(id))
-    this.#leaving.set(id, answered)
-    return answered
+    const left = leave(session).finally(() => this.#leaving.delete(id))
+    this.#leaving.set(id, left)
+    return left
   }
 
   /** Makes this node the one that serves a session. Rejects with Elsewhere. */
@@ -232,8 +231,17 @@ export class Sessions implements ServerPort {
     const found = await this.#records.load(id)
     if (found.record.principal !== ownerOf(peer)) throw noSession()
     await this.#own(id, peer)
-    // the node that served it before may have changed it since
-    const known = this.#cluster === undefined ? found : await this.#loadOwned(id)
+    try {
+      // the node that served it before may have changed it since
+      const known = this.#cluster === undefined ? found : await this.#records.load(id)
+      return await this.#goOnWith(known, peer)
+    } catch (error) {
+      this.#cluster?.release(id)
+      throw error
+    }
+  }
+
+  async #goOnWith(known: Known, peer: Peer | undefined): Promise<SessionRef> {
     const session = await this.#start(known, peer, true)
     try {
       await this.#begin(session, known, true)
@@ -241,17 +249,8 @@ export class Sessions implements ServerPort {
       session.kill() // it has no resources
       throw error
     }
-    this.#noteOpen(id, session)
+    this.#noteOpen(known.record.id, session)
     return session
-  }
-
-  async #loadOwned(id: string): Promise<Known> {
-    try {
-      return await this.#records.load(id)
-    } catch (error) {
-      this.#cluster?.release(id)
-      throw error
-    }
   }
 
   async #begin(session: SessionRef, { record }: Known, restored: boolean): Promise<boolean> {
@@ -329,6 +328,12 @@ export async function runningSessions(registry: Registry, names: ServerNames): P
   if (supervisor === undefined) return []
   const children = await new DynamicSupervisor(supervisor).children().catch(() => [])
   return children.flatMap(({ ref }) => (ref === undefined ? [] : [ref as SessionRef]))
+}
+
+/** Resolves when a session has ended to be restored elsewhere, or goes on, as it is at work. */
+async function leave(session: SessionRef): Promise<void> {
+  const leaves = await session.call('leave', undefined, forever).catch(() => true)
+  if (leaves) await new Promise((resolve) => session.onExit(resolve))
 }
 
 /** Whether a session takes this peer: rejects with why not, and answers false when the session has ended. */

@@ -11,6 +11,14 @@ const server = defineServer({
   tools: {
     /** Counts per session. */
     count: defineTool({ run: async (_args, ctx) => String(await ctx.update('count', (n = 0) => n + 1)) }),
+    append: defineTool({
+      session: true,
+      input: { entry: field.string() },
+      async run({ entry }, ctx) {
+        await ctx.update('list', (list: string[] = []) => [...list, entry])
+      },
+    }),
+    list: defineTool({ run: async (_args, ctx) => JSON.stringify((await ctx.get('list')) ?? []) }),
     pid: defineTool({ run: () => String(process.pid) }),
     spin: defineTool({
       run(): string {
