@@ -35,13 +35,13 @@ export function factsOfCall(scope: RequestScope): CallFacts {
   }
 }
 
-/** Of what a host program gives, only what can be copied. */
-function copiedPeer({ transport, headers, remoteAddress, query, scheme, trusted, ...given }: Peer): Peer {
-  const { principal } = given
+/** Of what a host program gives, only what can be copied. Listeners may find out a field when it is read. */
+function copiedPeer(peer: Peer): Peer {
+  const { transport, headers, remoteAddress, query, scheme, trusted, principal } = peer
   const claims = copiedValues(principal?.claims)
   return {
     ...{ transport, headers: { ...headers }, remoteAddress, query, scheme },
-    assigns: copiedValues(given.assigns),
+    assigns: copiedValues(peer.assigns),
     principal: principal && { ...principal, ...(claims && { claims }) },
     ...(trusted !== undefined && { trusted }),
   }

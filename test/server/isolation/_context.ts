@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Elicitation } from '../../../server/context/ask.js'
+import { threadId } from 'node:worker_threads'
 import { AskError, ServerError } from '../../../server/base/errors.js'
 import type { ToolContext } from '../../../server/context/context.js'
 
@@ -111,6 +112,7 @@ const deeds: { readonly [deed: string]: (ctx: ToolContext) => unknown } = {
     setTimeout(() => answer.resolve('later'), 5)
     return answer.answer.then((text) => [text, answer.open, later])
   },
+  where: () => [process.pid, threadId],
   unawaited: (ctx) => codeOf(() => `${ctx.get('a')}`),
 }
 

@@ -21,6 +21,27 @@ async function heavy({ what, text = '' }: Deed, ctx: ToolContext): Promise<unkno
 export { heavy as default }
 
 const deeds: { readonly [what: string]: (text: string, ctx: ToolContext) => unknown } = {
+  print(text) {
+    console.log(text)
+    return 'printed'
+  },
+  caller(_text, ctx) {
+    const { principal, transport } = ctx
+    const tenant = transport.headers.get('X-Tenant')
+    const about = {
+      subject: principal?.subject,
+      scopes: principal?.scopes,
+      tenant,
+      transport: transport.name,
+    }
+    try {
+      ctx.requireScopes('write')
+    } catch (error) {
+      const { code, data } = error as McpError
+      return JSON.stringify({ ...about, refused: { code, data } })
+    }
+  },
+  scope: (_text, ctx) => ctx.requireScopes('write'),
   ping: () => 'pong',
   pause: (ms) => new Promise((resolve) => setTimeout(() => resolve(ms), Number(ms))),
   where: () => `${process.pid} ${isMainThread ? 0 : threadId}`,

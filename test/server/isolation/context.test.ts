@@ -1,12 +1,12 @@
 import * as assert from 'uvu/assert'
-import { subscribeClient } from '../../../client/index.js'
+import { type CallOptions, type ClientOptions, subscribeClient } from '../../../client/index.js'
 import { field } from '../../../index.js'
 import { handshakeRevisions } from '../../../protocol/dialects/versions.js'
 import { defineResource } from '../../../server/definitions/define-resource.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import type { ServerOptions } from '../../../server/holdings/options.js'
-import { connect } from '../../../testing.js'
+import { type Connected, connect } from '../../../testing.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import useContext from './_context.js'
 
@@ -19,6 +19,7 @@ const eras = {
   '2026-07-28': { revisions: ['2026-07-28'] },
   '2026-07-28, run again': { revisions: ['2026-07-28'], parking: false },
 } as const
+const one = { threads: 1, processes: 1 }
 const deeds = [
   ...['facts', 'progress', 'log', 'ask', 'together', 'state', 'assign', 'assigned', 'changes', 'steps'],
   ...['beside', 'defer', 'unawaited'],
@@ -32,12 +33,58 @@ for (const [era, server] of Object.entries(eras))
       for (const deed of deeds) assert.equal(elsewhere[deed], place[deed], deed)
     })
 
+for (const kind of kinds)
+  test(`${kind}: a run that ends at its question does not end its worker`, async (t) => {
+    const { client } = await start(t, kind, { ...eras['2026-07-28, run again'], isolation: one })
+    const where = await call(client, 'where')
+    await call(client, 'ask')
+    assert.equal(await call(client, 'where'), where)
+  })
+
+for (const kind of kinds)
+  test(`${kind}: a call that is cancelled at its question ends there, and its worker goes on`, async (t) => {
+    const ending = new AbortController()
+    const { client } = await start(t, kind, { ...eras.sessions, isolation: one }, () => {
+      ending.abort()
+      return new Promise<never>(() => {})
+    })
+    const where = await call(client, 'where')
+    await call(client, 'together', { signal: ending.signal }).catch(() => {})
+    assert.equal(await call(client, 'where'), where)
+  })
+
 /** What comes of each deed: the answer, and what the client is told. */
 async function outcomes(
   t: TestContext,
   isolate: Kind | undefined,
   server: Omit<ServerOptions, 'transport'>,
 ): Promise<Record<string, unknown>> {
+  const told: unknown[] = []
+  const { client } = await start(t, isolate, server)
+  await client.setLevel('info')
+  t.after(subscribeClient('log', ({ level, logger, data }) => void told.push({ level, logger, data })))
+  const all: Record<string, unknown> = {}
+  for (const deed of deeds) {
+    told.length = 0
+    const onProgress = (progress: unknown) => void told.push(progress)
+    all[deed] = { answer: await call(client, deed, { onProgress }), told: [...told] }
+  }
+  return all
+}
+
+async function call(client: Connected['client'], deed: string, options: CallOptions = {}): Promise<unknown> {
+  return JSON.parse((await client.callTool('use_context', { deed }, options)).text)
+}
+
+async function start(
+  t: TestContext,
+  isolate: Kind | undefined,
+  server: Omit<ServerOptions, 'transport'>,
+  onElicit: ClientOptions['onElicit'] = ({ message }) => ({
+    action: 'accept',
+    content: { name: `${message} Ada` },
+  }),
+): Promise<Connected> {
   const input = { deed: field.string() }
   const named = { name: 'use_context', input }
   const tool =
@@ -52,27 +99,17 @@ async function outcomes(
     resources: [resource],
     logging: true,
   })
-  const told: unknown[] = []
   const pair = await connect(definition, {
     server,
     client: {
       era: 'auto',
-      onElicit: ({ message }) => ({ action: 'accept', content: { name: `${message} Ada` } }),
+      onElicit,
       onSample: () => ({ role: 'assistant', content: { type: 'text', text: 'yes' }, model: 'm' }),
       roots: [{ uri: 'file:///a' }],
     },
   })
   t.after(() => pair.close())
-  await pair.client.setLevel('info')
-  t.after(subscribeClient('log', ({ level, logger, data }) => void told.push({ level, logger, data })))
-  const all: Record<string, unknown> = {}
-  for (const deed of deeds) {
-    told.length = 0
-    const onProgress = (progress: unknown) => void told.push(progress)
-    const { text } = await pair.client.callTool('use_context', { deed }, { onProgress })
-    all[deed] = { answer: JSON.parse(text), told: [...told] }
-  }
-  return all
+  return pair
 }
 
 test.run()
