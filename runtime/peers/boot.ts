@@ -145,7 +145,14 @@ function parentProcess(): Parent {
 /** Its few megabytes buy that no process is left behind that spins, however this program's parent ended. */
 function startGuard(): void {
   const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 }
-  const guard = new Worker(entryOf('runtime/peers/guard.js'), { execArgv: [], env: {}, resourceLimits })
+  // told, as the parent may be gone when the thread is up
+  const workerData = process.ppid
+  const guard = new Worker(entryOf('runtime/peers/guard.js'), {
+    workerData,
+    execArgv: [],
+    env: {},
+    resourceLimits,
+  })
   guard.unref()
   // where there can be no thread, the end of the channel ends this
   guard.on('error', ignore)

@@ -1,5 +1,7 @@
 // A thread in the process of a peer: ends the process when its parent is gone, also while its loop is blocked.
-const parent = process.ppid
+import { workerData } from 'node:worker_threads'
+
+const parent = workerData as number
 setInterval(() => {
   if (process.ppid !== parent || !isThere(parent)) process.kill(process.pid, 'SIGKILL')
 }, 1_000)

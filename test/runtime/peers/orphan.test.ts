@@ -17,7 +17,7 @@ for (const what of ['spin', 'nothing'] as const) {
       console.log(await peer.call('pid'))
       if ('${what}' === 'spin') peer.call('spin', undefined, { timeout: Infinity })
       // the call before has been taken
-      setTimeout(() => console.log('go'), 200)`
+      setTimeout(() => console.log('go'), 100)`
     const args = ['--input-type=module', '--eval', text]
     const parent = spawn(process.execPath, args, { cwd: inRoot(), signal: t.signal, killSignal: 'SIGKILL' })
     // the orphan has it open for as long as it lives
