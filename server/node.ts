@@ -1,5 +1,6 @@
 // What runs in each process of a server that has several: see `startServer` with a module.
 import { RuntimeError, show } from '../runtime/base/errors.js'
+import { outside } from '../runtime/faults/containment.js'
 import { defineActor } from '../runtime/process/behaviour.js'
 import type { ActorContext } from '../runtime/process/context.js'
 import type { ActorRef } from '../runtime/process/ref.js'
@@ -30,6 +31,8 @@ interface Node {
   readonly cluster: NodeCluster
   readonly connections: Connections
   readonly binding: () => Binding | undefined
+  /** Connections that it was given: each is known by its number. */
+  given: number
 }
 
 /** The actor of a node: it starts the whole server below it, and hears what comes from the other nodes. */
@@ -60,6 +63,7 @@ const node = defineActor({
       cluster,
       connections,
       binding: () => binding,
+      given: 0,
     }
   },
   call: {
@@ -79,9 +83,15 @@ const node = defineActor({
     sessions: ({ server }) => server.sessions(),
   },
   cast: {
-    connection({ connections, input }, socket: Connection, ctx) {
+    connection(state, socket: Connection, ctx) {
+      const { connections, input } = state
+      const ref = ctx.self as unknown as NodeRef
+      state.given += 1
+      const number = state.given
+      // also by one that the end of the server closes
+      socket.once('close', () => outside(() => input.door.cast('ended', { ref, number })))
       connections.give(socket)
-      input.door.cast('taken', ctx.self as unknown as NodeRef)
+      input.door.cast('taken', ref)
     },
     envelope({ cluster }, { from, envelope }: { from: string; envelope: Envelope }) {
       if (cluster.inbox !== undefined) return cluster.inbox.receive(from, envelope)

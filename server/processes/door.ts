@@ -23,11 +23,19 @@ interface Desk {
   given: number
 }
 
+/** The connections that a process has been given, by their numbers there: what to call when one is over. */
+interface Given {
+  last: number
+  readonly open: Map<number, () => void>
+}
+
 interface Door {
   readonly address: SharedAddress
   desks: Desk[]
-  /** Connections that wait for a process. */
-  readonly waiting: Set<Connection>
+  /** Also of those that serve no more, until they end. */
+  readonly given: Map<NodeRef, Given>
+  /** Connections that wait for a process, and what to call when they are over. */
+  readonly waiting: Map<Connection, () => void>
   [describe](): string
 }
 
@@ -42,19 +50,21 @@ export const doorActor = defineActor({
   name: 'door',
   stray: 'report',
   async init({ sharing, place }: DoorInput, ctx: ActorContext): Promise<Door> {
-    const waiting = new Set<Connection>()
-    const take = ctx.bind((socket: Connection) => admit(door, socket, ctx))
+    const waiting = new Map<Connection, () => void>()
+    const take = ctx.bind((socket: Connection, ended: () => void) => admit(door, { socket, ended }, ctx))
     const address = await sharing.listen(ctx, take)
-    const door: Door = { address, desks: [], waiting, [describe]: () => address.url }
+    const door: Door = { address, desks: [], given: new Map(), waiting, [describe]: () => address.url }
     place.address = address
-    ctx.own(() => {
-      for (const socket of waiting) socket.destroy()
-    })
     return door
   },
   cast: {
     /** Who serves from now on. */
-    serve(door, refs: readonly NodeRef[]) {
+    serve(door, refs: readonly NodeRef[], ctx) {
+      for (const ref of refs) {
+        if (door.given.has(ref)) continue
+        door.given.set(ref, { last: 0, open: new Map() })
+        ctx.monitor(ref)
+      }
       door.desks = refs.map((ref) => door.desks.find((desk) => desk.ref === ref) ?? { ref, given: 0 })
       handOut(door)
     },
@@ -63,29 +73,51 @@ export const doorActor = defineActor({
       if (desk !== undefined) desk.given -= 1
       handOut(door)
     },
+    /** A connection is over: the one that this process was given as so many. */
+    ended({ given }, { ref, number }: { readonly ref: NodeRef; readonly number: number }) {
+      const open = given.get(ref)?.open
+      open?.get(number)?.()
+      open?.delete(number)
+    },
     close: ({ address }) => address.stopListening(),
+  },
+  info: {
+    down({ given }, { process }) {
+      const ref = process as NodeRef
+      for (const ended of given.get(ref)?.open.values() ?? []) ended()
+      given.delete(ref)
+    },
   },
 })
 
 export type DoorRef = RefOf<typeof doorActor>
 
-function admit(door: Door, socket: Connection, ctx: ActorContext): void {
+function admit(
+  door: Door,
+  { socket, ended }: { readonly socket: Connection; readonly ended: () => void },
+  ctx: ActorContext,
+): void {
   const { waiting } = door
-  if (waiting.size >= maxWaiting) return void socket.destroy()
-  waiting.add(socket)
+  const drop = (): void => {
+    waiting.delete(socket)
+    socket.destroy()
+    ended()
+  }
+  if (waiting.size >= maxWaiting) return drop()
+  waiting.set(socket, ended)
   handOut(door)
   if (!waiting.has(socket)) return
   const timer = ctx.clock.setTimeout(() => {
-    if (waiting.delete(socket)) socket.destroy()
+    if (waiting.has(socket)) drop()
   }, patience)
   socket.once('close', () => {
     ctx.clock.clearTimeout(timer)
-    waiting.delete(socket)
+    if (waiting.has(socket)) drop()
   })
 }
 
 function handOut(door: Door): void {
-  for (const socket of door.waiting) {
+  for (const [socket, ended] of door.waiting) {
     const desk = quickest(door)
     if (desk === undefined) return
     if (!giveSocket(desk.ref, 'connection', socket)) {
@@ -94,6 +126,11 @@ function handOut(door: Door): void {
     }
     door.waiting.delete(socket)
     desk.given += 1
+    const given = door.given.get(desk.ref)
+    if (given !== undefined) {
+      given.last += 1
+      given.open.set(given.last, ended)
+    }
     // it is the next one's turn
     door.desks = [...door.desks.filter((each) => each !== desk), desk]
   }

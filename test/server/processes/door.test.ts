@@ -1,0 +1,42 @@
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import * as assert from 'uvu/assert'
+import { startServer } from '../../../server/server-supervisor.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { until } from '../../../testing.js'
+import { suite, type TestContext } from '../../support/suite.js'
+
+const test = suite('door of several processes', { timeout: 60_000 })
+const module = new URL('./_loaded.js', import.meta.url)
+
+test('connections count for all processes until they are over, or their process is', async (t) => {
+  const transport = serveHttp({ maxConnections: 2, health: true, idleTimeout: 60_000 })
+  const server = await startServer(module, { transport, processes: 2, logger: false })
+  t.after(() => server.stop())
+  const port = Number(server.port)
+  const held = [await ask(t, port), await ask(t, port)]
+  assert.equal(
+    held.map(({ answer }) => answer),
+    ['200', '200'],
+  )
+  assert.is((await ask(t, port)).answer, 'refused')
+  held[0]?.socket.destroy()
+  await until(async () => (await ask(t, port)).answer === '200', { timeout: 30_000 })
+  assert.is((await ask(t, port)).answer, 'refused')
+  for (const each of await server.processes()) each.kill()
+  for (let i = 0; i < 2; i++)
+    await until(async () => (await ask(t, port)).answer === '200', { timeout: 30_000 })
+  assert.is((await ask(t, port)).answer, 'refused')
+})
+
+test.run()
+
+/** Asks on a connection of its own, which stays open where it was not refused. */
+async function ask(t: TestContext, port: number): Promise<{ socket: Socket; answer: string }> {
+  const socket = connect(port, '127.0.0.1')
+  t.after(() => socket.destroy())
+  socket.on('error', () => {})
+  socket.write('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n')
+  const [text] = await Promise.race([once(socket, 'data'), once(socket, 'close').then(() => ['refused'])])
+  return { socket, answer: /^HTTP\/1.1 (\d+)/.exec(String(text))?.[1] ?? 'refused' }
+}
