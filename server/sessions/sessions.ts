@@ -49,6 +49,8 @@ export class Sessions implements ServerPort {
   readonly #restoring = new Map<string, Promise<SessionRef>>()
   /** Sessions that run here, by id: faster than the registry, whose key has to be built. */
   readonly #open = new TurnoverMap<string, SessionRef>()
+  /** Sessions of this node, among them those that are still to be brought back. */
+  readonly #owned = new Set<string>()
   /** Sessions that are asked to go to another node: what comes meanwhile waits for their answer. */
   readonly #leaving = new Map<string, Promise<unknown>>()
 
@@ -152,14 +154,14 @@ export class Sessions implements ServerPort {
     if (session?.alive) await session.stop(normal)
     else await this.#own(sessionId, peer)
     await this.#end(sessionId)
-    if (!session?.alive) this.#cluster?.release(sessionId)
+    if (!session?.alive) this.#disown(sessionId)
   }
 
   /** Lets go of the sessions, each once it is idle: other nodes go on with them. */
   async retire(signal: AbortSignal): Promise<void> {
-    while (!signal.aborted && this.#open.size > 0) {
+    while (!signal.aborted && this.#owned.size > 0) {
       await Promise.all(Array.from(this.#open.entries(), ([id, session]) => this.#letGo(id, session)))
-      if (this.#open.size > 0) await pause(retryLeave, this.#clock, signal)
+      if (this.#owned.size > 0) await pause(retryLeave, this.#clock, signal)
     }
   }
 
@@ -172,8 +174,20 @@ export class Sessions implements ServerPort {
   /** Makes this node the one that serves a session. Rejects with Elsewhere. */
   async #own(id: string, peer: Peer | undefined): Promise<void> {
     if (this.#cluster === undefined) return
-    const owner = await this.#cluster.claim(id, peer)
-    if (owner !== this.#cluster.node) throw new Elsewhere(owner)
+    // from now on: it may be ours before we hear of it
+    this.#owned.add(id)
+    try {
+      const owner = await this.#cluster.claim(id, peer)
+      if (owner !== this.#cluster.node) throw new Elsewhere(owner)
+    } catch (error) {
+      this.#owned.delete(id)
+      throw error
+    }
+  }
+
+  #disown(id: string): void {
+    this.#owned.delete(id)
+    this.#cluster?.release(id)
   }
 
   /** A session that ends at this moment is brought back, and asked once more. */
@@ -236,7 +250,7 @@ export class Sessions implements ServerPort {
       const known = this.#cluster === undefined ? found : await this.#records.load(id)
       return await this.#goOnWith(known, peer)
     } catch (error) {
-      this.#cluster?.release(id)
+      this.#disown(id)
       throw error
     }
   }
@@ -270,7 +284,7 @@ export class Sessions implements ServerPort {
     const input = { record, restored, lifetime, dialect, holdings: this.#holdings }
     if (peer !== undefined && !this.#clients.enterAs(peer, input)) {
       this.#clients.leave(input)
-      this.#cluster?.release(record.id)
+      this.#disown(record.id)
       throw tooMany(this.#clients.max)
     }
     const how = {
@@ -285,12 +299,12 @@ export class Sessions implements ServerPort {
       session.onExit((reason) => {
         this.#clients.leave(input)
         if (this.#open.get(record.id) === session) this.#open.delete(record.id)
-        void this.#ended(record.id, reason).finally(() => this.#cluster?.release(record.id))
+        void this.#ended(record.id, reason).finally(() => this.#disown(record.id))
       })
       return session
     } catch (error) {
       this.#clients.leave(input)
-      this.#cluster?.release(record.id)
+      this.#disown(record.id)
       if (!(error instanceof RuntimeError && error.code === 'MAX_CHILDREN')) throw error
       throw new TransportError('SESSION_LIMIT', `the server has ${maxSessions} sessions already`, {
         cause: error,

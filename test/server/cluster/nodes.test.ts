@@ -2,6 +2,8 @@ import * as assert from 'uvu/assert'
 import { defineResource } from '../../../server/definitions/define-resource.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
+import { createMemoryStore, type SessionStore } from '../../../server/stores/session-store.js'
+import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, echo } from '../_servers.js'
@@ -182,6 +184,41 @@ test('a node that retires hands its sessions over, and loses nothing', async (t)
   const opened = await new RawClient(t, first.url).open()
   await opened.text('echo', { text: 'hi' })
   assert.is((await first.server.sessions()).length, 0)
+})
+
+test('a session that was claimed a moment before its node retires is handed over, too', async (t) => {
+  const { now } = performance
+  const memory = createMemoryStore({ now: now.bind(performance) })
+  const loads = heard<() => void>()
+  let isHeld = false
+  const store: SessionStore = {
+    load: async (id) => {
+      if (isHeld) await new Promise<void>((resolve) => loads.add(resolve))
+      return memory.load(id)
+    },
+    save: (record) => memory.save(record),
+    delete: (id) => memory.delete(id),
+  }
+  const { nodes, hub } = await startNodes(t, three, {}, { store })
+  const [first] = nodes as [TestNode]
+  const [client] = await startClients(t, nodes)
+  await first.retire()
+  await hub.call('join', { name: first.name, ref: first.ref as never })
+  isHeld = true
+  const counted = client.text('count')
+  // of the record: may this client have it, is it there, and once more when it is claimed
+  for (const _ of [1, 2]) (await loads.next())()
+  const afterClaim = await loads.next()
+  isHeld = false
+  let isRetired = false
+  const retired = first.retire().then(() => (isRetired = true))
+  await new Promise((resolve) => setTimeout(resolve, 100))
+  assert.not(isRetired)
+  afterClaim()
+  assert.is(await counted, '1')
+  await retired
+  assert.is((await first.server.sessions()).length, 0)
+  assert.is(await client.text('count'), '2')
 })
 
 test('calls go on all the time while sessions move from node to node', async (t) => {

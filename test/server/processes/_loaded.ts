@@ -2,7 +2,7 @@ import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 
 /** A server under load: its sessions count, and some answers come as streams. */
-export default defineServer({
+const loaded = defineServer({
   name: 'loaded',
   version: '1.0.0',
   tools: {
@@ -17,3 +17,5 @@ export default defineServer({
     pid: defineTool({ run: () => String(process.pid) }),
   },
 })
+
+export { loaded as default }
