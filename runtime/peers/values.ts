@@ -225,11 +225,13 @@ function container(value: object): Substitute {
     }
   }
   if (!isRecord(value)) return { made: value }
-  const made = {}
+  const made: Record<string, unknown> = {}
   return {
     made,
     fill: (inside) => {
-      for (const [key, part] of Object.entries(value)) define(made, { [key]: inside(part) })
+      for (const [key, part] of Object.entries(value))
+        if (key === '__proto__') define(made, { [key]: inside(part) })
+        else made[key] = inside(part)
     },
   }
 }

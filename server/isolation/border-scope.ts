@@ -27,7 +27,6 @@ const steps = new AsyncLocalStorage<string>()
 export class BorderScope implements RequestScope {
   readonly work: string
   readonly task: TaskContext
-  readonly signal: AbortSignal
   readonly isolation = undefined
   readonly #desk: RefOf<typeof deskActor>
   #facts: CallFacts
@@ -36,7 +35,6 @@ export class BorderScope implements RequestScope {
   constructor(work: string, facts: CallFacts, desk: RefOf<typeof deskActor>, task: TaskContext) {
     this.work = work
     this.task = task
-    this.signal = task.signal
     this.#facts = facts
     this.#desk = desk
   }
@@ -44,6 +42,15 @@ export class BorderScope implements RequestScope {
   /** Whether it waits for an answer that may never come, as the handler runs again with it. */
   get isLeft(): boolean {
     return this.#open > 0 && this.session.id === undefined
+  }
+
+  /** Made when it is asked for: most handlers never do. */
+  get signal(): AbortSignal {
+    return this.task.signal
+  }
+
+  get #isOver(): boolean {
+    return !this.task.self.alive
   }
 
   get session(): SessionFacts {
@@ -90,7 +97,7 @@ export class BorderScope implements RequestScope {
   tell<N extends NotificationTo<'client'>>(method: N, params: NotificationParams<N>): boolean {
     const { revision } = this.session
     const dialect = dialectOf(revision) ?? modernDialectOf(revision)
-    if (this.signal.aborted || dialect === undefined) return false
+    if (this.#isOver || dialect === undefined) return false
     if (!acceptsNotification(dialect, 'client', method)) return false
     return this.#desk.cast('tell', { method, params: plain(params) } as never)
   }
@@ -115,7 +122,7 @@ export class BorderScope implements RequestScope {
       if (facts !== undefined) this.#facts = facts
       return result as Result<M>
     } catch (error) {
-      if (!this.signal.aborted && this.#desk.alive) throw error
+      if (!this.#isOver && this.#desk.alive) throw error
       // as in place: the run ends at its question
       if (this.session.id === undefined) return await new Promise<never>(() => {})
       throw new AskError('CLIENT_GONE', `${method}: the request has ended`, { cause: error })
@@ -138,7 +145,7 @@ export class BorderScope implements RequestScope {
   }
 
   release(): boolean {
-    return this.#facts.releases && !this.signal.aborted && this.#desk.cast('release')
+    return this.#facts.releases && !this.#isOver && this.#desk.cast('release')
   }
 
   read(key: string): Promise<StateValue> {
@@ -164,7 +171,7 @@ export class BorderScope implements RequestScope {
   }
 
   #checkOpen(): void {
-    if (this.signal.aborted)
+    if (this.#isOver)
       throw new RuntimeError('ACTOR_DEAD', `${this.work} has ended: what it still does has no effect`)
   }
 }

@@ -27,6 +27,16 @@ export interface Job {
 
 type Handler = (...args: unknown[]) => unknown
 
+/** The handlers that were loaded, by module. */
+class Handlers extends Map<string, Handler> {
+  async load(module: string): Promise<Handler> {
+    const { default: handler } = await load(module)
+    if (typeof handler !== 'function') throw noHandler(module, handler)
+    this.set(module, handler as Handler)
+    return handler as Handler
+  }
+}
+
 /** The call that a worker is at. */
 class Run {
   readonly id: number
@@ -35,12 +45,12 @@ class Run {
   readonly settled: Promise<unknown>
   #scope: BorderScope | undefined
 
-  constructor(job: Job, tasks: TaskSupervisor) {
+  constructor(job: Job, { tasks, handlers }: { tasks: TaskSupervisor; handlers: Handlers }) {
     this.id = job.id
     let settle = (_settled: unknown): void => {}
     this.settled = new Promise((resolve) => (settle = resolve))
     const perform = (task: TaskContext): Promise<unknown> => {
-      const result = this.#perform(job, task)
+      const result = this.#perform(job, handlers, task)
       settle(result.catch(() => {}))
       return result
     }
@@ -52,8 +62,9 @@ class Run {
     return this.#scope?.isLeft === true
   }
 
-  async #perform({ work, module, args, facts, desk }: Job, task: TaskContext): Promise<unknown> {
-    const handler = await loadHandler(module)
+  async #perform(job: Job, handlers: Handlers, task: TaskContext): Promise<unknown> {
+    const { work, module, args, facts, desk } = job
+    const handler = handlers.get(module) ?? (await handlers.load(module))
     this.#scope = new BorderScope(work, facts, desk, task)
     return built(await handler(...args, new ToolContext(this.#scope)))
   }
@@ -64,13 +75,14 @@ const worker = defineActor({
   name: 'worker',
   stray: 'report',
   async init(_nothing: undefined, ctx) {
-    return { tasks: await startTaskSupervisor(ctx), run: undefined as Run | undefined }
+    const tasks = await startTaskSupervisor(ctx)
+    return { tasks, handlers: new Handlers(), run: undefined as Run | undefined }
   },
   call: {
     /** Loads modules before they are needed; what is wrong with them is told by the call that needs them. */
     warm: (_state, modules: readonly string[], ctx): Deferred<void> => later(ctx, warm(modules)),
     run(state, job: Job, ctx): Deferred<unknown> {
-      state.run = new Run(job, state.tasks)
+      state.run = new Run(job, state)
       return later(ctx, state.run.task.result)
     },
     /** Ends a call, and resolves when its handler has ended. */
@@ -86,12 +98,6 @@ export { crossingErrors as errors, worker as default }
 
 async function warm(modules: readonly string[]): Promise<void> {
   for (const module of modules) await import(module).catch(() => {})
-}
-
-async function loadHandler(module: string): Promise<Handler> {
-  const loaded = await load(module)
-  if (typeof loaded.default !== 'function') throw noHandler(module, loaded.default)
-  return loaded.default as Handler
 }
 
 async function load(module: string): Promise<{ readonly default?: unknown }> {
