@@ -1,3 +1,11 @@
+import { defineActor } from '../../../../runtime/process/behaviour.js'
+import type { ActorContext } from '../../../../runtime/process/context.js'
+import type {
+  Binding,
+  ListenScope,
+  ServerPort,
+  ServerTransport,
+} from '../../../../transports/contract/contract.js'
 import type {
   SharedStreams,
   StreamKeeper,
@@ -11,6 +19,8 @@ import {
   type StreamReader,
 } from '../../../../transports/http/server/event-log.js'
 import type { Found, FollowedStream } from '../../../../transports/http/server/followed-stream.js'
+import { bindHttpSocket } from '../../../../transports/http/server/port.js'
+import { type HttpServeOptions, readHttpOptions } from '../../../../transports/http/server/serve.js'
 import { SharedLog } from '../../../../transports/http/server/shared-log.js'
 import { StreamArchive } from '../../../../transports/http/server/stream-archive.js'
 
@@ -184,4 +194,56 @@ export function record(): Recorder {
 
 export function texts({ events }: Recorder): string[] {
   return events.map(({ data }) => data)
+}
+
+/** A transport of HTTP whose event streams may be taken up elsewhere. */
+export function shareHttp(options: HttpServeOptions, streams: SharedStreams): ServerTransport {
+  return {
+    name: 'http',
+    async bind(scope) {
+      const socket = await bindHttpSocket(readHttpOptions({ port: 0, ...options }), scope)
+      socket.share(streams)
+      return socket
+    },
+  }
+}
+
+/** A server with listeners of HTTP in several processes, as it were: one port for sessions, logs of their own. */
+export function serveTwice(options: HttpServeOptions): {
+  readonly transport: ServerTransport
+  readonly ports: readonly number[]
+} {
+  const ports: number[] = []
+  const traffic = new Traffic()
+  const archive = new StreamArchive(roomy, Date.now)
+  const transports = [1, 2].map(() => shareHttp(options, connect(archive, traffic).streams))
+  const both = defineActor({
+    name: 'both',
+    trapExit: true,
+    async init({ bindings, server, scope }: BothInput, ctx: ActorContext) {
+      for (const [index, binding] of bindings.entries())
+        await binding.start(ctx, server, { ...scope, name: `${scope.name} ${index}` })
+    },
+  })
+  const transport: ServerTransport = {
+    name: 'http',
+    async bind(scope) {
+      const bindings: Binding[] = []
+      for (const one of transports) bindings.push(await one.bind(scope))
+      ports.push(...bindings.map(({ port }) => Number(port)))
+      return {
+        url: bindings[0]?.url,
+        port: bindings[0]?.port,
+        start: (ctx, server, listenScope) =>
+          ctx.start(both, { bindings, server, scope: listenScope }, { name: listenScope.name }),
+      }
+    },
+  }
+  return { transport, ports }
+}
+
+type BothInput = {
+  readonly bindings: readonly Binding[]
+  readonly server: ServerPort
+  readonly scope: ListenScope
 }

@@ -1,33 +1,55 @@
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, connect, createServer as createFront, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
 import { defineTool } from '../../../../server/definitions/define-tool.js'
 import { echo, startTestServer } from '../../../server/_servers.js'
+import { startClient } from '../../../../client/handle/supervisor.js'
+import { http } from '../../../../transports/http/client/client.js'
+import { serveTwice } from './_processes.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 
 const test = suite('http resume with clients')
 
-test('the official client of version 1 gets the answer and the news of streams that broke', async (t) => {
-  const place = '@modelcontextprotocol/sdk/client'
-  const { Client } = await import(`${place}/index.js`)
-  const { StreamableHTTPClientTransport } = await import(`${place}/streamableHttp.js`)
-  await tryOfficial(
-    t,
-    { Client, StreamableHTTPClientTransport, hasSchema: true },
-    async (client, changed) => {
+for (const [where, start] of [
+  ['', startCutting],
+  [' on another process', startCuttingTwice],
+] as const) {
+  test(`the official client of version 1 gets the answer and the news of streams that broke${where}`, async (t) => {
+    const place = '@modelcontextprotocol/sdk/client'
+    const { Client } = await import(`${place}/index.js`)
+    const { StreamableHTTPClientTransport } = await import(`${place}/streamableHttp.js`)
+    const official = { Client, StreamableHTTPClientTransport, hasSchema: true }
+    await tryOfficial(await start(t), t, official, async (client, changed) => {
       const { ToolListChangedNotificationSchema } = await import('@modelcontextprotocol/sdk/types.js')
       client.setNotificationHandler(ToolListChangedNotificationSchema, changed)
-    },
-  )
-})
-
-test('the official client of version 2 gets the answer and the news of streams that broke', async (t) => {
-  const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
-  const official = { Client, StreamableHTTPClientTransport, hasSchema: false } as unknown as Official
-  await tryOfficial(t, official, async (client, changed) => {
-    client.setNotificationHandler('notifications/tools/list_changed', changed)
+    })
   })
-})
+
+  test(`the official client of version 2 gets the answer and the news of streams that broke${where}`, async (t) => {
+    const { Client, StreamableHTTPClientTransport } = await import('@modelcontextprotocol/client')
+    const official = { Client, StreamableHTTPClientTransport, hasSchema: false } as unknown as Official
+    await tryOfficial(await start(t), t, official, async (client, changed) => {
+      client.setNotificationHandler('notifications/tools/list_changed', changed)
+    })
+  })
+
+  test(`our client gets the answer and the news of streams that broke${where}`, async (t) => {
+    const { url, server, cut, progressed, finish } = await start(t)
+    const client = startClient({ transport: http(url), logger: false })
+    t.after(() => client.close())
+    const changed = makeSignal()
+    client.onNotification('notifications/tools/list_changed', changed.resolve)
+    const heard = makeSignal()
+    const result = client.callTool('slow', {}, { onProgress: heard.resolve })
+    await progressed
+    await heard.promise
+    await cut()
+    await server.addTool(echo)
+    finish()
+    assert.equal((await result).content, [{ type: 'text', text: 'done' }])
+    await changed.promise
+  })
+}
 
 interface OfficialClient {
   connect(transport: object): Promise<void>
@@ -44,11 +66,11 @@ interface Official {
 }
 
 async function tryOfficial(
+  { url, server, cut, progressed, finish }: Awaited<ReturnType<typeof startCutting>>,
   t: TestContext,
   { Client, StreamableHTTPClientTransport, hasSchema }: Official,
   listen: (client: OfficialClient, changed: () => void) => Promise<void>,
 ): Promise<void> {
-  const { url, server, cut, progressed, finish } = await startCutting(t)
   const client = new Client({ name: 'official', version: '1' })
   t.after(() => client.close())
   const reconnectionOptions = {
@@ -80,16 +102,7 @@ async function tryOfficial(
 
 /** A server whose connections a test cuts, with a tool that is in the middle of its work then. */
 async function startCutting(t: TestContext) {
-  const [progressed, finished] = [makeSignal(), makeSignal()]
-  const slow = defineTool({
-    name: 'slow',
-    async run(_args, ctx) {
-      ctx.progress(1, 2)
-      progressed.resolve()
-      await finished.promise
-      return 'done'
-    },
-  })
+  const { slow, ...signals } = slowTool()
   const listening = createServer()
   await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve))
   t.after(() => {
@@ -101,8 +114,7 @@ async function startCutting(t: TestContext) {
   return {
     url: String(server.url),
     server,
-    progressed: progressed.promise,
-    finish: finished.resolve,
+    ...signals,
     /** Resolves once the server knows that all are gone. */
     async cut(): Promise<void> {
       listening.closeAllConnections()
@@ -111,6 +123,62 @@ async function startCutting(t: TestContext) {
       while ((await count()) > 0) await new Promise((resolve) => setImmediate(resolve))
     },
   }
+}
+
+/** The same, with two processes: whoever is cut off comes back to the other one. */
+async function startCuttingTwice(t: TestContext) {
+  const { slow, ...signals } = slowTool()
+  const { transport, ports } = serveTwice({ retryInterval: 30 })
+  const server = await startTestServer(t, [slow], { transport })
+  const sockets = new Set<Socket>()
+  let turn = 0
+  const front = createFront((client) => {
+    const through = connect(Number(ports[turn % 2]), '127.0.0.1')
+    for (const [socket, other] of [
+      [client, through],
+      [through, client],
+    ] as const) {
+      sockets.add(socket)
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        sockets.delete(socket)
+        other.destroy()
+      })
+      socket.pipe(other)
+    }
+  })
+  await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve))
+  const end = (): void => {
+    for (const socket of sockets) socket.destroy()
+  }
+  t.after(() => {
+    end()
+    return new Promise((resolve) => front.close(resolve))
+  })
+  return {
+    url: `http://127.0.0.1:${(front.address() as AddressInfo).port}/mcp`,
+    server,
+    ...signals,
+    async cut(): Promise<void> {
+      turn += 1
+      end()
+      while (sockets.size > 0) await new Promise((resolve) => setImmediate(resolve))
+    },
+  }
+}
+
+function slowTool() {
+  const [progressed, finished] = [makeSignal(), makeSignal()]
+  const slow = defineTool({
+    name: 'slow',
+    async run(_args, ctx) {
+      ctx.progress(1, 2)
+      progressed.resolve()
+      await finished.promise
+      return 'done'
+    },
+  })
+  return { slow, progressed: progressed.promise, finish: finished.resolve }
 }
 
 function makeSignal() {
