@@ -23,8 +23,8 @@ import { connectionLimits, shareListener } from '../listen/sharing.js'
 
 const loadSocket = lazy('../../transports/http/server/port.js', () => import('./port.js'))
 const loadArchive = lazy(
-  '../../transports/http/server/stream-archive.js',
-  () => import('./stream-archive.js'),
+  '../../transports/http/streams/stream-archive.js',
+  () => import('../streams/stream-archive.js'),
 )
 
 /** How an HTTP listener is set up. */

@@ -3,7 +3,7 @@ import { comment, encodeEvent } from '../../../protocol/wire/sse-events.js'
 import type { TransportError } from '../../base/errors.js'
 import type { ByteAccount } from '../../connections/byte-budget.js'
 import { bytesOf, uncounted } from '../../contract/message-sizes.js'
-import type { LoggedEvent } from './event-log.js'
+import type { LoggedEvent } from '../streams/event-log.js'
 
 /** Writes an event stream to a response, and counts what its reader has not taken. */
 export class StreamWriter {

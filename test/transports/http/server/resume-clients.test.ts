@@ -5,7 +5,7 @@ import { defineTool } from '../../../../server/definitions/define-tool.js'
 import { echo, startTestServer } from '../../../server/_servers.js'
 import { startClient } from '../../../../client/handle/supervisor.js'
 import { http } from '../../../../transports/http/client/client.js'
-import { serveTwice } from './_processes.js'
+import { serveTwice } from '../streams/_logs.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 
 const test = suite('http resume with clients')

@@ -3,11 +3,11 @@ import * as assert from 'uvu/assert'
 import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
 import { TransportError } from '../../../../transports/base/errors.js'
 import type { Outlet, ServerPort } from '../../../../transports/contract/contract.js'
-import { StreamArchive } from '../../../../transports/http/server/stream-archive.js'
+import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
 import type { HttpServeOptions } from '../../../../transports/http/server/serve.js'
 import { suite, type TestContext } from '../../../support/suite.js'
 import { type Event, exchange, type Held, holding, type Reading, startListener } from '../../_listener.js'
-import { connect, roomy, shareHttp, Traffic } from './_processes.js'
+import { connect, roomy, shareHttp, Traffic } from '../streams/_logs.js'
 
 const test = suite('streams taken up on another process')
 

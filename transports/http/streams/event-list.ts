@@ -1,7 +1,14 @@
-import type { EventLogLimits } from './event-log.js'
-
 /** What a stream and an event cost besides their text. */
 const overhead = 256
+
+/** How much is kept: see `ResumeOptions`. */
+export interface EventLogLimits {
+  readonly maxEvents: number
+  readonly maxBytes: number
+  readonly maxTotalBytes: number
+  readonly maxAge: number
+  readonly maxStreams: number
+}
 
 interface Entry<Event> {
   readonly number: number

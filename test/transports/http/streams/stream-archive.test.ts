@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { buildResult } from '../../../../protocol/wire/jsonrpc.js'
-import type { LoggedStream } from '../../../../transports/http/server/event-log.js'
+import type { LoggedStream } from '../../../../transports/http/streams/event-log.js'
 import { suite } from '../../../support/suite.js'
-import { record, startLogs, takeUp, texts } from './_processes.js'
+import { record, startLogs, takeUp, texts } from './_logs.js'
 
 const test = suite('stream archive')
 
@@ -245,6 +245,22 @@ test('a GET stream that its session has left is lost for its follower, and for w
   const later = takeUp(two, 's', id)
   await settle(logs)
   for (const { isLost, ...one } of [followed, later]) assert.equal([texts(one), isLost], [['b'], true])
+})
+
+test('an end that comes with what was missed is not overheard', async () => {
+  for (const how of ['lost', 'taken back'] as const) {
+    const { logs, two, stream, reader } = begin('listen')
+    stream.attach(() => {})
+    stream.send('a')
+    const followed = takeUp(two, 's', String(reader.events[0]?.id))
+    const hasFollowed = (): boolean => two.news.some(({ type }) => type === 'followed')
+    while (!hasFollowed()) logs.traffic.step((count) => count - 1)
+    if (how === 'lost') stream.detached()
+    else stream.connect(record())
+    logs.traffic.run()
+    await settle(logs)
+    assert.equal([followed.isLost, followed.concluded], how === 'lost' ? [true, false] : [false, true])
+  }
 })
 
 test('a follower that is too slow leaves, and comes back for the rest', async () => {

@@ -8,8 +8,7 @@ import type {
   StreamNews,
   StreamReport,
 } from '../../contract/shared-streams.js'
-import { EventList, EventShelf } from './event-list.js'
-import type { EventLogLimits } from './event-log.js'
+import { EventList, type EventLogLimits, EventShelf } from './event-list.js'
 
 type Report<Type extends StreamReport['type']> = Extract<StreamReport, { readonly type: Type }>
 

@@ -1,10 +1,7 @@
 import * as assert from 'uvu/assert'
-import { EventLog } from '../../../../transports/http/server/event-log.js'
-import type {
-  EventLogLimits,
-  LoggedEvent,
-  StreamReader,
-} from '../../../../transports/http/server/event-log.js'
+import { EventLog } from '../../../../transports/http/streams/event-log.js'
+import type { LoggedEvent, StreamReader } from '../../../../transports/http/streams/event-log.js'
+import type { EventLogLimits } from '../../../../transports/http/streams/event-list.js'
 import { suite } from '../../../support/suite.js'
 
 const test = suite('event log')

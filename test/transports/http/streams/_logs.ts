@@ -14,15 +14,15 @@ import type {
 } from '../../../../transports/contract/shared-streams.js'
 import {
   EventLog,
-  type EventLogLimits,
   type LoggedEvent,
   type StreamReader,
-} from '../../../../transports/http/server/event-log.js'
-import type { Found, FollowedStream } from '../../../../transports/http/server/followed-stream.js'
+} from '../../../../transports/http/streams/event-log.js'
+import type { Found, FollowedStream } from '../../../../transports/http/streams/followed-stream.js'
 import { bindHttpSocket } from '../../../../transports/http/server/port.js'
 import { type HttpServeOptions, readHttpOptions } from '../../../../transports/http/server/serve.js'
-import { SharedLog } from '../../../../transports/http/server/shared-log.js'
-import { StreamArchive } from '../../../../transports/http/server/stream-archive.js'
+import type { EventLogLimits } from '../../../../transports/http/streams/event-list.js'
+import { SharedLog } from '../../../../transports/http/streams/shared-log.js'
+import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
 
 /** What is on its way between processes: in order on each pipe, and moved on by the test, or by itself. */
 export class Traffic {

@@ -3,11 +3,8 @@ import type { Clock } from '../../../runtime/time/clock.js'
 import { waitWithin } from '../../../runtime/time/wait.js'
 import type { RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type { StreamKind } from '../../contract/shared-streams.js'
-import { EventList, EventShelf } from './event-list.js'
-import type { HttpSettings } from './serve.js'
+import { EventList, type EventLogLimits, EventShelf } from './event-list.js'
 import type { SharedLog } from './shared-log.js'
-
-export type EventLogLimits = NonNullable<HttpSettings['resume']>
 
 /** One event with the id that a reader may come back with. */
 export interface LoggedEvent {
