@@ -10,6 +10,7 @@ import { TransportError } from '../transports/base/errors.js'
 import type { Binding, ServerTransport } from '../transports/contract/contract.js'
 import type { Connection } from '../transports/contract/sharing.js'
 import { serveHttp } from '../transports/http/server/serve.js'
+import { serveWebSocket } from '../transports/websocket/serve.js'
 import { ServerError } from './base/errors.js'
 import type { News } from './cluster/cluster.js'
 import type { Envelope } from './cluster/envelope.js'
@@ -134,13 +135,19 @@ async function load(
   return { definition, options }
 }
 
+/** Transports that can be made of their names and options. */
+const shared: { readonly [name: string]: ((options: object) => ServerTransport) | undefined } = {
+  http: serveHttp,
+  websocket: serveWebSocket,
+}
+
 /** The module's own transport, for functions such as `authenticate`, or one of the options that came over. */
 function transportOf(
   { transport: { name, options } }: NodeInput,
   own: ServerTransport | undefined,
   connections: Connections,
 ): ServerTransport {
-  const transport = own ?? (name === 'http' ? serveHttp(options) : undefined)
+  const transport = own ?? shared[name]?.(options)
   if (transport?.sharing === undefined)
     throw new RuntimeError('BAD_OPTION', `options.transport: expected one that several processes can share`)
   return transport.sharing.serve(connections)

@@ -1,12 +1,14 @@
 import { lazy } from '../../runtime/faults/load.js'
 import { orElse, readMs } from '../base/read-option.js'
 import type { Binding, LinkScope, ServerTransport } from '../contract/contract.js'
+import type { ConnectionSource } from '../contract/sharing.js'
 import {
   type ConnectionListenOptions,
   type ListenSettingsWith,
   readListenOptions,
   readPath,
 } from '../http/listen/options.js'
+import { sessionConnectionLimits, shareListener } from '../http/listen/sharing.js'
 
 const loadUpgrade = lazy('../../transports/websocket/upgrade.js', () => import('./upgrade.js'))
 
@@ -38,7 +40,16 @@ export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTrans
   const settings = readListenOptions(options, readers)
   return Object.freeze({
     name: 'websocket',
-    bind: (scope: LinkScope, previous?: Binding) => bindLazily(settings, scope, previous),
+    bind: (scope: LinkScope, previous?: Binding) =>
+      bindLazily({ ...settings, port: previous?.port ?? settings.port }, scope),
+    sharing: shareListener({
+      options,
+      settings,
+      name: 'websocket',
+      scheme: 'ws',
+      limits: sessionConnectionLimits(settings),
+      bind: bindLazily,
+    }),
   })
 }
 
@@ -46,8 +57,8 @@ export function serveWebSocket(options: WebSocketServeOptions = {}): ServerTrans
 async function bindLazily(
   settings: WebSocketServeSettings,
   scope: LinkScope,
-  previous?: Binding,
+  source?: ConnectionSource,
 ): Promise<Binding> {
   const { bindWebSockets } = await loadUpgrade()
-  return bindWebSockets({ ...settings, port: previous?.port ?? settings.port }, scope)
+  return bindWebSockets(settings, scope, source)
 }

@@ -6,18 +6,23 @@ import { type ByteAccount, ByteBudget } from '../connections/byte-budget.js'
 import { bindConnections, type Connections } from '../connections/connections.js'
 import type { LinkScope } from '../contract/contract.js'
 import { isKeptOut } from '../contract/events.js'
+import type { ConnectionSource } from '../contract/sharing.js'
 import { framingProblem } from '../http/listen/guard.js'
-import { every, type Gate, openGate } from '../http/listen/gate.js'
+import { every, type Gate, type GatePlan, openGate } from '../http/listen/gate.js'
 import { socketLimits, WebSocketConnection } from './connection.js'
 import type { WebSocketServeSettings } from './serve.js'
 import { pathOf } from '../base/path.js'
 
-/** Takes a port and turns the upgrades on it into connections. Rejects with TransportError LISTEN_FAILED. */
+/**
+ * Takes a port, or the connections of `source`, and turns the upgrades on it into connections. Rejects with
+ * TransportError LISTEN_FAILED.
+ */
 export async function bindWebSockets(
   settings: WebSocketServeSettings,
   scope: LinkScope,
+  source?: ConnectionSource,
 ): Promise<Connections> {
-  const gate = await openGate(settings, scope, {
+  const plan: GatePlan = {
     transport: 'websocket',
     paths: [settings.path],
     isReady: () => connections.isReady,
@@ -26,7 +31,8 @@ export async function bindWebSockets(
       response.writeHead(status, { 'content-length': '0', connection: 'close', upgrade: 'websocket' }).end()
     },
     onUpgrade: (request, socket, head) => void onUpgrade(request, socket, head),
-  })
+  }
+  const gate = await openGate(settings, scope, plan, source)
   const sockets = new Set<WebSocketConnection>()
   // released after the connections have been told to close
   scope.own(() => Promise.all([...sockets].map((socket) => socket.closed)).then(() => {}))

@@ -21,7 +21,11 @@ export type RawSocket = {
 }
 
 /** A socket that is open, without a session. */
-export async function open(t: TestContext, server: Server, options: object = {}): Promise<RawSocket> {
+export async function open(
+  t: TestContext,
+  server: { readonly url: string | undefined },
+  options: object = {},
+): Promise<RawSocket> {
   const socket = new WebSocket(String(server.url), ['mcp'], options)
   const messages = heard<Wire>()
   socket.on('error', () => {})

@@ -1,20 +1,19 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
 import { type Denial, denialOf, identify } from '../../auth/authenticate.js'
-import { ClientCounts, usualPerClient } from '../../connections/client-counts.js'
+import { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope, Peer } from '../../contract/contract.js'
 import { isKeptOut, noteRefused, originHere } from '../../contract/events.js'
 import { keyOfPrincipal } from '../../contract/principal.js'
+import type { ConnectionSource } from '../../contract/sharing.js'
 import { createGuard, guardedHeaders } from './guard.js'
 import { type NodeServer, type ServerPlan, takeServer, type UpgradeListener } from './node-server.js'
 import type { ListenSettings } from './options.js'
 import { forwarded, withoutToken } from './peer.js'
-
-/** Connections beyond the limit that are accepted, to be refused with a status. */
-const spareConnections = 100
+import { sessionConnectionLimits } from './sharing.js'
 
 /** What is served on a port whose connections are sessions. */
-interface GatePlan extends Pick<ServerPlan, 'paths' | 'isReady'> {
+export interface GatePlan extends Pick<ServerPlan, 'paths' | 'isReady'> {
   /** What its peers come through. */
   readonly transport: string
   readonly onRequest: RequestListener
@@ -42,26 +41,32 @@ export interface Gate {
 }
 
 /** Takes a port like `takeServer`, for connections that are counted by their clients. */
-export async function openGate(settings: ListenSettings, scope: LinkScope, plan: GatePlan): Promise<Gate> {
-  const { maxConnections, maxConnectionsPerClient: max, headersTimeout, trustProxy } = settings
+export async function openGate(
+  settings: ListenSettings,
+  scope: LinkScope,
+  plan: GatePlan,
+  source?: ConnectionSource,
+): Promise<Gate> {
+  const { maxConnectionsPerClient: max, headersTimeout, trustProxy } = settings
   const { transport, paths, isReady, onRequest, onUpgrade } = plan
   const origin = originHere(transport)
   const clients = new ClientCounts<object>(max)
-  // each stream may have one more connection, to post on
-  const perClient = [max && 2 * max + spareConnections, 2 * usualPerClient + spareConnections] as const
-  const server = await takeServer(settings, scope, {
+  const { all, client } = sessionConnectionLimits(settings)
+  const taken: ServerPlan = {
     paths,
     isReady,
     onRequest: scope.bind(onRequest),
     ...(onUpgrade !== undefined && { onUpgrade: scope.bind(onUpgrade) }),
     requestTimeout: Math.max(30_000, headersTimeout),
     idleTimeout: 5_000,
-    maxConnections: 2 * maxConnections + spareConnections,
-    clients: trustProxy === 0 ? new ClientCounts<Socket>(...perClient) : undefined,
+    maxConnections: all,
+    // whoever has the port counts them for all processes
+    clients: source === undefined && client ? new ClientCounts<Socket>(...client) : undefined,
     watchesGiven: true,
     origin,
     tells: false,
-  })
+  }
+  const server = await takeServer(settings, scope, taken, source)
   const guard = createGuard({ ...settings, host: server.host })
   const report = scope.bind((error: unknown) => {
     throw error

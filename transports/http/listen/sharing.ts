@@ -1,6 +1,7 @@
 import { lazy } from '../../../runtime/faults/load.js'
 import { plainOptions } from '../../base/plain-options.js'
 import { badOption } from '../../base/read-option.js'
+import { usualPerClient } from '../../connections/client-counts.js'
 import type { Binding, LinkScope } from '../../contract/contract.js'
 import type { StreamKeeper } from '../../contract/shared-streams.js'
 import type { ConnectionSource, Sharing } from '../../contract/sharing.js'
@@ -57,6 +58,16 @@ export function shareListener<Settings extends ListenSettings & { readonly path:
 export function connectionLimits(settings: ListenSettings): ConnectionLimits {
   const { maxConnections: all, maxConnectionsPerClient, trustProxy } = settings
   return { all, client: trustProxy === 0 ? [maxConnectionsPerClient] : undefined }
+}
+
+/** Connections beyond the limit that are accepted, to be refused with a status. */
+const spareConnections = 100
+
+/** The same, where connections are sessions: each stream may have one more, to post on. */
+export function sessionConnectionLimits(settings: ListenSettings): ConnectionLimits {
+  const { all, client } = connectionLimits(settings)
+  const twice = (max: number): number => 2 * max + spareConnections
+  return { all: twice(all), client: client && [client[0] && twice(client[0]), twice(usualPerClient)] }
 }
 
 /** Another process cannot have it. */
