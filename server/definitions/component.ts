@@ -5,7 +5,7 @@ import type { Icon, Meta } from '../../protocol/messages/base.js'
 import { deepFreeze, isObject } from '../../protocol/wire/json.js'
 import { ToolContext } from '../context/context.js'
 import type { IsolatedHandler } from '../context/isolated.js'
-import { aboutNamed, type DefinitionReaders, definitionReaders } from './definition.js'
+import { aboutNamed, definitionError, type DefinitionReaders, definitionReaders } from './definition.js'
 import type { Immutable } from './described.js'
 
 /** The options that components of all kinds have. */
@@ -123,7 +123,7 @@ export function readComponent<Name>(
 
 /** Reads where a handler runs. Throws BAD_DEFINITION, also for a module that is not there. */
 function readIsolated(
-  { bad }: DefinitionReaders,
+  { about, bad }: DefinitionReaders,
   given: Readonly<Record<string, unknown>>,
   handler: string,
 ): IsolatedHandler | undefined {
@@ -135,7 +135,7 @@ function readIsolated(
   const url = module instanceof URL ? module : toUrl(module)
   if (url?.protocol !== 'file:')
     throw bad('module', "the file: URL of a module, as in new URL('./heavy.js', import.meta.url)", module)
-  if (!existsSync(url)) throw bad('module', 'the URL of a file that is there', url.href)
+  if (!existsSync(url)) throw definitionError(about, 'module', `module: ${url.href} is not there`)
   return Object.freeze({ kind: isolate, module: url.href })
 }
 

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
+import { transformSync } from 'esbuild'
 import * as assert from 'uvu/assert'
 import {
   linkDevelopmentPackage,
@@ -49,6 +50,29 @@ test('tests of a stranger that use caduceus/testing pass with the installed pack
   const { code, output } = await runNode(['--test-reporter=tap', program], packed.folder, t.signal)
   assert.is(code, 0, output)
   assert.match(output, /^# pass 3$/m)
+})
+
+test('isolated handlers run from the installed package, and throw its errors', async (t) => {
+  const packed = await packOnce(t.signal)
+  writeProgram(packed, 'test/examples/definitions/matches.ts')
+  const text = `
+    import { defineServer, defineTool, field } from 'caduceus'
+    import { connect } from 'caduceus/testing'
+
+    const input = { pattern: field.string(), text: field.string() }
+    const output = field.boolean()
+    const module = new URL('./matches.mjs', import.meta.url)
+    const tools = ['thread', 'process'].map((isolate) => defineTool({ name: isolate, input, output, isolate, module }))
+    await using pair = await connect(defineServer({ name: 'texts', version: '1', tools }))
+    for (const { name } of tools)
+      for (const pattern of ['^a', '('])
+        console.log((await pair.client.callTool(name, { pattern, text: 'a' })).text)
+  `
+  const program = writeConsumerFile(packed, 'isolated.mjs', transformSync(text, { target: 'node20' }).code)
+  assert.equal(await runNode([program], packed.folder, t.signal), {
+    code: 0,
+    output: 'true\nThis is no regular expression.\n'.repeat(2),
+  })
 })
 
 const messages = [

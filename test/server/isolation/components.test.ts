@@ -75,11 +75,7 @@ test('a wrong definition is told with its field, and what to write', () => {
     [{ isolate: 'thread' }, 'module', 'module: expected the file: URL of a module'],
     [{ isolate: 'thread', module: './a.js' }, 'module', 'module: expected the file: URL of a module'],
     [{ isolate: 'thread', module: 'https://a.example/a.js' }, 'module', 'module: expected the file: URL'],
-    [
-      { isolate: 'thread', module: at('_none') },
-      'module',
-      'module: expected the URL of a file that is there',
-    ],
+    [{ isolate: 'thread', module: at('_none') }, 'module', '_none.js is not there'],
     [{ isolate: 'thread', module, run: () => 'a' }, 'run', 'run: expected nothing beside module'],
     [{}, 'run', 'run: expected a function, got undefined'],
   ]
