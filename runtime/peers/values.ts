@@ -65,18 +65,31 @@ function needsMarks(value: unknown, path: string, seen: Set<object>): boolean {
   if (value instanceof ProcessRef || value instanceof Error) return true
   seen.add(value)
   const parts = value instanceof Map || value instanceof Set ? [...value] : value
-  if (!Array.isArray(parts) && !isRecord(parts)) return false
+  if (!Array.isArray(parts) && !isRecord(parts)) {
+    if (!isLeaf(parts)) throw notCloneable(path, value)
+    return false
+  }
   let marks = Object.hasOwn(value, mark)
   for (const [key, part] of Object.entries(parts))
     marks = needsMarks(part, Array.isArray(parts) ? `${path}[${key}]` : `${path}.${key}`, seen) || marks
   return marks
 }
 
-/**
- * Leaves, such as dates and bytes, have a kind of their own; an instance of a class is copied by its fields.
- */
+/** An instance of a class is copied by its fields. */
 function isRecord(value: object): boolean {
-  return Object.prototype.toString.call(value) === '[object Object]'
+  return kindOfObject(value) === '[object Object]'
+}
+
+/** Dates, bytes and the like. Others are nothing any more on the other side, or only in a thread. */
+function isLeaf(value: object): boolean {
+  return leaves.test(kindOfObject(value))
+}
+
+const leaves =
+  /^\[object (Date|RegExp|Boolean|Number|String|BigInt|Arguments|DataView|(Shared)?ArrayBuffer|\w+Array)\]$/
+
+function kindOfObject(value: object): string {
+  return Object.prototype.toString.call(value)
 }
 
 /** What takes the place of a value: made empty, so that it can be in itself, and filled then. */
@@ -156,7 +169,11 @@ function kindOf(error: Error, errors: ErrorClasses): string {
 
 /** What an error has besides its words: cause, code, data and the like, as far as it can be copied. */
 function fieldsOf(error: Error): object {
-  const fields = { ...error, ...('cause' in error ? { cause: error.cause } : {}) }
+  const hidden = (['cause', 'errors'] as const).filter((field) => field in error)
+  const fields = {
+    ...error,
+    ...Object.fromEntries(hidden.map((field) => [field, (error as AggregateError)[field]])),
+  }
   return Object.fromEntries(Object.entries(fields).filter(([, field]) => isCloneable(field)))
 }
 
@@ -239,7 +256,7 @@ function container(value: object): Substitute {
 /** As assignments would, but for names like `__proto__`, too. */
 function define(target: object, fields: object): void {
   for (const [key, value] of Object.entries(fields)) {
-    const enumerable = key !== 'cause' || !(target instanceof Error)
+    const enumerable = !(target instanceof Error && (key === 'cause' || key === 'errors'))
     Object.defineProperty(target, key, { value, enumerable, writable: true, configurable: true })
   }
 }

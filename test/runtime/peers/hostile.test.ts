@@ -52,6 +52,33 @@ for (const kind of ['thread', 'process'] as const) {
     assert.is(await peer.call('echo', 'well'), 'well')
   })
 
+  test(`${kind}: what can be transferred is copied, or refused; shared memory is shared with a thread alone`, async (t) => {
+    const peer = await start<typeof villain>(t, { kind, module: at('villain') })
+    const buffer = new ArrayBuffer(8)
+    assert.is(((await peer.call('echo', buffer)) as ArrayBuffer).byteLength, 8)
+    assert.is(buffer.byteLength, 8)
+    const { port1, port2 } = new MessageChannel()
+    assert.is((await rejection(peer.call('echo', port1))).code, 'NOT_CLONEABLE')
+    port1.close()
+    port2.close()
+    const shared = peer.call('echo', new SharedArrayBuffer(8))
+    if (kind === 'thread') assert.instance(await shared, SharedArrayBuffer)
+    else assert.is((await rejection(shared)).code, 'NOT_CLONEABLE')
+  })
+
+  test(`${kind}: what cannot cross is found while it waits its turn, too`, async (t) => {
+    const peer = await start<typeof villain>(t, { kind, module: at('villain') })
+    const before = Array.from({ length: 1_500 }, (_, i) => peer.call('echo', i, { timeout: 20_000 }))
+    const refused = kind === 'process' ? new SharedArrayBuffer(8) : new WeakMap()
+    assert.is((await rejection(peer.call('echo', refused))).code, 'NOT_CLONEABLE')
+    // changed after it was sent
+    const value = { text: 'as it was' }
+    const copied = peer.call('echo', value, { timeout: 20_000 })
+    value.text = 'as it is'
+    assert.equal(await copied, { text: 'as it was' })
+    assert.is((await Promise.all(before)).length, 1_500)
+  })
+
   test(`${kind}: messages that its code sends by itself disturb nobody`, async (t) => {
     const peer = await start<typeof villain>(t, { kind, module: at('villain') })
     for (const message of [null, 'hello', 7, {}, { type: 'nonsense' }, { type: 'taken', count: 0 }])
@@ -97,6 +124,11 @@ for (const kind of ['thread', 'process'] as const) {
       assert.is(error.code, 'START_FAILED')
       assert.match(error.message, cause)
     }
+    const spins = startActor(definePeer({ kind, module: at('spins') }), undefined, {
+      startTimeout: 1_000,
+      logger: false,
+    })
+    assert.is((await rejection(spins)).code, 'START_TIMEOUT')
     const since = performance.now()
     const args = await rejection(start(t, { kind, module: at('fragile'), args: { init: new WeakMap() } }))
     assert.is((args.cause as RuntimeError).code, 'NOT_CLONEABLE')
@@ -168,6 +200,8 @@ function hostile(): Record<string, unknown> {
   return {
     function: { at: [() => {}] },
     symbol: { symbol: Symbol('x') },
+    url: { at: new URL('http://localhost') },
+    blob: new Blob(['a']),
     weak: new WeakMap(),
     promise: { later: Promise.resolve(1) },
     proxy: new Proxy({ a: 1 }, {}),

@@ -58,6 +58,8 @@ for (const kind of ['thread', 'process'] as const) {
     )
     assert.is((caught.cause as Error).name, 'TypeError')
     assert.is(caught.stack, error.stack)
+    const several = await rejection(peer.call('refuse', new AggregateError([error], 'several')))
+    assert.is(((several as unknown as AggregateError).errors[0] as RuntimeError).code, 'MAX_CHILDREN')
   })
 
   test(`${kind}: errors of a class that both sides know are of that class`, async (t) => {
