@@ -1,3 +1,4 @@
+import { request } from 'node:http'
 import { setImmediate as turn } from 'node:timers/promises'
 import * as assert from 'uvu/assert'
 import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
@@ -5,8 +6,18 @@ import { TransportError } from '../../../../transports/base/errors.js'
 import type { Outlet, ServerPort } from '../../../../transports/contract/contract.js'
 import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
 import type { HttpServeOptions } from '../../../../transports/http/server/serve.js'
+import { type StreamEvent, subscribeTransport } from '../../../../transports/contract/events.js'
+import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'
-import { type Event, exchange, type Held, holding, type Reading, startListener } from '../../_listener.js'
+import {
+  type Event,
+  exchange,
+  goodHeaders,
+  type Held,
+  holding,
+  type Reading,
+  startListener,
+} from '../../_listener.js'
 import { connect, roomy, shareHttp, Traffic } from '../streams/_logs.js'
 
 const test = suite('streams taken up on another process')
@@ -151,6 +162,38 @@ test('a stream that is followed is sent away by option, and comes back', async (
   const last = await resume(t, two, id)
   answer({ done: true })
   assert.equal((await last.message()).message.result, { done: true })
+})
+
+test('a connection that is over lets go of the session and of the stream', async (t) => {
+  const { one, two, readers, detached } = await startTwo(t)
+  const streams = heard<StreamEvent>()
+  t.after(subscribeTransport('stream', streams.add))
+  const first = await listening(t, one)
+  await readers.next()
+  const again = await resume(t, two, (await first.next()).id)
+  await again.next()
+  again.cut()
+  assert.ok(isDeaf(await detached.next()))
+  while (!two.reports.some(({ type }) => type === 'stopped')) await turn()
+  const { type, kind } = await streams.next((event) => event.type === 'resumed')
+  assert.equal([type, kind], ['resumed', 'listen'])
+})
+
+test('a client that goes before it is known what there is leaves nothing', async (t) => {
+  const traffic = new Traffic({ manual: true })
+  const { one, two, detached } = await startTwo(t, {}, () => ({}), traffic)
+  const { reading } = await begin(t, one)
+  const { id } = await reading.message()
+  traffic.run()
+  const headers = { ...goodHeaders, 'last-event-id': String(id) }
+  const sent = request(two.url, { headers, agent: false }).on('error', () => {})
+  sent.end()
+  while (!two.reports.some(({ type }) => type === 'follow')) await turn()
+  sent.destroy()
+  assert.ok(isDeaf(await detached.next()))
+  assert.is(two.reports.at(-1)?.type, 'stopped')
+  traffic.run()
+  assert.equal(one.news.map(({ type }) => type).slice(-2), ['lend', 'returned'])
 })
 
 test('a GET stream goes on over the same connection when its process dies', async (t) => {
@@ -348,9 +391,9 @@ async function startTwo(
   t: TestContext,
   options: HttpServeOptions = {},
   change: (port: Partial<ServerPort>) => Partial<ServerPort> = () => ({}),
+  traffic = new Traffic(),
 ) {
   const held = holding()
-  const traffic = new Traffic()
   const limits = { ...roomy, maxBytes: 40_000_000, maxTotalBytes: 100_000_000 }
   const archive = new StreamArchive(limits, Date.now)
   const start = async () => {

@@ -263,6 +263,39 @@ test('an end that comes with what was missed is not overheard', async () => {
   }
 })
 
+test('of two connections for a stream of a dead process the later one has it', async () => {
+  const { logs, one, two, stream, reader } = begin('listen')
+  stream.attach(() => {})
+  stream.send('a')
+  stream.leave(reader)
+  stream.send('b')
+  one.die()
+  logs.traffic.run()
+  const id = String(reader.events[0]?.id)
+  const [first, second] = [takeUp(two, 's', id), takeUp(two, 's', id)]
+  logs.traffic.run()
+  await settle(logs)
+  assert.equal([first.concluded, first.isLost], [true, false])
+  assert.equal([second.concluded, second.isLost, texts(second)], [false, true, ['b']])
+})
+
+test('a follower whose next events are not kept any more is ended, and misses none in silence', async () => {
+  const { logs, one, two, stream, reader } = begin('call', 1, { maxTotalBytes: 5_000 })
+  stream.send('a')
+  const followed = takeUp(two, 's', String(reader.events[0]?.id))
+  await settle(logs)
+  stream.send('b')
+  stream.send('c')
+  const other = one.log.open('t', 'call', 2)
+  other.connect(record())
+  other.send('x'.repeat(4_500))
+  // all of it reaches the archive before the follower has taken the first
+  logs.traffic.run()
+  stream.send('d')
+  await settle(logs)
+  assert.equal([texts(followed), followed.concluded], [['b'], true])
+})
+
 test('a follower that is too slow leaves, and comes back for the rest', async () => {
   const { logs, two, stream, reader } = begin()
   stream.send('a')
