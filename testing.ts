@@ -40,7 +40,10 @@ export {
   scriptedServer,
 } from './transports/scripted/server.js'
 
-/** How a connected pair is run: what belongs to both trees is said once. `logger` is false unless told. */
+/**
+ * How a connected pair is run: what belongs to both trees is said once. Unless told, `logger` is false and
+ * `onBlocked` is `ignore`.
+ */
 export interface ConnectOptions extends TreeWideOptions {
   /**
    * As for `startServer`, without the transport; `exposeErrors` and `start` are true unless told: a test sees
@@ -97,9 +100,9 @@ export async function connect(
   definition: ServerDefinition,
   options: ConnectOptions = {},
 ): Promise<Connected> {
-  checkFields(options, ['server', 'client', 'clock', 'registry', 'logger', 'logLevels', 'unowned'])
+  checkFields(options, connectFields)
   const { server: ofServer, client: ofClient, ...treeWide } = options
-  const both = { registry: new Registry(), logger: false as const, ...treeWide }
+  const both = { registry: new Registry(), logger: false as const, onBlocked: 'ignore' as const, ...treeWide }
   const { serve, connect: transport } = memory()
   const { start = true, exposeErrors = true } = ofServer ?? {}
   const fixed = { start, exposeErrors, signals: false, transport: serve }
@@ -198,6 +201,10 @@ const events: Readonly<Record<keyof TestingEvents, true>> = Object.freeze({
   'client.state': true,
   'client.request': true,
 })
+
+const connectFields = [
+  ...['server', 'client', 'clock', 'registry', 'logger', 'logLevels', 'unowned', 'onBlocked', 'blockedAfter'],
+]
 
 async function untilEvent<Name extends keyof TestingEvents>(
   name: Name,

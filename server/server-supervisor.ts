@@ -55,27 +55,33 @@ export function startServer(
  */
 export function startServer(
   module: URL,
-  options: ProcessesOptions & TreeWideOptions,
+  options: ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>,
 ): Promise<ServerProcesses>
 export function startServer(
   definition: ServerDefinition | URL,
-  options: (ServerOptions | ProcessesOptions) & TreeWideOptions,
+  options: (ServerOptions & TreeWideOptions) | (ProcessesOptions & Omit<TreeWideOptions, 'onBlocked'>),
 ): Promise<Server | ServerProcesses> {
-  if (definition instanceof URL) return handled(startProcesses(definition, options))
+  if (definition instanceof URL) return handled(startProcesses(definition, options as ProcessesOptions))
   return handled(start(definition, options as ServerOptions & TreeWideOptions))
 }
 
 async function startProcesses(
   module: URL,
-  options: ProcessesOptions & TreeWideOptions,
+  options: ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>,
 ): Promise<ServerProcesses> {
-  const { own, treeWide, signals } = splitServerOptions(options)
-  const settings = readProcessesOptions(module, own)
+  // the time after which a process is killed; none of an author's code runs here
+  const { blockedAfter, ...others } = options
+  const { own, treeWide, signals } = splitServerOptions(others)
+  const settings = readProcessesOptions(module, {
+    ...own,
+    ...(blockedAfter !== undefined && { blockedAfter }),
+  })
   const { registry = new Registry(), clock = systemClock } = treeWide
   const place: DoorPlace = { address: undefined }
   try {
     const supervisor = await startSupervisor({
       ...treeWide,
+      onBlocked: 'ignore',
       registry,
       ...processesSupervisor(settings, place, clock.now),
     })

@@ -115,7 +115,9 @@ export interface ClientSettings extends Checked {
   readonly capabilities: ClientCapabilities
 }
 
-export const treeFields: readonly string[] = ['clock', 'registry', 'unowned', 'logger', 'logLevels']
+export const treeFields: readonly string[] = [
+  ...['clock', 'registry', 'unowned', 'onBlocked', 'blockedAfter', 'logger', 'logLevels'],
+]
 
 /** Throws BAD_OPTION. */
 export function readClientOptions(options: ClientOptions): ClientSettings {
@@ -136,14 +138,15 @@ export function readStartOptions(options: StartClientOptions): {
   tree: TreeOptions & LogOptions
 } {
   readFields(options, 'options', [...fields, ...treeFields])
-  const { clock, registry, unowned, logger, logLevels, ...client } = options
+  const { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels, ...client } = options
   return { client: readClientOptions(client), tree: readTreeOptions(options) }
 }
 
 /** Throws BAD_OPTION. */
 export function readTreeOptions(options: TreeOptions & LogOptions): TreeOptions & LogOptions {
-  const { clock, registry, unowned, logger, logLevels } = options
-  const tree: TreeOptions & LogOptions = { logger: readLogger(logger), logLevels, clock: readClock(clock) }
+  const { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels } = options
+  const own = { logger: readLogger(logger), logLevels, onBlocked, blockedAfter }
+  const tree: TreeOptions & LogOptions = { ...own, clock: readClock(clock) }
   if (registry !== undefined) tree.registry = readRegistry(registry)
   // a client is a guest: errors of the program around it are not for it to judge
   tree.unowned = unowned === undefined ? 'exit' : readWord(unowned, 'unowned', ['report', 'stop', 'exit'])

@@ -93,7 +93,7 @@ export function readShareOptions(options: ShareOptions): {
   tree: TreeOptions & LogOptions
 } {
   readFields(options, 'options', [...fields, ...treeFields])
-  const { clock, registry, unowned, logger, logLevels, ...limits } = options
+  const { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels, ...limits } = options
   const { unowned: _, ...tree } = readTreeOptions(options)
   // programs depend on it as on a server, so its default is not that of clients
   return { settings: readShareLimits(limits), tree: { ...tree, ...(unowned !== undefined && { unowned }) } }

@@ -69,11 +69,15 @@ export interface NoticeEvent extends ProcessFacts {
 export interface BlockedEvent {
   /** The tree of the process whose code ran; else the oldest tree that lives. */
   readonly tree: number
-  /** The process whose code ran; undefined where that cannot be told. */
+  /** The process whose code ran, such as the task `tools/call spin`; undefined where that is not known. */
   readonly owner: string | undefined
-  /** Milliseconds without a turn when it was looked at. */
+  /** The names of the processes above it, its parent first: `shop/tasks`, `shop/group`. */
+  readonly ancestors: readonly string[]
+  /** The id of what the task serves (`TaskOptions.serves`): of a request, if a server has started the task. */
+  readonly serves: string | number | undefined
+  /** Milliseconds without a turn. */
   readonly ms: number
-  /** The functions that ran, innermost first, as `name (file:line)`; empty in native code. */
+  /** The functions that ran, innermost first, as `name (file:line)`; empty where that is not known. */
   readonly stack: readonly string[]
 }
 

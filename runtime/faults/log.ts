@@ -2,6 +2,7 @@ import { channel } from 'node:diagnostics_channel'
 import { writeSync } from 'node:fs'
 import { inspect } from 'node:util'
 import { show, optionError } from '../base/errors.js'
+import { blockedText } from './blocked-text.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
 import { lazy } from './load.js'
@@ -94,12 +95,10 @@ export function logReports({ logger, logLevels, tree }: LogOptions & { tree: num
   of('notice', ({ name, ...facts }, write) =>
     write({ actor: name, ...facts }, `${name}: ${facts.notice.replace('_', ' ')}`),
   )
-  of('blocked', ({ stack, ...facts }, write) =>
-    write(
-      { ...facts, stack },
-      `the event loop was blocked for ${facts.ms} ms by ${facts.owner ?? 'nobody in a tree'}`,
-    ),
-  )
+  of('blocked', ({ owner: name, ...facts }, write) => {
+    const owner = name === undefined ? undefined : { name, ...facts }
+    write({ owner: name, ...facts }, blockedText({ ...facts, owner }))
+  })
   of('progress', (facts, write) =>
     write(facts, `${facts.child.id}: ${facts.restarted ? 'restarted' : 'started'}`),
   )

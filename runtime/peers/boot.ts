@@ -70,7 +70,10 @@ async function start(parent: Parent, message: Start, use: (border: Border) => vo
       },
     },
   })
-  const peer = await startActor(root, undefined, unhurried).catch(() => undefined)
+  const peer = await startActor(root, undefined, {
+    ...unhurried,
+    onBlocked: message.reports ? 'report' : 'ignore',
+  }).catch(() => undefined)
   if (peer === undefined) return over(parent)
   peer.onExit(() => over(parent))
 }

@@ -13,6 +13,8 @@ export type BorderMessage =
       readonly module: string
       readonly args: Packed
       readonly name: string
+      /** Whether a process looks itself whether its loop turns, to tell whose code it is. */
+      readonly reports: boolean
     }
   /** The actor of the module is up. */
   | { readonly type: 'ready'; readonly main: OwnRef }

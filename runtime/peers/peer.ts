@@ -86,10 +86,16 @@ class Peer {
 
   /** Resolves when the actor of the module is up, or declines; throws why it is not. */
   async start(): Promise<Ignore | undefined> {
-    const { module, args, name } = this.#settings
+    const { module, args, name, blockedAfter } = this.#settings
     const what = `${name}: args`
     try {
-      this.#connection.post({ type: 'start', module, name, args: this.#border.pack(args, what) })
+      this.#connection.post({
+        type: 'start',
+        module,
+        name,
+        reports: Number.isFinite(blockedAfter),
+        args: this.#border.pack(args, what),
+      })
     } catch (error) {
       // nothing was started over there
       this.#over.settle()

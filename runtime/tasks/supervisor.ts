@@ -21,6 +21,8 @@ export interface TaskOptions {
   timeout?: number
   /** Reports a throw of the function as a crash. Default true. */
   report?: boolean
+  /** What it works for, such as a request: the watchdog tells its id. Nobody changes it. */
+  serves?: { readonly id: string | number }
 }
 
 export interface TaskRef<T> {
@@ -102,14 +104,14 @@ export class TaskSupervisor {
    */
   start<T>(fn: (ctx: TaskContext) => T | Promise<T>, options: TaskOptions = {}): TaskRef<T> {
     checkFields(options, taskFields)
-    const { name = 'task', timeout = Number.POSITIVE_INFINITY, report = true, link: linked } = options
-    checkTask(fn, { name, timeout, report, link: linked })
+    const { name = 'task', timeout = Number.POSITIVE_INFINITY, report = true, link: linked, serves } = options
+    checkTask(fn, { name, timeout, report, link: linked, serves })
     this.#admit()
     const supervisor = this.#actor
     const { clock } = supervisor.tree
     const state = supervisor.state as TaskSupervisorState
     state.running += 1
-    const task = new Task(supervisor.tree, supervisor, name, report)
+    const task = new Task(supervisor.tree, supervisor, { name, report, serves })
     if (linked !== undefined) task.share(processOf(linked))
     const started = new StartedTask<T>(task)
     const limited = Number.isFinite(timeout) && task.reason === null
@@ -181,13 +183,18 @@ function taskSupervisorBehaviour(options: TaskSupervisorOptions): Behaviour<unkn
   return behaviour as Behaviour<unknown, undefined>
 }
 
-const taskFields = ['name', 'link', 'timeout', 'report']
+const taskFields = ['name', 'link', 'timeout', 'report', 'serves']
 
-function checkTask(fn: unknown, { name, timeout, report, link }: Record<keyof TaskOptions, unknown>): void {
+function checkTask(
+  fn: unknown,
+  { name, timeout, report, link, serves }: Record<keyof TaskOptions, unknown>,
+): void {
   checkFunction(fn, 'fn')
   checkName(name)
   checkMs(timeout, 'timeout')
   if (typeof report !== 'boolean') throw badOption('report', 'a boolean', report)
+  if (serves !== undefined && (typeof serves !== 'object' || serves === null))
+    throw badOption('serves', 'an object with an id', serves)
   if (link !== undefined && !(link instanceof ProcessRef))
     throw badOption('link', 'the reference of a process', link)
 }

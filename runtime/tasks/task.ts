@@ -19,13 +19,20 @@ export class TaskContext extends ProcessContext {
 export class Task extends Process {
   readonly ref: ProcessRef
   readonly kind = 'task'
+  /** Read by the watchdog, in the paused program. */
+  readonly serves: unknown
   readonly #report: boolean
   #settle: ((settled: TaskEnd) => void) | null = null
   #sharer: Process | null = null
 
-  constructor(tree: Tree, parent: Process, name: string, report: boolean) {
+  constructor(
+    tree: Tree,
+    parent: Process,
+    { name, report, serves }: { readonly name: string; readonly report: boolean; readonly serves: unknown },
+  ) {
     super(tree, parent, name)
     this.ref = new ProcessRef(this)
+    this.serves = serves
     this.#report = report
   }
 

@@ -1,71 +1,85 @@
 import { existsSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
+import { isMainThread, Worker } from 'node:worker_threads'
 import { entryOf } from '../base/entries.js'
 import { badOption } from '../base/check.js'
-import { emit } from '../faults/events.js'
+import { stackOf } from '../base/errors.js'
+import { type BlockedEvent, emit } from '../faults/events.js'
 import { outside } from '../faults/containment.js'
 
 /** What is done about an event loop that does not turn, since something in the program gives no way. */
 export interface WatchdogOptions {
   /**
-   * `report`: an event and a line, once, with whose code it was and its stack. `exit`: the same on standard
-   * error, and then the program is killed (SIGKILL), for whoever supervises it. `ignore`: nobody looks.
-   * Default
-   * `ignore`.
+   * `report`: an event (`subscribe('blocked')`) and a line, once, with whose code it was and its stack.
+   * `exit`: a line on standard error, and then the program is killed (SIGKILL), for whoever supervises it.
+   * `ignore`: nobody looks. Default `report`.
    */
-  onBlocked?: 'report' | 'exit' | 'ignore'
+  onBlocked?: 'report' | 'exit' | 'ignore' | undefined
   /** Milliseconds that the event loop may be late. Default 500; 50 or more. */
-  blockedAfter?: number
-}
-
-/** What the watchdog has found: the loop did not turn for that long. */
-export interface BlockedLoop {
-  /** Milliseconds without a turn when it was looked at. */
-  readonly ms: number
-  /** The process whose code ran, and its tree; undefined where that cannot be told. */
-  readonly owner: { readonly name: string; readonly tree: number } | undefined
-  /** The functions that ran, innermost first, as `name (file:line)`; empty in native code. */
-  readonly stack: readonly string[]
+  blockedAfter?: number | undefined
 }
 
 /** What the thread is given. */
 export interface WatchdogData {
-  readonly beats: SharedArrayBuffer
+  /** How often the loop has turned when it was asked to, and nothing, to wait at. */
+  readonly shared: SharedArrayBuffer
   readonly blockedAfter: number
   readonly exits: boolean
+  /** Whether the thread may write to standard error itself. */
+  readonly prints: boolean
 }
 
-interface Watched extends Required<WatchdogOptions> {
+/** What the thread has found. */
+export interface Finding {
+  readonly ms: number
+  readonly owner:
+    | (Pick<BlockedEvent, 'tree' | 'ancestors' | 'serves'> & { readonly name: string })
+    | undefined
+  readonly stack: readonly string[]
+}
+
+/** What the thread sends; `since` (nanoseconds, `process.hrtime`) if the loop did not turn yet. */
+type Message = 'turn' | (Finding & { readonly since: bigint | undefined })
+
+interface Watched {
   readonly tree: number
+  readonly onBlocked: 'report' | 'exit'
+  readonly blockedAfter: number
+  readonly prints: boolean
 }
 
 /**
  * Watches the event loop for as long as a tree lives, until the returned function is called. One thread
- * serves all trees
- * of this process of Node; it is started a second after the first, so that short programs have none. Throws
- * BAD_OPTION.
+ * serves all trees of this program; it is started a second after the first, so that short programs have none.
+ * Throws BAD_OPTION.
  */
-export function watchLoop(tree: number, options: WatchdogOptions): () => void {
-  const { onBlocked = 'ignore', blockedAfter = 500 } = options
+export function watchLoop(
+  tree: number,
+  options: WatchdogOptions & { readonly logger?: unknown },
+): () => void {
+  const { onBlocked = 'report', blockedAfter = 500, logger } = options
   if (!['report', 'exit', 'ignore'].includes(onBlocked))
     throw badOption('onBlocked', "'report', 'exit' or 'ignore'", onBlocked)
-  if (!(typeof blockedAfter === 'number' && blockedAfter >= 50))
-    throw badOption('blockedAfter', 'milliseconds of 50 or more', blockedAfter)
-  if (onBlocked === 'ignore') return () => {}
-  const watched: Watched = { tree, onBlocked, blockedAfter }
+  if (!(typeof blockedAfter === 'number' && blockedAfter >= 50 && blockedAfter <= longest))
+    throw badOption('blockedAfter', `milliseconds from 50 to ${longest}`, blockedAfter)
+  // the inspector of a worker thread cannot be reached from another
+  if (onBlocked === 'ignore' || !isMainThread) return () => {}
+  const watched: Watched = { tree, onBlocked, blockedAfter, prints: logger !== false }
   watchdog.add(watched)
   return () => watchdog.delete(watched)
 }
 
+const longest = 86_400_000
 /** Milliseconds after which the thread is started. */
 const delay = 1_000
 const thread = entryOf('runtime/watchdog/thread.js')
 
+type Wanted = Omit<WatchdogData, 'shared'>
+
 class Watchdog {
   readonly #trees = new Set<Watched>()
   #timer: NodeJS.Timeout | undefined
-  #running: { readonly worker: Worker; readonly data: WatchdogData } | undefined
+  #running: { readonly worker: Worker; readonly wanted: Wanted } | undefined
 
   add(tree: Watched): void {
     this.#trees.add(tree)
@@ -80,38 +94,60 @@ class Watchdog {
   /** Starts, changes or ends the thread, as the trees want it. */
   #settle(): void {
     if (this.#trees.size === 0) return this.#end()
-    const { blockedAfter, exits } = this.#wanted()
-    const data = this.#running?.data
-    if (data !== undefined && (data.blockedAfter !== blockedAfter || data.exits !== exits)) this.#end()
-    if (this.#timer === undefined) this.#timer = outside(() => setTimeout(() => this.#begin(), delay).unref())
+    if (this.#running !== undefined && !isSame(this.#running.wanted, this.#wanted())) this.#end()
+    if (this.#running === undefined)
+      this.#timer ??= outside(() => setTimeout(() => this.#begin(), delay).unref())
   }
 
-  #wanted(): { blockedAfter: number; exits: boolean } {
+  #wanted(): Wanted {
     const trees = [...this.#trees]
     return {
       blockedAfter: Math.min(...trees.map((tree) => tree.blockedAfter)),
       exits: trees.some((tree) => tree.onBlocked === 'exit'),
+      prints: trees.some((tree) => tree.prints),
     }
   }
 
+  /** A program that may have no threads, or was bundled into one file, goes on without. */
   #begin(): void {
-    // a program that was bundled into one file has no thread to start
-    if (!existsSync(fileURLToPath(thread))) return
-    const { blockedAfter, exits } = this.#wanted()
-    const data: WatchdogData = { beats: new SharedArrayBuffer(4), blockedAfter, exits }
-    const worker = new Worker(thread, { name: 'watchdog', workerData: data, execArgv: [], env: {} })
-    worker.unref()
-    worker.on('message', (found: BlockedLoop) => this.#tell(found))
-    // without a watchdog the program goes on
-    worker.on('error', () => this.#end())
-    const beats = new Int32Array(data.beats)
-    this.#timer = setInterval(() => Atomics.add(beats, 0, 1), blockedAfter / 4).unref()
-    this.#running = { worker, data }
+    this.#timer = undefined
+    const shared = new SharedArrayBuffer(8)
+    const wanted = this.#wanted()
+    try {
+      if (!existsSync(fileURLToPath(thread))) return
+      const workerData: WatchdogData = { ...wanted, shared }
+      const worker = new Worker(thread, {
+        name: 'watchdog',
+        workerData,
+        execArgv: [],
+        env: {},
+        resourceLimits,
+      })
+      const turns = new Int32Array(shared)
+      worker.on('message', (message: Message) => (message === 'turn' ? answer(turns) : this.#tell(message)))
+      worker.on('error', (error) => {
+        process.emitWarning(`nobody watches the event loop: ${stackOf(error)}`, { code: 'CADUCEUS_WATCHDOG' })
+        this.#end()
+      })
+      // after the listener, which would keep the program alive
+      worker.unref()
+      this.#running = { worker, wanted }
+    } catch {
+      this.#end()
+    }
   }
 
-  #tell({ ms, owner, stack }: BlockedLoop): void {
+  #tell({ ms, since, owner, stack }: Exclude<Message, 'turn'>): void {
     const tree = owner?.tree ?? [...this.#trees][0]?.tree ?? 0
-    emit('blocked', () => ({ tree, owner: owner?.name, ms, stack }))
+    const total = since === undefined ? ms : Number((process.hrtime.bigint() - since) / 1_000_000n)
+    emit('blocked', () => ({
+      tree,
+      owner: owner?.name,
+      ancestors: owner?.ancestors ?? [],
+      serves: owner?.serves,
+      ms: total,
+      stack,
+    }))
   }
 
   #end(): void {
@@ -120,6 +156,17 @@ class Watchdog {
     void this.#running?.worker.terminate()
     this.#running = undefined
   }
+}
+
+const resourceLimits = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 64 }
+
+function isSame(one: Wanted, other: Wanted): boolean {
+  return one.blockedAfter === other.blockedAfter && one.exits === other.exits && one.prints === other.prints
+}
+
+function answer(shared: Int32Array): void {
+  Atomics.add(shared, 0, 1)
+  Atomics.notify(shared, 0)
 }
 
 const key = Symbol.for('caduceus.watchdog.1')

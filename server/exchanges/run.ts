@@ -66,7 +66,7 @@ export class ExchangeRun implements InProgress {
   start(): void {
     const { tasks, clock } = this.host
     this.deadline = clock.now() + this.timeout
-    const task = tasks.start((ctx) => this.#perform(ctx), { name: this.work.name })
+    const task = tasks.start((ctx) => this.#perform(ctx), { name: this.work.name, serves: this.request })
     this.#task = task
     const { reason } = task.ref
     if (reason !== undefined) return this.#ended(reason)

@@ -117,7 +117,10 @@ export type ParkingLimits = Readonly<Required<ParkingOptions>>
 export type ServerSettings = ReturnType<typeof readServerOptions>
 
 /** Options of the whole tree, for a server that is started on its own. */
-export type TreeWideOptions = Pick<RootOptions, 'clock' | 'registry' | 'unowned' | 'logger' | 'logLevels'> & {
+export type TreeWideOptions = Pick<
+  RootOptions,
+  'clock' | 'registry' | 'unowned' | 'onBlocked' | 'blockedAfter' | 'logger' | 'logLevels'
+> & {
   /**
    * Whether SIGTERM and SIGINT stop the server in order: requests in flight have `drainTimeout`, streams end,
    * hooks run, and the program exits with `process.exitCode` or 0, unless it listens for the signal itself. A
@@ -272,8 +275,10 @@ export function splitServerOptions<Own extends object>(
   signals: boolean
 } {
   readObject(options, 'options')
-  const { clock, registry, unowned, logger, logLevels, signals, ...own } = options
+  const { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels, signals, ...own } = options
   const treeWide = {
+    onBlocked,
+    blockedAfter,
     logger,
     logLevels,
     ...(clock !== undefined && { clock }),

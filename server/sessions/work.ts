@@ -73,7 +73,7 @@ function begin(session: Session, request: SessionRequest): void {
   const { work, timeout } = request
   request.deadline = session.now() + timeout
   try {
-    const how = { name: work.name, link: session.self, timeout }
+    const how = { name: work.name, link: session.self, timeout, serves: request.request }
     request.task = session.tasks.start((task) => perform(session, request, task), how)
     session.byTask.set(request.task.ref, request)
   } catch (error) {

@@ -13,8 +13,13 @@ export interface ProgramEnd {
 /** The address programs import the runtime from. */
 export const runtimeUrl = pathToFileURL(inRoot('.t', 'runtime', 'index.js')).href
 
-/** Runs the text of a module in a process of its own to its end. */
-export function runProgram(t: TestContext, text: string, flags: readonly string[] = []): Promise<ProgramEnd> {
+/** Runs the text of a module in a process of its own to its end, or until it is killed for what it wrote. */
+export function runProgram(
+  t: TestContext,
+  text: string,
+  flags: readonly string[] = [],
+  until?: RegExp,
+): Promise<ProgramEnd> {
   return new Promise((resolve, reject) => {
     const args = [...flags, '--input-type=module', '--eval', text]
     const child = spawn(process.execPath, args, { cwd: inRoot(), signal: t.signal, killSignal: 'SIGKILL' })
@@ -22,6 +27,7 @@ export function runProgram(t: TestContext, text: string, flags: readonly string[
     for (const name of ['stdout', 'stderr'] as const) {
       child[name].setEncoding('utf8').on('data', (text: string) => {
         said[name] += text
+        if (until?.test(said[name])) child.kill('SIGKILL')
       })
     }
     child.stdin.end()
