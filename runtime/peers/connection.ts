@@ -2,7 +2,6 @@ import { type ChildProcess, fork } from 'node:child_process'
 import { readFile } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { Worker } from 'node:worker_threads'
-import { entryOf } from '../base/entries.js'
 import { messageOf, RuntimeError } from '../base/errors.js'
 import { outside } from '../faults/containment.js'
 import {
@@ -13,7 +12,7 @@ import {
   type Socket,
   type Wire,
 } from './messages.js'
-import type { PeerSettings } from './options.js'
+import { boot, type PeerSettings } from './options.js'
 
 /** What a connection tells of. */
 export interface PeerEvents {
@@ -39,7 +38,6 @@ export function connect(settings: PeerSettings, events: PeerEvents): Connection 
   )
 }
 
-const boot = entryOf('runtime/peers/boot.js')
 const mebibyte = 2 ** 20
 const standardError = 2
 /** Sockets that may be on their way to a process at once. */

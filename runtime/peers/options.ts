@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { isAbsolute } from 'node:path'
 import { badOption, checkFields } from '../base/check.js'
+import { entryOf } from '../base/entries.js'
 import type { ErrorClasses } from './values.js'
 
 /** Where an actor runs that has a thread or process of its own, and what it may use there. */
 export interface PeerOptions {
   /**
-   * `thread`: starts faster and costs less; ends at once in JavaScript that spins, but not in native code,
-   * and a native
-   * crash ends the whole program. `process`: whatever it does, it can be ended, and costs nobody else
+   * `thread`: starts faster and costs less; ends at once in JavaScript that spins, but not in native code, and
+   * a native crash ends the whole program. `process`: whatever it does, it can be ended, and costs nobody else
    * anything.
    */
   kind: 'thread' | 'process'
@@ -77,6 +77,12 @@ export function readPeerOptions(options: PeerOptions): PeerSettings {
   const { kind, args, errors = {}, env, execArgv, memory, blockedAfter = 5_000 } = options
   if (kind !== 'thread' && kind !== 'process') throw badOption('kind', "'thread' or 'process'", kind)
   const module = readModule(options.module)
+  if (!isFile(boot))
+    throw badOption(
+      'module',
+      'caduceus as an external package of this bundle, with the file beside it',
+      boot.href,
+    )
   const { name = module.slice(module.lastIndexOf('/') + 1).replace(/\.[cm]?[jt]s$/, '') } = options
   if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
   if (!areClasses(errors)) throw badOption('errors', 'an object of classes of errors', errors)
@@ -96,8 +102,15 @@ export function readPeerOptions(options: PeerOptions): PeerSettings {
 function readModule(module: unknown): string {
   const url = module instanceof URL ? module : toUrl(module)
   if (url?.protocol !== 'file:') throw badOption('module', 'a file: URL or an absolute path', module)
-  if (!existsSync(fileURLToPath(url))) throw badOption('module', 'the URL of a file that is there', url.href)
+  if (!isFile(url)) throw badOption('module', 'the URL of a file that is there', url.href)
   return url.href
+}
+
+/** What runs first in a peer. */
+export const boot = entryOf('runtime/peers/boot.js')
+
+function isFile(url: URL): boolean {
+  return url.protocol === 'file:' && existsSync(fileURLToPath(url))
 }
 
 function toUrl(module: unknown): URL | undefined {

@@ -19,18 +19,15 @@ type Remote<B> =
 
 /**
  * The behaviour of an actor that runs in a thread or process of its own: start it like any other, with
- * `childSpec`,
- * `ctx.start` or `startActor`. Its reference is that of the actor over there: calls, casts, links, monitors,
- * exits
- * and stops reach it, and it may be given references to actors of this side. Values are copied (structured
- * clone); one
- * that cannot be is NOT_CLONEABLE for whoever sends it. When the thread or process is gone, it ends with
- * `noconnection`,
- * and calls that wait reject with NOCONNECTION (`data.sent` is true). Throws BAD_OPTION.
+ * `childSpec`, `ctx.start` or `startActor`, and give it time: node has to start. Its reference is that of the
+ * actor over there: calls, casts, links, monitors, exits and stops reach it, and it may be given references to
+ * actors of this side. Values are copied (structured clone); one that cannot be is NOT_CLONEABLE for whoever
+ * sends it. When the thread or process is gone, it ends with `noconnection`, and calls that wait reject with
+ * NOCONNECTION (`data.sent` is true). What it prints goes to standard error. Throws BAD_OPTION, also in a
+ * bundle of the program, which has no files that it could run.
  *
  * `definePeer<typeof hasher>({ kind: 'process', module: new URL('./hasher.js', import.meta.url) })` has the
- * types of the
- * module's behaviour. (OTP: peer.)
+ * types of the module's behaviour. (OTP: peer.)
  */
 export function definePeer<B = Program>(options: PeerOptions): Remote<B> {
   const settings = readPeerOptions(options)
@@ -44,8 +41,7 @@ export function definePeer<B = Program>(options: PeerOptions): Remote<B> {
 
 /**
  * The child spec of a peer, for a supervisor: `definePeer` with the id, restart type and shutdown time of any
- * child.
- * Default `startTimeout` 30,000 ms, as node has to start. Throws BAD_OPTION or BAD_SPEC.
+ * child. Default `startTimeout` 30,000 ms, as node has to start. Throws BAD_OPTION or BAD_SPEC.
  */
 export function peerSpec(options: PeerOptions, overrides: ChildOverrides = {}): ChildSpec {
   const behaviour = definePeer(options) as unknown as Behaviour<unknown, undefined>

@@ -23,6 +23,22 @@ test('an ES module without `require` writes its reports', async (t) => {
   assert.match(output, /"level":50.*"msg":"stray error"/)
 })
 
+test('a peer says that it cannot start from one file', async (t) => {
+  const module = pathToFileURL(inRoot('.t', 'test', 'runtime', 'peers', '_counter.js')).href
+  const { output } = await runBundled(
+    t,
+    `
+    import { definePeer } from ${JSON.stringify(inRoot('.t', 'runtime', 'index.js'))}
+    try {
+      definePeer({ kind: 'thread', module: ${JSON.stringify(module)} })
+    } catch ({ code, message }) {
+      console.log(code, message)
+    }
+  `,
+  )
+  assert.match(output, /BAD_OPTION module: expected caduceus as an external package .* got "file:/)
+})
+
 test('a server with an isolated handler says that it cannot start from one file, and what to do', async (t) => {
   const handler = pathToFileURL(inRoot('.t', 'test', 'examples', 'definitions', 'matches.js')).href
   const { output } = await runBundled(
