@@ -29,6 +29,27 @@ test('connections count for all processes until they are over, or their process 
   assert.is((await ask(t, port)).answer, 'refused')
 })
 
+test('requests on connections of their own are answered while processes are replaced', async (t) => {
+  const transport = serveHttp({ health: true })
+  const server = await startServer(module, { transport, processes: 2, logger: false })
+  t.after(() => server.stop())
+  let isOver = false
+  const problems: string[] = []
+  const loops = Array.from({ length: 4 }, async () => {
+    let asked = 0
+    for (; !isOver; asked += 1) {
+      const { socket, answer } = await ask(t, Number(server.port))
+      if (answer !== '200') problems.push(answer)
+      socket.destroy()
+    }
+    return asked
+  })
+  for (let i = 0; i < 2; i++) await server.reload()
+  isOver = true
+  for (const asked of await Promise.all(loops)) assert.ok(asked > 20, String(asked))
+  assert.equal(problems, [])
+})
+
 test.run()
 
 /** Asks on a connection of its own, which stays open where it was not refused. */
