@@ -52,7 +52,7 @@ export const doorActor = defineActor({
   async init({ sharing, place }: DoorInput, ctx: ActorContext): Promise<Door> {
     const waiting = new Map<Connection, () => void>()
     const take = ctx.bind((socket: Connection, ended: () => void) => admit(door, { socket, ended }, ctx))
-    const address = await sharing.listen(ctx, take)
+    const address = await sharing.listen(ctx, take, place.address)
     const door: Door = { address, desks: [], given: new Map(), waiting, [describe]: () => address.url }
     place.address = address
     return door

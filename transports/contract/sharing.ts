@@ -15,9 +15,14 @@ export interface Sharing {
   /**
    * Takes the address: each connection goes to `take`, paused and unread. It counts for the limits of all
    * processes together until `ended` is called: once it is over, wherever it was served, or its process is.
-   * Connections that are still here at the scope's end are closed. Rejects with LISTEN_FAILED.
+   * Connections that are still here at the scope's end are closed. `previous` is the last address, if its
+   * owner was restarted: takes the same port. Rejects with LISTEN_FAILED.
    */
-  listen(scope: LinkScope, take: (socket: Socket, ended: () => void) => void): Promise<SharedAddress>
+  listen(
+    scope: LinkScope,
+    take: (socket: Socket, ended: () => void) => void,
+    previous?: Address,
+  ): Promise<SharedAddress>
   /** Keeps the event streams of all processes; `now` in milliseconds. Absent where no stream is resumed. */
   keepStreams?(now: () => number): Promise<StreamKeeper>
   /** The transport of a process that is given connections. */

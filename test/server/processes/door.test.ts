@@ -1,10 +1,13 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import * as assert from 'uvu/assert'
+import type { ActorRef } from '../../../runtime/process/ref.js'
+import { supervisorAt } from '../../../runtime/supervision/supervise.js'
 import { startServer } from '../../../server/server-supervisor.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'
 import { until } from '../../../testing.js'
 import { suite, type TestContext } from '../../support/suite.js'
+import { RawClient } from '../_client.js'
 
 const test = suite('door of several processes', { timeout: 60_000 })
 const module = new URL('./_loaded.js', import.meta.url)
@@ -27,6 +30,21 @@ test('connections count for all processes until they are over, or their process 
   for (let i = 0; i < 2; i++)
     await until(async () => (await ask(t, port)).answer === '200', { timeout: 30_000 })
   assert.is((await ask(t, port)).answer, 'refused')
+})
+
+test('after a crash of the door the address is the same, and sessions go on', async (t) => {
+  const server = await startServer(module, { transport: serveHttp(), processes: 1, logger: false })
+  t.after(() => server.stop())
+  const { url } = server
+  const client = await new RawClient(t, url).open()
+  assert.is(await client.text('count'), '1')
+  const children = await supervisorAt(server.ref as ActorRef).children()
+  const door = children.find(({ ref }) => ref?.name === 'door')?.ref
+  assert.ok(door)
+  door.kill()
+  await until(async () => (await client.text('count').catch(() => '')) !== '', { timeout: 30_000 })
+  assert.is(server.url, url)
+  assert.is(await client.text('count'), '3')
 })
 
 test('requests on connections of their own are answered while processes are replaced', async (t) => {

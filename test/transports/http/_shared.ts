@@ -24,13 +24,14 @@ export async function sharePort(
   t: Pick<TestContext, 'after'>,
   { sharing }: ServerTransport,
   take: (socket: Socket, ended: () => void) => void = (socket) => void socket.destroy(),
+  previous?: Address,
 ): Promise<SharedPort> {
   if (sharing === undefined) throw new Error('this transport cannot be shared')
   let taking = take
   const holder = defineActor({
     name: 'holder',
     trapExit: true,
-    init: (_: undefined, ctx) => sharing.listen(ctx, (...args) => taking(...args)),
+    init: (_: undefined, ctx) => sharing.listen(ctx, (...args) => taking(...args), previous),
     call: { address: (address) => address },
   })
   const root = await startActor(holder, undefined, { logger: false })

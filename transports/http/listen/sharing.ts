@@ -38,10 +38,11 @@ export function shareListener<Settings extends ListenSettings & { readonly path:
   const { options, settings, name, keepStreams, bind } = plan
   return Object.freeze({
     options: () => plainOptions(options),
-    async listen(scope, take) {
+    async listen(scope, take, previous) {
       refuseServer(settings)
       const { listenForAll } = await loadPort()
-      return listenForAll(plan, scope, take)
+      const port = previous?.port ?? settings.port
+      return listenForAll({ ...plan, settings: { ...settings, port } }, scope, take)
     },
     ...(keepStreams && { keepStreams }),
     serve(source) {

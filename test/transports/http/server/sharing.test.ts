@@ -142,6 +142,13 @@ test('connections that nobody has taken over end with the address', async (t) =>
   assert.is(await open(t, port.port).catch(({ code }) => code), 'ECONNREFUSED')
 })
 
+test('an address that is taken again is the same one', async (t) => {
+  const transport = serveHttp()
+  const { url, host, port, release } = await sharePort(t, transport)
+  await release()
+  assert.is((await sharePort(t, transport, undefined, { url, host, port })).url, url)
+})
+
 test('an address that stops listening keeps what is open', async (t) => {
   const { port, nodes, turn } = await startNodes(t, {}, 1)
   turn(0)
