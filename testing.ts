@@ -82,8 +82,8 @@ export type Crashable = ProcessRef | { readonly ref: ProcessRef } | Client | Ser
 /** How something is made to crash. */
 export interface CrashOptions extends WaitOptions {
   /**
-   * Which process: of a server `base` (the default), `transport`, `tasks`, `sessions`, `group`, `hooks` or
-   * `holdings`; of a client `client` (the default) or `transport`.
+   * Which process: of a server `base` (the default), `transport`, `tasks`, `sessions`, `group`, `hooks`, `isolation`
+   * or `holdings`; of a client `client` (the default) or `transport`.
    */
   readonly part?: Exclude<keyof ServerNames, 'session'> | 'client'
   /** What is thrown. Default: an Error that says that it was asked for. */

@@ -31,13 +31,16 @@ export class IsolatedCalls implements Isolation {
     const desk = await task.start(deskActor, scope)
     const wanted = { kind: handler.kind, task: task.self, work, client: clientOf(scope), request }
     const lease = await pool.call('lease', wanted, forever)
+    let isDone = false
     try {
       const job = { id: lease.id, work, module: handler.module, args, facts: factsOfCall(scope), desk }
-      return await lease.worker.call('run', job, forever)
+      const result = await lease.worker.call('run', job, forever)
+      isDone = true
+      return result
     } catch (error) {
       throw failure(error, work, handler, lease)
     } finally {
-      pool.cast('giveBack', lease.id)
+      pool.cast('giveBack', { id: lease.id, isDone })
     }
   }
 }

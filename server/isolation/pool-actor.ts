@@ -22,6 +22,12 @@ export interface Wanted extends Pick<Order, 'work' | 'client' | 'request'> {
   readonly task: ProcessRef
 }
 
+interface GivenBack {
+  readonly id: number
+  /** False after an error: a stray one ends the call while its handler goes on. */
+  readonly isDone: boolean
+}
+
 /** The threads and processes of one server. It runs no handler, and touches no value of one. */
 export const poolActor = defineActor({
   name: 'isolation',
@@ -32,7 +38,7 @@ export const poolActor = defineActor({
     lease: (pools, wanted: Wanted, ctx): Deferred<Lease> => pools.lease(wanted, ctx),
   },
   cast: {
-    giveBack: (pools, id: number, ctx) => pools.giveBack(id, ctx),
+    giveBack: (pools, given: GivenBack, ctx) => pools.giveBack(given, ctx),
   },
   info: {
     down: (pools, { monitor }: Down) => pools.abandon(monitor),
@@ -73,12 +79,13 @@ class Pools {
     return reply
   }
 
-  giveBack(id: number, ctx: ActorContext): void {
+  giveBack({ id, isDone }: GivenBack, ctx: ActorContext): void {
     const call = this.#calls.get(id)
     if (call === undefined) return
     ctx.demonitor(call.monitor)
     this.#forget(id, call.monitor)
-    call.pool.giveBack(id)
+    if (isDone) call.pool.giveBack(id)
+    else call.pool.abandon(id)
   }
 
   abandon(monitor: Monitor): void {

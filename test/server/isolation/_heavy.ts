@@ -63,6 +63,14 @@ const deeds: { readonly [what: string]: (text: string, ctx: ToolContext) => unkn
     })
     return new Promise(() => {})
   },
+  /** Goes on after the end of its call. */
+  async strayed(text) {
+    setTimeout(() => {
+      throw new Error(text)
+    }, 1)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    for (;;);
+  },
   uncloneable: () => ({ content: [{ type: 'text', text: 'a', extra: () => {} }] }),
   forever: () => new Promise(() => {}),
   wait: (_text, ctx) =>

@@ -48,6 +48,12 @@ for (const kind of kinds) {
     assert.is(await call(client, 'echo', 'fine'), 'fine')
   })
 
+  test(`${kind}: a handler that goes on after the end of its call costs no other call`, async (t) => {
+    const { client } = await start(t, kind, { isolation: { threads: 1, processes: 1 } })
+    assert.match((await rejection(call(client, 'strayed', 'gone astray'))).message, 'gone astray')
+    assert.is(await call(client, 'echo', 'fine'), 'fine')
+  })
+
   test(`${kind}: what cannot be copied is told with its path`, async (t) => {
     const { client } = await start(t, kind)
     const error = await rejection(call(client, 'uncloneable'))
