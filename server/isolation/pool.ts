@@ -40,6 +40,8 @@ interface Worker {
   /** A worker keeps its place until all of it is gone. */
   phase: 'starting' | 'idle' | 'busy' | 'ending'
   order: Order | undefined
+  /** When it was given to a call last, as a number; 0: never. */
+  used: number
   timer: unknown
 }
 
@@ -59,6 +61,7 @@ export class Pool {
   readonly #busy = new Map<number, Worker>()
   readonly #waiting: WaitingLine<Order>
   readonly #orders = new Map<number, Order>()
+  #gifts = 0
   #failures = 0
   #pause: unknown
   /** Off once a worker could not load its modules ahead. */
@@ -80,8 +83,7 @@ export class Pool {
 
   /** Gives a worker, now or later; false when too many wait. */
   take(order: Order): boolean {
-    // the oldest, so that one call after another finds what the last one left
-    const idle = [...this.#workers].find(({ phase }) => phase === 'idle')
+    const idle = this.#idle()
     if (idle !== undefined) this.#give(idle, order)
     else if (this.#waiting.add(order, order.request, order.client)) this.#orders.set(order.id, order)
     else return false
@@ -120,8 +122,18 @@ export class Pool {
     for (const worker of this.#workers) this.#kill(worker)
   }
 
+  /** The one that was used last: one call after another finds what the call before it left. */
+  #idle(): Worker | undefined {
+    let found: Worker | undefined
+    for (const worker of this.#workers)
+      if (worker.phase === 'idle' && (found === undefined || worker.used > found.used)) found = worker
+    return found
+  }
+
   #give(worker: Worker, order: Order): void {
     this.#stopTimer(worker)
+    this.#gifts += 1
+    worker.used = this.#gifts
     worker.phase = 'busy'
     worker.order = order
     this.#busy.set(order.id, worker)
@@ -157,6 +169,7 @@ export class Pool {
       ref: undefined,
       phase: 'starting',
       order: undefined,
+      used: 0,
       timer: undefined,
     }
     this.#workers.add(worker)
