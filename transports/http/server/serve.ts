@@ -58,7 +58,7 @@ export interface HttpServeOptions extends ListenOptions {
   /**
    * Whether event streams have ids and are kept: a client that lost its connection gets the rest of them
    * (`Last-Event-ID`). An object sets how much is kept. It is kept in memory, through restarts of the
-   * listener. Default true.
+   * listener, and of one of several processes. Default true.
    */
   readonly resume?: boolean | ResumeOptions
   /** Milliseconds after which 2025-11-25 clients come back to an ended stream (SEP-1699). Default 1,000. */
