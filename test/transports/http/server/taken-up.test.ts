@@ -5,7 +5,7 @@ import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonr
 import { TransportError } from '../../../../transports/base/errors.js'
 import type { Outlet, ServerPort } from '../../../../transports/contract/contract.js'
 import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
-import type { HttpServeOptions } from '../../../../transports/http/server/serve.js'
+import { type HttpServeOptions, serveHttp } from '../../../../transports/http/server/serve.js'
 import { type StreamEvent, subscribeTransport } from '../../../../transports/contract/events.js'
 import { heard } from '../../../support/heard.js'
 import { suite, type TestContext } from '../../../support/suite.js'
@@ -337,6 +337,14 @@ test('the end of a session is told to all: nothing of its streams is kept', asyn
   while (archive.bytes === 0) await turn()
   assert.is((await exchange(t, two.url, { method: 'DELETE' })).status, 204)
   while (archive.bytes > 0) await turn()
+})
+
+test('the process with the port keeps streams as `resume` says, and none without it', async () => {
+  const { sharing } = serveHttp({ resume: { maxEvents: 3 } })
+  const archive = await sharing?.keepStreams?.(() => 0)
+  assert.ok(archive instanceof StreamArchive)
+  assert.equal([archive.limits.maxEvents, archive.limits.maxStreams], [3, 128])
+  assert.is(serveHttp({ resume: false }).sharing?.keepStreams, undefined)
 })
 
 test('answers as JSON are told to nobody', async (t) => {
