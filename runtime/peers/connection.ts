@@ -40,6 +40,11 @@ export function connect(settings: PeerSettings, events: PeerEvents): Connection 
 
 const mebibyte = 2 ** 20
 const standardError = 2
+/**
+ * Mebibytes that the heap of a thread may take beyond its memory, where it is seen from here and ended first:
+ * V8 now and then ends the whole program when a thread comes to the end of its heap.
+ */
+const leeway = 'getHeapStatistics' in Worker.prototype ? 512 : 0
 /** Sockets that may be on their way to a process at once. */
 const mostGiven = 1_024
 
@@ -51,7 +56,7 @@ function openThread({ name, env, memory, execArgv }: PeerSettings, events: PeerE
     ...(execArgv === undefined && !runsText() ? {} : { execArgv: [...(execArgv ?? [])] }),
     ...(memory === undefined
       ? {}
-      : { resourceLimits: { maxOldGenerationSizeMb: Math.max(1, Math.ceil(memory / mebibyte)) } }),
+      : { resourceLimits: { maxOldGenerationSizeMb: Math.ceil(memory / mebibyte) + leeway } }),
   })
   let failure: unknown
   worker.on('message', (message: unknown) => {

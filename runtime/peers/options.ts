@@ -36,9 +36,10 @@ export interface PeerOptions {
    */
   execArgv?: readonly string[]
   /**
-   * Bytes it may use; beyond that it ends. A heap is limited at once; Buffers, and all that a process has in
-   * memory (an idle one some 60 MB), are looked at every 250 ms. So they are where JavaScript spins, but for a
-   * thread on Node 20 and a process without `/proc`: these are asked. Default: no limit but Node's.
+   * Bytes it may use; beyond that it ends. The heap and Buffers of a thread, and all that a process has in
+   * memory (an idle one some 60 MB), are looked at every 250 ms, also where JavaScript spins. A thread on Node 20
+   * and a process without `/proc` are asked, and V8 limits the heap; when a thread fills it, V8 may end the
+   * whole program. Default: no limit but Node's.
    */
   memory?: number
   /** Milliseconds its event loop may be blocked before it is killed. Default 5000; Infinity: for ever. */

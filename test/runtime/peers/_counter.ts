@@ -25,10 +25,6 @@ const counter = defineActor({
     },
     exit: (_state, code: number) => process.exit(code),
     die: () => process.kill(process.pid, 'SIGKILL'),
-    eat(_state) {
-      const kept: unknown[] = []
-      for (;;) kept.push({ kept })
-    },
     ask: (_state, whom: ActorRef<{ name(state: unknown): string }>) => whom.call('name'),
     alive: (_state, ref: ProcessRef) => ref.alive,
     link: (_state, ref: ProcessRef, ctx) => ctx.link(ref),

@@ -1,4 +1,5 @@
 // time limit: 120 s
+import { Worker } from 'node:worker_threads'
 import * as assert from 'uvu/assert'
 import {
   defineActor,
@@ -27,16 +28,16 @@ const ends: readonly (readonly [Kind, End, RegExp, object?])[] = [
   ['process', 'segfault', /its process ended by SIGSEGV/],
   ['process', 'heap', /its process ended by SIG|it took \d+ bytes/, { memory: 150 * 2 ** 20 }],
   ['thread', 'spin', /event loop was blocked for more than 500 ms/],
-  [
-    'thread',
-    'heap',
-    /its thread ended with exit code 1: it needed more memory|it took \d+ bytes/,
-    { memory: 60 * 2 ** 20 },
-  ],
+  ['thread', 'heap', /it took \d+ bytes/, { memory: 60 * 2 ** 20 }],
 ]
 
 for (const [kind, how, expected, options = { blockedAfter: 500 }] of ends) {
-  test(`OTP-139 ${kind}: ${how} costs what runs in it, and nothing else`, async (t) => {
+  const promise = `OTP-139 ${kind}: ${how} costs what runs in it, and nothing else`
+  if (kind === 'thread' && how === 'heap' && !('getHeapStatistics' in Worker.prototype)) {
+    test.skip(promise, 'V8 of Node 20 may end the program when a thread fills its heap')
+    continue
+  }
+  test(promise, async (t) => {
     const module = new URL('./_glutton.js', import.meta.url)
     const victim = await start<typeof glutton>(t, { kind, module, ...options })
     const bystanders = await Promise.all([

@@ -153,12 +153,6 @@ for (const kind of ['thread', 'process'] as const) {
     assert.match(error.message, /event loop was blocked for more than 400 ms/)
   })
 
-  test(`${kind}: memory is limited`, async (t) => {
-    const peer = await start(t, kind, { memory: 100 * 2 ** 20 })
-    const error = await rejection(peer.call('eat', undefined, { timeout: 20_000 }))
-    assert.is(error.code, 'NOCONNECTION')
-  })
-
   test(`OTP-138 ${kind}: a supervisor brings it back`, async (t) => {
     const supervisor = await startSupervisor({
       strategy: 'one_for_one',
