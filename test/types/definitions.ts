@@ -3,6 +3,8 @@ import {
   createApp,
   defineMethod,
   definePrompt,
+  defineResource,
+  defineResourceTemplate,
   defineServer,
   defineTool,
   field,
@@ -192,3 +194,22 @@ plain.defineTool({
     return String(await ctx.update('any', (n = 0) => n + 1))
   },
 })
+
+// A handler that runs elsewhere has a module in place of its function.
+const module = new URL('file:///handler.js')
+defineTool({ name: 'there', input: { a: field.string() }, output: field.string(), isolate: 'thread', module })
+// @ts-expect-error: there is no such place
+defineTool({ name: 'there', isolate: 'fibre', module })
+// @ts-expect-error: it needs a module
+defineTool({ name: 'there', isolate: 'thread' })
+// @ts-expect-error: it has one or the other
+defineTool({ name: 'there', isolate: 'thread', module, run: () => 'a' })
+// @ts-expect-error: a module runs elsewhere
+defineTool({ name: 'there', module, run: () => 'a' })
+definePrompt({ name: 'there', isolate: 'process', module, complete: {} })
+// @ts-expect-error: it has one or the other
+definePrompt({ name: 'there', isolate: 'process', module, get: () => 'a' })
+defineResource({ name: 'there', uri: 'test://a', isolate: 'process', module })
+// @ts-expect-error: it needs a module
+defineResource({ name: 'there', uri: 'test://a', isolate: 'process' })
+defineResourceTemplate({ name: 'there', uriTemplate: 'test://{a}', isolate: 'process', module })
