@@ -1,5 +1,6 @@
 // What runs in each process of a server that has several: see `startServer` with a module.
 import { RuntimeError, show } from '../runtime/base/errors.js'
+import type { GivenSocket } from '../runtime/peers/give-socket.js'
 import { outside } from '../runtime/faults/containment.js'
 import { defineActor } from '../runtime/process/behaviour.js'
 import type { ActorContext } from '../runtime/process/context.js'
@@ -8,7 +9,7 @@ import { waitWithin } from '../runtime/time/wait.js'
 import { supervisorAt } from '../runtime/supervision/supervise.js'
 import { TransportError } from '../transports/base/errors.js'
 import type { Binding, ServerTransport } from '../transports/contract/contract.js'
-import type { Connection } from '../transports/contract/sharing.js'
+import type { StreamNews, StreamReport } from '../transports/contract/shared-streams.js'
 import { serveHttp } from '../transports/http/server/serve.js'
 import { serveWebSocket } from '../transports/websocket/serve.js'
 import { ServerError } from './base/errors.js'
@@ -32,8 +33,6 @@ interface Node {
   readonly cluster: NodeCluster
   readonly connections: Connections
   readonly binding: () => Binding | undefined
-  /** Connections that it was given: each is known by its number. */
-  given: number
 }
 
 /** The actor of a node: it starts the whole server below it, and hears what comes from the other nodes. */
@@ -44,7 +43,10 @@ const node = defineActor({
   terminateTimeout: Number.POSITIVE_INFINITY,
   async init(input: NodeInput, ctx: ActorContext): Promise<Node> {
     const { definition, options } = await load(input.module)
-    const connections = new Connections(input.address)
+    // also of a listener that has ended
+    const report = (told: StreamReport): void =>
+      void outside(() => input.hub.cast('report', { from: input.name, told }))
+    const connections = new Connections(input.address, input.streams ? report : undefined)
     const cluster = new NodeCluster(input.name, input.hub)
     let binding: Binding | undefined
     const transport = transportOf(input, options.transport, connections)
@@ -64,7 +66,6 @@ const node = defineActor({
       cluster,
       connections,
       binding: () => binding,
-      given: 0,
     }
   },
   call: {
@@ -84,16 +85,13 @@ const node = defineActor({
     sessions: ({ server }) => server.sessions(),
   },
   cast: {
-    connection(state, socket: Connection, ctx) {
-      const { connections, input } = state
-      const ref = ctx.self as unknown as NodeRef
-      state.given += 1
-      const number = state.given
-      // also by one that the end of the server closes
-      socket.once('close', () => outside(() => input.door.cast('ended', { ref, number })))
+    connection({ connections, input }, { socket, id }: GivenSocket, ctx) {
+      const ended = (): void => void outside(() => input.door.cast('ended', { node: ctx.self as unknown as NodeRef, id }))
+      if (socket === undefined || socket.destroyed) return ended()
+      socket.once('close', ended)
       connections.give(socket)
-      input.door.cast('taken', ref)
     },
+    streams: ({ connections }, news: StreamNews) => connections.streams?.hear(news),
     envelope({ cluster }, { from, envelope }: { from: string; envelope: Envelope }) {
       if (cluster.inbox !== undefined) return cluster.inbox.receive(from, envelope)
       if (envelope.type !== 'ask') return

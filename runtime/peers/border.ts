@@ -136,11 +136,11 @@ export class Border {
   }
 
   /** Answers whether it was taken. It does not wait on this side: whoever has it may know a better place. */
-  give(standIn: StandIn, name: string, socket: Socket): boolean {
+  give(standIn: StandIn, name: string, socket: Socket, as: number): boolean {
     const to = this.#theirs.get(standIn)
     if (to === undefined || this.#closed || this.#waiting.length > 0) return false
     this.#last += 1
-    return this.#wire.give?.({ type: 'give', to, name, id: this.#last }, socket) ?? false
+    return this.#wire.give?.({ type: 'give', to, name, id: this.#last, as }, socket) ?? false
   }
 
   #ask(standIn: StandIn, call: Call, question: { to: number; name: string; input: Packed }): void {
@@ -295,15 +295,13 @@ export class Border {
     if (entry !== undefined) target.post(new Message(entry, this.unpack(message.input), null))
   }
 
-  #onGive({ to, name }: BorderMessage & { type: 'give' }, socket: Socket | undefined): void {
-    // it ended on its way
-    if (socket === undefined) return
+  #onGive({ to, name, as: id }: BorderMessage & { type: 'give' }, socket: Socket | undefined): void {
     // an end before anybody listens must not be an error without an owner
-    socket.on('error', ignore)
+    socket?.on('error', ignore)
     const target = this.#shown.get(to)
     const entry = target instanceof Actor ? target.behaviour.casts.get(name) : undefined
-    const isTaken = entry !== undefined && (target as Actor).post(new Message(entry, socket, null))
-    if (!isTaken) socket.destroy()
+    const isTaken = entry !== undefined && (target as Actor).post(new Message(entry, { socket, id }, null))
+    if (!isTaken) socket?.destroy()
   }
 
   #onStop({ to, reason, byParent, limited }: BorderMessage & { type: 'stop' }): void {
@@ -368,8 +366,8 @@ export class StandIn extends Actor {
     else super.stopWith(reason)
   }
 
-  give(name: string, socket: Socket): boolean {
-    return this.reason === null && this.border !== null && this.border.give(this, name, socket)
+  give(name: string, socket: Socket, as: number): boolean {
+    return this.reason === null && this.border !== null && this.border.give(this, name, socket, as)
   }
 
   protected override trapped(from: Process | null, reason: ExitReason): void {

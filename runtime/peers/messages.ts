@@ -42,6 +42,8 @@ export type BorderMessage =
       readonly to: number
       readonly name: string
       readonly id: number
+      /** What the giver calls the socket. */
+      readonly as: number
     }
   /** That socket, and those before it, are here. */
   | { readonly type: 'given'; readonly id: number }

@@ -1,13 +1,17 @@
 import type { Address, Connection, ConnectionSource } from '../../transports/contract/sharing.js'
+import type { SharedStreams, StreamNews, StreamReport } from '../../transports/contract/shared-streams.js'
 
 /** The connections that a node is given: the listener takes them, those first that came without one. */
 export class Connections implements ConnectionSource {
   readonly address: Address
   readonly #waiting = new Set<Connection>()
   #take: ((socket: Connection) => void) | undefined
+  readonly streams?: NodeStreams
 
-  constructor(address: Address) {
+  /** `report` reaches the keeper of event streams, if there is one. */
+  constructor(address: Address, report: ((told: StreamReport) => void) | undefined) {
     this.address = address
+    if (report !== undefined) this.streams = new NodeStreams(report)
   }
 
   /** The door gives no more than a few that are not taken. */
@@ -25,5 +29,24 @@ export class Connections implements ConnectionSource {
     return () => {
       if (this.#take === fn) this.#take = undefined
     }
+  }
+}
+
+/** The way to the keeper of event streams, and back. */
+class NodeStreams implements SharedStreams {
+  readonly send: (told: StreamReport) => void
+  readonly #listeners = new Set<(news: StreamNews) => void>()
+
+  constructor(send: (told: StreamReport) => void) {
+    this.send = send
+  }
+
+  receive(fn: (news: StreamNews) => void): () => void {
+    this.#listeners.add(fn)
+    return () => void this.#listeners.delete(fn)
+  }
+
+  hear(news: StreamNews): void {
+    for (const listener of this.#listeners) listener(news)
   }
 }

@@ -1,7 +1,7 @@
-import { giveSocket } from '../../runtime/peers/give-socket.js'
+import { type GivenSocket, giveSocket } from '../../runtime/peers/give-socket.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import type { RefOf } from '../../runtime/process/ref.js'
+import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import type { Connection, SharedAddress, Sharing } from '../../transports/contract/sharing.js'
 import type { NodeRef } from './node-ref.js'
@@ -16,26 +16,23 @@ interface DoorInput {
   readonly place: DoorPlace
 }
 
-/** A process that serves connections. */
+/** A process that serves connections, or has served some that are still open. */
 interface Desk {
   readonly ref: NodeRef
   /** Connections that it was given, and has not taken yet. */
   given: number
-}
-
-/** The connections that a process has been given, by their numbers there: what to call when one is over. */
-interface Given {
-  last: number
+  /** Calls what counts a connection no more, by the connection's number. */
   readonly open: Map<number, () => void>
 }
 
 interface Door {
   readonly address: SharedAddress
-  desks: Desk[]
-  /** Also of those that serve no more, until they end. */
-  readonly given: Map<NodeRef, Given>
-  /** Connections that wait for a process, and what to call when they are over. */
+  readonly desks: Map<ProcessRef, Desk>
+  /** Those that get connections, the one whose turn it is first. */
+  serving: Desk[]
+  /** Connections that wait for a process, with what counts each no more. */
   readonly waiting: Map<Connection, () => void>
+  last: number
   [describe](): string
 }
 
@@ -51,94 +48,112 @@ export const doorActor = defineActor({
   stray: 'report',
   async init({ sharing, place }: DoorInput, ctx: ActorContext): Promise<Door> {
     const waiting = new Map<Connection, () => void>()
-    const take = ctx.bind((socket: Connection, ended: () => void) => admit(door, { socket, ended }, ctx))
+    const take = ctx.bind((socket: Connection, ended: () => void) => admit(door, socket, ended, ctx))
     const address = await sharing.listen(ctx, take, place.address)
-    const door: Door = { address, desks: [], given: new Map(), waiting, [describe]: () => address.url }
+    const count = (): number => [...door.desks.values()].reduce((all, { open }) => all + open.size, 0)
+    const door: Door = {
+      address,
+      desks: new Map(),
+      serving: [],
+      waiting,
+      last: 0,
+      [describe]: () => `${address.url}, ${count()} connections`,
+    }
     place.address = address
     return door
   },
   cast: {
-    /** Who serves from now on. */
+    /** Who gets connections from now on. */
     serve(door, refs: readonly NodeRef[], ctx) {
-      for (const ref of refs) {
-        if (door.given.has(ref)) continue
-        door.given.set(ref, { last: 0, open: new Map() })
-        ctx.monitor(ref)
-      }
-      door.desks = refs.map((ref) => door.desks.find((desk) => desk.ref === ref) ?? { ref, given: 0 })
-      handOut(door)
+      door.serving = refs.map((ref) => door.desks.get(ref) ?? newDesk(door, ref, ctx))
+      handOut(door, ctx)
     },
-    taken(door, ref: NodeRef) {
-      const desk = door.desks.find((each) => each.ref === ref)
-      if (desk !== undefined) desk.given -= 1
-      handOut(door)
-    },
-    /** A connection is over: the one that this process was given as so many. */
-    ended({ given }, { ref, number }: { readonly ref: NodeRef; readonly number: number }) {
-      const open = given.get(ref)?.open
-      open?.get(number)?.()
-      open?.delete(number)
-    },
+    /** A connection that a process had is over. */
+    ended: ({ desks }, { node, id }: { node: NodeRef; id: number }) => end(desks.get(node), id),
     close: ({ address }) => address.stopListening(),
   },
   info: {
-    down({ given }, { process }) {
-      const ref = process as NodeRef
-      for (const ended of given.get(ref)?.open.values() ?? []) ended()
-      given.delete(ref)
+    down(door, { process }) {
+      const desk = door.desks.get(process)
+      door.desks.delete(process)
+      for (const id of desk?.open.keys() ?? []) end(desk, id)
     },
   },
 })
 
 export type DoorRef = RefOf<typeof doorActor>
+export type { GivenSocket }
 
-function admit(
-  door: Door,
-  { socket, ended }: { readonly socket: Connection; readonly ended: () => void },
-  ctx: ActorContext,
-): void {
-  const { waiting } = door
-  const drop = (): void => {
-    waiting.delete(socket)
-    socket.destroy()
-    ended()
-  }
-  if (waiting.size >= maxWaiting) return drop()
-  waiting.set(socket, ended)
-  handOut(door)
-  if (!waiting.has(socket)) return
-  const timer = ctx.clock.setTimeout(() => {
-    if (waiting.has(socket)) drop()
-  }, patience)
-  socket.once('close', () => {
-    ctx.clock.clearTimeout(timer)
-    if (waiting.has(socket)) drop()
-  })
+function newDesk({ desks }: Door, ref: NodeRef, ctx: ActorContext): Desk {
+  const desk: Desk = { ref, given: 0, open: new Map() }
+  desks.set(ref, desk)
+  ctx.monitor(ref)
+  return desk
 }
 
-function handOut(door: Door): void {
+function end(desk: Desk | undefined, id: number): void {
+  const ended = desk?.open.get(id)
+  desk?.open.delete(id)
+  ended?.()
+}
+
+function admit(door: Door, socket: Connection, ended: () => void, ctx: ActorContext): void {
+  const { waiting } = door
+  if (waiting.size >= maxWaiting) return refuse(socket, ended)
+  waiting.set(socket, ended)
+  handOut(door, ctx)
+  if (!waiting.has(socket)) return
+  const timer = ctx.clock.setTimeout(() => {
+    if (waiting.delete(socket)) refuse(socket, ended)
+  }, patience)
+  socket.once('close', () => ctx.clock.clearTimeout(timer))
+}
+
+function refuse(socket: Connection, ended: () => void): void {
+  socket.destroy()
+  ended()
+}
+
+function handOut(door: Door, ctx: ActorContext): void {
   for (const [socket, ended] of door.waiting) {
-    const desk = quickest(door)
+    const desk = quickest(door.serving)
     if (desk === undefined) return
-    if (!giveSocket(desk.ref, 'connection', socket)) {
-      door.desks = door.desks.filter((each) => each !== desk)
-      continue
-    }
     door.waiting.delete(socket)
-    desk.given += 1
-    const given = door.given.get(desk.ref)
-    if (given !== undefined) {
-      given.last += 1
-      given.open.set(given.last, ended)
-    }
-    // it is the next one's turn
-    door.desks = [...door.desks.filter((each) => each !== desk), desk]
+    if (socket.destroyed) ended()
+    else if (!hand(door, desk, { socket, ended }, ctx)) return
   }
+}
+
+/** Answers false when the process takes none at the moment: the connection waits for it, or another one. */
+function hand(
+  door: Door,
+  desk: Desk,
+  { socket, ended }: { readonly socket: Connection; readonly ended: () => void },
+  ctx: ActorContext,
+): boolean {
+  door.last += 1
+  if (!giveSocket(desk.ref, 'connection', socket, door.last)) {
+    door.waiting.set(socket, ended)
+    return false
+  }
+  desk.given += 1
+  desk.open.set(door.last, ended)
+  // ours is closed as soon as the process has its own
+  socket.once(
+    'close',
+    ctx.bind(() => {
+      desk.given -= 1
+      handOut(door, ctx)
+    }),
+  )
+  // it is the next one's turn
+  door.serving = [...door.serving.filter((each) => each !== desk), desk]
+  return true
 }
 
 /** The one that has the fewest connections to take; of these, the one that was given none for longest. */
-function quickest({ desks }: Door): Desk | undefined {
-  const [first, ...others] = desks.filter((desk) => desk.given < maxGiven)
+function quickest(serving: readonly Desk[]): Desk | undefined {
+  const [first, ...others] = serving.filter((desk) => desk.given < maxGiven)
   if (first === undefined) return undefined
   return others.reduce((best, desk) => (desk.given < best.given ? desk : best), first)
 }

@@ -7,6 +7,7 @@ import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { ClientCounts } from '../../transports/connections/client-counts.js'
 import type { Peer } from '../../transports/contract/contract.js'
+import type { StreamKeeper, StreamMember, StreamReport } from '../../transports/contract/shared-streams.js'
 import type { Envelope } from '../cluster/envelope.js'
 import type { News } from '../cluster/cluster.js'
 import { askStore } from '../sessions/saving.js'
@@ -19,6 +20,8 @@ export interface HubInput {
   readonly maxSessionsPerClient: number | undefined
   /** Where the store is asked: it may be an author's. */
   readonly tasks: ProcessRef
+  /** Makes what keeps the event streams; absent where no stream is resumed. */
+  keepStreams?: ((now: () => number) => Promise<StreamKeeper>) | undefined
 }
 
 interface Node {
@@ -32,8 +35,11 @@ interface Claim {
   readonly node: string
 }
 
-interface Hub extends Omit<HubInput, 'tasks'> {
+interface Hub extends Omit<HubInput, 'tasks' | 'keepStreams'> {
   readonly tasks: TaskSupervisor
+  readonly streams: StreamKeeper | undefined
+  /** Those that keep event streams here, also while they start. */
+  readonly members: Map<string, StreamMember>
   readonly nodes: Map<string, Node>
   readonly claims: Map<string, Claim>
   readonly clients: ClientCounts<Claim>
@@ -50,9 +56,13 @@ export type Claimer = Pick<Peer, 'principal' | 'remoteAddress'>
 export const hubActor = defineActor({
   name: 'hub',
   stray: 'report',
-  init({ tasks, ...input }: HubInput): Hub {
+  async init({ tasks, keepStreams, ...input }: HubInput, ctx: ActorContext): Promise<Hub> {
+    const streams = await keepStreams?.(ctx.clock.now)
+    if (streams !== undefined) ctx.sendAfter(trimInterval)
     const hub: Hub = {
       ...input,
+      streams,
+      members: new Map(),
       tasks: new TaskSupervisor(tasks as TaskSupervisor['ref']),
       nodes: new Map(),
       claims: new Map(),
@@ -77,6 +87,9 @@ export const hubActor = defineActor({
       const node = hub.nodes.get(name)
       if (node !== undefined) node.isRetiring = true
     },
+    /** A process has not started: it has left nothing behind. */
+    forget: (hub, name: string) => forget(hub, name),
+    report: (hub, { from, told }: { from: string; told: StreamReport }) => member(hub, from)?.receive(told),
     release: (hub, { node, id }: { node: string; id: string }) => release(hub, node, id),
     send(hub, { from, to, envelope }: { from: string; to: string; envelope: Envelope }) {
       if (hub.nodes.get(to)?.ref.cast('envelope', { from, envelope }) === true) return
@@ -90,15 +103,37 @@ export const hubActor = defineActor({
     },
   },
   info: {
+    timer(hub, _payload, ctx) {
+      hub.streams?.trim()
+      ctx.sendAfter(trimInterval)
+    },
     down(hub, { process }) {
       const ended = [...hub.nodes.values()].find((node) => node.ref === process)
       if (ended === undefined) return
       hub.nodes.delete(ended.name)
+      forget(hub, ended.name)
       for (const [id, { node }] of hub.claims) if (node === ended.name) release(hub, node, id)
       for (const node of hub.nodes.values()) node.ref.cast('gone', ended.name)
     },
   },
 })
+
+/** Milliseconds between two looks for streams that nobody comes back for. */
+const trimInterval = 15_000
+
+/** A process reports before it has joined: what is for it waits for that, as it knows of no stream yet. */
+function member(hub: Hub, name: string): StreamMember | undefined {
+  const known = hub.members.get(name)
+  if (known !== undefined || hub.streams === undefined) return known
+  const joined = hub.streams.join((news) => void hub.nodes.get(name)?.ref.cast('streams', news))
+  hub.members.set(name, joined)
+  return joined
+}
+
+function forget({ members }: Hub, name: string): void {
+  members.get(name)?.gone()
+  members.delete(name)
+}
 
 /** Answers the node that the session is for. */
 function claim(hub: Hub, node: string, id: string, who: Claimer | undefined): string | Refusal {

@@ -109,7 +109,10 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<Node> {
   keeper.starting += 1
   try {
     const name = keeper.nameOf(keeper.started)
-    const started = await keeper.supervisor.startChild(keeper.spec(name))
+    const started = await keeper.supervisor.startChild(keeper.spec(name)).catch((error: unknown) => {
+      keeper.hub.cast('forget', name)
+      throw error
+    })
     const ref = started.ref as NodeRef
     await keeper.hub.call('join', { name, ref })
     const node = { ref, name, startedAt: ctx.clock.now() }

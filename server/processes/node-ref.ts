@@ -2,9 +2,11 @@ import type { Deferred } from '../../runtime/process/behaviour.js'
 import type { ActorRef } from '../../runtime/process/ref.js'
 import type { News } from '../cluster/cluster.js'
 import type { Envelope } from '../cluster/envelope.js'
+import type { GivenSocket } from '../../runtime/peers/give-socket.js'
+import type { StreamNews } from '../../transports/contract/shared-streams.js'
 import type { DoorRef } from './door.js'
 import type { HubRef } from './hub.js'
-import type { Address, Connection } from '../../transports/contract/sharing.js'
+import type { Address } from '../../transports/contract/sharing.js'
 import type { ServerOptions } from '../holdings/options.js'
 import type { SessionInfo } from '../sessions/session-actor.js'
 
@@ -17,6 +19,8 @@ export interface NodeInput {
   readonly door: DoorRef
   readonly transport: { readonly name: string; readonly options: object }
   readonly address: Address
+  /** Whether the event streams of all processes are kept together. */
+  readonly streams: boolean
   readonly options: Partial<ServerOptions>
 }
 
@@ -30,7 +34,8 @@ export interface NodeCalls {
 
 export interface NodeCasts {
   [name: string]: (state: never, input: never, ctx: never) => unknown
-  connection: (state: never, socket: Connection, ctx: never) => unknown
+  connection: (state: never, given: GivenSocket, ctx: never) => unknown
+  streams: (state: never, news: StreamNews, ctx: never) => unknown
   envelope: (state: never, input: { from: string; envelope: Envelope }, ctx: never) => unknown
   hear: (state: never, news: News, ctx: never) => unknown
   gone: (state: never, node: string, ctx: never) => unknown

@@ -47,7 +47,7 @@ export function processesSupervisor(
           const tasks = known(ctx.registry, names.tasks)
           return childSpec(
             hubActor,
-            { store, tasks, maxSessions, maxSessionsPerClient },
+            { store, tasks, maxSessions, maxSessionsPerClient, keepStreams: sharing.keepStreams },
             { name: names.hub },
           ).start(ctx)
         },
@@ -63,8 +63,9 @@ function keeperSpec(settings: ProcessesSettings, place: DoorPlace, { registry }:
   const names = processNames(name)
   const hub = known(registry, names.hub) as HubRef
   const door = known(registry, names.door) as DoorRef
+  const streams = settings.sharing.keepStreams !== undefined
   const { url = '', host = '', port = 0 } = place.address ?? {}
-  const common = { module, hub, door, transport, address: { url, host, port }, options: server }
+  const common = { module, hub, door, transport, address: { url, host, port }, options: server, streams }
   return childSpec(
     keeperActor,
     {

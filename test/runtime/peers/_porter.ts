@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import type { GivenSocket } from '../../../runtime/peers/give-socket.js'
 import { defineActor } from '../../../runtime/index.js'
 
 /** Serves sockets that it is given, in tests of peers. */
@@ -13,7 +13,8 @@ const porter = defineActor({
     },
   },
   cast: {
-    serve(state, socket: Socket) {
+    serve(state, { socket }: GivenSocket) {
+      if (socket === undefined) return
       state.served += 1
       socket.on('data', (chunk) => socket.end(`${process.pid}: ${String(chunk)}`))
     },

@@ -1,4 +1,5 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -148,6 +149,26 @@ test('what cannot be started is told where it is asked for', async (t) => {
   assert.match(await bad({ transport: serveHttp({ port: Number(taken.server.port) }) }), /port is in use/)
 })
 
+test('an event stream is taken up in another process than it began in, also when that is gone', async (t) => {
+  const { client } = await start(t)
+  const id = await cutStream(client, 'works', { ms: 1_000 })
+  const texts: string[] = []
+  // so many connections come to both processes
+  for (let i = 0; i < 6; i += 1) {
+    const stream = await client.listen({ 'last-event-id': id })
+    texts.push(String((await stream.next()).result?.content?.[0]?.text))
+    stream.close()
+  }
+  assert.equal(
+    texts,
+    texts.map(() => 'worked'),
+  )
+  const lost = await cutStream(client, 'works', { ms: 60_000 })
+  process.kill(Number(await client.text('pid')), 'SIGKILL')
+  const stream = await survive(() => client.listen({ 'last-event-id': lost }))
+  assert.equal((await stream.next()).error?.data, { retryable: true })
+})
+
 test('a stop ends all processes and frees the port', async (t) => {
   const { server, client } = await start(t)
   const pid = Number(await client.text('pid'))
@@ -185,6 +206,30 @@ async function inDifferentProcesses(t: TestContext, client: RawClient): Promise<
     const other = await new RawClient(t, client.url.href).open()
     if ((await other.text('pid')) !== pid) return [client, other]
   }
+}
+
+/** Calls a tool, reads its first event, which tells of progress, and cuts the connection; answers the event's id. */
+function cutStream(client: RawClient, name: string, args: object): Promise<string> {
+  const params = { name, arguments: args, _meta: { progressToken: 1 } }
+  return new Promise((resolve, reject) => {
+    const sent = request(
+      client.url,
+      { method: 'POST', headers: client.headers(), agent: false },
+      (response) => {
+        let text = ''
+        response.on('error', () => {})
+        response.on('data', (chunk) => {
+          text += String(chunk)
+          const found = /^id: (.*)\ndata: \{.*progress.*\n\n/m.exec(text)
+          if (found === null) return
+          response.destroy()
+          resolve(String(found[1]))
+        })
+      },
+    )
+    sent.on('error', reject)
+    sent.end(JSON.stringify({ jsonrpc: '2.0', id: name + Math.random(), method: 'tools/call', params }))
+  })
 }
 
 async function pids(t: TestContext, url: string | undefined): Promise<Set<string>> {

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net'
 import { buildResult, isRequest } from '../../../protocol/wire/jsonrpc.js'
 import { defineActor } from '../../../runtime/index.js'
 import type { Outlet, ServerPort } from '../../../transports/contract/contract.js'
@@ -50,7 +49,8 @@ const node = defineActor({
     },
   },
   cast: {
-    take(state, socket: Socket) {
+    take(state, { socket }: GivenSocket) {
+      if (socket === undefined) return
       state.open += 1
       socket.once('close', () => {
         state.open -= 1
