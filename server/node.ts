@@ -82,11 +82,14 @@ const node = defineActor({
         .finally(() => reply.resolve(undefined))
       return reply
     },
+    /** The others send nothing any more: resolves when all that they have sent is answered. */
+    settled: ({ cluster }) => cluster.inbox?.settled(),
     sessions: ({ server }) => server.sessions(),
   },
   cast: {
     connection({ connections, input }, { socket, id }: GivenSocket, ctx) {
-      const ended = (): void => void outside(() => input.door.cast('ended', { node: ctx.self as unknown as NodeRef, id }))
+      const ended = (): void =>
+        void outside(() => input.door.cast('ended', { node: ctx.self as unknown as NodeRef, id }))
       if (socket === undefined || socket.destroyed) return ended()
       socket.once('close', ended)
       connections.give(socket)

@@ -39,6 +39,8 @@ export interface Inbox {
   /** A node has ended: nothing comes from it any more, and nothing reaches it. */
   gone(node: string): void
   hear(news: News): void
+  /** Resolves when what other nodes have asked until now is answered. */
+  settled(): Promise<void>
   /** Lets go of the sessions, each once it is idle, so that other nodes go on with them. */
   retire(signal: AbortSignal): Promise<void>
 }

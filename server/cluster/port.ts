@@ -1,4 +1,5 @@
 import type { Batch } from '../../protocol/wire/codec.js'
+import { ProtocolError } from '../../protocol/wire/errors.js'
 import { isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
 import { textOf } from '../../transports/base/encoded.js'
 import { TransportError } from '../../transports/base/errors.js'
@@ -31,6 +32,7 @@ interface Asked {
   readonly outlet: Outlet | undefined
   /** Whether it may hear more after the answer. */
   readonly reads: boolean
+  readonly isAnswered: boolean
   resolve(answer: Answer): void
   reject(error: unknown): void
 }
@@ -55,6 +57,7 @@ export function clusterPort(local: LocalPort, cluster: Cluster): ServerPort & In
     close: (id, peer) => routes.close(id, peer),
     receive: (from, envelope) => routes.receive(from, envelope),
     gone: (node) => routes.gone(node),
+    settled: () => routes.settled(),
     abandon: () => routes.abandon(),
   } satisfies ReturnType<typeof clusterPort>)
 }
@@ -65,6 +68,8 @@ class Routes {
   readonly #asked = new Map<number, Asked>()
   /** Readers and requests of other nodes that are served here, by node and number. */
   readonly #served = new Map<string, RemoteOutlet>()
+  /** What is being answered to other nodes. */
+  readonly #working = new Set<Promise<void>>()
   #last = 0
 
   constructor(local: LocalPort, cluster: Cluster) {
@@ -98,6 +103,7 @@ class Routes {
         } as const
         return responsesOf(await this.#ask(node, ask, peer, outlet))[0]
       },
+      !isRequest(message),
     ).catch((error) => {
       if (!isRequest(message) || !isLost(error)) throw error
       return lostAnswer(message, error)
@@ -115,7 +121,14 @@ class Routes {
         } as const
         return responsesOf(await this.#ask(node, ask, peer, outlet))
       },
-    )
+      false,
+    ).catch((error) => {
+      if (!isLost(error)) throw error
+      return batch.flatMap((each) => {
+        if (each instanceof ProtocolError || !isRequest(each)) return []
+        return [lostAnswer(each, error)]
+      })
+    })
   }
 
   async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
@@ -142,11 +155,15 @@ class Routes {
     const { id } = envelope
     switch (envelope.type) {
       case 'ask':
-        return void this.#serve(from, id, envelope.ask, envelope.peer)
+        return this.#work(this.#serve(from, id, envelope.ask, envelope.peer))
       case 'detach':
         return this.#served.get(keyOf(from, id))?.detach()
       case 'answer':
-        return this.#settle(id, (asked) => asked.resolve(envelope.answer))
+        return this.#settle(id, (asked) => {
+          // a reader hears more
+          if (asked.reads) this.#asked.set(id, { ...asked, isAnswered: true })
+          asked.resolve(envelope.answer)
+        })
       case 'failed':
         return this.#settle(id, (asked) => asked.reject(failureOf(envelope.problem, from)))
       case 'undelivered':
@@ -161,9 +178,13 @@ class Routes {
       if (asked.node !== node) continue
       this.#asked.delete(id)
       asked.reject(nodeGone(node))
-      if (asked.reads) asked.outlet?.end?.()
+      if (asked.isAnswered) asked.outlet?.end?.()
     }
     for (const outlet of this.#served.values()) if (outlet.node === node) outlet.detach()
+  }
+
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#working)
   }
 
   /** What waits for other nodes ends: this port does. */
@@ -172,8 +193,12 @@ class Routes {
     for (const outlet of this.#served.values()) outlet.detach()
   }
 
-  /** Here, or where the session is; it may move meanwhile. */
-  async #where<Value>(here: () => Promise<Value>, there: (node: string) => Promise<Value>): Promise<Value> {
+  /** Here, or where the session is; it may move meanwhile. What is `harmless` may be asked for twice. */
+  async #where<Value>(
+    here: () => Promise<Value>,
+    there: (node: string) => Promise<Value>,
+    harmless = true,
+  ): Promise<Value> {
     for (let moves = 0; ; moves += 1) {
       const owner = await here().catch((error: unknown) => {
         if (error instanceof Elsewhere) return error
@@ -183,7 +208,7 @@ class Routes {
       try {
         return await there(owner.owner)
       } catch (error) {
-        if (!(error instanceof Elsewhere)) throw error
+        if (!(error instanceof Elsewhere || (harmless && isLost(error)))) throw error
         if (moves === maxMoves) throw restless()
       }
     }
@@ -194,7 +219,7 @@ class Routes {
     this.#last += 1
     const id = this.#last
     return new Promise((resolve, reject) => {
-      this.#asked.set(id, { node, outlet, reads, resolve, reject })
+      this.#asked.set(id, { node, outlet, reads, isAnswered: false, resolve, reject })
       const envelope = {
         type: 'ask',
         id,
@@ -210,7 +235,7 @@ class Routes {
   #settle(id: number, settle: (asked: Asked) => void): void {
     const asked = this.#asked.get(id)
     if (asked === undefined) return
-    if (!asked.reads) this.#asked.delete(id)
+    this.#asked.delete(id)
     settle(asked)
   }
 
@@ -223,6 +248,11 @@ class Routes {
       this.#asked.delete(id)
       outlet?.end?.()
     }
+  }
+
+  #work(serving: Promise<void>): void {
+    const work = serving.finally(() => this.#working.delete(work))
+    this.#working.add(work)
   }
 
   async #serve(node: string, id: number, ask: Ask, peer: Peer | undefined): Promise<void> {
@@ -341,7 +371,7 @@ function failureOf(problem: Problem, node: string): Error {
 const lost = Object.freeze({ retryable: true })
 
 function nodeGone(node: string): TransportError {
-  const message = `the process that the session runs in has ended: ${node}`
+  const message = 'the process that the session ran in has ended'
   return new TransportError('CONNECTION_LOST', message, {
     retryable: true,
     data: { node },
@@ -349,7 +379,7 @@ function nodeGone(node: string): TransportError {
 }
 
 function outOfReach(node: string): TransportError {
-  const message = `the process that the session runs in cannot be reached: ${node}`
+  const message = 'the process that the session runs in cannot be reached'
   return new TransportError('SEND_FAILED', message, {
     retryable: true,
     data: { node },

@@ -28,6 +28,8 @@ interface Node {
   readonly name: string
   readonly ref: NodeRef
   isRetiring: boolean
+  /** Nothing is sent to it any more. */
+  isClosed: boolean
 }
 
 /** A session that runs on a node. */
@@ -73,8 +75,13 @@ export const hubActor = defineActor({
   },
   call: {
     join(hub, { name, ref }: { name: string; ref: NodeRef }, ctx) {
-      hub.nodes.set(name, { name, ref, isRetiring: false })
+      hub.nodes.set(name, { name, ref, isRetiring: false, isClosed: false })
       ctx.monitor(ref)
+    },
+    /** A node that has retired is about to end: what is for it is undelivered from now on. */
+    close(hub, name: string) {
+      const node = hub.nodes.get(name)
+      if (node !== undefined) node.isClosed = true
     },
     claim: (hub, { node, id, who }: { node: string; id: string; who: Claimer | undefined }) =>
       claim(hub, node, id, who),
@@ -92,7 +99,8 @@ export const hubActor = defineActor({
     report: (hub, { from, told }: { from: string; told: StreamReport }) => member(hub, from)?.receive(told),
     release: (hub, { node, id }: { node: string; id: string }) => release(hub, node, id),
     send(hub, { from, to, envelope }: { from: string; to: string; envelope: Envelope }) {
-      if (hub.nodes.get(to)?.ref.cast('envelope', { from, envelope }) === true) return
+      const node = hub.nodes.get(to)
+      if (node?.isClosed === false && node.ref.cast('envelope', { from, envelope })) return
       if (envelope.type === 'ask')
         hub.nodes
           .get(from)

@@ -168,6 +168,8 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     keeper.hub.cast('retire', old.name)
     withdraw(keeper, old)
     await old.ref.call('retire', keeper.drainTimeout, forever).catch(ignoreEnd)
+    await keeper.hub.call('close', old.name)
+    await old.ref.call('settled', undefined).catch(ignoreEnd)
     await keeper.supervisor.terminateChild(old.ref).catch(ignoreEnd)
   }
 }

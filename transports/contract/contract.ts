@@ -152,7 +152,7 @@ export interface ServerPort {
    * Gives a message to a session. Resolves with the answer to a request; for a notification or a response
    * with undefined, as soon as it is taken. Rejects with TransportError SESSION_NOT_FOUND when the session is
    * unknown or has ended, and, like all methods below, with REVISION_MISMATCH when the peer names another
-   * revision than the session has.
+   * revision than the session has, and with SEND_FAILED when the process of the session cannot be reached.
    */
   deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined>
   /**

@@ -1,5 +1,6 @@
 import { buildResult, isRequest } from '../../../protocol/wire/jsonrpc.js'
 import { defineActor } from '../../../runtime/index.js'
+import type { GivenSocket } from '../../../runtime/peers/give-socket.js'
 import type { Outlet, ServerPort } from '../../../transports/contract/contract.js'
 import type { Address } from '../../../transports/contract/sharing.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'

@@ -25,7 +25,7 @@ import { createGuard, framingProblem, type Guard, guardedHeaders } from '../list
 import type { HttpSettings } from './serve.js'
 import { type AssignedRequest, headersKey, principalKey, withoutToken } from '../listen/peer.js'
 import { readEra, serveModern } from './modern-routes.js'
-import { bytesRefusal, HttpRefusal, nothingHere } from '../listen/refusal.js'
+import { bytesRefusal, HttpRefusal, nothingHere, unavailable } from '../listen/refusal.js'
 import { keyOfPrincipal } from '../../contract/principal.js'
 import type { Exchange, ExchangeLimits } from './exchange.js'
 import { listen, listenOrResume } from './streams.js'
@@ -267,6 +267,7 @@ function refusalOf(error: unknown): HttpRefusal | undefined {
   if (code === 'SESSION_NOT_FOUND') return new HttpRefusal(404, 'Session not found')
   if (code === 'REVISION_MISMATCH') return new HttpRefusal(400, message)
   if (code === 'SESSION_LIMIT') return new HttpRefusal(503, message, { 'retry-after': '10' })
+  if (code === 'SEND_FAILED') return unavailable(undefined, message)
   if (code === 'BYTES_LIMIT') return bytesRefusal(error)
   if (code === 'CLIENT_LIMIT') return new HttpRefusal(429, message, { 'retry-after': '10' })
   return undefined
