@@ -72,6 +72,8 @@ async function start(parent: Parent, message: Start, use: (border: Border) => vo
   })
   const peer = await startActor(root, undefined, {
     ...unhurried,
+    logLevels: message.log.logLevels,
+    ...(message.log.silent && { logger: false }),
     onBlocked: message.reports ? 'report' : 'ignore',
   }).catch(() => undefined)
   if (peer === undefined) return over(parent)

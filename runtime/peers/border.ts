@@ -71,6 +71,9 @@ export class Border {
   /** Has an actor that is there already stand in for a process of the other side. */
   represent(standIn: StandIn, { ours }: OwnRef): void {
     standIn.border = this
+    // an actor that has told of itself in its `init` has one already, which others may know
+    const other = this.#standIns.get(ours)
+    if (other !== undefined) monitor(standIn, null, (reason) => other.end(reason))
     this.#standIns.set(ours, standIn)
     this.#theirs.set(standIn, ours)
   }

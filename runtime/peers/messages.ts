@@ -1,6 +1,7 @@
 import type { SendHandle } from 'node:child_process'
 import type { Duplex } from 'node:stream'
 import { deserialize, serialize } from 'node:v8'
+import type { LogLevels } from '../faults/log.js'
 import type { OwnRef, Packed } from './values.js'
 
 /**
@@ -15,6 +16,8 @@ export type BorderMessage =
       readonly name: string
       /** Whether a process looks itself whether its loop turns, to tell whose code it is. */
       readonly reports: boolean
+      /** What is logged over there, as lines of JSON. */
+      readonly log: { readonly silent: boolean; readonly logLevels: LogLevels | undefined }
     }
   /** The actor of the module is up. */
   | { readonly type: 'ready'; readonly main: OwnRef }

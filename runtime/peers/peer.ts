@@ -83,6 +83,7 @@ class Peer {
   /** Resolves when the actor of the module is up, or declines; throws why it is not. */
   async start(): Promise<Ignore | undefined> {
     const { module, args, name, blockedAfter } = this.#settings
+    const { logger, logLevels } = this.#host.tree.logging
     const what = `${name}: args`
     try {
       this.#connection.post({
@@ -90,6 +91,7 @@ class Peer {
         module,
         name,
         reports: Number.isFinite(blockedAfter),
+        log: { silent: logger === false, logLevels },
         args: this.#border.pack(args, what),
       })
     } catch (error) {

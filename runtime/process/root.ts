@@ -49,7 +49,7 @@ async function startRoot(behaviour: unknown, input: unknown, options: RootOption
   checkFields(options, rootFields)
   const { name, startTimeout, logger, logLevels } = options
   const registry = readRegistry(options.registry)
-  const tree = new Tree(options.clock, options.unowned)
+  const tree = new Tree(options.clock, options.unowned, { logger, logLevels })
   const home: Home = { tree, registry, contextOf: (actor) => new ActorContext(actor, home) }
   const undo: (() => void)[] = []
   const detach = (): void => {

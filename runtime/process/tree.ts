@@ -9,6 +9,7 @@ import {
   type StrayKind,
 } from '../faults/containment.js'
 import { emit, isHeard } from '../faults/events.js'
+import type { LogOptions } from '../faults/log.js'
 import { type Clock, systemClock } from '../time/clock.js'
 import { Deadlines } from '../time/deadlines.js'
 import { Scheduler } from '../time/scheduler.js'
@@ -29,8 +30,11 @@ export class Tree implements ContainedTree {
   readonly #signals: (() => void)[] = []
   /** Stray errors without an owner. */
   strays = 0
+  /** What is logged of it: its peers do the same. */
+  readonly logging: LogOptions
 
-  constructor(clock: Clock | undefined, unowned: Unowned | undefined) {
+  constructor(clock: Clock | undefined, unowned: Unowned | undefined, logging: LogOptions = {}) {
+    this.logging = logging
     this.clock = readClock(clock)
     this.#unowned = readUnowned(unowned)
     this.deadlines = new Deadlines(this.clock)

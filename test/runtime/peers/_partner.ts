@@ -12,7 +12,7 @@ export type Listener = ActorRef<never, { heard(state: unknown, what: unknown): v
 
 interface Args {
   readonly listener?: Listener
-  readonly init?: 'throw' | 'ignore' | 'stop' | 'never'
+  readonly init?: 'throw' | 'ignore' | 'stop' | 'never' | 'greet'
   readonly ending?: number
 }
 
@@ -66,6 +66,7 @@ function define(name: string, trapExit: boolean) {
       if (init === 'ignore') return ignore
       if (init === 'stop') ctx.stop({ type: 'shutdown', detail: 'not today' })
       if (init === 'never') return new Promise(() => {})
+      if (init === 'greet') listener?.cast('heard', ctx.self)
       return { heard: [], listener, ending }
     },
     call: calls,

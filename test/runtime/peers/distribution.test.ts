@@ -54,6 +54,24 @@ for (const kind of ['thread', 'process'] as const) {
     )
   })
 
+  test(`${kind}: an actor that tells of itself before it is up is known by that reference, too`, async (t) => {
+    const greeted: ActorRef<never, never>[] = []
+    const host = defineActor({
+      name: 'host',
+      init: () => ({}),
+      cast: { heard: (_state, ref: ActorRef<never, never>) => void greeted.push(ref) },
+    })
+    const listener = await startActor(host)
+    t.after(() => listener.stop())
+    const peer = await start(t, kind, 'trapper', { args: { init: 'greet', listener } })
+    await until(() => greeted.length === 1)
+    const [greeting] = greeted as [ActorRef<never, never>]
+    const ended = reasonOf(greeting)
+    assert.equal(await (greeting as unknown as Partner).call('echo', 1), 1)
+    peer.kill()
+    assert.is((await ended).type, 'killed')
+  })
+
   test(`OTP-122 ${kind}: an actor elsewhere has a name here, and takes messages like any other`, async (t) => {
     const peer = await start(t, kind, 'trapper', {}, { name: 'partner' })
     const host = await startActor(defineActor({ name: 'host', init: () => ({}) }))

@@ -4,6 +4,7 @@ import { runProgram, runtimeUrl } from '../_program.js'
 
 const test = suite('what a peer prints', { timeout: 30_000 })
 const module = new URL('./_printer.js', import.meta.url).href
+const fragile = new URL('./_fragile.js', import.meta.url).href
 const lines = 5_000
 
 for (const kind of ['thread', 'process'] as const) {
@@ -25,6 +26,20 @@ for (const kind of ['thread', 'process'] as const) {
       assert.equal(stderr.split('\n').slice(0, lines + 2), expected)
     })
   }
+}
+
+for (const kind of ['thread', 'process'] as const) {
+  test(`${kind}: what is logged of it is what is logged of its parent's tree`, async (t) => {
+    const program = (options: string): string => `
+      import { definePeer, startActor } from ${JSON.stringify(runtimeUrl)}
+      const options = { kind: '${kind}', module: ${JSON.stringify(fragile)} }
+      const peer = await startActor(definePeer(options), undefined, { startTimeout: 20000, ${options} })
+      peer.cast('crash')
+      await new Promise((resolve) => peer.onExit(resolve))`
+    assert.is((await runProgram(t, program('logger: false'))).stderr, '')
+    assert.is((await runProgram(t, program(`logLevels: { crash: 'silent' }`))).stderr, '')
+    assert.match((await runProgram(t, program(''))).stderr, /out of order[\s\S]*out of order/)
+  })
 }
 
 test.run()
