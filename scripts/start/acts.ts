@@ -55,6 +55,13 @@ export const acts: readonly Act[] = [
     run: async ({ sessions: [, second] }) => [await told('second session', second?.callTool('stray_throw'))],
   },
   {
+    title: 'a tool that spins, in a thread of its own, is killed at its deadline; the others go on meanwhile',
+    async run({ sessions: [first, second] }) {
+      const spinning = told('first session', first?.callTool('spin'))
+      return [await pinged('second session', second, spinning), await spinning]
+    },
+  },
+  {
     title: 'a crash of one session',
     async run({ registry, server }) {
       const [session] = await server.sessions()
@@ -126,6 +133,22 @@ async function told(who: string, call: Promise<{ readonly text: string }> | unde
     const { sent } = error.data as { sent?: boolean }
     return `${who}: ${error.code}, sent ${sent}, retryable ${error.retryable}: ${error.message.split('\n')[0]}`
   }
+}
+
+/** Pings for as long as a call takes; how many were answered, and the slowest of them. */
+async function pinged(who: string, client: Client | undefined, call: Promise<unknown>): Promise<string> {
+  let isOver = false
+  void call.finally(() => {
+    isOver = true
+  })
+  let [pings, slowest] = [0, 0]
+  while (!isOver) {
+    const start = performance.now()
+    await client?.ping()
+    slowest = Math.max(slowest, performance.now() - start)
+    pings += 1
+  }
+  return `${who}: ${pings} pings were answered meanwhile, the slowest after ${slowest.toFixed(1)} ms`
 }
 
 /** The process id of a server that a client runs as its child. */

@@ -28,9 +28,17 @@ const strayThrow = defineTool({
   },
 })
 
-/** The server of the demonstration: a counter for each session, and two tools with the bugs that end other servers. */
+const spin = defineTool({
+  name: 'spin',
+  description: 'Never gives way; it runs in a thread of its own.',
+  timeout: 500,
+  isolate: 'thread',
+  module: new URL('./spin.js', import.meta.url),
+})
+
+/** The server of the demonstration: a counter for each session, and tools with the bugs that end other servers. */
 export const counters = defineServer({
   name: 'counters',
   version: '1.0.0',
-  tools: [count, strayRejection, strayThrow],
+  tools: [count, strayRejection, strayThrow, spin],
 })

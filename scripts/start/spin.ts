@@ -1,0 +1,6 @@
+/** Never gives way: it can only be ended from outside. */
+function spin(): never {
+  for (;;);
+}
+
+export { spin as default }
