@@ -32,7 +32,7 @@ import {
   isWanted,
 } from './holdings/options.js'
 import { Server } from './server.js'
-import type { Cluster } from './cluster/cluster.js'
+import type { Cluster, News } from './cluster/cluster.js'
 import { clusterPort } from './cluster/port.js'
 import { Exchanges } from './exchanges/exchanges.js'
 import { Sessions } from './sessions/sessions.js'
@@ -227,22 +227,30 @@ function groupChildren(holdings: Holdings, server: ActorRef): ChildSpec[] {
   ]
 }
 
-function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext): Promise<ProcessRef> {
+async function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorContext): Promise<ProcessRef> {
   const { names, drainTimeout } = holdings.settings
-  return holdings.binding.start(ctx, openPort(holdings, ctx), {
-    name: names.transport,
-    drainTimeout,
-    // not the group's phase: one that gave up is stopping as well, but comes back
-    stopping: () => (processOf(server) as Actor).phase === 'stopping',
-    finished: () =>
-      void supervisorAt(server)
-        .stop()
-        .catch(() => {}),
-  })
+  const { port, close } = openPort(holdings, ctx)
+  try {
+    const listener = await holdings.binding.start(ctx, port, {
+      name: names.transport,
+      drainTimeout,
+      // not the group's phase: one that gave up is stopping as well, but comes back
+      stopping: () => (processOf(server) as Actor).phase === 'stopping',
+      finished: () =>
+        void supervisorAt(server)
+          .stop()
+          .catch(() => {}),
+    })
+    listener.onExit(close)
+    return listener
+  } catch (error) {
+    close()
+    throw error
+  }
 }
 
 /** The port of one incarnation of the group. Throws RuntimeError NOPROC when the group is not complete. */
-function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
+function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; close: () => void } {
   const { revisions, maxRequests, maxExchanges, maxWaiting } = holdings.settings
   const { cluster } = holdings.settings
   const sessions = new Sessions(holdings, ctx)
@@ -260,22 +268,22 @@ function openPort(holdings: Holdings, ctx: ActorContext): ServerPort {
     exchange: (call) => exchanges.exchange(call),
     endSubscriptions: () => exchanges.endSubscriptions(),
   } satisfies ServerPort)
-  if (cluster === undefined) return local
+  if (cluster === undefined) return { port: local, close: () => {} }
   const base = ctx.registry.named<typeof baseActor>(holdings.settings.names.base)
-  const port = clusterPort(
-    {
-      ...local,
-      retire: (signal) => {
-        exchanges.endSubscriptions()
-        return sessions.retire(signal)
-      },
-      hear: (news) => void base.cast('hear', news),
+  const retire = (signal: AbortSignal): Promise<void> => {
+    exchanges.endSubscriptions()
+    return sessions.retire(signal)
+  }
+  const hear = (news: News): void => void base.cast('hear', news)
+  const port = clusterPort({ ...local, retire, hear }, cluster, ctx.clock)
+  const unlisten = cluster.listen(port)
+  return {
+    port,
+    close: () => {
+      unlisten()
+      port.abandon()
     },
-    cluster,
-  )
-  ctx.own(() => port.abandon())
-  ctx.own(cluster.listen(port))
-  return port
+  }
 }
 
 function handleOf(settings: ServerSettings, place: Place, registry: Registry, ref: ActorRef): Server {

@@ -6,31 +6,27 @@ import { encodedText, textOf } from '../../transports/base/encoded.js'
 import { TransportError, type TransportErrorCode } from '../../transports/base/errors.js'
 import type { Peer, Response } from '../../transports/contract/contract.js'
 
-/** What one node says to another; plain data. `id` is a number of the node that asks. */
+/** What one node says to another; plain data. `id` is the question's: no other one, of any node, has it. */
 export type Envelope =
   /** Asks for a message to be served where its session is. */
   | {
       readonly type: 'ask'
-      readonly id: number
+      readonly id: string
       readonly ask: Ask
       readonly peer: Peer | undefined
     }
   /** A reader has gone. */
-  | { readonly type: 'detach'; readonly id: number }
+  | { readonly type: 'detach'; readonly id: string }
   /** A message that comes before the answer, or belongs to none, as its text. */
-  | { readonly type: 'said'; readonly id: number; readonly text: string }
-  | {
-      readonly type: 'negotiated'
-      readonly id: number
-      readonly revision: string
-    }
-  | { readonly type: 'released'; readonly id: number }
-  | { readonly type: 'over'; readonly id: number }
+  | { readonly type: 'said'; readonly id: string; readonly text: string }
+  | { readonly type: 'negotiated'; readonly id: string; readonly revision: string }
+  | { readonly type: 'released'; readonly id: string }
+  | { readonly type: 'over'; readonly id: string }
   /** The last word on an `ask`; a reader may hear more after it. */
-  | { readonly type: 'answer'; readonly id: number; readonly answer: Answer }
-  | { readonly type: 'failed'; readonly id: number; readonly problem: Problem }
+  | { readonly type: 'answer'; readonly id: string; readonly answer: Answer }
+  | { readonly type: 'failed'; readonly id: string; readonly problem: Problem }
   /** An `ask` that did not reach its node, which had ended. */
-  | { readonly type: 'undelivered'; readonly id: number }
+  | { readonly type: 'undelivered'; readonly id: string }
 
 export type Ask =
   | { readonly do: 'open'; readonly text: string }

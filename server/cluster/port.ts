@@ -1,6 +1,9 @@
+import { nanoid } from 'nanoid'
 import type { Batch } from '../../protocol/wire/codec.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { pause } from '../../runtime/time/wait.js'
 import { textOf } from '../../transports/base/encoded.js'
 import { TransportError } from '../../transports/base/errors.js'
 import type { Outlet, Peer, Response, ServerPort } from '../../transports/contract/contract.js'
@@ -19,6 +22,7 @@ import {
   responsesOf,
   unpackBatch,
 } from './envelope.js'
+import { Outbox } from './outbox.js'
 
 /** What a node does by itself. `deliver` and the like reject with Elsewhere for a session of another node. */
 export interface LocalPort extends ServerPort {
@@ -37,6 +41,17 @@ interface Asked {
   reject(error: unknown): void
 }
 
+/** What another node is to be asked. */
+interface Question {
+  readonly node: string
+  readonly ask: Ask
+  readonly peer: Peer | undefined
+  readonly outlet: Outlet | undefined
+  readonly reads: boolean
+}
+
+/** Milliseconds between two looks whether all answers have left. */
+const settlePause = 20
 /** How often a message follows its session, which may move meanwhile. */
 const maxMoves = 5
 /** What this node may ask others at once. */
@@ -46,8 +61,12 @@ const maxAsked = 10_000
  * The port of a node: serves the sessions that run here, passes on what is for those of other nodes, and
  * serves what they pass on.
  */
-export function clusterPort(local: LocalPort, cluster: Cluster): ServerPort & Inbox & { abandon(): void } {
-  const routes = new Routes(local, cluster)
+export function clusterPort(
+  local: LocalPort,
+  cluster: Cluster,
+  clock: Clock,
+): ServerPort & Inbox & { abandon(): void } {
+  const routes = new Routes(local, cluster, clock)
   return Object.freeze({
     ...local,
     open: (request, peer) => routes.open(request, peer),
@@ -65,16 +84,23 @@ export function clusterPort(local: LocalPort, cluster: Cluster): ServerPort & In
 class Routes {
   readonly #local: LocalPort
   readonly #cluster: Cluster
-  readonly #asked = new Map<number, Asked>()
-  /** Readers and requests of other nodes that are served here, by node and number. */
+  readonly #asked = new Map<string, Asked>()
+  /** Readers and requests of other nodes that are served here. */
   readonly #served = new Map<string, RemoteOutlet>()
   /** What is being answered to other nodes. */
   readonly #working = new Set<Promise<void>>()
+  /** What other nodes wait for. */
+  readonly #outbox: Outbox<Envelope>
+  readonly #clock: Clock
+  /** No other port has it: an answer to an earlier one of this node must not be taken for one to this. */
+  readonly #name = nanoid(12)
   #last = 0
 
-  constructor(local: LocalPort, cluster: Cluster) {
+  constructor(local: LocalPort, cluster: Cluster, clock: Clock) {
     this.#local = local
     this.#cluster = cluster
+    this.#clock = clock
+    this.#outbox = new Outbox((node, envelope) => cluster.send(node, envelope), clock)
   }
 
   open(request: JsonRpcRequest, peer: Peer): ReturnType<ServerPort['open']> {
@@ -135,10 +161,10 @@ class Routes {
     return this.#where(
       () => this.#local.attach(sessionId, outlet, peer),
       async (node) => {
-        const id = this.#last + 1
-        await this.#ask(node, { do: 'attach', sessionId }, peer, outlet, true)
+        const id = this.#nextId()
+        await this.#askAs(id, { node, ask: { do: 'attach', sessionId }, peer, outlet, reads: true })
         return () => {
-          if (this.#asked.delete(id)) this.#cluster.send(node, { type: 'detach', id })
+          if (this.#asked.delete(id)) this.#outbox.send(node, { type: 'detach', id })
         }
       },
     )
@@ -157,7 +183,7 @@ class Routes {
       case 'ask':
         return this.#work(this.#serve(from, id, envelope.ask, envelope.peer))
       case 'detach':
-        return this.#served.get(keyOf(from, id))?.detach()
+        return this.#served.get(id)?.detach()
       case 'answer':
         return this.#settle(id, (asked) => {
           // a reader hears more
@@ -174,23 +200,30 @@ class Routes {
   }
 
   gone(node: string): void {
-    for (const [id, asked] of this.#asked) {
-      if (asked.node !== node) continue
-      this.#asked.delete(id)
-      asked.reject(nodeGone(node))
-      if (asked.isAnswered) asked.outlet?.end?.()
-    }
+    this.#outbox.forget(node)
+    for (const [id, asked] of this.#asked) if (asked.node === node) this.#lose(id, asked)
     for (const outlet of this.#served.values()) if (outlet.node === node) outlet.detach()
+  }
+
+  #lose(id: string, asked: Asked): void {
+    this.#asked.delete(id)
+    asked.reject(nodeGone(asked.node))
+    if (asked.isAnswered) asked.outlet?.end?.()
   }
 
   async settled(): Promise<void> {
     await Promise.allSettled(this.#working)
+    while (!this.#outbox.isEmpty) await pause(settlePause, this.#clock)
   }
 
-  /** What waits for other nodes ends: this port does. */
+  /** This port ends: it waits for other nodes no more, and their readers hear nothing more of it. */
   abandon(): void {
-    for (const { node } of [...this.#asked.values()]) this.gone(node)
-    for (const outlet of this.#served.values()) outlet.detach()
+    for (const [id, asked] of this.#asked) {
+      this.#lose(id, asked)
+      this.#outbox.send(asked.node, { type: 'detach', id })
+    }
+    for (const outlet of this.#served.values()) outlet.end()
+    this.#outbox.close()
   }
 
   /** Here, or where the session is; it may move meanwhile. What is `harmless` may be asked for twice. */
@@ -214,39 +247,43 @@ class Routes {
     }
   }
 
-  #ask(node: string, ask: Ask, peer: Peer | undefined, outlet?: Outlet, reads = false): Promise<Answer> {
-    if (this.#asked.size >= maxAsked) return Promise.reject(outOfReach(node))
+  #ask(node: string, ask: Ask, peer: Peer | undefined, outlet?: Outlet): Promise<Answer> {
+    return this.#askAs(this.#nextId(), { node, ask, peer, outlet, reads: false })
+  }
+
+  #nextId(): string {
     this.#last += 1
-    const id = this.#last
+    return `${this.#name}.${this.#last}`
+  }
+
+  #askAs(id: string, { node, ask, peer, outlet, reads }: Question): Promise<Answer> {
+    if (this.#asked.size >= maxAsked) return Promise.reject(outOfReach(node))
     return new Promise((resolve, reject) => {
       this.#asked.set(id, { node, outlet, reads, isAnswered: false, resolve, reject })
-      const envelope = {
-        type: 'ask',
-        id,
-        ask,
-        peer: peer && plainPeer(peer),
-      } as const
-      if (this.#cluster.send(node, envelope)) return
+      if (this.#cluster.send(node, { type: 'ask', id, ask, peer: peer && plainPeer(peer) })) return
       this.#asked.delete(id)
       reject(outOfReach(node))
     })
   }
 
-  #settle(id: number, settle: (asked: Asked) => void): void {
+  #settle(id: string, settle: (asked: Asked) => void): void {
     const asked = this.#asked.get(id)
     if (asked === undefined) return
     this.#asked.delete(id)
     settle(asked)
   }
 
-  #tell(id: number, envelope: Envelope): void {
-    const outlet = this.#asked.get(id)?.outlet
+  #tell(id: string, envelope: Envelope): void {
+    const asked = this.#asked.get(id)
+    const outlet = asked?.outlet
     if (envelope.type === 'said') outlet?.send(messageOf(envelope.text))
     else if (envelope.type === 'negotiated') outlet?.negotiated?.(envelope.revision)
     else if (envelope.type === 'released') outlet?.release?.()
-    else if (envelope.type === 'over') {
+    else if (envelope.type === 'over' && asked?.reads) {
       this.#asked.delete(id)
       outlet?.end?.()
+      // a session may end before it has said that the reader is attached
+      asked.resolve({ texts: [] })
     }
   }
 
@@ -255,19 +292,18 @@ class Routes {
     this.#working.add(work)
   }
 
-  async #serve(node: string, id: number, ask: Ask, peer: Peer | undefined): Promise<void> {
-    const outlet = new RemoteOutlet(this.#cluster, node, id)
-    const key = keyOf(node, id)
-    this.#served.set(key, outlet)
+  async #serve(node: string, id: string, ask: Ask, peer: Peer | undefined): Promise<void> {
+    const outlet = new RemoteOutlet(this.#cluster, this.#outbox, node, id)
+    this.#served.set(id, outlet)
     try {
       const answer = await this.#do(ask, peer as Peer, outlet)
-      this.#cluster.send(node, { type: 'answer', id, answer })
-      if (ask.do === 'attach' && outlet.isOpen) return outlet.whenOver(() => this.#served.delete(key))
+      outlet.finish({ type: 'answer', id, answer })
+      if (ask.do === 'attach' && outlet.isOpen) return outlet.whenOver(() => this.#served.delete(id))
     } catch (error) {
       const problem: Problem = error instanceof Elsewhere ? { type: 'elsewhere' } : problemOf(error)
-      this.#cluster.send(node, { type: 'failed', id, problem })
+      outlet.finish({ type: 'failed', id, problem })
     }
-    this.#served.delete(key)
+    this.#served.delete(id)
     outlet.detach()
   }
 
@@ -300,14 +336,18 @@ class Routes {
 /** Where messages go whose reader is on another node. */
 class RemoteOutlet implements Outlet {
   readonly node: string
-  readonly #id: number
+  readonly #id: string
   readonly #cluster: Cluster
+  readonly #outbox: Outbox<Envelope>
   #undo: (() => void) | undefined
   #onOver: (() => void) | undefined
+  /** Whether it is over by itself: who asked may wait for the answer all the same. */
+  #hasEnded = false
   isOpen = true
 
-  constructor(cluster: Cluster, node: string, id: number) {
+  constructor(cluster: Cluster, outbox: Outbox<Envelope>, node: string, id: string) {
     this.#cluster = cluster
+    this.#outbox = outbox
     this.node = node
     this.#id = id
   }
@@ -322,8 +362,14 @@ class RemoteOutlet implements Outlet {
 
   end(): void {
     if (!this.isOpen) return
-    this.#tell({ type: 'over', id: this.#id })
+    this.#outbox.send(this.node, { type: 'over', id: this.#id })
+    this.#hasEnded = true
     this.detach()
+  }
+
+  /** The last word on what was asked, unless nobody waits for it any more. */
+  finish(envelope: Envelope): void {
+    if (this.isOpen || this.#hasEnded) this.#outbox.send(this.node, envelope)
   }
 
   /** The same, of a connection that can be ended early. */
@@ -357,10 +403,6 @@ class RemoteOutlet implements Outlet {
   #tell(envelope: Envelope): boolean {
     return this.#cluster.send(this.node, envelope)
   }
-}
-
-function keyOf(node: string, id: number): string {
-  return `${id} ${node}`
 }
 
 function failureOf(problem: Problem, node: string): Error {

@@ -1,0 +1,158 @@
+import * as assert from 'uvu/assert'
+import type { JsonRpcRequest } from '../../../protocol/wire/jsonrpc.js'
+import { createFakeClock } from '../../../runtime/time/fake-clock.js'
+import { type Cluster, Elsewhere } from '../../../server/cluster/cluster.js'
+import type { Envelope } from '../../../server/cluster/envelope.js'
+import { clusterPort, type LocalPort } from '../../../server/cluster/port.js'
+import type { Outlet, Peer } from '../../../transports/contract/contract.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('port of a node')
+
+const peer: Peer = { transport: 'test', headers: {}, remoteAddress: undefined }
+const request: JsonRpcRequest = { jsonrpc: '2.0', id: 1, method: 'ping' }
+const answer = { jsonrpc: '2.0', id: 1, result: {} } as const
+const nobody: Outlet = { send: () => true }
+
+/** A port, all sessions of which run on node b unless `own` says otherwise, and what it sends there. */
+function portOf(own: Partial<LocalPort> = {}) {
+  const sent: Envelope[] = []
+  const way = { isOpen: true }
+  const elsewhere = (): Promise<never> => Promise.reject(new Elsewhere('b'))
+  const local: LocalPort = {
+    open: elsewhere,
+    deliver: elsewhere,
+    deliverBatch: elsewhere,
+    attach: elsewhere,
+    close: elsewhere,
+    retire: async () => {},
+    hear: () => {},
+    ...own,
+  }
+  const cluster: Cluster = {
+    node: 'a',
+    store: { load: () => undefined, save: () => {}, delete: () => {} },
+    claim: async () => 'b',
+    release: () => {},
+    send: (_node, envelope) => way.isOpen && sent.push(envelope) > 0,
+    publish: () => {},
+    listen: () => () => {},
+  }
+  const clock = createFakeClock()
+  return { port: clusterPort(local, cluster, clock), sent, way, clock }
+}
+
+test('a port that takes the place of another does not take answers to it', async () => {
+  const [first, second] = [portOf(), portOf()]
+  const lost = first.port.deliver('s', request, nobody, peer)
+  const going = second.port.deliver('s', request, nobody, peer)
+  await turns()
+  const [old, own] = [first.sent[0], second.sent[0]] as [Envelope, Envelope]
+  second.port.receive('b', {
+    type: 'answer',
+    id: old.id,
+    answer: { texts: ['{"id":"of another"}'] },
+  })
+  second.port.receive('b', {
+    type: 'answer',
+    id: own.id,
+    answer: { texts: [JSON.stringify(answer)] },
+  })
+  assert.equal({ ...(await going) }, answer)
+  first.port.abandon()
+  assert.ok('error' in ((await lost) ?? {}))
+})
+
+test('a port that ends tells the nodes whose sessions it reads', async () => {
+  const { port, sent } = portOf()
+  let ended = 0
+  const attached = port.attach('s', { ...nobody, end: () => (ended += 1) }, peer)
+  await turns()
+  const [{ id }] = sent as [Envelope]
+  port.receive('b', { type: 'answer', id, answer: { texts: [] } })
+  await attached
+  port.abandon()
+  assert.equal(sent.slice(1), [{ type: 'detach', id }])
+  assert.is(ended, 1)
+})
+
+test('a port that ends tells the nodes that read its sessions', async () => {
+  let detached = 0
+  const { port, sent } = portOf({ attach: async () => () => (detached += 1) })
+  port.receive('b', {
+    type: 'ask',
+    id: 'x',
+    ask: { do: 'attach', sessionId: 's' },
+    peer,
+  })
+  await turns()
+  port.abandon()
+  assert.equal(
+    sent.map(({ type }) => type),
+    ['answer', 'over'],
+  )
+  assert.is(detached, 1)
+})
+
+test('a session that ends before it says that a reader is attached keeps nobody waiting', async () => {
+  const { port, sent } = portOf()
+  let ended = 0
+  const attached = port.attach('s', { ...nobody, end: () => (ended += 1) }, peer)
+  await turns()
+  const [{ id }] = sent as [Envelope]
+  port.receive('b', { type: 'over', id })
+  port.receive('b', { type: 'answer', id, answer: { texts: [] } })
+  const detach = await attached
+  detach()
+  assert.is(ended, 1)
+  assert.is(sent.length, 1)
+})
+
+test('an answer that there is no room for is sent once there is, in order', async () => {
+  const { port, sent, way, clock } = portOf({ deliver: async () => answer })
+  way.isOpen = false
+  const ask = {
+    do: 'deliver',
+    sessionId: 's',
+    text: JSON.stringify(request),
+    mayRelease: false,
+  } as const
+  port.receive('b', { type: 'ask', id: 'x', ask, peer })
+  port.receive('b', { type: 'ask', id: 'y', ask, peer })
+  await turns()
+  await clock.advance(1_000)
+  assert.is(sent.length, 0)
+  way.isOpen = true
+  await clock.advance(1_000)
+  assert.equal(
+    sent.map(({ type, id }) => [type, id]),
+    [
+      ['answer', 'x'],
+      ['answer', 'y'],
+    ],
+  )
+})
+
+test('what waits for room is given up with the node that it is for', async () => {
+  const { port, sent, way, clock } = portOf({ deliver: async () => answer })
+  way.isOpen = false
+  const ask = {
+    do: 'deliver',
+    sessionId: 's',
+    text: JSON.stringify(request),
+    mayRelease: false,
+  } as const
+  port.receive('b', { type: 'ask', id: 'x', ask, peer })
+  await turns()
+  port.gone('b')
+  way.isOpen = true
+  await clock.advance(1_000)
+  assert.equal(sent, [])
+  await port.settled()
+})
+
+function turns(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+test.run()
