@@ -357,7 +357,7 @@ class RemoteOutlet implements Outlet {
   }
 
   negotiated(revision: string): void {
-    if (this.isOpen) this.#tell({ type: 'negotiated', id: this.#id, revision })
+    if (this.isOpen) this.#outbox.send(this.node, { type: 'negotiated', id: this.#id, revision })
   }
 
   end(): void {

@@ -10,6 +10,7 @@ import type { Peer } from '../../transports/contract/contract.js'
 import type { StreamKeeper, StreamMember, StreamReport } from '../../transports/contract/shared-streams.js'
 import type { Envelope } from '../cluster/envelope.js'
 import type { News } from '../cluster/cluster.js'
+import { Outbox } from '../cluster/outbox.js'
 import { askStore } from '../sessions/saving.js'
 import type { SessionRecord, SessionStore } from '../stores/session-store.js'
 import type { NodeRef } from './node-ref.js'
@@ -28,7 +29,7 @@ interface Node {
   readonly name: string
   readonly ref: NodeRef
   isRetiring: boolean
-  /** Nothing is sent to it any more. */
+  /** It is asked nothing any more. */
   isClosed: boolean
 }
 
@@ -43,6 +44,8 @@ interface Hub extends Omit<HubInput, 'tasks' | 'keepStreams'> {
   /** Those that keep event streams here, also while they start. */
   readonly members: Map<string, StreamMember>
   readonly nodes: Map<string, Node>
+  /** What a node must hear: it waits there for the answer, or for the end of who was to answer. */
+  readonly outbox: Outbox<(ref: NodeRef) => boolean>
   readonly claims: Map<string, Claim>
   readonly clients: ClientCounts<Claim>
   [describe](): string
@@ -61,12 +64,17 @@ export const hubActor = defineActor({
   async init({ tasks, keepStreams, ...input }: HubInput, ctx: ActorContext): Promise<Hub> {
     const streams = await keepStreams?.(ctx.clock.now)
     if (streams !== undefined) ctx.sendAfter(trimInterval)
+    const nodes = new Map<string, Node>()
     const hub: Hub = {
       ...input,
       streams,
       members: new Map(),
       tasks: new TaskSupervisor(tasks as TaskSupervisor['ref']),
-      nodes: new Map(),
+      nodes,
+      outbox: new Outbox((name, tell) => {
+        const node = nodes.get(name)
+        return node === undefined || tell(node.ref)
+      }, ctx.clock),
       claims: new Map(),
       clients: new ClientCounts<Claim>(input.maxSessionsPerClient),
       [describe]: () => `${hub.claims.size} sessions on ${hub.nodes.size} processes`,
@@ -78,7 +86,7 @@ export const hubActor = defineActor({
       hub.nodes.set(name, { name, ref, isRetiring: false, isClosed: false })
       ctx.monitor(ref)
     },
-    /** A node that has retired is about to end: what is for it is undelivered from now on. */
+    /** A node that has retired is about to end: what it is asked from now on is undelivered. */
     close(hub, name: string) {
       const node = hub.nodes.get(name)
       if (node !== undefined) node.isClosed = true
@@ -98,13 +106,14 @@ export const hubActor = defineActor({
     forget: (hub, name: string) => forget(hub, name),
     report: (hub, { from, told }: { from: string; told: StreamReport }) => member(hub, from)?.receive(told),
     release: (hub, { node, id }: { node: string; id: string }) => release(hub, node, id),
-    send(hub, { from, to, envelope }: { from: string; to: string; envelope: Envelope }) {
-      const node = hub.nodes.get(to)
-      if (node?.isClosed === false && node.ref.cast('envelope', { from, envelope })) return
-      if (envelope.type === 'ask')
-        hub.nodes
-          .get(from)
-          ?.ref.cast('envelope', { from: to, envelope: { type: 'undelivered', id: envelope.id } })
+    send({ nodes, outbox }, { from, to, envelope }: { from: string; to: string; envelope: Envelope }) {
+      const tell = (ref: NodeRef): boolean => ref.cast('envelope', { from, envelope })
+      if (envelope.type !== 'ask' && envelope.type !== 'said') return outbox.send(to, tell)
+      const node = nodes.get(to)
+      const isOpen = node !== undefined && (envelope.type === 'said' || !node.isClosed)
+      if ((isOpen && tell(node.ref)) || envelope.type === 'said') return
+      const undelivered = { type: 'undelivered', id: envelope.id } as const
+      outbox.send(from, (ref) => ref.cast('envelope', { from: to, envelope: undelivered }))
     },
     publish(hub, { from, news }: { from: string | undefined; news: News }) {
       for (const node of hub.nodes.values()) if (node.name !== from) node.ref.cast('hear', news)
@@ -119,9 +128,10 @@ export const hubActor = defineActor({
       const ended = [...hub.nodes.values()].find((node) => node.ref === process)
       if (ended === undefined) return
       hub.nodes.delete(ended.name)
+      hub.outbox.forget(ended.name)
       forget(hub, ended.name)
       for (const [id, { node }] of hub.claims) if (node === ended.name) release(hub, node, id)
-      for (const node of hub.nodes.values()) node.ref.cast('gone', ended.name)
+      for (const name of hub.nodes.keys()) hub.outbox.send(name, (ref) => ref.cast('gone', ended.name))
     },
   },
 })
@@ -148,7 +158,10 @@ function claim(hub: Hub, node: string, id: string, who: Claimer | undefined): st
   const { claims, clients, nodes, maxSessions } = hub
   const owner = claims.get(id)?.node
   if (owner !== undefined) return owner
-  if (nodes.get(node)?.isRetiring === true) return successor(hub, node, id)
+  const claimer = nodes.get(node)
+  if (claimer === undefined)
+    return refuse(new TransportError('SEND_FAILED', `${node} has ended`, { retryable: true }))
+  if (claimer.isRetiring) return successor(hub, node, id)
   if (claims.size >= maxSessions) {
     const problem = `the server has ${maxSessions} sessions already`
     return refuse(new TransportError('SESSION_LIMIT', problem, { retryable: true }))

@@ -150,11 +150,11 @@ export class Sessions implements ServerPort {
 
   async close(sessionId: string, peer?: Peer): Promise<void> {
     await this.admit(sessionId, peer)
+    await this.#leaving.get(sessionId)
     const session = this.#find(sessionId)
     if (session?.alive) await session.stop(normal)
     else await this.#own(sessionId, peer)
-    await this.#end(sessionId)
-    if (!session?.alive) this.#disown(sessionId)
+    await this.#end(sessionId).finally(() => this.#disown(sessionId))
   }
 
   /** Lets go of the sessions, each once it is idle: other nodes go on with them. */
@@ -180,7 +180,8 @@ export class Sessions implements ServerPort {
       const owner = await this.#cluster.claim(id, peer)
       if (owner !== this.#cluster.node) throw new Elsewhere(owner)
     } catch (error) {
-      this.#owned.delete(id)
+      // also when nobody has answered: it may be ours all the same
+      this.#disown(id)
       throw error
     }
   }

@@ -3,6 +3,7 @@ import { defineResource } from '../../../server/definitions/define-resource.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import { createMemoryStore, type SessionStore } from '../../../server/stores/session-store.js'
+import { until } from '../../../testing.js'
 import { heard } from '../../support/heard.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
@@ -251,6 +252,58 @@ test('sessions of all nodes are counted together, and by client', async (t) => {
   await rejects(() => new RawClient(t, third.url).open(), /429/)
   await opened.send('DELETE', undefined, opened.headers())
   await new RawClient(t, third.url).open()
+})
+
+test('a node that is about to end hears the answers to what it asked before', async (t) => {
+  const { nodes, hub } = await startNodes(t, three)
+  const [first, second] = await startClients(t, nodes)
+  const asking = await second.stream(callOf('asks'))
+  const question = await asking.next()
+  await hub.call('close', 'node 2')
+  await first.post({ jsonrpc: '2.0', id: question.id, result: { action: 'decline' } })
+  assert.is((await asking.next()).id, 7)
+})
+
+test('a session cannot be claimed for a node that has ended', async (t) => {
+  const { nodes, hub } = await startNodes(t, three)
+  nodes[0]?.ref.kill()
+  await until(async () => hub.call('claim', { node: 'node 2', id: 'a', who: undefined }).then(() => true))
+  const late = hub.call('claim', { node: 'node 1', id: 'b', who: undefined })
+  await rejects(() => late, /node 1 has ended/)
+})
+
+test('a session that cannot be deleted is not kept from other nodes', async (t) => {
+  const memory = createMemoryStore()
+  let fails = false
+  const store: SessionStore = {
+    load: (id) => memory.load(id),
+    save: (record) => memory.save(record),
+    delete(id) {
+      if (fails) throw new Error('the store is away')
+      return memory.delete(id)
+    },
+  }
+  const { nodes } = await startNodes(t, three, {}, { store })
+  const [first, second] = nodes as [TestNode, TestNode]
+  const [client, other] = await startClients(t, nodes)
+  first.ref.kill()
+  fails = true
+  await until(async () => (await other.send('DELETE', undefined, other.headers())).status === 500)
+  await second.retire()
+  fails = false
+  assert.ok(client.sessionId)
+})
+
+test('a listener that starts again leaves no readers at sessions of other nodes', async (t) => {
+  const { nodes } = await startNodes(t, three)
+  const [first, second] = nodes as [TestNode, TestNode]
+  const [, client] = await startClients(t, nodes)
+  const readers = async (): Promise<unknown> => (await first.server.sessions())[0]?.readers
+  const stream = await client.listen()
+  assert.is(await readers(), 1)
+  second.server.registry.whereis('node 2/transport')?.kill()
+  await stream.ended
+  await until(async () => (await readers()) === 0)
 })
 
 function withProgress(name: string, id: number | string = 7): object {
