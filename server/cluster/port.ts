@@ -1,4 +1,4 @@
-import { nanoid } from 'nanoid'
+import { randomBytes } from 'node:crypto'
 import type { Batch } from '../../protocol/wire/codec.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
@@ -93,7 +93,7 @@ class Routes {
   readonly #outbox: Outbox<Envelope>
   readonly #clock: Clock
   /** No other port has it: an answer to an earlier one of this node must not be taken for one to this. */
-  readonly #name = nanoid(12)
+  readonly #name = randomBytes(9).toString('base64url')
   #last = 0
 
   constructor(local: LocalPort, cluster: Cluster, clock: Clock) {

@@ -106,7 +106,10 @@ function admit(door: Door, socket: Connection, ended: () => void, ctx: ActorCont
   const timer = ctx.clock.setTimeout(() => {
     if (waiting.delete(socket)) refuse(socket, ended)
   }, patience)
-  socket.once('close', () => ctx.clock.clearTimeout(timer))
+  socket.once('close', () => {
+    ctx.clock.clearTimeout(timer)
+    if (waiting.delete(socket)) ended()
+  })
 }
 
 function refuse(socket: Connection, ended: () => void): void {

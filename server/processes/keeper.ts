@@ -68,6 +68,9 @@ export const keeperActor = defineActor({
       next: undefined,
       [describe]: () => `${keeper.nodes.length} of ${input.count} processes serve`,
     }
+    // of an earlier keeper: nobody knows which of them serve, or retire
+    const left = await keeper.supervisor.children()
+    await Promise.all(left.map(({ ref }) => ref && end(keeper, ref)))
     const starts = Array.from({ length: input.count }, () => startNode(keeper, ctx))
     const failed = (await Promise.allSettled(starts)).find((start) => start.status === 'rejected')
     if (failed !== undefined) throw failed.reason
@@ -114,7 +117,10 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<Node> {
       throw error
     })
     const ref = started.ref as NodeRef
-    await keeper.hub.call('join', { name, ref })
+    await keeper.hub.call('join', { name, ref }).catch(async (error: unknown) => {
+      await end(keeper, ref)
+      throw error
+    })
     const node = { ref, name, startedAt: ctx.clock.now() }
     keeper.nodes.push(node)
     ctx.monitor(ref)
@@ -168,10 +174,14 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     keeper.hub.cast('retire', old.name)
     withdraw(keeper, old)
     await old.ref.call('retire', keeper.drainTimeout, forever).catch(ignoreEnd)
-    await keeper.hub.call('close', old.name)
+    await keeper.hub.call('close', old.name).catch(ignoreEnd)
     await old.ref.call('settled', undefined).catch(ignoreEnd)
-    await keeper.supervisor.terminateChild(old.ref).catch(ignoreEnd)
+    await end(keeper, old.ref)
   }
+}
+
+function end({ supervisor }: Keeper, ref: ProcessRef): Promise<void> {
+  return supervisor.terminateChild(ref).catch(ignoreEnd)
 }
 
 /** It gets no more connections. */

@@ -1,9 +1,12 @@
 import { once } from 'node:events'
-import { connect, type Socket } from 'node:net'
+import { connect, Socket } from 'node:net'
 import * as assert from 'uvu/assert'
 import type { ActorRef } from '../../../runtime/process/ref.js'
+import { startActor } from '../../../runtime/process/root.js'
 import { supervisorAt } from '../../../runtime/supervision/supervise.js'
+import { doorActor } from '../../../server/processes/door.js'
 import { startServer } from '../../../server/server-supervisor.js'
+import type { Sharing } from '../../../transports/contract/sharing.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'
 import { until } from '../../../testing.js'
 import { suite, type TestContext } from '../../support/suite.js'
@@ -30,6 +33,27 @@ test('connections count for all processes until they are over, or their process 
   for (let i = 0; i < 2; i++)
     await until(async () => (await ask(t, port)).answer === '200', { timeout: 30_000 })
   assert.is((await ask(t, port)).answer, 'refused')
+})
+
+test('a connection that ends while it waits for a process counts no more', async () => {
+  let take: (socket: Socket, ended: () => void) => void = () => {}
+  const address = { url: '', host: '', port: 0, stopListening: () => {} }
+  const sharing: Sharing = {
+    options: () => ({}),
+    listen: async (_scope, fn) => {
+      take = fn
+      return address
+    },
+    serve: () => serveHttp(),
+  }
+  const door = await startActor(doorActor, { sharing, place: { address: undefined } })
+  const socket = new Socket()
+  let ended = 0
+  take(socket, () => (ended += 1))
+  socket.destroy()
+  await once(socket, 'close')
+  assert.is(ended, 1)
+  await door.stop()
 })
 
 test('after a crash of the door the address is the same, and sessions go on', async (t) => {

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import * as assert from 'uvu/assert'
+import type { ActorRef } from '../../../runtime/process/ref.js'
+import { supervisorAt } from '../../../runtime/supervision/supervise.js'
 import { startServer } from '../../../server/server-supervisor.js'
 import type { ProcessesOptions } from '../../../server/processes/options.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'
@@ -167,6 +169,20 @@ test('an event stream is taken up in another process than it began in, also when
   process.kill(Number(await client.text('pid')), 'SIGKILL')
   const stream = await survive(() => client.listen({ 'last-event-id': lost }))
   assert.equal((await stream.next()).error?.data, { retryable: true })
+})
+
+test('a keeper that crashes leaves no process behind that nobody keeps', async (t) => {
+  const { server, client } = await start(t)
+  assert.is(await client.text('count'), '1')
+  const old = await server.processes()
+  const parts = await supervisorAt(server.ref as ActorRef).children()
+  parts.find(({ id }) => id === 'keeper')?.ref?.kill()
+  await until(async () => (await server.processes().catch(() => [])).length === 2, { timeout: 30_000 })
+  assert.equal(
+    old.map(({ alive }) => alive),
+    [false, false],
+  )
+  assert.is(await survive(() => client.text('count')), '2')
 })
 
 test('a stop ends all processes and frees the port', async (t) => {
