@@ -59,7 +59,9 @@ export function startServer(
 ): Promise<ServerProcesses>
 export function startServer(
   definition: ServerDefinition | URL,
-  options: (ServerOptions & TreeWideOptions) | (ProcessesOptions & Omit<TreeWideOptions, 'onBlocked'>),
+  options:
+    | (ServerOptions & TreeWideOptions)
+    | (ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>),
 ): Promise<Server | ServerProcesses> {
   if (definition instanceof URL) return handled(startProcesses(definition, options as ProcessesOptions))
   return handled(start(definition, options as ServerOptions & TreeWideOptions))
@@ -69,18 +71,14 @@ async function startProcesses(
   module: URL,
   options: ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>,
 ): Promise<ServerProcesses> {
-  // the time after which a process is killed; none of an author's code runs here
-  const { blockedAfter, ...others } = options
-  const { own, treeWide, signals } = splitServerOptions(others)
-  const settings = readProcessesOptions(module, {
-    ...own,
-    ...(blockedAfter !== undefined && { blockedAfter }),
-  })
+  const { own, treeWide, signals } = splitServerOptions(options)
+  const settings = readProcessesOptions(module, own)
   const { registry = new Registry(), clock = systemClock } = treeWide
   const place: DoorPlace = { address: undefined }
   try {
     const supervisor = await startSupervisor({
       ...treeWide,
+      // none of an author's code runs here
       onBlocked: 'ignore',
       registry,
       ...processesSupervisor(settings, place, clock.now),

@@ -14,10 +14,9 @@ const nobody: ContainedTree = {
 type Signal = (typeof signals)[number]
 
 /**
- * Has SIGHUP replace the server's processes, if it has any (`reload`).
- * Has SIGTERM and SIGINT stop this server in an orderly way; the returned function undoes that. Once all
- * servers of the program have stopped, it ends with `process.exitCode`, or 0, unless it listens for the
- * signal itself. A second signal ends it at once.
+ * Has SIGTERM and SIGINT stop this server in an orderly way, and SIGHUP replace its processes, if it has any
+ * (`reload`); the returned function undoes that. Once all servers of the program have stopped, it ends with
+ * `process.exitCode`, or 0, unless it listens for the signal itself. A second signal ends it at once.
  */
 export function stopOnSignals(stop: () => Promise<void>, reload?: () => Promise<void>): () => void {
   // what a reload fails with is in the log already, and its server goes on

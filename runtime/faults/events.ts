@@ -73,7 +73,9 @@ export interface BlockedEvent {
   readonly owner: string | undefined
   /** The names of the processes above it, its parent first: `shop/tasks`, `shop/group`. */
   readonly ancestors: readonly string[]
-  /** The id of what the task serves (`TaskOptions.serves`): of a request, if a server has started the task. */
+  /**
+   * The id of what the task serves (`TaskOptions.serves`): of a request, if a server has started the task.
+   */
   readonly serves: string | number | undefined
   /** Milliseconds without a turn. */
   readonly ms: number

@@ -23,13 +23,12 @@ export interface LogOptions {
   logger?: Logger | false | undefined
   /**
    * From which level on each category is written. `crash` and `stray` are errors, `supervisor`, `notice`,
-   * `blocked` and
-   * `client.warning` warnings, `progress` is for debugging. `client.log`, what the servers of clients log,
-   * has levels of its own. Default: `debug` for a logger of your own, otherwise `info`. Other events of the
-   * floors above are written only with a level here, by their names: `server.session`, `server.request`,
-   * `server.notification`, `transport.listener`, `transport.connection`, `transport.stream`, `client.state`,
-   * `client.request`; with `info` only errors and refusals, with `debug` everything. Each line has its
-   * `category`.
+   * `blocked` and `client.warning` warnings, `progress` is for debugging. `client.log`, what the servers of
+   * clients log, has levels of its own. Default: `debug` for a logger of your own, otherwise `info`. Other
+   * events of the floors above are written only with a level here, by their names: `server.session`,
+   * `server.request`, `server.notification`, `transport.listener`, `transport.connection`,
+   * `transport.stream`, `client.state`, `client.request`; with `info` only errors and refusals, with `debug`
+   * everything. Each line has its `category`.
    */
   logLevels?: LogLevels | undefined
 }

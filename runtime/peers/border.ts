@@ -27,9 +27,9 @@ const window = 1_024
 const most = 10_000
 
 /**
- * One side of the border between two threads or processes. A process of the other side has a stand-in here: an
- * actor that passes on what it is sent, and ends when its process ends. So links, monitors and names work as
- * with any process (OTP: distribution). All that is said goes in one order.
+ * One side of the border between two threads or processes. A process of the other side has a stand-in here:
+ * an actor that passes on what it is sent, and ends when its process ends. So links, monitors and names work
+ * as with any process (OTP: distribution). All that is said goes in one order.
  */
 export class Border {
   readonly #host: Actor
@@ -350,8 +350,8 @@ export class Border {
 const nothing = { calls: new Map<string, Entry>(), casts: new Map<string, Entry>() }
 
 /**
- * Stands in for an actor of the other side: what it is sent, and asked to do, goes on to that actor. It is born
- * without a border where its peer has yet to start.
+ * Stands in for an actor of the other side: what it is sent, and asked to do, goes on to that actor. It is
+ * born without a border where its peer has yet to start.
  */
 export class StandIn extends Actor {
   border: Border | null = null

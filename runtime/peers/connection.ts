@@ -153,8 +153,8 @@ function runsText(): boolean {
 }
 
 /**
- * Arguments of node without those that would run this program again, or wait for a debugger; as Node does, which
- * only knows of `--eval`.
+ * Arguments of node without those that would run this program again, or wait for a debugger; as Node does,
+ * which only knows of `--eval`.
  */
 export function inherited(execArgv: readonly string[]): string[] {
   const kept: string[] = []

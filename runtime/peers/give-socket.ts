@@ -14,8 +14,8 @@ export interface GivenSocket {
 
 /**
  * Hands a socket to an actor that runs in a process of its own: a cast there has it (GivenSocket). Answers
- * whether it was taken; if not, because the actor is gone, runs in a thread or has too much to do, it is still
- * the caller's. A socket that is taken and cannot be delivered any more is closed.
+ * whether it was taken; if not, because the actor is gone, runs in a thread or has too much to do, it is
+ * still the caller's. A socket that is taken and cannot be delivered any more is closed.
  *
  * It must be a plain TCP or pipe socket of which nothing was read yet (`pauseOnConnect`): what was read stays
  * here. Throws BAD_OPTION, ACTOR_DEAD.

@@ -1,4 +1,4 @@
-// A thread in the process of a peer: ends the process when its parent is gone, also while its loop is blocked.
+// A thread in the process of a peer: ends it when its parent is gone, also while its loop is blocked.
 import { workerData } from 'node:worker_threads'
 
 const parent = workerData as number

@@ -8,9 +8,9 @@ import type { ErrorClasses } from './values.js'
 /** Where an actor runs that has a thread or process of its own, and what it may use there. */
 export interface PeerOptions {
   /**
-   * `thread`: starts faster and costs less; ends at once in JavaScript that spins, but not in native code, and
-   * a native crash ends the whole program. `process`: whatever it does, it can be ended, and costs nobody else
-   * anything.
+   * `thread`: starts faster and costs less; ends at once in JavaScript that spins, but not in native code,
+   * and a native crash ends the whole program. `process`: whatever it does, it can be ended, and costs nobody
+   * else anything.
    */
   kind: 'thread' | 'process'
   /**
@@ -37,13 +37,13 @@ export interface PeerOptions {
   execArgv?: readonly string[]
   /**
    * Bytes it may use; beyond that it ends. The heap and Buffers of a thread, and all that a process has in
-   * memory (an idle one some 60 MB), are looked at every 250 ms, also where JavaScript spins. A thread on Node 20
-   * and a process without `/proc` are asked, and V8 limits the heap; when a thread fills it, V8 may end the
-   * whole program. Default: no limit but Node's.
+   * memory (an idle one some 60 MB), are looked at every 250 ms, also where JavaScript spins. A thread on
+   * Node 20 and a process without `/proc` are asked, and V8 limits the heap; when a thread fills it, V8 may
+   * end the whole program. Default: no limit but Node's.
    */
   memory?: number
   /** Milliseconds its event loop may be blocked before it is killed. Default 5000; Infinity: for ever. */
-  blockedAfter?: number
+  blockedTimeout?: number
 }
 
 /** Options with every default filled in. */
@@ -56,7 +56,7 @@ export interface PeerSettings {
   readonly env: Readonly<Record<string, string>> | undefined
   readonly execArgv: readonly string[] | undefined
   readonly memory: number | undefined
-  readonly blockedAfter: number
+  readonly blockedTimeout: number
 }
 
 /** The fields of PeerOptions. */
@@ -69,13 +69,13 @@ export const peerFields = [
   'env',
   'execArgv',
   'memory',
-  'blockedAfter',
+  'blockedTimeout',
 ] as const
 
 /** Checks the options of a peer. Throws BAD_OPTION, also for a module that is not there. */
 export function readPeerOptions(options: PeerOptions): PeerSettings {
   checkFields(options, peerFields)
-  const { kind, args, errors = {}, env, execArgv, memory, blockedAfter = 5_000 } = options
+  const { kind, args, errors = {}, env, execArgv, memory, blockedTimeout = 5_000 } = options
   if (kind !== 'thread' && kind !== 'process') throw badOption('kind', "'thread' or 'process'", kind)
   const module = readModule(options.module)
   if (!isFile(boot))
@@ -95,9 +95,9 @@ export function readPeerOptions(options: PeerOptions): PeerSettings {
     throw badOption('execArgv', 'an array of strings', execArgv)
   if (memory !== undefined && !(Number.isInteger(memory) && memory > 0))
     throw badOption('memory', 'a whole number of bytes above 0', memory)
-  if (!(typeof blockedAfter === 'number' && blockedAfter >= 100))
-    throw badOption('blockedAfter', 'milliseconds of 100 or more', blockedAfter)
-  return { kind, module, args, errors, name, env, execArgv, memory, blockedAfter }
+  if (!(typeof blockedTimeout === 'number' && blockedTimeout >= 100))
+    throw badOption('blockedTimeout', 'milliseconds of 100 or more', blockedTimeout)
+  return { kind, module, args, errors, name, env, execArgv, memory, blockedTimeout }
 }
 
 function readModule(module: unknown): string {

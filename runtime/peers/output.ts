@@ -3,8 +3,8 @@ import { Writable } from 'node:stream'
 import { isMainThread } from 'node:worker_threads'
 
 /**
- * What is printed here goes to standard error, at once. Node's own streams lose what is printed before an end:
- * that of a thread goes by way of two event loops, and that of a process waits when the pipe is full.
+ * What is printed here goes to standard error, at once. Node's own streams lose what is printed before an
+ * end: that of a thread goes by way of two event loops, and that of a process waits when the pipe is full.
  */
 export function printToStandardError(): void {
   for (const name of ['stdout', 'stderr'] as const) {

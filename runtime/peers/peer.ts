@@ -20,11 +20,11 @@ type Remote<B> =
 /**
  * The behaviour of an actor that runs in a thread or process of its own: start it like any other, with
  * `childSpec`, `ctx.start` or `startActor`, and give it time: node has to start. Its reference is that of the
- * actor over there: calls, casts, links, monitors, exits and stops reach it, and it may be given references to
- * actors of this side. Values are copied (structured clone); one that cannot be is NOT_CLONEABLE for whoever
- * sends it. When the thread or process is gone, it ends with `noconnection`, and calls that wait reject with
- * NOCONNECTION (`data.sent` is true). What it prints goes to standard error. Throws BAD_OPTION, also in a
- * bundle of the program, which has no files that it could run.
+ * actor over there: calls, casts, links, monitors, exits and stops reach it, and it may be given references
+ * to actors of this side. Values are copied (structured clone); one that cannot be is NOT_CLONEABLE for
+ * whoever sends it. When the thread or process is gone, it ends with `noconnection`, and calls that wait
+ * reject with NOCONNECTION (`data.sent` is true). What it prints goes to standard error. Throws BAD_OPTION,
+ * also in a bundle of the program, which has no files that it could run.
  *
  * `definePeer<typeof hasher>({ kind: 'process', module: new URL('./hasher.js', import.meta.url) })` has the
  * types of the module's behaviour. (OTP: peer.)
@@ -82,7 +82,7 @@ class Peer {
 
   /** Resolves when the actor of the module is up, or declines; throws why it is not. */
   async start(): Promise<Ignore | undefined> {
-    const { module, args, name, blockedAfter } = this.#settings
+    const { module, args, name, blockedTimeout } = this.#settings
     const { logger, logLevels } = this.#host.tree.logging
     const what = `${name}: args`
     try {
@@ -90,7 +90,7 @@ class Peer {
         type: 'start',
         module,
         name,
-        reports: Number.isFinite(blockedAfter),
+        reports: Number.isFinite(blockedTimeout),
         log: { silent: logger === false, logLevels },
         args: this.#border.pack(args, what),
       })
@@ -141,15 +141,15 @@ class Peer {
    * peer.
    */
   #look(): void {
-    const { name, kind, blockedAfter } = this.#settings
-    if (!Number.isFinite(blockedAfter)) return
+    const { name, kind, blockedTimeout } = this.#settings
+    if (!Number.isFinite(blockedTimeout)) return
     if (this.#looks >= looks) {
-      const message = `peer ${name}: its event loop was blocked for more than ${blockedAfter} ms: it was killed`
+      const message = `peer ${name}: its event loop was blocked for more than ${blockedTimeout} ms: it was killed`
       return this.#kill(message, kind, 'blocked')
     }
     this.#looks += 1
     this.#connection.post({ type: 'ping' })
-    this.#ctx.clock.setTimeout(() => this.#look(), blockedAfter / looks)
+    this.#ctx.clock.setTimeout(() => this.#look(), blockedTimeout / looks)
   }
 
   /** Where its memory cannot be seen from here, it is asked. */

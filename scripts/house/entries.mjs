@@ -10,7 +10,10 @@ export const floorsAlone = ['runtime/index.ts', 'protocol/index.ts']
 /** Doors that stand on top of everything: they load all that the door of everyday names does. */
 export const doorsOnTop = ['testing.ts']
 
-/** Files that run as a worker thread or a process of their own; bundled as entries so that their paths exist in `dist/`. */
+/**
+ * Files that run as a worker thread or a process of their own; bundled as entries so that their paths exist
+ * in `dist/`.
+ */
 export const workers = [
   'runtime/peers/boot.ts',
   'runtime/peers/guard.ts',

@@ -4,7 +4,8 @@ import { floors } from './sources.mjs'
 
 /**
  * Room to the rooms of its own floor that it may import besides itself, as far as they are listed above it.
- * Files at the root of a floor, its door (`index.ts`) among them, may import all of it, and no room imports them.
+ * Files at the root of a floor, its door (`index.ts`) among them, may import all of it, and no room imports
+ * them.
  */
 export const rooms = {
   runtime: {
@@ -99,7 +100,9 @@ export function judgePlace(path) {
   return `${place.floor}/${place.room}/ is no room of the table in scripts/house/rooms.mjs`
 }
 
-/** The rows of a floor that name a room below them, or one that is not there: with none, no rooms form a ring. */
+/**
+ * The rows of a floor that name a room below them, or one that is not there: with none, no rooms form a ring.
+ */
 export function findDisorder(table = rooms) {
   return Object.entries(table).flatMap(([floor, rows]) => {
     const above = new Set()

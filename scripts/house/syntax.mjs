@@ -2,8 +2,9 @@
 import ts from 'typescript5'
 
 /**
- * Parses `text` and returns `{ imports, findings }`. An import is `{ specifier, line, typeOnly }`, also for `export ... from`,
- * `import()` and `import('x').T`; a finding is `{ line, text }`. `inLibrary` turns on the rules that hold for the floors only.
+ * Parses `text` and returns `{ imports, findings }`. An import is `{ specifier, line, typeOnly }`, also for
+ * `export ... from`, `import()` and `import('x').T`; a finding is `{ line, text }`. `inLibrary` turns on the
+ * rules that hold for the floors only.
  */
 export function readSyntax(path, text, inLibrary) {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, false, ts.ScriptKind.TS)
@@ -61,7 +62,10 @@ function readImport(state, node) {
     add(node.arguments[0], false)
 }
 
-/** Nothing at module level may change: no `let`, and no collection that starts empty, since it can only be there to be filled. */
+/**
+ * Nothing at module level may change: no `let`, and no collection that starts empty, since it can only be
+ * there to be filled.
+ */
 function checkModuleLevel(state, statement) {
   if (!ts.isVariableStatement(statement)) return
   const { declarationList } = statement

@@ -114,7 +114,10 @@ export async function askEverybody({ everything, files, folder, sessions }: Stag
   return counts.map(({ text }) => Number(text))
 }
 
-/** Makes a call again, a few times, while the library says that it can help; a counter that counted twice would show. */
+/**
+ * Makes a call again, a few times, while the library says that it can help; a counter that counted twice
+ * would show.
+ */
 async function again<T>(call: () => Promise<T>, times = 5): Promise<T> {
   try {
     return await call()

@@ -36,7 +36,10 @@ const spin = defineTool({
   module: new URL('./spin.js', import.meta.url),
 })
 
-/** The server of the demonstration: a counter for each session, and tools with the bugs that end other servers. */
+/**
+ * The server of the demonstration: a counter for each session, and tools with the bugs that end other
+ * servers.
+ */
 export const counters = defineServer({
   name: 'counters',
   version: '1.0.0',

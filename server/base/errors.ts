@@ -17,7 +17,8 @@ export type ServerErrorCode =
   | 'BAD_RESULT'
   /**
    * The thread or process of an isolated handler ended before it had answered (`data.kind`, `data.code`,
-   * `data.signal`; `data.why` is `memory` if it took too much): with `data.sent` part of the work may be done.
+   * `data.signal`; `data.why` is `memory` if it took too much): with `data.sent` part of the work may be
+   * done.
    */
   | 'WORKER_ENDED'
   /** A path leads out of its allowed folders. */

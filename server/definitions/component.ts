@@ -40,15 +40,16 @@ export interface Presented {
 /** What a component says in place of its function, when that runs in a thread or process of its own. */
 export interface Isolated {
   /**
-   * Where the handler runs: one call at a time, so that one that spins, crashes or takes too much memory costs
-   * its call alone. It is ended when its time is up, and when nobody waits for it. `thread` starts faster and
-   * needs less; `process` can be ended in native code, too, and a native crash costs nobody else anything.
+   * Where the handler runs: one call at a time, so that one that spins, crashes or takes too much memory
+   * costs its call alone. It is ended when its time is up, and when nobody waits for it. `thread` starts
+   * faster and needs less; `process` can be ended in native code, too, and a native crash costs nobody else
+   * anything.
    */
   readonly isolate: 'thread' | 'process'
   /**
-   * The module whose default export is the handler: a `file:` URL, as in
-   * `new URL('./heavy.js', import.meta.url)`, or an absolute path. It gets the same arguments, and a `ctx` that
-   * does the same. Arguments and result are copied (structured clone).
+   * The module whose default export is the handler: a `file:` URL, as in `new URL('./heavy.js',
+   * import.meta.url)`, or an absolute path. It gets the same arguments, and a `ctx` that does the same.
+   * Arguments and result are copied (structured clone).
    */
   readonly module: URL | string
 }

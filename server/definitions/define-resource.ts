@@ -69,7 +69,9 @@ export interface ResourceTemplateOptions<Template extends string = string, Conte
   read(variables: TemplateVariables<Template>, ctx: Context): ResourceReturn | Promise<ResourceReturn>
 }
 
-/** A family of resources that is read elsewhere: what `defineResourceTemplate` takes. `complete` runs here. */
+/**
+ * A family of resources that is read elsewhere: what `defineResourceTemplate` takes. `complete` runs here.
+ */
 export interface IsolatedResourceTemplateOptions<Template extends string = string, Context = ToolContext>
   extends TemplateOptions<Template, Context>,
     Isolated {

@@ -7,9 +7,13 @@ import { ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import type { IsolatedHandler } from '../context/isolated.js'
 
-/** Where the handlers of isolated components run (`isolate`). Each thread or process has one call at a time. */
+/**
+ * Where the handlers of isolated components run (`isolate`). Each thread or process has one call at a time.
+ */
 export interface IsolationOptions {
-  /** Threads at once, and so calls; more calls wait, and clients take turns. Default: the cores, at most 4. */
+  /**
+   * Threads at once, and so calls; more calls wait, and clients take turns. Default: the cores, at most 4.
+   */
   readonly threads?: number
   /** Processes at once, likewise. Default: the cores, at most 4. */
   readonly processes?: number

@@ -114,7 +114,7 @@ function hostOf({ kind, memory }: PoolSettings, ctx: ActorContext): PoolHost {
     errors: crossingErrors,
     memory,
     // what bounds a handler is the time of its call
-    blockedAfter: Number.POSITIVE_INFINITY,
+    blockedTimeout: Number.POSITIVE_INFINITY,
   })
   return {
     clock: ctx.clock,

@@ -23,18 +23,18 @@ export interface ProcessesOptions extends Omit<ServerOptions, 'sessionIds' | 'st
   /** Bytes that one process may use; one that uses more is ended. Default: no limit but Node's. */
   readonly memory?: number
   /** Milliseconds that the event loop of a process may be blocked before it is killed. Default 5000. */
-  readonly blockedAfter?: number
+  readonly blockedTimeout?: number
 }
 
 const { badOption: bad, readDelay, readFields, readLimit, readMs, readText } = readersOf()
-const ownFields = ['processes', 'env', 'execArgv', 'memory', 'blockedAfter']
+const ownFields = ['processes', 'env', 'execArgv', 'memory', 'blockedTimeout']
 
 export type ProcessesSettings = ReturnType<typeof readProcessesOptions>
 
 /** Reads what is for the parent; the rest is for the nodes, which read it. Throws BAD_OPTION. */
 export function readProcessesOptions(module: URL, options: ProcessesOptions) {
   readFields(options, 'options', [...serverFields, ...ownFields])
-  const { transport, processes, store, env, execArgv, memory, blockedAfter, ...server } = options
+  const { transport, processes, store, env, execArgv, memory, blockedTimeout, ...server } = options
   if (module.protocol !== 'file:' || !existsSync(fileURLToPath(module)))
     throw bad(
       'definition',
@@ -59,7 +59,7 @@ export function readProcessesOptions(module: URL, options: ProcessesOptions) {
     idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
     drainTimeout: readDelay(options.drainTimeout, 'drainTimeout', 10_000),
     server: { ...server, requestStateKeys },
-    peer: { env, execArgv, memory, blockedAfter },
+    peer: { env, execArgv, memory, blockedTimeout },
   })
 }
 

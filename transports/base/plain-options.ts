@@ -2,8 +2,8 @@ import { show } from '../../runtime/base/errors.js'
 import { optionError } from './errors.js'
 
 /**
- * A copy of options as plain data, which another process can be given. Throws BAD_OPTION for anything else
- * in them, and names where it is.
+ * A copy of options as plain data, which another process can be given. Throws BAD_OPTION for anything else in
+ * them, and names where it is.
  */
 export function plainOptions(options: object): object {
   return copy(options, '') as object

@@ -85,7 +85,9 @@ export type StreamReport =
   | { readonly type: 'taken'; readonly follow: string }
   /** That connection is over. */
   | { readonly type: 'stopped'; readonly follow: string }
-  /** Answers `lend`. `lost`: the stream gets no messages any more, `refused`: there is nothing to go on from. */
+  /**
+   * Answers `lend`. `lost`: the stream gets no messages any more, `refused`: there is nothing to go on from.
+   */
   | { readonly type: 'lent'; readonly loan: number }
   | { readonly type: 'lost'; readonly loan: number }
   | { readonly type: 'refused'; readonly loan: number; readonly why: string }

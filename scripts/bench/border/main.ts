@@ -13,7 +13,9 @@ const module = new URL('./echo.js', import.meta.url)
 const small = { text: 'a'.repeat(20), count: 1, tags: ['a', 'b'] }
 const starts = 10
 
-/** What a border costs. Absolute figures are this machine's; `here` is an actor of this program, for ratios. */
+/**
+ * What a border costs. Absolute figures are this machine's; `here` is an actor of this program, for ratios.
+ */
 async function main(): Promise<void> {
   for (const kind of kinds) {
     console.log(`${kind}:`)

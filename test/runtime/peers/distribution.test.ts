@@ -42,7 +42,7 @@ for (const kind of ['thread', 'process'] as const) {
     peer.cast('block', 60_000)
     peer.kill()
     assert.equal(await ended, { type: 'killed' })
-    const other = await start(t, kind, 'fragile', { blockedAfter: 300 })
+    const other = await start(t, kind, 'fragile', { blockedTimeout: 300 })
     const why = reasonOf(other)
     other.cast('block', 60_000)
     const reason = await why
@@ -168,7 +168,7 @@ for (const kind of ['thread', 'process'] as const) {
 
   test(`OTP-125 ${kind}: links and monitors of a peer that is lost get noconnection, also those to others in it`, async (t) => {
     const { listener, heard } = await listen(t)
-    const peer = await start(t, kind, 'fragile', { blockedAfter: 300 })
+    const peer = await start(t, kind, 'fragile', { blockedTimeout: 300 })
     const child = (await peer.call('child')) as ProcessRef
     await listener.call('link', peer)
     await listener.call('monitor', peer)
@@ -246,7 +246,7 @@ for (const kind of ['thread', 'process'] as const) {
   })
 
   test(`OTP-131 OTP-132 ${kind}: a reply after the deadline is dropped; a call that is lost may have run`, async (t) => {
-    const peer = await start(t, kind, 'fragile', { blockedAfter: 300 })
+    const peer = await start(t, kind, 'fragile', { blockedTimeout: 300 })
     const late = await rejection(peer.call('wait', 200, { timeout: 50 }))
     assert.is(late.code, 'TIMEOUT')
     assert.is(await peer.call('echo', 1), 1)
@@ -269,7 +269,7 @@ for (const kind of ['thread', 'process'] as const) {
 }
 
 test('OTP-133 a pause of this program is none of its peers', async (t) => {
-  const peer = await start(t, 'thread', 'fragile', { blockedAfter: 300 })
+  const peer = await start(t, 'thread', 'fragile', { blockedTimeout: 300 })
   for (let i = 0; i < 3; i++) {
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700)
     assert.is(await peer.call('echo', i), i)

@@ -31,7 +31,7 @@ const ends: readonly (readonly [Kind, End, RegExp, object?])[] = [
   ['thread', 'heap', /it took \d+ bytes/, { memory: 60 * 2 ** 20 }],
 ]
 
-for (const [kind, how, expected, options = { blockedAfter: 500 }] of ends) {
+for (const [kind, how, expected, options = { blockedTimeout: 500 }] of ends) {
   const promise = `OTP-139 ${kind}: ${how} costs what runs in it, and nothing else`
   if (kind === 'thread' && how === 'heap' && !('getHeapStatistics' in Worker.prototype)) {
     test.skip(promise, 'V8 of Node 20 may end the program when a thread fills its heap')

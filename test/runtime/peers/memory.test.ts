@@ -45,7 +45,7 @@ async function start(t: TestContext, kind: 'thread' | 'process'): Promise<RefOf<
     kind,
     module,
     memory,
-    blockedAfter: Number.POSITIVE_INFINITY,
+    blockedTimeout: Number.POSITIVE_INFINITY,
   })
   const peer = await startActor(behaviour, undefined, { startTimeout: 20_000, logger: false })
   t.after(() => peer.alive && peer.stop())

@@ -12,7 +12,7 @@ for (const what of ['spin', 'nothing'] as const) {
   test(`OTP-120 a process of a program that is killed ends with it (${what})`, async (t) => {
     const text = `
       import { definePeer, startActor } from ${JSON.stringify(runtimeUrl)}
-      const options = { kind: 'process', module: ${JSON.stringify(module)}, blockedAfter: Infinity }
+      const options = { kind: 'process', module: ${JSON.stringify(module)}, blockedTimeout: Infinity }
       const peer = await startActor(definePeer(options), undefined, { startTimeout: 20000 })
       console.log(await peer.call('pid'))
       if ('${what}' === 'spin') peer.call('spin', undefined, { timeout: Infinity })

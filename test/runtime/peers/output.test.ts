@@ -12,7 +12,7 @@ for (const kind of ['thread', 'process'] as const) {
     test(`OTP-137 ${kind}: goes to standard error to the last line, also when it is over (${then})`, async (t) => {
       const program = `
         import { definePeer, startActor } from ${JSON.stringify(runtimeUrl)}
-        const options = { kind: '${kind}', module: ${JSON.stringify(module)}, blockedAfter: 2000 }
+        const options = { kind: '${kind}', module: ${JSON.stringify(module)}, blockedTimeout: 2000 }
         const peer = await startActor(definePeer(options), undefined, { startTimeout: 20000, logger: false })
         const ended = new Promise((resolve) => peer.onExit(resolve))
         peer.cast('print', { lines: ${lines}, then: '${then}' })

@@ -147,7 +147,7 @@ for (const kind of ['thread', 'process'] as const) {
   })
 
   test(`OTP-133 ${kind}: a loop that is blocked is killed`, async (t) => {
-    const peer = await start(t, kind, { blockedAfter: 400 })
+    const peer = await start(t, kind, { blockedTimeout: 400 })
     const error = await rejection(peer.call('spin'))
     assert.is(error.code, 'NOCONNECTION')
     assert.match(error.message, /event loop was blocked for more than 400 ms/)

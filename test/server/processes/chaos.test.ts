@@ -20,7 +20,7 @@ test('no acknowledged change is lost and every call has one outcome, whatever pr
   const server = await startServer(module, {
     transport: serveHttp(),
     processes: 3,
-    blockedAfter: 500,
+    blockedTimeout: 500,
     logger: false,
   })
   t.after(() => server.stop())

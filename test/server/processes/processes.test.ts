@@ -27,14 +27,14 @@ test('a session is served by any process', async (t) => {
   assert.is((await server.sessions()).length, 1)
 })
 
-for (const [how, blockedAfter] of [
+for (const [how, blockedTimeout] of [
   ['exit', 5_000],
   ['abort', 5_000],
   ['spin', 500],
   ['native', 500],
 ] as const) {
   test(`a tool that ends or blocks its process costs its call (${how})`, async (t) => {
-    const { server, client } = await start(t, { blockedAfter })
+    const { server, client } = await start(t, { blockedTimeout })
     const [ended, bystander] = await inDifferentProcesses(t, client)
     await ended.text('count')
     const pid = await ended.text('pid')
@@ -67,7 +67,7 @@ test('a process that is killed costs its calls; its sessions go on in another on
 })
 
 test('a process that is frozen is killed, and its sessions go on', async (t) => {
-  const { server, client } = await start(t, { blockedAfter: 500 })
+  const { server, client } = await start(t, { blockedTimeout: 500 })
   await client.text('count')
   process.kill(Number(await client.text('pid')), 'SIGSTOP')
   await client.text('count').catch(() => 'broken')

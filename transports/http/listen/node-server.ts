@@ -165,8 +165,9 @@ function feed(
     stopListening,
     retire() {
       /*
-       * A connection without a request keeps its time: the client may be writing one at this moment, and would
-       * not know whether it was taken. One that gets an answer waits for it, and reads there that it is over.
+       * A connection without a request keeps its time: the client may be writing one at this moment, and
+       * would not know whether it was taken. One that gets an answer waits for it, and reads there that it is
+       * over.
        */
       server.prependListener('request', (_request, response) => {
         response.shouldKeepAlive = false

@@ -93,7 +93,9 @@ function resume(
   else exchange.openStream()
 }
 
-/** The rest of a stream that another process began. Where that has ended, a GET stream goes on as one of ours. */
+/**
+ * The rest of a stream that another process began. Where that has ended, a GET stream goes on as one of ours.
+ */
 async function takeUp(
   exchange: Exchange,
   sessionId: string,
