@@ -148,7 +148,9 @@ export function show(value: unknown): string {
 }
 
 function render(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.length > 60 ? `${value.slice(0, 57)}...` : value)
+  // both ends: a path says at its end what it is of
+  if (typeof value === 'string')
+    return JSON.stringify(value.length > 60 ? `${value.slice(0, 27)}...${value.slice(-30)}` : value)
   if (typeof value === 'function')
     return typeof value.name === 'string' && value.name ? `function ${value.name}` : 'a function'
   if (Array.isArray(value)) return `an array of ${value.length}`
