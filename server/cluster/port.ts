@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { Batch } from '../../protocol/wire/codec.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
@@ -56,6 +57,8 @@ const settlePause = 20
 const maxMoves = 5
 /** What this node may ask others at once. */
 const maxAsked = 10_000
+/** Sessions of other nodes whose owner is remembered. */
+const maxKnown = 10_000
 
 /**
  * The port of a node: serves the sessions that run here, passes on what is for those of other nodes, and
@@ -74,6 +77,7 @@ export function clusterPort(
     deliverBatch: (id, batch, outlet, peer) => routes.deliverBatch(id, batch, outlet, peer),
     attach: (id, outlet, peer) => routes.attach(id, outlet, peer),
     close: (id, peer) => routes.close(id, peer),
+    knows: (id) => local.knows?.(id) === true || routes.ownerOf(id) !== undefined,
     receive: (from, envelope) => routes.receive(from, envelope),
     gone: (node) => routes.gone(node),
     settled: () => routes.settled(),
@@ -94,6 +98,11 @@ class Routes {
   readonly #clock: Clock
   /** No other port has it: an answer to an earlier one of this node must not be taken for one to this. */
   readonly #name = randomBytes(9).toString('base64url')
+  /**
+   * Where sessions of other nodes were found last. A node that is asked for a session that it has not says whose
+   * it is, so this may be out of date.
+   */
+  readonly #owners = new TurnoverMap<string, Elsewhere>()
   #last = 0
 
   constructor(local: LocalPort, cluster: Cluster, clock: Clock) {
@@ -105,6 +114,7 @@ class Routes {
 
   open(request: JsonRpcRequest, peer: Peer): ReturnType<ServerPort['open']> {
     return this.#where(
+      undefined,
       () => this.#local.open(request, peer),
       async (node) => {
         const answer = await this.#ask(node, { do: 'open', text: textOf(request) }, peer)
@@ -118,6 +128,7 @@ class Routes {
 
   deliver(sessionId: string, message: Message, outlet: Outlet, peer: Peer): Promise<Response | undefined> {
     return this.#where(
+      sessionId,
       () => this.#local.deliver(sessionId, message, outlet, peer),
       async (node) => {
         const mayRelease = outlet.release !== undefined
@@ -138,6 +149,7 @@ class Routes {
 
   deliverBatch(sessionId: string, batch: Batch, outlet: Outlet, peer: Peer): Promise<readonly Response[]> {
     return this.#where(
+      sessionId,
       async () => (await this.#local.deliverBatch?.(sessionId, batch, outlet, peer)) ?? [],
       async (node) => {
         const ask = {
@@ -159,6 +171,7 @@ class Routes {
 
   async attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void> {
     return this.#where(
+      sessionId,
       () => this.#local.attach(sessionId, outlet, peer),
       async (node) => {
         const id = this.#nextId()
@@ -172,6 +185,7 @@ class Routes {
 
   close(sessionId: string, peer?: Peer): Promise<void> {
     return this.#where(
+      sessionId,
       () => this.#local.close(sessionId, peer),
       async (node) => void (await this.#ask(node, { do: 'close', sessionId }, peer)),
     )
@@ -226,21 +240,39 @@ class Routes {
     this.#outbox.close()
   }
 
+  /** Who a session of another node was found with last. */
+  ownerOf(sessionId: string): Elsewhere | undefined {
+    const owner = this.#owners.get(sessionId)
+    if (owner === undefined || this.#local.knows?.(sessionId) !== true) return owner
+    this.#owners.delete(sessionId)
+    return undefined
+  }
+
+  #remember(sessionId: string, owner: Elsewhere): void {
+    if (this.#owners.size >= maxKnown) {
+      const [oldest] = this.#owners.entries().next().value ?? ['']
+      this.#owners.delete(oldest)
+    }
+    this.#owners.set(sessionId, owner)
+  }
+
   /** Here, or where the session is; it may move meanwhile. What is `harmless` may be asked for twice. */
   async #where<Value>(
+    sessionId: string | undefined,
     here: () => Promise<Value>,
     there: (node: string) => Promise<Value>,
     harmless = true,
   ): Promise<Value> {
     for (let moves = 0; ; moves += 1) {
-      const owner = await here().catch((error: unknown) => {
-        if (error instanceof Elsewhere) return error
-        throw error
-      })
+      const known = sessionId === undefined ? undefined : this.ownerOf(sessionId)
+      const owner = known ?? (await here().catch(orOwner))
       if (!(owner instanceof Elsewhere)) return owner
       try {
-        return await there(owner.owner)
+        const value = await there(owner.owner)
+        if (known === undefined && sessionId !== undefined) this.#remember(sessionId, owner)
+        return value
       } catch (error) {
+        if (sessionId !== undefined) this.#owners.delete(sessionId)
         if (!(error instanceof Elsewhere || (harmless && isLost(error)))) throw error
         if (moves === maxMoves) throw restless()
       }
@@ -403,6 +435,11 @@ class RemoteOutlet implements Outlet {
   #tell(envelope: Envelope): boolean {
     return this.#cluster.send(this.node, envelope)
   }
+}
+
+function orOwner(error: unknown): Elsewhere {
+  if (error instanceof Elsewhere) return error
+  throw error
 }
 
 function failureOf(problem: Problem, node: string): Error {

@@ -166,7 +166,10 @@ export interface ServerPort {
    * The returned function detaches it. Rejects with TransportError SESSION_NOT_FOUND.
    */
   attach(sessionId: string, outlet: Outlet, peer?: Peer): Promise<() => void>
-  /** Whether a session with this id is active here; another one may still be restored. Absent: unknown. */
+  /**
+   * Whether a session with this id is active, here or on a node that was asked for it before; another one may
+   * still be restored. Absent: unknown.
+   */
   knows?(sessionId: string): boolean
   /**
    * Checks whether a session takes messages of this peer, without restoring it. Rejects with TransportError

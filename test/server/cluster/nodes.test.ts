@@ -49,6 +49,7 @@ async function startClients(t: TestContext, nodes: readonly TestNode[]) {
   return clients as [RawClient, RawClient, RawClient]
 }
 
+const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 const three = [definition, definition, definition]
 
 test('a request is served where its session runs', async (t) => {
@@ -61,6 +62,53 @@ test('a request is served where its session runs', async (t) => {
     running.map((sessions) => sessions.length),
     [1, 0, 0],
   )
+})
+
+test('a node asks once whose a session is, and again when it has moved', async (t) => {
+  const { nodes } = await startNodes(t, three)
+  const [first, second, third] = nodes as [TestNode, TestNode, TestNode]
+  const clients = await startClients(t, nodes)
+  const asked = { claims: 0, loads: 0 }
+  const { cluster } = second
+  const { claim, store } = cluster
+  const { load } = store
+  cluster.claim = (...args) => {
+    asked.claims += 1
+    return claim.apply(cluster, args)
+  }
+  store.load = (id) => {
+    asked.loads += 1
+    return load(id)
+  }
+  await clients[1].text('count')
+  assert.is(asked.claims, 1)
+  const { loads } = asked
+  for (let calls = 2; calls <= 5; calls += 1) assert.is(await clients[1].text('count'), String(calls))
+  assert.equal(asked, { claims: 1, loads })
+  await first.retire()
+  // it may be the second's from now on
+  assert.is(await clients[1].text('count'), '6')
+  assert.is(await clients[2].text('count'), '7')
+  assert.is(await clients[1].text('count'), '8')
+  const running = await Promise.all([second, third].map(({ server }) => server.sessions()))
+  assert.is(running.flat().length, 1)
+})
+
+test('a session whose node has ended is found by who had asked that node', async (t) => {
+  const { nodes } = await startNodes(t, three)
+  const clients = await startClients(t, nodes)
+  for (let calls = 1; calls <= 2; calls += 1) assert.is(await clients[1].text('count'), String(calls))
+  nodes[0]?.ref.kill()
+  assert.is(await clients[1].text('count'), '3')
+  assert.is(await clients[2].text('count'), '4')
+})
+
+test('a session that was ended is known nowhere', async (t) => {
+  const { nodes } = await startNodes(t, three)
+  const clients = await startClients(t, nodes)
+  for (const client of [...clients, ...clients]) await client.text('count')
+  await clients[2].send('DELETE', undefined, clients[2].headers())
+  for (const client of clients) assert.is((await client.post(ping)).status, 404)
 })
 
 test('the opening is confirmed on another node than it was asked on', async (t) => {
