@@ -102,7 +102,7 @@ class Routes {
    * Where sessions of other nodes were found last. A node that is asked for a session that it has not says whose
    * it is, so this may be out of date.
    */
-  readonly #owners = new TurnoverMap<string, Elsewhere>()
+  readonly #owners = new TurnoverMap<string, string>()
   #last = 0
 
   constructor(local: LocalPort, cluster: Cluster, clock: Clock) {
@@ -241,14 +241,14 @@ class Routes {
   }
 
   /** Who a session of another node was found with last. */
-  ownerOf(sessionId: string): Elsewhere | undefined {
+  ownerOf(sessionId: string): string | undefined {
     const owner = this.#owners.get(sessionId)
     if (owner === undefined || this.#local.knows?.(sessionId) !== true) return owner
     this.#owners.delete(sessionId)
     return undefined
   }
 
-  #remember(sessionId: string, owner: Elsewhere): void {
+  #remember(sessionId: string, owner: string): void {
     if (this.#owners.size >= maxKnown) {
       const [oldest] = this.#owners.entries().next().value ?? ['']
       this.#owners.delete(oldest)
@@ -265,10 +265,11 @@ class Routes {
   ): Promise<Value> {
     for (let moves = 0; ; moves += 1) {
       const known = sessionId === undefined ? undefined : this.ownerOf(sessionId)
-      const owner = known ?? (await here().catch(orOwner))
-      if (!(owner instanceof Elsewhere)) return owner
+      const answer = known === undefined ? await here().catch(orElsewhere) : new Elsewhere(known)
+      if (!(answer instanceof Elsewhere)) return answer
+      const { owner } = answer
       try {
-        const value = await there(owner.owner)
+        const value = await there(owner)
         if (known === undefined && sessionId !== undefined) this.#remember(sessionId, owner)
         return value
       } catch (error) {
@@ -437,7 +438,7 @@ class RemoteOutlet implements Outlet {
   }
 }
 
-function orOwner(error: unknown): Elsewhere {
+function orElsewhere(error: unknown): Elsewhere {
   if (error instanceof Elsewhere) return error
   throw error
 }
