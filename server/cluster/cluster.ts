@@ -10,7 +10,7 @@ import type { Envelope } from './envelope.js'
 export interface Cluster {
   /** This node, as the others call it. */
   readonly node: string
-  /** The sessions of all nodes. */
+  /** The records of the sessions of all nodes. A node saves those that it has claimed. */
   readonly store: SessionStore
   /**
    * Makes this node the owner of a session, unless another one is, or this one is retiring. Resolves with the
@@ -18,9 +18,15 @@ export interface Cluster {
    * sessions of all nodes, and SEND_FAILED when the others are out of reach.
    */
   claim(sessionId: string, peer: Peer | undefined): Promise<string>
-  /** The session does not run here any more. */
+  /**
+   * The session does not run here any more. A claim that is made here afterwards comes after it. Nothing
+   * happens if it is another node's.
+   */
   release(sessionId: string): void
-  /** Sends to another node; in order. False when there is no room, or no such node. */
+  /**
+   * Sends to another node, in order. False when there is no room at the moment. What is taken arrives once, or
+   * that node is told of as gone; an `ask` may also come back as `undelivered`.
+   */
   send(node: string, envelope: Envelope): boolean
   /** Tells the other nodes of a change. */
   publish(news: News): void

@@ -41,7 +41,7 @@ export type Ask =
       readonly sessionId: string
       readonly batch: readonly PackedElement[]
     }
-  | { readonly do: 'attach'; readonly sessionId: string }
+  | { readonly do: 'attach'; readonly sessionId: string; readonly isDeaf: boolean }
   | { readonly do: 'close'; readonly sessionId: string }
 
 /** Texts of responses; `sessionId` of an opened session. */

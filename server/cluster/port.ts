@@ -175,7 +175,8 @@ class Routes {
       () => this.#local.attach(sessionId, outlet, peer),
       async (node) => {
         const id = this.#nextId()
-        await this.#askAs(id, { node, ask: { do: 'attach', sessionId }, peer, outlet, reads: true })
+        const ask = { do: 'attach', sessionId, isDeaf: outlet.isDeaf === true } as const
+        await this.#askAs(id, { node, ask, peer, outlet, reads: true })
         return () => {
           if (this.#asked.delete(id)) this.#outbox.send(node, { type: 'detach', id })
         }
@@ -357,6 +358,7 @@ class Routes {
         return answerOf((await local.deliverBatch?.(sessionId, unpackBatch(batch), outlet, peer)) ?? [])
       }
       case 'attach':
+        outlet.isDeaf = ask.isDeaf
         outlet.onDetach(await local.attach(ask.sessionId, outlet, peer))
         return answerOf([])
       case 'close':
@@ -377,6 +379,7 @@ class RemoteOutlet implements Outlet {
   /** Whether it is over by itself: who asked may wait for the answer all the same. */
   #hasEnded = false
   isOpen = true
+  isDeaf = false
 
   constructor(cluster: Cluster, outbox: Outbox<Envelope>, node: string, id: string) {
     this.#cluster = cluster
@@ -386,7 +389,7 @@ class RemoteOutlet implements Outlet {
   }
 
   send(message: Message): boolean {
-    return this.isOpen && this.#tell({ type: 'said', id: this.#id, text: textOf(message) })
+    return this.isOpen && !this.isDeaf && this.#tell({ type: 'said', id: this.#id, text: textOf(message) })
   }
 
   negotiated(revision: string): void {

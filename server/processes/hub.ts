@@ -143,7 +143,7 @@ const trimInterval = 15_000
 function member(hub: Hub, name: string): StreamMember | undefined {
   const known = hub.members.get(name)
   if (known !== undefined || hub.streams === undefined) return known
-  const joined = hub.streams.join((news) => void hub.nodes.get(name)?.ref.cast('streams', news))
+  const joined = hub.streams.join((news) => hub.outbox.send(name, (ref) => ref.cast('streams', news)))
   hub.members.set(name, joined)
   return joined
 }

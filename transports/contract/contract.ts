@@ -101,6 +101,8 @@ export interface LinkScope {
 
 /** Where messages go that belong to one request before its answer (progress, logs), or to a session. */
 export interface Outlet {
+  /** Whether `send` always answers false: it only keeps its session. Default false. */
+  readonly isDeaf?: boolean
   /** Writes one message; false when it is dropped: nobody reads any more, or the reader is too slow. */
   send(message: Message): boolean
   /** The revision of the session, told first. */

@@ -82,7 +82,7 @@ test('a port that ends tells the nodes that read its sessions', async () => {
   port.receive('b', {
     type: 'ask',
     id: 'x',
-    ask: { do: 'attach', sessionId: 's' },
+    ask: { do: 'attach', sessionId: 's', isDeaf: false },
     peer,
   })
   await turns()
@@ -92,6 +92,33 @@ test('a port that ends tells the nodes that read its sessions', async () => {
     ['answer', 'over'],
   )
   assert.is(detached, 1)
+})
+
+test('a reader of another node that only keeps its session takes no messages from others', async () => {
+  const heard: boolean[] = []
+  const { port, sent } = portOf({
+    async attach(_id, outlet) {
+      heard.push(outlet.send(request))
+      return () => {}
+    },
+  })
+  for (const [id, isDeaf] of [
+    ['x', true],
+    ['y', false],
+  ] as const)
+    port.receive('b', { type: 'ask', id, ask: { do: 'attach', sessionId: 's', isDeaf }, peer })
+  await turns()
+  assert.equal(heard, [false, true])
+  const asking = portOf()
+  asking.port.attach('s', { isDeaf: true, send: () => false }, peer).catch(() => {})
+  await turns()
+  assert.equal(asking.sent[0]?.type === 'ask' && asking.sent[0].ask, {
+    do: 'attach',
+    sessionId: 's',
+    isDeaf: true,
+  })
+  asking.port.abandon()
+  assert.is(sent.length, 3)
 })
 
 test('a session that ends before it says that a reader is attached keeps nobody waiting', async () => {

@@ -159,5 +159,5 @@ function problemOf(position: Position): string | undefined {
 
 /** Asks whether the session is there, and keeps it, without taking messages from other readers. */
 function deafFor(exchange: Exchange): Outlet {
-  return { negotiated: (revision) => exchange.negotiated(revision), send: () => false }
+  return { isDeaf: true, negotiated: (revision) => exchange.negotiated(revision), send: () => false }
 }
