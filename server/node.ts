@@ -44,8 +44,8 @@ const node = defineActor({
   async init(input: NodeInput, ctx: ActorContext): Promise<Node> {
     const { definition, options } = await load(input.module)
     // also of a listener that has ended
-    const report = (told: StreamReport): void =>
-      void outside(() => input.hub.cast('report', { from: input.name, told }))
+    const report = (told: StreamReport): boolean =>
+      outside(() => input.hub.cast('report', { from: input.name, told }))
     const connections = new Connections(input.address, input.streams ? report : undefined)
     const cluster = new NodeCluster(input.name, input.hub)
     let binding: Binding | undefined

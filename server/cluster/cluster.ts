@@ -25,7 +25,7 @@ export interface Cluster {
   release(sessionId: string): void
   /**
    * Sends to another node, in order. False when there is no room at the moment. What is taken arrives once, or
-   * that node is told of as gone; an `ask` may also come back as `undelivered`.
+   * that node is told of as gone; an `ask` may also come back as `undelivered`, and a `said` be lost.
    */
   send(node: string, envelope: Envelope): boolean
   /** Tells the other nodes of a change. */

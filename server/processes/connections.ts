@@ -8,8 +8,8 @@ export class Connections implements ConnectionSource {
   #take: ((socket: Connection) => void) | undefined
   readonly streams?: NodeStreams
 
-  /** `report` reaches the keeper of event streams, if there is one. */
-  constructor(address: Address, report: ((told: StreamReport) => void) | undefined) {
+  /** `report` reaches the keeper of event streams, if there is one; false when there is no room for it. */
+  constructor(address: Address, report: ((told: StreamReport) => boolean) | undefined) {
     this.address = address
     if (report !== undefined) this.streams = new NodeStreams(report)
   }
@@ -34,11 +34,17 @@ export class Connections implements ConnectionSource {
 
 /** The way to the keeper of event streams, and back. */
 class NodeStreams implements SharedStreams {
-  readonly send: (told: StreamReport) => void
+  readonly #report: (told: StreamReport) => boolean
   readonly #listeners = new Set<(news: StreamNews) => void>()
 
-  constructor(send: (told: StreamReport) => void) {
-    this.send = send
+  constructor(report: (told: StreamReport) => boolean) {
+    this.#report = report
+  }
+
+  /** Nobody waits for an answer to what did not leave. */
+  send(told: StreamReport): void {
+    if (this.#report(told) || told.type !== 'follow') return
+    this.hear({ type: 'unfollowed', follow: told.follow, why: 'the streams cannot be reached now' })
   }
 
   receive(fn: (news: StreamNews) => void): () => void {

@@ -17,7 +17,7 @@ interface DoorInput {
 }
 
 /** A process that serves connections, or has served some that are still open. */
-interface Desk {
+interface Node {
   readonly ref: NodeRef
   /** Connections that it was given, and has not taken yet. */
   given: number
@@ -27,9 +27,9 @@ interface Desk {
 
 interface Door {
   readonly address: SharedAddress
-  readonly desks: Map<ProcessRef, Desk>
+  readonly nodes: Map<ProcessRef, Node>
   /** Those that get connections, the one whose turn it is first. */
-  serving: Desk[]
+  serving: Node[]
   /** Connections that wait for a process, with what counts each no more. */
   readonly waiting: Map<Connection, () => void>
   last: number
@@ -50,10 +50,10 @@ export const doorActor = defineActor({
     const waiting = new Map<Connection, () => void>()
     const take = ctx.bind((socket: Connection, ended: () => void) => admit(door, socket, ended, ctx))
     const address = await sharing.listen(ctx, take, place.address)
-    const count = (): number => [...door.desks.values()].reduce((all, { open }) => all + open.size, 0)
+    const count = (): number => [...door.nodes.values()].reduce((all, { open }) => all + open.size, 0)
     const door: Door = {
       address,
-      desks: new Map(),
+      nodes: new Map(),
       serving: [],
       waiting,
       last: 0,
@@ -65,18 +65,18 @@ export const doorActor = defineActor({
   cast: {
     /** Who gets connections from now on. */
     serve(door, refs: readonly NodeRef[], ctx) {
-      door.serving = refs.map((ref) => door.desks.get(ref) ?? newDesk(door, ref, ctx))
+      door.serving = refs.map((ref) => door.nodes.get(ref) ?? newNode(door, ref, ctx))
       handOut(door, ctx)
     },
     /** A connection that a process had is over. */
-    ended: ({ desks }, { node, id }: { node: NodeRef; id: number }) => end(desks.get(node), id),
+    ended: ({ nodes }, { node, id }: { node: NodeRef; id: number }) => end(nodes.get(node), id),
     close: ({ address }) => address.stopListening(),
   },
   info: {
     down(door, { process }) {
-      const desk = door.desks.get(process)
-      door.desks.delete(process)
-      for (const id of desk?.open.keys() ?? []) end(desk, id)
+      const node = door.nodes.get(process)
+      door.nodes.delete(process)
+      for (const id of node?.open.keys() ?? []) end(node, id)
     },
   },
 })
@@ -84,16 +84,16 @@ export const doorActor = defineActor({
 export type DoorRef = RefOf<typeof doorActor>
 export type { GivenSocket }
 
-function newDesk({ desks }: Door, ref: NodeRef, ctx: ActorContext): Desk {
-  const desk: Desk = { ref, given: 0, open: new Map() }
-  desks.set(ref, desk)
+function newNode({ nodes }: Door, ref: NodeRef, ctx: ActorContext): Node {
+  const node: Node = { ref, given: 0, open: new Map() }
+  nodes.set(ref, node)
   ctx.monitor(ref)
-  return desk
+  return node
 }
 
-function end(desk: Desk | undefined, id: number): void {
-  const ended = desk?.open.get(id)
-  desk?.open.delete(id)
+function end(node: Node | undefined, id: number): void {
+  const ended = node?.open.get(id)
+  node?.open.delete(id)
   ended?.()
 }
 
@@ -119,44 +119,44 @@ function refuse(socket: Connection, ended: () => void): void {
 
 function handOut(door: Door, ctx: ActorContext): void {
   for (const [socket, ended] of door.waiting) {
-    const desk = quickest(door.serving)
-    if (desk === undefined) return
+    const node = quickest(door.serving)
+    if (node === undefined) return
     door.waiting.delete(socket)
     if (socket.destroyed) ended()
-    else if (!hand(door, desk, { socket, ended }, ctx)) return
+    else if (!hand(door, node, { socket, ended }, ctx)) return
   }
 }
 
 /** Answers false when the process takes none at the moment: the connection waits for it, or another one. */
 function hand(
   door: Door,
-  desk: Desk,
+  node: Node,
   { socket, ended }: { readonly socket: Connection; readonly ended: () => void },
   ctx: ActorContext,
 ): boolean {
   door.last += 1
-  if (!giveSocket(desk.ref, 'connection', socket, door.last)) {
+  if (!giveSocket(node.ref, 'connection', socket, door.last)) {
     door.waiting.set(socket, ended)
     return false
   }
-  desk.given += 1
-  desk.open.set(door.last, ended)
+  node.given += 1
+  node.open.set(door.last, ended)
   // ours is closed as soon as the process has its own
   socket.once(
     'close',
     ctx.bind(() => {
-      desk.given -= 1
+      node.given -= 1
       handOut(door, ctx)
     }),
   )
   // it is the next one's turn
-  door.serving = [...door.serving.filter((each) => each !== desk), desk]
+  door.serving = [...door.serving.filter((each) => each !== node), node]
   return true
 }
 
 /** The one that has the fewest connections to take; of these, the one that was given none for longest. */
-function quickest(serving: readonly Desk[]): Desk | undefined {
-  const [first, ...others] = serving.filter((desk) => desk.given < maxGiven)
+function quickest(serving: readonly Node[]): Node | undefined {
+  const [first, ...others] = serving.filter((node) => node.given < maxGiven)
   if (first === undefined) return undefined
-  return others.reduce((best, desk) => (desk.given < best.given ? desk : best), first)
+  return others.reduce((best, node) => (node.given < best.given ? node : best), first)
 }
