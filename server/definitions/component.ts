@@ -42,8 +42,8 @@ export interface Isolated {
   /**
    * Where the handler runs: one call at a time, so that one that spins, crashes or takes too much memory
    * costs its call alone. It is ended when its time is up, and when nobody waits for it. `thread` starts
-   * faster and needs less; `process` can be ended in native code, too, and a native crash costs nobody else
-   * anything.
+   * faster and needs less; `process` can be ended in native code, too, and a native crash, or a full heap on
+   * Node 20, costs nobody else anything.
    */
   readonly isolate: 'thread' | 'process'
   /**

@@ -64,7 +64,8 @@ class Run {
 
   async #perform(job: Job, handlers: Handlers, task: TaskContext): Promise<unknown> {
     const { work, module, args, facts, desk } = job
-    const handler = handlers.get(module) ?? (await handlers.load(module))
+    // awaited in any case: what a handler enters (AsyncLocalStorage) is to end with it
+    const handler = await (handlers.get(module) ?? handlers.load(module))
     this.#scope = new BorderScope(work, facts, desk, task)
     return built(await handler(...args, new ToolContext(this.#scope)))
   }

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { pbkdf2Sync } from 'node:crypto'
 import { isMainThread, threadId } from 'node:worker_threads'
 import type { ToolContext } from '../../../server/context/context.js'
@@ -19,6 +20,8 @@ async function heavy({ what, text = '' }: Deed, ctx: ToolContext): Promise<unkno
 }
 
 export { heavy as default }
+
+const entered = new AsyncLocalStorage<string>()
 
 const deeds: { readonly [what: string]: (text: string, ctx: ToolContext) => unknown } = {
   print(text) {
@@ -43,6 +46,11 @@ const deeds: { readonly [what: string]: (text: string, ctx: ToolContext) => unkn
   },
   scope: (_text, ctx) => ctx.requireScopes('write'),
   ping: () => 'pong',
+  enter(text) {
+    const before = entered.getStore() ?? 'nothing'
+    entered.enterWith(text)
+    return before
+  },
   pause: (ms) => new Promise((resolve) => setTimeout(() => resolve(ms), Number(ms))),
   where: () => `${process.pid} ${isMainThread ? 0 : threadId}`,
   echo: (text) => text,

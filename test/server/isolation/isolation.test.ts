@@ -25,6 +25,11 @@ for (const kind of kinds) {
     assert.is(await call(client, 'echo', 'hello'), 'hello')
   })
 
+  test(`${kind}: what a handler enters (AsyncLocalStorage) is not there for the next call`, async (t) => {
+    const { client } = await start(t, kind, { isolation: { threads: 1, processes: 1 } })
+    for (const name of ['a', 'b', 'c']) assert.is(await call(client, 'enter', name), 'nothing')
+  })
+
   test(`${kind}: results are what they are in place`, async (t) => {
     const { client } = await start(t, kind)
     const built = await client.callTool('heavy', { what: 'builder', text: 'a' })
