@@ -44,6 +44,12 @@ export function noHandler(module: string, got: unknown): ServerError {
   return badModule(module, `expected the handler, a function, as the default export, got ${show(got)}`)
 }
 
+/** One of the modules that are loaded ahead does not come to an end. */
+export function notLoadedInTime(modules: readonly string[], ms: number): ServerError {
+  const problem = `one of these modules did not load within ${ms} ms, so calls load them from now on`
+  return new ServerError('BAD_DEFINITION', `${problem}: ${modules.join(', ')}`, { data: { field: 'module' } })
+}
+
 interface EndFacts {
   readonly why?: string | undefined
   readonly code?: number | null | undefined

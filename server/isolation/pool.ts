@@ -1,9 +1,10 @@
 import type { Clock } from '../../runtime/time/clock.js'
-import type { ExitReason } from '../../runtime/base/exit.js'
+import { crash, type ExitReason } from '../../runtime/base/exit.js'
 import type { Deferred } from '../../runtime/process/program.js'
 import { processOf, type RefOf } from '../../runtime/process/ref.js'
 import { WaitingLine } from '../base/waiting-line.js'
 import type { RequestFacts } from '../context/request-facts.js'
+import { notLoadedInTime } from './errors.js'
 import type { PoolSettings } from './options.js'
 import type worker from './worker.js'
 
@@ -192,10 +193,12 @@ export class Pool {
     )
   }
 
-  /** A module ends what loads it, or does not come to an end. */
+  /** A module ends what loads it (`#ended` tells of that), or does not come to an end. */
   #notWarmed(worker: Worker): void {
     this.#warmsUp = false
-    if (worker.phase === 'starting') this.#kill(worker)
+    if (worker.phase !== 'starting' || worker.ref?.alive !== true) return
+    this.#host.report(crash(notLoadedInTime(this.#settings.modules, warmTime)), 'loading modules ahead')
+    this.#kill(worker)
   }
 
   /** Calls that wait are told, if no other worker can take them. */

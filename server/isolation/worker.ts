@@ -98,7 +98,7 @@ const worker = defineActor({
 export { crossingErrors as errors, worker as default }
 
 async function warm(modules: readonly string[]): Promise<void> {
-  for (const module of modules) await import(module).catch(() => {})
+  await Promise.allSettled(modules.map((module) => import(module)))
 }
 
 async function load(module: string): Promise<{ readonly default?: unknown }> {

@@ -1,3 +1,4 @@
+import { BroadcastChannel } from 'node:worker_threads'
 import * as assert from 'uvu/assert'
 import { fileURLToPath } from 'node:url'
 import { field, type ServerError } from '../../../index.js'
@@ -7,7 +8,7 @@ import { definePrompt } from '../../../server/definitions/define-prompt.js'
 import { defineResource, defineResourceTemplate } from '../../../server/definitions/define-resource.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
-import { type Connected, connect } from '../../../testing.js'
+import { type Connected, connect, fakeClock } from '../../../testing.js'
 import { suite, type TestContext } from '../../support/suite.js'
 
 const test = suite('isolated components', { timeout: 30_000 })
@@ -125,6 +126,38 @@ for (const isolate of ['thread', 'process'] as const)
     }
     assert.ok(told.length <= 5, told.join(', '))
   })
+
+test('a module that does not come to an end is told in the log, and costs its own calls', async (t) => {
+  const told: string[] = []
+  t.after(
+    subscribe('crash', ({ name, during, reason }) => {
+      told.push(`${name}, ${during}: ${'error' in reason && reason.error}`)
+    }),
+  )
+  const channel = new BroadcastChannel('endless')
+  t.after(() => channel.close())
+  const isLoading = new Promise((resolve) => (channel.onmessage = resolve))
+  const clock = fakeClock()
+  const input = { what: field.string() }
+  const definition = defineServer({
+    name: 'test',
+    version: '1',
+    tools: [
+      defineTool({ name: 'endless', isolate: 'thread', module: at('_endless') }),
+      defineTool({ name: 'heavy', input, isolate: 'thread', module: at('_heavy') }),
+    ],
+  })
+  const { client, close } = await connect(definition, { clock, server: { isolation: { threads: 1 } } })
+  t.after(close)
+  const other = client.callTool('heavy', { what: 'ping' })
+  await isLoading
+  await clock.advance(10_000)
+  assert.is((await other).text, 'pong')
+  assert.match(
+    told.join('; '),
+    /^isolation, loading modules ahead: .*one of these modules did not load within 10000 ms, .*: file:.*_endless\.js, file:/,
+  )
+})
 
 test('an isolated tool is added at run time where the server runs such handlers', async (t) => {
   const tool = defineTool({
