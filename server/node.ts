@@ -1,5 +1,5 @@
 // What runs in each process of a server that has several: see `startServer` with a module.
-import { RuntimeError, show } from '../runtime/base/errors.js'
+import { messageOf, RuntimeError, show } from '../runtime/base/errors.js'
 import type { GivenSocket } from '../runtime/peers/give-socket.js'
 import { outside } from '../runtime/faults/containment.js'
 import { defineActor } from '../runtime/process/behaviour.js'
@@ -124,7 +124,7 @@ export { node as default }
 async function load(
   module: string,
 ): Promise<{ definition: ServerDefinition; options: Partial<ServerOptions> }> {
-  const { default: definition, options = {} } = (await import(module)) as Record<string, unknown>
+  const { default: definition, options = {} } = await exportsOf(module)
   if (!isServer(definition)) {
     const problem = `${module}: expected the default export to be what defineServer returns, got ${show(definition)}`
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
@@ -134,6 +134,22 @@ async function load(
       data: { field: 'options' },
     })
   return { definition, options }
+}
+
+/** What a module exports, also one that a compiler has made CommonJS of: Node takes that for the default. */
+async function exportsOf(module: string): Promise<Record<string, unknown>> {
+  let loaded: Record<string, unknown>
+  try {
+    loaded = await import(module)
+  } catch (error) {
+    // V8 says nothing of the place of a syntax error
+    throw new ServerError('BAD_DEFINITION', `${module} cannot be loaded: ${messageOf(error)}`, {
+      cause: error,
+      data: { field: 'definition' },
+    })
+  }
+  const compiled = loaded.default as Record<string, unknown> | null | undefined
+  return compiled?.__esModule === true ? compiled : loaded
 }
 
 /** Transports that can be made of their names and options. */

@@ -77,13 +77,13 @@ export function readPeerOptions(options: PeerOptions): PeerSettings {
   checkFields(options, peerFields)
   const { kind, args, errors = {}, env, execArgv, memory, blockedTimeout = 5_000 } = options
   if (kind !== 'thread' && kind !== 'process') throw badOption('kind', "'thread' or 'process'", kind)
-  const module = readModule(options.module)
   if (!isFile(boot))
     throw badOption(
       'module',
       'caduceus as an external package of this bundle, with the file beside it',
       boot.href,
     )
+  const module = readModule(options.module)
   const { name = module.slice(module.lastIndexOf('/') + 1).replace(/\.[cm]?[jt]s$/, '') } = options
   if (typeof name !== 'string' || name === '') throw badOption('name', 'a non-empty string', name)
   if (!areClasses(errors)) throw badOption('errors', 'an object of classes of errors', errors)

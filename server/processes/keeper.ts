@@ -1,7 +1,9 @@
 import { RuntimeError } from '../../runtime/base/errors.js'
+import { crash } from '../../runtime/base/exit.js'
+import { emit } from '../../runtime/faults/events.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
-import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
+import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { type DynamicSupervisor, dynamicSupervisorAt } from '../../runtime/supervision/dynamic.js'
 import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
@@ -18,6 +20,8 @@ export interface KeeperInput {
   /** The name of the process with this number: each number is used once. */
   nameOf(number: number): string
   spec(name: string): ChildSpec
+  /** Ends the processes that are not up yet: the supervisor would wait for them. */
+  endStarting(): void
   readonly supervisor: ProcessRef
   readonly hub: HubRef
   readonly door: DoorRef
@@ -101,7 +105,10 @@ export const keeperActor = defineActor({
     },
     timer: (keeper, _payload, ctx) => void replace(keeper, ctx),
   },
-  terminate: ({ door }) => void door.cast('close'),
+  terminate({ door, endStarting }) {
+    door.cast('close')
+    endStarting()
+  },
 })
 
 export type KeeperRef = RefOf<typeof keeperActor>
@@ -114,6 +121,7 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<Node> {
     const name = keeper.nameOf(keeper.started)
     const started = await keeper.supervisor.startChild(keeper.spec(name)).catch((error: unknown) => {
       keeper.hub.cast('forget', name)
+      report(keeper, name, error, ctx)
       throw error
     })
     const ref = started.ref as NodeRef
@@ -133,11 +141,10 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<Node> {
 
 /** Starts what is missing; what cannot be started is tried again later. */
 async function replace(keeper: Keeper, ctx: ActorContext): Promise<void> {
-  while (keeper.nodes.length + keeper.starting < keeper.count) {
+  while (isShort(keeper)) {
     try {
       await startNode(keeper, ctx)
     } catch {
-      // the supervisor has told of it
       if (ctx.signal.aborted) return
       keeper.failures += 1
       return replaceLater(keeper, ctx)
@@ -153,6 +160,8 @@ function reload(keeper: Keeper, ctx: ActorContext): Promise<void> {
   if (keeper.reloading === undefined) {
     keeper.reloading = replaceAll(keeper, ctx).finally(() => {
       keeper.reloading = undefined
+      // what has ended meanwhile counted on a start that may have failed
+      if (!ctx.signal.aborted) replaceLater(keeper, ctx)
     })
     return keeper.reloading
   }
@@ -178,10 +187,28 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     await old.ref.call('settled', undefined).catch(ignoreEnd)
     await end(keeper, old.ref)
   }
+  // those that were missing before, or have ended meanwhile
+  while (isShort(keeper)) await startNode(keeper, ctx)
+}
+
+function isShort({ nodes, starting, count }: Keeper): boolean {
+  return nodes.length + starting < count
 }
 
 function end({ supervisor }: Keeper, ref: ProcessRef): Promise<void> {
   return supervisor.terminateChild(ref).catch(ignoreEnd)
+}
+
+/** A process that ends while it starts tells nothing, and often nobody waits for it. */
+function report({ supervisor }: Keeper, id: string, error: unknown, ctx: ActorContext): void {
+  if (ctx.signal.aborted) return
+  emit('supervisor', () => ({
+    tree: processOf(ctx.self).tree.id,
+    supervisor: supervisor.ref.name,
+    context: 'start_error',
+    reason: crash(error),
+    child: { id, process: undefined, restart: 'temporary' },
+  }))
 }
 
 /** It gets no more connections. */

@@ -2,7 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { entryOf } from '../../runtime/base/entries.js'
+import { RuntimeError } from '../../runtime/base/errors.js'
+import { type PeerOptions, readPeerOptions } from '../../runtime/peers/options.js'
 import type { Sharing } from '../../transports/contract/sharing.js'
+import { ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { serverFields, type ServerOptions } from '../holdings/options.js'
 import type { SessionStore } from '../stores/session-store.js'
@@ -59,8 +63,21 @@ export function readProcessesOptions(module: URL, options: ProcessesOptions) {
     idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
     drainTimeout: readDelay(options.drainTimeout, 'drainTimeout', 10_000),
     server: { ...server, requestStateKeys },
-    peer: { env, execArgv, memory, blockedTimeout },
+    peer: readPeer({ env, execArgv, memory, blockedTimeout }),
   })
+}
+
+/** How each process is run; what is wrong is told before one starts. */
+function readPeer(given: { readonly [Field in keyof PeerOptions]?: PeerOptions[Field] | undefined }) {
+  const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
+  const peer: PeerOptions = { ...options, kind: 'process', module: entryOf('server/node.js') }
+  try {
+    readPeerOptions(peer)
+  } catch (error) {
+    if (!(error instanceof RuntimeError)) throw error
+    throw new ServerError('BAD_OPTION', error.message, { cause: error, data: error.data })
+  }
+  return peer
 }
 
 function checkCopy(field: string, value: unknown): void {

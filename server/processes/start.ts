@@ -1,4 +1,3 @@
-import { entryOf } from '../../runtime/base/entries.js'
 import { peerSpec } from '../../runtime/peers/peer.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { Registry } from '../../runtime/process/registry.js'
@@ -22,6 +21,7 @@ export function processNames(server: string) {
     tasks: `${server}/tasks`,
     hub: `${server}/hub`,
     nodes: `${server}/nodes`,
+    node: (name: string) => `${server}/nodes/${name}`,
     keeper: `${server}/keeper`,
   })
 }
@@ -76,24 +76,21 @@ function keeperSpec(settings: ProcessesSettings, place: DoorPlace, { registry }:
       door,
       nameOf: (number) => `${name} ${number}`,
       spec: (nodeName) => nodeSpec(settings, { ...common, name: nodeName }),
+      endStarting() {
+        for (const known of registry.names())
+          if (known.startsWith(names.node('')) && registry.state(known).state === 'starting')
+            registry.whereis(known)?.kill()
+      },
     },
     // each process has its own time to start
     { name: names.keeper, startTimeout: Number.POSITIVE_INFINITY },
   )
 }
 
-function nodeSpec({ peer, drainTimeout }: ProcessesSettings, args: NodeInput): ChildSpec {
-  const given = Object.fromEntries(Object.entries(peer).filter(([, value]) => value !== undefined))
+function nodeSpec({ name, peer, drainTimeout }: ProcessesSettings, args: NodeInput): ChildSpec {
   return peerSpec(
-    {
-      kind: 'process',
-      module: entryOf('server/node.js'),
-      name: args.name,
-      args,
-      errors: { TransportError, ServerError },
-      ...given,
-    },
-    { restart: 'temporary', shutdown: drainTimeout + 5_000 },
+    { ...peer, name: args.name, args, errors: { TransportError, ServerError } },
+    { name: processNames(name).node(args.name), restart: 'temporary', shutdown: drainTimeout + 5_000 },
   )
 }
 

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdtemp, readFile, rm, watch, writeFile } from 'node:fs/promises'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -76,11 +76,7 @@ test('a process that is frozen is killed, and its sessions go on', async (t) => 
 })
 
 test('a reload starts the module as it is now, and loses no session and no call', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'caduceus-'))
-  t.after(() => rm(folder, { recursive: true }))
-  const path = join(folder, 'server.mjs')
-  await writeFile(path, versioned('one'))
-  const { server } = await start(t, {}, pathToFileURL(path))
+  const { server, path } = await startWritten(t)
   const clients = await Promise.all(Array.from({ length: 6 }, () => new RawClient(t, server.url).open()))
   let on = true
   const called = clients.map(async (client) => {
@@ -105,6 +101,71 @@ test('a reload starts the module as it is now, and loses no session and no call'
   )
   assert.match(messages(refused), /unfinished/)
   for (const client of clients) assert.is(await client.text('version'), 'two')
+})
+
+test('a module that ends its process is told of, and runs again once it is mended', async (t) => {
+  const { server, path } = await startWritten(t)
+  await writeFile(path, 'process.exit(9)')
+  const told = until('supervisor', ({ context, reason }) => {
+    return context === 'start_error' && messages(asError(reason)).includes('exit code 9')
+  })
+  for (const ref of await server.processes()) ref.kill()
+  await told
+  const refused = await server.reload().then(
+    () => undefined,
+    (error: Error) => error,
+  )
+  assert.match(messages(refused), /exit code 9/)
+  await writeFile(path, versioned('mended'))
+  await server.reload()
+  assert.is((await server.processes()).length, 2)
+  assert.is(await (await new RawClient(t, server.url).open()).text('version'), 'mended')
+})
+
+test('a process that ends while a reload starts another one has a successor', async (t) => {
+  const { server, path, folder } = await startWritten(t)
+  await writeFile(path, waiting(folder))
+  const loading = written(folder, 'pid')
+  const reloaded = server.reload()
+  await loading
+  const [, last] = await server.processes()
+  last?.kill()
+  await until(async () => (await server.processes()).length === 1)
+  await writeFile(join(folder, 'go'), '')
+  await reloaded
+  assert.is((await server.processes()).length, 2)
+})
+
+test('a stop does not wait for a process that does not get up', async (t) => {
+  const { server, path, folder } = await startWritten(t)
+  await writeFile(path, waiting(folder))
+  const loading = written(folder, 'pid')
+  const reloaded = server.reload().then(
+    () => 'replaced',
+    () => 'stopped',
+  )
+  await loading
+  const begun = performance.now()
+  await server.stop()
+  assert.is(await reloaded, 'stopped')
+  assert.ok(performance.now() - begun < 25_000, 'its start may take 30 s')
+  const pid = Number(await readFile(join(folder, 'pid'), 'utf8'))
+  assert.throws(() => process.kill(pid, 0), /ESRCH/)
+})
+
+test('a module may be CommonJS that a compiler has made', async (t) => {
+  const folder = await newFolder(t)
+  const path = join(folder, 'server.cjs')
+  const door = new URL('../../../index.js', import.meta.url).href
+  await writeFile(
+    path,
+    `const { defineServer, defineTool } = process.getBuiltinModule('module').createRequire(__filename)(require('node:url').fileURLToPath(${JSON.stringify(door)}))
+    Object.defineProperty(exports, '__esModule', { value: true })
+    exports.default = defineServer({ name: 'compiled', version: '1', tools: { pid: defineTool({ run: () => 'compiled' }) } })
+    exports.options = { maxRequests: 5 }`,
+  )
+  const { client } = await start(t, {}, pathToFileURL(path))
+  assert.is(await client.text('pid'), 'compiled')
 })
 
 test('SIGHUP reloads, one after the other', async (t) => {
@@ -141,9 +202,17 @@ test('what cannot be started is told where it is asked for', async (t) => {
     await bad({}, new URL('../_client.js', import.meta.url)),
     /default export to be what defineServer/,
   )
+  const folder = await newFolder(t)
+  await writeFile(join(folder, 'typo.mjs'), 'export default {{')
+  assert.match(
+    await bad({}, pathToFileURL(join(folder, 'typo.mjs'))),
+    /typo\.mjs cannot be loaded: Unexpected/,
+  )
   assert.match(await bad({ transport: serveStdio() }), /transport: .*share/)
   assert.match(await bad({ processes: 0 }), /processes/)
   assert.match(await bad({ prozesses: 2 } as object), /prozesses/)
+  for (const wrong of [{ execArgv: 'x' }, { env: { a: 1 } }, { memory: -1 }, { blockedTimeout: 0 }])
+    assert.match(await bad(wrong as object), new RegExp(`^${Object.keys(wrong)[0]}: expected`))
   assert.match(await bad({ initArg: () => {} }), /initArg: .*copied/)
   const authenticate = () => undefined
   assert.match(await bad({ transport: serveHttp({ authenticate }) }), /authenticate/)
@@ -209,6 +278,20 @@ async function start(t: TestContext, options: Partial<ProcessesOptions> = {}, fr
   return { server, client: await new RawClient(t, server.url).open() }
 }
 
+/** A server whose module is in a folder of its own, to be changed. */
+async function startWritten(t: TestContext) {
+  const folder = await newFolder(t)
+  const path = join(folder, 'server.mjs')
+  await writeFile(path, versioned('one'))
+  return { ...(await start(t, {}, pathToFileURL(path))), path, folder }
+}
+
+async function newFolder(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'caduceus-'))
+  t.after(() => rm(folder, { recursive: true }))
+  return folder
+}
+
 function clientIn(t: TestContext, url: string | undefined, sessionId: string | undefined): RawClient {
   const client = new RawClient(t, url)
   client.sessionId = sessionId
@@ -265,6 +348,25 @@ async function whole(server: Started): Promise<void> {
 
 function messages(error: unknown): string {
   return error instanceof Error ? `${error.message}\n${messages(error.cause)}` : ''
+}
+
+async function written(folder: string, name: string): Promise<void> {
+  for await (const { filename } of watch(folder)) if (filename === name) return
+}
+
+/** An error, or the one of an exit reason. */
+function asError(reason: unknown): unknown {
+  return (reason as { readonly error?: unknown }).error
+}
+
+/** A module that says that it is being loaded, and waits until it may go on. */
+function waiting(folder: string): string {
+  return `
+    import { existsSync, renameSync, writeFileSync } from 'node:fs'
+    writeFileSync(${JSON.stringify(join(folder, 'new'))}, String(process.pid))
+    renameSync(${JSON.stringify(join(folder, 'new'))}, ${JSON.stringify(join(folder, 'pid'))})
+    while (!existsSync(${JSON.stringify(join(folder, 'go'))})) await new Promise((resolve) => setTimeout(resolve, 10))
+    ${versioned('late')}`
 }
 
 function versioned(version: string): string {
