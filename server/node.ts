@@ -47,6 +47,7 @@ const node = defineActor({
     const report = (told: StreamReport): boolean =>
       outside(() => input.hub.cast('report', { from: input.name, told }))
     const connections = new Connections(input.address, input.streams ? report : undefined)
+    ctx.monitor(input.hub)
     const cluster = new NodeCluster(input.name, input.hub)
     let binding: Binding | undefined
     const transport = transportOf(input, options.transport, connections)
@@ -110,6 +111,8 @@ const node = defineActor({
     gone: ({ cluster }, name: string) => cluster.inbox?.gone(name),
   },
   info: {
+    // without the hub nothing can be served: another process takes this one's place
+    down: (_node, _down, ctx) => ctx.self.kill(),
     exit({ supervisor }, { from, reason }, ctx) {
       if (from === supervisor) ctx.stop(reason)
     },

@@ -47,6 +47,10 @@ interface Hub extends Omit<HubInput, 'tasks' | 'keepStreams'> {
   /** What a node must hear: it waits there for the answer, or for the end of who was to answer. */
   readonly outbox: Outbox<(ref: NodeRef) => boolean>
   readonly claims: Map<string, Claim>
+  /** What the store is being asked, by session: one thing after the other. */
+  readonly asked: Map<string, Promise<unknown>>
+  /** How many processes there have been. */
+  count: number
   readonly clients: ClientCounts<Claim>
   [describe](): string
 }
@@ -76,6 +80,8 @@ export const hubActor = defineActor({
         return node === undefined || tell(node.ref)
       }, ctx.clock),
       claims: new Map(),
+      asked: new Map(),
+      count: 0,
       clients: new ClientCounts<Claim>(input.maxSessionsPerClient),
       [describe]: () => `${hub.claims.size} sessions on ${hub.nodes.size} processes`,
     }
@@ -91,11 +97,24 @@ export const hubActor = defineActor({
       const node = hub.nodes.get(name)
       if (node !== undefined) node.isClosed = true
     },
+    /** The number of a new process. */
+    number(hub) {
+      hub.count += 1
+      return hub.count
+    },
+    nodes: ({ nodes }) => [...nodes.values()].map(({ name, ref, isRetiring }) => ({ name, ref, isRetiring })),
     claim: (hub, { node, id, who }: { node: string; id: string; who: Claimer | undefined }) =>
       claim(hub, node, id, who),
-    load: (hub, id: string, ctx) => ask(hub, (store) => store.load(id), ctx),
-    save: (hub, record: SessionRecord, ctx) => ask(hub, (store) => store.save(record), ctx),
-    delete: (hub, id: string, ctx) => ask(hub, (store) => store.delete(id), ctx),
+    load: (hub, id: string, ctx) => ask(hub, id, (store) => store.load(id), ctx),
+    /** Only the owner's: one that has lost the session changes nothing. */
+    save(hub, { node, record }: { node: string; record: SessionRecord }, ctx) {
+      if (hub.claims.get(record.id)?.node === node)
+        return ask(hub, record.id, (store) => store.save(record), ctx)
+      return refuse(
+        new TransportError('SEND_FAILED', 'the session is for another process', { retryable: true }),
+      )
+    },
+    delete: (hub, id: string, ctx) => ask(hub, id, (store) => store.delete(id), ctx),
   },
   cast: {
     retire(hub, name: string) {
@@ -190,16 +209,25 @@ function release({ claims, clients }: Hub, node: string, id: string): void {
   clients.leave(claimed)
 }
 
-function ask<Answer>(
-  { tasks, store }: Hub,
-  fn: (store: SessionStore) => Answer | Promise<Answer>,
+/** A store may take a while: what a former owner has saved is there before a new one loads. */
+function ask(
+  { asked, tasks, store }: Hub,
+  id: string,
+  fn: (store: SessionStore) => unknown,
   ctx: ActorContext,
-): Deferred<Answer> {
-  const reply = ctx.defer<Answer>()
-  askStore(tasks, () => fn(store)).then(
-    (answer) => reply.resolve(answer),
-    (error) => reply.reject(error),
-  )
+): Deferred<unknown> {
+  const reply = ctx.defer<unknown>()
+  const former = asked.get(id) ?? Promise.resolve()
+  const asking = former
+    .then(() => askStore(tasks, () => fn(store)))
+    .then(
+      (answer) => reply.resolve(answer),
+      (error) => reply.reject(error),
+    )
+  const last = asking.finally(() => {
+    if (asked.get(id) === last) asked.delete(id)
+  })
+  asked.set(id, last)
   return reply
 }
 

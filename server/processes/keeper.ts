@@ -37,7 +37,6 @@ interface Keeper extends Omit<KeeperInput, 'supervisor'> {
   readonly supervisor: DynamicSupervisor
   /** Those that serve, the oldest first. */
   nodes: Node[]
-  started: number
   starting: number
   /** Starts that failed, or lasted too short, one after the other. */
   failures: number
@@ -65,17 +64,15 @@ export const keeperActor = defineActor({
       ...input,
       supervisor: dynamicSupervisorAt(supervisor),
       nodes: [],
-      started: 0,
       starting: 0,
       failures: 0,
       reloading: undefined,
       next: undefined,
       [describe]: () => `${keeper.nodes.length} of ${input.count} processes serve`,
     }
-    // of an earlier keeper: nobody knows which of them serve, or retire
-    const left = await keeper.supervisor.children()
-    await Promise.all(left.map(({ ref }) => ref && end(keeper, ref)))
-    const starts = Array.from({ length: input.count }, () => startNode(keeper, ctx))
+    await adopt(keeper, ctx)
+    const missing = Math.max(0, input.count - keeper.nodes.length)
+    const starts = Array.from({ length: missing }, () => startNode(keeper, ctx))
     const failed = (await Promise.allSettled(starts)).find((start) => start.status === 'rejected')
     if (failed !== undefined) throw failed.reason
     return keeper
@@ -105,20 +102,29 @@ export const keeperActor = defineActor({
     },
     timer: (keeper, _payload, ctx) => void replace(keeper, ctx),
   },
-  terminate({ door, endStarting }) {
-    door.cast('close')
+  terminate({ door, endStarting }, { type }) {
+    if (type === 'shutdown') door.cast('close')
     endStarting()
   },
 })
 
 export type KeeperRef = RefOf<typeof keeperActor>
 
+/** Goes on with the processes of an earlier keeper that serve; ends those that it was about to start or end. */
+async function adopt(keeper: Keeper, ctx: ActorContext): Promise<void> {
+  const left = new Set((await keeper.supervisor.children()).map(({ ref }) => ref))
+  for (const { name, ref, isRetiring } of await keeper.hub.call('nodes')) {
+    if (isRetiring || !left.delete(ref)) continue
+    keep(keeper, { name, ref, startedAt: ctx.clock.now() }, ctx)
+  }
+  await Promise.all([...left].map((ref) => ref && end(keeper, ref)))
+}
+
 /** Starts a process, and has it serve once it is ready. */
-async function startNode(keeper: Keeper, ctx: ActorContext): Promise<Node> {
-  keeper.started += 1
+async function startNode(keeper: Keeper, ctx: ActorContext): Promise<void> {
   keeper.starting += 1
   try {
-    const name = keeper.nameOf(keeper.started)
+    const name = keeper.nameOf(await keeper.hub.call('number'))
     const started = await keeper.supervisor.startChild(keeper.spec(name)).catch((error: unknown) => {
       keeper.hub.cast('forget', name)
       report(keeper, name, error, ctx)
@@ -129,14 +135,16 @@ async function startNode(keeper: Keeper, ctx: ActorContext): Promise<Node> {
       await end(keeper, ref)
       throw error
     })
-    const node = { ref, name, startedAt: ctx.clock.now() }
-    keeper.nodes.push(node)
-    ctx.monitor(ref)
-    tellDoor(keeper)
-    return node
+    keep(keeper, { ref, name, startedAt: ctx.clock.now() }, ctx)
   } finally {
     keeper.starting -= 1
   }
+}
+
+function keep(keeper: Keeper, node: Node, ctx: ActorContext): void {
+  keeper.nodes.push(node)
+  ctx.monitor(node.ref)
+  tellDoor(keeper)
 }
 
 /** Starts what is missing; what cannot be started is tried again later. */

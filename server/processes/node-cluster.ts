@@ -20,7 +20,7 @@ export class NodeCluster implements Cluster {
     this.#hub = hub
     this.store = {
       load: (id) => hub.call('load', id) as Promise<SessionRecord | undefined>,
-      save: (record) => hub.call('save', record),
+      save: (record) => hub.call('save', { node, record }),
       delete: (id) => hub.call('delete', id),
     }
   }

@@ -2,9 +2,14 @@ import * as assert from 'uvu/assert'
 import { defineResource } from '../../../server/definitions/define-resource.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
-import { createMemoryStore, type SessionStore } from '../../../server/stores/session-store.js'
 import { until } from '../../../testing.js'
+
 import { heard } from '../../support/heard.js'
+import {
+  createMemoryStore,
+  type SessionRecord,
+  type SessionStore,
+} from '../../../server/stores/session-store.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 import { count, echo } from '../_servers.js'
@@ -292,6 +297,46 @@ test('calls go on all the time while sessions move from node to node', async (t)
   assert.ok((await Promise.all(made)).every((calls) => calls > 0))
 })
 
+test('what a node has begun to save is there before another one goes on with the session', async (t) => {
+  const inner = createMemoryStore()
+  let gate: (() => void) | undefined
+  const held = signal()
+  const store: SessionStore = {
+    ...inner,
+    async save(record) {
+      if (Object.keys(record.state).length > 0 && gate === undefined) {
+        await new Promise<void>((resolve) => {
+          gate = resolve
+          held.fire()
+        })
+      }
+      inner.save(record)
+    },
+  }
+  const { nodes } = await startNodes(t, three, {}, { store })
+  const [first, second] = await startClients(t, nodes)
+  const lost = first.call('count').catch(() => 'lost')
+  await held.fired
+  nodes[0]?.ref.kill()
+  const next = second.text('count')
+  // it is asked for, and waits
+  await new RawClient(t, nodes[1]?.url).open()
+  gate?.()
+  assert.is(await next, '2')
+  await lost
+})
+
+test('a node that has lost a session saves nothing of it', async (t) => {
+  const { nodes, hub } = await startNodes(t, three)
+  const [client] = await startClients(t, nodes)
+  await client.text('count')
+  const record = await hub.call('load', String(client.sessionId))
+  const save = (node: string) => hub.call('save', { node, record: record as SessionRecord })
+  await save('node 1')
+  const error = await save('node 2').catch((reason: Error) => reason)
+  assert.match(String((error as Error).message), /another process/)
+})
+
 test('sessions of all nodes are counted together, and by client', async (t) => {
   const { nodes } = await startNodes(t, three, {}, { maxSessions: 3, maxSessionsPerClient: 2 })
   const [first, second, third] = nodes as [TestNode, TestNode, TestNode]
@@ -353,6 +398,14 @@ test('a listener that starts again leaves no readers at sessions of other nodes'
   await stream.ended
   await until(async () => (await readers()) === 0)
 })
+
+function signal(): { fire(): void; readonly fired: Promise<void> } {
+  let fire = (): void => {}
+  const fired = new Promise<void>((resolve) => {
+    fire = resolve
+  })
+  return { fire: () => fire(), fired }
+}
 
 function withProgress(name: string, id: number | string = 7): object {
   return { ...callOf(name, id), params: { name, _meta: { progressToken: 5 } } }
