@@ -1,5 +1,5 @@
 // What runs in each process of a server that has several: see `startServer` with a module.
-import { messageOf, RuntimeError, show } from '../runtime/base/errors.js'
+import { messageOf, show } from '../runtime/base/errors.js'
 import type { GivenSocket } from '../runtime/peers/give-socket.js'
 import { outside } from '../runtime/faults/containment.js'
 import { defineActor } from '../runtime/process/behaviour.js'
@@ -12,7 +12,7 @@ import type { Binding, ServerTransport } from '../transports/contract/contract.j
 import type { StreamNews, StreamReport } from '../transports/contract/shared-streams.js'
 import { serveHttp } from '../transports/http/server/serve.js'
 import { serveWebSocket } from '../transports/websocket/serve.js'
-import { ServerError } from './base/errors.js'
+import { optionError, ServerError } from './base/errors.js'
 import type { News } from './cluster/cluster.js'
 import type { Envelope } from './cluster/envelope.js'
 import { isServer, type ServerDefinition } from './definitions/define-server.js'
@@ -133,9 +133,7 @@ async function load(
     throw new ServerError('BAD_DEFINITION', problem, { data: { field: 'definition' } })
   }
   if (typeof options !== 'object' || options === null)
-    throw new ServerError('BAD_OPTION', `${module}: options: expected an object, got ${show(options)}`, {
-      data: { field: 'options' },
-    })
+    throw optionError('options', `${module}: options: expected an object, got ${show(options)}`)
   return { definition, options }
 }
 
@@ -169,6 +167,6 @@ function transportOf(
 ): ServerTransport {
   const transport = own ?? shared[name]?.(options)
   if (transport?.sharing === undefined)
-    throw new RuntimeError('BAD_OPTION', `options.transport: expected one that several processes can share`)
+    throw optionError('transport', 'options.transport: expected one that several processes can share')
   return transport.sharing.serve(connections)
 }

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { entryOf } from '../../runtime/base/entries.js'
 import { isObject } from '../../protocol/wire/json.js'
-import { ServerError } from '../base/errors.js'
+import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import type { IsolatedHandler } from '../context/isolated.js'
 
@@ -85,5 +85,5 @@ function checkFiles(): void {
   )
   if (missing === undefined) return
   const problem = `isolate: the threads and processes of handlers start from files of caduceus, and ${missing.href} is not there: bundle the program with caduceus as an external package`
-  throw new ServerError('BAD_OPTION', problem, { data: { field: 'isolate' } })
+  throw optionError('isolate', problem)
 }

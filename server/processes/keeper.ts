@@ -22,6 +22,8 @@ export interface KeeperInput {
   spec(name: string): ChildSpec
   /** Ends the processes that are not up yet: the supervisor would wait for them. */
   endStarting(): void
+  /** Whether the server stops for good: then no more connections are taken. */
+  stopping(): boolean
   readonly supervisor: ProcessRef
   readonly hub: HubRef
   readonly door: DoorRef
@@ -102,8 +104,8 @@ export const keeperActor = defineActor({
     },
     timer: (keeper, _payload, ctx) => void replace(keeper, ctx),
   },
-  terminate({ door, endStarting }, { type }) {
-    if (type === 'shutdown') door.cast('close')
+  terminate({ door, endStarting, stopping }) {
+    if (stopping()) door.cast('close')
     endStarting()
   },
 })

@@ -1,5 +1,7 @@
 import { peerSpec } from '../../runtime/peers/peer.js'
+import type { Actor } from '../../runtime/process/actor.js'
 import type { ActorContext } from '../../runtime/process/context.js'
+import { processOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
 import { dynamicSupervisorSpec } from '../../runtime/supervision/dynamic.js'
@@ -58,7 +60,11 @@ export function processesSupervisor(
   }
 }
 
-function keeperSpec(settings: ProcessesSettings, place: DoorPlace, { registry }: ActorContext): ChildSpec {
+function keeperSpec(
+  settings: ProcessesSettings,
+  place: DoorPlace,
+  { registry, self }: ActorContext,
+): ChildSpec {
   const { name, count, drainTimeout, module, transport, server } = settings
   const names = processNames(name)
   const hub = known(registry, names.hub) as HubRef
@@ -71,6 +77,7 @@ function keeperSpec(settings: ProcessesSettings, place: DoorPlace, { registry }:
     {
       count,
       drainTimeout,
+      stopping: () => (processOf(self) as Actor).phase === 'stopping',
       supervisor: known(registry, names.nodes),
       hub,
       door,

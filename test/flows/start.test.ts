@@ -31,8 +31,8 @@ test('the demonstration survives everything it breaks, in time, and cleans up', 
   const { ok, seconds, outcomes } = JSON.parse(output) as Facts
   assert.ok(ok)
   assert.ok(seconds < 20, `${seconds} s`)
-  assert.is(outcomes.length, 7)
-  const [killed, crashed, rejection, thrown, session, listener, base] = outcomes
+  assert.is(outcomes.length, 8)
+  const [killed, crashed, rejection, thrown, spinning, session, listener, base] = outcomes
   assert.match(killed?.callers[0] ?? '', /an answer.*completed/)
   assert.equal(crashed?.restarted, ['client files / client', 'client files / transport'])
   for (const stray of [rejection, thrown]) {
@@ -40,9 +40,11 @@ test('the demonstration survives everything it breaks, in time, and cleans up', 
     assert.match(stray?.strays[0] ?? '', /nobody (awaits|catches) this \(failed\)/)
     assert.equal(stray?.restarted, [])
   }
+  assert.match(spinning?.callers[0] ?? '', /second session: \d+ pings were answered/)
+  assert.match(spinning?.callers[1] ?? '', /spin took longer than 500 ms/)
   assert.equal(session?.restarted, [], 'a session comes back from the store, not by a restart')
   for (const group of [listener, base]) assert.is(group?.restarted.length, 4)
-  assert.equal(base?.counters, [8, 8, 8], 'the counters of all sessions went on')
+  assert.equal(base?.counters, [9, 9, 9], 'the counters of all sessions went on')
   const left = (await readdir(tmpdir())).filter((name) => name.startsWith('caduceus-'))
   assert.equal(left, [], 'no folder is left')
 })

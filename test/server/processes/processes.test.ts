@@ -17,6 +17,7 @@ import { suite, type TestContext } from '../../support/suite.js'
 import { RawClient } from '../_client.js'
 
 const test = suite('server processes', { timeout: 60_000 })
+const patient = { timeout: 30_000 }
 const module = new URL('./_server.js', import.meta.url)
 
 test('a session is served by any process', async (t) => {
@@ -193,9 +194,9 @@ for (const part of ['keeper', 'hub', 'door']) {
     await until(() => {
       const next = registry.whereis('_server/keeper')
       return next !== undefined && next.id !== ref.id && registry.whereis(`_server/${part}`) !== ref
-    })
+    }, patient)
     await whole(server)
-    await until(async () => (await client.text('count').catch(() => '')) !== '')
+    await until(async () => (await client.text('count').catch(() => '')) !== '', patient)
     assert.ok(Number(await client.text('count')) >= 3)
     const after = await pids(t, server.url)
     // its processes go on without a keeper
@@ -360,7 +361,7 @@ async function survive<Value>(call: () => Promise<Value>): Promise<Value> {
 
 /** Waits until there are as many processes as there should be. */
 async function whole(server: Started): Promise<void> {
-  await until(async () => (await server.processes()).length === 2, { timeout: 30_000 })
+  await until(async () => (await server.processes()).length === 2, patient)
 }
 
 function messages(error: unknown): string {
