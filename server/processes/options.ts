@@ -6,7 +6,7 @@ import { entryOf } from '../../runtime/base/entries.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { type PeerOptions, readPeerOptions } from '../../runtime/peers/options.js'
 import type { Sharing } from '../../transports/contract/sharing.js'
-import { ServerError } from '../base/errors.js'
+import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { serverFields, type ServerOptions } from '../holdings/options.js'
 import type { SessionStore } from '../stores/session-store.js'
@@ -75,7 +75,7 @@ function readPeer(given: { readonly [Field in keyof PeerOptions]?: PeerOptions[F
     readPeerOptions(peer)
   } catch (error) {
     if (!(error instanceof RuntimeError)) throw error
-    throw new ServerError('BAD_OPTION', error.message, { cause: error, data: error.data })
+    throw optionError((error.data as { readonly field: string }).field, error.message, error)
   }
   return peer
 }
