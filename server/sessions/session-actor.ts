@@ -9,7 +9,7 @@ import {
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
 import { type Deferred, defineActor, type Refusal, refuse } from '../../runtime/process/behaviour.js'
-import { normal, shutdown } from '../../runtime/base/exit.js'
+import { normal } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { patiently } from '../../runtime/faults/load.js'
 import type { ProcessRef, RefOf } from '../../runtime/process/ref.js'
@@ -19,7 +19,7 @@ import type { OpenSessionFacts } from '../context/context.js'
 import { AskError } from '../base/errors.js'
 import { loadSessionMachine } from '../holdings/holdings-actor.js'
 import { route } from '../requests/router.js'
-import { noteSession, openSession, recordSession, type Session, type SessionInput } from './session.js'
+import { moved, noteSession, openSession, recordSession, type Session, type SessionInput } from './session.js'
 import { noteNotification, noteRequest } from '../base/events.js'
 import type { RequestDelivery } from '../requests/scope.js'
 import { takeNotice } from './notices.js'
@@ -77,11 +77,10 @@ export const sessionActor = defineActor({
       session.state.swap(key, version, value),
     record: (session) => recordSession(session),
     share: (session): Session => session,
-    /** Ends it, so that it is restored elsewhere; not while it is at work. Answers whether it ends. */
-    leave: (session, _nothing: undefined, ctx) => {
-      const isIdle = session.requests.size === 0 && session.notices === 0
-      if (isIdle) ctx.stop(shutdown)
-      return isIdle
+    /** Ends it, so that it is restored elsewhere, as soon as it is not at work. Answers whether it ends now. */
+    leave(session, _nothing: undefined, ctx) {
+      session.isLeaving = true
+      return leaveIfIdle(session, ctx)
     },
     ask: (session, asking: Asking, ctx) => ask(session, asking, ctx),
     adopt: (session, record: SessionRecord, ctx) => adopt(session, record, ctx),
@@ -119,7 +118,10 @@ export const sessionActor = defineActor({
     },
   },
   info: {
-    exit: (session, exit) => taskEnded(session, exit),
+    exit(session, exit, ctx) {
+      taskEnded(session, exit)
+      if (session.isLeaving) leaveIfIdle(session, ctx)
+    },
     timer: (session, question, ctx) =>
       question === undefined ? expireIfIdle(session, ctx) : session.questions.expire(question as RequestId),
   },
@@ -218,6 +220,12 @@ async function adopt(session: Session, record: SessionRecord, ctx: ActorContext)
     session.wishes.adopt(record)
   }
   if (record.initialized === true && session.phase === 'initializing') await becomeReady(session, ctx)
+}
+
+function leaveIfIdle(session: Session, ctx: ActorContext): boolean {
+  const isIdle = session.requests.size === 0 && session.notices === 0
+  if (isIdle) ctx.stop(moved)
+  return isIdle
 }
 
 function expireIfIdle(session: Session, ctx: ActorContext): void {

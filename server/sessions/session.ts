@@ -1,6 +1,7 @@
 import { SessionFrame } from '../context/session-frame.js'
 import type { Dialect } from '../../protocol/dialects/dialect.js'
 import type { RequestId } from '../../protocol/wire/jsonrpc.js'
+import type { ExitReason } from '../../runtime/base/exit.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { describe } from '../../runtime/watch/inspect.js'
@@ -27,6 +28,9 @@ import type { SessionRecord } from '../stores/session-store.js'
 import { SessionWishes } from '../requests/session-wishes.js'
 import { WaitingLine } from '../base/waiting-line.js'
 
+/** The end of a session that goes on on another node: what it had not begun is for it there. */
+export const moved: ExitReason = Object.freeze({ type: 'shutdown', detail: 'moved' })
+
 export interface SessionInput {
   readonly record: SessionRecord
   readonly restored: boolean
@@ -52,6 +56,8 @@ export interface Session extends SessionInput {
   readonly questions: SessionQuestions
   /** Handlers of notifications that run now. */
   notices: number
+  /** Whether it is to go on on another node. */
+  isLeaving: boolean
   /** When its lifetime is over. */
   readonly endsAt: number
   phase: SessionPhase
@@ -90,6 +96,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     readers: new SessionReaders(record.catalog, (method) => noteNotification(origin, 'sent', method)),
     questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),
     notices: 0,
+    isLeaving: false,
     endsAt: clock.now() + input.lifetime,
     phase: restored ? 'ready' : 'initializing',
     isConfirmed: record.initialized === true,

@@ -362,8 +362,12 @@ async function accepts(session: SessionRef, peer: Peer | undefined): Promise<boo
   }
 }
 
+/** Whether a session has ended without having begun what it was asked. */
 function isGone(error: unknown): boolean {
-  return error instanceof RuntimeError && error.code === 'NOPROC'
+  if (!(error instanceof RuntimeError)) return false
+  if (error.code !== 'EXITED') return error.code === 'NOPROC'
+  const { reason } = error.data as { readonly reason?: ExitReason }
+  return reason?.type === 'shutdown' && reason.detail === 'moved'
 }
 
 /** The answer to a request that its session could not take; throws for a notification or a response. */
