@@ -134,6 +134,11 @@ async function load(
   }
   if (typeof options !== 'object' || options === null)
     throw optionError('options', `${module}: options: expected an object, got ${show(options)}`)
+  if ('store' in options)
+    throw optionError(
+      'store',
+      `${module}: options.store: expected nothing, as the program that starts the processes keeps the sessions`,
+    )
   return { definition, options }
 }
 

@@ -60,8 +60,9 @@ class Peer {
   readonly #over = settled<void>()
   /** Its actor could not be started. */
   #hasFailed = false
-  /** Looks at the peer since it was heard of last. */
+  /** Looks at the peer since its loop has turned, and since anything came from it. */
   #looks = 0
+  #silence = 0
   /** Why it is killed, if it is. */
   #verdict: RuntimeError | undefined
 
@@ -122,6 +123,7 @@ class Peer {
     switch (message.type) {
       case 'pong':
         this.#looks = 0
+        this.#silence = 0
         return this.#judge(message.memory)
       case 'over':
         this.#started.settle(this.#ended())
@@ -132,22 +134,25 @@ class Peer {
       case 'ready':
         return this.#started.settle(message)
       default:
+        this.#silence = 0
         return this.#border.receive(message)
     }
   }
 
   /**
    * Asks now and then whether its loop turns. Counts looks, not time: a pause of this program is none of the
-   * peer.
+   * peer. The answer of one that sends much has to wait, so it has four times as long: not for ever, as code
+   * that spins may send, too.
    */
   #look(): void {
     const { name, kind, blockedTimeout } = this.#settings
     if (!Number.isFinite(blockedTimeout)) return
-    if (this.#looks >= looks) {
+    if (this.#looks >= (this.#silence >= looks ? looks : 4 * looks)) {
       const message = `peer ${name}: its event loop was blocked for more than ${blockedTimeout} ms: it was killed`
       return this.#kill(message, kind, 'blocked')
     }
     this.#looks += 1
+    this.#silence += 1
     this.#connection.post({ type: 'ping' })
     this.#ctx.clock.setTimeout(() => this.#look(), blockedTimeout / looks)
   }

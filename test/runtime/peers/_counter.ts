@@ -20,6 +20,14 @@ const counter = defineActor({
     refuse: (_state, error: Error) => refuse(error),
     never: (_state, _nothing: undefined, ctx) => ctx.defer<never>(),
     pid: () => process.pid,
+    /** Spins, and tells so all the time. */
+    spinAloud(_state, listener: ActorRef<never, { heard(state: unknown): void }>) {
+      for (let last = 0; ; ) {
+        const now = Math.floor(performance.now() / 20)
+        if (now !== last) listener.cast('heard')
+        last = now
+      }
+    },
     spin(_state) {
       for (;;);
     },

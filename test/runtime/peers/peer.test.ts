@@ -153,6 +153,17 @@ for (const kind of ['thread', 'process'] as const) {
     assert.match(error.message, /event loop was blocked for more than 400 ms/)
   })
 
+  test(`${kind}: one that goes on sending while its loop is blocked is killed, too, later`, async (t) => {
+    const heard: number[] = []
+    const host = defineActor({ name: 'host', init: () => ({}), cast: { heard: () => void heard.push(1) } })
+    const listener = await startActor(host)
+    t.after(() => listener.stop())
+    const peer = await start(t, kind, { blockedTimeout: 300 })
+    const error = await rejection(peer.call('spinAloud', listener as never, { timeout: 20_000 }))
+    assert.match(error.message, /event loop was blocked for more than 300 ms/)
+    assert.ok(heard.length > 0)
+  })
+
   test(`OTP-138 ${kind}: a supervisor brings it back`, async (t) => {
     const supervisor = await startSupervisor({
       strategy: 'one_for_one',
