@@ -1,5 +1,6 @@
 import { isThisMachine, networkOf } from '../../transports/connections/client-counts.js'
 import { keyOfPrincipal } from '../../transports/contract/principal.js'
+import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { forever, type RefOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
@@ -27,10 +28,10 @@ export class IsolatedCalls implements Isolation {
   async run(handler: IsolatedHandler, args: readonly unknown[], scope: RequestScope): Promise<unknown> {
     const { work, task, request } = scope
     const pool = this.#registry.whereis(this.#pool) as PoolRef | undefined
-    if (pool === undefined) throw new RuntimeError('NOPROC', `${this.#pool} is not running`)
+    if (pool === undefined) throw notBegun()
     const desk = await task.start(deskActor, scope)
     const wanted = { kind: handler.kind, task: task.self, work, client: clientOf(scope), request }
-    const lease = await pool.call('lease', wanted, forever)
+    const lease = await pool.call('lease', wanted, forever).catch(poolEnded)
     let isDone = false
     try {
       const job = { id: lease.id, work, module: handler.module, args, facts: factsOfCall(scope), desk }
@@ -56,4 +57,15 @@ function clientOf({ peer: { principal, remoteAddress }, session }: RequestScope)
   if (principal !== undefined) return keyOfPrincipal(principal)
   const isNear = remoteAddress === undefined || isThisMachine(remoteAddress)
   return isNear ? `session ${session.id ?? ''}` : `from ${networkOf(remoteAddress)}`
+}
+
+/** The pool starts again: a call that waited for a worker may be made once more. */
+function poolEnded(error: unknown): never {
+  if (error instanceof RuntimeError && ['NOPROC', 'EXITED'].includes(error.code)) throw notBegun()
+  throw error
+}
+
+function notBegun(): McpError {
+  const problem = 'Internal error: the handlers of the server start again: try once more'
+  return new McpError(errorCodes.internalError, problem, { data: { retryable: true } })
 }

@@ -4,6 +4,7 @@ import { emit } from '../../runtime/faults/events.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
+import { pause } from '../../runtime/time/wait.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { type DynamicSupervisor, dynamicSupervisorAt } from '../../runtime/supervision/dynamic.js'
 import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
@@ -52,6 +53,8 @@ interface Keeper extends Omit<KeeperInput, 'supervisor'> {
 const settledAfter = 5_000
 /** Milliseconds until a failed start is tried again: twice as long each time, up to the last. */
 const firstPause = 100
+/** Milliseconds between two looks at a process that somebody else starts. */
+const lookAgain = 50
 const lastPause = 5_000
 
 /**
@@ -198,7 +201,10 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     await end(keeper, old.ref)
   }
   // those that were missing before, or have ended meanwhile
-  while (isShort(keeper)) await startNode(keeper, ctx)
+  while (keeper.nodes.length < keeper.count && !ctx.signal.aborted) {
+    if (isShort(keeper)) await startNode(keeper, ctx)
+    else await pause(lookAgain, ctx.clock, ctx.signal)
+  }
 }
 
 function isShort({ nodes, starting, count }: Keeper): boolean {

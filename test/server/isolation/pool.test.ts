@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { setTimeout as pause } from 'node:timers/promises'
 import { field } from '../../../index.js'
 import { startClient } from '../../../client/index.js'
+import type { McpError } from '../../../protocol/index.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import type { ServerOptions } from '../../../server/holdings/options.js'
@@ -45,6 +46,18 @@ test('the time of a call runs while it waits', async (t) => {
   ending.abort()
   assert.is(await first, 'cancelled')
   assert.is(await call(client, 'echo', 'fine'), 'fine')
+})
+
+test('a call that waits when the pool crashes has not begun, and says so', async (t) => {
+  const { client, server } = await start(t, { isolation: { threads: 1 } })
+  await call(client, 'ping')
+  const running = call(client, 'pause', '60000')
+  const waiting = client.callTool('heavy', { what: 'echo', text: 'late' }).catch((error: McpError) => error)
+  await until(() => about(server).includes('1 calls wait') || about(server).includes('1 call waits'))
+  server.registry.whereis('test/isolation')?.kill()
+  const error = (await waiting) as McpError
+  assert.equal([error.code, error.data], [-32603, { retryable: true }])
+  assert.match(await running, /part of the work may be done/)
 })
 
 test('calls beyond those that may wait are refused', async (t) => {

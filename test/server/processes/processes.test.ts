@@ -242,6 +242,9 @@ test('what cannot be started is told where it is asked for', async (t) => {
   assert.match(await bad({ initArg: () => {} }), /initArg: .*copied/)
   const authenticate = () => undefined
   assert.match(await bad({ transport: serveHttp({ authenticate }) }), /authenticate/)
+  const path = join(folder, 'kept.mjs')
+  await writeFile(path, `${versioned('one')}\nexport const options = { store: {} }`)
+  assert.match(await bad({}, pathToFileURL(path)), /options\.store: expected nothing/)
   const taken = await start(t)
   assert.match(await bad({ transport: serveHttp({ port: Number(taken.server.port) }) }), /port is in use/)
 })
