@@ -84,7 +84,13 @@ const node = defineActor({
       return reply
     },
     /** The others send nothing any more: resolves when all that they have sent is answered. */
-    settled: ({ cluster }) => cluster.inbox?.settled(),
+    settled({ cluster }, _nothing: undefined, ctx) {
+      const reply = ctx.defer<void>()
+      // what comes meanwhile is served: an answer that is owed may need it
+      const settled = cluster.inbox?.settled() ?? Promise.resolve()
+      void settled.finally(() => reply.resolve(undefined))
+      return reply
+    },
     sessions: ({ server }) => server.sessions(),
   },
   cast: {

@@ -53,6 +53,8 @@ interface Keeper extends Omit<KeeperInput, 'supervisor'> {
 const settledAfter = 5_000
 /** Milliseconds until a failed start is tried again: twice as long each time, up to the last. */
 const firstPause = 100
+/** Milliseconds for answers that are owed to other processes; what takes longer has had `drainTimeout`. */
+const settleTime = 1_000
 /** Milliseconds between two looks at a process that somebody else starts. */
 const lookAgain = 50
 const lastPause = 5_000
@@ -197,7 +199,7 @@ async function replaceAll(keeper: Keeper, ctx: ActorContext): Promise<void> {
     withdraw(keeper, old)
     await old.ref.call('retire', keeper.drainTimeout, forever).catch(ignoreEnd)
     await keeper.hub.call('close', old.name).catch(ignoreEnd)
-    await old.ref.call('settled', undefined).catch(ignoreEnd)
+    await old.ref.call('settled', undefined, { timeout: settleTime }).catch(ignoreEnd)
     await end(keeper, old.ref)
   }
   // those that were missing before, or have ended meanwhile

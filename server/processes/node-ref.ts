@@ -29,7 +29,7 @@ export interface NodeCalls {
   [name: string]: (state: never, input: never, ctx: never) => unknown
   /** Lets go of sessions and connections, for at most so many ms. */
   retire: (state: never, timeout: number, ctx: never) => Deferred<void>
-  settled: (state: never, nothing: undefined, ctx: never) => Promise<void>
+  settled: (state: never, nothing: undefined, ctx: never) => Deferred<void>
   sessions: (state: never, nothing: undefined, ctx: never) => Promise<SessionInfo[]>
 }
 

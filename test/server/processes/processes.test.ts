@@ -169,6 +169,18 @@ test('a module may be CommonJS that a compiler has made', async (t) => {
   assert.is(await client.text('pid'), 'compiled')
 })
 
+test('a call that takes longer than a reload waits is answered, and holds the reload up no longer', async (t) => {
+  const { server, client } = await start(t, { drainTimeout: 500 })
+  const others = Array.from({ length: 6 }, () => clientIn(t, server.url, client.sessionId))
+  const calls = others.map((other) => other.call('works', { ms: 60_000 }).catch(() => undefined))
+  await client.text('count')
+  await server.reload()
+  const answers = await Promise.all(calls)
+  // its own process stops in order: those that came through another one are told, too
+  assert.ok(answers.some((answer) => answer?.error?.code === -32603))
+  assert.is(await survive(() => client.text('count')), '2')
+})
+
 test('SIGHUP reloads, one after the other', async (t) => {
   const { server, client } = await start(t)
   const before = await pids(t, server.url)
@@ -326,7 +338,7 @@ async function inDifferentProcesses(t: TestContext, client: RawClient): Promise<
   }
 }
 
-/** Calls a tool, reads its first event, which tells of progress, and cuts the connection; answers the event's id. */
+/** Calls a tool, and cuts the connection after its first event, which tells of progress; answers its id. */
 function cutStream(client: RawClient, name: string, args: object): Promise<string> {
   const params = { name, arguments: args, _meta: { progressToken: 1 } }
   return new Promise((resolve, reject) => {

@@ -460,7 +460,7 @@ test('however often and wherever a client comes back: each event once, in order,
   for (let seed = 1; seed <= 300; seed++) await wander(seed)
 })
 
-/** A client that loses its connection at random, and comes back to any of three processes, one of which may die. */
+/** A client that loses its connection at random, and comes back to any of three processes; one may die. */
 async function wander(seed: number): Promise<void> {
   const next = randoms(seed)
   const pick = (count: number): number => Math.floor(next() * count)
