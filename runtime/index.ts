@@ -63,6 +63,7 @@ export {
   shutdownWith,
 } from './base/exit.js'
 export { type Clock, systemClock } from './time/clock.js'
+export { type Order, systemWorld, type World } from './time/world.js'
 export { createFakeClock, type FakeClock } from './time/fake-clock.js'
 export { CaduceusError, type ErrorDetails, RuntimeError, type RuntimeErrorCode } from './base/errors.js'
 export {

@@ -4,6 +4,7 @@ import { RuntimeError } from '../base/errors.js'
 import { checkReason, checkRequest, type ExitReason, type ExitRequest, noproc, normal } from '../base/exit.js'
 import { bindTo, guard } from '../faults/containment.js'
 import type { Clock } from '../time/clock.js'
+import type { World } from '../time/world.js'
 import type { Actor } from './actor.js'
 import { type Owned, releaseOf } from './owned.js'
 import {
@@ -69,7 +70,12 @@ export class ProcessContext {
 
   /** The tree's clock, bound to this process: its timers die with it, and a throw in one crashes it. */
   get clock(): Clock {
-    return boundClock(this.alive())
+    return this.world
+  }
+
+  /** The tree's clock, and what else chance decides: turns, random numbers, ids; bound as `clock` is. */
+  get world(): World {
+    return boundWorld(this.alive())
   }
 
   /** Links with another process: if one crashes, so does the other, unless it traps exits (OTP: link). */
@@ -183,20 +189,19 @@ function newController(): AbortController {
   return controller
 }
 
-function boundClock(process: Process): Clock {
-  const { clock } = process.tree
+function boundWorld(process: Process): World {
+  const { world } = process.tree
   return {
-    grain: clock.grain ?? 0,
-    now: () => clock.now(),
+    ...world,
     setTimeout(fn, ms) {
       checkFunction(fn, 'setTimeout')
-      const bound = { timer: undefined as unknown, clear: () => clock.clearTimeout(bound.timer) }
+      const bound = { timer: undefined as unknown, clear: () => world.clearTimeout(bound.timer) }
       if (process.reason !== null) {
         process.tree.afterlife.refused += 1
         return bound
       }
       const { timers } = process.own
-      bound.timer = clock.setTimeout(() => {
+      bound.timer = world.setTimeout(() => {
         timers.delete(bound)
         guard(process.token, fn)
       }, ms)

@@ -10,17 +10,18 @@ import {
 } from '../faults/containment.js'
 import { emit, isHeard } from '../faults/events.js'
 import type { LogOptions } from '../faults/log.js'
-import { type Clock, systemClock } from '../time/clock.js'
+import type { Clock } from '../time/clock.js'
 import { Deadlines } from '../time/deadlines.js'
-import { Scheduler } from '../time/scheduler.js'
+import { Scheduler, ShuffledScheduler } from '../time/scheduler.js'
+import { systemWorld, type World, worldOf } from '../time/world.js'
 
 export type Unowned = 'report' | 'stop' | 'exit'
 
 export class Tree implements ContainedTree {
   readonly id = nextTreeId()
   readonly afterlife = afterlifeOf(this.id)
-  readonly clock: Clock
-  readonly scheduler = new Scheduler()
+  readonly world: World
+  readonly scheduler: Scheduler
   readonly deadlines: Deadlines
   readonly #unowned: Unowned | undefined
   readonly #release: () => void
@@ -35,10 +36,17 @@ export class Tree implements ContainedTree {
 
   constructor(clock: Clock | undefined, unowned: Unowned | undefined, logging: LogOptions = {}) {
     this.logging = logging
-    this.clock = readClock(clock)
+    this.world = readWorld(clock)
     this.#unowned = readUnowned(unowned)
-    this.deadlines = new Deadlines(this.clock)
+    const { order } = this.world
+    this.scheduler = order === undefined ? new Scheduler() : new ShuffledScheduler(this.world, order)
+    this.deadlines = new Deadlines(this.world)
     this.#release = contain(this)
+  }
+
+  /** Its world, as far as that is time. */
+  get clock(): Clock {
+    return this.world
   }
 
   nextProcessId(): number {
@@ -73,7 +81,7 @@ export class Tree implements ContainedTree {
   fell(): void {
     this.#stopRoot = null
     this.deadlines.end()
-    setImmediate(this.#release)
+    this.world.setImmediate(this.#release)
   }
 
   keepsProgram(isMain: boolean): boolean {
@@ -104,10 +112,10 @@ function afterlifeOf(tree: number): Afterlife {
   }
 }
 
-function readClock(clock: Clock | undefined): Clock {
-  if (clock === undefined) return systemClock
+function readWorld(clock: Clock | undefined): World {
+  if (clock === undefined) return systemWorld
   const { now, setTimeout, clearTimeout } = (clock ?? {}) as Partial<Clock>
-  if ([now, setTimeout, clearTimeout].every((method) => typeof method === 'function')) return clock
+  if ([now, setTimeout, clearTimeout].every((method) => typeof method === 'function')) return worldOf(clock)
   throw optionError('clock', 'clock: expected an object with now, setTimeout and clearTimeout')
 }
 

@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
+import { type Order, systemWorld, type World } from './world.js'
 
 export interface Runnable {
   queued: boolean
@@ -55,7 +56,7 @@ export class Scheduler {
 
   /** Whether the time of this turn is over; its remaining messages are then forfeited. */
   late(): boolean {
-    if (performance.now() - this.#started <= slice) return false
+    if (systemWorld.now() - this.#started <= slice) return false
     this.#left = 0
     return true
   }
@@ -63,8 +64,8 @@ export class Scheduler {
   #arm(): void {
     if (this.#refilling) return
     this.#refilling = true
-    this.#started = performance.now()
-    setImmediate(this.#refill)
+    this.#started = systemWorld.now()
+    systemWorld.setImmediate(this.#refill)
   }
 
   #drain(): void {
@@ -106,9 +107,47 @@ export class Scheduler {
   readonly #refill = (): void => {
     this.#refilling = false
     this.#left = budgetPerTurn
-    this.#started = performance.now()
+    this.#started = systemWorld.now()
     if (this.#queue.length > 0) this.#turn()
   }
 }
 
 const tick = Promise.resolve()
+
+/** A run queue in the order that is drawn: one actor in a turn of the event loop. */
+export class ShuffledScheduler extends Scheduler {
+  readonly #world: World
+  readonly #order: Order
+  readonly #waiting: Runnable[] = []
+  readonly #scope = new AsyncResource('CaduceusTree')
+  readonly #turn = (): void => this.#scope.runInAsyncScope(this.#next, this)
+
+  constructor(world: World, order: Order) {
+    super()
+    this.#world = world
+    this.#order = order
+  }
+
+  override enqueue(runnable: Runnable): void {
+    runnable.queued = true
+    if (this.#waiting.push(runnable) === 1) this.#world.setImmediate(this.#turn)
+  }
+
+  override allowance(): number {
+    return 0
+  }
+
+  override spend(): void {}
+
+  override late(): boolean {
+    return false
+  }
+
+  #next(): void {
+    const [runnable] = this.#waiting.splice(this.#order.next(this.#waiting.length), 1) as [Runnable]
+    // first, as it may throw
+    if (this.#waiting.length > 0) this.#world.setImmediate(this.#turn)
+    runnable.queued = false
+    runnable.run(this.#order.messages())
+  }
+}

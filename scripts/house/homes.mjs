@@ -10,7 +10,7 @@ export const homes = new Map([
   ['eventsource-parser', /^protocol\/wire\/sse$/],
   ['jose', /^transports\/auth\/(?:keys|jwt-check)$/],
   ['oauth4webapi', /^client\/auth\/library$/],
-  ['nanoid', /^server\/sessions\/records$/],
+  ['nanoid', /^runtime\/time\/world$/],
 ])
 
 const network = ['child_process', 'dgram', 'http', 'http2', 'https', 'net', 'tls']

@@ -1,5 +1,5 @@
-import { nanoid } from 'nanoid'
 import type { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
+import type { World } from '../../runtime/time/world.js'
 import { noSession } from './access.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { SealedFacts, SealedId } from '../holdings/sealed-ids.js'
@@ -18,11 +18,13 @@ export interface Known {
 export class SessionRecords {
   readonly #holdings: Holdings
   readonly #tasks: TaskSupervisor
+  readonly #world: World
   readonly #ending = new Set<string>()
 
-  constructor(holdings: Holdings, tasks: TaskSupervisor) {
+  constructor(holdings: Holdings, tasks: TaskSupervisor, world: World) {
     this.#holdings = holdings
     this.#tasks = tasks
+    this.#world = world
   }
 
   /** Whether other programs may continue or end a session that runs here. */
@@ -33,7 +35,7 @@ export class SessionRecords {
   /** The first record of a new session, with a sealed id or a random one. */
   issue(facts: SealedFacts): Known {
     const sealed = this.#holdings.settings.sessionIds?.seal(facts, this.#server)
-    return { record: this.#first(facts, sealed?.id ?? nanoid()), expiresAt: sealed?.expiresAt }
+    return { record: this.#first(facts, sealed?.id ?? this.#world.id()), expiresAt: sealed?.expiresAt }
   }
 
   /** Rejects with TransportError SESSION_NOT_FOUND for a session that is unknown, ended or expired. */

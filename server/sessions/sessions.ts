@@ -66,7 +66,11 @@ export class Sessions implements ServerPort {
     this.#cluster = holdings.settings.cluster
     this.#clients = new ClientCounts(holdings.settings.maxSessionsPerClient)
     this.#supervisor = new DynamicSupervisor(sessions)
-    this.#records = new SessionRecords(holdings, new TaskSupervisor(tasks, Number.POSITIVE_INFINITY))
+    this.#records = new SessionRecords(
+      holdings,
+      new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
+      ctx.world,
+    )
   }
 
   async open(

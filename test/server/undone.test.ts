@@ -1,3 +1,4 @@
+import { systemWorld } from '../../runtime/time/world.js'
 import { readdirSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as assert from 'uvu/assert'
@@ -69,7 +70,7 @@ test('a session that could not be deleted is there as before, and can be ended a
   }
   await kept.save(makeRecord('one', 1))
   const settings = { definition: { info: { name: 'test' } }, store }
-  const records = new SessionRecords({ settings, store } as unknown as Holdings, tasks)
+  const records = new SessionRecords({ settings, store } as unknown as Holdings, tasks, systemWorld)
   const error = await records.end('one').catch((reason: Error) => reason)
   assert.is((error as Error).message, 'EIO')
   assert.is((await records.load('one')).record.id, 'one')

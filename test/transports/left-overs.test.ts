@@ -1,3 +1,4 @@
+import { worldOf } from '../../runtime/time/world.js'
 import { getEventListeners } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
@@ -28,7 +29,13 @@ test('a stream that is opened again and again keeps one listener of its connecti
   const clock = createFakeClock()
   const controller = new AbortController()
   const { signal } = controller
-  const scope: LinkScope = { signal, clock, own: (resource) => resource, bind: (fn) => fn }
+  const scope: LinkScope = {
+    signal,
+    clock,
+    world: worldOf(clock),
+    own: (resource) => resource,
+    bind: (fn) => fn,
+  }
   const counts: number[] = []
   const port: StreamPort = {
     open: async () => {

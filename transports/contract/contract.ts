@@ -10,6 +10,7 @@ import type {
   RequestId,
 } from '../../protocol/wire/jsonrpc.js'
 import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { Owned } from '../../runtime/process/owned.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
@@ -93,6 +94,8 @@ export interface LinkScope {
   readonly signal: AbortSignal
   /** Timers that die with the transport's actor. */
   readonly clock: Clock
+  /** The clock, and what else is not determined: turns, chance, ids. */
+  readonly world: World
   /** Releases a resource when the connection is over, or the transport's actor ends in any way. */
   own<Resource extends Owned>(resource: Resource): Resource
   /** Attributes a callback on an emitter to the transport. */

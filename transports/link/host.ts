@@ -246,6 +246,7 @@ function createLinkScope(ctx: ActorContext, failed: (error: unknown) => void): H
   const scope: LinkScope = Object.freeze({
     signal: controller.signal,
     clock: ctx.clock,
+    world: ctx.world,
     own<Resource extends Owned>(resource: Resource): Resource {
       owned.push(resource)
       return resource

@@ -1,3 +1,4 @@
+import { worldOf } from '../../../runtime/time/world.js'
 import * as assert from 'uvu/assert'
 import { buildResult, type Message } from '../../../protocol/wire/jsonrpc.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
@@ -26,6 +27,7 @@ function bind(source?: ConnectionSource) {
   const scope: LinkScope = {
     signal: new AbortController().signal,
     clock,
+    world: worldOf(clock),
     own(resource) {
       undos.push(resource as () => unknown)
       return resource

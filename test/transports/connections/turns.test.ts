@@ -1,3 +1,4 @@
+import { worldOf } from '../../../runtime/time/world.js'
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
 import {
@@ -17,6 +18,7 @@ function start() {
   const scope = {
     signal: new AbortController().signal,
     clock: createFakeClock(),
+    world: worldOf(createFakeClock()),
     own: <T>(resource: T): T => resource,
     bind: <F>(fn: F): F => fn,
   }

@@ -1,3 +1,4 @@
+import { worldOf } from '../../../runtime/time/world.js'
 import { PassThrough } from 'node:stream'
 import { WebSocket } from 'ws'
 import type { Message } from '../../../protocol/wire/jsonrpc.js'
@@ -92,6 +93,7 @@ export const pipes: { readonly [name: string]: OpenPipe } = {
     const scope: LinkScope = {
       signal: t.signal,
       clock: createFakeClock(),
+      world: worldOf(createFakeClock()),
       own: (resource) => resource,
       bind: (fn) => fn,
     }

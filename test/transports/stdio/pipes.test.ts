@@ -1,3 +1,4 @@
+import { systemWorld } from '../../../runtime/time/world.js'
 import { PassThrough } from 'node:stream'
 import * as assert from 'uvu/assert'
 import { systemClock } from '../../../runtime/time/clock.js'
@@ -81,6 +82,7 @@ async function bind(highWaterMark = 16 * 1024) {
   const scope: LinkScope = {
     signal: new AbortController().signal,
     clock: systemClock,
+    world: systemWorld,
     own(resource) {
       undos.unshift(resource as () => unknown)
       return resource

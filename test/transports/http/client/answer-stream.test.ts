@@ -1,3 +1,4 @@
+import { worldOf } from '../../../../runtime/time/world.js'
 import { PassThrough, Readable } from 'node:stream'
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../../../runtime/time/fake-clock.js'
@@ -12,6 +13,7 @@ function scopeOf(clock = createFakeClock()) {
   const scope: LinkScope = {
     signal: new AbortController().signal,
     clock,
+    world: worldOf(clock),
     own: (resource) => resource,
     bind: (fn) => fn,
   }

@@ -1,0 +1,66 @@
+import { randomBytes } from 'node:crypto'
+import { nanoid } from 'nanoid'
+import { type Clock, systemClock } from './clock.js'
+
+/**
+ * All that is not determined by what a program does: time, turns of the event loop, chance. A tree takes
+ * these from its world alone. With a world of one seed, it does the same each time it runs. Its functions
+ * need no `this`.
+ */
+export interface World extends Clock {
+  /** Milliseconds since 1970, whole; it jumps where the clock of the machine is set. */
+  date(): number
+  /** Runs `fn` in one of the next turns of the event loop, after what was asked for before it. */
+  setImmediate(fn: () => void): unknown
+  /** Cancels what waits for its turn; harmless when it has already run. */
+  clearImmediate(immediate: unknown): void
+  /** Runs `fn` before the event loop turns. */
+  queueMicrotask(fn: () => void): void
+  /** From 0 to 1, without 1. Anybody may guess it. */
+  random(): number
+  /** As many bytes, which nobody can guess. */
+  randomBytes(size: number): Buffer
+  /** 21 letters, digits, `-` and `_`, which nobody can guess. */
+  id(): string
+  /** Which actor is next. Default: they take turns as messages come. */
+  readonly order?: Order
+}
+
+/** Draws the order of the actors of a tree; whatever it draws, a tree keeps its promises. */
+export interface Order {
+  /** Which of so many actors is next, from 0. */
+  next(waiting: number): number
+  /** How many messages it handles in one go, at least 1. */
+  messages(): number
+}
+
+/** The world of this machine. */
+export const systemWorld: World = Object.freeze({
+  ...systemClock,
+  date: () => Date.now(),
+  setImmediate: (fn: () => void) => setImmediate(fn),
+  clearImmediate: (immediate: unknown) => clearImmediate(immediate as NodeJS.Immediate),
+  queueMicrotask: (fn: () => void) => queueMicrotask(fn),
+  random: () => Math.random(),
+  randomBytes: (size: number) => randomBytes(size),
+  id: () => nanoid(),
+})
+
+/** A whole world for one that may be a clock only: the rest is of this machine. */
+export function worldOf(clock: Clock): World {
+  if (isWorld(clock)) return clock
+  const { now, setTimeout, clearTimeout, grain } = clock
+  return {
+    ...systemWorld,
+    grain: grain ?? 0,
+    now: now.bind(clock),
+    setTimeout: setTimeout.bind(clock),
+    clearTimeout: clearTimeout.bind(clock),
+  }
+}
+
+function isWorld(clock: Clock): clock is World {
+  return Object.entries(systemWorld).every(
+    ([name, value]) => typeof value !== 'function' || typeof clock[name as keyof Clock] === 'function',
+  )
+}
