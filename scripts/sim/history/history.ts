@@ -1,0 +1,363 @@
+/**
+ * What happened in a run, in the order in which it did: flat, plain data that JSON can hold. Simulations and
+ * the soak write it, and the checkers judge it. Names of programs, clients, sessions and calls are unique in a
+ * run; a program that is started again keeps its name.
+ */
+export type Event = Stamped<
+  | Invoke
+  | CallOk
+  | CallFail
+  | Cancel
+  | Ran
+  | RanTo
+  | SessionOpened
+  | SessionRestored
+  | SessionReleased
+  | SessionEnded
+  | Saved
+  | Emitted
+  | Received
+  | Fault
+  | FaultsEnded
+  | ProgramStarted
+  | ProgramDied
+  | PhaseChanged
+  | Restarted
+  | GaveUp
+  | Census
+>
+
+/** An event, and when it was. */
+type Stamped<Kind> = Kind & {
+  /** Milliseconds since the run began, of a clock that no fault touches. */
+  readonly at: number
+}
+
+/** An event of one type. */
+export type EventOf<Type extends Event['type']> = Extract<Event, { readonly type: Type }>
+
+/** An event before it is stamped. */
+export type Unstamped = Event extends infer Each ? (Each extends Event ? Omit<Each, 'at'> : never) : never
+
+/** What a client asks its server for. */
+export type Operation =
+  /** Adds `token` to the list of its session. */
+  | 'append'
+  /** Reads the list of its session. */
+  | 'read'
+  | 'echo'
+  | 'elicit'
+  | 'sample'
+  /** Works for a while, with progress and logs. */
+  | 'slow'
+  /** Never ends by itself. */
+  | 'hang'
+  | 'subscribe'
+  | 'unsubscribe'
+  /** Has everybody told of a change. */
+  | 'touch'
+  | 'list'
+  | 'ping'
+  | 'other'
+
+/** A client is asked to make a call. */
+export interface Invoke {
+  readonly type: 'invoke'
+  readonly call: string
+  /** The program of the caller. */
+  readonly program: string
+  /** The client that was asked. */
+  readonly client: string
+  /** The client whose session it is, where clients share one. Default: `client`. */
+  readonly via?: string
+  readonly principal?: string
+  readonly era: 'session' | 'modern'
+  readonly operation: Operation
+  /** What the handler and its answer know the call by; no two calls have the same. */
+  readonly token: string
+  /** Of `subscribe`, `unsubscribe` and `touch`. */
+  readonly uri?: string
+  /** How often its handler may run: what caller, client and revision allow. Without it, as often as may be. */
+  readonly most?: number
+  /** Whether handlers of this operation are told of by `ran`. */
+  readonly noted: boolean
+  /** The value that it has to have, if it succeeds. */
+  readonly expected?: string
+  /** Milliseconds within which it is settled. */
+  readonly timeout: number
+}
+
+/** It resolved. */
+export interface CallOk {
+  readonly type: 'ok'
+  readonly call: string
+  readonly value?: string
+  /** The list that `append` or `read` saw, by the name that its session gave it. */
+  readonly list?: string
+  /** What the list held: all of it, after the call. */
+  readonly elements?: readonly string[]
+}
+
+/** It rejected. */
+export interface CallFail {
+  readonly type: 'fail'
+  readonly call: string
+  /** Of `ClientError`; `MCP` for an answer of the server (`McpError`). */
+  readonly code: string
+  /** Whether the server may have seen it: `data.sent`; true for an answer of the server. */
+  readonly sent: boolean
+  readonly retryable?: boolean
+  readonly message?: string
+}
+
+/** The caller aborts it. */
+export interface Cancel {
+  readonly type: 'cancel'
+  readonly call: string
+}
+
+/** A handler begins. */
+export interface Ran {
+  readonly type: 'ran'
+  readonly program: string
+  /** Names this run; no two have the same. */
+  readonly run: string
+  readonly token: string
+  readonly operation: Operation
+  /** Absent in a revision without sessions. */
+  readonly session?: string
+  readonly principal?: string
+}
+
+/** It ends; without one it was killed, or its program died. */
+export interface RanTo {
+  readonly type: 'ranTo'
+  readonly program: string
+  readonly run: string
+  readonly end: 'ok' | 'error' | 'aborted'
+  readonly value?: string
+}
+
+/** A session begins: this program is its owner. */
+export interface SessionOpened {
+  readonly type: 'opened'
+  readonly program: string
+  readonly session: string
+  readonly principal?: string
+}
+
+/** A program continues a session that was there before: it is the owner from now on. */
+export interface SessionRestored {
+  readonly type: 'restored'
+  readonly program: string
+  readonly session: string
+  readonly principal?: string
+  /** What its list holds, as far as that is known. */
+  readonly elements?: readonly string[]
+}
+
+/** A session does not run there any more: idle, moved, crashed. It may be restored. */
+export interface SessionReleased {
+  readonly type: 'released'
+  readonly program: string
+  readonly session: string
+}
+
+/** A session is over for good. */
+export interface SessionEnded {
+  readonly type: 'ended'
+  readonly program: string
+  readonly session: string
+}
+
+/** The store has acknowledged what a session has. */
+export interface Saved {
+  readonly type: 'saved'
+  readonly program: string
+  readonly session: string
+  /** What its list held. */
+  readonly elements: readonly string[]
+}
+
+/** What travels on a stream besides answers. */
+export type NoteKind = 'progress' | 'log' | 'updated' | 'listChanged'
+
+/** A server has accepted a notification for one client; broadcasts have no event of this type. */
+export interface Emitted {
+  readonly type: 'emitted'
+  readonly program: string
+  /** What is kept in order: a request's stream, or the one of a session. */
+  readonly stream: string
+  /** From 1, without a gap. */
+  readonly sequence: number
+  readonly kind: NoteKind
+  /** No two have the same. */
+  readonly payload: string
+  readonly session?: string
+  /** Of the call that it belongs to. */
+  readonly token?: string
+}
+
+/** A client's handler has it. */
+export interface Received {
+  readonly type: 'received'
+  readonly program: string
+  readonly client: string
+  readonly kind: NoteKind
+  /** As it was emitted, or of a broadcast its uri or what has changed. */
+  readonly payload: string
+  readonly broadcast: boolean
+  /** The call whose `onProgress` or stream it came to. */
+  readonly call?: string
+  /** Of `progress`. */
+  readonly progress?: number
+}
+
+/** What breaks. */
+export interface Fault {
+  readonly type: 'fault'
+  readonly verb: Verb
+  /** A program, an actor, a link `from>to`, or a store. */
+  readonly target: string
+  readonly detail?: string
+}
+
+/** How something breaks, and how it becomes whole again. */
+export type Verb =
+  | 'kill'
+  | 'stop'
+  | 'start'
+  | 'upgrade'
+  | 'freeze'
+  | 'thaw'
+  | 'jump'
+  | 'crash'
+  | 'forget'
+  | 'cut'
+  | 'oneWayCut'
+  | 'reset'
+  | 'slow'
+  | 'heal'
+  | 'fail'
+  | 'tear'
+  | 'lose'
+  | 'repair'
+
+/** Nothing breaks from here on, and all that was broken is whole. */
+export interface FaultsEnded {
+  readonly type: 'faultsEnded'
+}
+
+/** A program runs, also again. */
+export interface ProgramStarted {
+  readonly type: 'started'
+  readonly program: string
+}
+
+/** A program ends without goodbye: calls of its clients have no outcome, and its memory is lost. */
+export interface ProgramDied {
+  readonly type: 'died'
+  readonly program: string
+}
+
+/** The state of a client changes. */
+export interface PhaseChanged {
+  readonly type: 'phase'
+  readonly program: string
+  readonly client: string
+  readonly phase: string
+  readonly code?: string
+}
+
+/** A supervisor starts a child again. */
+export interface Restarted {
+  readonly type: 'restarted'
+  readonly program: string
+  readonly supervisor: string
+  readonly child: string
+  /** Children that are started again together, for one crash, have the same. */
+  readonly round: number
+  /** Restarts allowed within `period` ms. */
+  readonly intensity: number
+  readonly period: number
+}
+
+/** A supervisor has no restart left, and ends. */
+export interface GaveUp {
+  readonly type: 'gaveUp'
+  readonly program: string
+  readonly supervisor: string
+  readonly intensity: number
+  readonly period: number
+}
+
+/** What a program holds. */
+export interface Census {
+  readonly type: 'census'
+  readonly program: string
+  /** Before anything was asked of it, when all has calmed down, and after all was closed. */
+  readonly when: 'base' | 'calm' | 'end'
+  /** By name: timers, actors, monitors, parked calls, sizes of maps, open sockets. */
+  readonly counts: Readonly<Record<string, number>>
+}
+
+/** What a run says of itself besides, for the checkers. */
+export interface Facts {
+  /**
+   * What a session is worth when the program that owns it dies: nothing (`memory`), or all that was
+   * acknowledged (`durable`).
+   */
+  readonly store: 'memory' | 'durable'
+  /** One program at a time has a session (`exclusive`), or they take turns in one that they share (`turns`). */
+  readonly owners: 'exclusive' | 'turns'
+  /** Whether events of the same time and different programs stand in their true order. */
+  readonly ordered: boolean
+  /** Streams that may lose events, besides those of programs that died. */
+  readonly lossyStreams?: ReadonlySet<string>
+  /** Milliseconds by which a call may be settled after its timeout. */
+  readonly lateBy: number
+  /** Milliseconds from the end of all faults until everybody is ready, every call settled and every queue empty. */
+  readonly calmWithin: number
+  /** Clients that are there in the end. Without it those of any `phase`, unless their program died last. */
+  readonly clients?: readonly string[]
+  /** Clients whose end is to fail, by what was planned for them. */
+  readonly doomed?: ReadonlySet<string>
+  /** Names of counts that are 0 when all has calmed down: queues. */
+  readonly queues: readonly string[]
+  /** By how much a count may be above its base in the end. Default: 0. */
+  readonly slack?: Readonly<Record<string, number>>
+}
+
+/** What is wrong, and the events that prove it. */
+export interface Violation {
+  /** The checker that found it. */
+  readonly checker: string
+  /** What kind of wrong, in a few words; the same fault has the same. */
+  readonly kind: string
+  readonly message: string
+  /** Indices in the history. */
+  readonly events: readonly number[]
+}
+
+/** Judges a history. */
+export type Checker = (history: readonly Event[], facts: Facts) => Violation[]
+
+/** Takes down what happens. */
+export class Recorder {
+  readonly events: Event[] = []
+  readonly #now: () => number
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** Adds it to the end, as of now. */
+  add(event: Unstamped): void {
+    this.events.push({ ...event, at: this.#now() })
+  }
+}
+
+/** Histories of several writers as one, by their times; what has the same time stays in the order given. */
+export function merge(...histories: readonly (readonly Event[])[]): Event[] {
+  return histories.flat().sort((a, b) => a.at - b.at)
+}
