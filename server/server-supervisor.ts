@@ -4,7 +4,7 @@ import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/super
 import type { ActorContext } from '../runtime/process/context.js'
 import { dynamicSupervisorSpec } from '../runtime/supervision/dynamic.js'
 import { RuntimeError, show } from '../runtime/base/errors.js'
-import { systemClock } from '../runtime/time/clock.js'
+import { readWorld } from '../runtime/time/world.js'
 import { handled } from '../runtime/base/promise.js'
 import { ActorRef, type ProcessRef, processOf, type RefOf } from '../runtime/process/ref.js'
 import { Registry } from '../runtime/process/registry.js'
@@ -72,8 +72,9 @@ async function startProcesses(
   options: ProcessesOptions & Omit<TreeWideOptions, 'onBlocked' | 'blockedAfter'>,
 ): Promise<ServerProcesses> {
   const { own, treeWide, signals } = splitServerOptions(options)
-  const settings = readProcessesOptions(module, own)
-  const { registry = new Registry(), clock = systemClock } = treeWide
+  const { registry = new Registry() } = treeWide
+  const world = readWorld(treeWide.clock)
+  const settings = readProcessesOptions(module, own, world)
   const place: DoorPlace = { address: undefined }
   try {
     const supervisor = await startSupervisor({
@@ -81,7 +82,8 @@ async function startProcesses(
       // none of an author's code runs here
       onBlocked: 'ignore',
       registry,
-      ...processesSupervisor(settings, place, clock.now),
+      clock: world,
+      ...processesSupervisor(settings, place, world),
     })
     const server = new ServerProcesses({ name: settings.name, registry, supervisor, place })
     if (signals)
@@ -273,7 +275,7 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
     return sessions.retire(signal)
   }
   const hear = (news: News): void => void base.cast('hear', news)
-  const port = clusterPort({ ...local, retire, hear }, cluster, ctx.clock)
+  const port = clusterPort({ ...local, retire, hear }, cluster, ctx.world)
   const unlisten = cluster.listen(port)
   return {
     port,

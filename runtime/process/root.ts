@@ -14,7 +14,10 @@ import { Tree, type Unowned } from './tree.js'
 
 /** Options of a whole tree, given where its root is started. */
 export interface TreeOptions extends WatchdogOptions {
-  /** The clock of the tree. Default: the clock of this machine. */
+  /**
+   * The clock of the tree, or a whole `World`: then turns, chance and ids come from there, too. Default: those of
+   * this machine.
+   */
   clock?: Clock
   /** The names of this tree; several trees may share a registry. Default: its own. */
   registry?: Registry

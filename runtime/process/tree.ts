@@ -1,5 +1,4 @@
 import { badOption } from '../base/check.js'
-import { optionError } from '../base/errors.js'
 import { crash, type ExitReason } from '../base/exit.js'
 import {
   type Afterlife,
@@ -13,7 +12,7 @@ import type { LogOptions } from '../faults/log.js'
 import type { Clock } from '../time/clock.js'
 import { Deadlines } from '../time/deadlines.js'
 import { Scheduler, ShuffledScheduler } from '../time/scheduler.js'
-import { systemWorld, type World, worldOf } from '../time/world.js'
+import { readWorld, type World } from '../time/world.js'
 
 export type Unowned = 'report' | 'stop' | 'exit'
 
@@ -110,13 +109,6 @@ function afterlifeOf(tree: number): Afterlife {
       emit('stray', () => ({ tree, error, kind, owner, outcome: 'reported' }))
     },
   }
-}
-
-function readWorld(clock: Clock | undefined): World {
-  if (clock === undefined) return systemWorld
-  const { now, setTimeout, clearTimeout } = (clock ?? {}) as Partial<Clock>
-  if ([now, setTimeout, clearTimeout].every((method) => typeof method === 'function')) return worldOf(clock)
-  throw optionError('clock', 'clock: expected an object with now, setTimeout and clearTimeout')
 }
 
 function readUnowned(unowned: unknown): Unowned | undefined {

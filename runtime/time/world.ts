@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { nanoid } from 'nanoid'
+import { optionError } from '../base/errors.js'
 import { type Clock, systemClock } from './clock.js'
 
 /**
@@ -45,6 +46,14 @@ export const systemWorld: World = Object.freeze({
   randomBytes: (size: number) => randomBytes(size),
   id: () => nanoid(),
 })
+
+/** Reads the option `clock`: the whole of it, or a clock, or nothing. Throws BAD_OPTION. */
+export function readWorld(clock: Clock | undefined): World {
+  if (clock === undefined) return systemWorld
+  const { now, setTimeout, clearTimeout } = (clock ?? {}) as Partial<Clock>
+  if ([now, setTimeout, clearTimeout].every((method) => typeof method === 'function')) return worldOf(clock)
+  throw optionError('clock', 'clock: expected an object with now, setTimeout and clearTimeout')
+}
 
 /** A whole world for one that may be a clock only: the rest is of this machine. */
 export function worldOf(clock: Clock): World {

@@ -1,4 +1,5 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
+import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto'
+import type { World } from '../../runtime/time/world.js'
 import { type ServerError, optionError } from './errors.js'
 
 /** 1 to 16 secrets of at least 32 bytes or characters each: the first seals, all of them open. */
@@ -33,7 +34,7 @@ export class Sealing {
   }
 
   /** Seals with the first key. `about` is not in the text, but must be the same to open it. */
-  seal(plain: Uint8Array, about: string): string {
+  seal(plain: Uint8Array, about: string, { randomBytes }: Pick<World, 'randomBytes'>): string {
     const [key] = this.#keys
     const head = Buffer.concat([Buffer.of(format), key.id, randomBytes(nonceBytes)])
     const nonce = head.subarray(-nonceBytes)

@@ -8,6 +8,7 @@ import type { PromptArgument } from '../../protocol/messages/prompts.js'
 import type { ObjectSchema } from '../../protocol/messages/tools.js'
 import type { TemplateValue } from '../../protocol/uri-template/parts.js'
 import { offered } from '../../protocol/dialects/versions.js'
+import type { World } from '../../runtime/time/world.js'
 import type { ListKind } from '../context/changes.js'
 import { Cursors } from './cursors.js'
 import { type Immediate, immediate } from './immediate.js'
@@ -60,14 +61,20 @@ export class Catalog {
   readonly #offered: readonly Revision[]
   #discoveries = new Map<Dialect, Immediate>()
   /** Starts above the versions of an earlier program, whose components may have been others. */
-  #version = Date.now()
-  readonly #changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
+  #version: number
+  readonly #changedAt: Record<ListKind, number>
   #capabilities: ServerCapabilities
 
-  constructor(definition: ServerDefinition, { pageSize, revisions, cursorKeys }: CatalogSettings) {
+  constructor(
+    definition: ServerDefinition,
+    { pageSize, revisions, cursorKeys }: CatalogSettings,
+    world: World,
+  ) {
     const { tools, resources, resourceTemplates, prompts } = definition
-    const cursors = new Cursors(definition.info.name, cursorKeys)
+    const cursors = new Cursors(definition.info.name, world, cursorKeys)
     const how = { pageSize, cursors, catalog: this }
+    this.#version = world.date()
+    this.#changedAt = { tools: this.#version, resources: this.#version, prompts: this.#version }
     this.#definition = definition
     this.#offered = offered(revisions)
     this.tools = new Shelf(toolPlan, tools, how)

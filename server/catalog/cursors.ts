@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import { errorCodes, McpError } from '../../protocol/wire/errors.js'
+import type { World } from '../../runtime/time/world.js'
 import { Sealing } from '../base/sealing.js'
 
 /** The last component of a page: its place among all that have ever been in the list, and its key. */
@@ -19,16 +19,20 @@ export class Cursors {
   readonly #sealing: Sealing
   readonly #server: string
   /** Tells the cursors of this program: places of another mean something else. */
-  readonly #epoch = randomBytes(6).toString('base64url')
+  readonly #epoch: string
+  readonly #world: World
 
   /** `secrets`: shared by the programs behind one address. Default: a random one for this program. */
-  constructor(server: string, secrets: unknown = [randomBytes(32)]) {
+  constructor(server: string, world: World, secrets: unknown = [world.randomBytes(32)]) {
     this.#server = server
+    this.#world = world
+    this.#epoch = world.randomBytes(6).toString('base64url')
     this.#sealing = new Sealing(secrets, { purpose: 'caduceus cursors', field: 'requestStateKeys' })
   }
 
   write(list: string, { place, key }: Position): string {
-    return this.#sealing.seal(Buffer.from(JSON.stringify([this.#epoch, place, key])), this.#about(list))
+    const plain = Buffer.from(JSON.stringify([this.#epoch, place, key]))
+    return this.#sealing.seal(plain, this.#about(list), this.#world)
   }
 
   /**

@@ -1,9 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { TurnoverMap } from '../../runtime/base/turnover.js'
 import type { Batch } from '../../protocol/wire/codec.js'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { isRequest, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { pause } from '../../runtime/time/wait.js'
 import { textOf } from '../../transports/base/encoded.js'
 import { TransportError } from '../../transports/base/errors.js'
@@ -67,9 +66,9 @@ const maxKnown = 10_000
 export function clusterPort(
   local: LocalPort,
   cluster: Cluster,
-  clock: Clock,
+  world: World,
 ): ServerPort & Inbox & { abandon(): void } {
-  const routes = new Routes(local, cluster, clock)
+  const routes = new Routes(local, cluster, world)
   return Object.freeze({
     ...local,
     open: (request, peer) => routes.open(request, peer),
@@ -95,9 +94,9 @@ class Routes {
   readonly #working = new Set<Promise<void>>()
   /** What other nodes wait for. */
   readonly #outbox: Outbox<Envelope>
-  readonly #clock: Clock
+  readonly #world: World
   /** No other port has it: an answer to an earlier one of this node must not be taken for one to this. */
-  readonly #name = randomBytes(9).toString('base64url')
+  readonly #name: string
   /**
    * Where sessions of other nodes were found last. A node that is asked for a session that it has not says whose
    * it is, so this may be out of date.
@@ -105,11 +104,12 @@ class Routes {
   readonly #owners = new TurnoverMap<string, string>()
   #last = 0
 
-  constructor(local: LocalPort, cluster: Cluster, clock: Clock) {
+  constructor(local: LocalPort, cluster: Cluster, world: World) {
     this.#local = local
     this.#cluster = cluster
-    this.#clock = clock
-    this.#outbox = new Outbox((node, envelope) => cluster.send(node, envelope), clock)
+    this.#world = world
+    this.#name = world.randomBytes(9).toString('base64url')
+    this.#outbox = new Outbox((node, envelope) => cluster.send(node, envelope), world)
   }
 
   open(request: JsonRpcRequest, peer: Peer): ReturnType<ServerPort['open']> {
@@ -228,7 +228,7 @@ class Routes {
 
   async settled(): Promise<void> {
     await Promise.allSettled(this.#working)
-    while (!this.#outbox.isEmpty) await pause(settlePause, this.#clock)
+    while (!this.#outbox.isEmpty) await pause(settlePause, this.#world)
   }
 
   /** This port ends: it waits for other nodes no more, and their readers hear nothing more of it. */

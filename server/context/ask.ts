@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
 import type { Schema } from '../../protocol/schema/schema.js'
@@ -52,16 +51,19 @@ interface Asked {
  */
 export class Questions {
   readonly #ask: Ask
+  readonly #newId: () => string
   readonly #asked = new Map<string, Asked>()
   readonly #answers = new Map<string, Promise<unknown>>()
 
-  constructor(ask: Ask) {
+  /** `newId`: the id of a page that has none. */
+  constructor(ask: Ask, newId: () => string) {
     this.#ask = ask
+    this.#newId = newId
   }
 
   elicit(key: string, question: Elicitation, options: AskOptions): Promise<ElicitResult> {
     return this.#once(key, 'elicit', question, async () => {
-      const params = toElicitation(question)
+      const params = toElicitation(question, this.#newId)
       const form = formOf(params)
       return checkAnswer(form, await this.#ask(key, 'elicitation/create', params, options))
     })
@@ -118,14 +120,14 @@ const elicitationAliases = {
   requestSchema: 'requestedSchema',
 }
 
-function toElicitation(question: Elicitation): Params<'elicitation/create'> {
+function toElicitation(question: Elicitation, newId: () => string): Params<'elicitation/create'> {
   const unknown = Object.keys(question).find((field) => !elicitationFields.includes(field))
   if (unknown !== undefined) {
     const expected = among('a field', elicitationFields, unknown, elicitationAliases)
     throw readersOf('elicit').badOption(unknown, expected, unknown)
   }
   if (!('mode' in question)) return { ...question }
-  return { ...question, elicitationId: question.elicitationId ?? randomUUID() }
+  return { ...question, elicitationId: question.elicitationId ?? newId() }
 }
 
 /** The schema of a form; undefined for a page. Throws BAD_OPTION for a malformed form. */

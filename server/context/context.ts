@@ -304,7 +304,10 @@ export class ToolContext {
   }
 
   #ask(): Questions {
-    this.#questions ??= new Questions((...question) => this.#scope.ask(...question))
+    this.#questions ??= new Questions(
+      (...question) => this.#scope.ask(...question),
+      () => this.#scope.task.world.id(),
+    )
     return this.#questions
   }
 }

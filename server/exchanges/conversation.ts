@@ -1,6 +1,7 @@
 import type { Question } from '../../protocol/dialects/capabilities.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import type { Params, Result } from '../../protocol/messages/methods.js'
+import type { World } from '../../runtime/time/world.js'
 import type { Response } from '../../transports/contract/contract.js'
 import { encodedResult } from '../requests/answer.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
@@ -48,7 +49,7 @@ export class Conversation {
   #rounds: Rounds | undefined
   #steps: Steps | undefined
   /** Fires when the handler has done all that it could do without an answer. */
-  #quiet: NodeJS.Immediate | undefined
+  #quiet: unknown
   #waiting: unknown
   #isLate = false
   /** The round whose answers are being worked on; undefined when the request has brought none. */
@@ -133,7 +134,7 @@ export class Conversation {
 
   /** The run has ended with this answer to its last request; undefined when that was cancelled. */
   ended(response: Response | undefined): void {
-    clearImmediate(this.#quiet)
+    if (this.#quiet !== undefined) this.#world.clearImmediate(this.#quiet)
     if (this.#waiting !== undefined) this.#stopWaiting()
     if (this.#parkedAs === undefined) return this.#conclude(response)
     if (response !== undefined && 'result' in response) this.#outcome = response
@@ -147,8 +148,8 @@ export class Conversation {
 
   /** Questions of the same turn travel together. */
   #askSoon(): void {
-    clearImmediate(this.#quiet)
-    this.#quiet = setImmediate(() => this.#ask())
+    if (this.#quiet !== undefined) this.#world.clearImmediate(this.#quiet)
+    this.#quiet = this.#world.setImmediate(() => this.#ask())
   }
 
   #ask(): void {
@@ -175,7 +176,7 @@ export class Conversation {
 
   /** Lets running steps finish first, for a bounded time: a step may be waiting for this very question. */
   #await(steps: Promise<unknown>): void {
-    this.#waiting ??= this.#run.host.clock.setTimeout(() => {
+    this.#waiting ??= this.#world.setTimeout(() => {
       this.#isLate = true
       this.#askSoon()
     }, maxStepTime)
@@ -183,7 +184,7 @@ export class Conversation {
   }
 
   #stopWaiting(): void {
-    this.#run.host.clock.clearTimeout(this.#waiting)
+    this.#world.clearTimeout(this.#waiting)
     this.#waiting = undefined
     this.#isLate = false
   }
@@ -224,7 +225,7 @@ export class Conversation {
 
   get #known(): Rounds {
     if (this.#rounds === undefined) {
-      this.#rounds = new Rounds(this.#retry.state, this.#retry.offered)
+      this.#rounds = new Rounds(this.#world, this.#retry.state, this.#retry.offered)
       this.#rounds.learn(this.#retry.answers)
     }
     return this.#rounds
@@ -233,6 +234,10 @@ export class Conversation {
   get #done(): Steps {
     this.#steps ??= new Steps(this.#retry.state?.steps)
     return this.#steps
+  }
+
+  get #world(): World {
+    return this.#run.host.world
   }
 
   get #all(): Conversations {

@@ -34,7 +34,7 @@ export class Exchanges {
   /** Throws RuntimeError NOPROC when the group is not complete. */
   constructor(holdings: Holdings, ctx: ActorContext) {
     const { names, name } = holdings.settings
-    const { clock, registry } = ctx
+    const { world, registry } = ctx
     const tasks = registry.whereis(names.tasks)
     if (tasks === undefined)
       throw new RuntimeError('NOPROC', 'exchanges need the task supervisor of their group')
@@ -42,10 +42,10 @@ export class Exchanges {
     this.#host = Object.freeze({
       holdings,
       tasks: new TaskSupervisor(tasks),
-      clock,
+      world,
       origin: Object.freeze({ server: name, tree: processOf(tasks).tree.id }),
       undeclared: new UndeclaredNeeds(name),
-      conversations: new Conversations(holdings, clock),
+      conversations: new Conversations(holdings, world),
     })
     this.#subscriptions = new Subscriptions(holdings, ctx)
   }
@@ -54,7 +54,7 @@ export class Exchanges {
    * Never rejects for a client's mistake. Rejects with TransportError EXCHANGE_LIMIT without room to wait.
    */
   exchange(call: ExchangeCall): Promise<ExchangeAnswer> {
-    const startedAt = this.#host.clock.now()
+    const startedAt = this.#host.world.now()
     noteRequest(this.#host, call.request, started)
     try {
       return this.#serve(call, startedAt)
@@ -119,7 +119,7 @@ export class Exchanges {
   }
 
   #note({ request }: ExchangeCall, answer: ExchangeAnswer, startedAt: number): ExchangeAnswer {
-    noteAnswer(this.#host, request, answer.response, () => this.#host.clock.now() - startedAt)
+    noteAnswer(this.#host, request, answer.response, () => this.#host.world.now() - startedAt)
     return answer
   }
 }

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import type { Question } from '../../protocol/dialects/capabilities.js'
 import { McpError, ProtocolError } from '../../protocol/wire/errors.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { readResult } from '../../protocol/messages/params.js'
+import type { World } from '../../runtime/time/world.js'
 import { AskError } from '../base/errors.js'
 import type { Answer, CallState } from '../holdings/request-state.js'
 import type { FinishedSteps } from '../context/steps.js'
@@ -35,7 +35,7 @@ export class Rounds {
   #isRepeating: boolean
 
   /** `offered`: answers that came without a state; each counts where its key is asked first, if it fits. */
-  constructor(known?: CallState, offered: JsonObject = {}) {
+  constructor({ randomBytes }: Pick<World, 'randomBytes'>, known?: CallState, offered: JsonObject = {}) {
     this.call = known?.call ?? randomBytes(12).toString('base64url')
     this.#round = known?.round ?? 0
     this.#answers = new Map(known?.answers)

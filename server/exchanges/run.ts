@@ -1,5 +1,5 @@
 import type { JsonRpcRequest, RequestId } from '../../protocol/wire/jsonrpc.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
 import { isPromise } from '../../runtime/base/promise.js'
 import type { TaskContext } from '../../runtime/tasks/task.js'
@@ -19,7 +19,7 @@ import { ExchangeScope } from './exchange-scope.js'
 export interface RunHost {
   readonly holdings: Holdings
   readonly tasks: TaskSupervisor
-  readonly clock: Clock
+  readonly world: World
   readonly origin: RequestOrigin
   readonly undeclared: UndeclaredNeeds
   readonly conversations: Conversations
@@ -64,8 +64,8 @@ export class ExchangeRun implements InProgress {
 
   /** Starts the work, which may be done on return. Throws RuntimeError NOPROC without a task supervisor. */
   start(): void {
-    const { tasks, clock } = this.host
-    this.deadline = clock.now() + this.timeout
+    const { tasks, world } = this.host
+    this.deadline = world.now() + this.timeout
     const task = tasks.start((ctx) => this.#perform(ctx), { name: this.work.name, serves: this.request })
     this.#task = task
     const { reason } = task.ref
@@ -83,7 +83,7 @@ export class ExchangeRun implements InProgress {
   /** Goes on for another request, with all its time. */
   resume(exchange: Exchange): void {
     this.#exchange = exchange
-    this.deadline = this.host.clock.now() + this.timeout
+    this.deadline = this.host.world.now() + this.timeout
     this.#attend()
   }
 
@@ -105,7 +105,7 @@ export class ExchangeRun implements InProgress {
 
   /** Only for work that takes a while: listeners and timers cost more than most of it. */
   #attend(): void {
-    this.#timer = this.host.clock.setTimeout(() => this.#task?.ref.kill(), this.timeout)
+    this.#timer = this.host.world.setTimeout(() => this.#task?.ref.kill(), this.timeout)
     this.#exchange.onAbort(() => this.#clientGone())
   }
 
@@ -119,7 +119,7 @@ export class ExchangeRun implements InProgress {
   }
 
   #stopTimer(): void {
-    if (this.#timer !== undefined) this.host.clock.clearTimeout(this.#timer)
+    if (this.#timer !== undefined) this.host.world.clearTimeout(this.#timer)
     this.#timer = undefined
   }
 
@@ -131,12 +131,12 @@ export class ExchangeRun implements InProgress {
   }
 
   #responseAfter(reason: ExitReason): Response | undefined {
-    const { tasks, clock, holdings } = this.host
+    const { tasks, world, holdings } = this.host
     const task = this.#task
     const isInterrupted = this.response === undefined && !this.cancelled && !tasks.ref.alive
     if (task === undefined || isInterrupted) return interrupted(this.request.id)
     const { exposeErrors } = holdings.settings
-    return responseAfter(this, task.ref, reason, { exposeErrors, now: clock.now() })
+    return responseAfter(this, task.ref, reason, { exposeErrors, now: world.now() })
   }
 }
 

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
@@ -16,7 +15,7 @@ import { IsolatedCalls } from '../isolation/isolated-calls.js'
 import type { ServerDefinition } from '../definitions/define-server.js'
 import type { ServerSettings } from './options.js'
 import { RequestStates, sealRequestStates } from './request-state.js'
-import { createMemoryStore, type SessionStore } from '../stores/session-store.js'
+import { createMemoryStore, openStore, type SessionStore } from '../stores/session-store.js'
 import type { WaitingBytes } from '../base/waiting-line.js'
 
 /** What outlives every restart of a server's group, which gets it at its start. */
@@ -74,14 +73,16 @@ export const holdingsActor = defineActor({
     emitTransport('listener', () => ({ ...about, type: 'listening' }))
     ctx.own(() => emitTransport('listener', () => ({ ...about, type: 'stopped' })))
     place.supervisor = supervisor
-    const { now } = ctx.clock
+    const { world } = ctx
     return {
       settings,
       place,
       binding,
-      store:
-        settings.cluster?.store ?? settings.store ?? createMemoryStore({ maxSessions, idleTimeout, now }),
-      catalog: new Catalog(definition, settings),
+      store: openStore(
+        settings.cluster?.store ?? settings.store ?? createMemoryStore({ maxSessions, idleTimeout }),
+        world,
+      ),
+      catalog: new Catalog(definition, settings, world),
       restores: new RestoreLimit(),
       waiting: { bytes: 0 },
       changes,
@@ -90,8 +91,9 @@ export const holdingsActor = defineActor({
           ? undefined
           : new IsolatedCalls(ctx.registry, settings.names.isolation),
       requestStates: new RequestStates({
-        sealing: settings.requestStates ?? sealRequestStates([randomBytes(32)]),
+        sealing: settings.requestStates ?? sealRequestStates([world.randomBytes(32)]),
         server: definition.info.name,
+        world,
       }),
       [describe]: () => binding.url ?? transport.name,
     }

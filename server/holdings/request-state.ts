@@ -3,6 +3,7 @@ import { errorCodes, McpError } from '../../protocol/wire/errors.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
 import { ServerError } from '../base/errors.js'
 import { Sealing, sealedLength } from '../base/sealing.js'
+import type { World } from '../../runtime/time/world.js'
 import type { FinishedSteps } from '../context/steps.js'
 
 export interface Answer {
@@ -32,13 +33,12 @@ const format = 1
 export class RequestStates {
   readonly #sealing: Sealing
   readonly #server: string
-  /** In ms since 1970. */
-  readonly #now: () => number
+  readonly #world: World
 
-  constructor({ sealing, server, now = Date.now }: RequestStatesOptions) {
+  constructor({ sealing, server, world }: RequestStatesOptions) {
     this.#sealing = sealing
     this.#server = server
-    this.#now = now
+    this.#world = world
   }
 
   /**
@@ -46,10 +46,10 @@ export class RequestStates {
    */
   seal(state: CallState, digest: string, lifetime: number): string {
     const { call, round, asked, answers, steps } = state
-    const expiresAt = this.#now() + Math.min(lifetime, maxLifetime)
+    const expiresAt = this.#world.date() + Math.min(lifetime, maxLifetime)
     const content = [format, expiresAt, call, round, [...asked], [...answers], [...steps]]
     const plain = Buffer.from(JSON.stringify(content))
-    if (plain.length <= maxBytes) return this.#sealing.seal(plain, this.#about(digest))
+    if (plain.length <= maxBytes) return this.#sealing.seal(plain, this.#about(digest), this.#world)
     const problem = `answers and steps (ctx.once) of a call: expected ${maxBytes} bytes at most, got ${plain.length}`
     throw new ServerError('BAD_STATE', problem)
   }
@@ -64,7 +64,8 @@ export class RequestStates {
     const opened = plain === undefined ? undefined : decode(plain)
     if (opened === undefined)
       throw refused('expected what the last answer to this very request came with, unchanged')
-    if (opened.expiresAt <= this.#now()) throw refused('it has expired: make the request again without it')
+    if (opened.expiresAt <= this.#world.date())
+      throw refused('it has expired: make the request again without it')
     return opened.state
   }
 
@@ -82,8 +83,7 @@ interface RequestStatesOptions {
   readonly sealing: Sealing
   /** The name of the definition: other servers cannot open its states. */
   readonly server: string
-  /** In ms since 1970. Default `Date.now`. */
-  readonly now?: () => number
+  readonly world: World
 }
 
 function decode(plain: Buffer): { readonly expiresAt: number; readonly state: CallState } | undefined {

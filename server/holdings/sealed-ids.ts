@@ -2,6 +2,7 @@ import { isImplementation } from '../../protocol/stateless/envelope.js'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
 import { ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { Sealing, type Secrets } from '../base/sealing.js'
@@ -18,7 +19,7 @@ export interface SealedIdsOptions {
   readonly maxAge?: number
   /** Ended sessions that are remembered; beyond it the first one ended may be used again. Default 100,000. */
   readonly maxRevoked?: number
-  /** The time in ms since 1970. Default `Date.now`. */
+  /** The time in ms since 1970. Default: the date of the server's `clock`, else `Date.now`. */
   readonly now?: () => number
 }
 
@@ -74,15 +75,15 @@ export class SealedIds {
   readonly #maxRevoked: number
   /** When each revoked id ends by itself, in the order of revoking. */
   readonly #revoked = new Map<string, number>()
-  readonly now: () => number
+  readonly #now: (() => number) | undefined
 
   constructor(options: SealedIdsOptions) {
     const { badOption, readCount, readFields, readFunction, readMs } = readersOf('sealedIds')
     readFields(options, 'options', ['keys', 'maxAge', 'maxRevoked', 'now'])
-    const { keys, now = Date.now } = options
+    const { keys, now } = options
     const maxAge = readMs(options.maxAge, 'maxAge', 24 * 60 * 60_000)
     if (!Number.isFinite(maxAge)) throw badOption('maxAge', 'a finite number', maxAge)
-    readFunction(now, 'now')
+    if (now !== undefined) readFunction(now, 'now')
     this.#sealing = new Sealing(keys, {
       purpose: 'caduceus sealed session ids',
       field: 'keys',
@@ -90,30 +91,35 @@ export class SealedIds {
     })
     this.#maxAge = maxAge
     this.#maxRevoked = readCount(options.maxRevoked, 'maxRevoked', 100_000)
-    this.now = now
+    this.#now = now
+  }
+
+  /** In ms since 1970: of `options.now`, else of this world. */
+  now(world: World = systemWorld): number {
+    return this.#now?.() ?? world.date()
   }
 
   /** An id for a new session. `server` is the name of the definition: other servers cannot open it. */
-  seal(facts: SealedFacts, server: string): SealedId {
+  seal(facts: SealedFacts, server: string, world: World = systemWorld): SealedId {
     // whole seconds: they are shorter
-    const expiresAt = Math.ceil((this.now() + this.#maxAge) / 1000) * 1000
-    const id = this.#sealing.seal(encodeFacts(facts, expiresAt), about(server))
+    const expiresAt = Math.ceil((this.now(world) + this.#maxAge) / 1000) * 1000
+    const id = this.#sealing.seal(encodeFacts(facts, expiresAt), about(server), world)
     return { id, facts, expiresAt }
   }
 
   /** The content of an id; undefined if it is of another server, was changed or revoked, or has expired. */
-  open(id: string, server: string): SealedId | undefined {
+  open(id: string, server: string, world: World = systemWorld): SealedId | undefined {
     if (id.length > maxLength || this.#revoked.has(id)) return undefined
     const plain = this.#sealing.open(id, about(server))
     const opened = plain === undefined ? undefined : decodeFacts(plain)
-    return opened !== undefined && opened.expiresAt > this.now() ? { id, ...opened } : undefined
+    return opened !== undefined && opened.expiresAt > this.now(world) ? { id, ...opened } : undefined
   }
 
   /** Ends an id early, in this program. */
-  revoke({ id, expiresAt }: SealedId): void {
+  revoke({ id, expiresAt }: SealedId, world: World = systemWorld): void {
     this.#revoked.set(id, expiresAt)
     if (this.#revoked.size <= this.#maxRevoked) return
-    for (const [other, end] of this.#revoked) if (end <= this.now()) this.#revoked.delete(other)
+    for (const [other, end] of this.#revoked) if (end <= this.now(world)) this.#revoked.delete(other)
     for (const [other] of this.#revoked) {
       if (this.#revoked.size <= this.#maxRevoked) return
       this.#revoked.delete(other)

@@ -3,6 +3,7 @@ import type { NotificationParams, NotificationTo, Params, Result } from '../../p
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { Deferred } from '../../runtime/process/program.js'
+import type { World } from '../../runtime/time/world.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
 import type { ListKind } from '../context/changes.js'
 import type { RequestScope } from '../context/context.js'
@@ -43,7 +44,7 @@ type Told = {
 export const deskActor = defineActor({
   name: 'desk',
   stray: 'report',
-  init: (scope: RequestScope) => new Desk(scope),
+  init: (scope: RequestScope, ctx: ActorContext) => new Desk(scope, ctx.world),
   call: {
     ask: (desk, asked: Asked, ctx): Deferred<Answered> => later(ctx, () => desk.ask(asked)),
     begin: (desk, step: { key: string; within: string | undefined }, ctx): Deferred<Begun> =>
@@ -91,9 +92,11 @@ class Desk {
   readonly scope: RequestScope
   /** Steps that run over there, by key. */
   readonly #steps = new Map<string, RunningStep>()
+  readonly #world: World
 
-  constructor(scope: RequestScope) {
+  constructor(scope: RequestScope, world: World) {
     this.scope = scope
+    this.#world = world
   }
 
   async ask({ key, method, params, options, within }: Asked): Promise<Answered> {
@@ -109,7 +112,7 @@ class Desk {
           const { promise, ...settle } = settled()
           const inside = AsyncResource.bind((fn: () => unknown) => fn()) as RunningStep['inside']
           // after `outcome` is there
-          queueMicrotask(() => {
+          this.#world.queueMicrotask(() => {
             this.#steps.set(key, { inside, outcome, ...settle })
             resolve({ isNew: true })
           })

@@ -1,10 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { entryOf } from '../../runtime/base/entries.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { type PeerOptions, readPeerOptions } from '../../runtime/peers/options.js'
+import type { World } from '../../runtime/time/world.js'
 import type { Sharing } from '../../transports/contract/sharing.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
@@ -36,7 +36,11 @@ const ownFields = ['processes', 'env', 'execArgv', 'memory', 'blockedTimeout']
 export type ProcessesSettings = ReturnType<typeof readProcessesOptions>
 
 /** Reads what is for the parent; the rest is for the nodes, which read it. Throws BAD_OPTION. */
-export function readProcessesOptions(module: URL, options: ProcessesOptions) {
+export function readProcessesOptions(
+  module: URL,
+  options: ProcessesOptions,
+  { randomBytes }: Pick<World, 'randomBytes'>,
+) {
   readFields(options, 'options', [...serverFields, ...ownFields])
   const { transport, processes, store, env, execArgv, memory, blockedTimeout, ...server } = options
   if (module.protocol !== 'file:' || !existsSync(fileURLToPath(module)))

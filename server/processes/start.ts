@@ -6,10 +6,11 @@ import type { Registry } from '../../runtime/process/registry.js'
 import { type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
 import { dynamicSupervisorSpec } from '../../runtime/supervision/dynamic.js'
 import type { SupervisorOptions } from '../../runtime/supervision/options.js'
+import type { World } from '../../runtime/time/world.js'
 import { taskSupervisorSpec } from '../../runtime/tasks/supervisor.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { ServerError } from '../base/errors.js'
-import { createMemoryStore } from '../stores/session-store.js'
+import { createMemoryStore, openStore } from '../stores/session-store.js'
 import { type DoorPlace, doorActor, type DoorRef } from './door.js'
 import { type HubRef, hubActor } from './hub.js'
 import { keeperActor } from './keeper.js'
@@ -32,11 +33,11 @@ export function processNames(server: string) {
 export function processesSupervisor(
   settings: ProcessesSettings,
   place: DoorPlace,
-  now: () => number,
+  world: World,
 ): SupervisorOptions {
   const { name, sharing, maxSessions, maxSessionsPerClient, idleTimeout } = settings
   const names = processNames(name)
-  const store = settings.store ?? createMemoryStore({ maxSessions, idleTimeout, now })
+  const store = openStore(settings.store ?? createMemoryStore({ maxSessions, idleTimeout }), world)
   return {
     name: `server ${name}`,
     strategy: 'rest_for_one',

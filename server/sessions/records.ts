@@ -34,13 +34,13 @@ export class SessionRecords {
 
   /** The first record of a new session, with a sealed id or a random one. */
   issue(facts: SealedFacts): Known {
-    const sealed = this.#holdings.settings.sessionIds?.seal(facts, this.#server)
+    const sealed = this.#holdings.settings.sessionIds?.seal(facts, this.#server, this.#world)
     return { record: this.#first(facts, sealed?.id ?? this.#world.id()), expiresAt: sealed?.expiresAt }
   }
 
   /** Rejects with TransportError SESSION_NOT_FOUND for a session that is unknown, ended or expired. */
   async load(id: string): Promise<Known> {
-    const sealed = this.#holdings.settings.sessionIds?.open(id, this.#server)
+    const sealed = this.#holdings.settings.sessionIds?.open(id, this.#server, this.#world)
     const mayExist = !this.#ending.has(id) && (sealed !== undefined || !this.#areSealed)
     const found = mayExist ? await this.#find(id) : undefined
     const record = found ?? (sealed && { ...this.#first(sealed.facts, id), catalog: unknownCatalog })
@@ -66,8 +66,8 @@ export class SessionRecords {
    */
   async end(id: string): Promise<void> {
     const { settings } = this.#holdings
-    const sealed = settings.sessionIds?.open(id, this.#server)
-    if (sealed !== undefined) settings.sessionIds?.revoke(sealed)
+    const sealed = settings.sessionIds?.open(id, this.#server, this.#world)
+    if (sealed !== undefined) settings.sessionIds?.revoke(sealed, this.#world)
     else if (this.#areSealed) return // expired, or being ended by another call
     this.#ending.add(id)
     try {

@@ -74,7 +74,7 @@ export interface Session extends SessionInput {
 export function openSession(input: SessionInput, ctx: ActorContext): Session {
   const { record, restored, holdings } = input
   const { id, client, revision, capabilities } = record
-  const { clock } = ctx
+  const { world } = ctx
   const self = ctx.self as SessionRef
   const tasks = ctx.registry.whereis(holdings.settings.names.tasks)
   if (tasks === undefined)
@@ -94,16 +94,16 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     waiting: new WaitingLine(holdings.settings.maxWaiting, holdings.waiting),
     cancelledEarly: new EarlyCancellations(),
     readers: new SessionReaders(record.catalog, (method) => noteNotification(origin, 'sent', method)),
-    questions: new SessionQuestions(`${Date.now().toString(36)}.${self.id}`),
+    questions: new SessionQuestions(`${world.date().toString(36)}.${self.id}`),
     notices: 0,
     isLeaving: false,
-    endsAt: clock.now() + input.lifetime,
+    endsAt: world.now() + input.lifetime,
     phase: restored ? 'ready' : 'initializing',
     isConfirmed: record.initialized === true,
     version: record.version,
-    lastActive: clock.now(),
-    lastSaved: clock.now(),
-    now: clock.now,
+    lastActive: world.now(),
+    lastSaved: world.now(),
+    now: world.now,
     [describe]: () => `${session.phase}, ${session.requests.size} in flight`,
   }
   noteSession(session, restored ? 'restored' : 'opened')

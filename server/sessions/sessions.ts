@@ -10,7 +10,7 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { type ExitReason, normal } from '../../runtime/base/exit.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { pause } from '../../runtime/time/wait.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { TaskSupervisor } from '../../runtime/tasks/supervisor.js'
@@ -44,7 +44,7 @@ export class Sessions implements ServerPort {
   readonly #supervisor: DynamicSupervisor
   readonly #records: SessionRecords
   readonly #clients: ClientCounts<SessionInput>
-  readonly #clock: Clock
+  readonly #world: World
   readonly #cluster: Cluster | undefined
   readonly #restoring = new Map<string, Promise<SessionRef>>()
   /** Sessions that run here, by id: faster than the registry, whose key has to be built. */
@@ -62,14 +62,14 @@ export class Sessions implements ServerPort {
       throw new RuntimeError('NOPROC', 'sessions need the supervisors of their group')
     this.#holdings = holdings
     this.#registry = ctx.registry
-    this.#clock = ctx.clock
+    this.#world = ctx.world
     this.#cluster = holdings.settings.cluster
     this.#clients = new ClientCounts(holdings.settings.maxSessionsPerClient)
     this.#supervisor = new DynamicSupervisor(sessions)
     this.#records = new SessionRecords(
       holdings,
       new TaskSupervisor(tasks, Number.POSITIVE_INFINITY),
-      ctx.world,
+      this.#world,
     )
   }
 
@@ -165,7 +165,7 @@ export class Sessions implements ServerPort {
   async retire(signal: AbortSignal): Promise<void> {
     while (!signal.aborted && this.#owned.size > 0) {
       await Promise.all(Array.from(this.#open.entries(), ([id, session]) => this.#letGo(id, session)))
-      if (this.#owned.size > 0) await pause(retryLeave, this.#clock, signal)
+      if (this.#owned.size > 0) await pause(retryLeave, this.#world, signal)
     }
   }
 
@@ -282,7 +282,10 @@ export class Sessions implements ServerPort {
 
   async #start({ record, expiresAt }: Known, peer: Peer | undefined, restored: boolean): Promise<SessionRef> {
     const { names, maxSessions, sessionIds, revisions } = this.#holdings.settings
-    const lifetime = Math.max(0, (expiresAt ?? Number.POSITIVE_INFINITY) - (sessionIds?.now() ?? 0))
+    const lifetime = Math.max(
+      0,
+      (expiresAt ?? Number.POSITIVE_INFINITY) - (sessionIds?.now(this.#world) ?? 0),
+    )
     const dialect = dialectOf(record.revision, handshakesOf(revisions))
     if (dialect === undefined)
       throw new TransportError('SESSION_NOT_FOUND', 'the session speaks a revision that is not served')
@@ -326,7 +329,7 @@ export class Sessions implements ServerPort {
    */
   async #ended(id: string, reason: ExitReason): Promise<void> {
     if (reason.type === 'shutdown' || !this.#supervisor.ref.alive) return
-    if (reason.type !== 'normal' && this.#holdings.restores.add(id, this.#clock.now())) return
+    if (reason.type !== 'normal' && this.#holdings.restores.add(id, this.#world.now())) return
     if (reason.type === 'normal' && this.#mayGoOnElsewhere) return this.#holdings.restores.forget(id)
     await this.#end(id).catch(() => {})
   }

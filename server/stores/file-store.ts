@@ -3,10 +3,11 @@ import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { isTemporary, readIfThere, replaceFile, timeOf, unlinkIfThere } from '../../runtime/base/files.js'
 import { show } from '../../runtime/base/errors.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
 import { optionError, ServerError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
 import { decodeRecord, encodeRecord, fileNameOf, isFileName } from './file-store-record.js'
-import type { SessionRecord, SessionStore } from './session-store.js'
+import { opened, type SessionRecord, type SessionStore } from './session-store.js'
 
 /** Where a file store is, and how it is bounded. */
 export interface FileStoreOptions {
@@ -27,7 +28,7 @@ export interface FileStoreOptions {
    * Whether several programs of this machine serve sessions from this folder (`SessionStore`). Default false.
    */
   readonly shared?: boolean
-  /** The time in ms since 1970. Default `Date.now`. */
+  /** The time in ms since 1970. Default: the date of the server's `clock`, else `Date.now`. */
   readonly now?: () => number
 }
 
@@ -43,6 +44,8 @@ const batch = 32
 export function createFileStore(options: FileStoreOptions): SessionStore {
   return new FileStore(readFileStoreOptions(options))
 }
+
+type ReadOptions = Required<Omit<FileStoreOptions, 'now'>> & Pick<FileStoreOptions, 'now'>
 
 interface Kept {
   /** When it was saved, in ms since 1970; a later time for a record that has to be kept longer. */
@@ -67,10 +70,15 @@ class FileStore implements SessionStore {
   readonly #waiting = new Map<string, Waiting>()
   #firstListing: Promise<void> | undefined
   #listedAt = Number.NEGATIVE_INFINITY
+  #date: (() => number) | undefined
 
-  constructor(options: Required<FileStoreOptions>) {
-    this.#options = options
+  constructor({ now, ...options }: ReadOptions) {
+    this.#options = { ...options, now: now ?? (() => (this.#date ?? systemWorld.date)()) }
     this.shared = options.shared
+  }
+
+  [opened](world: World): void {
+    this.#date ??= world.date
   }
 
   load(id: string): Promise<SessionRecord | undefined> {
@@ -225,7 +233,7 @@ class FileStore implements SessionStore {
   }
 }
 
-function readFileStoreOptions(options: FileStoreOptions): Required<FileStoreOptions> {
+function readFileStoreOptions(options: FileStoreOptions): ReadOptions {
   const { badOption, readFields, readFlag, readFunction, readLimit, readMs } = readersOf('file store')
   readFields(options, 'options', [
     'folder',
@@ -236,16 +244,16 @@ function readFileStoreOptions(options: FileStoreOptions): Required<FileStoreOpti
     'shared',
     'now',
   ])
-  const { folder, now = Date.now } = options
+  const { folder, now } = options
   if (typeof folder !== 'string' || folder === '') throw badOption('folder', 'the path of a folder', folder)
-  readFunction(now, 'now')
+  if (now !== undefined) readFunction(now, 'now')
   return {
     maxSessions: readLimit(options.maxSessions, 'maxSessions', 10_000),
     idleTimeout: readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000),
     maxBytes: readLimit(options.maxBytes, 'maxBytes', 1_048_576),
     durable: readFlag(options.durable, 'durable', false),
     shared: readFlag(options.shared, 'shared', false),
-    now,
+    ...(now !== undefined && { now }),
     folder: makeFolder(folder),
   }
 }

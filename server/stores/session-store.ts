@@ -2,6 +2,7 @@ import { isObject } from '../../protocol/wire/json.js'
 import { isLoggingLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
 import { readersOf } from '../base/read-options.js'
 
 /** What a client asked for; absent where it asked for nothing. */
@@ -54,13 +55,22 @@ export interface SessionStore {
   delete(id: string): unknown
 }
 
+/** Of a store that was made before its server: it gets the world of the first one that opens it. */
+export const opened: unique symbol = Symbol('opened')
+
+/** Gives a store the time of the server that it works for, unless it has its own. */
+export function openStore(store: SessionStore, world: World): SessionStore {
+  ;(store as { [opened]?(world: World): void })[opened]?.(world)
+  return store
+}
+
 /** How a memory store is bounded. */
 export interface MemoryStoreOptions {
   /** Sessions at once; one more drops the one saved longest ago. Default 10,000. */
   readonly maxSessions?: number
   /** Milliseconds after its last save until a session is dropped. Default 30 min. */
   readonly idleTimeout?: number
-  /** The time in ms. Default `performance.now`. */
+  /** The time in ms. Default: that of the server's `clock`. */
   readonly now?: () => number
 }
 
@@ -70,8 +80,9 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): SessionStor
   readFields(options, 'options', ['maxSessions', 'idleTimeout', 'now'])
   const maxSessions = readLimit(options.maxSessions, 'maxSessions', 10_000)
   const idleTimeout = readMs(options.idleTimeout, 'idleTimeout', 30 * 60_000)
-  const { now = () => performance.now() } = options
-  readFunction(now, 'now')
+  if (options.now !== undefined) readFunction(options.now, 'now')
+  let { now: time } = options
+  const now = (): number => (time ?? systemWorld.now)()
   // in the order of saving: the first is the next to be dropped
   const kept = new Map<string, { readonly record: SessionRecord; readonly at: number }>()
 
@@ -83,7 +94,7 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): SessionStor
     }
   }
 
-  return {
+  const store: SessionStore & { [opened](world: World): void } = {
     load(id) {
       const found = kept.get(id)
       return found !== undefined && found.at > now() - idleTimeout ? found.record : undefined
@@ -98,7 +109,11 @@ export function createMemoryStore(options: MemoryStoreOptions = {}): SessionStor
     delete(id) {
       kept.delete(id)
     },
+    [opened](world: World) {
+      time ??= world.now
+    },
   }
+  return store
 }
 
 /** Whether a session can start from this value: stores are written by others, too. */

@@ -1,7 +1,7 @@
 import { buildResult } from '../../protocol/wire/jsonrpc.js'
 import { readParams } from '../../protocol/messages/params.js'
 import { stampResult } from '../../protocol/stateless/stamp.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import type { RefOf } from '../../runtime/process/ref.js'
@@ -15,15 +15,15 @@ import { tagOf } from './listen-topics.js'
 export class Subscriptions {
   readonly #base: RefOf<typeof baseActor>
   readonly #holdings: Holdings
-  readonly #clock: Clock
+  readonly #world: World
 
   /** Throws RuntimeError NOPROC when the group is not complete. */
-  constructor(holdings: Holdings, { registry, clock }: ActorContext) {
+  constructor(holdings: Holdings, { registry, world }: ActorContext) {
     const base = registry.whereis(holdings.settings.names.base)
     if (base === undefined) throw new RuntimeError('NOPROC', 'streams need the base of their group')
     this.#base = base as RefOf<typeof baseActor>
     this.#holdings = holdings
-    this.#clock = clock
+    this.#world = world
   }
 
   /**
@@ -34,7 +34,7 @@ export class Subscriptions {
     const { id, method, params } = request
     const { notifications } = readParams('subscriptions/listen', params)
     const filter = allowedOf(notifications, peer, this.#holdings.catalog)
-    const lease = leaseOf(peer, this.#clock)
+    const lease = leaseOf(peer, this.#world)
     try {
       const until = lease === undefined ? signal : AbortSignal.any([signal, lease.signal])
       const ended = await this.#base.call('listen', { id, filter, outlet, peer, signal: until }, forever)
@@ -54,13 +54,13 @@ export class Subscriptions {
 /** Aborted when the principal expires; undefined when it does not in any time that a timer can be set to. */
 function leaseOf(
   { principal }: Peer,
-  clock: Clock,
+  world: World,
 ): { readonly signal: AbortSignal; end(): void } | undefined {
-  const left = (principal?.expiresAt ?? Number.POSITIVE_INFINITY) - Date.now()
+  const left = (principal?.expiresAt ?? Number.POSITIVE_INFINITY) - world.date()
   if (left > longest) return undefined
   const controller = new AbortController()
-  const timer = clock.setTimeout(() => controller.abort(), Math.max(0, left))
-  return { signal: controller.signal, end: () => clock.clearTimeout(timer) }
+  const timer = world.setTimeout(() => controller.abort(), Math.max(0, left))
+  return { signal: controller.signal, end: () => world.clearTimeout(timer) }
 }
 
 /** Milliseconds that a timer of Node can be set to. */

@@ -5,6 +5,7 @@ import { Catalog } from '../../../server/catalog/catalog.js'
 import { definePrompt } from '../../../server/definitions/define-prompt.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
+import { systemWorld } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('cursors of lists')
@@ -18,7 +19,7 @@ function open(names: string, cursorKeys?: readonly string[]): Catalog {
   const tools = [...names].map((name) => defineTool({ name, run: () => '' }))
   const prompts = [...names].map((name) => definePrompt({ name, get: () => '' }))
   const definition = defineServer({ name: 'lists', version: '1', tools, prompts })
-  return new Catalog(definition, { pageSize: 2, revisions: allRevisions, cursorKeys })
+  return new Catalog(definition, { pageSize: 2, revisions: allRevisions, cursorKeys }, systemWorld)
 }
 
 function page(catalog: Catalog, cursor?: string): { names: string; next: string } {

@@ -1,3 +1,4 @@
+import { systemWorld } from '../../../runtime/time/world.js'
 import * as assert from 'uvu/assert'
 import { dialect20251125 } from '../../../protocol/dialects/2025-11-25.js'
 import { allRevisions } from '../../../protocol/dialects/versions.js'
@@ -172,10 +173,8 @@ test('pages are kept for so many sets of scopes and no more', () => {
   const tools = Array.from({ length: 10 }, (_, n) =>
     defineTool({ name: `t${n}`, scopes: [`s${n}`], run: () => '' }),
   )
-  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools }), {
-    pageSize: 500,
-    revisions: allRevisions,
-  })
+  const definition = defineServer({ name: 'test', version: '1', tools })
+  const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions }, systemWorld)
   const page = (set: number) => {
     const scopes = tools.map((_, n) => `s${n}`).filter((_, n) => (set >> n) % 2 === 1)
     // what nothing takes makes no difference
@@ -234,7 +233,7 @@ test('a filter is read where only resources take scopes, and where only families
   const filter = { resourceSubscriptions: ['x://kept', 'kept://a'] }
   const allowed = (more: Partial<typeof parts>) => {
     const definition = defineServer({ name: 'test', version: '1', ...more })
-    const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions })
+    const catalog = new Catalog(definition, { pageSize: 500, revisions: allRevisions }, systemWorld)
     return allowedOf(filter, peer, catalog).resourceSubscriptions
   }
   assert.equal(allowed({ resources }), ['kept://a'])

@@ -5,6 +5,7 @@ import { type Cluster, Elsewhere } from '../../../server/cluster/cluster.js'
 import type { Envelope } from '../../../server/cluster/envelope.js'
 import { clusterPort, type LocalPort } from '../../../server/cluster/port.js'
 import type { Outlet, Peer } from '../../../transports/contract/contract.js'
+import { worldOf } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('port of a node')
@@ -39,7 +40,7 @@ function portOf(own: Partial<LocalPort> = {}) {
     listen: () => () => {},
   }
   const clock = createFakeClock()
-  return { port: clusterPort(local, cluster, clock), sent, way, clock }
+  return { port: clusterPort(local, cluster, worldOf(clock)), sent, way, clock }
 }
 
 test('a port that takes the place of another does not take answers to it', async () => {

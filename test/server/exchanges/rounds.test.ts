@@ -3,6 +3,7 @@ import type { Question } from '../../../protocol/dialects/capabilities.js'
 import type { JsonObject } from '../../../protocol/wire/json.js'
 import type { CallState } from '../../../server/holdings/request-state.js'
 import { readAnswers, Rounds } from '../../../server/exchanges/rounds.js'
+import { systemWorld } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('rounds')
@@ -34,13 +35,13 @@ function answer(state: CallState, responses: JsonObject) {
 }
 
 test('a question is open until its answer comes, and the next run has the answer at once', () => {
-  const first = new Rounds()
+  const first = new Rounds(systemWorld)
   const seen = ask(first, 'who')
   const state = first.next(none)
   assert.equal([state.round, [...state.asked]], [1, [['who', elicit]]])
   first.learn(answer(state, { who: yes }))
   assert.equal(seen.got, yes)
-  const again = new Rounds(state)
+  const again = new Rounds(systemWorld, state)
   again.learn(answer(state, { who: yes }))
   assert.equal([again.call, again.round, ask(again, 'who').got], [first.call, 1, yes])
 })
@@ -48,7 +49,7 @@ test('a question is open until its answer comes, and the next run has the answer
 test('earlier answers come along to every later round', () => {
   let known: CallState | undefined
   for (const key of ['a', 'b', 'c']) {
-    const rounds = new Rounds(known)
+    const rounds = new Rounds(systemWorld, known)
     for (const earlier of known?.answers.keys() ?? [])
       assert.equal(ask(rounds, earlier).got, { action: 'accept' })
     ask(rounds, key)
@@ -60,34 +61,34 @@ test('earlier answers come along to every later round', () => {
 })
 
 test('a key that is asked twice has two answers, in order, in every run', () => {
-  const first = new Rounds()
+  const first = new Rounds(systemWorld)
   ask(first, 'who')
   first.learn(answer(first.next(none), { who: no }))
   const second = ask(first, 'who')
   const state = first.next(none)
   first.learn(answer(state, { who: yes }))
   assert.equal(second.got, yes)
-  const again = new Rounds(state)
+  const again = new Rounds(systemWorld, state)
   again.learn(answer(state, { who: yes }))
   assert.equal([ask(again, 'who').got, ask(again, 'who').got], [no, yes])
 })
 
 test('an answer to another kind of question is none', () => {
-  const first = new Rounds()
+  const first = new Rounds(systemWorld)
   ask(first, 'x', 'roots/list')
   const state = first.next(none)
-  const again = new Rounds(state)
+  const again = new Rounds(systemWorld, state)
   again.learn(answer(state, { x: { roots: [] } }))
   assert.is(ask(again, 'x').got, undefined)
   assert.equal([...again.next(none).asked], [['x', elicit]])
 })
 
 test('what the handler does to an answer stays with that run', () => {
-  const first = new Rounds()
+  const first = new Rounds(systemWorld)
   ask(first, 'who')
   const state = first.next(none)
   first.learn(answer(state, { who: yes }))
-  const again = new Rounds(first.next(none))
+  const again = new Rounds(systemWorld, first.next(none))
   const { content } = ask(again, 'who').got as typeof yes
   content.name = 'Bob'
   const result = { action: 'accept', content: { name: 'Ada' } }
@@ -95,7 +96,7 @@ test('what the handler does to an answer stays with that run', () => {
 })
 
 test('answers that nobody asked for are ignored, missing ones are asked again', () => {
-  const rounds = new Rounds()
+  const rounds = new Rounds(systemWorld)
   const [a, b] = [ask(rounds, 'a'), ask(rounds, 'b')]
   const state = rounds.next(none)
   const answers = answer(state, { a: yes, c: 7 as never, __proto__: yes, toString: yes })
@@ -130,11 +131,11 @@ test('an answer that is none is refused with its key', () => {
 })
 
 test('a round without an answer is asked once more, and is no new one', () => {
-  const first = new Rounds()
+  const first = new Rounds(systemWorld)
   ask(first, 'a')
   const state = first.next(none)
   assert.is(first.next(none).round, 1)
-  const again = new Rounds(state)
+  const again = new Rounds(systemWorld, state)
   ask(again, 'a')
   assert.is(again.next(none).round, 1)
   again.learn(answer(state, { a: yes }))
@@ -142,10 +143,10 @@ test('a round without an answer is asked once more, and is no new one', () => {
 })
 
 test('there are 100 questions of a round and 25 rounds', () => {
-  const many = new Rounds()
+  const many = new Rounds(systemWorld)
   for (let count = 0; count < 100; count++) ask(many, `q${count}`)
   assert.throws(() => ask(many, 'one more'), /100 questions/)
-  const rounds = new Rounds()
+  const rounds = new Rounds(systemWorld)
   for (let round = 1; round <= 25; round++) {
     ask(rounds, 'again')
     const state = rounds.next(none)

@@ -4,6 +4,7 @@ import { McpError } from '../../../protocol/wire/errors.js'
 import { digestRequest } from '../../../server/exchanges/conversations.js'
 import { type Answer, type CallState, RequestStates } from '../../../server/holdings/request-state.js'
 import { Sealing } from '../../../server/base/sealing.js'
+import { systemWorld } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('request state')
@@ -29,7 +30,7 @@ const digest = digestRequest({ ...call, params: { name: 'a', arguments: {} } }, 
 
 function states(keys: readonly string[] = [first], now: () => number = () => 1_000, server = 'server') {
   const sealing = new Sealing(keys, { purpose: 'test', field: 'requestStateKeys' })
-  return new RequestStates({ sealing, server, now })
+  return new RequestStates({ sealing, server, world: { ...systemWorld, date: now } })
 }
 
 function refusal(open: () => unknown): string {

@@ -13,6 +13,7 @@ import { SessionReaders } from '../../../server/sessions/readers.js'
 import { SessionState } from '../../../server/context/session-state.js'
 import { createMemoryStore, type SessionRecord } from '../../../server/stores/session-store.js'
 import { SessionWishes } from '../../../server/requests/session-wishes.js'
+import { systemWorld } from '../../../runtime/time/world.js'
 import { suite } from '../../support/suite.js'
 
 const nobody = { transport: 'http', headers: {}, remoteAddress: undefined }
@@ -158,10 +159,8 @@ test('a message goes to the newest reader that takes it, and the oldest of too m
 
 test('a catalog writes a page out once for each revision, until a component comes or goes', () => {
   const tools = ['a', 'b', 'c'].map((name) => defineTool({ name, title: name, run: () => name }))
-  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools }), {
-    pageSize: 2,
-    revisions: allRevisions,
-  })
+  const definition = defineServer({ name: 'test', version: '1', tools })
+  const catalog = new Catalog(definition, { pageSize: 2, revisions: allRevisions }, systemWorld)
   const { version } = catalog
   const viewer = { dialect: dialect20251125, peer: nobody }
   const page = () => catalog.tools.page(undefined, viewer)
@@ -188,10 +187,8 @@ test('a catalog writes a page out once for each revision, until a component come
 
 test('a catalog says which lists have changed, and only of declared ones', () => {
   const prompt = definePrompt({ name: 'p', get: () => 'x' })
-  const catalog = new Catalog(defineServer({ name: 'test', version: '1', tools: [], prompts: [] }), {
-    pageSize: 10,
-    revisions: allRevisions,
-  })
+  const definition = defineServer({ name: 'test', version: '1', tools: [], prompts: [] })
+  const catalog = new Catalog(definition, { pageSize: 10, revisions: allRevisions }, systemWorld)
   const { version } = catalog
   assert.equal(
     [catalog.declares({ kind: 'tool' }), catalog.declares({ kind: 'resourceTemplate' })],
