@@ -6,6 +6,7 @@ import { clientActorName, transportName } from './client/base/names.js'
 import type { ClientOptions } from './client/options/options.js'
 import type { ClientState } from './client/base/state.js'
 import { outside } from './runtime/faults/containment.js'
+import { systemWorld, worldOf } from './runtime/time/world.js'
 import { crashActor } from './runtime/watch/crash.js'
 import { RuntimeError, show } from './runtime/base/errors.js'
 import type { RuntimeEvents } from './runtime/faults/events.js'
@@ -229,6 +230,7 @@ async function untilState(
 function untilHolds(holds: () => boolean | Promise<boolean>, options: WaitOptions = {}): Promise<void> {
   const found = waitFor<void>(
     (resolve, reject) => {
+      const world = worldOf(options.clock ?? systemWorld)
       let looks = 0
       let looking = false
       const look = async (): Promise<void> => {
@@ -237,7 +239,7 @@ function untilHolds(holds: () => boolean | Promise<boolean>, options: WaitOption
         while (looks > 0) {
           looks -= 1
           if (await holds()) return resolve()
-          if (looks > 0) await new Promise((next) => setImmediate(next))
+          if (looks > 0) await new Promise<void>((next) => void world.setImmediate(next))
         }
         looking = false
       }

@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { parseArgs } from 'node:util'
+import { checkChance } from './house/chance.mjs'
 import { checkErrorIndex } from './house/error-index.mjs'
 import { checkImports } from './house/floors.mjs'
 import { checkName, checkText } from './house/names.mjs'
@@ -55,7 +56,9 @@ async function checkHouse(root, scope) {
     const inLibrary = isLibrary(path)
     const syntax = readSyntax(path, text, inLibrary)
     add(path, syntax.findings)
-    if (inLibrary) library.set(path, syntax.imports)
+    if (!inLibrary) continue
+    library.set(path, syntax.imports)
+    add(path, checkChance(path, syntax.file))
   }
   findings.push(...checkImports(library), ...checkErrorIndex(root))
   const wanted = findings.filter(({ path }) => inScope(path, scope))

@@ -2,6 +2,7 @@ import { bindMethods, methodNames } from '../runtime/base/detached.js'
 import type { ExitReason } from '../runtime/base/exit.js'
 import { inspect, type TreeNode } from '../runtime/watch/inspect.js'
 import { lastTurns } from '../runtime/base/promise.js'
+import { systemWorld } from '../runtime/time/world.js'
 import type { ProcessRef } from '../runtime/process/ref.js'
 import type { Registry } from '../runtime/process/registry.js'
 import { type Supervisor, supervisorAt } from '../runtime/supervision/supervise.js'
@@ -126,7 +127,7 @@ export class Server {
     const supervisor = this.#supervisor
     if (!supervisor.ref.alive) return
     await supervisor.stop()
-    await lastTurns()
+    await lastTurns(systemWorld)
   }
 
   /** Calls `fn` once when the server that runs now has ended: stopped, or after too many restarts. */

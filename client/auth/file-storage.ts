@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { ifThere, replaceFile, unlinkIfThere } from '../../runtime/base/files.js'
+import { systemWorld } from '../../runtime/time/world.js'
 import type { AuthStorage } from './storage.js'
 import { readText } from '../base/read-options.js'
 
@@ -27,7 +28,7 @@ export function fileAuthStorage(folder: string): AuthStorage {
     async write(key: string, value: JsonObject | undefined) {
       const name = `${nameOf(key)}.json`
       if (value === undefined) return unlinkIfThere(join(folder, name))
-      await replaceFile(folder, name, JSON.stringify({ key, value }), { durable: true })
+      await replaceFile(folder, name, JSON.stringify({ key, value }), { durable: true, id: systemWorld.id })
     },
     async exclusive<T>(key: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
       await mkdir(folder, { recursive: true, mode: 0o700 })

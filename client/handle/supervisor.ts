@@ -1,5 +1,6 @@
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import { handled, lastTurns } from '../../runtime/base/promise.js'
+import { systemWorld } from '../../runtime/time/world.js'
 import { subscribe } from '../../runtime/faults/events.js'
 import type { ActorRef, ProcessRef, RefOf } from '../../runtime/process/ref.js'
 import { Registry } from '../../runtime/process/registry.js'
@@ -41,7 +42,7 @@ export function startClient(options: StartClientOptions): Client {
     stop: async () => {
       const supervisor = await starting
       if (supervisor.ref.alive) await supervisor.stop()
-      await lastTurns()
+      await lastTurns(systemWorld)
     },
   })
   void followName(holdings, registry, starting)

@@ -84,9 +84,13 @@ function lazy(
   importing: () => Promise<Readonly<Record<string, unknown>>>,
 ): () => Promise<ValidatorClass> {
   let loaded: ValidatorClass | undefined
+  let failures = 0
   return async () => {
     if (loaded !== undefined) return loaded
-    const again = () => import(/* webpackIgnore: true */ /* @vite-ignore */ `${path}?at=${performance.now()}`)
+    const again = () => {
+      failures += 1
+      return import(/* webpackIgnore: true */ /* @vite-ignore */ `${path}?failures=${failures}`)
+    }
     const module = (await importing().catch(again)) as Readonly<Record<string, unknown>>
     loaded = module[name] as ValidatorClass
     return loaded

@@ -1,18 +1,17 @@
-import { randomUUID } from 'node:crypto'
 import { type FileHandle, mkdir, open, rename, stat, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 
 /**
  * Replaces a file (mode 0600) atomically: readers find the old or the new one, whole. `at` sets its time of
- * change (ms since 1970, default now); `durable` waits for the disk.
+ * change (ms since 1970, default now); `durable` waits for the disk; `id` makes a name that is not taken.
  */
 export async function replaceFile(
   folder: string,
   name: string,
   content: string | Uint8Array,
-  { at, durable }: { readonly at?: number; readonly durable: boolean },
+  { at, durable, id }: { readonly at?: number; readonly durable: boolean; readonly id: () => string },
 ): Promise<void> {
-  const temporary = join(folder, `.${randomUUID()}.tmp`)
+  const temporary = join(folder, `.${id()}.tmp`)
   try {
     const file = await create(folder, temporary)
     try {
@@ -43,7 +42,7 @@ async function create(folder: string, path: string): Promise<FileHandle> {
 
 /** Whether it names an unfinished file of `replaceFile`. */
 export function isTemporary(name: string): boolean {
-  return /^\.[0-9a-f-]{36}\.tmp$/.test(name)
+  return /^\.[\w-]+\.tmp$/.test(name)
 }
 
 /** The bytes of a file and its time of change in ms since 1970; undefined when it is missing. */

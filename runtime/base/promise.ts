@@ -1,5 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises'
-
 export function isPromise(value: unknown): value is PromiseLike<unknown> {
   return (
     typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function'
@@ -12,10 +10,9 @@ export function handled<T>(promise: Promise<T>): Promise<T> {
   return promise
 }
 
-/** Waits two turns, in which handles of what has ended are closed. */
-export async function lastTurns(): Promise<void> {
-  await turn()
-  await turn()
+/** Waits two turns of a world, in which handles of what has ended are closed. */
+export async function lastTurns(world: { setImmediate(fn: () => void): unknown }): Promise<void> {
+  for (let turn = 0; turn < 2; turn++) await new Promise<void>((next) => void world.setImmediate(next))
 }
 
 function ignore(): void {}

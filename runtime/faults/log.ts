@@ -6,7 +6,7 @@ import { blockedText } from './blocked-text.js'
 import { type RuntimeEvents, subscribe } from './events.js'
 import { type ExitReason, formatReason } from '../base/exit.js'
 import { lazy } from './load.js'
-import { systemClock } from '../time/clock.js'
+import type { World } from '../time/world.js'
 import { throttle } from '../base/throttle.js'
 import { badOption } from '../base/check.js'
 
@@ -54,13 +54,18 @@ const highest: { readonly [category: string]: Level } = { 'client.warning': 'war
 type Write = (level: Level, facts: object, message: string) => void
 
 /** Writes the reports of one tree to a logger until the returned function is called. Throws BAD_OPTION. */
-export function logReports({ logger, logLevels, tree }: LogOptions & { tree: number }): () => void {
+export function logReports({
+  logger,
+  logLevels,
+  tree,
+  world,
+}: LogOptions & { readonly tree: number; readonly world: World }): () => void {
   const levels = readLevels(logLevels)
   if (logger === false) return () => {}
-  const writeLine = logger === undefined ? pinoOnDemand() : writeTo(logger)
+  const writeLine = logger === undefined ? pinoOnDemand(world) : writeTo(logger)
   // What is not written loads no pino and formats nothing.
   const usual = logger === undefined ? 'info' : 'debug'
-  const mayReport = throttle(systemClock.now)
+  const mayReport = throttle(world.now)
   const undo: (() => void)[] = []
   const of = <Name extends keyof RuntimeEvents>(
     category: Name,
@@ -172,12 +177,12 @@ function errorFacts(reason: ExitReason): object {
 }
 
 /** Loads pino with the first line. Where that fails, lines are plain and the next one tries again. */
-function pinoOnDemand(): Write {
+function pinoOnDemand(world: World): Write {
   let loading: Promise<Logger> | undefined
   return (level, facts, message) => {
-    loading ??= loadPino().catch(() => {
+    loading ??= loadPino(world).catch(() => {
       loading = undefined
-      return plainLogger
+      return plainLogger(world)
     })
     void loading.then((logger) => logger[level](facts, message))
   }
@@ -185,24 +190,23 @@ function pinoOnDemand(): Write {
 
 const importPino = lazy('pino', () => import('pino'))
 
-async function loadPino(): Promise<Logger> {
+async function loadPino({ date }: World): Promise<Logger> {
   const { pino } = await importPino()
   const stderr = pino.destination({ fd: 2, sync: true })
   // A closed standard error must not end the program.
   stderr.on('error', () => {})
-  return pino({ base: { name: 'caduceus' }, level: 'debug' }, stderr) as Logger
+  const timestamp = (): string => `,"time":${date()}`
+  return pino({ base: { name: 'caduceus' }, level: 'debug', timestamp }, stderr) as Logger
 }
 
 /** Writes pino's format where pino cannot be loaded: no file descriptor is free, or a bundle lacks it. */
-const plainLogger: Logger = {
-  debug: (facts, message) => writePlain(20, facts, message),
-  info: (facts, message) => writePlain(30, facts, message),
-  warn: (facts, message) => writePlain(40, facts, message),
-  error: (facts, message) => writePlain(50, facts, message),
+function plainLogger({ date }: World): Logger {
+  const at = (level: number) => (facts: object, message: string) =>
+    writePlain({ level, time: date(), name: 'caduceus' }, facts, message)
+  return { debug: at(20), info: at(30), warn: at(40), error: at(50) }
 }
 
-function writePlain(level: number, facts: object, msg: string): void {
-  const start = { level, time: Date.now(), name: 'caduceus' }
+function writePlain(start: object, facts: object, msg: string): void {
   const line = encode({ ...start, ...facts, msg }) ?? encode({ ...start, facts: inspect(facts), msg })
   const bytes = Buffer.from(`${line}\n`)
   try {

@@ -234,7 +234,7 @@ export class Border {
       this.#monitors.delete(number)
       this.#tell(reason, (packed) => this.#send({ type: 'down', of: number, reason: packed }))
     }
-    if (process.reason !== null) queueMicrotask(() => down(noproc))
+    if (process.reason !== null) process.tree.world.queueMicrotask(() => down(noproc))
     else this.#monitors.set(number, monitor(process, null, down))
     return number
   }

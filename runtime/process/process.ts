@@ -469,7 +469,7 @@ export class ProcessRef {
       return () => watch.cancel()
     }
     const watch = new Monitor(process, null, tell)
-    queueMicrotask(() => watch.fire(noproc))
+    process.tree.world.queueMicrotask(() => watch.fire(noproc))
     return () => watch.cancel()
   }
 

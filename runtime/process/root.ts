@@ -59,13 +59,16 @@ async function startRoot(behaviour: unknown, input: unknown, options: RootOption
     for (const each of undo) each()
   }
   try {
-    undo.push(watchLoop(tree.id, options), logReports({ logger, logLevels, tree: tree.id }))
+    undo.push(
+      watchLoop(tree.id, options),
+      logReports({ logger, logLevels, tree: tree.id, world: tree.world }),
+    )
     const root = await startProcess(home, null, behaviour, input, { name, startTimeout })
-    root.onExit(() => setImmediate(detach))
+    root.onExit(() => void tree.world.setImmediate(detach))
     return root
   } catch (error) {
     tree.fell()
-    setImmediate(detach)
+    tree.world.setImmediate(detach)
     throw error
   }
 }

@@ -38,7 +38,8 @@ export class Tree implements ContainedTree {
     this.world = readWorld(clock)
     this.#unowned = readUnowned(unowned)
     const { order } = this.world
-    this.scheduler = order === undefined ? new Scheduler() : new ShuffledScheduler(this.world, order)
+    this.scheduler =
+      order === undefined ? new Scheduler(this.world) : new ShuffledScheduler(this.world, order)
     this.deadlines = new Deadlines(this.world)
     this.#release = contain(this)
   }

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks'
-import { type Order, systemWorld, type World } from './world.js'
+import type { Order, World } from './world.js'
 
 export interface Runnable {
   queued: boolean
@@ -29,6 +29,11 @@ export class Scheduler {
   /** Turns run in the scope that started the tree, not in that of the first sender. */
   readonly #scope = new AsyncResource('CaduceusTree')
   readonly #turn = (): void => this.#scope.runInAsyncScope(this.#drain, this)
+  readonly #world: World
+
+  constructor(world: World) {
+    this.#world = world
+  }
 
   enqueue(runnable: Runnable): void {
     runnable.queued = true
@@ -56,7 +61,7 @@ export class Scheduler {
 
   /** Whether the time of this turn is over; its remaining messages are then forfeited. */
   late(): boolean {
-    if (systemWorld.now() - this.#started <= slice) return false
+    if (this.#world.now() - this.#started <= slice) return false
     this.#left = 0
     return true
   }
@@ -64,8 +69,8 @@ export class Scheduler {
   #arm(): void {
     if (this.#refilling) return
     this.#refilling = true
-    this.#started = systemWorld.now()
-    systemWorld.setImmediate(this.#refill)
+    this.#started = this.#world.now()
+    this.#world.setImmediate(this.#refill)
   }
 
   #drain(): void {
@@ -107,7 +112,7 @@ export class Scheduler {
   readonly #refill = (): void => {
     this.#refilling = false
     this.#left = budgetPerTurn
-    this.#started = systemWorld.now()
+    this.#started = this.#world.now()
     if (this.#queue.length > 0) this.#turn()
   }
 }
@@ -123,7 +128,7 @@ export class ShuffledScheduler extends Scheduler {
   readonly #turn = (): void => this.#scope.runInAsyncScope(this.#next, this)
 
   constructor(world: World, order: Order) {
-    super()
+    super(world)
     this.#world = world
     this.#order = order
   }

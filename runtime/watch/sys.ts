@@ -85,12 +85,13 @@ export function getStatus(ref: ProcessRef): ActorStatus {
 export function trace(ref: ProcessRef, fn: (event: TraceEvent) => void): () => void {
   checkFunction(fn, 'trace')
   const rare = changed(living(ref)).sometimes()
+  const { world } = processOf(ref).tree
   const observer = (what: 'in' | 'out', kind: string, name: string, input: unknown): void => {
     try {
       fn({ what, kind, name, input })
     } catch (error) {
       // Thrown in a turn of its own, where no actor is the owner.
-      setImmediate(() => {
+      world.setImmediate(() => {
         throw error
       })
     }

@@ -2,7 +2,7 @@
 import ts from 'typescript5'
 
 /**
- * Parses `text` and returns `{ imports, findings }`. An import is `{ specifier, line, typeOnly }`, also for
+ * Parses `text` and returns `{ imports, findings, file }`. An import is `{ specifier, line, typeOnly }`, also for
  * `export ... from`, `import()` and `import('x').T`; a finding is `{ line, text }`. `inLibrary` turns on the
  * rules that hold for the floors only.
  */
@@ -13,7 +13,7 @@ export function readSyntax(path, text, inLibrary) {
     if (inLibrary) checkModuleLevel(state, statement)
     visit(state, statement, true)
   }
-  return { imports: state.imports, findings: state.findings }
+  return { imports: state.imports, findings: state.findings, file }
 }
 
 function visit(state, node, atTop) {

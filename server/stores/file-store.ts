@@ -2,6 +2,7 @@ import { accessSync, constants, mkdirSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { isTemporary, readIfThere, replaceFile, timeOf, unlinkIfThere } from '../../runtime/base/files.js'
+import { systemWorld } from '../../runtime/time/world.js'
 import { show } from '../../runtime/base/errors.js'
 import { systemWorld, type World } from '../../runtime/time/world.js'
 import { optionError, ServerError } from '../base/errors.js'
@@ -153,7 +154,7 @@ class FileStore implements SessionStore {
     }
     const { ended = false, expiresAt = 0 } = record
     const at = ended ? Math.max(now(), expiresAt - idleTimeout) : now()
-    await replaceFile(folder, name, bytes, { at, durable })
+    await replaceFile(folder, name, bytes, { at, durable, id: systemWorld.id })
     this.#kept.delete(name)
     this.#kept.set(name, { at, version: record.version })
   }

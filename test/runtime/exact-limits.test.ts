@@ -7,6 +7,7 @@ import { createFakeClock } from '../../runtime/time/fake-clock.js'
 import { lazy } from '../../runtime/faults/load.js'
 import { nearest } from '../../runtime/base/near.js'
 import { lastTurns } from '../../runtime/base/promise.js'
+import { systemWorld } from '../../runtime/time/world.js'
 import { startActor } from '../../runtime/process/root.js'
 import { heapInUse } from '../support/collected.js'
 import { openDescriptors } from '../support/counted.js'
@@ -51,7 +52,7 @@ test('the last turns are two of the event loop', async () => {
       next()
     })
   turn('first', () => turn('second', () => turn('third')))
-  await lastTurns()
+  await lastTurns(systemWorld)
   assert.equal(order, ['first', 'second'])
 })
 

@@ -1,0 +1,47 @@
+// Where time, turns or chance are not those of a World, each with its reason.
+
+/** `at` is a file, or a folder with `/` at its end; `sources` are what it may use there. */
+export const exceptions = [
+  // until they take theirs from a World, too
+  { at: 'server/', sources: 'all' },
+  { at: 'client/', sources: 'all' },
+  { at: 'transports/', sources: 'all' },
+  // the world of this machine itself
+  {
+    at: 'runtime/time/clock.ts',
+    sources: ['performance.now', 'setTimeout', 'clearTimeout'],
+  },
+  {
+    at: 'runtime/time/world.ts',
+    sources: [
+      ...[
+        'Date.now',
+        'setImmediate',
+        'clearImmediate',
+        'queueMicrotask',
+        'Math.random',
+        'randomBytes',
+        'nanoid',
+      ],
+      ...['systemClock', 'systemWorld'],
+    ],
+  },
+  // a test waits in real turns until what it moved has come to rest
+  { at: 'runtime/time/fake-clock.ts', sources: ['setImmediate'] },
+  // all trees of a process share it: errors that belong to nobody, which Node tells the process
+  { at: 'runtime/faults/containment.ts', sources: ['setImmediate', 'systemClock', 'globalThis'] },
+  // the process ends, and its trees have their time by the clock of the machine
+  { at: 'runtime/faults/program-end.ts', sources: ['setImmediate', 'systemClock'] },
+  // all trees of a process share it: how long the loop of Node does not turn
+  {
+    at: 'runtime/watchdog/watchdog.ts',
+    sources: ['setTimeout', 'clearTimeout', 'process.hrtime', 'globalThis'],
+  },
+  // threads and processes of their own, which watch from outside
+  {
+    at: 'runtime/watchdog/thread.ts',
+    sources: ['process.hrtime', 'performance.now', 'setInterval', 'clearInterval', 'setTimeout'],
+  },
+  { at: 'runtime/peers/guard.ts', sources: ['setInterval'] },
+  { at: 'runtime/peers/output.ts', sources: ['performance.now'] },
+]
