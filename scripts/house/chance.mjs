@@ -163,7 +163,9 @@ function readName(state, node) {
   if (isLabel || (parent.name === node && !ts.isShorthandPropertyAssignment(parent))) return
   const name = node.text
   if (defaults.has(name)) {
-    if (!isDefault(parent, node)) report(state, node, name)
+    const member = ts.isPropertyAccessExpression(parent)
+    const isOne = member ? isDefault(state.parents.at(-2), parent) : isDefault(parent, node)
+    if (!isOne) report(state, node, name)
     return
   }
   if (!globals.has(name) || state.scopes.some((names) => names.has(name))) return

@@ -116,6 +116,7 @@ const harmless = [
   'process.pid; process.on("exit", fn); const { stdout } = process; const one = process.argv',
   'const f = (world = systemWorld) => world; const g = ({ clock = systemClock }) => clock ?? systemClock',
   'export { systemClock } from "./time/clock.js"',
+  'const f = ({ now = systemWorld.now }) => (now ?? systemWorld.date)()',
 ]
 
 test('comments, texts, types, local names and members are no source', () => {
