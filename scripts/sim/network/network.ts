@@ -1,0 +1,274 @@
+import type { Server } from 'node:net'
+import type { Random } from '../../soak/random.js'
+import { chanceOf, happens } from '../world/chance.js'
+import type { Program } from '../world/program.js'
+import { Lane, type Simulator } from '../world/simulator.js'
+import { type Segment, SimulatedSocket } from './socket.js'
+
+/** How one direction between two addresses behaves. */
+export interface WayQuality {
+  /** Shortest and longest ms of a segment. */
+  readonly delay: readonly [number, number]
+  /** Share of segments that are lost and sent again by the system, 200 ms or more later. */
+  readonly loss: number
+  /** Bytes per ms. */
+  readonly rate: number
+}
+
+const goodWay: WayQuality = { delay: [0.1, 2], loss: 0, rate: 100_000 }
+/** ms after which the system gives a connection up on which nothing is confirmed. */
+const giveUp = 60_000
+
+interface Held {
+  readonly from: SimulatedSocket
+  readonly segment: Segment
+  readonly since: number
+}
+
+/** One direction between two addresses. */
+interface Way {
+  readonly name: string
+  readonly chance: Random
+  quality: WayQuality
+  isCut: boolean
+  held: Held[]
+}
+
+interface Listener {
+  readonly program: Program
+  readonly server: Server
+}
+
+/**
+ * Connections between programs as TCP has them: bytes come in order or not at all, ends may not know of each
+ * other's end, and nobody is told of a cut.
+ */
+export class Network {
+  readonly #simulator: Simulator
+  readonly #lane = new Lane('network')
+  readonly #ways = new Map<string, Way>()
+  readonly #listeners = new Map<string, Listener>()
+  readonly #open = new Set<SimulatedSocket>()
+  /** Addresses whose machine lost its power: nobody there answers for it. */
+  readonly #dark = new Set<string>()
+  #lastPort = 40_000
+
+  constructor(simulator: Simulator) {
+    this.#simulator = simulator
+  }
+
+  /** Sockets of a program that are open. */
+  socketsOf(program: Program): number {
+    let count = 0
+    for (const socket of this.#open) if (socket.program === program) count += 1
+    return count
+  }
+
+  /** The connections that a server has accepted, in this order. */
+  socketsOn(server: Server): SimulatedSocket[] {
+    return [...this.#open].filter((socket) => socket.server === server)
+  }
+
+  connect(program: Program, host: string, port: number, allowHalfOpen: boolean): SimulatedSocket {
+    this.#lastPort += 1
+    const remote = { address: host, port }
+    const place = { network: this, program, port: this.#lastPort, remote }
+    const socket = new SimulatedSocket(place, true, allowHalfOpen)
+    this.#own(socket)
+    this.#dial(socket, 0)
+    return socket
+  }
+
+  #dial(socket: SimulatedSocket, attempt: number): void {
+    const { address, port } = socket.remote
+    const there = this.#way(socket.program.address, address)
+    const back = this.#way(address, socket.program.address)
+    this.#simulator.after(this.#delay(there, 64), this.#lane, `${socket.label} dials ${address}:${port}`, () => {
+      if (socket.destroyed || socket.program.phase === 'dead') return
+      if (there.isCut || back.isCut || this.#dark.has(address)) return this.#dialAgain(socket, attempt)
+      const listener = this.#listeners.get(`${address}:${port}`)
+      if (listener === undefined) {
+        return this.tell(socket, 'is refused', () => {
+          const { address: host } = socket.remote
+          socket.fail('ECONNREFUSED', `connect ECONNREFUSED ${host}:${port}`)
+        })
+      }
+      this.#accept(socket, listener)
+    })
+  }
+
+  #dialAgain(socket: SimulatedSocket, attempt: number): void {
+    if (attempt < 6) {
+      const again = (): void => this.#dial(socket, attempt + 1)
+      this.#simulator.after(1_000 * 2 ** attempt, this.#lane, `${socket.label} dials again`, again)
+    } else this.tell(socket, 'gives up', () => socket.fail('ETIMEDOUT', 'connect ETIMEDOUT'))
+  }
+
+  #accept(socket: SimulatedSocket, { program, server }: Listener): void {
+    const remote = { address: socket.program.address, port: socket.localPort }
+    const place = { network: this, program, port: socket.remote.port, remote }
+    const accepted = new SimulatedSocket(place, false, true)
+    accepted.peer = socket
+    socket.peer = accepted
+    this.#own(accepted)
+    this.#simulator.soon(program.lane, `accepts ${socket.label}`, () => {
+      if (program.phase === 'dead') return
+      program.enter(() => acceptOn(server, accepted))
+    })
+    this.tell(socket, 'is connected', () => socket.established())
+  }
+
+  /** Sends what the system of `from` has to send, as far as the way goes. */
+  send(from: SimulatedSocket, segment: Segment): void {
+    if (from.peer === undefined) return
+    const way = this.#way(from.program.address, from.remote.address)
+    this.#carry(way, { from, segment, since: this.#simulator.now })
+  }
+
+  /** Has the program of a socket do something, as soon as word of it has come from the other end. */
+  tell(socket: SimulatedSocket, label: string, fn: () => void): void {
+    const way = this.#way(socket.remote.address, socket.program.address)
+    this.#simulator.after(this.#delay(way, 64), socket.program.lane, `${socket.label} ${label}`, () => {
+      if (!socket.destroyed && socket.program.phase !== 'dead') socket.program.enter(fn)
+    })
+  }
+
+  #carry(way: Way, held: Held): void {
+    const { from, segment } = held
+    const size = segment.type === 'data' ? segment.bytes.length : 64
+    const { now } = this.#simulator
+    const arrival = Math.max(from.lastArrival, now + this.#delay(way, size))
+    from.lastArrival = arrival
+    const label = segment.type === 'data' ? `${segment.bytes.length} bytes` : segment.type
+    this.#simulator.after(arrival - now, this.#lane, `${from.label} sends ${label}`, () => {
+      if (!way.isCut && way.held.every((other) => other.from !== from)) return this.#arrive(held)
+      way.held.push(held)
+      this.#simulator.after(giveUp, this.#lane, `${from.label} gives up`, () => this.#abandon(way, held))
+    })
+  }
+
+  #arrive({ from, segment }: Held): void {
+    const { peer } = from
+    if (peer === undefined || this.#dark.has(from.remote.address)) return
+    const { program } = peer
+    if (program.phase === 'dead') {
+      // the system of its machine answers for a connection that it does not know
+      if (segment.type === 'data') this.tell(from, 'is reset', () => from.arrive({ type: 'rst' }))
+      return
+    }
+    this.#simulator.soon(program.lane, `${peer.label} gets ${segment.type}`, () => {
+      if (program.phase !== 'dead') program.enter(() => peer.arrive(segment))
+    })
+  }
+
+  #abandon(way: Way, held: Held): void {
+    if (!way.held.includes(held)) return
+    const { from } = held
+    way.held = way.held.filter((other) => other.from !== from)
+    if (from.destroyed || from.program.phase === 'dead') return
+    const fail = (): void => from.fail('ETIMEDOUT', 'read ETIMEDOUT')
+    this.#simulator.soon(from.program.lane, `${from.label} times out`, () => from.program.enter(fail))
+  }
+
+  /** One direction carries nothing from now on; what is on it is kept until it is healed. */
+  cut(from: string, to: string): void {
+    this.#way(from, to).isCut = true
+  }
+
+  heal(from: string, to: string): void {
+    const way = this.#way(from, to)
+    way.isCut = false
+    for (const held of way.held.splice(0)) this.#carry(way, held)
+  }
+
+  setQuality(from: string, to: string, quality: Partial<WayQuality>): void {
+    this.#way(from, to).quality = { ...goodWay, ...quality }
+  }
+
+  /** Every connection between two addresses ends with an error at both ends, as by a proxy between them. */
+  reset(one: string, other: string): void {
+    const hit = [...this.#open].filter(({ program, remote }) =>
+      [
+        [one, other],
+        [other, one],
+      ].some(([a, b]) => program.address === a && remote.address === b),
+    )
+    for (const socket of hit) this.tell(socket, 'is reset', () => socket.arrive({ type: 'rst' }))
+  }
+
+  /** The program's machine loses its power, if `isSilent`; else the system closes what the program had. */
+  lose(program: Program, isSilent: boolean): void {
+    if (isSilent) this.#dark.add(program.address)
+    for (const [place, listener] of this.#listeners)
+      if (listener.program === program) this.#listeners.delete(place)
+    for (const socket of [...this.#open]) if (socket.program === program) socket.vanish(isSilent)
+  }
+
+  /** A machine is there again. */
+  light(address: string): void {
+    this.#dark.delete(address)
+  }
+
+  /** False if somebody listens there already. */
+  listen(listener: Listener, host: string, port: number): (() => void) | undefined {
+    const place = `${host}:${port}`
+    if (this.#listeners.has(place)) return undefined
+    this.#listeners.set(place, listener)
+    return () => {
+      if (this.#listeners.get(place) === listener) this.#listeners.delete(place)
+    }
+  }
+
+  freePort(): number {
+    this.#lastPort += 1
+    return this.#lastPort
+  }
+
+  closed(socket: SimulatedSocket): void {
+    this.#open.delete(socket)
+  }
+
+  #own(socket: SimulatedSocket): void {
+    this.#open.add(socket)
+  }
+
+  #way(from: string, to: string): Way {
+    const name = `${from} ${to}`
+    let way = this.#ways.get(name)
+    if (way === undefined) {
+      const chance = chanceOf(this.#simulator.seed, `way ${name}`)
+      way = { name, chance, quality: goodWay, isCut: false, held: [] }
+      this.#ways.set(name, way)
+    }
+    return way
+  }
+
+  #delay({ chance, quality }: Way, bytes: number): number {
+    const [low, high] = quality.delay
+    const again = happens(chance, quality.loss) ? 200 * 2 ** chance.between(0, 3) : 0
+    return low + chance.next() * (high - low) + again + bytes / quality.rate
+  }
+}
+
+interface Accepting {
+  _connections: number
+  maxConnections?: number
+  _emitCloseIfDrained(): void
+  emit(event: string, ...args: unknown[]): boolean
+}
+
+/** As `net.Server` does it. */
+function acceptOn(server: Server, socket: SimulatedSocket): void {
+  const accepting = server as unknown as Accepting
+  if (accepting.maxConnections !== undefined && accepting._connections >= accepting.maxConnections) {
+    accepting.emit('drop', { remoteAddress: socket.remoteAddress })
+    return void socket.destroy()
+  }
+  accepting._connections += 1
+  socket.server = server
+  socket.once('close', () => {
+    accepting._connections -= 1
+    accepting._emitCloseIfDrained()
+  })
+  accepting.emit('connection', socket)
+}
