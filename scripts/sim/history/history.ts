@@ -345,6 +345,8 @@ export type Checker = (history: readonly Event[], facts: Facts) => Violation[]
 /** Takes down what happens. */
 export class Recorder {
   readonly events: Event[] = []
+  /** Told of each event as it is added. */
+  onEvent: ((event: Event) => void) | undefined
   readonly #now: () => number
 
   constructor(now: () => number) {
@@ -353,7 +355,9 @@ export class Recorder {
 
   /** Adds it to the end, as of now. */
   add(event: Unstamped): void {
-    this.events.push({ ...event, at: this.#now() })
+    const stamped: Event = { ...event, at: this.#now() }
+    this.events.push(stamped)
+    this.onEvent?.(stamped)
   }
 }
 

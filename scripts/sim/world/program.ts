@@ -12,6 +12,8 @@ const letters = 'useandom-26T198340PX75pxJACKVERYMINDBUSHWOLF_GQZbfghjklqvwyzric
 export class Program {
   readonly name: string
   readonly address: string
+  /** How often a program of this name was started before, and once more. */
+  readonly incarnation: number
   readonly simulator: Simulator
   readonly lane: Lane
   readonly world: World
@@ -22,13 +24,14 @@ export class Program {
   #born: number
   phase: 'running' | 'frozen' | 'dead' = 'running'
 
-  constructor(simulator: Simulator, name: string, address: string) {
+  constructor(simulator: Simulator, name: string, address: string, incarnation = 1) {
     this.simulator = simulator
     this.name = name
     this.address = address
-    this.lane = new Lane(name)
+    this.incarnation = incarnation
+    this.lane = new Lane(`${name}.${incarnation}`)
     this.#born = simulator.now
-    this.#random = chanceOf(simulator.seed, `program ${name}`)
+    this.#random = chanceOf(simulator.seed, `program ${name} ${incarnation}`)
     this.world = this.#makeWorld()
   }
 
@@ -92,6 +95,11 @@ export class Program {
       this.#timers -= 1
       run()
     })
+  }
+
+  /** Something beyond the program works for it, also when it is frozen or dead. */
+  outside(ms: number, label: string, fn: () => void): void {
+    this.simulator.after(ms, this.simulator.elsewhere, `${this.name} ${label}`, fn)
   }
 
   cancel(step: Step | undefined): void {

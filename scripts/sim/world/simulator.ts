@@ -63,6 +63,8 @@ export class Simulator {
   readonly #agenda = new Agenda<Step>()
   readonly #busy: Lane[] = []
   readonly native = new Native()
+  /** What happens in no program: at stores, and by the hand that breaks things. */
+  readonly elsewhere = new Lane('elsewhere')
   readonly #chance: Random
   #now = 0
   #order = 0

@@ -1,0 +1,123 @@
+import { resetTimers } from './world/foreign.js'
+import { type Event, Recorder } from './history/history.js'
+import { Network } from './network/network.js'
+import { takeSockets } from './network/take-sockets.js'
+import type { Plan } from './plan/plan.js'
+import { Disk } from './store/disk.js'
+import { makeCall } from './work/calls.js'
+import { ClientHost } from './work/client-host.js'
+import { breakIt, type Cast } from './work/faults.js'
+import { ServerHost } from './work/server-host.js'
+import type { Stage } from './work/stage.js'
+import { chanceOf } from './world/chance.js'
+import { takeGlobals } from './world/globals.js'
+import { Program } from './world/program.js'
+import { Simulator } from './world/simulator.js'
+import { Trace } from './world/trace.js'
+
+export interface Outcome {
+  /** The digest of everything that happened. */
+  readonly hash: string
+  readonly history: readonly Event[]
+  /** What went wrong beyond the history. */
+  readonly broken: readonly string[]
+  readonly steps: number
+  /** Simulated ms. */
+  readonly simulated: number
+}
+
+/** ms in which all has to be well again after the last fault. */
+export const calmWithin = 150_000
+/** ms for an orderly end. */
+const endWithin = 120_000
+
+/** Carries a plan out. The same plan has the same outcome, byte for byte. */
+export async function simulate(plan: Plan, tell?: (line: string) => void): Promise<Outcome> {
+  const simulator = new Simulator(plan.seed, new Trace(tell))
+  const network = new Network(simulator)
+  const undo = [takeGlobals(new Program(simulator, 'host', '127.0.0.1'), simulator.native), takeSockets(network)]
+  const broken: string[] = []
+  const recorder = new Recorder(() => simulator.now)
+  recorder.onEvent = ({ type, ...rest }) => simulator.note('history', `${type} ${JSON.stringify(rest)}`)
+  const stage: Stage = {
+    plan,
+    simulator,
+    network,
+    recorder,
+    disk: new Disk(chanceOf(plan.seed, 'disk')),
+    broken: (what, error) => {
+      const text = error === undefined ? what : `${what}: ${error instanceof Error ? error.message : String(error)}`
+      simulator.note('broken', text)
+      broken.push(text)
+    },
+  }
+  try {
+    await perform(stage)
+  } finally {
+    for (const each of undo.reverse()) each()
+    resetTimers()
+  }
+  const { steps, now } = simulator
+  return { hash: simulator.trace.end(), history: recorder.events, broken, steps, simulated: now }
+}
+
+async function perform(stage: Stage): Promise<void> {
+  const { plan, simulator, recorder } = stage
+  const { elsewhere } = simulator
+  const servers = new Map(plan.servers.map((server) => [server.name, new ServerHost(stage, server)]))
+  const serverOf = new Map(plan.servers.map((server) => [server.name, server]))
+  const clients = new Map(
+    plan.clients.map((client) => {
+      const server = serverOf.get(client.server)
+      if (server === undefined) throw new Error(`the plan has no server ${client.server}`)
+      return [client.name, new ClientHost(stage, client, server)]
+    }),
+  )
+  const cast: Cast = { servers, clients }
+  const mends: (() => void)[] = []
+  for (const host of [...servers.values(), ...clients.values()])
+    simulator.soon(elsewhere, `starts ${host.plan.name}`, () => host.start())
+  for (const act of plan.acts)
+    simulator.after(act.at, elsewhere, `act ${act.id}`, () => {
+      const host = clients.get(act.client)
+      if (host !== undefined) makeCall(stage, host, act)
+    })
+  for (const fault of plan.faults)
+    simulator.after(fault.at, elsewhere, `fault ${fault.id}`, () => {
+      mends.push(breakIt(stage, cast, fault))
+    })
+  await must(stage, simulator.run({ until: plan.length }), 'late')
+  simulator.note('elsewhere', 'faults end')
+  for (const mend of mends) mend()
+  recorder.add({ type: 'faultsEnded' })
+  const isCalm = (): boolean =>
+    openCalls(recorder.events) === 0 &&
+    [...servers.values()].every(({ isUp }) => isUp) &&
+    [...clients.values()].every(({ client }) => client?.state.phase === 'ready')
+  const end = simulator.now + calmWithin
+  if ((await simulator.run({ until: end, done: isCalm })) !== 'done') stage.broken('no calm in time')
+  let isOver = false
+  const finish = async (): Promise<void> => {
+    await Promise.all([...clients.values()].map((host) => host.close()))
+    await Promise.all([...servers.values()].map((host) => host.stop()))
+    isOver = true
+  }
+  simulator.soon(elsewhere, 'closes', () => void finish())
+  const last = simulator.now + endWithin
+  if ((await simulator.run({ until: last, done: () => isOver })) !== 'done') stage.broken('no end in time')
+  await simulator.run({ until: simulator.now + endWithin })
+}
+
+async function must(stage: Stage, run: Promise<string>, wanted: string): Promise<void> {
+  const end = await run
+  if (end !== wanted && end !== 'idle') stage.broken(`the run is ${end}`)
+}
+
+function openCalls(history: readonly Event[]): number {
+  const open = new Set<string>()
+  for (const event of history) {
+    if (event.type === 'invoke') open.add(event.call)
+    if (event.type === 'ok' || event.type === 'fail') open.delete(event.call)
+  }
+  return open.size
+}

@@ -1,0 +1,16 @@
+import type { Recorder } from '../history/history.js'
+import type { Network } from '../network/network.js'
+import type { Plan } from '../plan/plan.js'
+import type { Disk } from '../store/disk.js'
+import type { Simulator } from '../world/simulator.js'
+
+/** What all parts of one run share. */
+export interface Stage {
+  readonly plan: Plan
+  readonly simulator: Simulator
+  readonly network: Network
+  readonly recorder: Recorder
+  readonly disk: Disk
+  /** What must never happen to the simulation itself, or to a start. */
+  readonly broken: (what: string, error?: unknown) => void
+}
