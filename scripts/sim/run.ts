@@ -35,7 +35,10 @@ const endWithin = 120_000
 export async function simulate(plan: Plan, tell?: (line: string) => void): Promise<Outcome> {
   const simulator = new Simulator(plan.seed, new Trace(tell))
   const network = new Network(simulator)
-  const undo = [takeGlobals(new Program(simulator, 'host', '127.0.0.1'), simulator.native), takeSockets(network)]
+  const undo = [
+    takeGlobals(new Program(simulator, 'host', '127.0.0.1'), simulator.native),
+    takeSockets(network),
+  ]
   const broken: string[] = []
   const recorder = new Recorder(() => simulator.now)
   recorder.onEvent = ({ type, ...rest }) => simulator.note('history', `${type} ${JSON.stringify(rest)}`)
@@ -46,7 +49,8 @@ export async function simulate(plan: Plan, tell?: (line: string) => void): Promi
     recorder,
     disk: new Disk(chanceOf(plan.seed, 'disk')),
     broken: (what, error) => {
-      const text = error === undefined ? what : `${what}: ${error instanceof Error ? error.message : String(error)}`
+      const text =
+        error === undefined ? what : `${what}: ${error instanceof Error ? error.message : String(error)}`
       simulator.note('broken', text)
       broken.push(text)
     },
@@ -114,10 +118,13 @@ async function must(stage: Stage, run: Promise<string>, wanted: string): Promise
 }
 
 function openCalls(history: readonly Event[]): number {
-  const open = new Set<string>()
+  const open = new Map<string, string>()
   for (const event of history) {
-    if (event.type === 'invoke') open.add(event.call)
+    if (event.type === 'invoke') open.set(event.call, event.program)
     if (event.type === 'ok' || event.type === 'fail') open.delete(event.call)
+    // nobody waits for it any more
+    if (event.type === 'died')
+      for (const [call, program] of open) if (program === event.program) open.delete(call)
   }
   return open.size
 }

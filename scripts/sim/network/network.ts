@@ -83,18 +83,23 @@ export class Network {
     const { address, port } = socket.remote
     const there = this.#way(socket.program.address, address)
     const back = this.#way(address, socket.program.address)
-    this.#simulator.after(this.#delay(there, 64), this.#lane, `${socket.label} dials ${address}:${port}`, () => {
-      if (socket.destroyed || socket.program.phase === 'dead') return
-      if (there.isCut || back.isCut || this.#dark.has(address)) return this.#dialAgain(socket, attempt)
-      const listener = this.#listeners.get(`${address}:${port}`)
-      if (listener === undefined) {
-        return this.tell(socket, 'is refused', () => {
-          const { address: host } = socket.remote
-          socket.fail('ECONNREFUSED', `connect ECONNREFUSED ${host}:${port}`)
-        })
-      }
-      this.#accept(socket, listener)
-    })
+    this.#simulator.after(
+      this.#delay(there, 64),
+      this.#lane,
+      `${socket.label} dials ${address}:${port}`,
+      () => {
+        if (socket.destroyed || socket.program.phase === 'dead') return
+        if (there.isCut || back.isCut || this.#dark.has(address)) return this.#dialAgain(socket, attempt)
+        const listener = this.#listeners.get(`${address}:${port}`)
+        if (listener === undefined) {
+          return this.tell(socket, 'is refused', () => {
+            const { address: host } = socket.remote
+            socket.fail('ECONNREFUSED', `connect ECONNREFUSED ${host}:${port}`)
+          })
+        }
+        this.#accept(socket, listener)
+      },
+    )
   }
 
   #dialAgain(socket: SimulatedSocket, attempt: number): void {

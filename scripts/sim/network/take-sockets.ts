@@ -69,8 +69,11 @@ function listenOn(network: Network, server: net.Server, args: unknown[]): net.Se
 
 /** Node sorts its connections by their addresses in memory: which are idle is its to say, in which order is not. */
 function idleOn(server: http.Server): ReadonlySet<unknown> {
-  const key = Object.getOwnPropertySymbols(server).find(({ description }) => description === 'http.server.connections')
-  const list = key && (server as unknown as Record<symbol, { idle(): { readonly socket: unknown }[] } | undefined>)[key]
+  const key = Object.getOwnPropertySymbols(server).find(
+    ({ description }) => description === 'http.server.connections',
+  )
+  const list =
+    key && (server as unknown as Record<symbol, { idle(): { readonly socket: unknown }[] } | undefined>)[key]
   return new Set(list?.idle().map(({ socket }) => socket))
 }
 

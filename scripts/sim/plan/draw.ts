@@ -75,7 +75,18 @@ type Stage = Pick<Plan, 'length' | 'store' | 'servers' | 'clients'>
 
 function drawFaults(chance: Random, { length, store, servers, clients }: Stage): readonly FaultPlan[] {
   const count = chance.between(0, 12)
-  const verbs: FaultVerb[] = ['kill', 'power', 'freeze', 'jump', 'upgrade', 'crash', 'cut', 'oneWayCut', 'reset', 'slow']
+  const verbs: FaultVerb[] = [
+    'kill',
+    'power',
+    'freeze',
+    'jump',
+    'upgrade',
+    'crash',
+    'cut',
+    'oneWayCut',
+    'reset',
+    'slow',
+  ]
   if (store === 'durable') verbs.push('fail', 'lose')
   const faults = Array.from({ length: count }, (_, index): FaultPlan => {
     const verb = chance.pick(verbs) as FaultVerb
@@ -84,7 +95,9 @@ function drawFaults(chance: Random, { length, store, servers, clients }: Stage):
     const client = chance.pick(clients) as ClientPlan
     const server = chance.pick(servers) as ServerPlan
     if (['cut', 'oneWayCut', 'reset', 'slow'].includes(verb)) {
-      const [target, other] = happens(chance, 0.5) ? [client.name, client.server] : [client.server, client.name]
+      const [target, other] = happens(chance, 0.5)
+        ? [client.name, client.server]
+        : [client.server, client.name]
       return { ...base, lasts, target, other }
     }
     if (verb === 'fail' || verb === 'lose') return { ...base, lasts: lasts / 4, target: 'store' }

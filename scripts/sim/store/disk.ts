@@ -61,7 +61,10 @@ export class Disk {
     const isLost = happens(this.#chance, loses)
     return new Promise((resolve, reject) => {
       program.outside(ms, 'store works', () => {
-        if (isRefused) return void program.outside(ms, 'store refuses', () => program.soon('store refused', () => reject(new Error('the disk is broken'))))
+        if (isRefused)
+          return void program.outside(ms, 'store refuses', () =>
+            program.soon('store refused', () => reject(new Error('the disk is broken'))),
+          )
         const value = work()
         program.outside(ms, 'store answers', () =>
           program.soon('store answered', () => {

@@ -31,7 +31,13 @@ export function makeCall({ recorder }: Stage, { client, program, plan }: ClientH
             recorder.add({ type: 'cancel', call })
             gone.abort()
           }, patience)
-    const onProgress = ({ progress, message = '' }: { readonly progress: number; readonly message?: string }): void =>
+    const onProgress = ({
+      progress,
+      message = '',
+    }: {
+      readonly progress: number
+      readonly message?: string
+    }): void =>
       recorder.add({
         type: 'received',
         program: plan.name,
@@ -69,7 +75,8 @@ async function perform(client: Client, act: Act, token: string, options: CallOpt
     return {}
   }
   const steps = { steps: 3, ms: 40 }
-  const args = operation === 'touch' ? { uri: `sim://${token}` } : operation === 'slow' ? { token, ...steps } : { token }
+  const args =
+    operation === 'touch' ? { uri: `sim://${token}` } : operation === 'slow' ? { token, ...steps } : { token }
   const result = await client.callTool(operation, args, options)
   if (result.isError) return { value: `error: ${result.text}` }
   return JSON.parse(result.text) as Answer

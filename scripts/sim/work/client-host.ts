@@ -52,7 +52,13 @@ export class ClientHost {
     program.enter(() =>
       client.onState(({ phase, reason }) => {
         const code = (reason as { readonly code?: unknown } | undefined)?.code
-        recorder.add({ type: 'phase', program: name, client: name, phase, ...(code !== undefined && { code: String(code) }) })
+        recorder.add({
+          type: 'phase',
+          program: name,
+          client: name,
+          phase,
+          ...(code !== undefined && { code: String(code) }),
+        })
       }),
     )
   }

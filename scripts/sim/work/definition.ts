@@ -1,5 +1,4 @@
-import { defineServer, defineTool, field, type ServerDefinition } from '../../../index.js'
-import { ToolError } from '../../../index.js'
+import { defineServer, defineTool, field, type ServerDefinition, ToolError } from '../../../index.js'
 import type { Recorder } from '../history/history.js'
 import type { Program } from '../world/program.js'
 
@@ -25,7 +24,10 @@ export function simulatedServer({ name, program, recorder, changed }: Definition
 
   /** Runs the body of a handler as a run of the history. */
   async function noted(
-    given: { readonly token: string; readonly operation: 'append' | 'read' | 'echo' | 'elicit' | 'slow' | 'hang' },
+    given: {
+      readonly token: string
+      readonly operation: 'append' | 'read' | 'echo' | 'elicit' | 'slow' | 'hang'
+    },
     ctx: { readonly session: { readonly id: string | undefined }; readonly signal: AbortSignal },
     body: () => Answer | Promise<Answer>,
   ): Promise<string> {
@@ -49,7 +51,7 @@ export function simulatedServer({ name, program, recorder, changed }: Definition
     session: true,
     run: ({ token }, ctx) =>
       noted({ token, operation: 'append' }, ctx, async () => {
-        const elements = (await ctx.update("list", (list: unknown = []) => [
+        const elements = (await ctx.update('list', (list: unknown = []) => [
           ...(list as string[]),
           token,
         ])) as string[]
@@ -61,8 +63,8 @@ export function simulatedServer({ name, program, recorder, changed }: Definition
     session: true,
     annotations: { readOnlyHint: true },
     run: ({ token }, ctx) =>
-      noted({ token, operation: 'read' }, ctx, () => {
-        const elements = (ctx.get('list') ?? []) as string[]
+      noted({ token, operation: 'read' }, ctx, async () => {
+        const elements = ((await ctx.get('list')) ?? []) as string[]
         return { list: ctx.session.id as string, elements }
       }),
   })
@@ -98,7 +100,7 @@ export function simulatedServer({ name, program, recorder, changed }: Definition
           message: token,
           requestedSchema: { type: 'object', properties: { word: { type: 'string' } }, required: ['word'] },
         })
-        return { value: `${action} ${content?.['word']}` }
+        return { value: `${action} ${content?.word}` }
       }),
   })
   const touch = defineTool({

@@ -1,4 +1,5 @@
 import { serveHttp, type Server, startServer } from '../../../index.js'
+import { allRevisions } from '../../../protocol/index.js'
 import type { ServerPlan } from '../plan/plan.js'
 import { Program } from '../world/program.js'
 import { simulatedServer } from './definition.js'
@@ -42,7 +43,7 @@ export class ServerHost {
     recorder.add({ type: 'started', program: name })
     const changed = async (uri: string): Promise<void> => this.#server?.resourceUpdated(uri)
     const store = disk.storeOf(program, (record) => {
-      const elements = (record.state['list'] ?? []) as string[]
+      const elements = (record.state.list ?? []) as string[]
       recorder.add({ type: 'saved', program: name, session: record.id, elements })
     })
     const begin = (): Promise<Server> =>
@@ -53,16 +54,15 @@ export class ServerHost {
         logger: false,
         onBlocked: 'ignore',
         drainTimeout: 5_000,
+        revisions: allRevisions,
         ...(plan.store === 'durable' && { store }),
       })
-    program
-      .enter(begin)
-      .then(
-        (server) => {
-          if (program.phase !== 'dead') this.#server = server
-        },
-        (error: unknown) => broken(`${name} does not start`, error),
-      )
+    program.enter(begin).then(
+      (server) => {
+        if (program.phase !== 'dead') this.#server = server
+      },
+      (error: unknown) => broken(`${name} does not start`, error),
+    )
   }
 
   /** kill -9, or the plug is pulled. */
@@ -81,10 +81,15 @@ export class ServerHost {
     const server = this.#server
     const program = this.#program
     if (server === undefined || program === undefined) return
-    const late = this.#stage.simulator.after(stopTime, this.#stage.simulator.elsewhere, 'stops too late', () => {
-      this.#stage.broken(`${this.plan.name} does not stop within ${stopTime} ms`)
-      this.kill(false)
-    })
+    const late = this.#stage.simulator.after(
+      stopTime,
+      this.#stage.simulator.elsewhere,
+      'stops too late',
+      () => {
+        this.#stage.broken(`${this.plan.name} does not stop within ${stopTime} ms`)
+        this.kill(false)
+      },
+    )
     await program.enter(() => server.stop())
     late.cancelled = true
     if (this.#server !== server) return

@@ -21,7 +21,11 @@ export function takeGlobals(host: Program, native: Native): () => void {
   }
   const programOf = (): Program => currentProgram() ?? host
   replaceTimers(replace, host, programOf)
-  replaceDates(replace, () => programOf().date(), () => host.world.now())
+  replaceDates(
+    replace,
+    () => programOf().date(),
+    () => host.world.now(),
+  )
   replaceChance(replace, programOf)
   replaceSubtle(replace, native)
   syncBuiltinESMExports()
@@ -38,8 +42,11 @@ function replaceTimers(replace: Replace, host: Program, programOf: () => Program
     new ForeignTimer(host, () => fn(...args), Number(ms) || 1)
   replace(globalThis, 'setTimeout', start)
   replace(globalThis, 'clearTimeout', (timer: unknown) => timer instanceof ForeignTimer && timer.clear())
-  replace(globalThis, 'setInterval', (fn: (...args: unknown[]) => void, ms: number, ...args: unknown[]) =>
-    new ForeignTimer(host, () => fn(...args), Number(ms) || 1, true),
+  replace(
+    globalThis,
+    'setInterval',
+    (fn: (...args: unknown[]) => void, ms: number, ...args: unknown[]) =>
+      new ForeignTimer(host, () => fn(...args), Number(ms) || 1, true),
   )
   replace(globalThis, 'clearInterval', (timer: unknown) => timer instanceof ForeignTimer && timer.clear())
   replace(globalThis, 'setImmediate', (fn: (...args: unknown[]) => void, ...args: unknown[]) => {
@@ -104,7 +111,13 @@ function replaceChance(replace: Replace, programOf: () => Program): void {
   }
   const uuid = (): string => {
     const hex = bytes(16).toString('hex')
-    const parts = [hex.slice(0, 8), hex.slice(8, 12), `4${hex.slice(13, 16)}`, `a${hex.slice(17, 20)}`, hex.slice(20)]
+    const parts = [
+      hex.slice(0, 8),
+      hex.slice(8, 12),
+      `4${hex.slice(13, 16)}`,
+      `a${hex.slice(17, 20)}`,
+      hex.slice(20),
+    ]
     return parts.join('-')
   }
   replace(Math, 'random', () => programOf().world.random())
