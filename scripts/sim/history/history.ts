@@ -269,7 +269,7 @@ export interface PhaseChanged {
   readonly code?: string
 }
 
-/** A supervisor starts a child again. */
+/** A supervisor starts a child again, or tries to. */
 export interface Restarted {
   readonly type: 'restarted'
   readonly program: string
@@ -277,6 +277,10 @@ export interface Restarted {
   readonly child: string
   /** Children that are started again together, for one crash, have the same. */
   readonly round: number
+  /** When it was noticed that the child had ended. Default: `at`. */
+  readonly since?: number
+  /** It did not start, which counts as well. */
+  readonly failed?: boolean
   /** Restarts allowed within `period` ms. */
   readonly intensity: number
   readonly period: number
@@ -312,8 +316,15 @@ export interface Facts {
   readonly owners: 'exclusive' | 'turns'
   /** Whether events of the same time and different programs stand in their true order. */
   readonly ordered: boolean
-  /** Streams that may lose events, besides those of programs that died. */
+  /** Streams that may lose events in their middle. */
   readonly lossyStreams?: ReadonlySet<string>
+  /** Streams whose every event has to arrive, up to the last one. */
+  readonly wholeStreams?: ReadonlySet<string>
+  /**
+   * Clients that keep their session when a connection or a server program ends; a new list after one that was
+   * theirs is a loss.
+   */
+  readonly lasting?: ReadonlySet<string>
   /** Milliseconds by which a call may be settled after its timeout. */
   readonly lateBy: number
   /** Milliseconds from the end of all faults until everybody is ready, every call settled and every queue empty. */

@@ -1,0 +1,94 @@
+import type { Checker, Event, Facts, Violation } from '../history.js'
+
+/** One program at a time has a session, and none has one that is over. */
+export const owners: Checker = (history, facts) => {
+  const books = new Books(facts)
+  for (const [index, event] of history.entries()) books.take(event, index)
+  return books.found
+}
+
+/** Since when a program has a session. */
+interface Tenure {
+  readonly program: string
+  readonly index: number
+}
+
+class Books {
+  readonly found: Violation[] = []
+  readonly #facts: Facts
+  readonly #owners = new Map<string, Tenure>()
+  /** Sessions that were opened, and where. */
+  readonly #opened = new Map<string, number>()
+  readonly #ended = new Map<string, number>()
+
+  constructor(facts: Facts) {
+    this.#facts = facts
+  }
+
+  take(event: Event, index: number): void {
+    switch (event.type) {
+      case 'opened': {
+        const before = this.#opened.get(event.session)
+        if (before !== undefined)
+          this.#add('opened twice', `session ${event.session} was opened before`, [before, index])
+        this.#opened.set(event.session, index)
+        this.#begin(event.session, event.program, index)
+        break
+      }
+      case 'restored':
+        this.#begin(event.session, event.program, index)
+        break
+      case 'released':
+        this.#leave(event.session, event.program)
+        break
+      case 'ended':
+        this.#leave(event.session, event.program)
+        this.#ended.set(event.session, index)
+        break
+      case 'died':
+        for (const [session, { program }] of this.#owners)
+          if (program === event.program) this.#owners.delete(session)
+        break
+      case 'ran':
+        if (event.session !== undefined) this.#use(event.session, event.program, index, 'ran')
+        break
+      case 'saved':
+        this.#use(event.session, event.program, index, 'saved')
+        break
+    }
+  }
+
+  #begin(session: string, program: string, index: number): void {
+    const ended = this.#ended.get(session)
+    if (ended !== undefined && this.#facts.ordered)
+      this.#add('came back after its end', `session ${session} runs in ${program}`, [ended, index])
+    const owner = this.#owners.get(session)
+    if (owner !== undefined && owner.program === program)
+      this.#add('begun twice', `session ${session} runs twice in ${program}`, [owner.index, index])
+    else if (owner !== undefined && this.#facts.owners === 'exclusive')
+      this.#add('two owners', `session ${session} runs in ${owner.program}, and now in ${program}`, [
+        owner.index,
+        index,
+      ])
+    this.#owners.set(session, { program, index })
+  }
+
+  #leave(session: string, program: string): void {
+    if (this.#owners.get(session)?.program === program) this.#owners.delete(session)
+  }
+
+  #use(session: string, program: string, index: number, what: 'ran' | 'saved'): void {
+    if (!this.#facts.ordered || !this.#opened.has(session)) return
+    const owner = this.#owners.get(session)
+    if (owner?.program === program) return
+    // Whoever takes turns asks first, and may be overtaken before it runs; what the store takes tells.
+    if (this.#facts.owners === 'turns' && what === 'ran') return
+    const proof = owner === undefined ? [index] : [owner.index, index]
+    const whose = owner === undefined ? 'nobody has it' : `${owner.program} has it`
+    this.#add(`${what} without owning`, `${program} ${what} in session ${session}: ${whose}`, proof)
+  }
+
+  #add(kind: string, message: string, events: readonly number[]): void {
+    this.found.push({ checker: 'owners', kind, message, events })
+  }
+}

@@ -1,0 +1,147 @@
+import * as assert from 'uvu/assert'
+import { lists } from '../../../../scripts/sim/history/checkers/lists.js'
+import { suite } from '../../../support/suite.js'
+import { asked, failed, kindsOf, ok, ran, story, type Told } from './_story.js'
+
+const test = suite('histories: lists')
+const append = (call: string, more = {}): Told => asked(call, { operation: 'append', most: 1, ...more })
+const read = (call: string, more = {}): Told => asked(call, { operation: 'read', ...more })
+/** What the list of session `l` held, by an answer to `call`. */
+const saw = (call: string, ...elements: string[]): Told => ok(call, { list: 'l', elements })
+
+test('appends one after the other, and reads of them', () => {
+  const history = story(
+    append('a'),
+    saw('a', 'a'),
+    read('r'),
+    saw('r', 'a'),
+    append('b'),
+    saw('b', 'a', 'b'),
+    read('s'),
+    saw('s', 'a', 'b'),
+  )
+  assert.equal(kindsOf(lists, history), [])
+})
+
+test('appends at the same time may stand in any order, on which all reads agree', () => {
+  const history = story(
+    append('a'),
+    append('b'),
+    read('r'),
+    saw('a', 'b', 'a'),
+    saw('b', 'b'),
+    saw('r', 'b'),
+    read('s'),
+    saw('s', 'b', 'a'),
+  )
+  assert.equal(kindsOf(lists, history), [])
+  const forked = story(append('a'), append('b'), saw('a', 'a'), saw('b', 'b'))
+  assert.equal(kindsOf(lists, forked), ['fork'])
+})
+
+test('an append of unknown outcome may be there from any moment on, or never', () => {
+  const late = story(append('x'), failed('x', true), read('r'), saw('r'), read('s'), saw('s', 'x'))
+  assert.equal(kindsOf(lists, late), [])
+  const never = story(append('x'), failed('x', true), append('a'), saw('a', 'a'), read('r'), saw('r', 'a'))
+  assert.equal(kindsOf(lists, never), [])
+  const open = story(append('x'), append('a'), saw('a', 'x', 'a'))
+  assert.equal(kindsOf(lists, open), [])
+})
+
+test('an append of unknown outcome that was seen stays', () => {
+  const gone = story(append('x'), failed('x', true), read('r'), saw('r', 'x'), read('s'), saw('s'))
+  assert.equal(kindsOf(lists, gone), ['went back'])
+})
+
+test('an acknowledged append that a later read does not see', () => {
+  const lost = ['acknowledged append lost']
+  const history = story(append('a'), saw('a', 'a'), append('b'), saw('b', 'a', 'b'), read('r'), saw('r', 'a'))
+  assert.equal(kindsOf(lists, history), ['acknowledged append lost', 'went back'])
+  const silent = story(append('a'), ok('a', { list: 'l' }), read('r'), saw('r'))
+  assert.equal(kindsOf(lists, silent), lost)
+  const later = story(append('a'), ok('a', { list: 'l' }), read('r'), saw('r'), read('s'), saw('s', 'a'))
+  assert.equal(kindsOf(lists, later), lost)
+})
+
+test('a lost append that another one has taken the place of', () => {
+  const history = story(append('a'), saw('a', 'a'), append('b'), saw('b', 'b'))
+  assert.equal(kindsOf(lists, history), ['fork'])
+})
+
+test('an append that was not told as there when it was acknowledged', () => {
+  assert.equal(kindsOf(lists, story(append('a'), saw('a'))), ['append without effect'])
+})
+
+test('an append that was told unsent is never there', () => {
+  const history = story(append('a'), failed('a', false), read('r'), saw('r', 'a'))
+  assert.equal(kindsOf(lists, history), ['appended, though told unsent'])
+})
+
+test('an append that is there twice, once too often', () => {
+  const twice = (most: number) => story(append('a', { most }), saw('a', 'a', 'a'))
+  assert.equal(kindsOf(lists, twice(1)), ['appended too often'])
+  assert.equal(kindsOf(lists, twice(2)), [])
+})
+
+test('an element that nobody appended, or that is in two lists', () => {
+  assert.equal(kindsOf(lists, story(read('r'), saw('r', 'x'))), ['element of nobody'])
+  const both = story(append('a'), saw('a', 'a'), read('r'), ok('r', { list: 'm', elements: ['a'] }))
+  assert.equal(kindsOf(lists, both), ['in two lists'])
+})
+
+test('real time: what was acknowledged stands before what was begun afterwards', () => {
+  const swapped = story(
+    append('a'),
+    ok('a', { list: 'l' }),
+    append('b'),
+    ok('b', { list: 'l' }),
+    read('r'),
+    saw('r', 'b', 'a'),
+  )
+  assert.equal(kindsOf(lists, swapped), ['out of order'])
+  const early = story(read('r'), saw('r', 'a'), append('a'), saw('a', 'a'))
+  assert.equal(kindsOf(lists, early), ['seen before it was made'])
+})
+
+test('a session that comes back with less than was acknowledged, or saved', () => {
+  const back = (...elements: string[]): Told => ({ type: 'restored', program: 's2', session: 'l', elements })
+  const acknowledged = [append('a'), saw('a', 'a')]
+  assert.equal(kindsOf(lists, story(...acknowledged, back('a'))), [])
+  const lost = story(...acknowledged, back())
+  assert.equal(kindsOf(lists, lost), ['acknowledged append lost', 'went back'])
+  const saved: Told = { type: 'saved', program: 's1', session: 'l', elements: ['a'] }
+  assert.equal(kindsOf(lists, story(append('a'), saved, back('a'), failed('a', true))), [])
+  assert.equal(kindsOf(lists, story(append('a'), saved, back(), failed('a', true))), ['went back'])
+  const earlier: Told = { type: 'saved', program: 's1', session: 'l', elements: [] }
+  assert.equal(kindsOf(lists, story(...acknowledged, earlier, back('a'))), [])
+})
+
+test('a session that was to last is another one only after an end, or a new begin of its client', () => {
+  const anew = (...between: Told[]) =>
+    story(append('a'), saw('a', 'a'), ...between, read('r'), ok('r', { list: 'm', elements: [] }))
+  const lasting = { lasting: new Set(['a']) }
+  assert.equal(kindsOf(lists, anew(), lasting), ['session lost'])
+  assert.equal(kindsOf(lists, anew(), { ...lasting, store: 'memory' }), [])
+  assert.equal(kindsOf(lists, anew(), {}), [])
+  assert.equal(kindsOf(lists, anew({ type: 'ended', program: 's1', session: 'l' }), lasting), [])
+  assert.equal(kindsOf(lists, anew({ type: 'fault', verb: 'crash', target: 'a' }), lasting), [])
+  assert.equal(kindsOf(lists, anew({ type: 'fault', verb: 'kill', target: 's1' }), lasting), ['session lost'])
+})
+
+test('an answer of the old session that comes after the new one began is no loss', () => {
+  const history = story(
+    append('a'),
+    append('b'),
+    { type: 'ended', program: 's1', session: 'l' },
+    append('c'),
+    ok('c', { list: 'm', elements: ['c'] }),
+    saw('b', 'b'),
+    read('r'),
+    ok('r', { list: 'm', elements: ['c'] }),
+    ran('a', { operation: 'append' }),
+    failed('a', true),
+  )
+  assert.equal(kindsOf(lists, history, { lasting: new Set(['a']) }), [])
+})
+
+test.run()

@@ -1,0 +1,53 @@
+import * as assert from 'uvu/assert'
+import { owners } from '../../../../scripts/sim/history/checkers/owners.js'
+import { suite } from '../../../support/suite.js'
+import { kindsOf, ran, story, type Told } from './_story.js'
+
+const test = suite('histories: owners')
+const opened = (program: string): Told => ({ type: 'opened', program, session: 'l' })
+const restored = (program: string): Told => ({ type: 'restored', program, session: 'l' })
+const released = (program: string): Told => ({ type: 'released', program, session: 'l' })
+const ended = (program: string): Told => ({ type: 'ended', program, session: 'l' })
+const saved = (program: string): Told => ({ type: 'saved', program, session: 'l', elements: [] })
+const died = (program: string): Told => ({ type: 'died', program })
+const ranIn = (program: string, run: string): Told => ran(run, { program, run, session: 'l' })
+
+test('a session goes from program to program, one after the other', () => {
+  const history = story(
+    opened('s1'),
+    ranIn('s1', '1'),
+    saved('s1'),
+    released('s1'),
+    restored('s2'),
+    ranIn('s2', '2'),
+    died('s2'),
+    restored('s1'),
+    saved('s1'),
+    ended('s1'),
+  )
+  assert.equal(kindsOf(owners, history), [])
+})
+
+test('a session in two programs, or twice in one', () => {
+  assert.equal(kindsOf(owners, story(opened('s1'), restored('s2'))), ['two owners'])
+  assert.equal(kindsOf(owners, story(opened('s1'), restored('s2')), { owners: 'turns' }), [])
+  assert.equal(kindsOf(owners, story(opened('s1'), restored('s1'))), ['begun twice'])
+  assert.equal(kindsOf(owners, story(opened('s1'), died('s2'), restored('s2'))), ['two owners'])
+})
+
+test('a session that is opened, or comes back, after it was there', () => {
+  assert.equal(kindsOf(owners, story(opened('s1'), released('s1'), opened('s2'))), ['opened twice'])
+  assert.equal(kindsOf(owners, story(opened('s1'), ended('s1'), restored('s2'))), ['came back after its end'])
+})
+
+test('a program that runs or saves what is of another one', () => {
+  const lost = [opened('s1'), released('s1'), restored('s2')]
+  assert.equal(kindsOf(owners, story(...lost, ranIn('s1', '1'))), ['ran without owning'])
+  assert.equal(kindsOf(owners, story(...lost, saved('s1'))), ['saved without owning'])
+  assert.equal(kindsOf(owners, story(...lost, ranIn('s1', '1')), { owners: 'turns' }), [])
+  assert.equal(kindsOf(owners, story(...lost, saved('s1')), { owners: 'turns' }), ['saved without owning'])
+  assert.equal(kindsOf(owners, story(opened('s1'), ended('s1'), saved('s1'))), ['saved without owning'])
+  assert.equal(kindsOf(owners, story(...lost, saved('s1')), { ordered: false }), [])
+})
+
+test.run()

@@ -1,0 +1,73 @@
+import * as assert from 'uvu/assert'
+import { streams } from '../../../../scripts/sim/history/checkers/streams.js'
+import type { Emitted, Received } from '../../../../scripts/sim/history/history.js'
+import { suite } from '../../../support/suite.js'
+import { asked, failed, kindsOf, ok, ran, story, type Told } from './_story.js'
+
+const test = suite('histories: streams')
+/** Number `sequence` of stream `x`, known by that. */
+const sent = (sequence: number, more: Partial<Emitted> = {}): Told => ({
+  type: 'emitted',
+  program: 's1',
+  stream: 'x',
+  sequence,
+  kind: 'log',
+  payload: `${more.stream ?? 'x'}${sequence}`,
+  ...more,
+})
+const got = (payload: string, more: Partial<Received> = {}): Told => ({
+  type: 'received',
+  program: 'p',
+  client: 'a',
+  kind: 'log',
+  payload,
+  broadcast: false,
+  ...more,
+})
+
+test('all in order, also where the rest never comes', () => {
+  assert.equal(kindsOf(streams, story(sent(1), got('x1'), sent(2), sent(3), got('x2'))), [])
+  const broadcast = got('some://uri', { kind: 'updated', broadcast: true })
+  assert.equal(kindsOf(streams, story(broadcast, broadcast)), [])
+})
+
+test('an event that arrives twice, or in another order', () => {
+  assert.equal(kindsOf(streams, story(sent(1), got('x1'), got('x1'))), ['repeat'])
+  assert.equal(kindsOf(streams, story(sent(1), sent(2), got('x2'), got('x1'))), ['disorder'])
+  const kinds = story(sent(1), sent(2, { kind: 'progress' }), got('x2', { kind: 'progress' }), got('x1'))
+  assert.equal(kindsOf(streams, kinds), [], 'progress and logs have handlers of their own')
+})
+
+test('an event that is missing where later ones arrive', () => {
+  const history = story(sent(1), sent(2), sent(3), got('x1'), got('x3'))
+  assert.equal(kindsOf(streams, history), ['gap'])
+  assert.equal(kindsOf(streams, history, { lossyStreams: new Set(['x']) }), [])
+})
+
+test('an event that nobody sent, sent as another kind, or not yet sent', () => {
+  assert.equal(kindsOf(streams, story(got('x1'))), ['from nowhere'])
+  assert.equal(kindsOf(streams, story(sent(1), got('x1', { kind: 'progress' }))), ['as another kind'])
+  assert.equal(kindsOf(streams, story(got('x1'), sent(1))), ['before it was sent'])
+  assert.equal(kindsOf(streams, story(got('x1'), sent(1)), { ordered: false }), [])
+})
+
+test('a stream that has to be whole to its end', () => {
+  const history = story(sent(1), sent(2), got('x1'))
+  assert.equal(kindsOf(streams, history, { wholeStreams: new Set(['x']) }), ['broken off'])
+  assert.equal(kindsOf(streams, history, { wholeStreams: new Set(['y']) }), [])
+})
+
+test('what a call that succeeded was told before its answer has arrived', () => {
+  const ranTo: Told = { type: 'ranTo', program: 's1', run: 'run of 1', end: 'ok' }
+  const call = (end: Told, ...between: Told[]) => story(asked('1'), ran('1'), ...between, end)
+  const one = sent(1, { token: '1' })
+  assert.equal(kindsOf(streams, call(ok('1'), one, got('x1'), ranTo)), [])
+  assert.equal(kindsOf(streams, call(ok('1'), one, ranTo)), ['broken off'])
+  assert.equal(kindsOf(streams, call(ok('1'), ranTo, one)), [], 'after the answer it may be dropped')
+  assert.equal(kindsOf(streams, call(failed('1', true), one, ranTo)), [])
+  const twice = call(ok('1'), one, ran('1', { run: 'again' }))
+  assert.equal(kindsOf(streams, twice), [], 'the answer may be of the other run')
+  assert.equal(kindsOf(streams, call(ok('1'), one, ranTo), { lossyStreams: new Set(['x']) }), [])
+})
+
+test.run()
