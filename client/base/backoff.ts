@@ -1,3 +1,5 @@
+import type { World } from '../../runtime/time/world.js'
+
 /** Pauses between attempts to connect: full jitter below a ceiling that doubles with every failure. */
 export interface BackoffOptions {
   /** The ceiling of the first pause, in ms. Default 500. */
@@ -11,11 +13,20 @@ export interface BackoffOptions {
   readonly awaitedCap?: number
   /** How long a connection must be ready until earlier failures are forgotten, in ms. Default 10,000. */
   readonly stable?: number
-  /** Where the jitter comes from: a number from 0 to 1. Default `Math.random`. */
+  /** Where the jitter comes from: a number from 0 to 1. Default: the world of its tree (`clock`). */
   readonly random?: () => number
 }
 
 type Backoff = Required<BackoffOptions>
+
+/** The options as they were read: who has given no chance of its own gets that of its tree. */
+export type BackoffSettings = Readonly<Required<Omit<BackoffOptions, 'random'>>> & {
+  readonly random: (() => number) | undefined
+}
+
+export function backoffIn({ random }: World, settings: BackoffSettings): Backoff {
+  return { ...settings, random: settings.random ?? random }
+}
 
 interface Setback {
   /** Failed in a row before the last one. */
@@ -48,12 +59,12 @@ function awaitedCeiling(busy: number, { awaitedCap }: Backoff): number {
 
 /** Failures of something that is restarted whenever it ends. */
 export class Setbacks {
-  readonly #backoff: Backoff
+  readonly #backoff: BackoffSettings
   #failures = 0
   #began: number | undefined
   #ran = 0
 
-  constructor(backoff: Backoff) {
+  constructor(backoff: BackoffSettings) {
     this.#backoff = backoff
   }
 
@@ -62,16 +73,19 @@ export class Setbacks {
   }
 
   /** It has ended: ms before the next start, 0 before the first. */
-  next(now: number, awaited: boolean): number {
+  next(world: World, awaited: boolean): number {
     if (this.#began === undefined) return 0
-    this.#ran = now - this.#began
+    this.#ran = world.now() - this.#began
     if (this.#ran >= this.#backoff.stable) this.#failures = 0
     this.#failures += 1
-    return pauseAfter({ failures: this.#failures - 1, awaited, busy: this.#ran }, this.#backoff)
+    return pauseAfter(
+      { failures: this.#failures - 1, awaited, busy: this.#ran },
+      backoffIn(world, this.#backoff),
+    )
   }
 
   /** Ms left once somebody waits. */
-  left(ms: number): number {
-    return pauseLeft(ms, this.#ran, this.#backoff)
+  left(ms: number, world: World): number {
+    return pauseLeft(ms, this.#ran, backoffIn(world, this.#backoff))
   }
 }

@@ -6,15 +6,18 @@ import {
   type StrayKind,
 } from '../../runtime/faults/containment.js'
 import { emit } from '../../runtime/faults/events.js'
+import type { World } from '../../runtime/time/world.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { Undo } from './state.js'
 
 /** Reports errors of handlers without owner. No way to the client: their async contexts may outlive it. */
 export class HandlerOwner implements Owner {
   readonly token: OwnerToken
+  readonly world: World
   #tree = 0
 
-  constructor(clientName: string) {
+  constructor(clientName: string, world: World) {
+    this.world = world
     this.token = new OwnerToken(`${clientName}: handler`, this, null)
   }
 
@@ -70,7 +73,7 @@ export class Watchers<Args extends unknown[]> {
       // whoever registered it has died, and the handler with it
       if (owner.fenced) this.#all.delete(watcher)
       else
-        queueMicrotask(() => {
+        this.#own.world.queueMicrotask(() => {
           if (this.#all.has(watcher)) guard(owner, () => fn(...args))
         })
     }
@@ -78,6 +81,6 @@ export class Watchers<Args extends unknown[]> {
 
   /** What was told is still delivered. */
   end(): void {
-    queueMicrotask(() => this.#all.clear())
+    this.#own.world.queueMicrotask(() => this.#all.clear())
   }
 }

@@ -8,7 +8,7 @@ import {
 } from '../../protocol/wire/jsonrpc.js'
 import type { ProgressParams } from '../../protocol/messages/progress.js'
 import type { Deferred } from '../../runtime/process/behaviour.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { Deadlines } from '../../runtime/time/deadlines.js'
 import type { TransportError } from '../../transports/base/errors.js'
 import {
@@ -67,16 +67,16 @@ interface Own {
 /** Unanswered requests: users' calls, queued and sent, and the client's own, bound to one connection. */
 export class Calls {
   readonly #host: CallHost
-  readonly #clock: Clock
+  readonly #world: World
   readonly #deadlines: Deadlines
   readonly #table: CallTable
   readonly #own = new Map<RequestId, Own>()
   #lastId = 0
 
-  constructor(host: CallHost, clock: Clock) {
+  constructor(host: CallHost, world: World) {
     this.#host = host
-    this.#clock = clock
-    this.#deadlines = new Deadlines(clock)
+    this.#world = world
+    this.#deadlines = new Deadlines(world)
     this.#table = new CallTable(this.#deadlines)
   }
 
@@ -97,7 +97,7 @@ export class Calls {
     const pending = new Pending(job, reply, (expired) => this.#expire(expired))
     this.#table.all.set(job, pending)
     if (job.attempts === 1) this.#deadlines.arm(pending, job.call.timeout)
-    else this.#deadlines.armRest(pending, Math.max(0, job.deadline - this.#clock.now()))
+    else this.#deadlines.armRest(pending, Math.max(0, job.deadline - this.#world.now()))
     const isReady = this.#isReady
     if (isReady && this.#mayLeave(job)) this.#send(pending)
     else if (isReady || mayWait(job)) this.#table.wait(pending)
@@ -113,7 +113,7 @@ export class Calls {
       this.#settleOwn(id, { type: 'timeout' })
       if (speech.cancels === 'close' || request.cancels !== false) this.#tellCancelled(id, speech)
     }
-    const timer = Number.isFinite(timeout) ? this.#clock.setTimeout(expire, timeout) : undefined
+    const timer = Number.isFinite(timeout) ? this.#world.setTimeout(expire, timeout) : undefined
     this.#own.set(id, { request, timer })
     const paramsText = params === undefined ? undefined : JSON.stringify(params)
     link.send(speech.write(id, { method, params, paramsText }))
@@ -254,7 +254,7 @@ export class Calls {
   }
 
   forget(id: RequestId): void {
-    this.#clock.clearTimeout(this.#own.get(id)?.timer)
+    this.#world.clearTimeout(this.#own.get(id)?.timer)
     this.#own.delete(id)
   }
 
@@ -349,11 +349,11 @@ export class Calls {
     const { retry } = job.call
     const { budget } = this.#host.holdings
     const isOurs = retry === undefined || retry === 'safe'
-    const wait = isOurs ? budget?.waitFor(error, job.deadline, this.#clock.now()) : undefined
+    const wait = isOurs ? budget?.waitFor(error, job.deadline, this.#world) : undefined
     if (wait === undefined) return false
     this.#table.takeBack(pending)
     this.#count('repeated')
-    this.#clock.setTimeout(() => {
+    this.#world.setTimeout(() => {
       if (!this.#table.all.has(job) || pending.id !== undefined || this.#table.isWaiting(pending)) return
       this.#table.wait(pending)
       this.#sendNext()
@@ -366,7 +366,7 @@ export class Calls {
     const { job } = pending
     const { resetOnProgress, timeout } = job.call
     if (!resetOnProgress) return
-    const now = this.#clock.now()
+    const now = this.#world.now()
     const left = Math.ceil(Math.min(timeout, job.lastDeadline - now))
     if (left <= 0) return
     this.#deadlines.disarm(pending)

@@ -1,5 +1,6 @@
 import { CaduceusError } from '../../runtime/base/errors.js'
-import type { BackoffOptions } from '../base/backoff.js'
+import type { World } from '../../runtime/time/world.js'
+import { backoffIn, type BackoffOptions, type BackoffSettings } from '../base/backoff.js'
 import { type ClientErrorCode, sentBefore } from '../base/errors.js'
 import { bad } from '../base/read-options.js'
 import { invitationIn, type RetryBudget } from '../holdings/retry-budget.js'
@@ -43,18 +44,17 @@ export function isRenewable({ refusals, call }: Job): boolean {
 }
 
 export interface RetryFacts {
-  readonly backoff: Required<BackoffOptions>
+  readonly backoff: BackoffSettings
   readonly tools: ToolBook
   readonly budget: RetryBudget | undefined
-  /** By the client's clock. */
-  readonly now: number
+  readonly world: World
 }
 
 /** Undefined: its policy does not repeat it. */
 export function retryDelay(
   job: Job,
   error: unknown,
-  { backoff, tools, budget, now }: RetryFacts,
+  { backoff, tools, budget, world }: RetryFacts,
 ): number | undefined {
   const { retry } = job.call
   if (typeof retry !== 'object' || !(error instanceof CaduceusError) || !error.retryable) return undefined
@@ -63,8 +63,9 @@ export function retryDelay(
   const mayRepeat = retry.safe === true || job.harmless || !isSent(job)
   if (!mayRepeat || job.tries >= (retry.attempts ?? 1) || final.has(error.code as ClientErrorCode))
     return undefined
-  const asked = invitationIn(error.cause, Date.now()) ?? 0
-  const wait = Math.max(asked, pauseAfter(job.tries, retry, backoff))
+  const asked = invitationIn(error.cause, world.date()) ?? 0
+  const now = world.now()
+  const wait = Math.max(asked, pauseAfter(job.tries, retry, backoffIn(world, backoff)))
   return now + wait >= job.deadline || budget?.take(now) === false ? undefined : wait
 }
 

@@ -1,6 +1,6 @@
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { TimerRef } from '../../runtime/process/timers.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 
 /** On its way through the mailbox; a cancelled one does not run. */
 export class DueTimer {
@@ -25,11 +25,9 @@ export class DueTimer {
  * Timers as messages to an actor: they interrupt nothing, a throw crashes it, and they end with it. The
  * actor's `info.timer` calls `run`.
  */
-export function actorClock(ctx: ActorContext): Clock {
-  const { clock } = ctx
+export function actorWorld(ctx: ActorContext): World {
   return {
-    grain: clock.grain ?? 0,
-    now: () => clock.now(),
+    ...ctx.world,
     setTimeout(fn, ms) {
       const due = new DueTimer(fn)
       return { due, timer: ctx.sendAfter(ms, due) }

@@ -1,5 +1,5 @@
 import { assign, createActor, setup, type SnapshotFrom } from 'xstate'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import { type BackoffOptions, pauseAfter, pauseLeft } from '../base/backoff.js'
 import { invitationIn } from '../holdings/retry-budget.js'
@@ -54,6 +54,8 @@ interface Input {
   readonly settings: ConnectionSettings
   readonly host: ConnectionHost
   readonly now: () => number
+  /** In ms since 1970. */
+  readonly date: () => number
 }
 
 interface Context extends Input {
@@ -175,10 +177,10 @@ export interface Connection {
 export function startConnection(
   settings: ConnectionSettings,
   host: ConnectionHost,
-  clock: Clock,
+  world: World,
 ): Connection {
-  const now = (): number => clock.now()
-  const actor = createActor(machine, { clock, input: { settings, host, now } })
+  const { now, date } = world
+  const actor = createActor(machine, { clock: world, input: { settings, host, now, date } })
   let told = stateOf(actor.getSnapshot())
   // without an observer for errors, xstate throws them where nobody can catch them
   actor.subscribe({
@@ -221,7 +223,7 @@ function setBack(change: Change): Partial<Context> {
   const { context } = change
   const { settings, host, failures } = context
   const noted = noteReason(change)
-  const asked = Math.min(settings.backoff.cap, invitationIn(noted.reason, Date.now()) ?? 0)
+  const asked = Math.min(settings.backoff.cap, invitationIn(noted.reason, context.date()) ?? 0)
   const busy = busyTime(context)
   const since = context.now()
   const notBefore = since + asked

@@ -26,8 +26,8 @@ export interface Greeting {
 
 /** Begins with `server/discover` where the server may be newer, else with `initialize`. */
 export function greet(state: Incarnation): void {
-  const { holdings, settings, clock } = state
-  const asks = beginsWithProbe(settings.era, holdings.era, clock.now())
+  const { holdings, settings, world } = state
+  const asks = beginsWithProbe(settings.era, holdings.era, world.now())
   if (asks && settings.transport.modern !== 'none')
     discover(state, latestModern, { isSecond: false, turned: false })
   else initialize(state)
@@ -46,7 +46,7 @@ export function endedGreeting(state: Incarnation, fatal: boolean): boolean {
   const established = holdings.era?.era === 'modern' && holdings.era.proven
   if (fatal || !isPipe || established || settings.era !== 'auto') return false
   // some servers end at any request before `initialize`; one that ends at `initialize`, too, is asked again
-  holdings.era = { era: 'handshake', at: state.clock.now(), proven: false }
+  holdings.era = { era: 'handshake', at: state.world.now(), proven: false }
   return true
 }
 
@@ -75,7 +75,7 @@ function initialize(state: Incarnation, turned = false): void {
 
 function initialized(state: Incarnation, message: JsonRpcResult | JsonRpcErrorResponse): void {
   if (turnsModern(state, message)) return
-  const { holdings, clock } = state
+  const { holdings, world } = state
   const handshake = readHandshake(message)
   if ('reason' in handshake) {
     // a server that was found to want a handshake, and refuses it now, may have been updated
@@ -85,7 +85,7 @@ function initialized(state: Incarnation, message: JsonRpcResult | JsonRpcErrorRe
   const { server } = handshake
   state.greeting = undefined
   state.speech = plainSpeech(dialectOf(server.revision) ?? latestHandshake)
-  holdings.era = { era: 'handshake', at: holdings.era?.at ?? clock.now(), proven: true }
+  holdings.era = { era: 'handshake', at: holdings.era?.at ?? world.now(), proven: true }
   // the transport learns the revision before anything is sent in it
   state.link.negotiated(server.revision)
   state.link.tell(initializedNotification)
@@ -151,7 +151,7 @@ function discovered(state: Incarnation, outcome: OwnOutcome): void {
 function beginModern(state: Incarnation, result: DiscoverResult, dialect: Dialect): void {
   state.greeting = undefined
   state.speech = speechFor(state, dialect)
-  state.holdings.era = { era: 'modern', at: state.clock.now(), proven: true }
+  state.holdings.era = { era: 'modern', at: state.world.now(), proven: true }
   state.link.negotiated(dialect.revision)
   begin(state, factsOf(result, dialect))
 }
@@ -164,7 +164,7 @@ function refuseOlder(state: Incarnation, outcome: OwnOutcome): void {
 }
 
 function fallBack(state: Incarnation, turned: boolean): void {
-  state.holdings.era = { era: 'handshake', at: state.clock.now(), proven: false }
+  state.holdings.era = { era: 'handshake', at: state.world.now(), proven: false }
   initialize(state, turned)
 }
 

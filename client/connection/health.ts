@@ -15,14 +15,14 @@ export class Health {
 
   /** Begins anew; does nothing without the option `health`. */
   start(): void {
-    const { clock, settings } = this.#state
-    clock.clearTimeout(this.#timer)
+    const { world, settings } = this.#state
+    world.clearTimeout(this.#timer)
     this.#misses = 0
     if (settings.health !== undefined) this.#pingIn(settings.health.every)
   }
 
   #pingIn(ms: number): void {
-    this.#timer = this.#state.clock.setTimeout(() => this.#ping(), ms)
+    this.#timer = this.#state.world.setTimeout(() => this.#ping(), ms)
   }
 
   #ping(): void {

@@ -1,11 +1,12 @@
 import type { Deferred } from '../../runtime/process/behaviour.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { crash } from '../../runtime/base/exit.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { hasCapability } from '../../protocol/dialects/capabilities.js'
 import { latestHandshake } from '../../protocol/dialects/versions.js'
 import type { JsonObject } from '../../protocol/wire/json.js'
+import { backoffIn, type BackoffOptions } from '../base/backoff.js'
 import { ClientError, failedError } from '../base/errors.js'
 import { transportName } from '../base/names.js'
 import { type CallHost, Calls } from '../calls/calls.js'
@@ -15,7 +16,7 @@ import { plainSpeech, type Speech } from '../calls/speech.js'
 import type { Holdings } from '../holdings/holdings.js'
 import { wishedLevel, wishedUris } from '../holdings/wishes.js'
 import type { ClientSettings } from '../options/options.js'
-import { actorClock, DueTimer } from './actor-clock.js'
+import { actorWorld, DueTimer } from './actor-clock.js'
 import type { Connection, ConnectionHost, startConnection } from './client-machine.js'
 import { askAnew, type Greeting, greet } from './greeting.js'
 import { Health } from './health.js'
@@ -32,7 +33,9 @@ export interface ClientInput {
 export class Incarnation implements CallHost {
   readonly settings: ClientSettings
   readonly holdings: Holdings
-  readonly clock: Clock
+  /** Its timers are messages to the actor. */
+  readonly world: World
+  readonly backoff: Required<BackoffOptions>
   readonly link: ClientLink
   readonly calls: Calls
   readonly connection: Connection
@@ -54,16 +57,17 @@ export class Incarnation implements CallHost {
   constructor({ settings, holdings }: ClientInput, ctx: ActorContext, start: typeof startConnection) {
     this.settings = settings
     this.holdings = holdings
-    this.clock = actorClock(ctx)
+    this.world = actorWorld(ctx)
+    this.backoff = backoffIn(this.world, settings.backoff)
     this.link = new ClientLink(ctx.registry, transportName(settings.name), holdings)
     this.post = (fn) => {
       if (ctx.self.alive) ctx.self.send(new DueTimer(fn))
     }
-    this.calls = new Calls(this, this.clock)
+    this.calls = new Calls(this, this.world)
     this.listening = new Listening(this)
     this.questions = new Questions(this)
     this.health = new Health(this)
-    this.connection = start(settings, hostOf(this, ctx), this.clock)
+    this.connection = start({ ...settings, backoff: this.backoff }, hostOf(this, ctx), this.world)
     ctx.own(holdings.demand.onBegin(() => this.post(() => this.connection.send({ type: 'awaited' }))))
   }
 
@@ -78,7 +82,7 @@ export class Incarnation implements CallHost {
 }
 
 function hostOf(state: Incarnation, ctx: ActorContext): ConnectionHost {
-  const { holdings, settings, clock } = state
+  const { holdings, settings, world } = state
   let retryTimer: unknown
   return {
     awaited: () => state.calls.waiting > 0 || holdings.demand.any,
@@ -98,15 +102,15 @@ function hostOf(state: Incarnation, ctx: ActorContext): ConnectionHost {
     hangUp: () => dropLink(state),
     fail(reason) {
       state.calls.failWaiting((job) => failedError(job.method, reason, isSent(job)))
-      const { retryFailed, backoff } = settings
+      const { retryFailed } = settings
       if (retryFailed === undefined || retryFailed === Number.POSITIVE_INFINITY) return
-      clock.clearTimeout(retryTimer)
+      world.clearTimeout(retryTimer)
       // only half of it is chance: clients of one server do not come back together, and none comes back soon
-      retryTimer = clock.setTimeout(
+      retryTimer = world.setTimeout(
         () => {
           if (state.connection.phase === 'failed') state.connection.send({ type: 'reconnect' })
         },
-        retryFailed * (0.5 + backoff.random() / 2),
+        retryFailed * (0.5 + state.backoff.random() / 2),
       )
     },
     tell: (next) => holdings.tell(next),

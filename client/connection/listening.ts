@@ -79,7 +79,7 @@ export class Listening {
   acknowledged(params: JsonObject & { readonly notifications: SubscriptionFilter }): void {
     const next = this.#next
     if (next === undefined || subscriptionOf(params) !== next.id) return
-    this.#state.clock.clearTimeout(next.timer)
+    this.#state.world.clearTimeout(next.timer)
     this.#next = undefined
     this.#closeCurrent()
     this.#current = next
@@ -102,12 +102,12 @@ export class Listening {
   }
 
   clear(): void {
-    const { clock, calls } = this.#state
-    clock.clearTimeout(this.#timer)
+    const { world, calls } = this.#state
+    world.clearTimeout(this.#timer)
     for (const stream of [this.#current, this.#next]) {
       if (stream === undefined) continue
       calls.forget(stream.id)
-      clock.clearTimeout(stream.timer)
+      world.clearTimeout(stream.timer)
       for (const reply of stream.waiting) reply.reject(lostError())
     }
     this.#current = undefined
@@ -118,8 +118,8 @@ export class Listening {
   }
 
   #open(filter: SubscriptionFilter, waiting: Deferred<SubscriptionFilter>[]): void {
-    const { clock, settings, calls } = this.#state
-    clock.clearTimeout(this.#timer)
+    const { world, settings, calls } = this.#state
+    world.clearTimeout(this.#timer)
     const id = calls.ask({
       method: 'subscriptions/listen',
       prefix: 'listen',
@@ -127,7 +127,7 @@ export class Listening {
       timeout: Number.POSITIVE_INFINITY, // it stays open
       done: (outcome) => this.#over(stream, outcome),
     })
-    const timer = clock.setTimeout(() => {
+    const timer = world.setTimeout(() => {
       calls.giveUp(id)
       this.#over(stream, { type: 'timeout' })
     }, settings.handshakeTimeout)
@@ -137,9 +137,9 @@ export class Listening {
 
   /** A server that refuses it for good is not asked again on this connection. */
   #over(stream: Stream, outcome: OwnOutcome | undefined): void {
-    const { clock, holdings, settings } = this.#state
+    const { world, holdings, backoff } = this.#state
     const begun = stream === this.#current
-    clock.clearTimeout(stream.timer)
+    world.clearTimeout(stream.timer)
     if (stream === this.#next) this.#next = undefined
     else if (begun) {
       this.#current = undefined
@@ -154,13 +154,12 @@ export class Listening {
     for (const reply of stream.waiting) reply.reject(error ?? lostError())
     // a server whose parts are just being restarted answers with a retryable error
     if (error !== undefined && !begun && !error.retryable) return
-    const { backoff } = settings
-    const invited = outcome?.type === 'lost' ? invitationIn(outcome.error, Date.now()) : undefined
+    const invited = outcome?.type === 'lost' ? invitationIn(outcome.error, world.date()) : undefined
     // awaited: whoever listens waits for it
     const pause = pauseAfter({ failures: this.#failures, awaited: true, busy: 0 }, backoff)
     this.#failures += 1
-    clock.clearTimeout(this.#timer)
-    this.#timer = clock.setTimeout(() => this.sync(), Math.min(backoff.cap, invited ?? 0) + pause)
+    world.clearTimeout(this.#timer)
+    this.#timer = world.setTimeout(() => this.sync(), Math.min(backoff.cap, invited ?? 0) + pause)
   }
 
   #closeCurrent(): void {
@@ -174,7 +173,7 @@ export class Listening {
     const next = this.#next
     if (next === undefined) return []
     this.#next = undefined
-    this.#state.clock.clearTimeout(next.timer)
+    this.#state.world.clearTimeout(next.timer)
     this.#state.calls.giveUp(next.id)
     return next.waiting
   }

@@ -55,13 +55,13 @@ export class Questions {
   }
 
   #answer(id: RequestId, method: Question, params: Params<Question>): void {
-    const { settings, holdings, clock, speech } = this.#state
+    const { settings, holdings, world, speech } = this.#state
     if (this.#open.size >= maxOpen) throw this.#tooMany()
     const controller = new AbortController()
     this.#open.set(id, controller)
     const { signal } = controller
     const timeout = settings.questionTimeout
-    const desk = { settings, holdings, clock, dialect: speech.dialect, signal, timeout }
+    const desk = { settings, holdings, clock: world, dialect: speech.dialect, signal, timeout }
     const settled = (say: () => void): void => {
       // in the actor, and only if the question is still open: the id may be another's by then
       this.#state.post(() => {

@@ -83,7 +83,7 @@ export class Clients implements AsyncDisposable {
   constructor(parts: ClientsParts) {
     bindMethods(this, methods)
     this.#parts = parts
-    this.#watchers = new Watchers(new HandlerOwner(parts.settings.name))
+    this.#watchers = new Watchers(new HandlerOwner(parts.settings.name, parts.settings.tree.clock))
     this.#watchers.reportIn(parts.supervisor.ref)
   }
 

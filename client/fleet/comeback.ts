@@ -1,6 +1,6 @@
 import { ignore } from '../../runtime/process/behaviour.js'
 import type { ChildSpec } from '../../runtime/supervision/child-spec.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import { supervisorSpec } from '../../runtime/supervision/supervise.js'
@@ -32,27 +32,27 @@ export function comebackPlace(settings: ClientSettings): Place {
   let keeper: ProcessRef | undefined
   const wake = (): void => {}
   /** Ends sooner once somebody waits, at once when the client is to leave. */
-  const rest = (ms: number, clock: Clock): Promise<void> =>
-    waitWithin({ clock, ms, late: wake, signal: leaving.signal, aborted: wake }, (resolve) => {
-      const due = clock.now() + ms
+  const rest = (ms: number, world: World): Promise<void> =>
+    waitWithin({ clock: world, ms, late: wake, signal: leaving.signal, aborted: wake }, (resolve) => {
+      const due = world.now() + ms
       let timer: unknown
       const undo = demand.onBegin(() => {
-        clock.clearTimeout(timer)
-        timer = clock.setTimeout(() => resolve(), setbacks.left(due - clock.now()))
+        world.clearTimeout(timer)
+        timer = world.setTimeout(() => resolve(), setbacks.left(due - world.now(), world))
       })
       return () => {
-        clock.clearTimeout(timer)
+        world.clearTimeout(timer)
         undo()
       }
     })
   const start: ChildSpec['start'] = async (ctx) => {
-    const { clock, self } = ctx
-    const ms = setbacks.next(clock.now(), demand.any)
+    const { world, self } = ctx
+    const ms = setbacks.next(world, demand.any)
     // a new keeper does not pause: the one supervisor of all waits for its start
-    if (ms > 0 && keeper === self) await rest(ms, clock)
+    if (ms > 0 && keeper === self) await rest(ms, world)
     keeper = self
     if (leaving.signal.aborted) return ignore
-    setbacks.began(clock.now())
+    setbacks.began(world.now())
     const started = (await inner.start(ctx)) as { ref: ProcessRef; extra: Client }
     place.client ??= started.extra
     return started

@@ -8,6 +8,7 @@ import {
   type ClientSettings,
   readClientOptions,
   readTreeOptions,
+  type TreeSettings,
   treeFields,
 } from '../options/options.js'
 import { bad, readFields, readFunction, readMs, readObject, readText } from '../base/read-options.js'
@@ -49,7 +50,7 @@ export interface ClientsSettings {
   readonly clients: readonly ClientSettings[]
   readonly required: readonly string[]
   readonly readyTimeout: number
-  readonly tree: TreeOptions & LogOptions
+  readonly tree: TreeSettings
   /** Throws BAD_OPTION, naming the field; undefined when disabled. */
   readonly read: (name: string, entry: unknown) => ClientSettings | undefined
 }

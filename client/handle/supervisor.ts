@@ -2,7 +2,8 @@ import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import { handled, lastTurns } from '../../runtime/base/promise.js'
 import { systemWorld } from '../../runtime/time/world.js'
 import { subscribe } from '../../runtime/faults/events.js'
-import type { ActorRef, ProcessRef, RefOf } from '../../runtime/process/ref.js'
+import { type ActorRef, type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
+import { systemWorld } from '../../runtime/time/world.js'
 import { Registry } from '../../runtime/process/registry.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
 import type { SupervisorOptions } from '../../runtime/supervision/options.js'
@@ -33,7 +34,7 @@ export function startClient(options: StartClientOptions): Client {
   const { client: settings, tree } = readStartOptions(options)
   const registry = tree.registry ?? new Registry()
   checkFree(registry, clientActorName(settings.name), settings.name, 'client')
-  const holdings = new Holdings(settings)
+  const holdings = new Holdings(settings, tree.clock)
   const starting = handled(startSupervisor({ ...group(settings, holdings), ...tree, registry }))
   const client = new Client({
     registry,
@@ -104,11 +105,12 @@ function handingOut(
 ): ChildSpec {
   const places = new WeakMap<Registry, Holdings>()
   return {
-    ...of(new Holdings(settings)),
+    ...of(new Holdings(settings, systemWorld)),
     async start(ctx) {
-      const { registry } = ctx
+      const { registry, self } = ctx
+      const { tree } = processOf(self)
       const known = places.get(registry)
-      const holdings = known === undefined || known.over ? new Holdings(settings, demand) : known
+      const holdings = known === undefined || known.over ? new Holdings(settings, tree.world, demand) : known
       places.set(registry, holdings)
       const ref = (await of(holdings).start(ctx)) as ProcessRef
       if (holdings !== known) void followName(holdings, registry, Promise.resolve())

@@ -3,6 +3,7 @@ import { currentOwner, guard } from '../../runtime/faults/containment.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { isNormal } from '../../runtime/base/exit.js'
 import { handled } from '../../runtime/base/promise.js'
+import type { World } from '../../runtime/time/world.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { LinkGauge } from '../../transports/link/gauge.js'
@@ -45,6 +46,8 @@ type HoldingsInput = Pick<ClientSettings, 'name' | 'cacheSize' | 'cacheBytes'> &
 /** What outlives a client's actors: last state, handlers, counters, wishes, caches. */
 export class Holdings {
   readonly name: string
+  /** Of its tree. */
+  readonly world: World
   state: ClientState = firstState
   server: ServerFacts | undefined
   readonly counts: ClientCounts = {
@@ -60,7 +63,7 @@ export class Holdings {
   era: KnownEra | undefined
   readonly wishes: Wishes = noWishes()
   readonly tools = new ToolBook()
-  readonly reports = new Reports(this)
+  readonly reports: Reports
   readonly cache: Cache
   /** Who waits for `ready`, besides calls. */
   readonly demand: Demand
@@ -90,12 +93,18 @@ export class Holdings {
   #settleClosed: (error?: Error) => void = () => {}
   #lastToken = 0
 
-  constructor({ name, cacheSize, cacheBytes, retryBudget }: HoldingsInput, demand = new Demand()) {
+  constructor(
+    { name, cacheSize, cacheBytes, retryBudget }: HoldingsInput,
+    world: World,
+    demand = new Demand(),
+  ) {
     this.name = name
+    this.world = world
+    this.reports = new Reports(this, world.now)
     this.demand = demand
     this.budget = retryBudget && new RetryBudget(retryBudget)
     this.cache = new Cache({ cacheSize, cacheBytes })
-    this.handlerOwner = new HandlerOwner(name)
+    this.handlerOwner = new HandlerOwner(name, world)
     this.#states = new Watchers(this.handlerOwner)
     this.closed = handled(
       new Promise((resolve, reject) => {
@@ -144,7 +153,7 @@ export class Holdings {
     this.#settleClosed(state.phase === 'closed' ? undefined : state.reason)
     this.#states.end()
     // after the last state has been told
-    queueMicrotask(() => this.#handlers.clear())
+    this.world.queueMicrotask(() => this.#handlers.clear())
   }
 
   /** Whether the ended client was closed, or ended with its tree in order. */
@@ -205,7 +214,7 @@ export class Holdings {
   outside<Value>(fn: (value: Value) => void): (value: Value) => void {
     const owner = currentOwner() ?? this.handlerOwner.token
     return (value) => {
-      if (!owner.fenced) queueMicrotask(() => guard(owner, () => fn(value)))
+      if (!owner.fenced) this.world.queueMicrotask(() => guard(owner, () => fn(value)))
     }
   }
 }

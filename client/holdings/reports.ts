@@ -1,5 +1,4 @@
 import type { LoggingLevel, LoggingMessageParams } from '../../protocol/messages/logging.js'
-import { systemClock } from '../../runtime/time/clock.js'
 import { throttle } from '../../runtime/base/throttle.js'
 import { emitClient, isHeard, type LogEvent, type WarningEvent } from '../base/events.js'
 import type { ClientState } from '../base/state.js'
@@ -25,7 +24,7 @@ export class Reports {
   /** The next attempt that is told. */
   #told = 1
 
-  constructor(client: { readonly name: string; readonly tree: number }, now = systemClock.now) {
+  constructor(client: { readonly name: string; readonly tree: number }, now: () => number) {
     this.#client = client
     this.#now = now
   }

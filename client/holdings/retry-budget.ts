@@ -1,3 +1,4 @@
+import type { World } from '../../runtime/time/world.js'
 import { isObject } from '../../protocol/wire/json.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { readRetryAfter } from '../../transports/base/retry-after.js'
@@ -17,8 +18,9 @@ export class RetryBudget {
   }
 
   /** Ms until the repeat; undefined when the server gave no time, or time or budget do not allow it. */
-  waitFor(error: TransportError, deadline: number, now: number): number | undefined {
-    const wait = invitationIn(error, Date.now())
+  waitFor(error: TransportError, deadline: number, world: World): number | undefined {
+    const now = world.now()
+    const wait = invitationIn(error, world.date())
     if (wait === undefined || now + wait >= deadline || !this.take(now)) return undefined
     return wait
   }

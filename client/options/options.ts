@@ -1,12 +1,13 @@
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
-import { type Clock, systemClock } from '../../runtime/time/clock.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { systemWorld, type World, worldOf } from '../../runtime/time/world.js'
 import type { Logger, LogOptions } from '../../runtime/faults/log.js'
 import { Registry } from '../../runtime/process/registry.js'
 import type { TreeOptions } from '../../runtime/process/root.js'
 import { type AnswerOptions, type Answers, readAnswers } from './answers.js'
-import type { BackoffOptions } from '../base/backoff.js'
+import type { BackoffOptions, BackoffSettings } from '../base/backoff.js'
 import {
   bad,
   readCount,
@@ -132,10 +133,13 @@ export function readClientOptions(options: ClientOptions): ClientSettings {
   return Object.freeze({ ...(Object.fromEntries(checked) as Checked), answers, capabilities })
 }
 
+/** Options of a tree as they were read: its clock is a whole world. */
+export type TreeSettings = TreeOptions & LogOptions & { readonly clock: World }
+
 /** Throws BAD_OPTION. */
 export function readStartOptions(options: StartClientOptions): {
   client: ClientSettings
-  tree: TreeOptions & LogOptions
+  tree: TreeSettings
 } {
   readFields(options, 'options', [...fields, ...treeFields])
   const { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels, ...client } = options
@@ -143,10 +147,10 @@ export function readStartOptions(options: StartClientOptions): {
 }
 
 /** Throws BAD_OPTION. */
-export function readTreeOptions(options: TreeOptions & LogOptions): TreeOptions & LogOptions {
+export function readTreeOptions(options: TreeOptions & LogOptions): TreeSettings {
   const { clock, registry, unowned, onBlocked, blockedAfter, logger, logLevels } = options
   const own = { logger: readLogger(logger), logLevels, onBlocked, blockedAfter }
-  const tree: TreeOptions & LogOptions = { ...own, clock: readClock(clock) }
+  const tree: TreeSettings = { ...own, clock: readClock(clock) }
   if (registry !== undefined) tree.registry = readRegistry(registry)
   // a client is a guest: errors of the program around it are not for it to judge
   tree.unowned = unowned === undefined ? 'exit' : readWord(unowned, 'unowned', ['report', 'stop', 'exit'])
@@ -171,9 +175,9 @@ function readHealth(value: unknown): Required<HealthOptions> {
   })
 }
 
-function readClock(value: unknown): Clock {
-  if (value === undefined) return systemClock
-  if (has<Clock>(value, ['now', 'setTimeout', 'clearTimeout'])) return value
+function readClock(value: unknown): World {
+  if (value === undefined) return systemWorld
+  if (has<Clock>(value, ['now', 'setTimeout', 'clearTimeout'])) return worldOf(value)
   throw bad('clock', 'an object with now, setTimeout and clearTimeout', value)
 }
 
@@ -225,15 +229,15 @@ function readIntensity(value: unknown, field: string): number {
   throw bad(field, 'a whole number of 0 or more', value)
 }
 
-function readBackoff(value: unknown = {}): Required<BackoffOptions> {
+function readBackoff(value: unknown = {}): BackoffSettings {
   const given = readFields(value, 'backoff', ['base', 'cap', 'awaitedCap', 'stable', 'random'])
-  const { random = Math.random } = given
-  readFunction(random, 'backoff.random')
+  const { random } = given
+  if (random !== undefined) readFunction(random, 'backoff.random')
   return Object.freeze({
     base: readMs(given.base, 'backoff.base', 500),
     cap: readMs(given.cap, 'backoff.cap', 30_000),
     awaitedCap: readMs(given.awaitedCap, 'backoff.awaitedCap', 1_000),
     stable: readMs(given.stable, 'backoff.stable', 10_000),
-    random: random as () => number,
+    random: random as (() => number) | undefined,
   })
 }

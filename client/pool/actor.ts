@@ -111,7 +111,7 @@ function launch(state: PoolState, member: PoolMember, ctx: ActorContext): void {
   pauses.delete(member)
   if (member.leaving || desk.over !== undefined || member.ref?.alive === true) return
   const { self } = ctx
-  member.setbacks.began(desk.clock.now())
+  member.setbacks.began(desk.world.now())
   void startClientOf(state, member, ctx).then(
     () => self.alive && tellSelf(self, { type: 'started', member }),
     (error: Error) => self.alive && tellSelf(self, { type: 'notStarted', member, error }),
@@ -181,8 +181,8 @@ function ended(state: PoolState, member: PoolMember, ctx: ActorContext): void {
 }
 
 function startLater(state: PoolState, member: PoolMember, ctx: ActorContext): void {
-  const { clock, demand } = state.desk
-  startAfter(member.setbacks.next(clock.now(), demand.any), state, member, ctx)
+  const { world, demand } = state.desk
+  startAfter(member.setbacks.next(world, demand.any), state, member, ctx)
 }
 
 /** A caller waits: shortens pauses. */
@@ -190,13 +190,13 @@ function startSooner(state: PoolState, ctx: ActorContext): void {
   const { desk, pauses } = state
   for (const [member, { due, timer }] of pauses) {
     timer.cancel()
-    startAfter(member.setbacks.left(due - desk.clock.now()), state, member, ctx)
+    startAfter(member.setbacks.left(due - desk.world.now(), desk.world), state, member, ctx)
   }
 }
 
 function startAfter(ms: number, { desk, pauses }: PoolState, member: PoolMember, ctx: ActorContext): void {
   const left = Math.max(0, ms)
-  pauses.set(member, { due: desk.clock.now() + left, timer: later(left, { type: 'start', member }, ctx) })
+  pauses.set(member, { due: desk.world.now() + left, timer: later(left, { type: 'start', member }, ctx) })
 }
 
 function askAll(state: PoolState, ctx: ActorContext): void {

@@ -1,5 +1,5 @@
 import { messageOf } from '../../runtime/base/errors.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import { Demand } from '../base/demand.js'
@@ -37,7 +37,7 @@ export class PoolDesk {
   readonly settings: PoolSettings
   readonly members = new Map<string, PoolMember>()
   readonly events: Watchers<[PoolEvent]>
-  readonly clock: Clock
+  readonly world: World
   /** Callers that wait for members; shortens pauses. */
   readonly demand = new Demand()
   readonly #rotation: Rotation
@@ -51,10 +51,10 @@ export class PoolDesk {
   /** Set once all callers are refused. */
   over: ((what: string) => ClientError) | undefined
 
-  constructor(settings: PoolSettings, clock: Clock) {
+  constructor(settings: PoolSettings, world: World) {
     this.settings = settings
-    this.clock = clock
-    this.events = new Watchers(new HandlerOwner(settings.name))
+    this.world = world
+    this.events = new Watchers(new HandlerOwner(settings.name, world))
     this.#rotation = new Rotation(settings.strategy, settings.random)
   }
 
@@ -147,7 +147,7 @@ export class PoolDesk {
       const why = `no member of ${this.settings.name} was free within ${ms} ms (${this.describe()})`
       throw this.#refusal('TIMEOUT', what, why)
     }
-    return waitWithin<PoolMember>({ clock: this.clock, ms, late }, (take, fail) => {
+    return waitWithin<PoolMember>({ clock: this.world, ms, late }, (take, fail) => {
       const waiter: Waiter = { want, reserved: undefined, take, fail }
       this.#waiters.add(waiter)
       if (reserved !== undefined) this.#reserve(reserved, waiter)

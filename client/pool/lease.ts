@@ -31,12 +31,12 @@ export class Lease implements Disposable {
     }
     const gate = new AbortController()
     this.#client = client.lend(gate.signal)
-    const timer = desk.clock.setTimeout(() => this.#expire(gate, maxLease), maxLease)
+    const timer = desk.world.setTimeout(() => this.#expire(gate, maxLease), maxLease)
     const unwatch = desk.watch(() => {
       if (desk.over !== undefined) this.#stopClock() // no member is given to anybody any more
     })
     this.#stopClock = () => {
-      desk.clock.clearTimeout(timer)
+      desk.world.clearTimeout(timer)
       unwatch()
     }
     if (desk.over !== undefined) this.#stopClock()

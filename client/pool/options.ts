@@ -2,7 +2,13 @@ import type { LogOptions } from '../../runtime/faults/log.js'
 import type { TreeOptions } from '../../runtime/process/root.js'
 import type { ClientTransport } from '../../transports/contract/contract.js'
 import { readShared, type SharedClientOptions } from '../fleet/options.js'
-import { type ClientSettings, readClientOptions, readTreeOptions, treeFields } from '../options/options.js'
+import {
+  type ClientSettings,
+  readClientOptions,
+  readTreeOptions,
+  treeFields,
+  type TreeSettings,
+} from '../options/options.js'
 import {
   bad,
   readCount,
@@ -50,7 +56,7 @@ export interface PoolOptions extends TreeOptions, LogOptions {
   readonly maxWaiting?: number
   /** `false`: members are not pinged. */
   readonly health?: PoolHealthOptions | false
-  /** A number from 0 to 1, for the strategy `random`. Default `Math.random`. */
+  /** A number from 0 to 1, for the strategy `random`. Default: the world of its tree (`clock`). */
   readonly random?: () => number
 }
 
@@ -72,7 +78,7 @@ export interface PoolSettings extends Readonly<Required<Omit<PoolOptions, Own>>>
   readonly health: Required<PoolHealthOptions> | undefined
   /** Default of a call, in ms. */
   readonly timeout: number
-  readonly tree: TreeOptions & LogOptions
+  readonly tree: TreeSettings
   /** Settings of that member; `transport` replaces the usual one. Throws BAD_OPTION. */
   readonly member: (number: number, transport?: ClientTransport) => ClientSettings
 }
@@ -99,7 +105,8 @@ export function readPoolOptions(options: PoolOptions): PoolSettings {
   const size = readCount(given.size, 'size', 4)
   const min = given.min === 0 ? 0 : readCount(given.min, 'min', size)
   if (min > size) throw bad('min', `at most ${size}, the size of the pool`, min)
-  const { random = Math.random } = given
+  const tree = readTreeOptions(options)
+  const { random = tree.clock.random } = given
   readFunction(random, 'random')
   const { client, member } = readMembers(name, options)
   return Object.freeze({
@@ -114,7 +121,7 @@ export function readPoolOptions(options: PoolOptions): PoolSettings {
     health: given.health === false ? undefined : readHealth(given.health),
     random: random as () => number,
     timeout: readMs(client.timeout, 'timeout', 60_000),
-    tree: readTreeOptions(options),
+    tree,
     member,
   })
 }

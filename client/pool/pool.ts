@@ -1,5 +1,4 @@
 import { childSpec } from '../../runtime/supervision/child-spec.js'
-import { systemClock } from '../../runtime/time/clock.js'
 import { dynamicSupervisorSpec } from '../../runtime/supervision/dynamic.js'
 import { checkFree } from '../handle/supervisor.js'
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
@@ -49,7 +48,7 @@ async function start(options: PoolOptions): Promise<ClientPool> {
   const settings = readPoolOptions(options)
   const { min, readyTimeout, size, tree } = settings
   const registry = tree.registry ?? new Registry()
-  const desk = new PoolDesk(settings, tree.clock ?? systemClock)
+  const desk = new PoolDesk(settings, tree.clock)
   for (let member = 1; member <= size; member++) desk.add()
   const pool = await plant(desk, registry, settings)
   try {
@@ -319,7 +318,7 @@ async function callOnMember<T>(
   { options, make }: { readonly options: CallOptions | undefined; readonly make: MakeCall<T> },
 ): Promise<T> {
   const { timeout, signal, wait } = readCallOptions(options, desk.settings.timeout)
-  const deadline = desk.clock.now() + timeout
+  const deadline = desk.world.now() + timeout
   const avoid = new Set<PoolMember>()
   let left = timeout
   // one attempt for each member, and one for a member that comes meanwhile
@@ -327,7 +326,7 @@ async function callOnMember<T>(
     const want = { what, exclusive: false, avoid, timeout: left, wait, signal }
     const taken = desk.take(want)
     const member = taken instanceof Promise ? await taken : taken
-    left = deadline - desk.clock.now()
+    left = deadline - desk.world.now()
     try {
       const { client } = member
       if (client !== undefined)
@@ -338,7 +337,7 @@ async function callOnMember<T>(
     } finally {
       desk.giveBack(member, false)
     }
-    left = Math.max(1, deadline - desk.clock.now())
+    left = Math.max(1, deadline - desk.world.now())
   }
 }
 

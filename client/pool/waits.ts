@@ -34,14 +34,14 @@ export async function whenReady(desk: PoolDesk, wait: ReadyWait): Promise<void> 
     throw givenUpError('ready', reason)
   }
   const done = desk.demand.begin()
-  const limits = { clock: desk.clock, ms: timeout, late, signal, aborted }
+  const limits = { clock: desk.world, ms: timeout, late, signal, aborted }
   await waitWithin<void>(limits, (resolve, reject) => watch(desk, isReady, resolve, reject)).finally(done)
 }
 
 /** A member has nothing under way, or `timeout` ms are over. */
 export async function whenIdle(desk: PoolDesk, member: PoolMember, timeout: number): Promise<void> {
   const isIdle = (): boolean => member.pending === 0 || desk.over !== undefined
-  const limits = { clock: desk.clock, ms: timeout, late: () => {} }
+  const limits = { clock: desk.world, ms: timeout, late: () => {} }
   await waitWithin<void>(limits, (resolve, reject) => watch(desk, isIdle, resolve, reject))
 }
 

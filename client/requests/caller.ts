@@ -16,7 +16,7 @@ import { answerRound, hasRounds, maxRounds, readRound, statePause, tooManyRounds
 import { bad, readText } from '../base/read-options.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
 import { actorOf, type ClientParts } from './parts.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 
 export interface CallInput {
@@ -51,8 +51,8 @@ export class Caller {
     return gate !== undefined && given !== undefined ? AbortSignal.any([gate, given]) : (gate ?? given)
   }
 
-  get #clock(): Clock {
-    return this.#parts.registry.clockOf(this.#name)
+  get #world(): World {
+    return this.#parts.holdings.world
   }
 
   /** Rejects with BAD_OPTION before anything is done. */
@@ -95,8 +95,7 @@ export class Caller {
     const { holdings, settings } = this.#parts
     const { tools, counts, budget } = holdings
     const { backoff } = settings
-    const now = this.#clock.now()
-    const wait = retryDelay(job, error, { tools, budget, backoff, now })
+    const wait = retryDelay(job, error, { tools, budget, backoff, world: this.#world })
     if (wait === undefined) return false
     job.tries += 1
     counts.repeated += 1
@@ -107,7 +106,7 @@ export class Caller {
   /** Ends sooner when the caller gives up or the client has ended. */
   #pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
     const wake = (): void => {}
-    const limits = { clock: this.#clock, ms, late: wake, signal, aborted: wake }
+    const limits = { clock: this.#world, ms, late: wake, signal, aborted: wake }
     return waitWithin(limits, (resolve) =>
       this.#parts.holdings.watch(({ phase }) => {
         if (phase === 'closed' || phase === 'failed') resolve()
@@ -120,9 +119,10 @@ export class Caller {
     const { name: client, tree } = this.#parts.holdings
     this.#lastCall += 1
     const facts = { client, tree, call: this.#lastCall, method: String(input.method).slice(0, 100) }
-    const began = performance.now()
+    const world = this.#world
+    const began = world.now()
     const end = (type: 'stop' | 'error', error?: unknown): void =>
-      emitClient('request', () => ({ ...facts, type, duration: performance.now() - began, ...codeOf(error) }))
+      emitClient('request', () => ({ ...facts, type, duration: world.now() - began, ...codeOf(error) }))
     emitClient('request', () => ({ ...facts, type: 'start' }))
     try {
       const outcome = await this.#make(input)
@@ -157,7 +157,7 @@ export class Caller {
       method,
       params,
       wantsAnswer,
-      now: this.#clock.now(),
+      now: this.#world.now(),
       onProgress: onProgress === undefined ? undefined : holdings.outside(onProgress),
       progressToken: wantsProgress ? holdings.nextToken() : undefined,
     })
@@ -170,7 +170,7 @@ export class Caller {
     given: AbortSignal | undefined,
   ): Promise<InputResponses | undefined> {
     const { settings, holdings } = this.#parts
-    const clock = this.#clock
+    const clock = this.#world
     const signal = given ?? new AbortController().signal
     const left = deadline - clock.now()
     const timeout = Math.min(settings.questionTimeout, left)
@@ -215,7 +215,7 @@ export class Caller {
 
   async #nextActor(job: Job): Promise<RefOf<typeof clientActor>> {
     const { registry, holdings } = this.#parts
-    const left = Math.max(0, job.deadline - this.#clock.now())
+    const left = Math.max(0, job.deadline - this.#world.now())
     const done = holdings.demand.begin()
     try {
       const next = await registry.whenUp(this.#name, left)

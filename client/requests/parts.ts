@@ -1,5 +1,4 @@
 import type { Registry } from '../../runtime/process/registry.js'
-import type { Clock } from '../../runtime/time/clock.js'
 import { clientActorName } from '../base/names.js'
 import type { clientActor } from '../connection/client-actor.js'
 import type { Holdings } from '../holdings/holdings.js'
@@ -18,8 +17,4 @@ export interface ClientParts {
 
 export function actorOf({ registry, settings }: ClientParts) {
   return registry.named<typeof clientActor>(clientActorName(settings.name))
-}
-
-export function clockOf({ registry, settings }: ClientParts): Clock {
-  return registry.clockOf(clientActorName(settings.name))
 }

@@ -4,7 +4,7 @@ import { callError, ClientError, failedError, givenUpError } from '../base/error
 import { readMs, readOptions, readSignal } from '../base/read-options.js'
 import type { ClientState } from '../base/state.js'
 import type { Holdings } from '../holdings/holdings.js'
-import { type ClientParts, clockOf } from './parts.js'
+import type { ClientParts } from './parts.js'
 
 /** How long is waited until a client, or several, can be called. */
 export interface ReadyOptions {
@@ -29,7 +29,7 @@ export async function whenReady(parts: ClientParts, options: ReadyOptions | unde
   const { timeout, signal } = readReadyOptions(options, settings.timeout)
   if (isReady(holdings.name, holdings.state)) return
   const limits = {
-    clock: clockOf(parts),
+    clock: parts.holdings.world,
     ms: timeout,
     late: () => {
       throw notReady(holdings, timeout)

@@ -15,7 +15,7 @@ import type { Holdings } from '../holdings/holdings.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
 import { Caller, type CallInput, type CallOutcome } from './caller.js'
 import { allPages, type PageOptions } from './pages.js'
-import { type ClientParts, clockOf } from './parts.js'
+import type { ClientParts } from './parts.js'
 import { type ToolResult, toolResult } from './results.js'
 
 /** Requests of users: reuses cached answers, checks and remembers results. */
@@ -50,7 +50,7 @@ export class Requests {
       cache.changes === changes && outcome.rounds === 0 && outcome.dialect?.handshake === false
     // an answer to a call with headers of its own may be for one user alone
     if (isCacheable && isCurrent && options?.headers === undefined)
-      cache.keep(method, given, result, clockOf(this.#parts).now())
+      cache.keep(method, given, result, this.#parts.holdings.world.now())
     return result
   }
 
@@ -74,7 +74,7 @@ export class Requests {
     const { holdings, settings } = this.#parts
     const { fresh, headers } = readCallOptions(options, settings.timeout)
     if (fresh || headers !== undefined) return undefined
-    return holdings.cache.find(method, params, clockOf(this.#parts).now())
+    return holdings.cache.find(method, params, this.#parts.holdings.world.now())
   }
 
   /** Repeats the call when the server refused it until something is done first. */
@@ -135,7 +135,7 @@ export class Requests {
     const { timeout: left = settings.timeout, signal: given } = rest()
     const signal = this.#caller.stops(given) ?? new AbortController().signal
     const timeout = Math.min(settings.questionTimeout, left)
-    const desk = { settings, holdings, clock: clockOf(this.#parts), dialect, signal, timeout }
+    const desk = { settings, holdings, clock: this.#parts.holdings.world, dialect, signal, timeout }
     const isDone = await visitPages(method, urlElicitations(error), desk, left)
     // the call says itself that it was given up
     if (!isDone && !signal.aborted) throw error
@@ -171,7 +171,7 @@ export class Requests {
   /** With what is left of the time. */
   #within(options: CallOptions | undefined): () => CallOptions {
     const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
-    const clock = clockOf(this.#parts)
+    const clock = this.#parts.holdings.world
     const began = clock.now()
     return () => ({ ...options, timeout: Math.max(1, timeout - (clock.now() - began)) })
   }

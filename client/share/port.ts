@@ -1,8 +1,8 @@
-import { randomUUID } from 'node:crypto'
 import { isRequest, buildResult, type JsonRpcRequest, type Message } from '../../protocol/wire/jsonrpc.js'
 import { readParams } from '../../protocol/messages/params.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
 import { DynamicSupervisor } from '../../runtime/supervision/dynamic.js'
+import type { World } from '../../runtime/time/world.js'
 import { RuntimeError } from '../../runtime/base/errors.js'
 import { normal } from '../../runtime/base/exit.js'
 import { type ActorRef, forever, type RefOf } from '../../runtime/process/ref.js'
@@ -20,10 +20,12 @@ const shutdownTime = 1_000
 export class SharePort implements ServerPort {
   readonly #desk: ShareDesk
   readonly #relays: DynamicSupervisor
+  readonly #world: World
 
   /** `relays` is their dynamic supervisor. */
-  constructor(desk: ShareDesk, relays: ActorRef) {
+  constructor(desk: ShareDesk, relays: ActorRef, world: World) {
     this.#desk = desk
+    this.#world = world
     this.#relays = new DynamicSupervisor(relays)
   }
 
@@ -35,7 +37,7 @@ export class SharePort implements ServerPort {
       const { clientInfo } = readParams('initialize', request.params)
       const ref = await this.#start(String(peer.assigns?.client), clientInfo.name)
       const response = buildResult(request.id, await ref.call('welcome'))
-      const sessionId = randomUUID()
+      const sessionId = this.#world.id()
       this.#keep(sessionId, { ref, reader: undefined })
       return { sessionId, response }
     } catch (error) {

@@ -192,7 +192,7 @@ async function startListener(desk: ShareDesk, ctx: ActorContext): Promise<ActorR
   const names = namesOf(settings)
   const binding = await registry.named<typeof socketActor>(names.socket).call('binding')
   const relays = await registry.whenUp(names.relays)
-  const started = await binding.start(ctx, new SharePort(desk, relays), {
+  const started = await binding.start(ctx, new SharePort(desk, relays, ctx.world), {
     name: names.listener,
     drainTimeout: settings.drainTimeout,
     stopping: () => (processOf(supervisor) as Actor).phase === 'stopping',

@@ -11,6 +11,7 @@ import { RetryBudget } from '../../client/holdings/retry-budget.js'
 import { ToolBook } from '../../client/holdings/tool-book.js'
 import { TransportError } from '../../transports/base/errors.js'
 import { suite } from '../support/suite.js'
+import { worldAt } from '../support/world.js'
 
 const test = suite('limits of a client, to the last one')
 
@@ -54,10 +55,10 @@ function busy(status: number, retryAfter: string): TransportError {
 test('a call that a busy server invites is made again when that is before its deadline', () => {
   for (const status of [429, 503]) {
     const budget = new RetryBudget({ perMinute: 9 })
-    assert.is(budget.waitFor(busy(status, '2'), 2_000, 0), undefined)
-    assert.is(budget.waitFor(busy(status, '2'), 2_001, 0), 2_000)
+    assert.is(budget.waitFor(busy(status, '2'), 2_000, worldAt(0)), undefined)
+    assert.is(budget.waitFor(busy(status, '2'), 2_001, worldAt(0)), 2_000)
   }
-  assert.is(new RetryBudget({ perMinute: 9 }).waitFor(busy(500, '2'), 9_000, 0), undefined)
+  assert.is(new RetryBudget({ perMinute: 9 }).waitFor(busy(500, '2'), 9_000, worldAt(0)), undefined)
 })
 
 test('a call is made again by its policy as often as it says, before its deadline', () => {
@@ -68,10 +69,11 @@ test('a call is made again by its policy as often as it says, before its deadlin
     const parts = { params: undefined, onProgress: undefined, progressToken: undefined }
     const job = createJob({ method: 'tools/call', wantsAnswer: true, call, now: 0, ...parts })
     job.tries = tries
-    return retryDelay(job, error, { tools: new ToolBook(), budget: undefined, backoff, now: 0, ...port })
+    const facts = { tools: new ToolBook(), budget: undefined, backoff, world: worldAt(0), ...port }
+    return retryDelay(job, error, facts)
   }
   assert.equal([delay(0, 1), delay(999, 2), delay(1_000, 2), delay(0, 3)], [0, 999, undefined, undefined])
-  assert.equal([delay(0, 1, { now: 999 }), delay(0, 1, { now: 1_000 })], [0, undefined])
+  assert.equal([delay(0, 1, { world: worldAt(999) }), delay(0, 1, { world: worldAt(1_000) })], [0, undefined])
   assert.throws(() => delay(-1, 1), /retry.backoff/)
 })
 

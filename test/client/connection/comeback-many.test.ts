@@ -6,6 +6,7 @@ import type { ClientTransport } from '../../../transports/contract/contract.js'
 import { TransportError } from '../../../transports/base/errors.js'
 import { Setbacks } from '../../../client/base/backoff.js'
 import { suite } from '../../support/suite.js'
+import { worldAt } from '../../support/world.js'
 import { outage } from '../_outage.js'
 
 const test = suite('clients that are looked after and somebody waits for', { timeout: 60_000 })
@@ -135,7 +136,7 @@ test('earlier failures are forgotten once it has run for the stable time, and no
   for (const ran of [0, 0, 999, 1_000, 0]) {
     setbacks.began(now)
     now += ran
-    pauses.push(setbacks.next(now, false))
+    pauses.push(setbacks.next(worldAt(now), false))
   }
   assert.equal(pauses, [100, 200, 400, 100, 200])
 })

@@ -130,7 +130,7 @@ test('where trying again is of no use, the log says so', async (t) => {
 test('of attempts that fail the 1st, 10th, 100th and so on are told, and the first again after it was ready', (t) => {
   const warnings = heard<WarningEvent>()
   t.after(subscribeClient('warning', warnings.add))
-  const reports = new Reports({ name: 'counted', tree: -1 })
+  const reports = new Reports({ name: 'counted', tree: -1 }, () => 0)
   const reason = new Error('nobody there')
   const goes = (from: Phase, to: Phase): void =>
     reports.look({ ...firstState, phase: from }, { ...firstState, phase: to, reason })
