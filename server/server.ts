@@ -2,8 +2,7 @@ import { bindMethods, methodNames } from '../runtime/base/detached.js'
 import type { ExitReason } from '../runtime/base/exit.js'
 import { inspect, type TreeNode } from '../runtime/watch/inspect.js'
 import { lastTurns } from '../runtime/base/promise.js'
-import { systemWorld } from '../runtime/time/world.js'
-import type { ProcessRef } from '../runtime/process/ref.js'
+import { type ProcessRef, processOf } from '../runtime/process/ref.js'
 import type { Registry } from '../runtime/process/registry.js'
 import { type Supervisor, supervisorAt } from '../runtime/supervision/supervise.js'
 import { show } from '../runtime/base/errors.js'
@@ -127,7 +126,7 @@ export class Server {
     const supervisor = this.#supervisor
     if (!supervisor.ref.alive) return
     await supervisor.stop()
-    await lastTurns(systemWorld)
+    await lastTurns(processOf(supervisor.ref).tree.world)
   }
 
   /** Calls `fn` once when the server that runs now has ended: stopped, or after too many restarts. */

@@ -5,7 +5,6 @@ import { messageOf, show } from '../../runtime/base/errors.js'
 import { among } from '../../runtime/base/near.js'
 import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
 import { handled, lastTurns } from '../../runtime/base/promise.js'
-import { systemWorld } from '../../runtime/time/world.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import { Registry } from '../../runtime/process/registry.js'
 import type { Client } from '../handle/client.js'
@@ -231,7 +230,7 @@ export class Clients implements AsyncDisposable {
     for (const { leaving } of places) leaving.abort()
     await Promise.all(places.map(({ client }) => client?.close()))
     if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
-    await lastTurns(systemWorld)
+    await lastTurns(this.#parts.settings.tree.clock)
     this.#watchers.end()
   }
 

@@ -1,9 +1,7 @@
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
 import { handled, lastTurns } from '../../runtime/base/promise.js'
-import { systemWorld } from '../../runtime/time/world.js'
 import { subscribe } from '../../runtime/faults/events.js'
 import { type ActorRef, type ProcessRef, processOf, type RefOf } from '../../runtime/process/ref.js'
-import { systemWorld } from '../../runtime/time/world.js'
 import { Registry } from '../../runtime/process/registry.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../../runtime/supervision/child-spec.js'
 import type { SupervisorOptions } from '../../runtime/supervision/options.js'
@@ -43,7 +41,7 @@ export function startClient(options: StartClientOptions): Client {
     stop: async () => {
       const supervisor = await starting
       if (supervisor.ref.alive) await supervisor.stop()
-      await lastTurns(systemWorld)
+      await lastTurns(tree.clock)
     },
   })
   void followName(holdings, registry, starting)
@@ -105,7 +103,7 @@ function handingOut(
 ): ChildSpec {
   const places = new WeakMap<Registry, Holdings>()
   return {
-    ...of(new Holdings(settings, systemWorld)),
+    ...of(new Holdings(settings)),
     async start(ctx) {
       const { registry, self } = ctx
       const { tree } = processOf(self)

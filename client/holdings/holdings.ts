@@ -3,7 +3,7 @@ import { currentOwner, guard } from '../../runtime/faults/containment.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { isNormal } from '../../runtime/base/exit.js'
 import { handled } from '../../runtime/base/promise.js'
-import type { World } from '../../runtime/time/world.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import { LinkGauge } from '../../transports/link/gauge.js'
@@ -95,7 +95,7 @@ export class Holdings {
 
   constructor(
     { name, cacheSize, cacheBytes, retryBudget }: HoldingsInput,
-    world: World,
+    world: World = systemWorld,
     demand = new Demand(),
   ) {
     this.name = name

@@ -175,8 +175,7 @@ function readHealth(value: unknown): Required<HealthOptions> {
   })
 }
 
-function readClock(value: unknown): World {
-  if (value === undefined) return systemWorld
+function readClock(value: unknown = systemWorld): World {
   if (has<Clock>(value, ['now', 'setTimeout', 'clearTimeout'])) return worldOf(value)
   throw bad('clock', 'an object with now, setTimeout and clearTimeout', value)
 }

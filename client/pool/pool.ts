@@ -7,7 +7,6 @@ import type { Method, Params, Result } from '../../protocol/messages/methods.js'
 import type { ListToolsResult } from '../../protocol/messages/tools.js'
 import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
 import { handled, lastTurns } from '../../runtime/base/promise.js'
-import { systemWorld } from '../../runtime/time/world.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import { Registry } from '../../runtime/process/registry.js'
 import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
@@ -299,7 +298,7 @@ export class ClientPool implements AsyncDisposable {
     desk.end((what) => callError('CLOSED', `${what}: pool ${this.name} is closed`, details))
     await Promise.all([...desk.members.values()].map(({ client }) => client?.close()))
     if (supervisor.ref.alive) await supervisor.stop().catch(() => {})
-    await lastTurns(systemWorld)
+    await lastTurns(desk.world)
   }
 }
 

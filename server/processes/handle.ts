@@ -1,8 +1,7 @@
 import { bindMethods, methodNames } from '../../runtime/base/detached.js'
 import type { ExitReason } from '../../runtime/base/exit.js'
 import { lastTurns } from '../../runtime/base/promise.js'
-import { systemWorld } from '../../runtime/time/world.js'
-import { forever, type ProcessRef } from '../../runtime/process/ref.js'
+import { forever, type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import type { Registry } from '../../runtime/process/registry.js'
 import type { Supervisor } from '../../runtime/supervision/supervise.js'
 import { inspect, type TreeNode } from '../../runtime/watch/inspect.js'
@@ -94,7 +93,7 @@ export class ServerProcesses {
     const { supervisor } = this.#parts
     if (!supervisor.ref.alive) return
     await supervisor.stop()
-    await lastTurns(systemWorld)
+    await lastTurns(processOf(supervisor.ref).tree.world)
   }
 
   /** Calls `fn` once when the server has ended: stopped, or after too many restarts. */

@@ -70,15 +70,19 @@ class FileStore implements SessionStore {
   readonly #waiting = new Map<string, Waiting>()
   #firstListing: Promise<void> | undefined
   #listedAt = Number.NEGATIVE_INFINITY
-  #date: (() => number) | undefined
+  #ownWorld: World | undefined
 
   constructor({ now, ...options }: ReadOptions) {
-    this.#options = { ...options, now: now ?? (() => (this.#date ?? systemWorld.date)()) }
+    this.#options = { ...options, now: now ?? (() => this.#world.date()) }
     this.shared = options.shared
   }
 
   [opened](world: World): void {
-    this.#date ??= world.date
+    this.#ownWorld ??= world
+  }
+
+  get #world(): World {
+    return this.#ownWorld ?? systemWorld
   }
 
   load(id: string): Promise<SessionRecord | undefined> {
@@ -153,7 +157,7 @@ class FileStore implements SessionStore {
     }
     const { ended = false, expiresAt = 0 } = record
     const at = ended ? Math.max(now(), expiresAt - idleTimeout) : now()
-    await replaceFile(folder, name, bytes, { at, durable, id: systemWorld.id })
+    await replaceFile(folder, name, bytes, { at, durable, id: this.#world.id })
     this.#kept.delete(name)
     this.#kept.set(name, { at, version: record.version })
   }
