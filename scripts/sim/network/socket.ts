@@ -155,7 +155,8 @@ export class SimulatedSocket extends Duplex {
   /** It ends with an error of the system; the other end is told nothing. */
   fail(code: string, message: string): void {
     this.#isSilent = true
-    this.destroy(Object.assign(new Error(message), { code, errno: -1, syscall: 'read' }))
+    const syscall = this.connecting ? 'connect' : 'read'
+    this.destroy(Object.assign(new Error(message), { code, errno: -1, syscall }))
   }
 
   /** Its program has died: none of its code is told. The system tells the other end, or nobody does. */
