@@ -40,7 +40,12 @@ function judgeCall({ invoke, ends, died }: CallView, history: readonly Event[], 
       ]),
     )
   if (first === undefined) {
-    if (died === Number.POSITIVE_INFINITY)
+    // What was overdue when its program died was never settled either.
+    const until = history[died]?.at
+    if (
+      until === undefined ||
+      until - invoke.at - frozenMs(history, invoke.program, invoke.at, until) > invoke.timeout + facts.lateBy
+    )
       found.push(violation('never settled', `${name} has no outcome`, [invoke.index]))
     return found
   }

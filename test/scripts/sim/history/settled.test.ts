@@ -21,6 +21,12 @@ test('a call without an outcome', () => {
   assert.equal(kindsOf(settled, before), ['never settled'])
 })
 
+test('a call that was overdue when its program died', () => {
+  const history = (at: number) => story(asked('1'), { type: 'died', program: 'p', at })
+  assert.equal(kindsOf(settled, history(1_010)), [])
+  assert.equal(kindsOf(settled, history(1_011)), ['never settled'])
+})
+
 test('a call with two outcomes', () => {
   assert.equal(kindsOf(settled, story(asked('1'), ok('1'), ok('1'))), ['settled twice'])
   assert.equal(kindsOf(settled, story(asked('1'), failed('1', true), ok('1'))), ['settled twice'])
