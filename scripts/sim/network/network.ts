@@ -19,19 +19,14 @@ const goodWay: WayQuality = { delay: [0.1, 2], loss: 0, rate: 100_000 }
 /** ms after which the system gives a connection up on which nothing is confirmed. */
 const giveUp = 60_000
 
-interface Held {
-  readonly from: SimulatedSocket
-  readonly segment: Segment
-  readonly since: number
-}
-
 /** One direction between two addresses. */
 interface Way {
-  readonly name: string
+  readonly to: string
   readonly chance: Random
   quality: WayQuality
   isCut: boolean
-  held: Held[]
+  /** Those whose segments came to the cut. */
+  readonly stuck: Set<SimulatedSocket>
 }
 
 interface Listener {
@@ -127,7 +122,17 @@ export class Network {
   send(from: SimulatedSocket, segment: Segment): void {
     if (from.peer === undefined) return
     const way = this.#way(from.program.address, from.remote.address)
-    this.#carry(way, { from, segment, since: this.#simulator.now })
+    const size = segment.type === 'data' ? segment.bytes.length : 64
+    const { now } = this.#simulator
+    const arrival = Math.max(from.lastArrival, now + this.#delay(way, size))
+    from.lastArrival = arrival
+    const departure = { segment, isThere: false }
+    from.sent.push(departure)
+    const label = segment.type === 'data' ? `${segment.bytes.length} bytes` : segment.type
+    this.#simulator.after(arrival - now, this.#lane, `${from.label} sends ${label}`, () => {
+      departure.isThere = true
+      this.#deliver(way, from)
+    })
   }
 
   /** Has the program of a socket do something, as soon as word of it has come from the other end. */
@@ -138,23 +143,26 @@ export class Network {
     })
   }
 
-  #carry(way: Way, held: Held): void {
-    const { from, segment } = held
-    const size = segment.type === 'data' ? segment.bytes.length : 64
-    const { now } = this.#simulator
-    const arrival = Math.max(from.lastArrival, now + this.#delay(way, size))
-    from.lastArrival = arrival
-    const label = segment.type === 'data' ? `${segment.bytes.length} bytes` : segment.type
-    this.#simulator.after(arrival - now, this.#lane, `${from.label} sends ${label}`, () => {
-      if (!way.isCut && way.held.every((other) => other.from !== from)) return this.#arrive(held)
-      way.held.push(held)
-      this.#simulator.after(giveUp, this.#lane, `${from.label} gives up`, () => this.#abandon(way, held))
+  /** None overtakes another, not even one that waited at a cut. */
+  #deliver(way: Way, from: SimulatedSocket): void {
+    for (let first = from.sent[0]; first?.isThere; first = from.sent[0]) {
+      if (way.isCut || this.#dark.has(from.remote.address)) return this.#holdUp(way, from, first)
+      from.sent.shift()
+      this.#arrive(from, first.segment)
+    }
+  }
+
+  #holdUp(way: Way, from: SimulatedSocket, first: unknown): void {
+    if (way.stuck.has(from)) return
+    way.stuck.add(from)
+    this.#simulator.after(giveUp, this.#lane, `${from.label} gives up`, () => {
+      if (from.sent[0] === first) this.#abandon(from)
     })
   }
 
-  #arrive({ from, segment }: Held): void {
+  #arrive(from: SimulatedSocket, segment: Segment): void {
     const { peer } = from
-    if (peer === undefined || this.#dark.has(from.remote.address)) return
+    if (peer === undefined) return
     const { program } = peer
     if (program.phase === 'dead') {
       // the system of its machine answers for a connection that it does not know
@@ -166,10 +174,8 @@ export class Network {
     })
   }
 
-  #abandon(way: Way, held: Held): void {
-    if (!way.held.includes(held)) return
-    const { from } = held
-    way.held = way.held.filter((other) => other.from !== from)
+  #abandon(from: SimulatedSocket): void {
+    from.sent.length = 0
     if (from.destroyed || from.program.phase === 'dead') return
     const fail = (): void => from.fail('ETIMEDOUT', 'read ETIMEDOUT')
     this.#simulator.soon(from.program.lane, `${from.label} times out`, () => from.program.enter(fail))
@@ -183,7 +189,16 @@ export class Network {
   heal(from: string, to: string): void {
     const way = this.#way(from, to)
     way.isCut = false
-    for (const held of way.held.splice(0)) this.#carry(way, held)
+    this.#goOn(way)
+  }
+
+  #goOn(way: Way): void {
+    const stuck = [...way.stuck]
+    way.stuck.clear()
+    for (const socket of stuck)
+      this.#simulator.after(this.#delay(way, 64), this.#lane, `${socket.label} sends again`, () =>
+        this.#deliver(way, socket),
+      )
   }
 
   setQuality(from: string, to: string, quality: Partial<WayQuality>): void {
@@ -211,7 +226,8 @@ export class Network {
 
   /** A machine is there again. */
   light(address: string): void {
-    this.#dark.delete(address)
+    if (!this.#dark.delete(address)) return
+    for (const way of this.#ways.values()) if (way.to === address) this.#goOn(way)
   }
 
   /** False if somebody listens there already. */
@@ -242,7 +258,7 @@ export class Network {
     let way = this.#ways.get(name)
     if (way === undefined) {
       const chance = chanceOf(this.#simulator.seed, `way ${name}`)
-      way = { name, chance, quality: goodWay, isCut: false, held: [] }
+      way = { to, chance, quality: goodWay, isCut: false, stuck: new Set() }
       this.#ways.set(name, way)
     }
     return way

@@ -40,6 +40,8 @@ export class SimulatedSocket extends Duplex {
   #idle: Step | undefined
   /** When the last segment that was sent arrives: none overtakes another. */
   lastArrival = 0
+  /** What is under way, in order, and whether it would be there if nothing was before it. */
+  readonly sent: { readonly segment: Segment; isThere: boolean }[] = []
 
   constructor({ network, program, port, remote }: SocketPlace, connecting: boolean, allowHalfOpen = false) {
     super({ allowHalfOpen, emitClose: true, autoDestroy: true, decodeStrings: true })
