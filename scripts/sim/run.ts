@@ -1,5 +1,5 @@
 import { resetTimers } from './world/foreign.js'
-import { type Event, Recorder } from './history/history.js'
+import { type Event, type Facts, Recorder } from './history/history.js'
 import { Network } from './network/network.js'
 import { takeSockets } from './network/take-sockets.js'
 import type { Plan } from './plan/plan.js'
@@ -19,6 +19,7 @@ export interface Outcome {
   /** The digest of everything that happened. */
   readonly hash: string
   readonly history: readonly Event[]
+  readonly facts: Facts
   /** What went wrong beyond the history. */
   readonly broken: readonly string[]
   readonly steps: number
@@ -41,7 +42,11 @@ export async function simulate(plan: Plan, tell?: (line: string) => void): Promi
   ]
   const broken: string[] = []
   const recorder = new Recorder(() => simulator.now)
-  recorder.onEvent = ({ type, ...rest }) => simulator.note('history', `${type} ${JSON.stringify(rest)}`)
+  const open = new OpenCalls()
+  recorder.onEvent = (event) => {
+    simulator.note('history', JSON.stringify(event))
+    open.see(event)
+  }
   const stage: Stage = {
     plan,
     simulator,
@@ -56,16 +61,27 @@ export async function simulate(plan: Plan, tell?: (line: string) => void): Promi
     },
   }
   try {
-    await perform(stage)
+    await perform(stage, open)
   } finally {
     for (const each of undo.reverse()) each()
     resetTimers()
   }
   const { steps, now } = simulator
-  return { hash: simulator.trace.end(), history: recorder.events, broken, steps, simulated: now }
+  return {
+    hash: simulator.trace.end(),
+    history: recorder.events,
+    facts: factsOf(plan),
+    broken,
+    steps,
+    simulated: now,
+  }
 }
 
-async function perform(stage: Stage): Promise<void> {
+function factsOf({ store }: Plan): Facts {
+  return { store, owners: 'exclusive', ordered: true, lateBy: 5_000, calmWithin, queues: [] }
+}
+
+async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   const { plan, simulator, recorder } = stage
   const { elsewhere } = simulator
   const servers = new Map(plan.servers.map((server) => [server.name, new ServerHost(stage, server)]))
@@ -95,7 +111,7 @@ async function perform(stage: Stage): Promise<void> {
   for (const mend of mends) mend()
   recorder.add({ type: 'faultsEnded' })
   const isCalm = (): boolean =>
-    openCalls(recorder.events) === 0 &&
+    open.count === 0 &&
     [...servers.values()].every(({ isUp }) => isUp) &&
     [...clients.values()].every(({ client }) => client?.state.phase === 'ready')
   const end = simulator.now + calmWithin
@@ -117,14 +133,18 @@ async function must(stage: Stage, run: Promise<string>, wanted: string): Promise
   if (end !== wanted && end !== 'idle') stage.broken(`the run is ${end}`)
 }
 
-function openCalls(history: readonly Event[]): number {
-  const open = new Map<string, string>()
-  for (const event of history) {
-    if (event.type === 'invoke') open.set(event.call, event.program)
-    if (event.type === 'ok' || event.type === 'fail') open.delete(event.call)
-    // nobody waits for it any more
-    if (event.type === 'died')
-      for (const [call, program] of open) if (program === event.program) open.delete(call)
+/** Calls that somebody waits for. */
+class OpenCalls {
+  readonly #programs = new Map<string, string>()
+
+  get count(): number {
+    return this.#programs.size
   }
-  return open.size
+
+  see(event: Event): void {
+    if (event.type === 'invoke') this.#programs.set(event.call, event.program)
+    else if (event.type === 'ok' || event.type === 'fail') this.#programs.delete(event.call)
+    else if (event.type === 'died')
+      for (const [call, program] of this.#programs) if (program === event.program) this.#programs.delete(call)
+  }
 }

@@ -1,4 +1,4 @@
-/** What is to happen in a run: plain data, drawn from a seed. With faults taken out it is a plan, too. */
+/** What is to happen in a run: plain data, drawn from a seed. */
 export interface Plan {
   readonly seed: number
   /** Simulated ms in which acts and faults begin. */
@@ -68,3 +68,12 @@ export type FaultVerb =
   | 'slow'
   | 'fail'
   | 'lose'
+
+/** The plan with these of its faults and acts alone. */
+export function only(plan: Plan, faults?: ReadonlySet<number>, acts?: ReadonlySet<number>): Plan {
+  return {
+    ...plan,
+    faults: plan.faults.filter(({ id }) => faults === undefined || faults.has(id)),
+    acts: plan.acts.filter(({ id }) => acts === undefined || acts.has(id)),
+  }
+}

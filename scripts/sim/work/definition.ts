@@ -37,9 +37,9 @@ export function simulatedServer({ name, program, recorder, changed }: Definition
     recorder.add({ type: 'ran', program: name, run, ...given, ...(id !== undefined && { session: id }) })
     try {
       const answer = await body()
-      const value = JSON.stringify(answer)
-      recorder.add({ type: 'ranTo', program: name, run, end: 'ok', value })
-      return value
+      const { value } = answer
+      recorder.add({ type: 'ranTo', program: name, run, end: 'ok', ...(value !== undefined && { value }) })
+      return JSON.stringify(answer)
     } catch (error) {
       recorder.add({ type: 'ranTo', program: name, run, end: ctx.signal.aborted ? 'aborted' : 'error' })
       throw error
@@ -79,7 +79,17 @@ export function simulatedServer({ name, program, recorder, changed }: Definition
       noted({ token, operation: 'slow' }, ctx, async () => {
         for (let step = 1; step <= steps; step++) {
           await pause(program, ms, ctx.signal)
-          ctx.progress(step, steps, `${token} ${step}`)
+          const payload = `${token} ${step}`
+          recorder.add({
+            type: 'emitted',
+            program: name,
+            stream: token,
+            sequence: step,
+            kind: 'progress',
+            payload,
+            token,
+          })
+          ctx.progress(step, steps, payload)
         }
         return { value: token }
       }),

@@ -109,9 +109,9 @@ export class Program {
 
   /** In the scope of who asks, as Node does it; a dead program does nothing. */
   #bind(fn: () => void): () => void {
-    const bound = AsyncResource.bind(fn)
+    const scope = new AsyncResource('SimulatedStep')
     return () => {
-      if (this.phase !== 'dead') bound()
+      if (this.phase !== 'dead') scope.runInAsyncScope(fn)
     }
   }
 

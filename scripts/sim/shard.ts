@@ -1,0 +1,30 @@
+// A process of its own: runs the seeds that it is sent, one after the other, and sends what came of each.
+import { judge, type Verdict } from './judge.js'
+import { drawPlan } from './plan/draw.js'
+
+export interface Chunk {
+  readonly seeds: readonly number[]
+  readonly operations: number
+}
+
+export type ShardWord =
+  | { readonly type: 'begins'; readonly seed: number }
+  | { readonly type: 'verdict'; readonly verdict: Verdict; readonly heap: number }
+  | { readonly type: 'free' }
+
+const send = (word: ShardWord): void => void process.send?.(word)
+
+process.on('message', ({ seeds, operations }: Chunk) => {
+  void run(seeds, operations)
+})
+process.on('disconnect', () => process.exit())
+send({ type: 'free' })
+
+async function run(seeds: readonly number[], operations: number): Promise<void> {
+  for (const seed of seeds) {
+    send({ type: 'begins', seed })
+    const verdict = await judge(drawPlan(seed, operations))
+    send({ type: 'verdict', verdict, heap: process.memoryUsage().heapUsed })
+  }
+  send({ type: 'free' })
+}
