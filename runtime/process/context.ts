@@ -189,10 +189,22 @@ function newController(): AbortController {
   return controller
 }
 
-function boundWorld(process: Process): World {
+/** The world of the tree: its timers outlive the process, for what is cleaned up after its end. */
+export function lastingWorld(world: World): World {
+  return (world as Partial<BoundWorld>)[unbound] ?? world
+}
+
+const unbound = Symbol('unbound')
+
+interface BoundWorld extends World {
+  readonly [unbound]: World
+}
+
+function boundWorld(process: Process): BoundWorld {
   const { world } = process.tree
   return {
     ...world,
+    [unbound]: world,
     setTimeout(fn, ms) {
       checkFunction(fn, 'setTimeout')
       const bound = { timer: undefined as unknown, clear: () => world.clearTimeout(bound.timer) }

@@ -77,6 +77,22 @@ export function pause(
   })
 }
 
+/** Does `work` with a signal that aborts after `ms`, as `AbortSignal.timeout` does, unless it is done before. */
+export async function withDeadline<T>(
+  ms: number,
+  clock: Clock,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const controller = new AbortController()
+  const late = (): void => controller.abort(new DOMException(`not done within ${ms} ms`, 'TimeoutError'))
+  const timer = clock.setTimeout(late, ms)
+  try {
+    return await work(controller.signal)
+  } finally {
+    clock.clearTimeout(timer)
+  }
+}
+
 /** Calls `fn` on abort until the returned function is called; many waits may share a signal. */
 export function listenForAbort(signal: AbortSignal, fn: () => void): () => void {
   setMaxListeners(0, signal)

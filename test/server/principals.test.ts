@@ -208,9 +208,9 @@ test('who sends a request is asked before its body is read, and after the guard'
     {
       cors: true,
       allowedOrigins: ['https://app.example'],
-      authenticate(peer) {
+      authenticate(peer, how) {
         asked.push(String(peer.headers.authorization))
-        return byName({ ...peer, headers: { authorization: 'Bearer refused' } }, { signal: t.signal })
+        return byName({ ...peer, headers: { authorization: 'Bearer refused' } }, how)
       },
     },
   )

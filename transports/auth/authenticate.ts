@@ -1,5 +1,5 @@
-import { systemClock } from '../../runtime/time/clock.js'
 import { waitWithin } from '../../runtime/time/wait.js'
+import type { World } from '../../runtime/time/world.js'
 import { TransportError, type TransportErrorCode } from '../base/errors.js'
 import { badOption, readMs } from '../base/read-option.js'
 import type { Peer } from '../contract/contract.js'
@@ -10,11 +10,12 @@ import { type Challenge, challengeOf, withImplied } from './scopes.js'
 /**
  * Finds out who sends a request, from its headers, address and `assigns`, before its body is read. Undefined
  * lets it in anonymously. Throw TransportError UNAUTHORIZED to refuse it: it is answered 401, with
- * `data.challenge` as `WWW-Authenticate`. Any other error is answered 500, and no answer in time 503.
+ * `data.challenge` as `WWW-Authenticate`. Any other error is answered 500, and no answer in time 503. `world`
+ * has the time of the listener.
  */
 export type Authenticate = (
   peer: Peer,
-  how: { readonly signal: AbortSignal },
+  how: { readonly signal: AbortSignal; readonly world: World },
 ) => Principal | undefined | Promise<Principal | undefined>
 
 /** Whether and how a listener asks who sends a request. */
@@ -52,6 +53,7 @@ export interface Denial {
 export async function identify(
   peer: Peer,
   { authenticate, authenticateTimeout }: AuthenticateSettings,
+  world: World,
 ): Promise<Principal | undefined> {
   if (authenticate === undefined) return peer.principal
   const controller = new AbortController()
@@ -62,13 +64,13 @@ export async function identify(
     controller.abort(error)
     throw error
   }
-  const limits = { clock: systemClock, ms: authenticateTimeout, late }
+  const limits = { clock: world, ms: authenticateTimeout, late }
   const found = await waitWithin<Principal | undefined>(limits, (resolve, reject) => {
-    Promise.resolve(authenticate(peer, { signal: controller.signal })).then(resolve, reject)
+    Promise.resolve(authenticate(peer, { signal: controller.signal, world })).then(resolve, reject)
   })
   if (found === undefined) return undefined
   const principal = readPrincipal(found)
-  if (!hasExpired(principal)) return principal
+  if (!hasExpired(principal, world)) return principal
   const data = { challenge: 'Bearer error="invalid_token"' }
   throw new TransportError('UNAUTHORIZED', 'authenticate: the principal has expired', { data })
 }
@@ -106,6 +108,8 @@ export function readAuthenticate(options: AuthenticateOptions): AuthenticateSett
   return { authenticate: bearer(auth), auth, authenticateTimeout }
 }
 
+type Within = Parameters<Authenticate>[1]
+
 /** Characters of a token: more than fit into a header of a Node server. */
 const maxTokenLength = 16_384
 
@@ -115,9 +119,9 @@ const maxTokenLength = 16_384
  * `data.challenge`, and with what the verifier throws.
  */
 function bearer(auth: AuthSettings): Authenticate {
-  return async ({ headers }, { signal }) => {
+  return async ({ headers }, how) => {
     const token = readToken(headers.authorization, auth)
-    const principal = await verify(token, auth, signal)
+    const principal = await verify(token, auth, how)
     const scopes = withImplied(principal.scopes ?? [], auth.impliedScopes)
     if (auth.scopes.every((scope) => scopes.includes(scope))) return { ...principal, scopes }
     const description = 'the token lacks a scope that every request takes'
@@ -135,17 +139,17 @@ function readToken(header: string | readonly string[] | undefined, auth: AuthSet
   throw refused('BAD_AUTHORIZATION', auth, { error: 'invalid_request', description })
 }
 
-async function verify(token: string, auth: AuthSettings, signal: AbortSignal): Promise<Principal> {
-  const found = await ask(token, auth, signal)
+async function verify(token: string, auth: AuthSettings, how: Within): Promise<Principal> {
+  const found = await ask(token, auth, how)
   if (found === undefined) throw invalid(auth, 'the token is not valid')
   const principal = readPrincipal(found)
-  if (hasExpired(principal)) throw invalid(auth, 'the token has expired')
+  if (hasExpired(principal, how.world)) throw invalid(auth, 'the token has expired')
   return principal
 }
 
-async function ask(token: string, auth: AuthSettings, signal: AbortSignal): Promise<Principal | undefined> {
+async function ask(token: string, auth: AuthSettings, how: Within): Promise<Principal | undefined> {
   try {
-    return await auth.verify(token, { resource: auth.resource, signal })
+    return await auth.verify(token, { resource: auth.resource, ...how })
   } catch (error) {
     const isRefusal = error instanceof TransportError && error.code === 'UNAUTHORIZED'
     throw isRefusal && error.data === undefined ? invalid(auth, error.message) : error

@@ -1,4 +1,6 @@
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { systemWorld } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import {
   badOption,
@@ -48,18 +50,21 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
   const answers = new TokenCache<JsonObject>(settings)
   let asking = 0
 
-  async function verify(token: string, { resource }: TokenUse): Promise<Principal | undefined> {
+  async function verify(
+    token: string,
+    { resource, world = systemWorld }: TokenUse,
+  ): Promise<Principal | undefined> {
     const { audience = [resource] } = settings
-    const answer = await answers.find(token, () => ask(token))
+    const answer = await answers.find(token, world, () => ask(token, world))
     if (answer.active !== true) return undefined
     // `active` vouches for an issuer and times that are missing; those that are there are checked
     const claims = { iss: issuer, exp: Number.POSITIVE_INFINITY, ...answer }
-    const expected = { issuer, audience, clockTolerance: 0, now: Date.now() }
+    const expected = { issuer, audience, clockTolerance: 0, now: world.date() }
     const { expiresAt, ...found } = principalOf(claims, expected)
     return { ...found, ...(Number.isFinite(expiresAt) && { expiresAt }), claims: answer }
   }
 
-  async function ask(token: string): Promise<JsonObject> {
+  async function ask(token: string, clock: Clock): Promise<JsonObject> {
     if (asking >= maxAtOnce) {
       const message = `the authorization server is asked ${maxAtOnce} questions already`
       throw new TransportError('AUTHORIZATION_UNAVAILABLE', message, { retryable: true })
@@ -71,6 +76,7 @@ export function introspection(options: IntrospectionOptions): TokenVerifier {
         headers: { 'content-type': 'application/x-www-form-urlencoded', authorization },
         body: new URLSearchParams({ token, token_type_hint: 'access_token' }).toString(),
         timeout: fetchTimeout,
+        clock,
       })
     } finally {
       asking -= 1

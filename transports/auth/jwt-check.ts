@@ -1,4 +1,5 @@
 import { errors, type JWTPayload, type JWTVerifyGetKey, type JWTVerifyOptions, jwtVerify } from 'jose'
+import { systemWorld, type World } from '../../runtime/time/world.js'
 import type { Principal } from '../contract/principal.js'
 import type { JwtSettings } from './jwt.js'
 import { IssuerKeys, keysOf } from './keys.js'
@@ -17,23 +18,26 @@ export function createJwtCheck(settings: JwtSettings): JwtCheck {
   const { jwks, cooldown, keyMaxAge, issuer, clockTolerance, algorithms } = settings
   const isGiven = typeof jwks === 'object'
   const keys = new IssuerKeys({
-    load: isGiven ? () => Promise.resolve(jwks) : keysOf(settings),
+    load: isGiven ? async () => jwks : keysOf(settings),
     cooldown,
     maxAge: isGiven ? Number.POSITIVE_INFINITY : keyMaxAge,
-    now: () => performance.now(),
   })
   const checked = new TokenCache<Principal>(settings)
 
-  async function check(token: string, resource: string): Promise<Principal> {
+  async function check(token: string, resource: string, world: World): Promise<Principal> {
     const { audience = [resource] } = settings
-    const claims = await read(token)
-    return principalOf(claims, { issuer, audience, clockTolerance, now: Date.now() })
+    const claims = await read(token, world)
+    return principalOf(claims, { issuer, audience, clockTolerance, now: world.date() })
   }
 
-  async function read(token: string): Promise<JWTPayload> {
-    const how = { algorithms: [...algorithms], clockTolerance: Math.ceil(clockTolerance / 1_000) }
+  async function read(token: string, world: World): Promise<JWTPayload> {
+    const how = {
+      algorithms: [...algorithms],
+      clockTolerance: Math.ceil(clockTolerance / 1_000),
+      currentDate: new Date(world.date()),
+    }
     try {
-      const { payload, protectedHeader } = await verify(token, keys.find, how)
+      const { payload, protectedHeader } = await verify(token, keys.findBy(world), how)
       if (types.has((protectedHeader.typ ?? 'jwt').toLowerCase())) return payload
     } catch (error) {
       if (error instanceof errors.JWTExpired) throw refused('the token has expired')
@@ -44,7 +48,8 @@ export function createJwtCheck(settings: JwtSettings): JwtCheck {
   }
 
   // the answer holds for this resource only
-  return (token, { resource }) => checked.find(`${resource} ${token}`, () => check(token, resource))
+  return (token, { resource, world = systemWorld }) =>
+    checked.find(`${resource} ${token}`, world, () => check(token, resource, world))
 }
 
 async function verify(token: string, findKey: JWTVerifyGetKey, how: JWTVerifyOptions) {

@@ -1,5 +1,6 @@
 import { createLocalJWKSet, errors, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose'
 import type { JsonObject } from '../../protocol/wire/json.js'
+import type { Clock } from '../../runtime/time/clock.js'
 import { TransportError } from '../base/errors.js'
 import { isSecureUrl } from '../base/secure-url.js'
 import { fetchJson } from '../http/outgoing/fetch.js'
@@ -7,13 +8,11 @@ import type { JwtSettings } from './jwt.js'
 
 /** How keys are loaded and kept. */
 interface KeyOptions {
-  load(): Promise<unknown>
+  load(clock: Clock): Promise<unknown>
   /** Milliseconds after a fetch, good or bad, before the next one. */
   readonly cooldown: number
   /** Milliseconds after which keys are fetched anew. */
   readonly maxAge: number
-  /** Milliseconds, monotonic. */
-  now(): number
 }
 
 /** How many times `maxAge` keys are used while they cannot be fetched anew. */
@@ -33,37 +32,39 @@ export class IssuerKeys {
   }
 
   /** The key of a token. Rejects with jose's error for an unknown one, or AUTHORIZATION_UNAVAILABLE. */
-  readonly find: JWTVerifyGetKey = async (header, token) => {
-    const { maxAge } = this.#options
-    if (this.#find === undefined || this.#age > maxAge) await this.#refresh()
-    if (this.#find === undefined || this.#age > maxAge * staleFactor) throw this.#unavailable()
-    try {
-      return await this.#find(header, token)
-    } catch (error) {
-      if (!(error instanceof errors.JWKSNoMatchingKey) || !(await this.#refresh())) throw error
-      return await this.#find(header, token)
+  findBy(clock: Clock): JWTVerifyGetKey {
+    return async (header, token) => {
+      const { maxAge } = this.#options
+      if (this.#find === undefined || this.#age(clock) > maxAge) await this.#refresh(clock)
+      if (this.#find === undefined || this.#age(clock) > maxAge * staleFactor) throw this.#unavailable()
+      try {
+        return await this.#find(header, token)
+      } catch (error) {
+        if (!(error instanceof errors.JWKSNoMatchingKey) || !(await this.#refresh(clock))) throw error
+        return await this.#find(header, token)
+      }
     }
   }
 
-  get #age(): number {
-    return this.#options.now() - this.#fetchedAt
+  #age(clock: Clock): number {
+    return clock.now() - this.#fetchedAt
   }
 
   /** False when it is too early to ask again, or when nothing new came of it. */
-  async #refresh(): Promise<boolean> {
-    const { now, cooldown } = this.#options
+  async #refresh(clock: Clock): Promise<boolean> {
+    const { cooldown } = this.#options
     const before = this.#fetchedAt
-    if (this.#pending === undefined && now() - this.#triedAt >= cooldown) this.#pending = this.#load()
+    if (this.#pending === undefined && clock.now() - this.#triedAt >= cooldown)
+      this.#pending = this.#load(clock)
     await this.#pending
     return this.#fetchedAt > before
   }
 
   /** Never rejects: those who wait look at the keys afterwards. */
-  async #load(): Promise<void> {
-    const { load, now } = this.#options
-    this.#triedAt = now()
+  async #load(clock: Clock): Promise<void> {
+    this.#triedAt = clock.now()
     try {
-      this.#find = createLocalJWKSet((await load()) as JSONWebKeySet)
+      this.#find = createLocalJWKSet((await this.#options.load(clock)) as JSONWebKeySet)
       this.#fetchedAt = this.#triedAt
     } catch (error) {
       this.#failure = error
@@ -84,13 +85,14 @@ export function keysOf({
   issuer,
   jwks,
   fetchTimeout,
-}: Pick<JwtSettings, 'issuer' | 'jwks' | 'fetchTimeout'>): () => Promise<JsonObject> {
+}: Pick<JwtSettings, 'issuer' | 'jwks' | 'fetchTimeout'>): (clock: Clock) => Promise<JsonObject> {
   const given = typeof jwks === 'string' ? jwks : undefined
   let known = given
-  return async () => {
-    known ??= await findKeys(issuer, fetchTimeout)
+  return async (clock) => {
+    const within = { timeout: fetchTimeout, clock }
+    known ??= await findKeys(issuer, within)
     try {
-      return await fetchJson(known, { timeout: fetchTimeout })
+      return await fetchJson(known, within)
     } catch (error) {
       // they may have moved: the metadata is asked again
       known = given
@@ -100,11 +102,14 @@ export function keysOf({
 }
 
 /** Places by RFC 8414, 3.1, and OpenID Connect Discovery, the latter before and after the issuer's path. */
-async function findKeys(issuer: string, timeout: number): Promise<string> {
+async function findKeys(
+  issuer: string,
+  within: { readonly timeout: number; readonly clock: Clock },
+): Promise<string> {
   let last: unknown
   for (const address of metadataAddresses(issuer)) {
     try {
-      return readKeysAddress(await fetchJson(address, { timeout }), issuer, address)
+      return readKeysAddress(await fetchJson(address, within), issuer, address)
     } catch (error) {
       last = error
     }

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto'
+import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import type { Principal } from '../contract/principal.js'
 import { isScope } from './scopes.js'
@@ -9,6 +11,8 @@ export interface TokenUse {
   readonly resource: string
   /** Aborted when the answer comes too late. */
   readonly signal: AbortSignal
+  /** What times are compared with. Default: the world of this machine. */
+  readonly world?: World
 }
 
 /**
@@ -88,28 +92,24 @@ interface CacheLimits {
   /** Milliseconds; 0: none is kept. */
   readonly cacheTime: number
   readonly maxCached: number
-  /** Milliseconds, monotonic. Default: those of the process. */
-  readonly now?: () => number
 }
 
 /** Keeps what was found out about tokens, by their digests: no token is kept. Concurrent checks share one. */
 export class TokenCache<Answer> {
   readonly #limits: CacheLimits
-  readonly #now: () => number
   /** The oldest come first. */
   readonly #kept = new Map<string, { readonly until: number; readonly answer: Promise<Answer> }>()
 
   constructor(limits: CacheLimits) {
     this.#limits = limits
-    this.#now = limits.now ?? (() => performance.now())
   }
 
   /** What `ask` resolves with; what it rejects with is not kept. */
-  find(token: string, ask: () => Promise<Answer>): Promise<Answer> {
+  find(token: string, clock: Pick<Clock, 'now'>, ask: () => Promise<Answer>): Promise<Answer> {
     const { cacheTime, maxCached } = this.#limits
     if (cacheTime === 0) return ask()
     const key = createHash('sha256').update(token).digest('base64url')
-    const now = this.#now()
+    const now = clock.now()
     const known = this.#kept.get(key)
     if (known !== undefined && known.until > now) return known.answer
     const answer = ask()

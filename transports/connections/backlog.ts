@@ -1,4 +1,5 @@
 import { outside } from '../../runtime/faults/containment.js'
+import type { World } from '../../runtime/time/world.js'
 import type { Peer } from '../contract/contract.js'
 
 interface WaitingMessage {
@@ -16,14 +17,16 @@ const perTurn = 100
 export class Backlog {
   readonly #again: () => void
   readonly #hardLimit: number
+  readonly #world: World
   #all: WaitingMessage[] = []
   #size = 0
   #left = perTurn
-  #nextTurn: NodeJS.Immediate | null = null
+  #nextTurn: unknown = null
 
   /** `again` is called the turn after a used-up one. `hardLimit`: what one chunk may bring after a pause. */
-  constructor(again: () => void, hardLimit: number) {
+  constructor(again: () => void, hardLimit: number, world: World) {
     this.#again = again
+    this.#world = world
     this.#hardLimit = hardLimit
   }
 
@@ -52,7 +55,7 @@ export class Backlog {
   }
 
   clear(): void {
-    if (this.#nextTurn !== null) clearImmediate(this.#nextTurn)
+    if (this.#nextTurn !== null) this.#world.clearImmediate(this.#nextTurn)
     this.#all = []
     this.#size = 0
   }
@@ -62,7 +65,7 @@ export class Backlog {
     this.#left -= 1
     if (this.#left >= 0) return true
     this.#nextTurn = outside(() =>
-      setImmediate(() => {
+      this.#world.setImmediate(() => {
         this.#nextTurn = null
         this.#left = perTurn
         this.#again()

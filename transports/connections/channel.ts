@@ -14,6 +14,7 @@ import {
 } from '../../protocol/wire/jsonrpc.js'
 import { outside } from '../../runtime/faults/containment.js'
 import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { TransportError } from '../base/errors.js'
 import { type Outlet, type Peer, spokenBy } from '../contract/contract.js'
 import { type Answer, answerEarly, interrupted, isBatch, refusal, refusedAs } from './answers.js'
@@ -55,6 +56,7 @@ export class Channel implements Accepted {
   readonly #connection: Connection
   readonly #events: ChannelEvents
   readonly #isPipe: boolean
+  readonly #world: World
   readonly #backlog: Backlog
   readonly #output: ConnectionOutput
   readonly #requests: OpenRequests
@@ -77,7 +79,13 @@ export class Channel implements Accepted {
   #stopTimer: (() => void) | null = null
   #onTaken: (() => void) | null = null
 
-  constructor(connection: Connection, events: ChannelEvents, { kept, isPipe }: ChannelSettings) {
+  constructor(
+    connection: Connection,
+    events: ChannelEvents,
+    { kept, isPipe }: ChannelSettings,
+    world: World,
+  ) {
+    this.#world = world
     this.#connection = connection
     this.#events = events
     this.#isPipe = isPipe
@@ -86,7 +94,7 @@ export class Channel implements Accepted {
     this.#dialect = kept.dialect
     const takeAll = (): void => this.#serving?.run(() => this.#takeAll())
     // standard input has no other end than its own: nothing of a chunk is refused
-    this.#backlog = new Backlog(takeAll, isPipe ? Number.POSITIVE_INFINITY : hardLimit)
+    this.#backlog = new Backlog(takeAll, isPipe ? Number.POSITIVE_INFINITY : hardLimit, world)
     const answered = (): void => {
       events.answered()
       this.#flow()
@@ -343,7 +351,7 @@ export class Channel implements Accepted {
   #detached(): void {
     this.#attached = false
     outside(() =>
-      setImmediate(() => {
+      this.#world.setImmediate(() => {
         if (!this.#gone) this.#serving?.run(() => this.#attach())
       }),
     )

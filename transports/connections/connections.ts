@@ -1,3 +1,4 @@
+import type { World } from '../../runtime/time/world.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { pause, waitWithin } from '../../runtime/time/wait.js'
 import { emit } from '../../runtime/faults/events.js'
@@ -91,7 +92,7 @@ export class Connections implements Binding {
   readonly url: string | undefined
   readonly port: number | undefined
   readonly #source: ConnectionSource
-  readonly #clock: Clock
+  readonly #world: World
   readonly #channels = new Set<Channel>()
   readonly #origin = originHere('')
   #count = 0
@@ -110,7 +111,7 @@ export class Connections implements Binding {
     this.port = source.port
     this.#source = source
     // taken now, since the scope refuses everything once its end is being cleaned up
-    this.#clock = scope.clock
+    this.#world = scope.world
   }
 
   /** Connections that are open, and those whose sessions are still to be ended. */
@@ -147,7 +148,7 @@ export class Connections implements Binding {
     }
     const kept: KeptSession = { ...noSession, pinned: handshakeOnly ? 'handshake' : 'none' }
     const channel = this.#add(connection, { kept, isPipe: false })
-    channel.expectSession(this.#clock, openTimeout)
+    channel.expectSession(this.#world, openTimeout)
     channel.serve(this.#serving)
     return channel
   }
@@ -176,7 +177,7 @@ export class Connections implements Binding {
         if (this.#waits.size > 0 && this.unanswered === 0) for (const done of this.#waits) done()
       },
     }
-    const channel = new Channel(connection, events, settings)
+    const channel = new Channel(connection, events, settings, this.#world)
     this.#channels.add(channel)
     emitTransport('connection', () => ({ ...about, type: 'opened' }))
     return channel

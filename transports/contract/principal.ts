@@ -1,4 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
+import type { World } from '../../runtime/time/world.js'
 import { show } from '../../runtime/base/errors.js'
 import { type TransportError, optionError } from '../base/errors.js'
 
@@ -38,8 +39,8 @@ export function isSamePrincipal(one: Principal | undefined, other: Principal | u
   return one?.issuer === other?.issuer && one?.subject === other?.subject
 }
 
-export function hasExpired(principal: Principal | undefined): boolean {
-  return principal?.expiresAt !== undefined && principal.expiresAt <= Date.now()
+export function hasExpired(principal: Principal | undefined, { date }: Pick<World, 'date'>): boolean {
+  return principal?.expiresAt !== undefined && principal.expiresAt <= date()
 }
 
 export function keyOfPrincipal({ issuer, subject }: Principal): string {

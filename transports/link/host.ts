@@ -3,7 +3,7 @@ import type { Message, RequestId } from '../../protocol/wire/jsonrpc.js'
 import { isRequest } from '../../protocol/wire/jsonrpc.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import { type Owned, releaseOf } from '../../runtime/process/owned.js'
-import type { Clock } from '../../runtime/time/clock.js'
+import type { World } from '../../runtime/time/world.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import type {
   ClientTransport,
@@ -39,7 +39,7 @@ export class HostedLink {
   readonly #report: LinkReport
   readonly #gauge: LinkGauge
   readonly #hosted: HostedScope
-  readonly #clock: Clock
+  readonly #world: World
   #link: Link | undefined
   readonly #queuedBytes = (): number => this.#link?.queuedBytes ?? 0
   #over = false
@@ -53,7 +53,7 @@ export class HostedLink {
     this.number = number
     this.#report = report
     this.#gauge = gauge
-    this.#clock = ctx.clock
+    this.#world = ctx.world
     this.#hosted = createLinkScope(ctx, (cause) =>
       this.#trouble(wrap('CONNECTION_LOST', 'clean-up failed', cause)),
     )
@@ -116,7 +116,7 @@ export class HostedLink {
   close(): void {
     if (this.#over || this.#closing) return
     this.#closing = true
-    this.#closeTimer = this.#clock.setTimeout(() => this.#end({}), closeTimeout)
+    this.#closeTimer = this.#world.setTimeout(() => this.#end({}), closeTimeout)
     const isCalled = this.#call((link) => link.close(), 'CONNECTION_LOST', 'the transport could not close')
     if (!isCalled) this.#end({})
   }
@@ -169,7 +169,7 @@ export class HostedLink {
   /** Polls: a client that works its mailbox off does not know that somebody waits. */
   async #room(): Promise<void> {
     do {
-      await new Promise((resolve) => setImmediate(resolve))
+      await new Promise<void>((resolve) => void this.#world.setImmediate(resolve))
     } while (!this.#over && this.#report.crowded())
   }
 
@@ -197,14 +197,14 @@ export class HostedLink {
     if (this.#over) return
     this.#over = true
     this.#drop()
-    this.#clock.clearTimeout(this.#closeTimer)
+    this.#world.clearTimeout(this.#closeTimer)
     const releasing = this.#hosted.release()
     this.#report.closed(this.number, end)
     if (releasing === undefined) return this.#finish()
     // A disposer that hangs must not keep the next connection from being made.
-    const timer = this.#clock.setTimeout(this.#finish, closeTimeout)
+    const timer = this.#world.setTimeout(this.#finish, closeTimeout)
     void releasing.then(() => {
-      this.#clock.clearTimeout(timer)
+      this.#world.clearTimeout(timer)
       this.#finish()
     })
   }

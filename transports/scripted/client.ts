@@ -3,7 +3,8 @@ import type { Message } from '../../protocol/wire/jsonrpc.js'
 import { latestHandshake } from '../../protocol/dialects/versions.js'
 import { defineActor } from '../../runtime/process/behaviour.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
-import { type Clock, systemClock } from '../../runtime/time/clock.js'
+import type { Clock } from '../../runtime/time/clock.js'
+import { readWorld, type World } from '../../runtime/time/world.js'
 import type { WaitOptions } from '../../runtime/watch/recording.js'
 import { Registry } from '../../runtime/process/registry.js'
 import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
@@ -34,10 +35,11 @@ export interface ScriptedGreeting {
 export async function scriptedClient(
   transport: ClientTransport,
   script: Script<ScriptedClient> = {},
-  { clock = systemClock }: ScriptedClientOptions = {},
+  { clock }: ScriptedClientOptions = {},
 ): Promise<ScriptedClient> {
-  const client = new ScriptedClient(script)
-  await client.open(transport, clock)
+  const world = readWorld(clock)
+  const client = new ScriptedClient(script, world)
+  await client.open(transport, world)
   return client
 }
 
@@ -52,8 +54,8 @@ export class ScriptedClient extends ScriptedPeer implements AsyncDisposable {
   #tellOpened: () => void = () => {}
   #tellClosed: (end: LinkEnd) => void = () => {}
 
-  constructor(script: Script<ScriptedClient>) {
-    super('the scripted client', script)
+  constructor(script: Script<ScriptedClient>, world?: World) {
+    super('the scripted client', script, world)
     this.#opened = new Promise((resolve) => {
       this.#tellOpened = resolve
     })

@@ -19,6 +19,7 @@ import {
   type RequestId,
 } from '../../protocol/wire/jsonrpc.js'
 import { outside } from '../../runtime/faults/containment.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
 import { messageOf } from '../../runtime/base/errors.js'
 import { handled } from '../../runtime/base/promise.js'
 import { Recording, type WaitOptions, waitFor } from '../../runtime/watch/recording.js'
@@ -53,15 +54,17 @@ export abstract class ScriptedPeer {
   /** Every message that came, in order; a text that is no message is recorded as its ProtocolError. */
   readonly received: Recording<Message | ProtocolError>
   readonly #script: Script<this>
+  readonly #world: World
   readonly #asked = new Map<string, number>()
   readonly #questions = new Map<RequestId, Question>()
   #sending: Sending | undefined
   #lastId = 0
 
-  constructor(name: string, script: Script<never>) {
+  constructor(name: string, script: Script<never>, world: World = systemWorld) {
     if (!isObject(script)) throw badOption('script', 'an object of answers by method', script)
     this.received = new Recording(`what ${name} received`)
     this.#script = script as Script<this>
+    this.#world = world
   }
 
   /** The methods that the script has answers for. */
@@ -122,19 +125,19 @@ export abstract class ScriptedPeer {
     this.#sending = undefined
     const error = new TransportError('CONNECTION_LOST', why, { retryable: true })
     const asked = [...this.#questions.values()]
-    later(() => {
+    this.#later(() => {
       for (const { reject } of asked) reject(error)
     })
   }
 
   protected giveUp(id: RequestId, error: TransportError): void {
-    later(() => this.#questions.get(id)?.reject(error))
+    this.#later(() => this.#questions.get(id)?.reject(error))
   }
 
   /** Takes one text of the other side. */
   protected take(text: string): void {
     const sending = this.#sending
-    later(() => this.#read(text, sending))
+    this.#later(() => this.#read(text, sending))
   }
 
   /** The answer to a request that the script does not have; undefined for -32601. */
@@ -199,16 +202,16 @@ export abstract class ScriptedPeer {
     }
   }
 
+  /** Keeps the order, and runs the script outside the caller's scope. */
+  #later(fn: () => void): void {
+    outside(() => this.#world.queueMicrotask(fn))
+  }
+
   #send(text: string, message: Message | undefined): void {
     if (this.#sending === undefined)
       throw new TransportError('NOT_OPEN', 'there is no connection that could be sent on')
     this.#sending(text, message)
   }
-}
-
-/** Keeps the order, and runs the script outside the caller's scope. */
-function later(fn: () => void): void {
-  outside(() => queueMicrotask(fn))
 }
 
 function read(text: string): readonly (Message | ProtocolError)[] {

@@ -1,9 +1,9 @@
 import { encode } from '../../protocol/wire/codec.js'
 import { handled } from '../../runtime/base/promise.js'
-import { systemClock } from '../../runtime/time/clock.js'
+import { type Clock, systemClock } from '../../runtime/time/clock.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import { TransportError } from '../base/errors.js'
-import { orElse, readMs, readOptions } from '../base/read-option.js'
+import { badOption, orElse, type Read, readMs, readOptions } from '../base/read-option.js'
 import { tooLong } from '../contract/message-sizes.js'
 import { readSocketPath } from './local-socket.js'
 import { openShared } from './socket.js'
@@ -14,6 +14,8 @@ export interface SharedListOptions {
   readonly path: string
   /** Milliseconds that it may take. Default 5000. */
   readonly timeout?: number
+  /** What measures them. Default: the clock of this machine. */
+  readonly clock?: Clock
 }
 
 const maxMessageBytes = 4 * 1024 * 1024
@@ -28,12 +30,12 @@ export function sharedClients(options: SharedListOptions): Promise<readonly Shar
 }
 
 async function ask(options: SharedListOptions): Promise<readonly SharedClient[]> {
-  const { path, timeout } = readOptions(options, { path: readSocketPath, timeout: orElse(readMs, 5_000) })
+  const { path, timeout, clock } = readOptions(options, readers)
   const late = (): never => {
     const message = `no list of clients came from ${path} within ${timeout} ms`
     throw new TransportError('SEND_FAILED', message, { retryable: true })
   }
-  const limits = { clock: systemClock, ms: timeout, late }
+  const limits = { clock, ms: timeout, late }
   return waitWithin<readonly SharedClient[]>(limits, (resolve, reject) => {
     const bad = (): TransportError =>
       new TransportError('BAD_RESPONSE', `what listens at ${path} shares no clients`)
@@ -51,6 +53,14 @@ async function ask(options: SharedListOptions): Promise<readonly SharedClient[]>
     return () => void socket.destroy()
   })
 }
+
+const readClock: Read<Clock> = (value = systemClock, field) => {
+  const { now, setTimeout, clearTimeout } = (value ?? {}) as Partial<Clock>
+  if ([now, setTimeout, clearTimeout].every((method) => typeof method === 'function')) return value as Clock
+  throw badOption(field, 'an object with now, setTimeout and clearTimeout', value)
+}
+
+const readers = { path: readSocketPath, timeout: orElse(readMs, 5_000), clock: readClock }
 
 function refusalOf({ why, message }: Extract<Welcome, { type: 'refused' }>): TransportError {
   return new TransportError('CONNECT_FAILED', message, { retryable: why === 'too_many' })

@@ -1,4 +1,6 @@
 import { createServer, type Socket } from 'node:net'
+import type { Clock } from '../../runtime/time/clock.js'
+import { lastingWorld } from '../../runtime/process/context.js'
 import { createLineDecoder } from '../../protocol/wire/lines.js'
 import { encode } from '../../protocol/wire/codec.js'
 import type { ProtocolError } from '../../protocol/wire/errors.js'
@@ -9,7 +11,6 @@ import {
   bindConnections,
   type Connection,
   type Connections,
-  type ConnectionSizes,
 } from '../connections/connections.js'
 import { Unread } from '../connections/unread.js'
 import type { LinkScope, Peer } from '../contract/contract.js'
@@ -57,6 +58,7 @@ export async function bindShared(
   const server = createServer()
   server.maxConnections = maxPeers + sparePeers
   const sockets = new Set<Socket>()
+  const clock = lastingWorld(scope.world)
   let isTaking = true
   const stopListening = (): void => {
     if (isTaking) server.close()
@@ -64,7 +66,7 @@ export async function bindShared(
   }
   scope.own(() => {
     stopListening()
-    return Promise.all([...sockets].map(endSoon)).then(() => {})
+    return Promise.all([...sockets].map((socket) => endSoon(socket, clock))).then(() => {})
   })
   await listenAtPath(server, path, scope)
   const budget = new ByteBudget({
@@ -80,7 +82,7 @@ export async function bindShared(
     stopListening,
     describe: () => budget.describe(),
   })
-  const desk: Desk = { place, scope, directory, connections, budget }
+  const desk: Desk = { place, scope, clock, directory, connections, budget }
   server.on(
     'connection',
     scope.bind((socket: Socket) => {
@@ -97,6 +99,8 @@ export async function bindShared(
 interface Desk {
   readonly place: SharePlace
   readonly scope: LinkScope
+  /** For what is left to do when the scope has ended. */
+  readonly clock: Clock
   readonly directory: ShareDirectory
   readonly connections: Connections
   /** Bytes that wait to be read by all programs together. */
@@ -125,7 +129,7 @@ function receive(socket: Socket, desk: Desk): void {
       return item.type === 'too_long' && skip(socket, item.error, accepted)
     })
     if (accepted === undefined && lines.unfinished > longestHello) isOver = true
-    if (isOver) void endSoon(socket)
+    if (isOver) void endSoon(socket, desk.clock)
   }
   socket.on('error', () => {}) // `close` follows
   socket.on('data', scope.bind(read))
@@ -151,7 +155,7 @@ function skip(socket: Socket, error: ProtocolError, accepted: Accepted | undefin
 
 /** Answers what a program wants; undefined when its connection ends with that. */
 function welcome(socket: Socket, want: Want | undefined, desk: Desk): Accepted | undefined {
-  const { place, connections, budget } = desk
+  const { connections } = desk
   if (want?.type === 'list') {
     void showClients(socket, desk)
     return finished
@@ -159,16 +163,16 @@ function welcome(socket: Socket, want: Want | undefined, desk: Desk): Accepted |
   const refusal = refusalOf(want, desk)
   say(socket, refusal ?? { type: 'opened' })
   if (want === undefined || refusal !== undefined) return undefined
-  return connections.accept(new SharedConnection(socket, want.client, place, budget))
+  return connections.accept(new SharedConnection(socket, want.client, desk))
 }
 
 /** Takes nothing more: the list of clients ends the connection. */
 const finished: Accepted = Object.freeze({ message: () => false, closed: () => {} })
 
-async function showClients(socket: Socket, { directory }: Desk): Promise<void> {
+async function showClients(socket: Socket, { directory, clock }: Desk): Promise<void> {
   const clients = await directory.list()
   say(socket, { type: 'clients', clients })
-  await endSoon(socket)
+  await endSoon(socket, clock)
 }
 
 function say(socket: Socket, welcome: Welcome): void {
@@ -195,15 +199,16 @@ class SharedConnection implements Connection {
   readonly peer: Peer
   readonly maxMessageBytes: number
   readonly #socket: Socket
+  readonly #clock: Clock
   readonly room: Unread
   #isPaused = false
 
   constructor(
     socket: Socket,
     client: string,
-    { maxBufferedBytes, maxMessageBytes }: ConnectionSizes,
-    budget: ByteBudget,
+    { place: { maxBufferedBytes, maxMessageBytes }, budget, clock }: Desk,
   ) {
+    this.#clock = clock
     this.maxMessageBytes = maxMessageBytes
     this.peer = Object.freeze({
       transport: 'shared',
@@ -245,17 +250,17 @@ class SharedConnection implements Connection {
   }
 
   close(): void {
-    void endSoon(this.#socket)
+    void endSoon(this.#socket, this.#clock)
   }
 }
 
 /** Ends a socket after what was written, within a second, whatever the other end does. */
-function endSoon(socket: Socket): Promise<void> {
+function endSoon(socket: Socket, clock: Clock): Promise<void> {
   if (socket.closed) return Promise.resolve()
   return new Promise((resolve) => {
-    const timer = setTimeout(() => void socket.destroy(), closeTimeout)
+    const timer = clock.setTimeout(() => void socket.destroy(), closeTimeout)
     socket.once('close', () => {
-      clearTimeout(timer)
+      clock.clearTimeout(timer)
       resolve()
     })
     // what still comes is dropped; a paused socket would never see its end

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto'
 import {
   chmodSync,
   linkSync,
@@ -45,7 +44,7 @@ async function listenOnFile(server: Server, path: string, scope: LinkScope): Pro
     const made = join(folder, 's')
     await listen(server, made)
     chmodSync(made, 0o600)
-    if (stale !== undefined) remove(path, stale)
+    if (stale !== undefined) remove(path, stale, scope.world.id())
     linkTo(made, path)
   } finally {
     rmSync(folder, { recursive: true, force: true })
@@ -98,8 +97,8 @@ function isLive(path: string): Promise<boolean> {
 }
 
 /** Removes a dead socket. Moved away first: another program may listen there by now, and gets it back. */
-function remove(path: string, stale: Stats): void {
-  const aside = join(dirname(path), `.${randomUUID().slice(0, 8)}`)
+function remove(path: string, stale: Stats, id: string): void {
+  const aside = join(dirname(path), `.${id.slice(0, 8)}`)
   try {
     renameSync(path, aside)
   } catch (error) {

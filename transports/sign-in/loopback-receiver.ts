@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { outside } from '../../runtime/faults/containment.js'
-import { systemClock } from '../../runtime/time/clock.js'
+import { type Clock, systemClock } from '../../runtime/time/clock.js'
 import { waitWithin } from '../../runtime/time/wait.js'
 import { TransportError } from '../base/errors.js'
 
@@ -9,6 +9,8 @@ interface ReceiverOptions {
   /** 0: any free one. */
   readonly port: number
   readonly path: string
+  /** Default: that of this machine. */
+  readonly clock?: Clock
 }
 
 /** A listening socket on this machine for one redirect of a browser (RFC 8252, section 7.3). */
@@ -23,7 +25,11 @@ export interface LoopbackReceiver {
 const page = `<!doctype html><meta charset="utf-8"><title>Signed in</title><p>This window can be closed: the program goes on by itself.`
 
 /** Opens a receiver on 127.0.0.1. Rejects with LISTEN_FAILED when the port is taken. */
-export function openReceiver({ port, path }: ReceiverOptions): Promise<LoopbackReceiver> {
+export function openReceiver({
+  port,
+  path,
+  clock = systemClock,
+}: ReceiverOptions): Promise<LoopbackReceiver> {
   return outside(async () => {
     const { createServer } = await import('node:http')
     let took: (parameters: URLSearchParams) => void = () => {}
@@ -46,7 +52,7 @@ export function openReceiver({ port, path }: ReceiverOptions): Promise<LoopbackR
     return {
       url: `http://127.0.0.1:${actual}${path}`,
       next(signal: AbortSignal) {
-        const limits = { clock: systemClock, ms: Number.POSITIVE_INFINITY, late: () => first, signal }
+        const limits = { clock, ms: Number.POSITIVE_INFINITY, late: () => first, signal }
         return waitWithin<URLSearchParams>(limits, (resolve) => void first.then(resolve))
       },
       close() {

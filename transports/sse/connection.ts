@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http'
+import type { World } from '../../runtime/time/world.js'
 import type { Socket } from 'node:net'
 import { comment, encodeEvent } from '../../protocol/wire/sse-events.js'
 import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from '../connections/connections.js'
@@ -62,8 +63,8 @@ export class SseConnection implements Connection {
   }
 
   /** Called now and then: keeps a quiet stream from being taken for dead. */
-  keepAlive(): void {
-    if (hasExpired(this.principal)) return void this.#response.end()
+  keepAlive(world: Pick<World, 'date'>): void {
+    if (hasExpired(this.principal, world)) return void this.#response.end()
     if (this.#response.writableLength === 0) this.#write(comment())
   }
 

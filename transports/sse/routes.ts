@@ -1,5 +1,6 @@
-import { randomUUID } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { lastingWorld } from '../../runtime/process/context.js'
+import type { World } from '../../runtime/time/world.js'
 import { ByteBudget } from '../connections/byte-budget.js'
 import { bindConnections, type Connections } from '../connections/connections.js'
 import type { LinkScope, Peer } from '../contract/contract.js'
@@ -25,6 +26,8 @@ interface Surroundings {
   /** By the id that the endpoint carries, which is the secret that ties posts to their stream. */
   readonly streams: Map<string, SseConnection>
   readonly bind: (fn: () => void) => () => void
+  /** For what is left to do when the scope has ended, too. */
+  readonly world: World
 }
 
 /** Takes a port and serves the two paths on it. Rejects with TransportError LISTEN_FAILED. */
@@ -52,9 +55,10 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
     describe: () => budget.describe(),
   })
   const bind = (fn: () => void): (() => void) => scope.bind(fn)
-  const around: Surroundings = { settings, gate, connections, budget, streams: new Map(), bind }
+  const world = lastingWorld(scope.world)
+  const around: Surroundings = { settings, gate, connections, budget, streams: new Map(), bind, world }
   every(commentInterval, scope, () => {
-    for (const stream of around.streams.values()) stream.keepAlive()
+    for (const stream of around.streams.values()) stream.keepAlive(world)
   })
   return connections
 }
@@ -72,7 +76,7 @@ async function route(
     const error = isFull ? bytesRefusal(cause) : cause
     if (!(error instanceof HttpRefusal)) return void response.destroy()
     if (isKeptOut(error.status) && !(error instanceof Denied)) around.gate.noteRefused(request, error.status)
-    answer(request, response, error)
+    answer(request, response, error, around.world)
   }
 }
 
@@ -105,7 +109,7 @@ async function openStream(
   response: ServerResponse,
   around: Surroundings,
 ): Promise<void> {
-  const { gate, settings, connections, streams, bind } = around
+  const { gate, settings, connections, streams, bind, world } = around
   const { accept = '*/*' } = request.headers
   if (!/text\/(?:event-stream|\*)|\*\/\*/i.test(accept))
     throw new HttpRefusal(406, 'Accept: expected text/event-stream')
@@ -113,7 +117,7 @@ async function openStream(
   if (response.destroyed) return
   if (!gate.server.isListening || connections.size >= settings.maxConnections)
     throw new HttpRefusal(503, 'no more streams are taken at the moment', { 'retry-after': '10' })
-  const id = randomUUID()
+  const id = world.id()
   const { maxBufferedBytes, maxMessageBytes, commentInterval } = settings
   const account = around.budget.account(peer)
   const limits = { maxBufferedBytes, maxMessageBytes, timeout: commentInterval, account }
@@ -171,10 +175,15 @@ async function admit(request: IncomingMessage, gate: Gate): Promise<Peer> {
 class Denied extends HttpRefusal {}
 
 /** Writes a refusal, unless something has been written already; the connection is not used again. */
-function answer(request: IncomingMessage, response: ServerResponse, refusal: HttpRefusal): void {
+function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  refusal: HttpRefusal,
+  clock: World,
+): void {
   if (response.headersSent) return void response.destroy()
   const text = textOf(refusal.body)
   const length = String(Buffer.byteLength(text))
   const headers = { 'content-type': 'application/json', 'content-length': length, ...refusal.headers }
-  answerEarly(request, response, { status: refusal.status, headers, text })
+  answerEarly(request, response, { status: refusal.status, headers, text }, clock)
 }

@@ -83,7 +83,7 @@ class StdioLink implements Link {
     if (line === undefined) return
     const waiting = this.queuedBytes
     if (stdin.writable && waiting < this.#settings.maxQueuedBytes) {
-      if (this.#unwritten === '') queueMicrotask(() => this.#flush())
+      if (this.#unwritten === '') this.#scope.world.queueMicrotask(() => this.#flush())
       this.#unwritten += `${line}\n`
       // bytes are counted by the pipe, characters here: never many of these
       if (this.#unwritten.length >= longestTurn) this.#flush()

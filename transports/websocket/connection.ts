@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import type { World } from '../../runtime/time/world.js'
 import type { ServerOptions, WebSocket } from 'ws'
 import type { Accepted, Connection, ConnectionEnd, ConnectionSizes } from '../connections/connections.js'
 import type { LinkScope, Peer } from '../contract/contract.js'
@@ -37,6 +38,7 @@ export class WebSocketConnection implements Connection {
   readonly room: Unread
   readonly #socket: WebSocket
   readonly #scope: LinkScope
+  readonly #world: World
   #alive = true
   #isPaused = false
 
@@ -52,6 +54,7 @@ export class WebSocketConnection implements Connection {
     this.maxMessageBytes = limits.maxMessageBytes
     this.#socket = socket
     this.#scope = scope
+    this.#world = scope.world
     this.room = new Unread(raw, limits, {
       slow: scope.bind(() => socket.pause()),
       caughtUp: scope.bind(() => this.#caughtUp()),
@@ -110,7 +113,7 @@ export class WebSocketConnection implements Connection {
 
   /** Asks for a sign of life; gives up when none came since the last time, or the principal expired. */
   beat(): void {
-    if (hasExpired(this.peer.principal)) return this.#end(1008, 'the authorization has expired')
+    if (hasExpired(this.peer.principal, this.#world)) return this.#end(1008, 'the authorization has expired')
     // the ping would come behind all that it has not read
     if (this.room.isSlow) return
     if (!this.#alive) return this.#socket.terminate()

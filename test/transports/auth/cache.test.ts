@@ -7,9 +7,9 @@ const test = suite('auth cache')
 function start(limits: { readonly cacheTime?: number; readonly maxCached?: number } = {}) {
   const time = { now: 0 }
   const asked: string[] = []
-  const cache = new TokenCache<string>({ cacheTime: 10, maxCached: 2, now: () => time.now, ...limits })
+  const cache = new TokenCache<string>({ cacheTime: 10, maxCached: 2, ...limits })
   const find = (token: string) =>
-    cache.find(token, async () => {
+    cache.find(token, { now: () => time.now }, async () => {
       asked.push(token)
       if (token === 'bad') throw new Error('bad')
       return `${token} ${asked.length}`

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import * as assert from 'uvu/assert'
+import { systemClock } from '../../../runtime/time/clock.js'
 import { fetchJson } from '../../../transports/http/outgoing/fetch.js'
 import { IssuerKeys, keysOf } from '../../../transports/auth/keys.js'
 import { TransportError } from '../../../transports/base/errors.js'
@@ -13,10 +14,11 @@ async function start(t: TestContext) {
   const issuer = await startAuthorizationServer(t)
   const time = { now: 0 }
   const load = () => fetchJson(`${issuer.issuer}/jwks`, { timeout: 30_000 })
-  const keys = new IssuerKeys({ load, cooldown, maxAge, now: () => time.now })
+  const keys = new IssuerKeys({ load, cooldown, maxAge })
+  const clock = { ...systemClock, now: () => time.now }
   const find = async (kid = String(issuer.publicKey().kid)) => {
     try {
-      await keys.find({ alg: 'ES256', kid }, { payload: '', signature: '' })
+      await keys.findBy(clock)({ alg: 'ES256', kid }, { payload: '', signature: '' })
       return 'found'
     } catch (error) {
       return (error as { code: string }).code
@@ -83,7 +85,8 @@ test('an issuer that is away is asked once in a cool-down; what is known goes on
 test('keys that an issuer has moved are found again', async (t) => {
   const [issuer, other] = [await startAuthorizationServer(t), await startAuthorizationServer(t)]
   const load = keysOf({ issuer: issuer.issuer, jwks: undefined, fetchTimeout: 5_000 })
-  const kids = async () => ((await load()) as { keys: { kid: string; x: string }[] }).keys.map(({ x }) => x)
+  const kids = async () =>
+    ((await load(systemClock)) as { keys: { kid: string; x: string }[] }).keys.map(({ x }) => x)
   assert.equal(await kids(), [issuer.publicKey().x])
   issuer.metadata = { jwks_uri: `${other.issuer}/jwks` }
   assert.equal(await kids(), [issuer.publicKey().x], 'while they are there, nobody looks elsewhere')
@@ -95,8 +98,10 @@ test('keys that an issuer has moved are found again', async (t) => {
 
 test('what is no set of keys is said to be none', async () => {
   for (const loaded of [{}, { keys: 'x' }, { keys: [1] }]) {
-    const keys = new IssuerKeys({ load: async () => loaded, cooldown, maxAge, now: () => 0 })
-    const finding = Promise.resolve(keys.find({ alg: 'ES256' }, { payload: '', signature: '' }))
+    const keys = new IssuerKeys({ load: async () => loaded, cooldown, maxAge })
+    const finding = Promise.resolve(
+      keys.findBy(systemClock)({ alg: 'ES256' }, { payload: '', signature: '' }),
+    )
     const error = await finding.then(
       () => undefined,
       (reason: unknown) => reason,

@@ -52,8 +52,8 @@ export async function readAnswer(
   scope: LinkScope,
 ): Promise<void> {
   const { id, controller, resumable, maxBytes } = request
-  const { clock } = scope
-  const pace = new AnswerPace(clock)
+  const { clock, world } = scope
+  const pace = new AnswerPace(clock, world.random)
   const isAnswer = answerTo(id)
   let isAnswered = false
   let lastEventId: string | undefined
@@ -134,7 +134,7 @@ export async function readAnswer(
       const { status } = response
       const message = `the answer broke off, and the rest of it was refused with status ${status}`
       problem = lostError(message, undefined, { status })
-      return passing.has(status) ? failed(awayTime(response)) : undefined
+      return passing.has(status) ? failed(awayTime(response, world)) : undefined
     } catch (cause) {
       if (isNobodyThere(cause)) throw goneError(cause)
       survive(cause)

@@ -3,6 +3,7 @@ import type { ProtocolError } from '../../../protocol/wire/errors.js'
 import type { InvalidMessage } from '../../../protocol/wire/jsonrpc.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import type { Clock } from '../../../runtime/time/clock.js'
+import type { World } from '../../../runtime/time/world.js'
 import { pause } from '../../../runtime/time/wait.js'
 import type { LinkScope } from '../../contract/contract.js'
 import { TransportError } from '../../base/errors.js'
@@ -46,8 +47,8 @@ export async function followStream(
   scope: LinkScope,
   { idleTimeout, maxBytes }: { readonly idleTimeout: number; readonly maxBytes: number },
 ): Promise<void> {
-  const { clock, signal } = scope
-  const pace = new StreamPace()
+  const { clock, signal, world } = scope
+  const pace = new StreamPace(world.random)
   let lastEventId: string | undefined
   let everOpen = false
   while (!signal.aborted) {
@@ -116,7 +117,7 @@ export async function followStream(
     if (refusesId.has(status)) lastEventId = undefined
     const message = `the server refused the event stream with ${status}`
     port.trouble(new TransportError('HTTP_STATUS', message, { data: { status }, retryable: true }))
-    return { brought: false, orderly: false, away: awayTime(response) }
+    return { brought: false, orderly: false, away: awayTime(response, world) }
   }
 }
 
@@ -177,8 +178,11 @@ export function isEventStream({ status, headers }: HttpResponse): boolean {
 }
 
 /** How many ms a busy server (429, 503) asks us to stay away; undefined when it does not say. */
-export function awayTime({ status, headers }: Pick<HttpResponse, 'status' | 'headers'>): number | undefined {
-  return status === 429 || status === 503 ? readRetryAfter(headers['retry-after'], Date.now()) : undefined
+export function awayTime(
+  { status, headers }: Pick<HttpResponse, 'status' | 'headers'>,
+  { date }: Pick<World, 'date'>,
+): number | undefined {
+  return status === 429 || status === 503 ? readRetryAfter(headers['retry-after'], date()) : undefined
 }
 
 /** The media type without parameters, in lower case. A compressed body, never asked for, has another. */

@@ -31,7 +31,7 @@ export class StreamPace {
   /** Attempts in a row that came sooner (`soonAfter`), and were of no use. */
   #hurried = 0
 
-  constructor(random: () => number = Math.random) {
+  constructor(random: () => number) {
     this.#random = random
   }
 
@@ -96,7 +96,7 @@ export class AnswerPace {
   #cutAt: number | undefined
   #attempts = 0
 
-  constructor({ now }: Pick<Clock, 'now'>, random: () => number = Math.random) {
+  constructor({ now }: Pick<Clock, 'now'>, random: () => number) {
     this.#now = now
     this.#random = random
     this.#pace = new StreamPace(random)

@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener } from 'node:http'
 import type { Socket } from 'node:net'
+import { lastingWorld } from '../../../runtime/process/context.js'
 import { type Denial, denialOf, identify } from '../../auth/authenticate.js'
 import { ClientCounts } from '../../connections/client-counts.js'
 import type { LinkScope, Peer } from '../../contract/contract.js'
@@ -50,6 +51,8 @@ export async function openGate(
   const { maxConnectionsPerClient: max, headersTimeout, trustProxy } = settings
   const { transport, paths, isReady, onRequest, onUpgrade } = plan
   const origin = originHere(transport)
+  // keys that are fetched are for all, also when this listener ends
+  const world = lastingWorld(scope.world)
   const clients = new ClientCounts<object>(max)
   const { all, client } = sessionConnectionLimits(settings)
   const taken: ServerPlan = {
@@ -82,7 +85,7 @@ export async function openGate(
       const peer = peerOf(request)
       if (settings.authenticate === undefined) return peer
       try {
-        const principal = await identify(peer, settings)
+        const principal = await identify(peer, settings, world)
         const headers = settings.auth === undefined ? peer.headers : withoutToken(request.headers)
         return Object.freeze({ ...peer, headers, principal })
       } catch (error) {

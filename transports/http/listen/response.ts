@@ -1,4 +1,5 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Clock } from '../../../runtime/time/clock.js'
 import { queuedBelowTls } from '../../connections/unread.js'
 import { nodeMs } from '../../base/node-ms.js'
 
@@ -16,10 +17,15 @@ interface Answer {
 }
 
 /** Writes an answer, unless the client has gone; one that refuses a body does not wait for its end. */
-export function writeAnswer(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+export function writeAnswer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: Answer,
+  clock: Clock,
+): void {
   const { status, headers, text } = answer
   if (response.destroyed) return
-  if (early.has(status) && !request.complete) answerEarly(request, response, answer)
+  if (early.has(status) && !request.complete) answerEarly(request, response, answer, clock)
   else response.writeHead(status, headers).end(text)
 }
 
@@ -28,20 +34,25 @@ export function writeAnswer(request: IncomingMessage, response: ServerResponse, 
  * unread takes the answer with it (RFC 9112, section 9.6): it is closed once the body has come, or has had
  * its time.
  */
-export function answerEarly(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+export function answerEarly(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: Answer,
+  clock: Clock,
+): void {
   const { status, headers, text } = answer
   response.writeHead(status, { ...headers, connection: 'close' })
   // a response without a socket of its own is somebody else's to end
   if (request.complete || response.socket === null) return void response.end(text)
   response.write(text)
   let left = patienceBytes
-  const timer = setTimeout(() => response.end(), patienceTime)
+  const timer = clock.setTimeout(() => response.end(), patienceTime)
   request.on('data', (chunk: Buffer | string) => {
     left -= chunk.length
     if (left < 0) request.destroy()
   })
   request.once('end', () => response.end())
-  response.once('close', () => clearTimeout(timer))
+  response.once('close', () => clock.clearTimeout(timer))
   request.resume()
 }
 

@@ -1,4 +1,6 @@
 import { isObject, type JsonObject } from '../../../protocol/wire/json.js'
+import { type Clock, systemClock } from '../../../runtime/time/clock.js'
+import { withDeadline } from '../../../runtime/time/wait.js'
 import { outside } from '../../../runtime/faults/containment.js'
 import { messageOf } from '../../../runtime/base/errors.js'
 import { TransportError } from '../../base/errors.js'
@@ -21,6 +23,8 @@ const maxHops = 3
 interface FetchRequest extends Partial<Pick<HttpRequest, 'method' | 'headers' | 'body'>> {
   /** Milliseconds until the whole answer has to be there. */
   readonly timeout: number
+  /** What measures them. Default: the clock of this machine. */
+  readonly clock?: Clock | undefined
 }
 
 export interface SafeRequest extends FetchRequest {
@@ -46,21 +50,27 @@ export interface SafeAnswer {
 export function safeFetch(address: string, request: SafeRequest): Promise<SafeAnswer> {
   // what is fetched is for all who wait: it runs outside the scope of the first
   return outside(async () => {
-    const { timeout, privateNetwork, lookup: lookupAll } = request
-    const signal = AbortSignal.any([request.signal, AbortSignal.timeout(timeout)])
-    const lookup = privateNetwork ? routedLookup(lookupAll) : publicLookup(lookupAll)
-    let next = address
-    for (let hops = 0; ; hops++) {
-      const url = admitted(next, request)
-      const answer = await ask(url, { ...request, signal }, lookup, (status) => status < 300 || status >= 400)
-      const location = answer.headers.location
-      const isRedirect = answer.status >= 300 && answer.status < 400 && typeof location === 'string'
-      if (!isRedirect || request.method === 'POST') return answer
-      if (hops === maxHops || !URL.canParse(location, url.href))
-        throw refusal(url, `redirects more than ${maxHops} times`)
-      next = new URL(location, url).href
-    }
+    const { timeout, clock = systemClock } = request
+    return withDeadline(timeout, clock, (late) =>
+      follow(address, request, AbortSignal.any([request.signal, late])),
+    )
   })
+}
+
+async function follow(address: string, request: SafeRequest, signal: AbortSignal): Promise<SafeAnswer> {
+  const { privateNetwork, lookup: lookupAll } = request
+  const lookup = privateNetwork ? routedLookup(lookupAll) : publicLookup(lookupAll)
+  let next = address
+  for (let hops = 0; ; hops++) {
+    const url = admitted(next, request)
+    const answer = await ask(url, { ...request, signal }, lookup, (status) => status < 300 || status >= 400)
+    const location = answer.headers.location
+    const isRedirect = answer.status >= 300 && answer.status < 400 && typeof location === 'string'
+    if (!isRedirect || request.method === 'POST') return answer
+    if (hops === maxHops || !URL.canParse(location, url.href))
+      throw refusal(url, `redirects more than ${maxHops} times`)
+    next = new URL(location, url).href
+  }
 }
 
 /** Asks an authorization server of the options, without redirects. Rejects with AUTHORIZATION_UNAVAILABLE. */
@@ -68,8 +78,10 @@ export function fetchJson(address: string, request: FetchRequest): Promise<JsonO
   // what is fetched is for all who wait: it runs outside the scope of the first
   return outside(async () => {
     const url = new URL(address)
-    const signal = AbortSignal.timeout(request.timeout)
-    const { status, text } = await ask(url, { ...request, signal }, undefined, (code) => code === 200)
+    const { timeout, clock = systemClock } = request
+    const { status, text } = await withDeadline(timeout, clock, (signal) =>
+      ask(url, { ...request, signal }, undefined, (code) => code === 200),
+    )
     const value = status === 200 ? parse(text) : undefined
     if (isObject(value)) return value
     throw unavailable(url, new Error(status === 200 ? 'expected a JSON object' : `status ${status}`))

@@ -10,6 +10,7 @@ import {
   OwnerToken,
   type StrayKind,
 } from '../../../runtime/faults/containment.js'
+import type { World } from '../../../runtime/time/world.js'
 import { emit } from '../../../runtime/faults/events.js'
 import type { ByteAccount, ByteBudget } from '../../connections/byte-budget.js'
 import type { StreamEvent } from '../../contract/events.js'
@@ -34,6 +35,8 @@ export interface ExchangeLimits {
   readonly maxMessageBytes: number
   readonly budget: ByteBudget
   readonly answers: AnswerQueue
+  /** Of the tree: what it is asked for outlives the listener. */
+  readonly world: World
   noteStream(on: { readonly isListening: boolean }, type: StreamEvent['type']): void
   /** True once the server is being stopped: connections are not kept. */
   closing: boolean
@@ -337,7 +340,12 @@ export class Exchange implements Owner, Outlet, StreamReader {
     const length = String(Buffer.byteLength(body))
     const all = { 'content-type': 'application/json', 'content-length': length, ...headers }
     this.#limits.answers.add(this.token, () => {
-      writeAnswer(this.request, this.#response, { status, headers: this.#headers(all), text: body })
+      writeAnswer(
+        this.request,
+        this.#response,
+        { status, headers: this.#headers(all), text: body },
+        this.#limits.world,
+      )
     })
   }
 
@@ -374,10 +382,16 @@ interface Waiting {
 /** Writes the answers of one turn together: waking a client for each costs the server more than its work. */
 export class AnswerQueue {
   #waiting: Waiting[] = []
+  readonly #world: Pick<World, 'setImmediate'>
+
+  constructor(world: Pick<World, 'setImmediate'>) {
+    this.#world = world
+  }
 
   /** Runs `write` at the end of this turn, in order; the owner of `token` answers for its errors. */
   add(token: OwnerToken, write: () => void): void {
-    if (this.#waiting.push({ token, write }) === 1) outside(() => setImmediate(() => this.flush()))
+    if (this.#waiting.push({ token, write }) === 1)
+      outside(() => this.#world.setImmediate(() => this.flush()))
   }
 
   flush(): void {

@@ -1,3 +1,4 @@
+import type { World } from '../../../runtime/time/world.js'
 import { defineActor } from '../../../runtime/process/behaviour.js'
 import type { Clock } from '../../../runtime/time/clock.js'
 import { pause, waitWithin } from '../../../runtime/time/wait.js'
@@ -43,9 +44,11 @@ export const httpListener = defineActor({
     const clients = new ClientCounts<Exchange>(settings.maxRequestsPerClient)
     const exchanges = new Exchanges(clients)
     const { maxBufferedBytes, maxMessageBytes, retryInterval, commentInterval } = settings
-    const answers = new AnswerQueue()
+    const { world } = processOf(ctx.self).tree
+    const answers = new AnswerQueue(world)
     const limits = {
       answers,
+      world,
       maxBufferedBytes,
       maxMessageBytes,
       budget: socket.budget,
@@ -71,14 +74,14 @@ export const httpListener = defineActor({
     return { socket, server, scope, exchanges, limits, beats, [describe]: about }
   },
   info: {
-    timer({ exchanges, server, socket, beats }, payload, ctx) {
+    timer({ exchanges, server, socket, beats, limits }, payload, ctx) {
       if (payload === 'beat') {
         exchanges.beat(beats)
         // streams that were opened meanwhile
         if (socket.isRetiring) retire({ exchanges, server })
         return void ctx.sendAfter(beats.interval, 'beat')
       }
-      exchanges.keepAlive()
+      exchanges.keepAlive(limits.world)
       socket.log?.trim()
       ctx.sendAfter(socket.settings.commentInterval, 'comment')
     },
@@ -163,10 +166,10 @@ class Exchanges {
     for (const exchange of this.#all) exchange.beat(beats)
   }
 
-  keepAlive(): void {
+  keepAlive(world: World): void {
     for (const exchange of this.#all) {
       // a stream of a session ends when the authorization of its reader does
-      if (exchange.isListening && hasExpired(exchange.peer.principal)) exchange.end()
+      if (exchange.isListening && hasExpired(exchange.peer.principal, world)) exchange.end()
       else exchange.keepAlive()
     }
   }

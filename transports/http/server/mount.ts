@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { systemWorld } from '../../../runtime/time/world.js'
 import { outside } from '../../../runtime/faults/containment.js'
 import { lazy } from '../../../runtime/faults/load.js'
 import { metadataOf, writeMetadata } from '../../auth/metadata.js'
@@ -93,7 +94,7 @@ export function mount(options: MountOptions = {}): Mount {
 
   async function fetch(request: Request, known: Omit<MountedRequest, 'body'> = {}): Promise<Response> {
     const { exchangeOf } = await loadMounted()
-    const { incoming, outgoing } = exchangeOf(request)
+    const { incoming, outgoing } = exchangeOf(request, place?.socket.world ?? systemWorld)
     handle(incoming, outgoing, known)
     return outgoing.result
   }

@@ -1,4 +1,5 @@
 import { IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { World } from '../../../runtime/time/world.js'
 import { Socket } from 'node:net'
 import { readPrincipal } from '../../contract/principal.js'
 import { readAlready } from '../listen/body.js'
@@ -46,9 +47,12 @@ const highWaterMark = 16 * 1024
 const bodiless: ReadonlySet<number> = new Set([101, 204, 205, 304])
 
 /** A `Request` as `node:http` would have it, and where its `Response` comes from. */
-export function exchangeOf(request: Request): { incoming: IncomingMessage; outgoing: FetchResponse } {
+export function exchangeOf(
+  request: Request,
+  world: Pick<World, 'queueMicrotask'>,
+): { incoming: IncomingMessage; outgoing: FetchResponse } {
   const incoming = new FetchedRequest(request)
-  const outgoing = new FetchResponse(incoming)
+  const outgoing = new FetchResponse(incoming, world)
   const gone = (): void => outgoing.clientGone()
   request.signal.addEventListener('abort', gone, { once: true })
   outgoing.once('close', () => {
@@ -117,9 +121,11 @@ class FetchResponse extends ServerResponse {
   #head: { readonly status: number; readonly headers: Headers } | null = null
   #stream: ReadableStreamDefaultController<Uint8Array> | null = null
   #isOver = false
+  readonly #world: Pick<World, 'queueMicrotask'>
 
-  constructor(request: IncomingMessage) {
+  constructor(request: IncomingMessage, world: Pick<World, 'queueMicrotask'>) {
     super(request)
+    this.#world = world
     this.result = new Promise((resolve) => {
       this.#resolve = resolve
     })
@@ -208,7 +214,7 @@ class FetchResponse extends ServerResponse {
 
   #over(): this {
     this.#isOver = true
-    queueMicrotask(() => this.emit('close'))
+    this.#world.queueMicrotask(() => void this.emit('close'))
     return this
   }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import type { Clock } from '../../../runtime/time/clock.js'
+import type { World } from '../../../runtime/time/world.js'
 import type { ActorContext } from '../../../runtime/process/context.js'
 import type { ProcessRef } from '../../../runtime/process/ref.js'
 import { ByteBudget } from '../../connections/byte-budget.js'
@@ -85,7 +85,7 @@ export class HttpSocket implements Binding {
   readonly log: EventLog | undefined
   /** Bytes of messages that are held for all who listen here, one after the other. */
   readonly budget: ByteBudget
-  readonly #clock: Clock
+  readonly world: World
   #shared: SharedLog | null = null
   readonly #waiting = new Set<Waiting>()
   #take: TakeRequest | null = null
@@ -97,9 +97,8 @@ export class HttpSocket implements Binding {
     this.settings = settings
     this.budget = new ByteBudget(settings)
     // taken now, since the scope refuses everything once its end is being cleaned up
-    this.#clock = scope.clock
-    const { now } = scope.clock
-    this.log = settings.resume === undefined ? undefined : new EventLog(settings.resume, now)
+    this.world = scope.world
+    this.log = settings.resume === undefined ? undefined : new EventLog(settings.resume, this.world)
   }
 
   /** The address that the guard is to let in. */
@@ -135,7 +134,7 @@ export class HttpSocket implements Binding {
   attach(take: TakeRequest, onRetire: () => void): () => void {
     this.#take = take
     this.#onRetire = onRetire
-    this.#clock.clearTimeout(this.#timer)
+    this.world.clearTimeout(this.#timer)
     this.#timer = null
     for (const { request, response } of this.#empty()) if (!response.destroyed) take(request, response)
     return () => {
@@ -157,7 +156,7 @@ export class HttpSocket implements Binding {
 
   close(): void {
     this.#shared?.close()
-    this.#clock.clearTimeout(this.#timer)
+    this.world.clearTimeout(this.#timer)
     for (const { response } of this.#empty()) answerUnavailable(response)
   }
 
@@ -165,7 +164,7 @@ export class HttpSocket implements Binding {
     if (this.#take !== null) return this.#take(request, response)
     if (this.#waiting.size >= maxWaiting) return answerUnavailable(response)
     this.#waiting.add({ request, response })
-    this.#timer ??= this.#clock.setTimeout(() => {
+    this.#timer ??= this.world.setTimeout(() => {
       this.#timer = null
       for (const { response: late } of this.#empty()) answerUnavailable(late)
     }, patience)

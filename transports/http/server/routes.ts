@@ -41,7 +41,7 @@ interface Surroundings {
   readonly log: EventLog | undefined
   readonly clients: ClientCounts<Exchange>
   readonly origin: ListenerOrigin
-  readonly limits: Pick<ExchangeLimits, 'closing'>
+  readonly limits: Pick<ExchangeLimits, 'closing' | 'world'>
 }
 
 /** What is done about each method of the one path (specification: transports, Streamable HTTP). */
@@ -96,11 +96,11 @@ function pick(exchange: Exchange, { settings, guard, clients, server }: Surround
 }
 
 /** Before anything of the request is used. Who was handed over by the framework is known already. */
-async function admit(exchange: Exchange, { settings, clients }: Surroundings): Promise<void> {
+async function admit(exchange: Exchange, { settings, clients, limits }: Surroundings): Promise<void> {
   const { peer, request } = exchange
   if (peer.principal === undefined) {
     const assigned: AssignedRequest = request
-    assigned[principalKey] = await identify(peer, settings)
+    assigned[principalKey] = await identify(peer, settings, limits.world)
   }
   if (settings.auth !== undefined) (request as AssignedRequest)[headersKey] = withoutToken(request.headers)
   if (peer.principal === undefined || exchange.over) return

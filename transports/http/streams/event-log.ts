@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import type { Clock } from '../../../runtime/time/clock.js'
+import type { World } from '../../../runtime/time/world.js'
 import { waitWithin } from '../../../runtime/time/wait.js'
 import type { RequestId } from '../../../protocol/wire/jsonrpc.js'
 import type { StreamKind } from '../../contract/shared-streams.js'
@@ -70,7 +71,7 @@ export class EventLog {
   readonly limits: EventLogLimits
   readonly now: () => number
   /** Tells ids of this log from those of others. */
-  readonly name = randomBytes(6).toString('base64url')
+  readonly name: string
   readonly shelf: EventShelf
   /** The logs of other processes, where several serve at one address. */
   shared: SharedLog | undefined
@@ -78,9 +79,10 @@ export class EventLog {
   #count = 0
   #onFinished: (() => void) | null = null
 
-  constructor(limits: EventLogLimits, now: () => number) {
+  constructor(limits: EventLogLimits, { now, randomBytes }: Pick<World, 'now' | 'randomBytes'>) {
     this.limits = limits
     this.now = now
+    this.name = randomBytes(6).toString('base64url')
     this.shelf = new EventShelf(limits)
   }
 

@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { systemWorld } from '../../../../runtime/time/world.js'
 import { currentOwner, type Owner, OwnerToken } from '../../../../runtime/faults/containment.js'
 import { AnswerQueue } from '../../../../transports/http/server/exchange.js'
 import { suite } from '../../../support/suite.js'
@@ -51,7 +52,12 @@ test('each answer is written in the scope of its owner', async () => {
 function make() {
   const [written, failed]: [string[], string[]] = [[], []]
   const owner: Owner = { fail: (error) => void failed.push((error as Error).message) }
-  return { queue: new AnswerQueue(), token: new OwnerToken('answer', owner, null), written, failed }
+  return {
+    queue: new AnswerQueue(systemWorld),
+    token: new OwnerToken('answer', owner, null),
+    written,
+    failed,
+  }
 }
 
 /** The end of the turn that runs. */

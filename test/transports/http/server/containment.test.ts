@@ -2,6 +2,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import * as assert from 'uvu/assert'
 import { buildResult, isRequest } from '../../../../protocol/wire/jsonrpc.js'
+import { systemWorld } from '../../../../runtime/time/world.js'
 import { defineActor } from '../../../../runtime/process/behaviour.js'
 import { guard } from '../../../../runtime/faults/containment.js'
 import type { ActorContext } from '../../../../runtime/process/context.js'
@@ -111,7 +112,8 @@ test('a throw in a callback of the body fails its exchange only', async (t) => {
         maxPendingBytes: 1_000,
         maxPendingBytesPerClient: undefined,
       }),
-      answers: new AnswerQueue(),
+      answers: new AnswerQueue(systemWorld),
+      world: systemWorld,
       noteStream: () => {},
       closing: false,
     })

@@ -1,3 +1,4 @@
+import { systemWorld } from '../../../../runtime/time/world.js'
 import { defineActor } from '../../../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../../../runtime/process/context.js'
 import type {
@@ -125,7 +126,7 @@ export function startLogs(
   const archive = new StreamArchive(all, now)
   const start = () => {
     const wire = connect(archive, traffic)
-    const log = new EventLog(all, now)
+    const log = new EventLog(all, { ...systemWorld, now })
     return { ...wire, log, shared: new SharedLog(log, wire.streams) }
   }
   const processes = Array.from({ length: count }, start)

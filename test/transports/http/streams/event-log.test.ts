@@ -1,4 +1,5 @@
 import * as assert from 'uvu/assert'
+import { systemWorld } from '../../../../runtime/time/world.js'
 import { EventLog } from '../../../../transports/http/streams/event-log.js'
 import type { LoggedEvent, StreamReader } from '../../../../transports/http/streams/event-log.js'
 import type { EventLogLimits } from '../../../../transports/http/streams/event-list.js'
@@ -202,7 +203,7 @@ test('a session that is forgotten leaves nothing', () => {
 function newLog(limits: Partial<EventLogLimits> = {}) {
   let time = 0
   const all = { maxEvents: 100, maxBytes: 100_000, maxTotalBytes: 1_000_000, maxAge: 1_000, maxStreams: 50 }
-  const log = new EventLog({ ...all, ...limits }, () => time)
+  const log = new EventLog({ ...all, ...limits }, { ...systemWorld, now: () => time })
   return {
     log,
     pass(ms: number) {
