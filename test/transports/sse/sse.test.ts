@@ -87,7 +87,7 @@ async function message({ events }: RawStream): Promise<Wire> {
 test('the first event says where to post, answers come on the stream alone', async (t) => {
   const raw = await openStream(t, await listen(t))
   assert.is(raw.endpoint.pathname, '/messages')
-  assert.match(raw.endpoint.search, /^\?sessionId=[\w-]{36}$/)
+  assert.match(raw.endpoint.search, /^\?sessionId=[\w-]{21}$/)
   assert.equal(await post(raw.endpoint, initialize('raw', '2024-11-05')), { status: 202, body: 'Accepted' })
   const { result } = await message(raw)
   assert.is(result?.protocolVersion, '2024-11-05')
