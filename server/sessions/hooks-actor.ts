@@ -94,7 +94,7 @@ async function runInit(
   const session = await ref.call('share')
   if (init === undefined) return session
   const run = async (task: TaskContext): Promise<void> => {
-    const ctx = new ToolContext(new SessionScope(session, { ...initRun, unsaved: false }, task))
+    const ctx = new ToolContext(new SessionScope(session, { ...initRun, saw: 0 }, task))
     await init.call(hooks, ctx as SessionContext, { restored, initArg })
   }
   await tasks.start(run, { name: initRun.work.name, link: ref, timeout }).result

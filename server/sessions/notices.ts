@@ -2,7 +2,7 @@ import { buildRequest, type JsonRpcNotification } from '../../protocol/wire/json
 import type { Peer } from '../../transports/contract/contract.js'
 import { ToolContext } from '../context/context.js'
 import type { NotificationHandler } from '../definitions/low-level.js'
-import { saveSession } from './saving.js'
+import { saveSeen } from './saving.js'
 import type { Session } from './session.js'
 import { nowhere, SessionScope } from './session-scope.js'
 
@@ -29,13 +29,13 @@ export function takeNotice(
     silent: `${method}: a notification has nobody to ask`,
     task: undefined,
     cancelled: false,
-    unsaved: false,
+    saw: 0,
   }
   session.notices += 1
   const how = { name: run.work.name, link: self, timeout }
   const handling = tasks.start(async (task) => {
     await handler(params, new ToolContext(new SessionScope(session, run, task)))
-    if (run.unsaved) await saveSession(session)
+    await saveSeen(session, run.saw)
   }, how)
   handling.ref.onExit(() => {
     session.notices -= 1

@@ -17,10 +17,19 @@ export function askStore<Answer>(
 }
 
 /** Saves what the session keeps. Rejects with what the store throws, and when it takes longer than 5 s. */
-export async function saveSession({ self, tasks, holdings }: Session): Promise<void> {
+export async function saveSession(session: Session): Promise<void> {
+  const { self, tasks, holdings, changes } = session
   const record = await self.call('record')
   const saving: unknown = holdings.store.save(record)
   if (isPromise(saving)) await askStore(tasks, () => saving)
+  session.saved = Math.max(session.saved, changes)
+}
+
+/** Saves unless so many changes are saved already. Answers whether it did; rejects like `saveSession`. */
+export async function saveSeen(session: Session, changes: number): Promise<boolean> {
+  if (changes <= session.saved) return false
+  await saveSession(session)
+  return true
 }
 
 /** A store forgets what is not saved for long. What it throws is reported; the next timer tries again. */

@@ -23,7 +23,8 @@ export interface SessionRun extends RequestDelivery {
   /** Undefined while the first step of the work runs. */
   readonly task: TaskRef<void> | undefined
   readonly cancelled: boolean
-  unsaved: boolean
+  /** What the session had changed when this run last looked: it is saved before its answer goes out. */
+  saw: number
 }
 
 /** The outlet of what has no stream. */
@@ -92,13 +93,16 @@ export class SessionScope extends Scope implements RequestScope {
 
   async read(key: string): Promise<StateValue> {
     this.checkOpen()
-    return this.#session.self.call('read', key)
+    const value = await this.#session.self.call('read', key)
+    this.#run.saw = this.#session.changes
+    return value
   }
 
   async swap(key: string, version: number, value: unknown): Promise<StateValue | undefined> {
     this.checkOpen()
     const other = await this.#session.self.call('swap', { key, version, value })
-    if (other === undefined) this.#run.unsaved = true
+    if (other === undefined) this.#session.changes += 1
+    this.#run.saw = this.#session.changes
     return other
   }
 

@@ -64,6 +64,9 @@ export interface Session extends SessionInput {
   /** Whether its record says that the client has sent `notifications/initialized`. */
   isConfirmed: boolean
   version: number
+  /** Changes of state and wishes so far, and how many of them the store has acknowledged. */
+  changes: number
+  saved: number
   lastActive: number
   lastSaved: number
   now(): number
@@ -101,6 +104,8 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     phase: restored ? 'ready' : 'initializing',
     isConfirmed: record.initialized === true,
     version: record.version,
+    changes: 0,
+    saved: 0,
     lastActive: world.now(),
     lastSaved: world.now(),
     now: world.now,

@@ -12,7 +12,7 @@ import { busy } from '../base/errors.js'
 import { noteAnswer, noteRequest } from '../base/events.js'
 import { ToolContext } from '../context/context.js'
 import type { RequestDelivery } from '../requests/scope.js'
-import { saveSession } from './saving.js'
+import { saveSeen, saveSession } from './saving.js'
 import type { Session } from './session.js'
 import { type SessionRun, SessionScope } from './session-scope.js'
 import type { Work } from '../requests/work.js'
@@ -49,7 +49,7 @@ export function startWork(
     deadline: Number.POSITIVE_INFINITY,
     arrivedAt: session.lastActive,
     task: undefined,
-    unsaved: work.change !== undefined,
+    saw: 0,
     renews: session.lastActive - session.lastSaved > idleTimeout / 10,
     cancelled: false,
     response: undefined,
@@ -61,6 +61,8 @@ export function startWork(
   outlet.negotiated?.(session.facts.revision)
   if (work.change !== undefined) {
     work.change(session.wishes)
+    session.changes += 1
+    request.saw = session.changes
     session.readers.prune((uri) => session.wishes.isSubscribed(uri))
   }
   session.requests.set(message.id, request)
@@ -86,20 +88,24 @@ function begin(session: Session, request: SessionRequest): void {
 function perform(session: Session, request: SessionRequest, task: TaskContext): void | Promise<void> {
   const ctx = new ToolContext(new SessionScope(session, request, task))
   const response = answer(request, session.dialect, ctx)
-  if (request.unsaved || request.renews || isPromise(response)) return conclude(session, request, response)
+  if (request.saw > session.saved || request.renews || isPromise(response))
+    return conclude(session, request, response)
   request.response = response
 }
 
-/** Saves before the answer goes out, so that nothing is lost that a client knows of. */
+/**
+ * Saves what the answer may tell of before it goes out, also a change of another request: nothing is lost
+ * that a client knows of.
+ */
 async function conclude(
   session: Session,
   request: SessionRequest,
   answering: Response | Promise<Response>,
 ): Promise<void> {
   const response = await answering
-  if (request.unsaved) await saveSession(session)
+  const wasSaved = await saveSeen(session, request.saw)
   // without a change nothing is lost: the next time is soon enough
-  else if (request.renews) await saveSession(session).catch(() => {})
+  if (!wasSaved && request.renews) await saveSession(session).catch(() => {})
   request.response = response
 }
 
