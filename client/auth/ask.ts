@@ -1,4 +1,5 @@
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
+import type { Clock } from '../../runtime/time/clock.js'
 import { isPrivateHost, type LookupAll } from '../../transports/base/private-address.js'
 import { type SafeAnswer, safeFetch } from '../../transports/http/outgoing/fetch.js'
 import { authFailed } from './failure.js'
@@ -14,14 +15,15 @@ interface AskerOptions {
   /** In ms. */
   readonly timeout: number
   readonly signal: AbortSignal
+  readonly clock: Clock
   readonly lookup?: LookupAll | undefined
 }
 
 /** For one renewal. */
 export async function createAsker(options: AskerOptions) {
-  const { server, timeout, signal, lookup } = options
+  const { server, timeout, signal, clock, lookup } = options
   const privateNetwork = options.privateNetwork ?? (await isPrivateHost(server.hostname, lookup))
-  const common = { timeout, signal, privateNetwork, ...(lookup === undefined ? {} : { lookup }) }
+  const common = { timeout, signal, clock, privateNetwork, ...(lookup === undefined ? {} : { lookup }) }
   return {
     get: (url: string) => safeFetch(url, common),
     post: (url: string, type: string, body: string, headers: Readonly<Record<string, string>> = {}) =>

@@ -1,9 +1,9 @@
-import { createHash, randomUUID } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { link, mkdir, readFile, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setTimeout as pause } from 'node:timers/promises'
 import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import { ifThere, replaceFile, unlinkIfThere } from '../../runtime/base/files.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 import { systemWorld } from '../../runtime/time/world.js'
 import type { AuthStorage } from './storage.js'
 import { readText } from '../base/read-options.js'
@@ -54,22 +54,36 @@ async function readValue(path: string, key: string): Promise<JsonObject | undefi
   }
 }
 
-/** Waits for the lock; the returned function releases it. */
+/**
+ * Waits for the lock; the returned function releases it. Time is that of this machine, as of its files: other
+ * processes go by it, too.
+ */
 async function lock(path: string, signal: AbortSignal): Promise<() => Promise<void>> {
-  const mine = randomUUID()
+  const mine = systemWorld.id()
   while (!(await tryLock(path, mine))) {
     await removeIfDead(path)
-    await pause(lookEvery, undefined, { signal })
+    await waitWithin<void>({ clock: systemWorld, ms: lookEvery, late: () => {}, signal }, () => undefined)
   }
-  const beat = setInterval(() => {
-    const now = new Date()
-    utimes(path, now, now).catch(() => {}) // another process has taken it over: it took us for dead
-  }, beatEvery)
-  beat.unref()
+  const stopBeating = beat(path)
   return async () => {
-    clearInterval(beat)
+    stopBeating()
     if ((await textIfThere(path)) === mine) await unlinkIfThere(path)
   }
+}
+
+/** Shows that the holder lives, until the returned function is called; that alone does not hold the program. */
+function beat(path: string): () => void {
+  const next = (): unknown => {
+    const timer = systemWorld.setTimeout(() => {
+      const now = new Date(systemWorld.date())
+      utimes(path, now, now).catch(() => {}) // another process has taken it over: it took us for dead
+      due = next()
+    }, beatEvery)
+    ;(timer as NodeJS.Timeout).unref()
+    return timer
+  }
+  let due = next()
+  return () => systemWorld.clearTimeout(due)
 }
 
 /** A link appears in one step with its content; a new file does not. */
@@ -90,8 +104,8 @@ async function tryLock(path: string, mine: string): Promise<boolean> {
 /** Renames a dead lock before it removes it: if another process has a new lock by then, that is put back. */
 async function removeIfDead(path: string): Promise<void> {
   const found = await stat(path).catch(() => undefined)
-  if (found === undefined || Date.now() - found.mtimeMs < deadAfter) return
-  const aside = `${path}.${randomUUID()}.dead`
+  if (found === undefined || systemWorld.date() - found.mtimeMs < deadAfter) return
+  const aside = `${path}.${systemWorld.id()}.dead`
   try {
     await rename(path, aside)
   } catch {

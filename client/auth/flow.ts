@@ -1,3 +1,4 @@
+import type { World } from '../../runtime/time/world.js'
 import { ClientError } from '../base/errors.js'
 import { createAsker, type Asker } from './ask.js'
 import { discover, type Discovered, resourceOf } from './discovery.js'
@@ -21,10 +22,12 @@ import {
 export class AuthFlow {
   readonly #settings: OAuthSettings
   readonly #server: URL
+  readonly #world: World
   readonly #shelf: Shelf
 
-  constructor(settings: OAuthSettings, server: URL) {
+  constructor(settings: OAuthSettings, server: URL, world: World) {
     this.#settings = settings
+    this.#world = world
     this.#server = server
     this.#shelf = createShelf(settings.storage, resourceOf(server))
   }
@@ -48,8 +51,9 @@ export class AuthFlow {
   async renew(renewal: Renewal, signal: AbortSignal): Promise<TokenSet> {
     const { storage, privateNetwork, requestTimeout: timeout, lookup } = this.#settings
     const server = this.#server
+    const clock = this.#world
     const work = async (): Promise<TokenSet> => {
-      const ask = await createAsker({ server, privateNetwork, timeout, signal, lookup })
+      const ask = await createAsker({ server, privateNetwork, timeout, signal, clock, lookup })
       return this.#renew(ask, renewal, signal)
     }
     return storage.exclusive(this.#shelf.lockKey, work, signal)
@@ -65,7 +69,7 @@ export class AuthFlow {
     const { issuer } = metadata
     this.#checkBinding(issuer, place?.issuer)
     const before = await this.#shelf.tokens(issuer)
-    if (before !== undefined && satisfies(before, renewal) && !isExpiring(before, Date.now()))
+    if (before !== undefined && satisfies(before, renewal) && !isExpiring(before, this.#world.date()))
       return this.#keep(before, found)
     const library = await loadLibrary(ask)
     const refreshed = stepUp || before === undefined ? undefined : await this.#refresh(library, found, before)
@@ -73,7 +77,7 @@ export class AuthFlow {
     const scope = this.#scope(found, renewal, before)
     if (stepUp && before !== undefined && hasScopes(before.scope, scope))
       throw authFailed(`the server wants scopes that were asked for already: ${quotable(scope)}`)
-    const registration = { ask, metadata, settings }
+    const registration = { ask, metadata, settings, world: this.#world }
     let answer: TokenAnswer
     try {
       answer = await getToken({ registration, library, found, scope, signal })
@@ -82,7 +86,8 @@ export class AuthFlow {
       throw error
     }
     // the scopes that were asked for: to ask again for those that were not given is of no use
-    return this.#keep({ ...tokensOf(answer, { scope, issuer }), scope }, found)
+    const now = this.#world.date()
+    return this.#keep({ ...tokensOf(answer, { scope, issuer, now }), scope }, found)
   }
 
   /** A preregistered client is for one issuer: its secret goes to no other (SEP-2352). */
@@ -100,14 +105,15 @@ export class AuthFlow {
     const { metadata, resource } = found
     const { refreshToken: token, scope } = before
     if (token === undefined) return undefined
-    const client = await knownClient({ metadata, settings: this.#settings })
+    const client = await knownClient({ metadata, settings: this.#settings, world: this.#world })
     if (client === undefined) return undefined
     try {
       const answer = await library.grant({ metadata, client }, 'refresh_token', {
         refresh_token: token,
         resource,
       })
-      return { ...tokensOf(answer, { scope, issuer: metadata.issuer, before }), scope }
+      const now = this.#world.date()
+      return { ...tokensOf(answer, { scope, issuer: metadata.issuer, before, now }), scope }
     } catch (error) {
       if (!(error instanceof ClientError) || error.retryable) throw error
       await this.#shelf.dropTokens(metadata.issuer)

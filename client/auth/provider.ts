@@ -3,6 +3,7 @@ import { messageOf } from '../../runtime/base/errors.js'
 import { childSpec } from '../../runtime/supervision/child-spec.js'
 import { forever } from '../../runtime/process/ref.js'
 import { Registry } from '../../runtime/process/registry.js'
+import { systemWorld, type World } from '../../runtime/time/world.js'
 import { startSupervisor, type Supervisor } from '../../runtime/supervision/supervise.js'
 import type { AuthRefusal, AuthRequest, ClientAuth } from '../../transports/http/client/auth.js'
 import { resourceOf } from './discovery.js'
@@ -41,6 +42,8 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   readonly #registry = new Registry()
   readonly #places = new Map<string, Place>()
   #tree: Promise<Supervisor> | undefined
+  /** Of the first client that asks. */
+  #ownWorld: World | undefined
   #closed = false
 
   constructor(settings: OAuthSettings) {
@@ -48,9 +51,11 @@ export class OAuth implements ClientAuth, AsyncDisposable {
   }
 
   /** The header for a server; none before a refusal led to a sign-in. Rejects with AUTHORIZATION_FAILED. */
-  authorize({ url, signal }: AuthRequest): Headers | Promise<Headers> {
+  authorize({ url, signal, world }: AuthRequest): Headers | Promise<Headers> {
+    this.#ownWorld ??= world
     const tokens = this.#places.get(keyOf(url))?.desk.tokens
-    if (tokens !== undefined && !this.#closed && !isExpiring(tokens, Date.now())) return headersOf(tokens)
+    if (tokens !== undefined && !this.#closed && !isExpiring(tokens, this.#world.date()))
+      return headersOf(tokens)
     return this.#ask(url, signal, (actor) => actor.call('current', undefined, forever)).then(headersOf)
   }
 
@@ -75,6 +80,10 @@ export class OAuth implements ClientAuth, AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  get #world(): World {
+    return this.#ownWorld ?? systemWorld
   }
 
   async #ask<T>(url: URL, signal: AbortSignal, ask: (actor: TokensRef) => Promise<T>): Promise<T> {
@@ -108,15 +117,23 @@ export class OAuth implements ClientAuth, AsyncDisposable {
     // outside the scope of the first request: it belongs to all
     const starting =
       this.#tree ??
-      outside(() => startSupervisor({ strategy: 'one_for_one', registry: this.#registry, unowned: 'exit' }))
+      outside(() =>
+        startSupervisor({
+          strategy: 'one_for_one',
+          registry: this.#registry,
+          unowned: 'exit',
+          clock: this.#world,
+        }),
+      )
     this.#tree = starting
     const tree = await starting.catch((error: unknown) => {
       if (this.#tree === starting) this.#tree = undefined
       throw error
     })
     const name = `tokens for ${key}`
-    const flow = new AuthFlow(this.#settings, new URL(key))
-    const input = { flow, desk, timeout: this.#settings.signInTimeout }
+    const world = this.#world
+    const flow = new AuthFlow(this.#settings, new URL(key), world)
+    const input = { flow, desk, timeout: this.#settings.signInTimeout, world }
     await outside(() => tree.startChild(childSpec(tokensActor, input, { id: name, name })))
     return name
   }

@@ -4,12 +4,14 @@ import type { ServerMetadata } from './discovery.js'
 import { authFailed, quotable } from './failure.js'
 import type { KnownClient } from './library.js'
 import type { OAuthSettings, RegisteredClient } from './options.js'
+import type { World } from '../../runtime/time/world.js'
 import { ClientError } from '../base/errors.js'
 
 export interface Registration {
   readonly ask: Asker
   readonly metadata: ServerMetadata
   readonly settings: OAuthSettings
+  readonly world: World
 }
 
 /** Registers the client if it has to (RFC 7591). */
@@ -27,7 +29,7 @@ export async function clientAt(registration: Registration, redirectUri: string):
  * redirect (specification: authorization, client registration).
  */
 export async function knownClient(
-  { metadata, settings }: Omit<Registration, 'ask'>,
+  { metadata, settings, world }: Omit<Registration, 'ask'>,
   redirectUri?: string,
 ): Promise<KnownClient | undefined> {
   const { client, clientMetadataUrl, storage } = settings
@@ -38,7 +40,7 @@ export async function knownClient(
   if (value === undefined || (redirectUri !== undefined && value.redirectUri !== redirectUri))
     return undefined
   const { client_secret_expires_at: end } = value
-  if (typeof end === 'number' && end > 0 && end * 1_000 <= Date.now()) return undefined
+  if (typeof end === 'number' && end > 0 && end * 1_000 <= world.date()) return undefined
   return clientOf(value, metadata)
 }
 
@@ -59,7 +61,10 @@ export async function registeredRedirect({ metadata, settings }: Registration): 
 }
 
 /** Its issuer does not know it any more. */
-export function forgetClient({ metadata, settings }: Omit<Registration, 'ask'>): Promise<void> {
+export function forgetClient({
+  metadata,
+  settings,
+}: Pick<Registration, 'metadata' | 'settings'>): Promise<void> {
   return settings.storage.write(keyOf(metadata), undefined)
 }
 

@@ -1,6 +1,8 @@
 import { type Deferred, defineActor, refuse, type Refusal } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { RefOf } from '../../runtime/process/ref.js'
+import { signalAfter } from '../../runtime/time/wait.js'
+import type { World } from '../../runtime/time/world.js'
 import { asAuthFailure, authFailed } from './failure.js'
 import type { AuthFlow } from './flow.js'
 import { orAborted } from './storage.js'
@@ -17,6 +19,7 @@ interface TokensInput {
   readonly desk: TokenDesk
   /** In ms, for one renewal. */
   readonly timeout: number
+  readonly world: World
 }
 
 interface Waiting {
@@ -113,10 +116,11 @@ function next(state: State, ctx: ActorContext): void {
 
 function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): void {
   state.busy = true
-  const late = AbortSignal.timeout(state.timeout)
-  const signal = AbortSignal.any([ctx.signal, late])
+  const late = signalAfter(state.timeout, state.world)
+  const signal = AbortSignal.any([ctx.signal, late.signal])
   const self = ctx.self as RefOf<typeof tokensActor>
   const tell = (outcome: Outcome): void => {
+    late.undo()
     if (self.alive) self.cast('settled', outcome)
   }
   const work = renewal === undefined ? state.flow.load() : state.flow.renew(renewal, signal)
@@ -126,7 +130,7 @@ function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): v
       tell({
         type: 'failed',
         refused: renewal?.refused,
-        error: asAuthFailure(late.aborted ? tooLate(state) : cause),
+        error: asAuthFailure(late.signal.aborted ? tooLate(state) : cause),
       }),
   )
 }
@@ -161,6 +165,6 @@ function fail(state: State, { refused, error }: Outcome & { type: 'failed' }, ct
   for (const { reply } of waiting) reply.reject(error)
 }
 
-function wantsRenewal({ desk: { tokens }, flow }: State): boolean {
-  return tokens !== undefined && isExpiring(tokens, Date.now()) && flow.canRenew(tokens)
+function wantsRenewal({ desk: { tokens }, flow, world }: State): boolean {
+  return tokens !== undefined && isExpiring(tokens, world.date()) && flow.canRenew(tokens)
 }

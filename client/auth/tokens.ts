@@ -29,16 +29,21 @@ interface ServerPlace {
 /** Ms before its end at which a token is renewed. */
 const margin = 30_000
 
+interface TokenFacts {
+  readonly scope: string | undefined
+  readonly issuer: string
+  readonly before?: TokenSet
+  /** In ms since 1970. */
+  readonly now: number
+}
+
 /** Without a new refresh token the old one stays. */
-export function tokensOf(
-  answer: TokenAnswer,
-  { scope, issuer, before }: { scope: string | undefined; issuer: string; before?: TokenSet | undefined },
-): TokenSet {
+export function tokensOf(answer: TokenAnswer, { scope, issuer, before, now }: TokenFacts): TokenSet {
   const { access_token: accessToken, refresh_token: refreshToken, expires_in: seconds } = answer
   return {
     accessToken,
     refreshToken: refreshToken ?? before?.refreshToken,
-    expiresAt: seconds === undefined ? undefined : Date.now() + seconds * 1_000,
+    expiresAt: seconds === undefined ? undefined : now + seconds * 1_000,
     scope: answer.scope ?? scope,
     issuer,
   }

@@ -79,9 +79,9 @@ export class WebSocketLink implements Link {
   async #connect(refusal: AuthRefusal | undefined): Promise<void> {
     const { url, auth, headers, connectTimeout, maxMessageBytes, tls } = this.#settings
     const { WebSocket: Socket } = await loadWs()
-    const { signal } = this.#scope
+    const { signal, world } = this.#scope
     if (refusal !== undefined) await asAuthError(() => auth?.refused?.(refusal), refusal.status)
-    const own = await asAuthError(() => auth?.authorize({ url, signal }) ?? {})
+    const own = await asAuthError(() => auth?.authorize({ url, signal, world }) ?? {})
     if (this.#over) return
     const socket = new Socket(url, ['mcp'], {
       headers: { ...headers, ...own },

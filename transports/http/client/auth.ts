@@ -1,4 +1,5 @@
 import { messageOf } from '../../../runtime/base/errors.js'
+import type { World } from '../../../runtime/time/world.js'
 import { badOption, type Read } from '../../base/read-option.js'
 import { TransportError } from '../../base/errors.js'
 import type { HttpResponse } from '../outgoing/dispatcher.js'
@@ -9,6 +10,8 @@ export interface AuthRequest {
   readonly url: URL
   /** Aborted when nobody waits for the request any more. */
   readonly signal: AbortSignal
+  /** The clock of the client, and what else is not determined: what expires, goes by its date. */
+  readonly world?: World
 }
 
 /** The refusal of a request. */

@@ -65,10 +65,11 @@ export class HttpSender {
   ): Promise<HttpResponse> {
     const { url } = this.#settings
     const { signal } = request
+    const { world } = this.#scope
     const seen = new Set<number>()
     try {
       while (true) {
-        const sent = await asAuthError(() => auth.authorize({ url, signal }))
+        const sent = await asAuthError(() => auth.authorize({ url, signal, world }))
         const response = await send({ ...request, headers: { ...request.headers, ...sent } })
         const { status } = response
         const challenge = challengeOf(response.headers)
