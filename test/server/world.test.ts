@@ -1,0 +1,131 @@
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as assert from 'uvu/assert'
+import { startClient } from '../../client/handle/supervisor.js'
+import { processOf } from '../../runtime/process/ref.js'
+import { startSupervisor } from '../../runtime/supervision/supervise.js'
+import { defineServer } from '../../server/definitions/define-server.js'
+import { defineTool } from '../../server/definitions/define-tool.js'
+import { sealedIds } from '../../server/holdings/sealed-ids.js'
+import { readProcessesOptions } from '../../server/processes/options.js'
+import { serverSpec, startServer } from '../../server/server-supervisor.js'
+import type { Server } from '../../server/server.js'
+import { createFileStore } from '../../server/stores/file-store.js'
+import { createMemoryStore, openStore, type SessionRecord } from '../../server/stores/session-store.js'
+import { memory } from '../../transports/connections/memory.js'
+import { http } from '../../transports/http/client/client.js'
+import { serveHttp } from '../../transports/http/server/serve.js'
+import { suite } from '../support/suite.js'
+import { drawn, drawnWorld, worldAt } from '../support/world.js'
+import { RawClient } from './_client.js'
+import { count, startTestServer } from './_servers.js'
+import { makeFolder, makeRecord } from './stores/_file-store.js'
+
+const test = suite('the world of a server')
+const keys = ['a secret of the tests, and of nobody else']
+const visit = defineTool({
+  name: 'visit',
+  async run(_args, ctx) {
+    return (await ctx.elicit('page', { mode: 'url', message: 'Go', url: 'https://a.example/' })).action
+  },
+})
+const definition = defineServer({ name: 'test', version: '1', tools: [count, visit] })
+
+test('session ids, the date of the lists, cursors and ids of questions come from it', async (t) => {
+  const world = drawnWorld()
+  const saved: SessionRecord[] = []
+  const store = { load: () => undefined, save: (one: SessionRecord) => saved.push(one), delete: () => {} }
+  const server = await startTestServer(t, [count, visit], { clock: world, pageSize: 1, store })
+  assert.is(processOf(server.ref).tree.world, world)
+  const client = await new RawClient(t, server.url).open()
+  assert.match(String(client.sessionId), /^drawn-id-\d{12}$/)
+  assert.is(saved[0]?.id, client.sessionId)
+  assert.is(saved[0]?.catalog, drawn.date)
+  const { result } = await client.ask('tools/list')
+  const nonce = Buffer.from(String(result?.nextCursor), 'base64url').subarray(5, 17)
+  assert.equal(nonce, Buffer.alloc(12, drawn.byte))
+})
+
+for (const era of ['handshake', 'modern'] as const)
+  test(`a page to visit and the state of a call come from it (${era})`, async (t) => {
+    const world = drawnWorld()
+    const server = await startServer(definition, { transport: serveHttp(), logger: false, clock: world })
+    t.after(() => server.stop())
+    const seen: unknown[] = []
+    const client = startClient({
+      transport: http(String(server.url)),
+      era,
+      logger: false,
+      onElicit: {
+        url({ elicitationId }) {
+          seen.push(elicitationId)
+          return { action: 'accept' }
+        },
+      },
+    })
+    t.after(() => client.close())
+    const turns = world.asked.setImmediate
+    const bytes = world.asked.randomBytes
+    assert.is((await client.callTool('visit')).text, 'accept')
+    if (era === 'handshake') assert.match(String(seen[0]), /^drawn-id-/)
+    else {
+      assert.ok(world.asked.setImmediate > turns, 'questions of one turn travel together')
+      assert.ok(world.asked.randomBytes > bytes, 'the state is sealed')
+    }
+  })
+
+test('a server in the tree of another has its world', async (t) => {
+  const world = drawnWorld()
+  const { serve, connect } = memory()
+  const spec = serverSpec(definition, { transport: serve })
+  const supervisor = await startSupervisor({ clock: world, logger: false, strategy: 'one_for_one' })
+  t.after(() => supervisor.stop())
+  const server = (await supervisor.startChild(spec)) as { readonly extra: Server }
+  const client = startClient({ transport: connect, logger: false })
+  t.after(() => client.close())
+  assert.is((await client.callTool('count')).text, '1')
+  const [session] = await server.extra.sessions()
+  assert.match(String(session?.id), /^drawn-id-/)
+})
+
+test('sealed ids that were made before the server end by its date', async (t) => {
+  const world = drawnWorld()
+  const sessionIds = sealedIds({ keys })
+  const server = await startTestServer(t, [count], { clock: world, sessionIds })
+  const client = await new RawClient(t, server.url).open()
+  assert.is(await client.text('count'), '1')
+  const opened = sessionIds.open(String(client.sessionId), 'test', worldAt(0, drawn.date))
+  assert.is(opened?.expiresAt, drawn.date + 24 * 60 * 60_000)
+  assert.is(sessionIds.open(String(client.sessionId), 'test'), undefined)
+  const own = sealedIds({ keys, now: () => 1_000 })
+  assert.is(own.now(world), 1_000)
+})
+
+test('a store that was made before its server has the time of the first one that opens it', async (t) => {
+  const store = createMemoryStore({ idleTimeout: 10 })
+  const time = { now: 0 }
+  openStore(store, { ...worldAt(0), now: () => time.now })
+  openStore(store, worldAt(1e9))
+  store.save(makeRecord('a', 1))
+  assert.is((await store.load('a'))?.id, 'a')
+  time.now = 10
+  assert.is(await store.load('a'), undefined)
+
+  const folder = makeFolder(t)
+  const files = createFileStore({ folder })
+  const server = await startTestServer(t, [count], { clock: drawnWorld(), store: files })
+  const client = await new RawClient(t, server.url).open()
+  const id = String(client.sessionId)
+  assert.is((await files.load(id))?.id, id)
+  const names = await readdir(folder)
+  assert.is(names.length, 1)
+  assert.is((await stat(join(folder, String(names[0])))).mtimeMs, drawn.date)
+})
+
+test('the keys that the processes of a server share come from it', () => {
+  const module = new URL('./processes/_server.js', import.meta.url)
+  const { server } = readProcessesOptions(module, { transport: serveHttp() }, drawnWorld())
+  assert.equal(server.requestStateKeys, ['5a'.repeat(32)])
+})
+
+test.run()
