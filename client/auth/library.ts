@@ -190,7 +190,7 @@ const keyKinds: Readonly<
 }
 
 async function importKey(pem: string, algorithm: KeyAlgorithm): Promise<webcrypto.CryptoKey> {
-  const { createPrivateKey, webcrypto: crypto } = process.getBuiltinModule('node:crypto')
+  const { createPrivateKey } = process.getBuiltinModule('node:crypto')
   try {
     const der = createPrivateKey(pem).export({ format: 'der', type: 'pkcs8' })
     return await crypto.subtle.importKey('pkcs8', der, keyKinds[algorithm], false, ['sign'])

@@ -64,7 +64,10 @@ test('a client in the tree of another, in a fleet and in a pool has the same', a
   const child = await supervisor.startChild(clientSpec({ transport, backoff }))
   assert.is(await firstPause((child as { readonly extra: Client }).extra), 250)
 
-  const clients = await startClients({ a: { transport } }, { clock: world, logger: false, client: { backoff } })
+  const clients = await startClients(
+    { a: { transport } },
+    { clock: world, logger: false, client: { backoff } },
+  )
   t.after(() => clients.close())
   assert.is(worldIn(clients.ref), world)
   assert.is(await firstPause(clients.get('a')), 250)
@@ -90,7 +93,13 @@ test('a pool draws its members with it', async (t) => {
   const definition = defineServer({ name: 'test', version: '1', tools: [] })
   const server = await startServer(definition, { transport: serve, logger: false })
   t.after(() => server.stop())
-  const pool = await startClientPool({ transport: connect, clock: world, logger: false, size: 4, strategy: 'random' })
+  const pool = await startClientPool({
+    transport: connect,
+    clock: world,
+    logger: false,
+    size: 4,
+    strategy: 'random',
+  })
   t.after(() => pool.close())
   const before = world.asked.random
   for (let call = 0; call < 5; call++) await pool.listTools()
