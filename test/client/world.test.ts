@@ -158,6 +158,8 @@ test('tokens expire by its date', async (t) => {
   t.after(() => next.close())
   const request = { url: new URL(server.url), signal: t.signal, world }
   assert.equal(await next.authorize(request), { authorization: `Bearer ${String(tokens?.accessToken)}` })
+  // what is known is told at once
+  assert.not.instance(next.authorize(request), Promise)
   assert.is(issuer.asked.length, asked)
 })
 
@@ -175,13 +177,13 @@ test('a sign-in is waited for by its clock', async (t) => {
       },
     }),
   }
-  const auth = oauth({ signIn, signInTimeout: 20_000 })
+  const auth = oauth({ signIn, signInTimeout: 3_600_000 })
   t.after(() => auth.close())
-  const client = start(t, { transport: http(server.url, { auth }), clock, handshakeTimeout: 40_000 })
-  const refused = rejection(client.ready())
+  const client = start(t, { transport: http(server.url, { auth }), clock, handshakeTimeout: 7_200_000 })
+  const refused = rejection(client.ready({ timeout: 7_200_000 }))
   await begun.next(() => true)
-  await clock.advance(20_000)
-  assert.match(String((await refused).message), /nobody has signed in within 20000 ms/)
+  await clock.advance(3_600_000)
+  assert.match(String((await refused).message), /nobody has signed in within 3600000 ms/)
 })
 
 test.run()

@@ -122,10 +122,16 @@ test('a store that was made before its server has the time of the first one that
   assert.is((await stat(join(folder, String(names[0])))).mtimeMs, drawn.date)
 })
 
-test('the keys that the processes of a server share come from it', () => {
+test('the keys that the processes of a server share come from it', async (t) => {
   const module = new URL('./processes/_server.js', import.meta.url)
-  const { server } = readProcessesOptions(module, { transport: serveHttp() }, drawnWorld())
+  const world = drawnWorld()
+  const { server } = readProcessesOptions(module, { transport: serveHttp() }, world)
   assert.equal(server.requestStateKeys, ['5a'.repeat(32)])
+  const transport = serveHttp()
+  const running = await startServer(module, { transport, processes: 1, logger: false, clock: world })
+  t.after(() => running.stop())
+  assert.is(processOf(running.ref).tree.world, world)
+  assert.ok(world.asked.randomBytes > 1)
 })
 
 test.run()

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { pause, type Settle, waitWithin } from '../../../runtime/time/wait.js'
+import { pause, type Settle, signalAfter, waitWithin } from '../../../runtime/time/wait.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('waits')
@@ -125,6 +125,18 @@ test('a pause ends after its time, or with the first of its signals', async () =
   await pause(1_000, clock, first.signal, second.signal) // one has aborted already
   assert.is(clock.pending, 0)
   assert.is(getEventListeners(first.signal, 'abort').length, 0)
+})
+
+test('a signal aborts when its time is over, unless that was undone', async () => {
+  const clock = createFakeClock()
+  const { signal } = signalAfter(1_000, clock)
+  const other = signalAfter(1_000, clock)
+  await clock.advance(999)
+  assert.is(signal.aborted, false)
+  other.undo()
+  await clock.advance(1)
+  assert.is((signal.reason as DOMException).name, 'TimeoutError')
+  assert.equal([other.signal.aborted, clock.pending], [false, 0])
 })
 
 test.run()
