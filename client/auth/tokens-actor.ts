@@ -1,7 +1,7 @@
 import { type Deferred, defineActor, refuse, type Refusal } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { RefOf } from '../../runtime/process/ref.js'
-import { signalAfter } from '../../runtime/time/wait.js'
+import { withDeadline } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { asAuthFailure, authFailed } from './failure.js'
 import type { AuthFlow } from './flow.js'
@@ -116,22 +116,23 @@ function next(state: State, ctx: ActorContext): void {
 
 function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): void {
   state.busy = true
-  const late = signalAfter(state.timeout, state.world)
-  const signal = AbortSignal.any([ctx.signal, late.signal])
   const self = ctx.self as RefOf<typeof tokensActor>
+  const { signal: ended } = ctx
   const tell = (outcome: Outcome): void => {
-    late.undo()
     if (self.alive) self.cast('settled', outcome)
   }
-  const work = renewal === undefined ? state.flow.load() : state.flow.renew(renewal, signal)
-  orAborted(work, signal).then(
+  const work = async (late: AbortSignal): Promise<TokenSet | undefined> => {
+    const signal = AbortSignal.any([ended, late])
+    try {
+      const { flow } = state
+      return await orAborted(renewal === undefined ? flow.load() : flow.renew(renewal, signal), signal)
+    } catch (cause) {
+      throw late.aborted ? tooLate(state) : cause
+    }
+  }
+  withDeadline(state.timeout, state.world, work).then(
     (tokens) => tell({ type: renewal === undefined ? 'loaded' : 'renewed', tokens }),
-    (cause: unknown) =>
-      tell({
-        type: 'failed',
-        refused: renewal?.refused,
-        error: asAuthFailure(late.signal.aborted ? tooLate(state) : cause),
-      }),
+    (cause: unknown) => tell({ type: 'failed', refused: renewal?.refused, error: asAuthFailure(cause) }),
   )
 }
 

@@ -77,7 +77,10 @@ export function pause(
   })
 }
 
-/** Does `work` with a signal that aborts after `ms`, as `AbortSignal.timeout` does, unless it is done before. */
+/**
+ * Does `work` with a signal that aborts after `ms`, unless it is done before. As with `AbortSignal.timeout`, the
+ * timer alone does not hold the program.
+ */
 export async function withDeadline<T>(
   ms: number,
   clock: Clock,
@@ -86,6 +89,7 @@ export async function withDeadline<T>(
   const controller = new AbortController()
   const late = (): void => controller.abort(new DOMException(`not done within ${ms} ms`, 'TimeoutError'))
   const timer = clock.setTimeout(late, ms)
+  ;(timer as Partial<NodeJS.Timeout> | undefined)?.unref?.()
   try {
     return await work(controller.signal)
   } finally {

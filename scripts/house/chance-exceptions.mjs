@@ -2,7 +2,6 @@
 
 /** `at` is a file, or a folder with `/` at its end; `sources` are what it may use there. */
 export const exceptions = [
-  // until they take theirs from a World, too
   // files of this machine, whose times other processes set and read, too
   { at: 'client/auth/file-storage.ts', sources: ['systemWorld'] },
   // all copies of the library share it: which servers a signal stops

@@ -1,7 +1,8 @@
 import { getEventListeners } from 'node:events'
 import * as assert from 'uvu/assert'
+import { type Clock, systemClock } from '../../../runtime/time/clock.js'
 import { createFakeClock } from '../../../runtime/time/fake-clock.js'
-import { pause, type Settle, signalAfter, waitWithin } from '../../../runtime/time/wait.js'
+import { pause, type Settle, waitWithin, withDeadline } from '../../../runtime/time/wait.js'
 import { suite } from '../../support/suite.js'
 
 const test = suite('waits')
@@ -127,16 +128,29 @@ test('a pause ends after its time, or with the first of its signals', async () =
   assert.is(getEventListeners(first.signal, 'abort').length, 0)
 })
 
-test('a signal aborts when its time is over, unless that was undone', async () => {
+test('work is told when its time is over; its timer is gone when it is done, and does not hold the program', async () => {
   const clock = createFakeClock()
-  const { signal } = signalAfter(1_000, clock)
-  const other = signalAfter(1_000, clock)
-  await clock.advance(999)
-  assert.is(signal.aborted, false)
-  other.undo()
-  await clock.advance(1)
-  assert.is((signal.reason as DOMException).name, 'TimeoutError')
-  assert.equal([other.signal.aborted, clock.pending], [false, 0])
+  const told = withDeadline(
+    1_000,
+    clock,
+    (late) => new Promise((resolve) => (late.onabort = () => resolve(late))),
+  )
+  assert.is(await withDeadline(1_000, clock, async (late) => late.aborted), false)
+  assert.is(clock.pending, 1)
+  await clock.advance(1_000)
+  assert.is(((await told) as AbortSignal).reason.name, 'TimeoutError')
+  assert.is(clock.pending, 0)
+  const timers: unknown[] = []
+  const noted: Clock = {
+    ...systemClock,
+    setTimeout(fn, ms) {
+      const timer = systemClock.setTimeout(fn, ms)
+      timers.push(timer)
+      return timer
+    },
+  }
+  const holds = await withDeadline(60_000, noted, async () => (timers[0] as NodeJS.Timeout).hasRef())
+  assert.is(holds, false)
 })
 
 test.run()
