@@ -1,5 +1,6 @@
 import { type CallOptions, CaduceusError, type Client, McpError } from '../../index.js'
-import type { Told } from './audit.js'
+import type { Operation } from '../sim/history/history.js'
+import type { HistoryLog } from './history-log.js'
 import type { CallKind, Ledger, Outcome } from './ledger.js'
 import { type Member, ownUri, type Style } from './members.js'
 import type { Random } from './random.js'
@@ -9,18 +10,17 @@ export interface Books {
   readonly ledger: Ledger
   /** Milliseconds since the run began. */
   readonly now: () => number
-  /** Hears of each outcome of a call that its server keeps account of. */
-  readonly tell: (told: Told) => void
+  readonly history: HistoryLog
 }
 
 /** Milliseconds a call may take, unless it is one that is never answered. */
 export const callTimeout = 30_000
 /** Milliseconds by which a settled call may be told later than its timeout, on a busy machine. */
-const slack = 5_000
+export const slack = 5_000
 const shortTimeout = 300
 /** Calls of one member at once; whoever is without a server for a while makes no more. */
 const mostAtOnce = 8
-const ownTools = 'append,ask,echo,slow,steps,touch'
+const ownTools = 'append,ask,echo,recall,slow,steps,touch'
 
 /** How often which call is made, and how often it may have been made when its answer was lost. */
 const weights: Record<Style, Partial<Record<CallKind, number>>> = {
@@ -28,7 +28,8 @@ const weights: Record<Style, Partial<Record<CallKind, number>>> = {
     echo: 25,
     append: 30,
     again: 5,
-    read: 10,
+    recall: 8,
+    read: 5,
     list: 10,
     steps: 8,
     ask: 5,
@@ -40,8 +41,25 @@ const weights: Record<Style, Partial<Record<CallKind, number>>> = {
   everything: { echo: 60, list: 20 },
 }
 const mostTimes: Partial<Record<CallKind, number>> = { echo: 2, again: 2 }
+/** What servers of ours take these calls for, and tell of; they tell of no other. */
+const operations: Partial<Record<CallKind, Operation>> = {
+  echo: 'echo',
+  append: 'append',
+  again: 'append',
+  steps: 'slow',
+  ask: 'elicit',
+  abort: 'slow',
+  timeout: 'slow',
+}
 
-type Maker = (client: Client, token: string, name: string, options: CallOptions) => Promise<string>
+/** What was answered: a text, and the list of the session as the call saw it. */
+interface Answer {
+  readonly text: string
+  readonly list?: string
+  readonly elements?: readonly string[]
+}
+
+type Maker = (client: Client, token: string, name: string, options: CallOptions) => Promise<Answer>
 
 /** Makes calls, one a time, of the kinds that a member's server has. */
 export class Caller {
@@ -63,48 +81,78 @@ export class Caller {
 
   /** Makes a call of that kind, and resolves with what came of it. */
   async make(member: Member, kind: CallKind): Promise<Outcome> {
-    const { ledger, now, tell } = this.#books
-    const { name, style } = member
+    const { ledger, history, now } = this.#books
+    const { name, style, era } = member
     this.#calls += 1
     const id = this.#calls
     const token = `${name}-${kind}-${id}`
+    const call = `${id}`
     const timeout = kind === 'timeout' ? shortTimeout : callTimeout
     const at = now()
-    ledger.begin({
-      id,
-      client: name,
-      kind,
-      expected: expected(style, kind, token, name),
-      at,
-      deadline: at + timeout + slack,
-    })
+    const due = expected(style, kind, token, name)
+    ledger.begin({ id, client: name, kind, expected: due, at, deadline: at + timeout + slack })
     this.#open.set(member, (this.#open.get(member) ?? 0) + 1)
-    const outcome = await this.#outcome(makers[style][kind], member, token, timeout, kind)
+    history.add(name, {
+      type: 'invoke',
+      call,
+      program: 'soak',
+      client: name,
+      era,
+      operation: kind === 'recall' ? 'read' : (operations[kind] ?? 'other'),
+      token,
+      ...(operations[kind] !== undefined && { most: mostTimes[kind] ?? 1 }),
+      noted: style === 'own' && operations[kind] !== undefined,
+      expected: due,
+      timeout,
+    })
+    const outcome = await this.#outcome(member, token, call, timeout, kind)
     this.#open.set(member, (this.#open.get(member) ?? 1) - 1)
     ledger.settle(id, outcome, now())
-    if (style === 'own' && counted.has(kind))
-      tell({ token, code: outcome.code, sent: outcome.sent, most: mostTimes[kind] ?? 1 })
     return outcome
   }
 
   async #outcome(
-    maker: Maker | undefined,
-    { client, name }: Member,
+    member: Member,
     token: string,
+    call: string,
     timeout: number,
     kind: CallKind,
-  ) {
+  ): Promise<Outcome> {
+    const { history } = this.#books
+    const { client, name, style } = member
+    const maker = makers[style][kind]
     const abort = kind === 'abort' ? AbortSignal.timeout(this.#random.between(1, 150)) : undefined
+    const cancel = (): void => history.add(name, { type: 'cancel', call })
+    abort?.addEventListener('abort', cancel, { once: true })
+    const onProgress = ({ progress, message }: { progress: number; message?: string }): void => {
+      history.add(name, {
+        type: 'received',
+        program: 'soak',
+        client: name,
+        kind: 'progress',
+        payload: message ?? '',
+        broadcast: false,
+        call,
+        progress,
+      })
+    }
     try {
       if (maker === undefined) throw new Error(`no call of the kind ${kind}`)
-      const answer = await maker(client, token, name, { timeout, ...(abort && { signal: abort }) })
-      return { code: 'ok', answer, sent: true }
+      const { text, ...seen } = await maker(client, token, name, {
+        timeout,
+        ...(abort && { signal: abort }),
+        ...(kind === 'steps' && { onProgress }),
+      })
+      history.add(name, { type: 'ok', call, value: text, ...seen })
+      return { code: 'ok', answer: text }
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
-      if (error instanceof McpError) return { code: 'MCP', message, sent: true }
-      if (!(error instanceof CaduceusError)) return { code: 'unknown', message: `${message}`, sent: true }
-      const { sent } = error.data as { sent?: unknown }
-      return { code: error.code, message, sent: sent !== false }
+      const code = error instanceof McpError ? 'MCP' : error instanceof CaduceusError ? error.code : 'unknown'
+      const sent = !(error instanceof CaduceusError) || (error.data as { sent?: unknown }).sent !== false
+      history.add(name, { type: 'fail', call, code, sent, message })
+      return { code, message }
+    } finally {
+      abort?.removeEventListener('abort', cancel)
     }
   }
 
@@ -114,44 +162,47 @@ export class Caller {
   }
 }
 
-const counted: ReadonlySet<CallKind> = new Set([
-  'echo',
-  'append',
-  'again',
-  'steps',
-  'ask',
-  'abort',
-  'timeout',
-])
-
 function tool(name: string, args: (token: string, client: string) => Record<string, unknown>): Maker {
   return async (client, token, own, options) => {
     const result = await client.callTool(name, args(token, own), options)
-    return result.isError === true ? `error: ${result.text}` : result.text
+    return { text: result.isError === true ? `error: ${result.text}` : result.text }
+  }
+}
+
+/** A tool that answers with the list of its session. */
+function listTool(name: string, more: CallOptions = {}): Maker {
+  return async (client, token, own, options) => {
+    const { text } = await tool(name, withToken)(client, token, own, { ...options, ...more })
+    if (!text.startsWith('{')) return { text }
+    const { token: said, ...seen } = JSON.parse(text) as { token: string } & Omit<Answer, 'text'>
+    return { text: said, ...seen }
   }
 }
 
 const withToken = (token: string) => ({ token })
 const list: Maker = async (client, _token, _name, options) => {
   const { tools } = await client.listTools(options)
-  return tools
-    .map(({ name }) => name)
-    .sort()
-    .join()
+  const names = tools.map(({ name }) => name)
+  return { text: names.sort().join() }
 }
 const makers: Record<Style, Partial<Record<CallKind, Maker>>> = {
   own: {
     echo: tool('echo', withToken),
-    append: tool('append', withToken),
-    again: (client, token, name, options) =>
-      tool('append', withToken)(client, token, name, { ...options, retry: 'safe' }),
-    read: async (client, _token, name, options) => (await client.readResource(ownUri(name), options)).text,
+    append: listTool('append'),
+    again: listTool('append', { retry: 'safe' }),
+    recall: listTool('recall'),
+    read: async (client, _token, name, options) => ({
+      text: (await client.readResource(ownUri(name), options)).text,
+    }),
     list,
     async steps(client, token, name, options) {
       const steps: number[] = []
-      const onProgress = ({ progress }: { readonly progress: number }): number => steps.push(progress)
-      const text = await tool('steps', withToken)(client, token, name, { ...options, onProgress })
-      return `${text} ${steps.join()}`
+      const onProgress: CallOptions['onProgress'] = (told) => {
+        options.onProgress?.(told)
+        steps.push(told.progress)
+      }
+      const { text } = await tool('steps', withToken)(client, token, name, { ...options, onProgress })
+      return { text: `${text} ${steps.join()}` }
     },
     ask: tool('ask', withToken),
     touch: tool('touch', (_token, name) => ({ uri: ownUri(name) })),
@@ -169,7 +220,9 @@ const makers: Record<Style, Partial<Record<CallKind, Maker>>> = {
   },
   everything: {
     echo: tool('echo', (message) => ({ message })),
-    list: async (...args) => ((await list(...args)).split(',').includes('echo') ? 'echo' : 'no echo'),
+    list: async (...args) => ({
+      text: (await list(...args)).text.split(',').includes('echo') ? 'echo' : 'no echo',
+    }),
   },
 }
 

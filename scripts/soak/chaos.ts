@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { messageOf } from '../../runtime/base/errors.js'
 import type { Fault, Target } from './faults.js'
+import type { HistoryLog } from './history-log.js'
 import type { Ledger } from './ledger.js'
 import { createRandom, type Random } from './random.js'
 import type { Recovery } from './recovery.js'
@@ -11,6 +12,7 @@ export interface ChaosParts {
   readonly targets: readonly Target[]
   readonly random: Random
   readonly ledger: Ledger
+  readonly history: HistoryLog
   readonly recovery: Recovery
   readonly violations: Violations
   /** Milliseconds since the run began. */
@@ -31,7 +33,7 @@ export async function makeChaos(parts: ChaosParts, signal: AbortSignal): Promise
   while (!signal.aborted) {
     const free = targets.filter((target) => (restUntil.get(target) ?? 0) <= now())
     const target = random.pick(free, ({ weight }) => weight)
-    const fault = target === undefined ? undefined : random.pick(target.faults)
+    const fault = target === undefined ? undefined : random.pick(target.faults, ({ weight = 1 }) => weight)
     if (target !== undefined && fault !== undefined) {
       done.set(fault.kind, (done.get(fault.kind) ?? 0) + 1)
       restUntil.set(target, Number.POSITIVE_INFINITY)
@@ -48,7 +50,7 @@ export async function makeChaos(parts: ChaosParts, signal: AbortSignal): Promise
 }
 
 async function runFault(
-  { ledger, recovery, violations, random, now }: ChaosParts,
+  { ledger, history, recovery, violations, random, now }: ChaosParts,
   target: Target,
   fault: Fault,
 ): Promise<void> {
@@ -56,6 +58,8 @@ async function runFault(
   // What runs beside it draws numbers, too: how long it takes must not change what comes next.
   const { between } = createRandom(random.between(0, 2 ** 32 - 1))
   recovery.block(clients)
+  const { verb } = fault
+  for (const client of clients) history.add(client, { type: 'fault', verb, target: target.name })
   try {
     await fault.run({
       cut: () => ledger.mark(clients, now()),

@@ -1,3 +1,4 @@
+import type { Verb } from '../sim/history/history.js'
 import type { Host } from './host.js'
 import type { FaultyProxy } from './proxy.js'
 
@@ -14,6 +15,9 @@ export interface FaultScope {
 /** One way in which something breaks, until it works again. */
 export interface Fault {
   readonly kind: string
+  readonly verb: Verb
+  /** How likely it is, beside the others of its target. Default: 1. */
+  readonly weight?: number
   run(scope: FaultScope): Promise<void>
 }
 
@@ -28,6 +32,8 @@ export interface Target {
 
 /** The longest that something stands still, in ms: nobody loses a connection by that. */
 const longestPause = 3_000
+/** The shortest and the longest, in ms, that a server is frozen for so long that clients lose patience. */
+const longFreeze = [8_000, 20_000] as const
 
 /** How a server that listens breaks; only one of ours can be told to. */
 export function hostFaults(host: Host, ours: boolean): readonly Fault[] {
@@ -44,13 +50,19 @@ export function hostFaults(host: Host, ours: boolean): readonly Fault[] {
     back()
   }
   const told: readonly Fault[] = [
-    { kind: 'stop', run: (scope) => restart(scope, () => host.stop()) },
-    { kind: 'group', run: (scope) => tell(scope, host, 'crash') },
-    { kind: 'forget', run: (scope) => tell(scope, host, 'forget') },
+    { kind: 'stop', verb: 'stop', run: (scope) => restart(scope, () => host.stop()) },
+    { kind: 'group', verb: 'crash', run: (scope) => tell(scope, host, 'crash') },
+    { kind: 'forget', verb: 'forget', run: (scope) => tell(scope, host, 'forget') },
   ]
   return [
-    { kind: 'kill', run: (scope) => restart(scope, () => host.kill()) },
-    { kind: 'freeze', run: (scope) => freeze(scope, (name) => host.signal(name)) },
+    { kind: 'kill', verb: 'kill', run: (scope) => restart(scope, () => host.kill()) },
+    { kind: 'freeze', verb: 'freeze', run: (scope) => freeze(scope, (name) => host.signal(name)) },
+    {
+      kind: 'long freeze',
+      verb: 'freeze',
+      weight: 0.4,
+      run: (scope) => freezeLong(scope, (name) => host.signal(name)),
+    },
     ...(ours ? told : []),
   ]
 }
@@ -60,6 +72,7 @@ export function proxyFaults(proxy: FaultyProxy): readonly Fault[] {
   return [
     {
       kind: 'reset',
+      verb: 'reset',
       async run({ cut }) {
         cut()
         proxy.reset()
@@ -67,6 +80,7 @@ export function proxyFaults(proxy: FaultyProxy): readonly Fault[] {
     },
     {
       kind: 'half',
+      verb: 'cut',
       async run({ cut, wait, between }) {
         proxy.onCut(cut)
         proxy.half()
@@ -76,6 +90,7 @@ export function proxyFaults(proxy: FaultyProxy): readonly Fault[] {
     },
     {
       kind: 'stall',
+      verb: 'cut',
       async run({ wait, between }) {
         proxy.stall()
         await wait(between(200, longestPause))
@@ -84,6 +99,7 @@ export function proxyFaults(proxy: FaultyProxy): readonly Fault[] {
     },
     {
       kind: 'stall, reset',
+      verb: 'cut',
       async run({ cut, wait, between }) {
         proxy.stall()
         await wait(between(200, longestPause))
@@ -93,7 +109,21 @@ export function proxyFaults(proxy: FaultyProxy): readonly Fault[] {
       },
     },
     {
+      kind: 'one-way cut',
+      verb: 'oneWayCut',
+      async run({ cut, wait, between }) {
+        proxy.silence(between(0, 1) === 0 ? 'client' : 'server')
+        await wait(between(200, longestPause))
+        if (between(0, 1) === 0) {
+          cut()
+          proxy.reset()
+        }
+        proxy.clear()
+      },
+    },
+    {
       kind: 'delay',
+      verb: 'slow',
       async run({ wait, between }) {
         proxy.delay(between(20, 300))
         await wait(between(500, longestPause))
@@ -108,6 +138,7 @@ export function childFaults(pid: () => number): readonly Fault[] {
   return [
     {
       kind: 'child kill',
+      verb: 'kill',
       async run({ cut }) {
         cut()
         signal(pid(), 'SIGKILL')
@@ -115,6 +146,7 @@ export function childFaults(pid: () => number): readonly Fault[] {
     },
     {
       kind: 'child freeze',
+      verb: 'freeze',
       run(scope) {
         const frozen = pid()
         return freeze(scope, (name) => signal(frozen, name))
@@ -127,6 +159,7 @@ export function childFaults(pid: () => number): readonly Fault[] {
 export function killFault(kind: string, kill: () => void): Fault {
   return {
     kind,
+    verb: 'crash',
     async run({ cut }) {
       cut()
       kill()
@@ -142,6 +175,24 @@ async function freeze(
   try {
     await wait(between(200, longestPause))
   } finally {
+    send('SIGCONT')
+  }
+}
+
+/** For as long as some clients wait for a sign of life: they may give it up at any time. */
+async function freezeLong(
+  { wait, between, cut }: FaultScope,
+  send: (name: 'SIGSTOP' | 'SIGCONT') => void,
+): Promise<void> {
+  const [least, most] = longFreeze
+  send('SIGSTOP')
+  try {
+    for (let left = between(least, most); left > 0; left -= 1_000) {
+      cut()
+      await wait(Math.min(left, 1_000))
+    }
+  } finally {
+    cut()
     send('SIGCONT')
   }
 }

@@ -50,7 +50,11 @@ export async function startFleet(clients: number, logs: string): Promise<Fleet> 
 async function build(plan: Plan, logs: string, undo: (() => Promise<unknown>)[]): Promise<Fleet> {
   const hosts: Host[] = []
   for (let i = 0; i < plan.hosts; i++) {
-    const host = await startOwnHost(program, join(logs, `host-${i}`))
+    const host = await startOwnHost(
+      program,
+      join(logs, `host-${i}`),
+      plan.durableHosts.has(i) ? join(logs, 'sessions', `host-${i}`) : undefined,
+    )
     undo.push(() => host.kill())
     hosts.push(host)
   }
@@ -107,7 +111,7 @@ async function build(plan: Plan, logs: string, undo: (() => Promise<unknown>)[])
   function transportOf(way: Way): ReturnType<typeof http> {
     if (way.type === 'memory') return near.connect
     if (way.type === 'stdio') {
-      const own = [program, join(logs, `stdio-${way.number}`), 'stdio']
+      const own = [program, join(logs, `stdio-${way.number}`), 'memory', 'stdio']
       const args = { own, raw: [rawServer], everything: [everything, 'stdio'] }[way.style]
       return stdio({ command: process.execPath, args, stderr: 'ring', stopTimeout: 1_000 })
     }
@@ -171,6 +175,7 @@ async function build(plan: Plan, logs: string, undo: (() => Promise<unknown>)[])
       killFault('memory group', () => inside.server?.registry.whereis(transport)?.kill()),
       {
         kind: 'memory stop',
+        verb: 'stop' as const,
         async run({ cut }: { cut(): void }) {
           cut()
           await inside.server?.stop()

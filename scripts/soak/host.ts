@@ -20,13 +20,19 @@ export interface Host {
 /** Milliseconds that a server may take to start, or to end, on a machine with a lot to do. */
 const patience = 180_000
 
-/** Starts one of our servers; `program` takes the file for its log, and its ports. */
-export async function startOwnHost(program: string, log: string): Promise<Host> {
+/** Starts one of our servers; `program` takes the file for its log, the folder of its sessions, and its ports. */
+export async function startOwnHost(
+  program: string,
+  log: string,
+  sessions: string | undefined,
+): Promise<Host> {
   let urls: readonly string[] = []
   const ports = (): string[] => (urls.length === 0 ? ['0', '0', '0'] : urls.map((url) => new URL(url).port))
   const host = new HostProcess(
     () =>
-      spawn(process.execPath, [program, log, ...ports()], { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }),
+      spawn(process.execPath, [program, log, sessions ?? 'memory', ...ports()], {
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      }),
     async (child) => {
       const news = await heard(child, 'up')
       urls = news.urls

@@ -7,7 +7,7 @@ import type { Place } from './plan.js'
 /** Puts one client into the tree; it connects in its own time. */
 export async function joinTree(
   tree: Supervisor,
-  { name, way, era, health }: Place,
+  { name, way, era, health, durable }: Place,
   transport: ClientTransport,
 ): Promise<Member> {
   const spec = clientSpec({
@@ -23,7 +23,14 @@ export async function joinTree(
     }),
   })
   const { extra } = await tree.startChild(spec)
-  const member: Member = { name, client: extra as Client, style: way.style, updates: 0 }
+  const member: Member = {
+    name,
+    client: extra as Client,
+    style: way.style,
+    era: era === 'handshake' ? 'session' : 'modern',
+    durable,
+    updates: 0,
+  }
   member.client.onNotification('notifications/resources/updated', ({ uri }) => {
     if (uri === ownUri(name)) member.updates += 1
   })

@@ -18,6 +18,7 @@ export type CallKind =
   | 'append'
   | 'again'
   | 'read'
+  | 'recall'
   | 'list'
   | 'steps'
   | 'ask'

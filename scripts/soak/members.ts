@@ -8,6 +8,9 @@ export interface Member {
   readonly name: string
   readonly client: Client
   readonly style: Style
+  readonly era: 'session' | 'modern'
+  /** Whether its session outlives connections and the server program. */
+  readonly durable: boolean
   /** Changes of its own resource that it was told of. */
   updates: number
 }

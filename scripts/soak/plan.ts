@@ -17,6 +17,8 @@ export interface Place {
   readonly era: EraOption
   /** Whether it asks a silent server for a sign of life. */
   readonly health: boolean
+  /** Whether its session outlives connections and the server program. */
+  readonly durable: boolean
 }
 
 /** Who is to be where. */
@@ -25,6 +27,8 @@ export interface Plan {
   readonly hosts: number
   /** The server that nothing happens to. */
   readonly calmHost: number
+  /** Servers whose sessions over HTTP are in files. */
+  readonly durableHosts: ReadonlySet<number>
 }
 
 /** Child processes at most: each is a program of Node. */
@@ -45,10 +49,12 @@ export function planOf(clients: number): Plan {
   const children = Math.min(mostChildren, Math.ceil(clients / 8))
   const inside = Math.ceil(clients / 16)
   const others = Math.ceil(clients / 40)
+  const durableHosts = new Set(Array.from({ length: hosts }, (_, i) => i).filter((i) => i % 2 === 1))
   const places: Place[] = []
   const add = (way: Way, era: EraOption = 'handshake'): void => {
     const number = places.length
-    places.push({ name: `${way.type}-${number}`, way, era, health: number % 3 === 0 })
+    const durable = way.type === 'http' && era === 'handshake' && durableHosts.has(way.host)
+    places.push({ name: `${way.type}-${number}`, way, era, health: number % 3 === 0, durable })
   }
   for (let i = 0; i < children; i++) {
     const style = i % 12 === 2 ? 'everything' : i % 6 === 1 ? 'raw' : 'own'
@@ -70,5 +76,5 @@ export function planOf(clients: number): Plan {
     const proxied = !calm && turn % 2 === 0
     add({ type, host, proxied, style: 'own', calm, fragile: !calm && turn % 8 === 3 }, era)
   }
-  return { places, hosts, calmHost: 0 }
+  return { places, hosts, calmHost: 0, durableHosts }
 }

@@ -1,8 +1,11 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
-/** How the connections of a proxy are treated: `reset` and `half` end them, `stall` and `delay` only make them slow. */
-export type ProxyFault = 'reset' | 'half' | 'stall' | 'delay'
+/**
+ * How the connections of a proxy are treated: `half` ends them, `stall` and `delay` only make them slow. Of
+ * `client` or `server` nothing passes, and what the other side says does.
+ */
+export type ProxyFault = 'half' | 'stall' | 'delay' | 'client' | 'server'
 
 interface Pair {
   readonly near: Socket
@@ -58,10 +61,13 @@ export class FaultyProxy {
   /** Until `clear`: nothing passes any more, in neither direction. */
   stall(): void {
     this.#mode = 'stall'
-    for (const { near, far } of this.#pairs) {
-      near.pause()
-      far.pause()
-    }
+    for (const pair of this.#pairs) this.#hush(pair)
+  }
+
+  /** Until `clear`: nothing that this side says passes any more. */
+  silence(side: 'client' | 'server'): void {
+    this.#mode = side
+    for (const pair of this.#pairs) this.#hush(pair)
   }
 
   /** Until `clear`: everything passes `ms` later. */
@@ -71,10 +77,9 @@ export class FaultyProxy {
   }
 
   clear(): void {
-    const stalled = this.#mode === 'stall'
+    const pairs = [...this.#pairs].filter((pair) => this.#silent(pair).length > 0)
     this.#mode = undefined
-    if (!stalled) return
-    for (const { near, far } of this.#pairs) {
+    for (const { near, far } of pairs) {
       near.resume()
       far.resume()
     }
@@ -101,15 +106,23 @@ export class FaultyProxy {
       socket.on('error', end)
       socket.on('close', end)
     }
-    this.#pass(near, far, () => false)
-    this.#pass(far, near, (chunk) => this.#cutHalf(pair, chunk))
-    if (this.#mode === 'stall') {
-      near.pause()
-      far.pause()
-    }
+    this.#pass(pair, near, far, () => false)
+    this.#pass(pair, far, near, (chunk) => this.#cutHalf(pair, chunk))
+    this.#hush(pair)
   }
 
-  #pass(from: Socket, to: Socket, meddle: (chunk: Buffer) => boolean): void {
+  #hush(pair: Pair): void {
+    for (const socket of this.#silent(pair)) socket.pause()
+  }
+
+  /** The sockets of which nothing is to be heard. */
+  #silent({ near, far }: Pair): readonly Socket[] {
+    if (this.#mode === 'stall') return [near, far]
+    if (this.#mode === 'client') return [near]
+    return this.#mode === 'server' ? [far] : []
+  }
+
+  #pass(pair: Pair, from: Socket, to: Socket, meddle: (chunk: Buffer) => boolean): void {
     // What was delayed must not be overtaken by what was not, however late its timer is.
     const delayed: { readonly due: number; readonly chunk: Buffer | undefined }[] = []
     const pass = (chunk: Buffer | undefined): void => {
@@ -123,7 +136,7 @@ export class FaultyProxy {
     })
     from.on('end', () => pass(undefined))
     to.on('drain', () => {
-      if (this.#mode !== 'stall') from.resume()
+      if (!this.#silent(pair).includes(from)) from.resume()
     })
 
     function release(): void {

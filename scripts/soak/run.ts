@@ -2,11 +2,12 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { audit, countLines, type Told } from './audit.js'
 import { Caller } from './calls.js'
 import { makeChaos } from './chaos.js'
 import { type Fleet, startFleet } from './fleet.js'
 import { finish } from './finish.js'
+import { HistoryLog, readEvents } from './history-log.js'
+import { judge } from './judge.js'
 import { Ledger } from './ledger.js'
 import {
   countHandles,
@@ -18,12 +19,12 @@ import {
 } from './measure.js'
 import type { Member } from './members.js'
 import { fewestClients, type SoakOptions } from './options.js'
+import { planOf } from './plan.js'
 import { createRandom } from './random.js'
 import { Recovery } from './recovery.js'
 import { countsOf, type SoakReport, spreadOf } from './report.js'
 import { startPace } from './pace.js'
 import { watchStrays } from './strays.js'
-import { TellLog } from './tell-log.js'
 import { Violations } from './violations.js'
 
 /** Who hears of a run, and who may end it early. */
@@ -71,7 +72,7 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
   const strays = watchStrays(violations)
   const handles = countHandles()
   const start = measure()
-  const log = new TellLog(join(folder, 'told'))
+  const history = new HistoryLog(join(folder, 'history'), now)
   const heaps: [minute: number, heap: number][] = []
   say(`seed ${seed}: ${clients} clients for ${minutes} min`)
   try {
@@ -86,7 +87,7 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
     await rm(join(folder, 'warm-up'), { recursive: true })
     await warmUp(folder)
     const end = measure()
-    await audited(log.read())
+    await judged()
     const growth = Number((end.heap - start.heap).toFixed(1))
     if (growth > heapTolerance) violations.add('heap', `${growth} MiB more than before`)
     const heapSlopePerMinute = Number(slope(heaps).toFixed(2))
@@ -139,12 +140,12 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
   }
 
   async function run({ members, targets, closeClients, countSockets }: Fleet): Promise<Map<string, number>> {
-    const caller = new Caller({ ledger, now, tell: (told) => log.add(told) }, createRandom(seed ^ 1))
+    const caller = new Caller({ ledger, now, history }, createRandom(seed ^ 1))
     const undo = await greet(members)
     const over = new AbortController()
     const ticks = tick(members, caller)
     const chaos = makeChaos(
-      { targets, random: createRandom(seed), ledger, recovery, violations, now },
+      { targets, random: createRandom(seed), ledger, history, recovery, violations, now },
       over.signal,
     )
     await sleep(minutes * 60_000, undefined, { signal }).catch(() => {})
@@ -152,8 +153,10 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
     const cuts = await chaos
     ticks.stop()
     say(`${seconds()} s: nothing breaks any more`)
+    for (const { name } of members) history.add(name, { type: 'faultsEnded' })
     await finish({ members, caller, ledger, recovery, violations, now, readyWithin })
     for (const each of undo) each()
+    history.flush()
     say(`${seconds()} s: closing`)
     await closeClients()
     say(`${seconds()} s: clients closed`)
@@ -172,7 +175,11 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
     say(`${seconds()} s: all are ready`)
     return members.map(({ name, client }) => {
       recovery.watch(name)
-      return client.onState(({ phase }) => recovery.changed(name, phase, now()))
+      history.add(name, { type: 'phase', program: 'soak', client: name, phase: 'ready' })
+      return client.onState(({ phase }) => {
+        recovery.changed(name, phase, now())
+        history.add(name, { type: 'phase', program: 'soak', client: name, phase })
+      })
     })
   }
 
@@ -214,10 +221,11 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
     return { stop: () => [calls, checks, reports].forEach(clearInterval) }
   }
 
-  async function audited(told: Iterable<Told> | Promise<Iterable<Told>>): Promise<void> {
-    const names = (await readdir(folder)).filter((name) => name !== 'told' && name !== 'warm-up')
-    const texts = await Promise.all(names.map((name) => readFile(join(folder, name), 'utf8')))
-    audit(await told, countLines(texts), violations)
+  /** What servers did against what clients were told. */
+  async function judged(): Promise<void> {
+    const files = (await readdir(folder, { withFileTypes: true })).filter((entry) => entry.isFile())
+    const texts = await Promise.all(files.map(({ name }) => readFile(join(folder, name), 'utf8')))
+    judge(planOf(clients).places, history, texts.flatMap(readEvents), violations)
   }
 }
 

@@ -1,11 +1,16 @@
-import { serveHttp, type Server, serveStdio, startServer } from '../../index.js'
+import { appendFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { createFileStore, serveHttp, type Server, serveStdio, startServer } from '../../index.js'
 import { serveSse, serveWebSocket } from '../../transports/index.js'
 import { namesOf } from '../../server/base/names.js'
 import { soakServer } from './definition.js'
 import type { HostCommand, HostNews } from './host-words.js'
 
-/** A server of the soak as a program: LOG, and `stdio` or the ports for HTTP, HTTP+SSE and WebSocket (0: any). */
-const [log = '', ...ports] = process.argv.slice(2)
+/**
+ * A server of the soak as a program: LOG, the folder for sessions over HTTP or `memory`, and `stdio` or the
+ * ports for HTTP, HTTP+SSE and WebSocket (0: any).
+ */
+const [log = '', sessions = 'memory', ...ports] = process.argv.slice(2)
 const servers: Server[] = []
 const changed = async (uri: string): Promise<void> => {
   await Promise.all(servers.map((server) => server.resourceUpdated(uri)))
@@ -31,6 +36,7 @@ async function begin(name: string, transport: ReturnType<typeof serveStdio>): Pr
       logger: false,
       signals,
       drainTimeout: 500,
+      ...(name === 'http' && sessions !== 'memory' && { store: createFileStore({ folder: sessions }) }),
     }),
   )
 }
@@ -49,8 +55,11 @@ async function obey(command: HostCommand): Promise<void> {
 async function forget(): Promise<void> {
   const [over] = servers
   if (over?.url === undefined) return
-  for (const { id } of await over.sessions())
+  for (const { id } of await over.sessions()) {
+    const event = { type: 'ended', program: basename(log), session: id } as const
+    appendFileSync(log, `${JSON.stringify(event)}\n`)
     await fetch(over.url, { method: 'DELETE', headers: { 'mcp-session-id': id } }).catch(() => {})
+  }
 }
 
 function countSockets(): number {

@@ -30,6 +30,8 @@ const lateKinds: ReadonlySet<string> = new Set([
   'loss told late',
   'not ready in time',
   'served late',
+  'settled: settled late',
+  'liveness: settled late',
 ])
 
 function isLate(kind: string): boolean {

@@ -1,5 +1,9 @@
 import * as assert from 'uvu/assert'
-import { audit, countLines, type Told } from '../../scripts/soak/audit.js'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { HistoryLog, readEvents } from '../../scripts/soak/history-log.js'
+import { judge } from '../../scripts/soak/judge.js'
 import { type CallKind, Ledger } from '../../scripts/soak/ledger.js'
 import { slope } from '../../scripts/soak/measure.js'
 import { fewestClients, readSoakOptions } from '../../scripts/soak/options.js'
@@ -8,6 +12,7 @@ import { createRandom } from '../../scripts/soak/random.js'
 import { Recovery } from '../../scripts/soak/recovery.js'
 import { spreadOf } from '../../scripts/soak/report.js'
 import { Violations } from '../../scripts/soak/violations.js'
+import type { Event, Invoke } from '../../scripts/sim/history/history.js'
 import { suite } from '../support/suite.js'
 
 const test = suite('books of the soak')
@@ -108,36 +113,88 @@ test('an end that was asked for is right, and no cut excuses one that was not', 
   assert.equal(kinds(), ['unexpected TIMEOUT', 'answered without an answer'])
 })
 
-function audited(told: readonly Told[], ...logs: string[]): string[] {
+/** What is found of clients `a-1` and `b-2`, by what they and their servers wrote. */
+function judged(own: Readonly<Record<string, readonly Event[]>>, ...servers: readonly Event[]): string[] {
   const violations = new Violations()
-  audit(told, countLines(logs), violations)
-  return [...violations.byKind.keys()]
+  const members = ['a-1', 'b-2'].map((name) => ({ name, durable: name === 'a-1' }))
+  judge(members, { read: (name) => [...(own[name] ?? [])] }, servers, violations)
+  return [...violations.byKind.keys()].sort()
 }
 
+function asked(client: string, token: string, more: Partial<Invoke> = {}): Event {
+  const usual = { program: 'soak', era: 'session', operation: 'append', noted: true, most: 1 } as const
+  return { type: 'invoke', at: 1, call: token, client, token, timeout: 1_000, ...usual, ...more }
+}
+const ok = (call: string, elements: string[], list = 's/0'): Event => ({
+  type: 'ok',
+  at: 2,
+  call,
+  list,
+  elements,
+})
+const failed = (call: string, sent: boolean): Event => ({ type: 'fail', at: 2, call, code: 'TIMEOUT', sent })
+const ran = (token: string, run = token, session = 's'): Event => ({
+  type: 'ran',
+  at: 0,
+  program: 'host-0',
+  run,
+  token,
+  operation: 'append',
+  session,
+})
+
 test('what servers did agrees with what clients were told', () => {
-  const sent = { sent: true, most: 1 }
-  assert.equal(audited([{ token: 'a', code: 'ok', ...sent }], 'a\n'), [])
-  assert.equal(audited([{ token: 'a', code: 'CONNECTION_LOST', ...sent }], 'a\n'), [])
-  assert.equal(audited([{ token: 'a', code: 'CONNECTION_LOST', ...sent }]), [])
-  assert.equal(audited([{ token: 'a', code: 'ok', sent: true, most: 2 }], 'a\n', 'a\n'), [])
+  const [a, b] = ['a-1-append-1', 'b-2-append-2']
+  const clients = { 'a-1': [asked('a-1', a), ok(a, [a])], 'b-2': [asked('b-2', b), failed(b, true)] }
+  assert.equal(judged(clients, ran(a)), [])
+  assert.equal(judged(clients, ran(a), ran(b, b, 't')), [])
 })
 
 test('an append that was done twice, or not at all, or that nobody asked for, or that had not been sent, is told', () => {
-  const a = { token: 'a', code: 'ok', sent: true, most: 1 }
-  assert.equal(audited([a], 'a\na\n'), ['done too often'])
-  assert.equal(audited([a], ''), ['answered, not done'])
-  assert.equal(audited([a], 'a\nb\n'), ['done, never asked for'])
-  assert.equal(audited([{ ...a, code: 'TIMEOUT', sent: false }], 'a\n'), ['done, though told unsent'])
+  const a = 'a-1-append-1'
+  const done = { 'a-1': [asked('a-1', a), ok(a, [a])] }
+  assert.equal(judged(done, ran(a), ran(a, 'again')), ['truth: ran too often'])
+  assert.equal(judged(done), ['truth: answered, not run'])
+  assert.equal(judged(done, ran(a), ran('a-1-append-7')), ['truth: ran, never asked for'])
+  assert.equal(judged(done, ran(a), ran('c-3-append-7')), ['done, never asked for'])
+  assert.equal(judged({ 'a-1': [asked('a-1', a), failed(a, false)] }, ran(a)), [
+    'truth: ran, though told unsent',
+  ])
 })
 
-test('a line that a kill cut short is not counted', () => {
+test('a session of two clients is told, and one that was to last and did not', () => {
+  const [a, b, c] = ['a-1-append-1', 'b-2-append-2', 'a-1-append-3']
+  const shared = { 'a-1': [asked('a-1', a), failed(a, true)], 'b-2': [asked('b-2', b), failed(b, true)] }
+  assert.equal(judged(shared, ran(a), ran(b)), ['one session of two clients'])
+  const anew = (name: string, one: string, other: string) => ({
+    [name]: [asked(name, one), ok(one, [one], 's/0'), asked(name, other), ok(other, [other], 't/0')],
+  })
+  const runs = [ran(a), ran(c, c, 't')]
+  assert.equal(judged(anew('a-1', a, c), ...runs), ['lists: session lost'])
   assert.equal(
-    [...countLines(['a\nb\na\nhal'])],
-    [
-      ['a', 2],
-      ['b', 1],
-    ],
+    judged(anew('a-1', a, c), ...runs, { type: 'ended', at: 0, program: 'host-0', session: 's' }),
+    [],
   )
+  const d = 'b-2-append-4'
+  assert.equal(judged(anew('b-2', b, d), ran(b), ran(d, d, 't')), [], 'its sessions are in memory')
+})
+
+test('a history is kept in files by clients, and a line that a kill cut short is no event', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'soak-books-'))
+  t.after(() => rmSync(folder, { recursive: true }))
+  let now = 0
+  const log = new HistoryLog(join(folder, 'history'), () => now)
+  for (now = 1; now <= 120; now++) log.add(now % 2 === 0 ? 'a' : 'b', { type: 'cancel', call: `${now}` })
+  assert.equal(
+    log.read('b').map(({ at }) => at),
+    Array.from({ length: 60 }, (_, i) => 2 * i + 1),
+  )
+  assert.equal(log.read('c'), [])
+  const text = '{"type":"cancel","call":"1"}\n\n{"type":"can\n{"type":"cancel","call":"2","at":5}\n{"type":'
+  assert.equal(readEvents(text), [
+    { at: 0, type: 'cancel', call: '1' },
+    { at: 5, type: 'cancel', call: '2' },
+  ])
 })
 
 function recovery() {

@@ -92,7 +92,7 @@ export interface CallOk {
   readonly type: 'ok'
   readonly call: string
   readonly value?: string
-  /** The list that `append` or `read` saw, by the name that its session gave it. */
+  /** The list that `append` or `read` saw: the name of its session, or this name, `/` and a number. */
   readonly list?: string
   /** What the list held: all of it, after the call. */
   readonly elements?: readonly string[]

@@ -281,7 +281,7 @@ function judgeLosses(history: readonly Event[], calls: readonly CallView[], fact
     const owner = ownerOf(invoke)
     if (!facts.lasting?.has(owner)) continue
     const before = current.get(owner)
-    if (before === undefined || before.list === end.list) {
+    if (before === undefined || sessionOf(before.list) === sessionOf(end.list)) {
       current.set(owner, { list: end.list, from: invoke.index, to: end.index })
       continue
     }
@@ -290,7 +290,7 @@ function judgeLosses(history: readonly Event[], calls: readonly CallView[], fact
     current.set(owner, { list: end.list, from: invoke.index, to: end.index })
     const begun = [...(anew.get(owner) ?? []), ...(anew.get(invoke.program) ?? [])]
     if (begun.some((index) => index > before.from && index < end.index)) continue
-    if ((over.get(before.list) ?? Number.POSITIVE_INFINITY) < end.index) continue
+    if ((over.get(sessionOf(before.list)) ?? Number.POSITIVE_INFINITY) < end.index) continue
     found.push(
       violation(
         'session lost',
@@ -300,6 +300,11 @@ function judgeLosses(history: readonly Event[], calls: readonly CallView[], fact
     )
   }
   return found
+}
+
+/** A session may have several lists, one after the other. */
+function sessionOf(list: string): string {
+  return list.split('/', 1)[0] ?? list
 }
 
 /** Calls that succeeded and told their list, in the order of their ends. */

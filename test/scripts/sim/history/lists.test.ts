@@ -128,6 +128,12 @@ test('a session that was to last is another one only after an end, or a new begi
   assert.equal(kindsOf(lists, anew({ type: 'fault', verb: 'kill', target: 's1' }), lasting), ['session lost'])
 })
 
+test('a session may have several lists', () => {
+  const next = ok('b', { list: 'l/1', elements: ['b'] })
+  const history = story(append('a'), ok('a', { list: 'l/0', elements: ['a'] }), append('b'), next)
+  assert.equal(kindsOf(lists, history, { lasting: new Set(['a']) }), [])
+})
+
 test('an answer of the old session that comes after the new one began is no loss', () => {
   const history = story(
     append('a'),
