@@ -2,7 +2,9 @@ import { resetTimers } from './world/foreign.js'
 import { type Event, type Facts, Recorder } from './history/history.js'
 import { Network } from './network/network.js'
 import { takeSockets } from './network/take-sockets.js'
+import { drawPlan } from './plan/draw.js'
 import type { Plan } from './plan/plan.js'
+import { loadAll } from './world/warm.js'
 import { Disk } from './store/disk.js'
 import { makeCall } from './work/calls.js'
 import { ClientHost } from './work/client-host.js'
@@ -10,6 +12,7 @@ import { breakIt, type Cast } from './work/faults.js'
 import { ServerHost } from './work/server-host.js'
 import type { Stage } from './work/stage.js'
 import { chanceOf } from './world/chance.js'
+import { watchLeftovers } from './world/leftovers.js'
 import { takeGlobals } from './world/globals.js'
 import { Program } from './world/program.js'
 import { Simulator } from './world/simulator.js'
@@ -34,9 +37,19 @@ const endWithin = 120_000
 
 /** Carries a plan out. The same plan has the same outcome, byte for byte. */
 export async function simulate(plan: Plan, tell?: (line: string) => void): Promise<Outcome> {
+  warmth.done ??= loadAll().then(() => carryOut(drawPlan(0, 40)))
+  await warmth.done
+  return carryOut(plan, tell)
+}
+
+/** The first run in a process finds nothing loaded: its outcome counts for nothing. */
+const warmth: { done?: Promise<unknown> } = {}
+
+async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outcome> {
   const simulator = new Simulator(plan.seed, new Trace(tell))
   const network = new Network(simulator)
   const undo = [
+    watchLeftovers(),
     takeGlobals(new Program(simulator, 'host', '127.0.0.1'), simulator.native),
     takeSockets(network),
   ]
@@ -60,15 +73,20 @@ export async function simulate(plan: Plan, tell?: (line: string) => void): Promi
       broken.push(text)
     },
   }
+  let hash = ''
   try {
     await perform(stage, open)
   } finally {
+    hash = simulator.trace.end()
+    simulator.end()
+    network.end()
+    await simulator.native.turn()
     for (const each of undo.reverse()) each()
     resetTimers()
   }
   const { steps, now } = simulator
   return {
-    hash: simulator.trace.end(),
+    hash,
     history: recorder.events,
     facts: factsOf(plan),
     broken,

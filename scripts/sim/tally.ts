@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Verdict } from './judge.js'
 
 /** What many seeds came to. */
@@ -13,9 +14,11 @@ export class Tally {
   /** The first seed with each kind of violation. */
   readonly first = new Map<string, number>()
   readonly failed: number[] = []
+  readonly #hashes = new Map<number, string>()
 
   add(verdict: Verdict): void {
     this.seeds += 1
+    this.#hashes.set(verdict.seed, verdict.hash)
     this.steps += verdict.steps
     this.simulated += verdict.simulated
     this.operations += verdict.operations
@@ -28,6 +31,12 @@ export class Tally {
       if (known === undefined || known > verdict.seed) this.first.set(name, verdict.seed)
     }
     if (verdict.wrong.length > 0) this.failed.push(verdict.seed)
+  }
+
+  /** One digest of all that happened, in whatever order the seeds came. */
+  get hash(): string {
+    const lines = [...this.#hashes].sort(([a], [b]) => a - b).map(([seed, hash]) => `${seed} ${hash}\n`)
+    return createHash('sha256').update(lines.join('')).digest('hex')
   }
 
   /** Plain data, for `--json`. */
@@ -46,6 +55,7 @@ export class Tally {
       faults,
       violations,
       failed,
+      hash: this.hash,
     }
   }
 

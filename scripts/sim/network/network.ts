@@ -44,6 +44,8 @@ export class Network {
   readonly #ways = new Map<string, Way>()
   readonly #listeners = new Map<string, Listener>()
   readonly #open = new Set<SimulatedSocket>()
+  readonly #lost = new Set<SimulatedSocket>()
+  readonly #servers = new Set<Server>()
   /** Addresses whose machine lost its power: nobody there answers for it. */
   readonly #dark = new Set<string>()
   #lastPort = 40_000
@@ -235,6 +237,7 @@ export class Network {
     const place = `${host}:${port}`
     if (this.#listeners.has(place)) return undefined
     this.#listeners.set(place, listener)
+    this.#servers.add(listener.server)
     return () => {
       if (this.#listeners.get(place) === listener) this.#listeners.delete(place)
     }
@@ -247,6 +250,20 @@ export class Network {
 
   closed(socket: SimulatedSocket): void {
     this.#open.delete(socket)
+  }
+
+  /** Its program is gone, and knows nothing of its end. */
+  lost(socket: SimulatedSocket): void {
+    this.#open.delete(socket)
+    this.#lost.add(socket)
+  }
+
+  /** Nothing goes over it any more. What Node holds for connections and servers of dead programs is given back. */
+  end(): void {
+    for (const socket of [...this.#open, ...this.#lost]) socket.program.enter(() => socket.discard())
+    this.#lost.clear()
+    for (const server of this.#servers) endChecks(server)
+    this.#servers.clear()
   }
 
   #own(socket: SimulatedSocket): void {
@@ -292,4 +309,12 @@ function acceptOn(server: Server, socket: SimulatedSocket): void {
     accepting._emitCloseIfDrained()
   })
   accepting.emit('connection', socket)
+}
+
+/** node:http looks at the connections of a server by the real clock, as long as the server is not closed. */
+function endChecks(server: Server): void {
+  const symbols = Object.getOwnPropertySymbols(server)
+  const key = symbols.find(({ description }) => description === 'http.server.connectionsCheckingInterval')
+  const timer = key && (server as unknown as Record<symbol, NodeJS.Timeout | undefined>)[key]
+  timer?.[Symbol.dispose]()
 }

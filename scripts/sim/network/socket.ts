@@ -166,7 +166,13 @@ export class SimulatedSocket extends Duplex {
     if (this.destroyed) return
     if (!isSilent) this.#network.send(this, { type: this.#arrived.length > 0 ? 'rst' : 'fin' })
     this.#isSilent = true
-    this.#network.closed(this)
+    this.#network.lost(this)
+  }
+
+  /** The run is over: it goes, and nobody else is told. */
+  discard(): void {
+    this.#isSilent = true
+    this.destroy()
   }
 
   /** So many bytes of what it wrote have been read. */

@@ -54,6 +54,8 @@ function listenOn(network: Network, server: net.Server, args: unknown[]): net.Se
     server.emit('error', Object.assign(error, { code: 'EADDRINUSE' }))
   })
   if (close === undefined) return server
+  // node:http would look for slow connections by the real clock
+  Object.assign(server, { connectionsCheckingInterval: 2 ** 31 - 1 })
   const handle = {
     close,
     ref() {},

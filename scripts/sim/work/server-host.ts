@@ -52,6 +52,7 @@ export class ServerHost {
         transport: serveHttp({ host: address, port }),
         clock: program.world,
         logger: false,
+        signals: false,
         onBlocked: 'ignore',
         drainTimeout: 5_000,
         revisions: allRevisions,

@@ -31,6 +31,10 @@ export class Agenda<Item extends Due> {
     heap[at] = item
   }
 
+  clear(): void {
+    this.#heap.length = 0
+  }
+
   take(): Item | undefined {
     const heap = this.#heap
     const first = heap[0]

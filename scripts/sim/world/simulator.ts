@@ -67,6 +67,7 @@ export class Simulator {
   readonly elsewhere = new Lane('elsewhere')
   readonly #chance: Random
   #now = 0
+  #isOver = false
   #order = 0
   steps = 0
 
@@ -96,7 +97,7 @@ export class Simulator {
   after(ms: number, lane: Lane, label: string, run: () => void): Step {
     const at = this.#now + Math.max(0, ms)
     const step = { at, order: ++this.#order, cancelled: false, lane, label, run }
-    if (Number.isFinite(at)) this.#agenda.add(step)
+    if (Number.isFinite(at) && !this.#isOver) this.#agenda.add(step)
     return step
   }
 
@@ -115,6 +116,13 @@ export class Simulator {
       step.run()
       await this.native.turn()
     }
+  }
+
+  /** Nothing happens any more. */
+  end(): void {
+    this.#agenda.clear()
+    for (const lane of this.#busy.splice(0)) lane.clear()
+    this.#isOver = true
   }
 
   #next(until: number): Step | 'idle' | 'late' {
@@ -147,6 +155,7 @@ export class Simulator {
   }
 
   #make(step: Step): void {
+    if (this.#isOver) return
     if (step.lane.waiting === 0 && !this.#busy.includes(step.lane)) this.#busy.push(step.lane)
     step.lane.ready.push(step)
   }
