@@ -1,5 +1,5 @@
 import { defineActor } from '../../runtime/process/behaviour.js'
-import type { ActorContext } from '../../runtime/process/context.js'
+import { type ActorContext, lastingWorld } from '../../runtime/process/context.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { lazy } from '../../runtime/faults/load.js'
 import type { ActorRef } from '../../runtime/process/ref.js'
@@ -73,7 +73,8 @@ export const holdingsActor = defineActor({
     emitTransport('listener', () => ({ ...about, type: 'listening' }))
     ctx.own(() => emitTransport('listener', () => ({ ...about, type: 'stopped' })))
     place.supervisor = supervisor
-    const { world } = ctx
+    // a store may outlive this server
+    const world = lastingWorld(ctx.world)
     return {
       settings,
       place,

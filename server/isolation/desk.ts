@@ -3,6 +3,7 @@ import type { NotificationParams, NotificationTo, Params, Result } from '../../p
 import { defineActor } from '../../runtime/process/behaviour.js'
 import type { ActorContext } from '../../runtime/process/context.js'
 import type { Deferred } from '../../runtime/process/program.js'
+import { processOf } from '../../runtime/process/ref.js'
 import type { World } from '../../runtime/time/world.js'
 import type { AskMethod, AskOptions } from '../context/ask.js'
 import type { ListKind } from '../context/changes.js'
@@ -44,7 +45,7 @@ type Told = {
 export const deskActor = defineActor({
   name: 'desk',
   stray: 'report',
-  init: (scope: RequestScope, ctx: ActorContext) => new Desk(scope, ctx.world),
+  init: (scope: RequestScope, ctx: ActorContext) => new Desk(scope, processOf(ctx.self).tree.world),
   call: {
     ask: (desk, asked: Asked, ctx): Deferred<Answered> => later(ctx, () => desk.ask(asked)),
     begin: (desk, step: { key: string; within: string | undefined }, ctx): Deferred<Begun> =>
