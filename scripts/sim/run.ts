@@ -6,11 +6,12 @@ import { drawPlan } from './plan/draw.js'
 import type { Plan } from './plan/plan.js'
 import { loadAll } from './world/warm.js'
 import { Disk } from './store/disk.js'
-import { makeCall } from './work/calls.js'
+import { makeCalls } from './work/calls.js'
 import { ClientHost } from './work/client-host.js'
 import { breakIt, type Cast } from './work/faults.js'
 import { ServerHost } from './work/server-host.js'
 import type { Stage } from './work/stage.js'
+import { type Watched, watchPrograms } from './work/watching.js'
 import { chanceOf } from './world/chance.js'
 import { watchLeftovers } from './world/leftovers.js'
 import { takeGlobals } from './world/globals.js'
@@ -32,6 +33,8 @@ export interface Outcome {
 
 /** ms in which all has to be well again after the last fault. */
 export const calmWithin = 150_000
+/** ms until what was given up has ended where it was done. */
+const settleTime = 5_000
 /** ms for an orderly end. */
 const endWithin = 120_000
 
@@ -105,20 +108,18 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   const servers = new Map(plan.servers.map((server) => [server.name, new ServerHost(stage, server)]))
   const serverOf = new Map(plan.servers.map((server) => [server.name, server]))
   const clients = new Map(
-    plan.clients.map((client) => {
-      const server = serverOf.get(client.server)
-      if (server === undefined) throw new Error(`the plan has no server ${client.server}`)
-      return [client.name, new ClientHost(stage, client, server)]
-    }),
+    plan.clients.map((client) => [client.name, new ClientHost(stage, client, serverOf)]),
   )
   const cast: Cast = { servers, clients }
   const mends: (() => void)[] = []
+  const unwatch = watchPrograms(stage, new Map<string, Watched>([...servers, ...clients]))
   for (const host of [...servers.values(), ...clients.values()])
     simulator.soon(elsewhere, `starts ${host.plan.name}`, () => host.start())
   for (const act of plan.acts)
     simulator.after(act.at, elsewhere, `act ${act.id}`, () => {
       const host = clients.get(act.client)
-      if (host !== undefined) makeCall(stage, host, act)
+      if (act.operation === 'change') void servers.get(host?.plan.server ?? '')?.change('extra')
+      else if (host !== undefined) makeCalls(stage, host, act)
     })
   for (const fault of plan.faults)
     simulator.after(fault.at, elsewhere, `fault ${fault.id}`, () => {
@@ -131,9 +132,11 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   const isCalm = (): boolean =>
     open.count === 0 &&
     [...servers.values()].every(({ isUp }) => isUp) &&
-    [...clients.values()].every(({ client }) => client?.state.phase === 'ready')
+    [...clients.values()].every(({ isReady }) => isReady)
   const end = simulator.now + calmWithin
   if ((await simulator.run({ until: end, done: isCalm })) !== 'done') stage.broken('no calm in time')
+  await simulator.run({ until: simulator.now + settleTime })
+  for (const host of [...servers.values(), ...clients.values()]) host.census('calm')
   let isOver = false
   const finish = async (): Promise<void> => {
     await Promise.all([...clients.values()].map((host) => host.close()))
@@ -144,6 +147,7 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   const last = simulator.now + endWithin
   if ((await simulator.run({ until: last, done: () => isOver })) !== 'done') stage.broken('no end in time')
   await simulator.run({ until: simulator.now + endWithin })
+  unwatch()
 }
 
 async function must(stage: Stage, run: Promise<string>, wanted: string): Promise<void> {

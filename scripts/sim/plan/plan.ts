@@ -1,4 +1,6 @@
-/** What is to happen in a run: plain data, drawn from a seed. */
+import type { Revision } from '../../../protocol/dialects/dialect.js'
+
+/** What is to happen in a run: plain data, drawn from a seed. With faults taken out it is a plan, too. */
 export interface Plan {
   readonly seed: number
   /** Simulated ms in which acts and faults begin. */
@@ -15,18 +17,72 @@ export interface ServerPlan {
   readonly name: string
   readonly address: string
   readonly port: number
+  /** Revisions that it speaks. */
+  readonly revisions: readonly Revision[]
+  /** Whether ids of its sessions are sealed, with keys that outlive programs. */
+  readonly sealed: boolean
+  /** Whether what calls of 2026-07-28 bring back is sealed with keys that outlive programs. */
+  readonly keyed: boolean
+  /** Whether sessions have hooks. */
+  readonly hooks: boolean
+  /** Whether handlers that ask wait in memory, and how many may. */
+  readonly parking: boolean | { readonly max: number; readonly time: number }
+  readonly limits: ServerLimits
+  readonly http: HttpPlan
+}
+
+/** Bounds, small enough to be reached. */
+export interface ServerLimits {
+  readonly maxSessions?: number
+  readonly idleTimeout?: number
+  readonly maxRequests?: number
+  readonly maxExchanges?: number
+  readonly maxWaiting?: number
+  readonly maxListens?: number
+  readonly requestTimeout?: number
+  readonly askTimeout?: number
+  readonly pageSize?: number
+}
+
+/** Options of its listener. */
+export interface HttpPlan {
+  readonly resume?: boolean | { readonly maxEvents: number }
+  readonly streamAfter?: number
+  readonly retryInterval?: number
+  readonly maxStreamTime?: number
+  readonly commentInterval?: number
+  readonly maxBufferedBytes?: number
+  readonly maxRequestsPerClient?: number
 }
 
 export interface ClientPlan {
   readonly name: string
   readonly address: string
-  /** The server it calls. */
+  /**
+   * One client; a pool of them; one for each of several servers (`fleet`); or a new one for each call
+   * (`task`).
+   */
+  readonly kind: 'client' | 'pool' | 'fleet' | 'task'
+  /** The server it calls; of a fleet the first one. */
   readonly server: string
+  /** Of a fleet: all of its servers. */
+  readonly servers?: readonly string[]
   readonly era: 'handshake' | 'auto' | 'modern'
   readonly health: boolean
+  /** Members of a pool. */
+  readonly size?: number
+  /** Of calls that say nothing about it. */
+  readonly retry?: RetryPlan
+  /** Calls that a busy server refused and that are made again, in a minute. */
+  readonly budget?: number
+  readonly maxInFlight?: number
+  /** Connections for requests. */
+  readonly connections?: number
 }
 
-/** A call that a client is asked to make. */
+export type RetryPlan = 'safe' | 'never' | { readonly attempts: number; readonly safe: boolean }
+
+/** Something that a client is asked to do. */
 export interface Act {
   readonly id: number
   /** Simulated ms from the beginning. */
@@ -37,9 +93,51 @@ export interface Act {
   readonly timeout: number
   /** ms until the caller gives it up. Default: never. */
   readonly patience?: number
+  /** Of a fleet: which of its servers. */
+  readonly server?: string
+  /** How often it is done at once. Default 1. */
+  readonly count?: number
+  readonly retry?: RetryPlan
+  /** Not to wait for a connection. */
+  readonly impatient?: boolean
+  /** Whether progress gives it more time. */
+  readonly prolonged?: boolean
+  /** Of `big` bytes; of `slow` steps. */
+  readonly size?: number
+  /** Of `slow` and `defer`: ms. */
+  readonly ms?: number
+  /** Of `subscribe`, `unsubscribe` and `touch`. */
+  readonly uri?: string
 }
 
-export type ActKind = 'append' | 'read' | 'echo' | 'elicit' | 'slow' | 'hang' | 'list' | 'ping' | 'touch'
+export type ActKind = CallKind | 'reconnect' | 'follow' | 'change'
+
+/** What a client asks its server for. */
+export type CallKind =
+  | 'append'
+  | 'read'
+  | 'echo'
+  | 'once'
+  | 'elicit'
+  | 'sample'
+  | 'roots'
+  | 'steps'
+  | 'slow'
+  | 'hang'
+  | 'big'
+  | 'defer'
+  | 'resource'
+  | 'prompt'
+  | 'complete'
+  | 'list'
+  | 'pages'
+  | 'ping'
+  | 'touch'
+  | 'subscribe'
+  | 'unsubscribe'
+  | 'level'
+  /** A pool lends a member for several calls. */
+  | 'transaction'
 
 /** Something breaks, and after `lasts` ms it is whole again. */
 export interface FaultPlan {

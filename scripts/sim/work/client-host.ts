@@ -1,66 +1,231 @@
-import { type Client, http, startClient } from '../../../index.js'
-import type { ClientPlan, ServerPlan } from '../plan/plan.js'
+import {
+  type Client,
+  type ClientOptions,
+  type ClientPool,
+  type Clients,
+  http,
+  startClient,
+  startClientPool,
+  startClients,
+} from '../../../index.js'
+import type { ProcessRef } from '../../../runtime/process/ref.js'
+import type { ClientTransport } from '../../../transports/contract/contract.js'
+import type { Census } from '../history/history.js'
+import type { Act, ClientPlan, ServerPlan } from '../plan/plan.js'
 import { Program } from '../world/program.js'
 import type { Stage } from './stage.js'
+import { countTree } from './watching.js'
 
-/** A machine with a client on it, in a program of its own. */
+/** What a program of clients has. */
+type Crew =
+  | { readonly kind: 'client'; readonly client: Client }
+  | { readonly kind: 'pool'; readonly pool: ClientPool }
+  | { readonly kind: 'fleet'; readonly fleet: Clients }
+  | { readonly kind: 'task' }
+
+/** Whom a call is asked of, by its name in the history. */
+export type Callee =
+  | { readonly kind: 'client'; readonly name: string; readonly client: Client }
+  | { readonly kind: 'pool'; readonly name: string; readonly pool: ClientPool }
+  | { readonly kind: 'task'; readonly name: string; readonly options: ClientOptions }
+
+/** ms after which a program whose start failed tries again. */
+const againAfter = 1_000
+
+/** A machine with clients on it, in a program of its own. */
 export class ClientHost {
   readonly plan: ClientPlan
   readonly #stage: Stage
-  readonly #server: ServerPlan
+  readonly #servers: ReadonlyMap<string, ServerPlan>
   #incarnation = 0
   #program: Program | undefined
-  #client: Client | undefined
+  #crew: Crew | undefined
+  #phase: string | undefined
 
-  constructor(stage: Stage, plan: ClientPlan, server: ServerPlan) {
+  constructor(stage: Stage, plan: ClientPlan, servers: ReadonlyMap<string, ServerPlan>) {
     this.#stage = stage
     this.plan = plan
-    this.#server = server
+    this.#servers = servers
   }
 
   get program(): Program | undefined {
     return this.#program
   }
 
-  get client(): Client | undefined {
-    return this.#client
+  get root(): ProcessRef | undefined {
+    const crew = this.#crew
+    if (crew === undefined || crew.kind === 'task') return undefined
+    return crew.kind === 'client' ? crew.client.ref : crew.kind === 'pool' ? crew.pool.ref : crew.fleet.ref
+  }
+
+  /** Whether calls can be sent now. */
+  get isReady(): boolean {
+    const crew = this.#crew
+    if (crew === undefined) return false
+    if (crew.kind === 'client') return crew.client.state.phase === 'ready'
+    if (crew.kind === 'pool') return crew.pool.members().every(({ status }) => status === 'ready')
+    if (crew.kind === 'fleet') return [...crew.fleet.states().values()].every(({ phase }) => phase === 'ready')
+    return true
+  }
+
+  /** Whom an act is asked of; undefined while nobody is there. */
+  calleeOf({ id, server, timeout }: Act): Callee | undefined {
+    const crew = this.#crew
+    const { name } = this.plan
+    if (crew === undefined || this.#program?.phase === 'dead') return undefined
+    if (crew.kind === 'client') return { ...crew, name }
+    if (crew.kind === 'pool') return { ...crew, name }
+    const there = server ?? this.plan.server
+    if (crew.kind === 'fleet')
+      return { kind: 'client', name: `${name} ${there}`, client: crew.fleet.get(there) }
+    return { kind: 'task', name: `${name} ${id}`, options: { ...this.#options(this.#transport()), timeout } }
   }
 
   start(): void {
     const { simulator, network, recorder } = this.#stage
-    const { name, address, era, health } = this.plan
+    const { name, address } = this.plan
     this.#incarnation += 1
     const program = new Program(simulator, name, address, this.#incarnation)
     this.#program = program
+    this.#phase = undefined
     network.light(address)
     recorder.add({ type: 'started', program: name })
-    const client = program.enter(() =>
-      startClient({
-        name,
-        transport: http(`http://${this.#server.address}:${this.#server.port}/mcp`),
-        clock: program.world,
-        logger: false,
-        onBlocked: 'ignore',
-        era,
-        timeout: 30_000,
-        handshakeTimeout: 10_000,
-        onElicit: () => ({ action: 'accept', content: { word: name } }),
-        ...(health && { health: { every: 5_000, misses: 3 } }),
-      }),
+    this.census('base')
+    program.enter(() => void this.#begin(program))
+  }
+
+  async #begin(program: Program): Promise<void> {
+    try {
+      const crew = await this.#startCrew(program)
+      if (program.phase !== 'dead') this.#crew = crew
+    } catch {
+      // nobody was there in time
+      program.world.setTimeout(() => void this.#begin(program), againAfter)
+    }
+  }
+
+  async #startCrew(program: Program): Promise<Crew> {
+    const { kind, name, size } = this.plan
+    const tree = { clock: program.world, logger: false, onBlocked: 'ignore' } as const
+    switch (kind) {
+      case 'client': {
+        const client = startClient({ name, ...tree, ...this.#options(this.#transport()) })
+        this.#listen(client, name)
+        client.onState(({ phase, reason }) => this.#notePhase(name, phase, reason))
+        return { kind, client }
+      }
+      case 'pool': {
+        const { transport, ...client } = this.#options(this.#transport())
+        const pool = await startClientPool({ name, ...tree, transport, size: size ?? 2, client })
+        this.#notePhase(name, 'ready')
+        pool.onEvent(() => this.#notePool(pool))
+        return { kind, pool }
+      }
+      case 'fleet': {
+        const { transport, ...client } = this.#options(this.#transport())
+        const names = this.plan.servers ?? []
+        const entries = Object.fromEntries(names.map((server) => [server, { url: this.#url(server) }]))
+        const fleet = await startClients({ mcpServers: entries }, { name, ...tree, client })
+        for (const server of names) this.#listen(fleet.get(server), `${name} ${server}`)
+        fleet.onState((server, { phase, reason }) => this.#notePhase(`${name} ${server}`, phase, reason))
+        return { kind, fleet }
+      }
+      case 'task':
+        return { kind }
+    }
+  }
+
+  #url(name: string): string {
+    const server = this.#servers.get(name)
+    if (server === undefined) throw new Error(`the plan has no server ${name}`)
+    return `http://${server.address}:${server.port}/mcp`
+  }
+
+  #transport(): ClientTransport {
+    const { server, connections } = this.plan
+    return http(this.#url(server), connections === undefined ? {} : { connections })
+  }
+
+  #options(transport: ClientTransport): ClientOptions {
+    const { name, era, health, retry, budget, maxInFlight } = this.plan
+    return {
+      transport,
+      era,
+      timeout: 30_000,
+      handshakeTimeout: 10_000,
+      onElicit: () => ({ action: 'accept', content: { word: name } }),
+      onSample: ({ messages }) => {
+        const [content] = [messages[0]?.content].flat()
+        const text = content?.type === 'text' ? `${name} ${content.text}` : name
+        return { role: 'assistant', content: { type: 'text', text }, model: 'simulated' }
+      },
+      roots: () => [{ uri: `file:///${name}` }],
+      ...(health && { health: { every: 5_000, misses: 3 } }),
+      ...(retry !== undefined && { retry }),
+      ...(budget !== undefined && { retryBudget: { perMinute: budget } }),
+      ...(maxInFlight !== undefined && { maxInFlight }),
+    }
+  }
+
+  /** Takes down what a client is told besides answers. */
+  #listen(client: Client, name: string): void {
+    const { recorder } = this.#stage
+    const told = { type: 'received', program: this.plan.name, client: name } as const
+    client.onNotification('notifications/message', ({ data }) =>
+      recorder.add({ ...told, kind: 'log', payload: String(data), broadcast: false }),
     )
-    this.#client = client
-    program.enter(() =>
-      client.onState(({ phase, reason }) => {
-        const code = (reason as { readonly code?: unknown } | undefined)?.code
-        recorder.add({
-          type: 'phase',
-          program: name,
-          client: name,
-          phase,
-          ...(code !== undefined && { code: String(code) }),
-        })
-      }),
+    client.onNotification('notifications/resources/updated', ({ uri }) =>
+      recorder.add({ ...told, kind: 'updated', payload: uri, broadcast: true }),
     )
+    client.onNotification('notifications/tools/list_changed', () =>
+      recorder.add({ ...told, kind: 'listChanged', payload: 'tools', broadcast: true }),
+    )
+  }
+
+  #notePhase(client: string, phase: string, reason?: Error): void {
+    const code = (reason as { readonly code?: unknown } | undefined)?.code
+    this.#stage.recorder.add({
+      type: 'phase',
+      program: this.plan.name,
+      client,
+      phase,
+      ...(code !== undefined && { code: String(code) }),
+    })
+  }
+
+  /** A pool is ready when all of its members are. */
+  #notePool(pool: ClientPool): void {
+    const isReady = pool.members().every(({ status }) => status === 'ready' || status === 'checked_out')
+    const phase = isReady ? 'ready' : 'connecting'
+    if (phase !== this.#phase) this.#notePhase(this.plan.name, phase)
+    this.#phase = phase
+  }
+
+  /** Counts what the program holds. */
+  census(when: Census['when']): void {
+    const program = this.#program
+    if (program === undefined || program.phase === 'dead') return
+    const { network, recorder } = this.#stage
+    const crew = this.#crew
+    const clients =
+      crew?.kind === 'client' ? [crew.client] : crew?.kind === 'fleet' ? this.#all(crew.fleet) : []
+    const loads = clients.map((client) => client.inspect())
+    recorder.add({
+      type: 'census',
+      program: this.plan.name,
+      when,
+      counts: {
+        timers: program.timers,
+        sockets: network.socketsOf(program),
+        waiting: loads.reduce((sum, { waiting }) => sum + waiting, 0),
+        inFlight: loads.reduce((sum, { inFlight }) => sum + inFlight, 0),
+        ...countTree(this.root),
+      },
+    })
+  }
+
+  #all(fleet: Clients): Client[] {
+    return fleet.names.map((name) => fleet.get(name))
   }
 
   kill(isSilent: boolean): void {
@@ -69,12 +234,17 @@ export class ClientHost {
     const { network, recorder } = this.#stage
     network.lose(program, isSilent)
     program.die()
-    this.#client = undefined
+    this.#crew = undefined
     recorder.add({ type: 'died', program: this.plan.name })
   }
 
   async close(): Promise<void> {
-    const client = this.#client
-    await this.#program?.enter(() => client?.close())
+    const crew = this.#crew
+    await this.#program?.enter(async () => {
+      if (crew?.kind === 'client') await crew.client.close()
+      if (crew?.kind === 'pool') await crew.pool.close()
+      if (crew?.kind === 'fleet') await crew.fleet.close()
+    })
+    this.census('end')
   }
 }

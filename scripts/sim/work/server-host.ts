@@ -1,9 +1,20 @@
-import { serveHttp, type Server, startServer } from '../../../index.js'
-import { allRevisions } from '../../../protocol/index.js'
+import {
+  defineTool,
+  Registry,
+  sealedIds,
+  serveHttp,
+  type Server,
+  type ServerOptions,
+  startServer,
+} from '../../../index.js'
+import type { ProcessRef } from '../../../runtime/process/ref.js'
+import type { Census } from '../history/history.js'
 import type { ServerPlan } from '../plan/plan.js'
 import { Program } from '../world/program.js'
-import { simulatedServer } from './definition.js'
+import type { SessionStore } from '../../../server/stores/session-store.js'
+import { type Simulated, simulatedServer } from './definition.js'
 import type { Stage } from './stage.js'
+import { countTree } from './watching.js'
 
 /** ms that an orderly stop may take before it is ended. */
 const stopTime = 60_000
@@ -15,6 +26,8 @@ export class ServerHost {
   #incarnation = 0
   #program: Program | undefined
   #server: Server | undefined
+  #registry: Registry | undefined
+  #simulated: Simulated | undefined
 
   constructor(stage: Stage, plan: ServerPlan) {
     this.#stage = stage
@@ -29,34 +42,44 @@ export class ServerHost {
     return this.#server
   }
 
+  get registry(): Registry | undefined {
+    return this.#registry
+  }
+
+  get root(): ProcessRef | undefined {
+    return this.#server?.ref
+  }
+
   get isUp(): boolean {
     return this.#server !== undefined && this.#program?.phase === 'running'
   }
 
   start(): void {
-    const { simulator, network, recorder, disk, plan, broken } = this.#stage
-    const { name, address, port } = this.plan
+    const { simulator, network, recorder, plan, broken } = this.#stage
+    const { name, address, port, http, hooks } = this.plan
     this.#incarnation += 1
     const program = new Program(simulator, name, address, this.#incarnation)
+    const registry = new Registry()
     this.#program = program
+    this.#registry = registry
     network.light(address)
     recorder.add({ type: 'started', program: name })
     const changed = async (uri: string): Promise<void> => this.#server?.resourceUpdated(uri)
-    const store = disk.storeOf(program, (record) => {
-      const elements = (record.state.list ?? []) as string[]
-      recorder.add({ type: 'saved', program: name, session: record.id, elements })
-    })
+    const simulated = simulatedServer({ stage: this.#stage, name, program, hooks, changed })
+    this.#simulated = simulated
+    this.census('base')
     const begin = (): Promise<Server> =>
-      startServer(simulatedServer({ name, program, recorder, changed }), {
+      startServer(simulated.definition, {
         name,
-        transport: serveHttp({ host: address, port }),
+        transport: serveHttp({ host: address, port, ...http }),
         clock: program.world,
+        registry,
         logger: false,
         signals: false,
         onBlocked: 'ignore',
         drainTimeout: 5_000,
-        revisions: allRevisions,
-        ...(plan.store === 'durable' && { store }),
+        ...this.#options(),
+        ...(plan.store === 'durable' && { store: this.#store(program) }),
       })
     program.enter(begin).then(
       (server) => {
@@ -64,6 +87,67 @@ export class ServerHost {
       },
       (error: unknown) => broken(`${name} does not start`, error),
     )
+  }
+
+  #options(): Partial<ServerOptions> {
+    const { name, revisions, sealed, keyed, parking, limits } = this.plan
+    const keys = [`${name} `.padEnd(40, 'key ')]
+    return {
+      revisions,
+      parking,
+      ...limits,
+      ...(sealed && { sessionIds: sealedIds({ keys }) }),
+      ...(keyed && { requestStateKeys: keys }),
+    }
+  }
+
+  /** The store, which tells what it has acknowledged. */
+  #store(program: Program): SessionStore {
+    const { disk, recorder } = this.#stage
+    const over = (session: string): void => recorder.add({ type: 'ended', program: program.name, session })
+    const store = disk.storeOf(program, ({ id, ended, state }) => {
+      if (ended === true) return over(id)
+      const elements = (state.list ?? []) as string[]
+      recorder.add({ type: 'saved', program: program.name, session: id, elements })
+    })
+    return {
+      ...store,
+      async delete(id) {
+        await store.delete(id)
+        over(id)
+      },
+    }
+  }
+
+  /** A tool comes or goes: clients are told of it. */
+  async change(name: string): Promise<void> {
+    const server = this.#server
+    const program = this.#program
+    if (server === undefined || program?.phase !== 'running') return
+    const tool = defineTool({ name, run: () => 'here' })
+    const change = async (): Promise<void> => {
+      if (!(await server.removeTool(name))) await server.addTool(tool)
+    }
+    await program.enter(change).catch(() => {}) // the server stops, or its base restarts
+  }
+
+  /** Counts what the program holds. */
+  census(when: Census['when']): void {
+    const program = this.#program
+    if (program === undefined || program.phase === 'dead') return
+    const { network, recorder } = this.#stage
+    recorder.add({
+      type: 'census',
+      program: this.plan.name,
+      when,
+      counts: {
+        timers: program.timers,
+        sockets: network.socketsOf(program),
+        names: this.#registry?.names().length ?? 0,
+        hooks: this.#simulated?.begun() ?? 0,
+        ...countTree(this.root),
+      },
+    })
   }
 
   /** kill -9, or the plug is pulled. */
@@ -94,6 +178,7 @@ export class ServerHost {
     await program.enter(() => server.stop())
     late.cancelled = true
     if (this.#server !== server) return
+    this.census('end')
     this.#server = undefined
     this.#stage.network.lose(program, false)
     program.die()
