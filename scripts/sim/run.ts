@@ -11,7 +11,7 @@ import { ClientHost } from './work/client-host.js'
 import { breakIt, type Cast } from './work/faults.js'
 import { ServerHost } from './work/server-host.js'
 import type { Stage } from './work/stage.js'
-import { type Watched, watchPrograms } from './work/watching.js'
+import { watchPrograms } from './work/watching.js'
 import { chanceOf } from './world/chance.js'
 import { watchLeftovers } from './world/leftovers.js'
 import { takeGlobals } from './world/globals.js'
@@ -69,6 +69,7 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
     network,
     recorder,
     disk: new Disk(chanceOf(plan.seed, 'disk')),
+    hosts: new Map(),
     broken: (what, error) => {
       const text =
         error === undefined ? what : `${what}: ${error instanceof Error ? error.message : String(error)}`
@@ -76,6 +77,7 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
       broken.push(text)
     },
   }
+  undo.push(watchPrograms(stage))
   let hash = ''
   try {
     await perform(stage, open)
@@ -112,7 +114,6 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   )
   const cast: Cast = { servers, clients }
   const mends: (() => void)[] = []
-  const unwatch = watchPrograms(stage, new Map<string, Watched>([...servers, ...clients]))
   for (const host of [...servers.values(), ...clients.values()])
     simulator.soon(elsewhere, `starts ${host.plan.name}`, () => host.start())
   for (const act of plan.acts)
@@ -147,7 +148,6 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   const last = simulator.now + endWithin
   if ((await simulator.run({ until: last, done: () => isOver })) !== 'done') stage.broken('no end in time')
   await simulator.run({ until: simulator.now + endWithin })
-  unwatch()
 }
 
 async function must(stage: Stage, run: Promise<string>, wanted: string): Promise<void> {

@@ -33,7 +33,13 @@ const weights: Record<ActKind, number> = {
 /** What a revision without sessions does not have. */
 const needsSession: ReadonlySet<ActKind> = new Set(['append', 'read'])
 /** What only a client of its own can do. */
-const needsClient: ReadonlySet<ActKind> = new Set(['subscribe', 'unsubscribe', 'level', 'reconnect', 'follow'])
+const needsClient: ReadonlySet<ActKind> = new Set([
+  'subscribe',
+  'unsubscribe',
+  'level',
+  'reconnect',
+  'follow',
+])
 /** What is done to one thing that all share: once at a time. */
 const single: ReadonlySet<ActKind> = new Set([...needsClient, 'change', 'transaction'])
 /** How many resources are told of. */

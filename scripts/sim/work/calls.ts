@@ -48,7 +48,11 @@ function makeCall({ recorder }: Stage, host: ClientHost, callee: Callee, act: Ac
         call,
         progress,
       })
-    const options = { ...optionsOf(act), signal: gone.signal, ...(act.operation === 'slow' && { onProgress }) }
+    const options = {
+      ...optionsOf(act),
+      signal: gone.signal,
+      ...(act.operation === 'slow' && { onProgress }),
+    }
     perform(callee, act, token, options).then(
       ({ value, list, elements }) => {
         settle()
@@ -232,7 +236,11 @@ async function performOn(
       return JSON.parse(content !== undefined && 'text' in content ? content.text : '{}') as Answer
     }
     case 'prompt': {
-      const { messages } = await caller.request('prompts/get', { name: 'word', arguments: { token } }, options)
+      const { messages } = await caller.request(
+        'prompts/get',
+        { name: 'word', arguments: { token } },
+        options,
+      )
       const [content] = [messages[0]?.content].flat()
       return JSON.parse(content?.type === 'text' ? content.text : '{}') as Answer
     }

@@ -45,6 +45,7 @@ export class ClientHost {
   constructor(stage: Stage, plan: ClientPlan, servers: ReadonlyMap<string, ServerPlan>) {
     this.#stage = stage
     this.plan = plan
+    stage.hosts.set(plan.name, this)
     this.#servers = servers
   }
 
@@ -64,7 +65,8 @@ export class ClientHost {
     if (crew === undefined) return false
     if (crew.kind === 'client') return crew.client.state.phase === 'ready'
     if (crew.kind === 'pool') return crew.pool.members().every(({ status }) => status === 'ready')
-    if (crew.kind === 'fleet') return [...crew.fleet.states().values()].every(({ phase }) => phase === 'ready')
+    if (crew.kind === 'fleet')
+      return [...crew.fleet.states().values()].every(({ phase }) => phase === 'ready')
     return true
   }
 

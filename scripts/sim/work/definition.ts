@@ -189,8 +189,7 @@ function note(runs: Runs) {
         await runs.text({ token: value, operation: 'echo' }, ctx, () => ({ value })),
       ],
     },
-    read: async ({ token }, ctx) =>
-      JSON.stringify(await runs.text({ token, operation: 'echo' }, ctx, () => ({ value: token }))),
+    read: ({ token }, ctx) => runs.text({ token, operation: 'echo' }, ctx, () => ({ value: token })),
   })
 }
 

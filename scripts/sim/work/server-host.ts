@@ -32,6 +32,7 @@ export class ServerHost {
   constructor(stage: Stage, plan: ServerPlan) {
     this.#stage = stage
     this.plan = plan
+    stage.hosts.set(plan.name, this)
   }
 
   get program(): Program | undefined {

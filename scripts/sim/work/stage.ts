@@ -3,6 +3,7 @@ import type { Network } from '../network/network.js'
 import type { Plan } from '../plan/plan.js'
 import type { Disk } from '../store/disk.js'
 import type { Simulator } from '../world/simulator.js'
+import type { Watched } from './watching.js'
 
 /** What all parts of one run share. */
 export interface Stage {
@@ -11,6 +12,8 @@ export interface Stage {
   readonly network: Network
   readonly recorder: Recorder
   readonly disk: Disk
+  /** Every machine adds itself, by its name. */
+  readonly hosts: Map<string, Watched>
   /** What must never happen to the simulation itself, or to a start. */
   readonly broken: (what: string, error?: unknown) => void
 }

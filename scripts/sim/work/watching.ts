@@ -17,8 +17,8 @@ export interface Watched {
 }
 
 /** Takes down what servers and supervisors tell of themselves, until the undo. */
-export function watchPrograms(stage: Stage, hosts: ReadonlyMap<string, Watched>): () => void {
-  const undo = [watchSessions(stage, hosts), ...watchSupervisors(stage, hosts)]
+export function watchPrograms(stage: Stage): () => void {
+  const undo = [watchSessions(stage), ...watchSupervisors(stage)]
   return () => {
     for (const each of undo) each()
   }
@@ -32,7 +32,7 @@ function hostNow(hosts: ReadonlyMap<string, Watched>): Watched | undefined {
 }
 
 /** A session is told by the number of its process: the registry of its tree knows which id that has. */
-function watchSessions({ plan, recorder, broken }: Stage, hosts: ReadonlyMap<string, Watched>): () => void {
+function watchSessions({ plan, recorder, broken, hosts }: Stage): () => void {
   const ids = new Map<string, string>()
   return subscribeServer('session', ({ type, server, process, reason }) => {
     const program = currentProgram()
@@ -70,10 +70,7 @@ interface Round {
   readonly since: number
 }
 
-function watchSupervisors(
-  { recorder, simulator, broken }: Stage,
-  hosts: ReadonlyMap<string, Watched>,
-): (() => void)[] {
+function watchSupervisors({ recorder, simulator, broken, hosts }: Stage): (() => void)[] {
   const rounds = new Map<string, Round>()
   let last = 0
   const begin = (key: string): void => {

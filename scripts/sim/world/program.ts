@@ -19,7 +19,7 @@ export class Program {
   readonly world: World
   readonly #random: Random
   readonly #onDeath: (() => void)[] = []
-  #timers = 0
+  readonly #timers = new Set<Step>()
   #jumped = 0
   #born: number
   phase: 'running' | 'frozen' | 'dead' = 'running'
@@ -37,7 +37,7 @@ export class Program {
 
   /** Timers that wait. */
   get timers(): number {
-    return this.#timers
+    return this.#timers.size
   }
 
   /** Runs `fn` as a part of this program: what it starts belongs to it. */
@@ -89,12 +89,13 @@ export class Program {
 
   after(ms: number, label: string, fn: () => void): Step | undefined {
     if (this.phase === 'dead') return undefined
-    this.#timers += 1
     const run = this.#bind(fn)
-    return this.simulator.after(Math.max(1, ms), this.lane, label, () => {
-      this.#timers -= 1
+    const step: Step = this.simulator.after(Math.max(1, ms), this.lane, label, () => {
+      this.#timers.delete(step)
       run()
     })
+    this.#timers.add(step)
+    return step
   }
 
   /** Something beyond the program works for it, also when it is frozen or dead. */
@@ -104,6 +105,7 @@ export class Program {
 
   cancel(step: Step | undefined): void {
     if (step === undefined || step.cancelled) return
+    this.#timers.delete(step)
     step.cancelled = true
   }
 
@@ -132,8 +134,7 @@ export class Program {
       clearTimeout: (timer) => {
         const step = timer as Step | undefined
         if (step === undefined || !pending.delete(step)) return
-        step.cancelled = true
-        this.#timers -= 1
+        this.cancel(step)
       },
       date: () => this.date(),
       setImmediate: (fn) => this.soon('turn', fn),
