@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import type { Event, Unstamped } from '../sim/history/history.js'
 
 /** Events of one client that are kept in memory. */
-const mostInMemory = 50
+const mostInMemory = 16
 
 /** Keeps the history of each client in a file: hours of it would weigh on the heap that is being measured. */
 export class HistoryLog {

@@ -1,5 +1,5 @@
 import { check, showViolation } from '../sim/history/check.js'
-import type { Event, Facts } from '../sim/history/history.js'
+import type { Event, Facts, Violation } from '../sim/history/history.js'
 import { callTimeout, slack } from './calls.js'
 import type { HistoryLog } from './history-log.js'
 import type { Member } from './members.js'
@@ -32,8 +32,20 @@ export function judge(
       queues: [],
     }
     for (const found of check(history, facts))
-      violations.add(`${found.checker}: ${found.kind}`, showViolation(found, history))
+      violations.add(`${found.checker}: ${found.kind}`, showViolation(withContext(found, history), history))
   }
+}
+
+/** Events beside the proof that are shown. */
+const mostContext = 30
+
+/** With what broke, and how its client fared, while it happened. */
+function withContext(violation: Violation, history: readonly Event[]): Violation {
+  const [first, last] = [Math.min(...violation.events), Math.max(...violation.events)]
+  const between = history.flatMap(({ type }, index) =>
+    index > first && index < last && (type === 'fault' || type === 'phase') ? [index] : [],
+  )
+  return { ...violation, events: [...violation.events, ...between.slice(-mostContext)] }
 }
 
 /** Whose token it is: the name of a client, a kind of call, a number. */

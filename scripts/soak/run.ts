@@ -2,6 +2,7 @@ import { mkdir, mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { CaduceusError } from '../../index.js'
 import { Caller } from './calls.js'
 import { makeChaos } from './chaos.js'
 import { type Fleet, startFleet } from './fleet.js'
@@ -176,9 +177,10 @@ export async function soak(options: SoakOptions, { say, signal }: Surroundings):
     return members.map(({ name, client }) => {
       recovery.watch(name)
       history.add(name, { type: 'phase', program: 'soak', client: name, phase: 'ready' })
-      return client.onState(({ phase }) => {
+      return client.onState(({ phase, reason }) => {
         recovery.changed(name, phase, now())
-        history.add(name, { type: 'phase', program: 'soak', client: name, phase })
+        const code = reason instanceof CaduceusError ? { code: reason.code } : {}
+        history.add(name, { type: 'phase', program: 'soak', client: name, phase, ...code })
       })
     })
   }
