@@ -58,11 +58,18 @@ async function runFault(
   // What runs beside it draws numbers, too: how long it takes must not change what comes next.
   const { between } = createRandom(random.between(0, 2 ** 32 - 1))
   recovery.block(clients)
-  const { verb } = fault
-  for (const client of clients) history.add(client, { type: 'fault', verb, target: target.name })
+  const { verb, outlastsPatience = false } = fault
+  const note = (): void => {
+    for (const client of clients)
+      history.add(client, { type: 'fault', verb, target: outlastsPatience ? client : target.name })
+  }
+  note()
   try {
     await fault.run({
-      cut: () => ledger.mark(clients, now()),
+      cut: () => {
+        ledger.mark(clients, now())
+        if (outlastsPatience) note()
+      },
       back: () => ledger.back(clients, now()),
       between,
       wait: (ms) => sleep(ms),

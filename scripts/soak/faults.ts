@@ -18,6 +18,8 @@ export interface Fault {
   readonly verb: Verb
   /** How likely it is, beside the others of its target. Default: 1. */
   readonly weight?: number
+  /** Clients may give up their sessions. */
+  readonly outlastsPatience?: boolean
   run(scope: FaultScope): Promise<void>
 }
 
@@ -61,6 +63,7 @@ export function hostFaults(host: Host, ours: boolean): readonly Fault[] {
       kind: 'long freeze',
       verb: 'freeze',
       weight: 0.4,
+      outlastsPatience: true,
       run: (scope) => freezeLong(scope, (name) => host.signal(name)),
     },
     ...(ours ? told : []),
