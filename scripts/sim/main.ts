@@ -1,9 +1,10 @@
-import { judge } from './judge.js'
+import { judge, type Verdict } from './judge.js'
 import { readSimOptions, type SimOptions } from './options.js'
 import { drawPlan } from './plan/draw.js'
 import { only, type Plan } from './plan/plan.js'
 import { runShards } from './shards.js'
-import { showVerdict, Tally } from './tally.js'
+import { showShrunk, shrink } from './shrink.js'
+import { nameOf, showVerdict, Tally } from './tally.js'
 
 const options = readSimOptions(process.argv.slice(2), () => Date.now() % 2 ** 32)
 if (typeof options === 'string') {
@@ -15,33 +16,57 @@ if (typeof options === 'string') {
 }
 
 async function run(given: SimOptions): Promise<Tally> {
-  const { log } = console
   const start = performance.now()
   const tally = new Tally()
   const say = (line: string): void => (given.json ? console.error(line) : console.log(line))
-  if (given.from === given.to) {
-    const verdict = await judge(planOf(given), given.trace ? log : undefined)
-    tally.add(verdict)
-    for (const { story } of verdict.wrong) say(story)
-    say(showVerdict(verdict))
-  } else {
-    const end = new AbortController()
-    const stop = (): void => end.abort()
-    process.once('SIGINT', stop)
-    const timer = given.minutes === undefined ? undefined : setTimeout(stop, given.minutes * 60_000)
-    const tell = (verdict: Parameters<typeof showVerdict>[0]): void => {
-      tally.add(verdict)
-      if (verdict.wrong.length > 0) say(showVerdict(verdict))
-    }
-    await runShards({ ...given, signal: end.signal, tell })
-    clearTimeout(timer)
-    process.off('SIGINT', stop)
-  }
+  if (given.from === given.to) await runOne(given, tally, say)
+  else await runMany(given, tally, say)
   const seconds = (performance.now() - start) / 1000
-  log(given.json ? JSON.stringify(tally.report(seconds)) : tally.show(seconds))
+  console.log(given.json ? JSON.stringify(tally.report(seconds)) : tally.show(seconds))
+  if (!given.trace) await shrinkFirst(given, tally, say)
   return tally
 }
 
-function planOf({ from, operations, faults, acts }: SimOptions): Plan {
-  return only(drawPlan(from, operations), faults, acts)
+type Say = (line: string) => void
+
+async function runOne(given: SimOptions, tally: Tally, say: Say): Promise<void> {
+  const { log } = console
+  const verdict = await judge(planOf(given, given.from), given.trace ? log : undefined)
+  tally.add(verdict)
+  for (const { story } of verdict.wrong) say(story)
+  say(showVerdict(verdict))
+}
+
+async function runMany(given: SimOptions, tally: Tally, say: Say): Promise<void> {
+  const end = new AbortController()
+  const stop = (): void => end.abort()
+  process.once('SIGINT', stop)
+  const timer = given.minutes === undefined ? undefined : setTimeout(stop, given.minutes * 60_000)
+  const tell = (verdict: Verdict): void => {
+    tally.add(verdict)
+    if (verdict.wrong.length > 0) say(showVerdict(verdict))
+  }
+  await runShards({ ...given, signal: end.signal, tell })
+  clearTimeout(timer)
+  process.off('SIGINT', stop)
+}
+
+/** Of each kind of violation, its first seed with as little as brings it about. */
+async function shrinkFirst(given: SimOptions, tally: Tally, say: Say): Promise<void> {
+  const { now } = performance
+  const kinds = [...tally.first].filter(([name]) => !name.startsWith('run: its process'))
+  const end = now.call(performance) + given.shrinkSeconds * 1_000
+  for (const [at, [name, seed]] of kinds.entries()) {
+    const whole = planOf(given, seed)
+    const mine = now.call(performance) + (end - now.call(performance)) / (kinds.length - at)
+    const smallest = await shrink(whole, {
+      fails: async (plan) => (await judge(plan)).wrong.some((wrong) => nameOf(wrong) === name),
+      isOver: () => now.call(performance) > mine,
+    })
+    say(`${name}, seed ${seed}: ${showShrunk(smallest, whole, given.operations)}`)
+  }
+}
+
+function planOf({ operations, faults, acts, lasts }: SimOptions, seed: number): Plan {
+  return only(drawPlan(seed, operations), { faults, acts, lasts })
 }

@@ -12,13 +12,15 @@ export interface SimOptions {
   /** The only faults of the plan that happen, and the only acts. Default: all. */
   readonly faults: ReadonlySet<number> | undefined
   readonly acts: ReadonlySet<number> | undefined
+  /** How long faults last instead, in ms. */
+  readonly lasts: ReadonlyMap<number, number>
   readonly jobs: number
   readonly shrinkSeconds: number
 }
 
 const usage =
   'usage: npm run sim -- [--seed N | --seeds A-B] [--minutes M] [--operations N] [--jobs N] [--json]\n' +
-  '       npm run sim -- --seed N [--faults 1,4-7] [--acts 1-20] [--trace] [--shrink-seconds N]'
+  '       npm run sim -- --seed N [--faults 1,4-7,9:250] [--acts 1-20] [--trace] [--shrink-seconds N]'
 const highest = 2 ** 32 - 1
 
 /** Reads the arguments of the program; answers a sentence where they are wrong. */
@@ -62,8 +64,9 @@ function read(args: readonly string[], anySeed: () => number): SimOptions {
     minutes,
     trace: values.trace,
     json: values.json,
-    faults: readIds('--faults', values.faults),
+    faults: readIds('--faults', values.faults?.replace(lengths, '')),
     acts: readIds('--acts', values.acts),
+    lasts: readLengths(values.faults ?? ''),
     jobs: readWhole('--jobs', values.jobs, 1, 64),
     shrinkSeconds: readWhole('--shrink-seconds', values['shrink-seconds'], 0, 86_400),
   }
@@ -92,6 +95,14 @@ function readWhole(name: string, given: string, low: number, high: number): numb
   const value = Number(given)
   if (given.trim() !== '' && Number.isInteger(value) && value >= low && value <= high) return value
   throw new Error(`${name}: expected a whole number from ${low} to ${high}, got ${JSON.stringify(given)}`)
+}
+
+/** In `4:250` how long fault 4 lasts. */
+const lengths = /(?<=(?:^|,)\d+):(\d{1,9})(?=,|$)/g
+
+function readLengths(given: string): ReadonlyMap<number, number> {
+  const found = given.matchAll(/(?:^|,)(\d+):(\d{1,9})(?=,|$)/g)
+  return new Map([...found].map(([, id, ms]) => [Number(id), Number(ms)]))
 }
 
 /** Reads `1,4,7-9`, or `none`. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Verdict } from './judge.js'
+import type { Verdict, Wrong } from './judge.js'
 
 /** What many seeds came to. */
 export class Tally {
@@ -24,8 +24,8 @@ export class Tally {
     this.operations += verdict.operations
     addUp(this.outcomes, verdict.outcomes)
     addUp(this.faults, verdict.faults)
-    for (const { checker, kind } of verdict.wrong) {
-      const name = `${checker}: ${kind}`
+    for (const wrong of verdict.wrong) {
+      const name = nameOf(wrong)
       this.violations[name] = (this.violations[name] ?? 0) + 1
       const known = this.first.get(name)
       if (known === undefined || known > verdict.seed) this.first.set(name, verdict.seed)
@@ -79,10 +79,14 @@ export class Tally {
 export function showVerdict({ seed, hash, wrong }: Verdict): string {
   if (wrong.length === 0) return `seed ${seed} ${hash.slice(0, 12)} is clean`
   const kinds = new Map<string, number>()
-  for (const { checker, kind } of wrong)
-    kinds.set(`${checker}: ${kind}`, (kinds.get(`${checker}: ${kind}`) ?? 0) + 1)
+  for (const one of wrong) kinds.set(nameOf(one), (kinds.get(nameOf(one)) ?? 0) + 1)
   const texts = [...kinds].map(([name, count]) => (count === 1 ? name : `${name} (${count})`))
   return `seed ${seed} ${hash.slice(0, 12)} FAILS ${texts.join('; ')}`
+}
+
+/** What a violation is known by: the same fault has the same. */
+export function nameOf({ checker, kind }: Wrong): string {
+  return `${checker}: ${kind}`
 }
 
 function addUp(sum: Record<string, number>, of: Readonly<Record<string, number>>): void {

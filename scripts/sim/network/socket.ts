@@ -111,6 +111,14 @@ export class SimulatedSocket extends Duplex {
     else this.#waiting = () => done()
   }
 
+  /** What was written while it was corked, or while the last write was under way, goes out as one. */
+  override _writev(
+    chunks: readonly { readonly chunk: Buffer }[],
+    done: (error?: Error | null) => void,
+  ): void {
+    this._write(Buffer.concat(chunks.map(({ chunk }) => chunk)), 'buffer', done)
+  }
+
   override _final(done: (error?: Error | null) => void): void {
     if (this.connecting) {
       this.#waiting = () => this._final(done)

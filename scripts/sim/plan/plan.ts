@@ -167,11 +167,21 @@ export type FaultVerb =
   | 'fail'
   | 'lose'
 
+/** What of a plan is to happen; all of what is not named. */
+export interface Selection {
+  readonly faults?: ReadonlySet<number> | undefined
+  readonly acts?: ReadonlySet<number> | undefined
+  /** How long faults last instead, in ms. */
+  readonly lasts?: ReadonlyMap<number, number> | undefined
+}
+
 /** The plan with these of its faults and acts alone. */
-export function only(plan: Plan, faults?: ReadonlySet<number>, acts?: ReadonlySet<number>): Plan {
+export function only(plan: Plan, { faults, acts, lasts }: Selection): Plan {
   return {
     ...plan,
-    faults: plan.faults.filter(({ id }) => faults === undefined || faults.has(id)),
+    faults: plan.faults
+      .filter(({ id }) => faults === undefined || faults.has(id))
+      .map((fault) => ({ ...fault, lasts: lasts?.get(fault.id) ?? fault.lasts })),
     acts: plan.acts.filter(({ id }) => acts === undefined || acts.has(id)),
   }
 }

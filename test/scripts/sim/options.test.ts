@@ -26,6 +26,9 @@ test('faults and acts are numbers and ranges, written as they are read', () => {
   const { faults, acts } = read('--seed', '1', '--faults', '2,5-7', '--acts', 'none') as SimOptions
   assert.equal([...(faults ?? [])], [2, 5, 6, 7])
   assert.is(acts?.size, 0)
+  const given = read('--seed', '1', '--faults', '2:40,5-7') as SimOptions
+  assert.equal([...(given.faults ?? [])], [2, 5, 6, 7])
+  assert.equal([...given.lasts], [[2, 40]])
   assert.is(writeIds([7, 2, 5, 6]), '2,5-7')
   assert.is(writeIds([]), 'none')
 })
