@@ -38,6 +38,8 @@ export interface Probe {
   readonly isSecond: boolean
 }
 
+/** A server that gives no answer now (RFC 9110, 8470, 6585). */
+const waiting: ReadonlySet<number> = new Set([408, 425, 429])
 const handshake: ProbeVerdict = Object.freeze({ verdict: 'handshake', restart: false })
 const restarted: ProbeVerdict = Object.freeze({ verdict: 'handshake', restart: true })
 const unauthorized: ProbeVerdict = Object.freeze({ verdict: 'unauthorized' })
@@ -77,7 +79,7 @@ function judgeError(
 ): ProbeVerdict {
   const supported = supportedIn(error)
   if (supported !== undefined) return judgeSupported(supported, isSecond)
-  return status === 401 || status === 403 || status >= 500 ? judgeStatus(status) : handshake
+  return status >= 400 ? judgeStatus(status) : handshake
 }
 
 /** The specification is silent on lists that name revisions with a handshake: they are taken. */
@@ -89,11 +91,10 @@ function judgeSupported(supported: readonly string[], isSecond: boolean): ProbeV
   return isModern ? { verdict: 'no_common_revision', supported } : handshake
 }
 
-/** 401 and 403 ask who is there, 408 and 429 to wait; other 4xx come from servers without the method. */
+/** 401 and 403 ask who is there, 408, 425 and 429 to wait; other 4xx come from servers without the method. */
 function judgeStatus(status: number): ProbeVerdict {
   if (status === 401 || status === 403) return unauthorized
-  const isRefusal = status >= 400 && status < 500 && status !== 408 && status !== 429
-  return isRefusal ? handshake : down
+  return status >= 400 && status < 500 && !waiting.has(status) ? handshake : down
 }
 
 /** The newest revision without a handshake that both speak. */

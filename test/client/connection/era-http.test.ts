@@ -60,6 +60,7 @@ for (const [what, outage] of [
   ['500', (seen: Seen) => status(seen, 500)],
   ['503 with a JSON-RPC error', (seen: Seen) => refuse(seen, -32603, 503)],
   ['429', (seen: Seen) => status(seen, 429)],
+  ['429 with a JSON-RPC error', (seen: Seen) => refuse(seen, -32000, 429)],
   ['a connection that breaks', (seen: Seen) => seen.response.destroy()],
 ] as const) {
   test(`an outage during the probe (${what}) says nothing of the era: the client waits and asks again`, async (t) => {

@@ -58,6 +58,8 @@ const table: readonly [string, ProbeOutcome, onPipe: Name, onHttp: Name][] = [
   ['-32602', error(-32602), 'handshake', 'handshake'],
   ['-32020, which alone says nothing', error(-32020, 400), 'handshake', 'handshake'],
   ['-32603 at status 500', error(-32603, 500), 'down', 'down'],
+  ['an error at status 429', error(-32000, 429), 'down', 'down'],
+  ['an error at status 408', error(-32000, 408), 'down', 'down'],
   ['an error at status 401 (trap 16)', error(-32001, 401), 'unauthorized', 'unauthorized'],
   ['silence (trap 15)', { type: 'timeout' }, 'handshake', 'down'],
   ['its end (trap 17)', { type: 'ended' }, 'handshake', 'down'],
@@ -79,6 +81,7 @@ const statuses: readonly [number, Name][] = [
   [401, 'unauthorized'], // trap 16
   [403, 'unauthorized'],
   [408, 'down'],
+  [425, 'down'],
   [429, 'down'],
   [500, 'down'],
   [502, 'down'], // trap 15

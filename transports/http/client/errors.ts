@@ -152,7 +152,7 @@ export function answers(
   body: string,
   { id, method, status }: { readonly id: RequestId; readonly method: string; readonly status: number },
 ): boolean {
-  if (method === 'server/discover' && (status === 403 || status >= 500)) return false
+  if (method === 'server/discover' && (status === 403 || isPassing(status))) return false
   if (method === 'initialize' && isPassing(status)) return false
   return readError(body)?.id === id
 }
