@@ -100,8 +100,14 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
   }
 }
 
-function factsOf({ store }: Plan): Facts {
-  return { store, owners: 'exclusive', ordered: true, lateBy: 5_000, calmWithin, queues: [] }
+function factsOf({ store, clients }: Plan): Facts {
+  // those of pools and tasks have no handlers
+  const deaf = new Map(
+    clients
+      .filter(({ kind }) => kind === 'pool' || kind === 'task')
+      .map(({ name }) => [name, new Set(['log'] as const)] as const),
+  )
+  return { store, owners: 'exclusive', ordered: true, lateBy: 5_000, calmWithin, deaf, queues: [] }
 }
 
 async function perform(stage: Stage, open: OpenCalls): Promise<void> {

@@ -309,13 +309,15 @@ export interface Census {
 export interface Facts {
   /**
    * What a session is worth when the program that owns it dies: nothing (`memory`), or all that was
-   * acknowledged (`durable`).
+   * acknowledged (`durable`). Where its id outlives memory (sealed ids), its list begins anew then.
    */
   readonly store: 'memory' | 'durable'
   /** One program at a time has a session (`exclusive`), or they take turns in one that they share (`turns`). */
   readonly owners: 'exclusive' | 'turns'
   /** Whether events of the same time and different programs stand in their true order. */
   readonly ordered: boolean
+  /** Programs whose clients have no handler of these kinds: what is sent to them arrives nowhere. */
+  readonly deaf?: ReadonlyMap<string, ReadonlySet<NoteKind>>
   /** Streams that may lose events in their middle. */
   readonly lossyStreams?: ReadonlySet<string>
   /** Streams whose every event has to arrive, up to the last one. */

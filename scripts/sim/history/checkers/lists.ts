@@ -14,7 +14,7 @@ export const lists: Checker = (history, facts) => {
   const appends = new Map(
     calls.filter(({ invoke }) => invoke.operation === 'append').map((call) => [call.invoke.token, call]),
   )
-  const looks = collectLooks(history, calls)
+  const looks = collectLooks(history, calls, memoriesOf(history, facts))
   const longest = new Map([...looks].map(([list, of]) => [list, findLongest(of)]))
   return [
     ...[...looks].flatMap(([list, of]) => judgeList(list, of, appends, calls)),
@@ -41,18 +41,39 @@ interface Step {
   readonly isLook: boolean
 }
 
-function collectLooks(history: readonly Event[], calls: readonly CallView[]): Map<string, Look[]> {
+/** Which memory a program has at an event: where nothing outlives it, each start begins another one. */
+type MemoryAt = (program: string, index: number) => number
+
+function memoriesOf(history: readonly Event[], { store, ordered }: Facts): MemoryAt {
+  if (store === 'durable' || !ordered) return () => 0
+  const starts = new Map<string, number[]>()
+  for (const [index, event] of history.entries())
+    if (event.type === 'started') starts.set(event.program, [...(starts.get(event.program) ?? []), index])
+  return (program, index) => {
+    const begun = starts.get(program)?.findLastIndex((start) => start < index) ?? 0
+    return Math.max(0, begun)
+  }
+}
+
+function collectLooks(
+  history: readonly Event[],
+  calls: readonly CallView[],
+  memoryAt: MemoryAt,
+): Map<string, Look[]> {
   const looks = new Map<string, Look[]>()
-  const add = (list: string, look: Look): void => {
+  const add = (name: string, memory: number, look: Look): void => {
+    const list = memory === 0 ? name : `${name} (memory ${memory})`
     const others = looks.get(list)
     if (others === undefined) looks.set(list, [look])
     else others.push(look)
   }
-  for (const { invoke, ends } of calls)
+  for (const { invoke, ends, runs } of calls)
     for (const end of ends) {
       if (end.type !== 'ok' || end.list === undefined || end.elements === undefined) continue
+      const ran = runs.findLast((run) => run.ran.index < end.index)?.ran
+      const memory = ran === undefined ? 0 : memoryAt(ran.program, ran.index)
       const token = invoke.operation === 'append' ? invoke.token : undefined
-      add(end.list, {
+      add(end.list, memory, {
         who: nameCall(invoke),
         elements: end.elements,
         from: invoke.index,
@@ -63,7 +84,7 @@ function collectLooks(history: readonly Event[], calls: readonly CallView[]): Ma
   // What is told of the session itself belongs to its list, where lists have the names of sessions.
   for (const [index, event] of history.entries()) {
     if (event.type === 'restored' && event.elements !== undefined)
-      add(event.session, {
+      add(event.session, memoryAt(event.program, index), {
         who: `session ${event.session} in ${event.program}`,
         elements: event.elements,
         from: index,
@@ -72,7 +93,7 @@ function collectLooks(history: readonly Event[], calls: readonly CallView[]): Ma
       })
     // It was so by then, and may have changed again.
     if (event.type === 'saved')
-      add(event.session, {
+      add(event.session, memoryAt(event.program, index), {
         who: `what ${event.program} saved of ${event.session}`,
         elements: event.elements,
         from: Number.NEGATIVE_INFINITY,

@@ -88,10 +88,10 @@ function judgeGaps(
     if (last === undefined || origin.sequence > last.sequence)
       furthest.set(origin.stream, { sequence: origin.sequence, index })
   }
-  const due = new DueEvents(history)
+  const due = new DueEvents(history, facts)
   for (const origin of emitted.values()) {
     const { stream, payload, sequence } = origin
-    if (arrived.has(payload) || facts.lossyStreams?.has(stream)) continue
+    if (arrived.has(payload) || facts.lossyStreams?.has(stream) || due.isUnheard(origin)) continue
     const last = furthest.get(stream)
     const name = `${payload} (${sequence} of ${stream})`
     if (last !== undefined && last.sequence > sequence)
@@ -117,9 +117,17 @@ function judgeGaps(
 /** Knows which events were due before the answer of their call. */
 class DueEvents {
   readonly #calls: ReadonlyMap<string, CallView>
+  readonly #facts: Facts
 
-  constructor(history: readonly Event[]) {
+  constructor(history: readonly Event[], facts: Facts) {
+    this.#facts = facts
     this.#calls = new Map([...viewCalls(history).values()].map((call) => [call.invoke.token, call]))
+  }
+
+  /** Whether the caller has no handler of it. */
+  isUnheard({ token, kind }: Emitted): boolean {
+    const call = token === undefined ? undefined : this.#calls.get(token)
+    return call !== undefined && this.#facts.deaf?.get(call.invoke.program)?.has(kind) === true
   }
 
   /** The call that succeeded by the one run that sent this before it ended; its caller lives to be told. */

@@ -134,6 +134,29 @@ test('a session may have several lists', () => {
   assert.equal(kindsOf(lists, history, { lasting: new Set(['a']) }), [])
 })
 
+test('a session whose id outlives the memory of its program begins anew there', () => {
+  const begun: Told = { type: 'started', program: 's1' }
+  const in1 = (token: string): Told => ran(token, { operation: 'append', session: 'l' })
+  const history = story(
+    begun,
+    append('a'),
+    in1('a'),
+    append('b'),
+    in1('b'),
+    { type: 'died', program: 's1' },
+    begun,
+    append('c'),
+    in1('c'),
+    saw('b', 'a', 'b'),
+    saw('a', 'a'),
+    saw('c', 'c'),
+  )
+  assert.equal(kindsOf(lists, history, { store: 'memory' }), [])
+  assert.equal(kindsOf(lists, history, { store: 'durable' }), ['fork'])
+  const kept = story(begun, append('a'), in1('a'), saw('a', 'a'), append('c'), in1('c'), saw('c', 'c'))
+  assert.equal(kindsOf(lists, kept, { store: 'memory' }), ['fork'], 'its program is the same')
+})
+
 test('an answer of the old session that comes after the new one began is no loss', () => {
   const history = story(
     append('a'),

@@ -57,6 +57,21 @@ test('a stream that has to be whole to its end', () => {
   assert.equal(kindsOf(streams, history, { wholeStreams: new Set(['y']) }), [])
 })
 
+test('an event of a kind that the caller has no handler of arrives nowhere', () => {
+  const history = story(
+    asked('1'),
+    ran('1'),
+    sent(1, { token: '1' }),
+    sent(2, { token: '1', kind: 'progress' }),
+    got('x2', { kind: 'progress' }),
+    ok('1'),
+  )
+  assert.equal(kindsOf(streams, history), ['gap'])
+  assert.equal(kindsOf(streams, history, { deaf: new Map([['p', new Set(['log'] as const)]]) }), [])
+  assert.equal(kindsOf(streams, history, { deaf: new Map([['p', new Set(['updated'] as const)]]) }), ['gap'])
+  assert.equal(kindsOf(streams, history, { deaf: new Map([['q', new Set(['log'] as const)]]) }), ['gap'])
+})
+
 test('what a call that succeeded was told before its answer has arrived', () => {
   const ranTo: Told = { type: 'ranTo', program: 's1', run: 'run of 1', end: 'ok' }
   const call = (end: Told, ...between: Told[]) => story(asked('1'), ran('1'), ...between, end)
