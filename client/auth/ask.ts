@@ -2,7 +2,7 @@ import { isObject, type JsonObject } from '../../protocol/wire/json.js'
 import type { Clock } from '../../runtime/time/clock.js'
 import { isPrivateHost, type LookupAll } from '../../transports/base/private-address.js'
 import { type SafeAnswer, safeFetch } from '../../transports/http/outgoing/fetch.js'
-import { authFailed } from './failure.js'
+import { ClientError } from '../base/errors.js'
 
 /** Sends requests to addresses that a server has chosen. */
 export type Asker = Awaited<ReturnType<typeof createAsker>>
@@ -31,13 +31,16 @@ export async function createAsker(options: AskerOptions) {
   }
 }
 
-/** Throws AUTHORIZATION_FAILED, without a word of the answer. */
-export function objectOf({ text }: SafeAnswer, what: string): JsonObject {
+/** Throws AUTHORIZATION_FAILED, without a word of the answer; retryable if it should have been JSON. */
+export function objectOf({ text, headers }: SafeAnswer, what: string): JsonObject {
   try {
     const value: unknown = JSON.parse(text)
     if (isObject(value)) return value
   } catch {
     // told below
   }
-  throw authFailed(`${what}: expected a JSON object`)
+  // a page that is answered to everybody stays what it is, and torn JSON does not
+  const retryable = /^application\/(?:[\w.-]+\+)?json\b/i.test(String(headers['content-type'] ?? ''))
+  const details = { retryable, data: { sent: false } }
+  throw new ClientError('AUTHORIZATION_FAILED', `${what}: expected a JSON object`, details)
 }

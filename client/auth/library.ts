@@ -168,7 +168,8 @@ function explain(cause: unknown): unknown {
     return authFailed(`the authorization server says ${said.join(': ')}`, data)
   }
   const response = inner instanceof Response ? inner : undefined
-  const passing = response !== undefined && (response.status >= 500 || response.status === 429)
+  const isTorn = code === 'OAUTH_PARSE_ERROR'
+  const passing = isTorn || (response !== undefined && (response.status >= 500 || response.status === 429))
   const text =
     response === undefined
       ? quotable(message)

@@ -123,6 +123,8 @@ export class OAuth implements ClientAuth, AsyncDisposable {
           registry: this.#registry,
           unowned: 'exit',
           clock: this.#world,
+          // whether blocked turns are watched for is for the trees of clients and servers to say
+          onBlocked: 'ignore',
         }),
       )
     this.#tree = starting

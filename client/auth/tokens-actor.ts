@@ -6,7 +6,7 @@ import type { World } from '../../runtime/time/world.js'
 import { asAuthFailure, authFailed } from './failure.js'
 import type { AuthFlow } from './flow.js'
 import { orAborted } from './storage.js'
-import { isExpiring, type Renewal, satisfies, type TokenSet } from './tokens.js'
+import { hasEnded, isExpiring, type Renewal, satisfies, type TokenSet } from './tokens.js'
 import type { ClientError } from '../base/errors.js'
 
 /** What outlives the actor, and is read without a call. */
@@ -58,25 +58,32 @@ export const tokensActor = defineActor({
     return state
   },
   call: {
-    /** Renewed if they expire soon; undefined when there are none. */
+    /** Those that are good, renewed meanwhile if they expire soon; undefined when there are none. */
     current(
       state: State,
       _: undefined,
       ctx: ActorContext,
-    ): TokenSet | undefined | Deferred<TokenSet | undefined> {
-      if (state.loaded && !wantsRenewal(state)) return state.desk.tokens
-      return wait(state, undefined, ctx)
+    ): TokenSet | Refusal | undefined | Deferred<TokenSet | undefined> {
+      const { loaded, busy, desk, world } = state
+      const { tokens } = desk
+      if (!loaded || tokens === undefined) return loaded ? undefined : wait(state, undefined, ctx)
+      if (!wantsRenewal(state)) return tokens
+      const failure = failureOf(state, tokens.accessToken, ctx)
+      if (!busy && failure !== undefined) return hasEnded(tokens, world.date()) ? refuse(failure) : tokens
+      if (hasEnded(tokens, world.date())) return wait(state, undefined, ctx)
+      // nobody waits for the next one while this one is good
+      if (!busy) begin(state, ctx, another(tokens))
+      return tokens
     },
     renew(
       state: State,
       renewal: Renewal,
       ctx: ActorContext,
     ): TokenSet | Refusal | Deferred<TokenSet | undefined> {
-      const { desk, failure } = state
+      const { busy, desk } = state
       if (desk.tokens !== undefined && satisfies(desk.tokens, renewal)) return desk.tokens
-      const known =
-        failure !== undefined && failure.refused === renewal.refused && ctx.clock.now() < failure.until
-      if (known && !state.busy) return refuse(failure.error)
+      const failure = failureOf(state, renewal.refused, ctx)
+      if (failure !== undefined && !busy) return refuse(failure)
       return wait(state, renewal, ctx)
     },
     /** Here and in the storage. */
@@ -110,8 +117,21 @@ function next(state: State, ctx: ActorContext): void {
   const [first] = state.waiting
   if (state.busy || first === undefined) return
   for (const one of state.waiting) one.renewals += 1
-  const { tokens } = state.desk
-  begin(state, ctx, first.renewal ?? { refused: tokens?.accessToken, challenge: undefined, stepUp: false })
+  begin(state, ctx, first.renewal ?? another(state.desk.tokens))
+}
+
+function another(tokens: TokenSet | undefined): Renewal {
+  return { refused: tokens?.accessToken, challenge: undefined, stepUp: false }
+}
+
+/** Of an attempt shortly before, with the same token. */
+function failureOf(
+  { failure }: State,
+  refused: string | undefined,
+  { clock }: ActorContext,
+): ClientError | undefined {
+  if (failure === undefined || failure.refused !== refused || clock.now() >= failure.until) return undefined
+  return failure.error
 }
 
 function begin(state: State, ctx: ActorContext, renewal: Renewal | undefined): void {

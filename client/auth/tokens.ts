@@ -8,6 +8,8 @@ export interface TokenSet {
   readonly refreshToken: string | undefined
   /** In ms since 1970, where the issuer says it. */
   readonly expiresAt: number | undefined
+  /** In ms, as it was when it was given. */
+  readonly lifetime?: number | undefined
   /** As given, where that differs from what was asked for. */
   readonly scope: string | undefined
   readonly issuer: string
@@ -26,8 +28,9 @@ interface ServerPlace {
   readonly resourceMetadata: string | undefined
 }
 
-/** Ms before its end at which a token is renewed. */
+/** Ms before its end at which a token is renewed; less where that is more than this part of its life. */
 const margin = 30_000
+const part = 0.25
 
 interface TokenFacts {
   readonly scope: string | undefined
@@ -44,13 +47,22 @@ export function tokensOf(answer: TokenAnswer, { scope, issuer, before, now }: To
     accessToken,
     refreshToken: refreshToken ?? before?.refreshToken,
     expiresAt: seconds === undefined ? undefined : now + seconds * 1_000,
+    lifetime: seconds === undefined ? undefined : seconds * 1_000,
     scope: answer.scope ?? scope,
     issuer,
   }
 }
 
-export function isExpiring({ expiresAt }: TokenSet, now: number): boolean {
-  return expiresAt !== undefined && now > expiresAt - margin
+/** Whether it is time for the next one. */
+export function isExpiring(
+  { expiresAt, lifetime = Number.POSITIVE_INFINITY }: TokenSet,
+  now: number,
+): boolean {
+  return expiresAt !== undefined && now > expiresAt - Math.min(margin, lifetime * part)
+}
+
+export function hasEnded({ expiresAt }: TokenSet, now: number): boolean {
+  return expiresAt !== undefined && now >= expiresAt
 }
 
 /** Whether they will do for a caller that was refused. */
@@ -82,11 +94,12 @@ export type Shelf = ReturnType<typeof createShelf>
 function readTokens(value: JsonObject | undefined, issuer: string): TokenSet | undefined {
   const accessToken = textOf(value?.accessToken)
   if (accessToken === undefined || value?.issuer !== issuer) return undefined
-  const { expiresAt } = value
+  const { expiresAt, lifetime } = value
   return {
     accessToken,
     refreshToken: textOf(value.refreshToken),
     expiresAt: typeof expiresAt === 'number' ? expiresAt : undefined,
+    lifetime: typeof lifetime === 'number' ? lifetime : undefined,
     scope: textOf(value.scope),
     issuer,
   }

@@ -24,6 +24,8 @@ export type OAuthServer = {
   redirect: (parameters: Record<string, string | undefined>) => Record<string, string | undefined>
   /** Answers instead of the token endpoint, if it likes to. */
   instead: ((form: Record<string, string>) => Answer | undefined) | undefined
+  /** Answers half of its JSON at these places, once each, as if it were whole. */
+  readonly tears: Set<string>
   /** Milliseconds, in seconds, that access tokens live. */
   expiresIn: number | undefined
   /** How often refresh tokens were used twice, which ends the whole family. */
@@ -42,7 +44,9 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     self.asked.push({ path: url.pathname, form, authorization: request.headers.authorization })
     const answer = answerTo(url.pathname, form)
     const headers = { 'content-type': 'application/json', ...answer.headers }
-    response.writeHead(answer.status, headers).end(JSON.stringify(answer.body ?? {}))
+    const text = JSON.stringify(answer.body ?? {})
+    const isTorn = self.tears.delete(url.pathname)
+    response.writeHead(answer.status, headers).end(isTorn ? text.slice(0, text.length / 2) : text)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   t.after(() => end(server))
@@ -114,6 +118,7 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     },
     redirect: (parameters) => parameters,
     instead: undefined,
+    tears: new Set(),
     expiresIn: 3600,
     reuses: 0,
     of: (place) => self.asked.filter((one) => one.path === place),

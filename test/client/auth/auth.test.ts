@@ -3,6 +3,8 @@ import { oauth } from '../../../client/auth/provider.js'
 import type { OAuthOptions } from '../../../client/auth/options.js'
 import { memoryAuthStorage } from '../../../client/auth/storage.js'
 import { http } from '../../../transports/http/client/client.js'
+import { systemWorld } from '../../../runtime/time/world.js'
+import type { ClientAuth } from '../../../transports/http/client/auth.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import {
   type GuardedServer,
@@ -95,12 +97,50 @@ test('a refresh token that is not taken any more leads to a sign-in', async (t) 
   assert.equal(grants(issuer), ['authorization_code', 'refresh_token', 'authorization_code'])
 })
 
-test('a token that ends soon is refreshed before it is sent', async (t) => {
+/** A client whose tokens grow old by the will of the test. */
+function connectLater(t: TestContext, server: GuardedServer) {
+  let ahead = 0
+  const world = { ...systemWorld, date: () => Date.now() + ahead }
+  const provider = oauth({ signIn: quickSignIn() })
+  t.after(() => provider.close())
+  const auth: ClientAuth = {
+    authorize: (request) => provider.authorize({ ...request, world }),
+    refused: (refusal) => provider.refused(refusal),
+  }
+  const { client } = watch(t, { transport: http(server.url, { auth, stream: false }) })
+  const pass = (ms: number): void => {
+    ahead += ms
+  }
+  return { client, pass }
+}
+
+test('a token that lives for seconds is not renewed for each request', async (t) => {
+  const { issuer, server } = await setup(t)
+  issuer.expiresIn = 20
+  const { client } = connect(t, server)
+  for (let i = 0; i < 5; i++) await client.callTool('x')
+  assert.equal(grants(issuer), ['authorization_code'])
+})
+
+test('a token that ends soon goes on while no other one can be had', async (t) => {
+  const { issuer, server } = await setup(t)
+  issuer.expiresIn = 100
+  const { client, pass } = connectLater(t, server)
+  await client.callTool('x')
+  issuer.instead = () => ({ status: 503 })
+  pass(90_000)
+  for (let i = 0; i < 10; i++) assert.is((await client.callTool('x')).text, 'in')
+  const attempts = grants(issuer).filter((grant) => grant === 'refresh_token')
+  assert.ok(attempts.length < 5, `${attempts.length} attempts`)
+})
+
+test('a token that has ended is refreshed before it is sent', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.expiresIn = 10
-  const { client } = connect(t, server)
+  const { client, pass } = connectLater(t, server)
   await client.ready()
   issuer.expiresIn = 3600
+  pass(11_000)
   await client.callTool('x')
   const refused = server.seen.all.filter(({ response }) => response.statusCode === 401)
   assert.is(refused.length, 1)
@@ -261,6 +301,19 @@ test(
   },
   { timeout: 20_000 },
 )
+
+for (const place of ['/.well-known/oauth-authorization-server', '/register', '/token'])
+  test(
+    `half of an answer at ${place} is no reason to give up`,
+    async (t) => {
+      const { issuer, server } = await setup(t)
+      issuer.tears.add(place)
+      const { client } = connect(t, server)
+      assert.is((await client.callTool('x')).text, 'in')
+      assert.is(issuer.tears.size, 0)
+    },
+    { timeout: 20_000 },
+  )
 
 test('without a way to ask anybody, the error says what to do', async (t) => {
   const { server } = await setup(t)

@@ -81,7 +81,9 @@ export class HttpSender {
         await asAuthError(() => auth.refused?.({ url, signal, status, challenge, sent }), status)
       }
     } catch (cause) {
-      if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED') this.#denied(cause)
+      // a caller that gives up while a token is had says nothing of the token
+      if (cause instanceof TransportError && cause.code === 'UNAUTHORIZED' && !signal.aborted)
+        this.#denied(cause)
       throw cause
     }
   }

@@ -1,6 +1,6 @@
 import * as assert from 'uvu/assert'
 import { withClient } from '../../../../client/handle/with-client.js'
-import type { AuthOption, ClientAuth } from '../../../../transports/http/client/auth.js'
+import type { AuthOption, AuthRequest, ClientAuth } from '../../../../transports/http/client/auth.js'
 import type { Authenticate } from '../../../../transports/auth/authenticate.js'
 import { TransportError } from '../../../../transports/base/errors.js'
 import { http } from '../../../../transports/http/client/client.js'
@@ -38,7 +38,7 @@ async function start(t: TestContext, kind: keyof typeof kinds) {
         return (await client.callTool('count')).text
       },
     )
-  return { gate, call }
+  return { gate, call, server }
 }
 
 for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
@@ -79,6 +79,34 @@ for (const kind of Object.keys(kinds) as (keyof typeof kinds)[]) {
     assert.equal(heard, [[401, 'Bearer scope="x"', 'Bearer wrong']])
   })
 }
+
+test('a call that is over while a token is had costs nobody else', async (t) => {
+  const { server } = await start(t, 'http')
+  let gaveUp = 0
+  let isSlow = false
+  const wait = ({ signal }: AuthRequest): Promise<never> =>
+    new Promise((_, reject) => {
+      isSlow = false
+      const give = (): void => {
+        gaveUp += 1
+        reject(signal.reason)
+      }
+      signal.addEventListener('abort', give, { once: true })
+    })
+  const auth: ClientAuth = {
+    authorize: (request) => (isSlow ? wait(request) : { authorization: 'Bearer first' }),
+  }
+  const transport = http(String(server.url), { auth, stream: false })
+  await withClient({ transport, logger: false }, async (client) => {
+    await client.callTool('count')
+    isSlow = true
+    const error = await client.callTool('count', {}, { timeout: 50 }).catch((cause: Error) => cause)
+    assert.match(String(error), /within 50 ms/)
+    assert.is((await client.callTool('count')).text, '2')
+    assert.is(gaveUp, 1)
+    assert.is(client.state.phase, 'ready')
+  })
+})
 
 test('a request is sent once more only, whatever the provider says', async (t) => {
   const server = await listen(t, (seen) => status(seen, 401))
