@@ -1,5 +1,8 @@
 import { resetTimers } from './world/foreign.js'
 import { type Event, type Facts, Recorder } from './history/history.js'
+import { Vaults } from './auth/identity.js'
+import { Intruder } from './auth/intruder.js'
+import { IssuerHost } from './auth/issuer-host.js'
 import { Network } from './network/network.js'
 import { takeSockets } from './network/take-sockets.js'
 import { drawPlan } from './plan/draw.js'
@@ -69,6 +72,7 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
     network,
     recorder,
     disk: new Disk(chanceOf(plan.seed, 'disk')),
+    vaults: new Vaults(),
     hosts: new Map(),
     broken: (what, error) => {
       const text =
@@ -118,9 +122,10 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   const clients = new Map(
     plan.clients.map((client) => [client.name, new ClientHost(stage, client, serverOf)]),
   )
-  const cast: Cast = { servers, clients }
+  const issuers = new Map(plan.issuers.map((issuer) => [issuer.name, new IssuerHost(stage, issuer)]))
+  const cast: Cast = { servers, clients, issuers }
   const mends: (() => void)[] = []
-  for (const host of [...servers.values(), ...clients.values()])
+  for (const host of [...issuers.values(), ...servers.values(), ...clients.values()])
     simulator.soon(elsewhere, `starts ${host.plan.name}`, () => host.start())
   for (const act of plan.acts)
     simulator.after(act.at, elsewhere, `act ${act.id}`, () => {
@@ -132,9 +137,16 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
     simulator.after(fault.at, elsewhere, `fault ${fault.id}`, () => {
       mends.push(breakIt(stage, cast, fault))
     })
+  const [issuer] = issuers.values()
+  if (issuer !== undefined) {
+    const intruder = new Intruder(stage, issuer.issuer)
+    for (const intrusion of plan.intrusions)
+      simulator.after(intrusion.at, elsewhere, `intrusion ${intrusion.id}`, () => intruder.try(intrusion))
+  }
   await must(stage, simulator.run({ until: plan.length }), 'late')
   simulator.note('elsewhere', 'faults end')
   for (const mend of mends) mend()
+  for (const issuer of issuers.values()) issuer.recover()
   recorder.add({ type: 'faultsEnded' })
   const isCalm = (): boolean =>
     open.count === 0 &&

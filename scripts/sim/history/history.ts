@@ -25,6 +25,11 @@ export type Event = Stamped<
   | Restarted
   | GaveUp
   | Census
+  | SignedIn
+  | Granted
+  | Betrayed
+  | Revoked
+  | Tried
 >
 
 /** An event, and when it was. */
@@ -242,6 +247,8 @@ export type Verb =
   | 'tear'
   | 'lose'
   | 'repair'
+  | 'rotate'
+  | 'revoke'
 
 /** Nothing breaks from here on, and all that was broken is whole. */
 export interface FaultsEnded {
@@ -303,6 +310,51 @@ export interface Census {
   readonly when: 'base' | 'calm' | 'end'
   /** By name: timers, actors, monitors, parked calls, sizes of maps, open sockets. */
   readonly counts: Readonly<Record<string, number>>
+}
+
+/** A person is asked to sign in. */
+export interface SignedIn {
+  readonly type: 'signIn'
+  /** The program of the client that asks. */
+  readonly program: string
+  readonly principal: string
+}
+
+/** An authorization server gives out an access token. */
+export interface Granted {
+  readonly type: 'granted'
+  readonly program: string
+  readonly principal: string
+  readonly grant: 'client_credentials' | 'authorization_code' | 'refresh_token'
+}
+
+/** A refresh token is used although what came of it was used before. */
+export interface Betrayed {
+  readonly type: 'betrayed'
+  readonly program: string
+  readonly principal: string
+}
+
+/** All tokens of a principal are no good any more. */
+export interface Revoked {
+  readonly type: 'revoked'
+  readonly program: string
+  readonly principal: string
+}
+
+/** Somebody sends a request with what is not theirs, or no good. */
+export interface Tried {
+  readonly type: 'tried'
+  /** The program that tries. */
+  readonly program: string
+  /** The server that is asked. */
+  readonly server: string
+  /** What is wrong with the request. */
+  readonly what: string
+  /** The session that it names. */
+  readonly session?: string
+  /** Absent where no answer came. */
+  readonly status?: number
 }
 
 /** What a run says of itself besides, for the checkers. */

@@ -120,9 +120,13 @@ export class Network {
     this.tell(socket, 'is connected', () => socket.established())
   }
 
+  /** Reads what goes from one address to another. */
+  tap: ((from: string, to: string, bytes: Buffer) => void) | undefined
+
   /** Sends what the system of `from` has to send, as far as the way goes. */
   send(from: SimulatedSocket, segment: Segment): void {
     if (from.peer === undefined) return
+    if (segment.type === 'data') this.tap?.(from.program.address, from.remote.address, segment.bytes)
     const way = this.#way(from.program.address, from.remote.address)
     const size = segment.type === 'data' ? segment.bytes.length : 64
     const { now } = this.#simulator

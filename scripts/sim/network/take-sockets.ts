@@ -20,6 +20,8 @@ export function takeSockets(network: Network): () => void {
   }
   net.connect = dial as typeof net.connect
   net.createConnection = dial as typeof net.createConnection
+  const { createConnection: dialOfAgents } = http.Agent.prototype as unknown as Dialling
+  Object.assign(http.Agent.prototype, { createConnection: dial })
   net.Server.prototype.listen = function (this: net.Server, ...args: unknown[]) {
     return listenOn(network, this, args)
   } as typeof listen
@@ -34,11 +36,17 @@ export function takeSockets(network: Network): () => void {
   syncBuiltinESMExports()
   return () => {
     Object.assign(http.Server.prototype, { closeAllConnections, closeIdleConnections })
+    Object.assign(http.Agent.prototype, { createConnection: dialOfAgents })
     net.connect = connect
     net.createConnection = createConnection
     net.Server.prototype.listen = listen
     syncBuiltinESMExports()
   }
+}
+
+/** What agents took from node:net as they were loaded. */
+interface Dialling {
+  readonly createConnection: unknown
 }
 
 function listenOn(network: Network, server: net.Server, args: unknown[]): net.Server {

@@ -2,6 +2,7 @@ import type { Random } from '../../soak/random.js'
 import { chanceOf, happens } from '../world/chance.js'
 import { drawActs } from './draw-acts.js'
 import { drawCast } from './draw-cast.js'
+import { withTokens } from './draw-auth.js'
 import type { ClientPlan, FaultPlan, FaultVerb, Plan, ServerPlan } from './plan.js'
 
 /** Draws what is to happen for a seed. Each part has chance of its own. */
@@ -11,15 +12,17 @@ export function drawPlan(seed: number, operations: number): Plan {
   const length = operations * shape.between(20, 200)
   const { servers, clients } = drawCast(seed)
   const acts = drawActs(seed, operations, length, clients)
-  return {
+  return withTokens({
     seed,
     length,
     store,
+    issuers: [],
     servers,
     clients,
     acts,
     faults: drawFaults(chanceOf(seed, 'faults'), { length, store, servers, clients, acts }),
-  }
+    intrusions: [],
+  })
 }
 
 type Stage = Pick<Plan, 'length' | 'store' | 'servers' | 'clients' | 'acts'>

@@ -7,10 +7,14 @@ export interface Plan {
   readonly length: number
   /** Whether sessions outlive the program that has them. */
   readonly store: 'memory' | 'durable'
+  /** Authorization servers; none in plans without tokens. */
+  readonly issuers: readonly IssuerPlan[]
   readonly servers: readonly ServerPlan[]
   readonly clients: readonly ClientPlan[]
   readonly acts: readonly Act[]
   readonly faults: readonly FaultPlan[]
+  /** What somebody else tries. */
+  readonly intrusions: readonly Intrusion[]
 }
 
 export interface ServerPlan {
@@ -29,6 +33,22 @@ export interface ServerPlan {
   readonly parking: boolean | { readonly max: number; readonly time: number }
   readonly limits: ServerLimits
   readonly http: HttpPlan
+  /** The authorization server whose tokens it wants. Default: it lets everybody in. */
+  readonly issuer?: string
+}
+
+export interface IssuerPlan {
+  readonly name: string
+  readonly address: string
+  readonly port: number
+  /** Seconds that tokens live. */
+  readonly lifetime: number
+  /** Whether servers check tokens themselves, or ask. */
+  readonly tokens: 'jwt' | 'opaque'
+  /** Whether those who sign in get refresh tokens. */
+  readonly refreshes: boolean
+  /** Share of requests that are answered wrongly. */
+  readonly mishaps: number
 }
 
 /** Bounds, small enough to be reached. */
@@ -78,6 +98,11 @@ export interface ClientPlan {
   readonly maxInFlight?: number
   /** Connections for requests. */
   readonly connections?: number
+  /** Who it calls as, where its server wants tokens. */
+  readonly principal?: string
+  readonly grant?: 'client_credentials' | 'authorization_code'
+  /** Whether all clients of the principal keep their tokens in one place, which outlives them. */
+  readonly vault?: boolean
 }
 
 export type RetryPlan = 'safe' | 'never' | { readonly attempts: number; readonly safe: boolean }
@@ -109,6 +134,32 @@ export interface Act {
   /** Of `subscribe`, `unsubscribe` and `touch`. */
   readonly uri?: string
 }
+
+/** A request with what is not the sender's, or no good. */
+export interface Intrusion {
+  readonly id: number
+  /** Simulated ms from the beginning. */
+  readonly at: number
+  readonly kind: IntrusionKind
+}
+
+export type IntrusionKind =
+  /** No token, in the session of somebody. */
+  | 'none'
+  /** A good token of somebody else, in the session of somebody. */
+  | 'session'
+  /** The same, to read a stream of that session again. */
+  | 'events'
+  /** The same, to end that session. */
+  | 'end'
+  /** A token that has expired. */
+  | 'stale'
+  /** A token that was revoked. */
+  | 'revoked'
+  /** A token that somebody else has signed. */
+  | 'forged'
+  /** A good token for another server. */
+  | 'elsewhere'
 
 export type ActKind = CallKind | 'reconnect' | 'follow' | 'change'
 
@@ -166,6 +217,10 @@ export type FaultVerb =
   | 'slow'
   | 'fail'
   | 'lose'
+  /** The keys of an authorization server change. */
+  | 'rotate'
+  /** Tokens are taken back. */
+  | 'revoke'
 
 /** What of a plan is to happen; all of what is not named. */
 export interface Selection {

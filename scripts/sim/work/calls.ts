@@ -97,6 +97,7 @@ function invokeOf(
   return {
     program: plan.name,
     client: callee.name,
+    ...(plan.principal !== undefined && { principal: plan.principal }),
     era: plan.era === 'handshake' ? 'session' : 'modern',
     operation: operations[operation] ?? (operation as Operation),
     noted: !unnoted.has(operation),

@@ -4,6 +4,7 @@ import {
   type ClientPool,
   type Clients,
   http,
+  type OAuth,
   startClient,
   startClientPool,
   startClients,
@@ -12,6 +13,7 @@ import type { ProcessRef } from '../../../runtime/process/ref.js'
 import type { ClientTransport } from '../../../transports/contract/contract.js'
 import type { Census } from '../history/history.js'
 import type { Act, ClientPlan, ServerPlan } from '../plan/plan.js'
+import { helpTime, identityOf, someoneHelps } from '../auth/identity.js'
 import { Program } from '../world/program.js'
 import type { Stage } from './stage.js'
 import { countTree } from './watching.js'
@@ -40,6 +42,7 @@ export class ClientHost {
   #incarnation = 0
   #program: Program | undefined
   #crew: Crew | undefined
+  #identity: OAuth | undefined
   #phase: string | undefined
 
   constructor(stage: Stage, plan: ClientPlan, servers: ReadonlyMap<string, ServerPlan>) {
@@ -92,6 +95,7 @@ export class ClientHost {
     this.#phase = undefined
     network.light(address)
     recorder.add({ type: 'started', program: name })
+    this.#identity = identityOf(this.#stage, this.plan, program)
     this.census('base')
     program.enter(() => void this.#begin(program))
   }
@@ -113,7 +117,11 @@ export class ClientHost {
       case 'client': {
         const client = startClient({ name, ...tree, ...this.#options(this.#transport()) })
         this.#listen(client, name)
-        client.onState(({ phase, reason }) => this.#notePhase(name, phase, reason))
+        client.onState(({ phase, reason }) => {
+          this.#notePhase(name, phase, reason)
+          if (phase === 'failed' && someoneHelps(this.#stage.plan, this.plan))
+            program.world.setTimeout(() => void client.reconnect().catch(() => {}), helpTime)
+        })
         return { kind, client }
       }
       case 'pool': {
@@ -145,7 +153,11 @@ export class ClientHost {
 
   #transport(): ClientTransport {
     const { server, connections } = this.plan
-    return http(this.#url(server), connections === undefined ? {} : { connections })
+    const auth = this.#identity
+    return http(this.#url(server), {
+      ...(connections !== undefined && { connections }),
+      ...(auth !== undefined && { auth }),
+    })
   }
 
   #options(transport: ClientTransport): ClientOptions {
@@ -246,6 +258,7 @@ export class ClientHost {
       if (crew?.kind === 'client') await crew.client.close()
       if (crew?.kind === 'pool') await crew.pool.close()
       if (crew?.kind === 'fleet') await crew.fleet.close()
+      await this.#identity?.close()
     })
     this.census('end')
   }

@@ -1,6 +1,7 @@
 import type { Verb } from '../history/history.js'
 import type { FaultPlan } from '../plan/plan.js'
 import { goodDisk } from '../store/disk.js'
+import type { IssuerHost } from '../auth/issuer-host.js'
 import type { ClientHost } from './client-host.js'
 import type { ServerHost } from './server-host.js'
 import type { Stage } from './stage.js'
@@ -8,6 +9,7 @@ import type { Stage } from './stage.js'
 export interface Cast {
   readonly servers: ReadonlyMap<string, ServerHost>
   readonly clients: ReadonlyMap<string, ClientHost>
+  readonly issuers: ReadonlyMap<string, IssuerHost>
 }
 
 /** Breaks what the plan says, and has it whole again after its time. The answer makes it whole at once. */
@@ -43,15 +45,23 @@ const names: Record<FaultPlan['verb'], Verb> = {
   slow: 'slow',
   fail: 'fail',
   lose: 'lose',
+  rotate: 'rotate',
+  revoke: 'revoke',
 }
 
 /** Undefined where nothing is there that could break. */
-function begin(stage: Stage, { servers, clients }: Cast, fault: FaultPlan): (() => void) | undefined {
+function begin(
+  stage: Stage,
+  { servers, clients, issuers }: Cast,
+  fault: FaultPlan,
+): (() => void) | undefined {
   const { network, disk } = stage
   const { verb, target } = fault
-  const host = servers.get(target) ?? clients.get(target)
+  const hostOf = (name: string): ServerHost | ClientHost | IssuerHost | undefined =>
+    servers.get(name) ?? clients.get(name) ?? issuers.get(name)
+  const host = hostOf(target)
   const program = host?.program
-  const addressOf = (name: string): string => (servers.get(name) ?? clients.get(name))?.plan.address ?? ''
+  const addressOf = (name: string): string => hostOf(name)?.plan.address ?? ''
   const [here, there] = [addressOf(target), addressOf(fault.other ?? '')]
   switch (verb) {
     case 'kill':
@@ -73,6 +83,13 @@ function begin(stage: Stage, { servers, clients }: Cast, fault: FaultPlan): (() 
     case 'jump':
       if (program?.phase !== 'running') return undefined
       program.jump(fault.amount ?? 0)
+      // tokens are good by the clocks of all: somebody sets it right again
+      return issuers.size === 0 ? () => {} : () => program.jump(-(fault.amount ?? 0))
+    case 'rotate':
+      issuers.get(target)?.rotate()
+      return () => {}
+    case 'revoke':
+      issuers.get(target)?.issuer.revoke(fault.other ?? '')
       return () => {}
     case 'crash': {
       const server = servers.get(target)

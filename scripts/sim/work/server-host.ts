@@ -10,6 +10,7 @@ import {
 import type { ProcessRef } from '../../../runtime/process/ref.js'
 import type { Census } from '../history/history.js'
 import type { ServerPlan } from '../plan/plan.js'
+import { guardOf } from '../auth/guard.js'
 import { Program } from '../world/program.js'
 import type { SessionStore } from '../../../server/stores/session-store.js'
 import { type Simulated, simulatedServer } from './definition.js'
@@ -72,7 +73,7 @@ export class ServerHost {
     const begin = (): Promise<Server> =>
       startServer(simulated.definition, {
         name,
-        transport: serveHttp({ host: address, port, ...http }),
+        transport: serveHttp({ host: address, port, ...http, ...guardOf(plan, this.plan) }),
         clock: program.world,
         registry,
         logger: false,
@@ -176,6 +177,9 @@ export class ServerHost {
         this.kill(false)
       },
     )
+    program.onDeath(() => {
+      late.cancelled = true
+    })
     await program.enter(() => server.stop())
     late.cancelled = true
     if (this.#server !== server) return

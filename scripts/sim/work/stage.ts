@@ -1,6 +1,7 @@
 import type { Recorder } from '../history/history.js'
 import type { Network } from '../network/network.js'
 import type { Plan } from '../plan/plan.js'
+import type { Vaults } from '../auth/identity.js'
 import type { Disk } from '../store/disk.js'
 import type { Simulator } from '../world/simulator.js'
 import type { Watched } from './watching.js'
@@ -12,6 +13,7 @@ export interface Stage {
   readonly network: Network
   readonly recorder: Recorder
   readonly disk: Disk
+  readonly vaults: Vaults
   /** Every machine adds itself, by its name. */
   readonly hosts: Map<string, Watched>
   /** What must never happen to the simulation itself, or to a start. */

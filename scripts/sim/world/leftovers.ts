@@ -32,9 +32,10 @@ export function watchLeftovers(): () => void {
   }
 }
 
-const channels = ['crash', 'supervisor', 'progress', 'stray', 'notice', 'blocked'].map(
-  (name) => `caduceus.${name}`,
-)
+const channels = [
+  ...['crash', 'supervisor', 'progress', 'stray', 'notice', 'blocked'],
+  ...['client.warning', 'client.log'],
+].map((name) => `caduceus.${name}`)
 
 function listenersOf(name: string): Listener[] {
   return [...((channel(name) as { _subscribers?: Listener[] })._subscribers ?? [])]

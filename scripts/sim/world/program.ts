@@ -5,7 +5,7 @@ import { chanceOf } from './chance.js'
 import { Lane, type Simulator, type Step } from './simulator.js'
 
 /** When simulated time begins, in ms since 1970. */
-const epoch = Date.UTC(2026, 0, 1)
+export const epoch = Date.UTC(2026, 0, 1)
 const letters = 'useandom-26T198340PX75pxJACKVERYMINDBUSHWOLF_GQZbfghjklqvwyzrict'
 
 /** A program of its own: its clock, its turns, its chance, its address, and how it ends. */

@@ -18,8 +18,11 @@ type ByToken = ReadonlyMap<string, CallView>
 /** A handler runs as who asked for it, in a session that is nobody else's. */
 function judgeRuns(history: readonly Event[], byToken: ByToken): Violation[] {
   const found: Violation[] = []
+  // who opened it, or, where that is not told, who used it first
   const principals = new Map(
-    eventsOf(history, 'opened').map(({ session, principal, index }) => [session, { principal, index }]),
+    eventsOf(history, 'opened').flatMap(({ session, principal, index }) =>
+      principal === undefined ? [] : [[session, { principal, index }] as const],
+    ),
   )
   const users = new Map<string, Placed<Invoke>>()
   for (const { ran } of viewRuns(history)) {
@@ -35,7 +38,9 @@ function judgeRuns(history: readonly Event[], byToken: ByToken): Violation[] {
         ]),
       )
     if (ran.session === undefined) continue
+    const { principal, index } = ran
     const opened = principals.get(ran.session)
+    if (opened === undefined && principal !== undefined) principals.set(ran.session, { principal, index })
     if (opened !== undefined && opened.principal !== ran.principal)
       found.push(
         violation(
