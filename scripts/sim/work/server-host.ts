@@ -27,6 +27,8 @@ export class ServerHost {
   #incarnation = 0
   #program: Program | undefined
   #server: Server | undefined
+  /** Somebody stops it already. */
+  #stopping: Server | undefined
   #registry: Registry | undefined
   #simulated: Simulated | undefined
 
@@ -167,7 +169,8 @@ export class ServerHost {
   async stop(): Promise<void> {
     const server = this.#server
     const program = this.#program
-    if (server === undefined || program === undefined) return
+    if (server === undefined || program === undefined || this.#stopping === server) return
+    this.#stopping = server
     const late = this.#stage.simulator.after(
       stopTime,
       this.#stage.simulator.elsewhere,
