@@ -62,5 +62,5 @@ export async function judge(plan: Plan, tell?: (line: string) => void): Promise<
 
 /** The same for all of its kind: without names and numbers. */
 function kindOf(text: string): string {
-  return text.replace(/\b[sc]?\d+\b/g, 'N')
+  return text.replace(/\b[\w-]{21,}(?![\w-])/g, 'ID').replace(/\b[sc]?\d+\b/g, 'N')
 }

@@ -23,7 +23,7 @@ async function run(given: SimOptions): Promise<Tally> {
   else await runMany(given, tally, say)
   const seconds = (performance.now() - start) / 1000
   console.log(given.json ? JSON.stringify(tally.report(seconds)) : tally.show(seconds))
-  if (!given.trace) await shrinkFirst(given, tally, say)
+  if (!given.trace && given.shrinkSeconds > 0) await shrinkFirst(given, tally, say)
   return tally
 }
 

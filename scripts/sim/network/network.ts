@@ -25,6 +25,8 @@ interface Way {
   readonly chance: Random
   quality: WayQuality
   isCut: boolean
+  /** Bytes after which the connection that carries them ends. */
+  snip: number | undefined
   /** Those whose segments came to the cut. */
   readonly stuck: Set<SimulatedSocket>
 }
@@ -48,6 +50,9 @@ export class Network {
   readonly #servers = new Set<Server>()
   /** Addresses whose machine lost its power: nobody there answers for it. */
   readonly #dark = new Set<string>()
+  /** Addresses that let nobody new in. */
+  readonly #closed = new Set<string>()
+  readonly #appetites = new Map<string, number>()
   #lastPort = 40_000
 
   constructor(simulator: Simulator) {
@@ -88,7 +93,7 @@ export class Network {
         if (socket.destroyed || socket.program.phase === 'dead') return
         if (there.isCut || back.isCut || this.#dark.has(address)) return this.#dialAgain(socket, attempt)
         const listener = this.#listeners.get(`${address}:${port}`)
-        if (listener === undefined) {
+        if (listener === undefined || this.#closed.has(address)) {
           return this.tell(socket, 'is refused', () => {
             const { address: host } = socket.remote
             socket.fail('ECONNREFUSED', `connect ECONNREFUSED ${host}:${port}`)
@@ -154,7 +159,7 @@ export class Network {
     for (let first = from.sent[0]; first?.isThere; first = from.sent[0]) {
       if (way.isCut || this.#dark.has(from.remote.address)) return this.#holdUp(way, from, first)
       from.sent.shift()
-      this.#arrive(from, first.segment)
+      this.#pass(way, from, first.segment)
     }
   }
 
@@ -164,6 +169,18 @@ export class Network {
     this.#simulator.after(giveUp, this.#lane, `${from.label} gives up`, () => {
       if (from.sent[0] === first) this.#abandon(from)
     })
+  }
+
+  #pass(way: Way, from: SimulatedSocket, segment: Segment): void {
+    if (way.snip === undefined || segment.type !== 'data') return this.#arrive(from, segment)
+    way.snip -= segment.bytes.length
+    if (way.snip > 0) return this.#arrive(from, segment)
+    const bytes = segment.bytes.subarray(0, segment.bytes.length + way.snip)
+    way.snip = undefined
+    from.sent.length = 0
+    if (bytes.length > 0) this.#arrive(from, { type: 'data', bytes })
+    this.#arrive(from, { type: 'rst' })
+    this.tell(from, 'is reset', () => from.arrive({ type: 'rst' }))
   }
 
   #arrive(from: SimulatedSocket, segment: Segment): void {
@@ -209,6 +226,27 @@ export class Network {
 
   setQuality(from: string, to: string, quality: Partial<WayQuality>): void {
     this.#way(from, to).quality = { ...goodWay, ...quality }
+  }
+
+  /** The next connection that carries so many bytes this way ends after them, as by a proxy between them. */
+  snip(from: string, to: string, bytes: number | undefined): void {
+    this.#way(from, to).snip = bytes
+  }
+
+  /** Whether connections to an address are refused. */
+  refuse(address: string, isClosed: boolean): void {
+    if (isClosed) this.#closed.add(address)
+    else this.#closed.delete(address)
+  }
+
+  /** How many bytes per ms programs of an address read; undefined as many as there are. */
+  appetiteOf(address: string): number | undefined {
+    return this.#appetites.get(address)
+  }
+
+  setAppetite(address: string, bytes: number | undefined): void {
+    if (bytes === undefined) this.#appetites.delete(address)
+    else this.#appetites.set(address, bytes)
   }
 
   /** Every connection between two addresses ends with an error at both ends, as by a proxy between them. */
@@ -279,7 +317,7 @@ export class Network {
     let way = this.#ways.get(name)
     if (way === undefined) {
       const chance = chanceOf(this.#simulator.seed, `way ${name}`)
-      way = { to, chance, quality: goodWay, isCut: false, stuck: new Set() }
+      way = { to, chance, quality: goodWay, isCut: false, snip: undefined, stuck: new Set() }
       this.#ways.set(name, way)
     }
     return way

@@ -6,6 +6,9 @@ import type { Network } from './network.js'
 /** Bytes that may be under way, or unread, before a writer has to wait: as the buffers of a system. */
 const windowSize = 64 * 1024
 
+/** ms between two reads of a slow reader. */
+const slowPace = 50
+
 export type Segment =
   | { readonly type: 'data'; readonly bytes: Buffer }
   | { readonly type: 'fin' }
@@ -33,6 +36,7 @@ export class SimulatedSocket extends Duplex {
   bytesWritten = 0
   #unread = 0
   #isReading = false
+  #isChewing = false
   #hasEnded = false
   #hasFinished = false
   #isSilent = false
@@ -193,13 +197,28 @@ export class SimulatedSocket extends Duplex {
   }
 
   #hand(): void {
-    while (this.#isReading) {
-      const bytes = this.#arrived.shift()
+    while (this.#isReading && !this.#isChewing) {
+      const bytes = this.#bite()
       if (bytes === undefined) break
       this.#isReading = this.push(bytes)
       this.peer?.taken(bytes.length)
     }
     if (this.#hasEnded && this.#arrived.length === 0 && !this.readableEnded) this.push(null)
+  }
+
+  /** The next bytes: all that came at once, or as many as a slow reader takes in a while. */
+  #bite(): Buffer | undefined {
+    const appetite = this.#network.appetiteOf(this.program.address)
+    const bytes = this.#arrived.shift()
+    if (bytes === undefined || appetite === undefined) return bytes
+    const size = Math.max(1, Math.round(appetite * slowPace))
+    if (bytes.length > size) this.#arrived.unshift(bytes.subarray(size))
+    this.#isChewing = true
+    this.program.after(slowPace, 'reads on', () => {
+      this.#isChewing = false
+      if (!this.destroyed) this.#hand()
+    })
+    return bytes.subarray(0, size)
   }
 
   #active(): void {

@@ -200,23 +200,42 @@ export interface FaultPlan {
   readonly target: string
   /** The other end of a link. */
   readonly other?: string
-  /** Of `jump`: ms. */
+  /** Of `jump` ms, of `crash` which process, of `snip` and `sip` bytes. */
   readonly amount?: number
+  /** Of `crash`: how often, evenly over `lasts`. Default 1. */
+  readonly times?: number
 }
 
 export type FaultVerb =
+  /** A program dies without goodbye, and is started again. */
   | 'kill'
+  /** So does its machine: nobody answers for it. */
   | 'power'
   | 'freeze'
+  /** Its clock is set. */
   | 'jump'
+  /** It stops in order, and its next version starts. */
   | 'upgrade'
+  /** A process of its tree is killed. */
   | 'crash'
   | 'cut'
   | 'oneWayCut'
+  /** All connections between two programs end. */
   | 'reset'
+  /** The next one that carries so many bytes from one to the other ends after them. */
+  | 'snip'
+  /** Nobody new is let in. */
+  | 'refuse'
+  /** A program reads so few bytes per ms. */
+  | 'sip'
+  /** A link has little room, much delay, or loses much. */
   | 'slow'
+  | 'delay'
+  | 'loss'
+  /** The store refuses, does what it says it has not done, or takes its time. */
   | 'fail'
   | 'lose'
+  | 'lag'
   /** The keys of an authorization server change. */
   | 'rotate'
   /** Tokens are taken back. */

@@ -18,7 +18,10 @@ export const goodDisk: DiskQuality = { delay: [0.1, 3], fails: 0, loses: 0 }
 /** Told when the store has acknowledged a record. */
 export type Acknowledged = (record: SessionRecord) => void
 
-/** Records that outlive programs, behind a store that may be slow or fail; a program's death may tear a wait, not a record. */
+/**
+ * Records that outlive programs, behind a store that may be slow or fail. A record is saved as a whole or not at
+ * all, as by a database, or by a file that takes the place of another one: that is what a store promises.
+ */
 export class Disk {
   readonly #records = new Map<string, string>()
   readonly #chance: Random
@@ -59,8 +62,11 @@ export class Disk {
     const ms = (low + this.#chance.next() * (high - low)) / 2
     const isRefused = happens(this.#chance, fails)
     const isLost = happens(this.#chance, loses)
+    const isTooLate = happens(this.#chance, 0.5)
     return new Promise((resolve, reject) => {
       program.outside(ms, 'store works', () => {
+        // it may have gone out before the program died
+        if (program.phase === 'dead' && isTooLate) return
         if (isRefused)
           return void program.outside(ms, 'store refuses', () =>
             program.soon('store refused', () => reject(new Error('the disk is broken'))),

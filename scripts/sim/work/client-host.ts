@@ -34,12 +34,16 @@ export type Callee =
 /** ms after which a program whose start failed tries again. */
 const againAfter = 1_000
 
+/** ms that undici gives a connection which is still being made when its client is closed, and a little more. */
+const dialTime = 11_000
+
 /** A machine with clients on it, in a program of its own. */
 export class ClientHost {
   readonly plan: ClientPlan
   readonly #stage: Stage
   readonly #servers: ReadonlyMap<string, ServerPlan>
   #incarnation = 0
+  isClosing = false
   #program: Program | undefined
   #crew: Crew | undefined
   #identity: OAuth | undefined
@@ -87,6 +91,7 @@ export class ClientHost {
   }
 
   start(): void {
+    if (this.#program !== undefined && this.#program.phase !== 'dead') return
     const { simulator, network, recorder } = this.#stage
     const { name, address } = this.plan
     this.#incarnation += 1
@@ -254,11 +259,16 @@ export class ClientHost {
 
   async close(): Promise<void> {
     const crew = this.#crew
+    this.isClosing = true
     await this.#program?.enter(async () => {
       if (crew?.kind === 'client') await crew.client.close()
       if (crew?.kind === 'pool') await crew.pool.close()
       if (crew?.kind === 'fleet') await crew.fleet.close()
       await this.#identity?.close()
+    })
+    const { simulator } = this.#stage
+    await new Promise<void>((resolve) => {
+      simulator.after(dialTime, simulator.elsewhere, `${this.plan.name} is closed`, resolve)
     })
     this.census('end')
   }

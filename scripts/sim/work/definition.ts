@@ -117,7 +117,8 @@ function plainTools({ program, changed }: DefinitionParts, runs: Runs) {
     run: ({ token, ms }, ctx) =>
       runs.text({ token, operation: 'echo' }, ctx, () => {
         const later = ctx.defer<{ readonly value: string }>()
-        program.world.setTimeout(() => later.resolve({ value: token }), ms)
+        const timer = program.world.setTimeout(() => later.resolve({ value: token }), ms)
+        ctx.signal.addEventListener('abort', () => program.world.clearTimeout(timer))
         return later.answer
       }),
   })

@@ -5,6 +5,10 @@ import type { IssuerHost } from '../auth/issuer-host.js'
 import type { ClientHost } from './client-host.js'
 import type { ServerHost } from './server-host.js'
 import type { Stage } from './stage.js'
+import { processesOf } from './watching.js'
+
+/** ms until a program that has ended by itself is started again. */
+const startTime = 1_000
 
 export interface Cast {
   readonly servers: ReadonlyMap<string, ServerHost>
@@ -19,57 +23,57 @@ export function breakIt(stage: Stage, cast: Cast, fault: FaultPlan): () => void 
   if (heal === undefined) return () => {}
   const { verb, target, other, lasts } = fault
   const place = other === undefined ? target : `${target}>${other}`
-  recorder.add({ type: 'fault', verb: names[verb], target: place })
+  const [begins, ends] = names[verb]
+  recorder.add({ type: 'fault', verb: begins, target: place })
   let isWhole = false
   const mend = (): void => {
     if (isWhole) return
     isWhole = true
     timer.cancelled = true
-    simulator.note('elsewhere', `${verb} ${place} is over`)
+    if (ends === undefined) simulator.note('elsewhere', `${verb} ${place} is over`)
+    else recorder.add({ type: 'fault', verb: ends, target: place })
     heal()
   }
   const timer = simulator.after(lasts, simulator.elsewhere, `end of fault ${fault.id}`, mend)
   return mend
 }
 
-const names: Record<FaultPlan['verb'], Verb> = {
-  kill: 'kill',
-  power: 'kill',
-  freeze: 'freeze',
-  jump: 'jump',
-  upgrade: 'upgrade',
-  crash: 'crash',
-  cut: 'cut',
-  oneWayCut: 'oneWayCut',
-  reset: 'reset',
-  slow: 'slow',
-  fail: 'fail',
-  lose: 'lose',
-  rotate: 'rotate',
-  revoke: 'revoke',
+/** What the history calls it, and its end. */
+const names: Readonly<Record<FaultPlan['verb'], readonly [Verb, Verb?]>> = {
+  kill: ['kill', 'start'],
+  power: ['kill', 'start'],
+  freeze: ['freeze', 'thaw'],
+  jump: ['jump'],
+  upgrade: ['upgrade'],
+  crash: ['crash'],
+  refuse: ['refuse', 'heal'],
+  sip: ['sip', 'heal'],
+  cut: ['cut', 'heal'],
+  oneWayCut: ['oneWayCut', 'heal'],
+  reset: ['reset'],
+  snip: ['snip', 'heal'],
+  slow: ['slow', 'heal'],
+  delay: ['slow', 'heal'],
+  loss: ['slow', 'heal'],
+  fail: ['fail', 'repair'],
+  lose: ['lose', 'repair'],
+  lag: ['lag', 'repair'],
+  rotate: ['rotate'],
+  revoke: ['revoke'],
 }
 
 /** Undefined where nothing is there that could break. */
-function begin(
-  stage: Stage,
-  { servers, clients, issuers }: Cast,
-  fault: FaultPlan,
-): (() => void) | undefined {
-  const { network, disk } = stage
-  const { verb, target } = fault
-  const hostOf = (name: string): ServerHost | ClientHost | IssuerHost | undefined =>
-    servers.get(name) ?? clients.get(name) ?? issuers.get(name)
-  const host = hostOf(target)
+function begin(stage: Stage, cast: Cast, fault: FaultPlan): (() => void) | undefined {
+  const { servers, issuers } = cast
+  const { verb, target, amount = 0 } = fault
+  const host = hostOf(cast, target)
   const program = host?.program
-  const addressOf = (name: string): string => hostOf(name)?.plan.address ?? ''
-  const [here, there] = [addressOf(target), addressOf(fault.other ?? '')]
   switch (verb) {
     case 'kill':
-    case 'power': {
+    case 'power':
       if (host === undefined || program === undefined || program.phase === 'dead') return undefined
       host.kill(verb === 'power')
       return () => host.start()
-    }
     case 'upgrade': {
       const server = servers.get(target)
       if (server?.isUp !== true) return undefined
@@ -82,22 +86,44 @@ function begin(
       return () => program.thaw()
     case 'jump':
       if (program?.phase !== 'running') return undefined
-      program.jump(fault.amount ?? 0)
+      program.jump(amount)
       // tokens are good by the clocks of all: somebody sets it right again
-      return issuers.size === 0 ? () => {} : () => program.jump(-(fault.amount ?? 0))
+      return issuers.size === 0 ? () => {} : () => program.jump(-amount)
     case 'rotate':
       issuers.get(target)?.rotate()
       return () => {}
     case 'revoke':
       issuers.get(target)?.issuer.revoke(fault.other ?? '')
       return () => {}
-    case 'crash': {
-      const server = servers.get(target)
-      if (server?.isUp !== true) return undefined
-      const actor = ['base', 'transport', 'sessions', 'tasks', 'holdings'][fault.id % 5]
-      server.program?.enter(() => server.server?.registry.whereis(`${target}/${actor}`)?.kill())
-      return () => {}
-    }
+    case 'crash':
+      return crash(stage, servers.get(target) ?? cast.clients.get(target), fault)
+    case 'fail':
+    case 'lose':
+    case 'lag':
+      return spoil(stage, verb)
+    default:
+      return breakNetwork(stage, cast, fault)
+  }
+}
+
+function hostOf(
+  { servers, clients, issuers }: Cast,
+  name: string,
+): ServerHost | ClientHost | IssuerHost | undefined {
+  return servers.get(name) ?? clients.get(name) ?? issuers.get(name)
+}
+
+function breakNetwork({ network }: Stage, cast: Cast, fault: FaultPlan): () => void {
+  const { verb, target, other = '', amount } = fault
+  const addressOf = (name: string): string => hostOf(cast, name)?.plan.address ?? ''
+  const [here, there] = [addressOf(target), addressOf(other)]
+  switch (verb) {
+    case 'refuse':
+      network.refuse(here, true)
+      return () => network.refuse(here, false)
+    case 'sip':
+      network.setAppetite(here, amount)
+      return () => network.setAppetite(here, undefined)
     case 'cut':
       network.cut(here, there)
       network.cut(there, here)
@@ -111,18 +137,62 @@ function begin(
     case 'reset':
       network.reset(here, there)
       return () => {}
-    case 'slow':
+    case 'snip':
+      network.snip(here, there, amount)
+      return () => network.snip(here, there, undefined)
+    case 'delay':
+      network.setQuality(here, there, { delay: [100, 4_000] })
+      return () => network.setQuality(here, there, {})
+    case 'loss':
+      network.setQuality(here, there, { loss: 0.4 })
+      return () => network.setQuality(here, there, {})
+    default:
       network.setQuality(here, there, { delay: [20, 400], loss: 0.05, rate: 5 })
       return () => network.setQuality(here, there, {})
-    case 'fail':
-      disk.quality = { ...goodDisk, delay: [1, 200], fails: 0.3 }
-      return () => {
-        disk.quality = goodDisk
-      }
-    case 'lose':
-      disk.quality = { ...goodDisk, delay: [1, 200], loses: 0.3 }
-      return () => {
-        disk.quality = goodDisk
-      }
+  }
+}
+
+function spoil({ disk }: Stage, verb: 'fail' | 'lose' | 'lag'): () => void {
+  const slow = { ...goodDisk, delay: [1, 200] as const }
+  if (verb === 'lag') disk.quality = { ...goodDisk, delay: [500, 5_000] }
+  else disk.quality = verb === 'fail' ? { ...slow, fails: 0.3 } : { ...slow, loses: 0.3 }
+  return () => {
+    disk.quality = goodDisk
+  }
+}
+
+/**
+ * Kills one process of the tree, again and again if the plan wants it; a program whose tree ends by that ends,
+ * and is started again.
+ */
+function crash(
+  { simulator }: Stage,
+  host: ServerHost | ClientHost | undefined,
+  { amount = 0, times = 1, lasts }: FaultPlan,
+): (() => void) | undefined {
+  const root = host?.root
+  if (host === undefined || root === undefined) return undefined
+  const { program } = host
+  const isThere = (): boolean => host.program === program && program?.phase !== 'dead' && !host.isClosing
+  let left = times
+  const strike = (): void => {
+    if (left === 0 || !isThere() || program?.phase === 'frozen' || !root.alive) return
+    left -= 1
+    const all = processesOf(root)
+    const victim = all[amount % all.length]
+    simulator.note('elsewhere', `kills ${victim?.kind} ${victim?.name}`)
+    program?.enter(() => victim?.ref.kill())
+    simulator.after(lasts / times, simulator.elsewhere, 'crashes again', strike)
+  }
+  root.onExit(() => {
+    simulator.after(startTime, simulator.elsewhere, `starts ${host.plan.name} again`, () => {
+      if (!isThere()) return
+      host.kill(false)
+      host.start()
+    })
+  })
+  strike()
+  return () => {
+    left = 0
   }
 }

@@ -25,10 +25,9 @@ export class ServerHost {
   readonly plan: ServerPlan
   readonly #stage: Stage
   #incarnation = 0
+  isClosing = false
   #program: Program | undefined
   #server: Server | undefined
-  /** Somebody stops it already. */
-  #stopping: Server | undefined
   #registry: Registry | undefined
   #simulated: Simulated | undefined
 
@@ -59,6 +58,8 @@ export class ServerHost {
   }
 
   start(): void {
+    if (this.#program !== undefined && this.#program.phase !== 'dead') return
+    this.isClosing = false
     const { simulator, network, recorder, plan, broken } = this.#stage
     const { name, address, port, http, hooks } = this.plan
     this.#incarnation += 1
@@ -169,8 +170,8 @@ export class ServerHost {
   async stop(): Promise<void> {
     const server = this.#server
     const program = this.#program
-    if (server === undefined || program === undefined || this.#stopping === server) return
-    this.#stopping = server
+    if (server === undefined || program === undefined) return
+    this.isClosing = true
     const late = this.#stage.simulator.after(
       stopTime,
       this.#stage.simulator.elsewhere,
@@ -180,10 +181,8 @@ export class ServerHost {
         this.kill(false)
       },
     )
-    program.onDeath(() => {
-      late.cancelled = true
-    })
-    await program.enter(() => server.stop())
+    const died = new Promise<void>((resolve) => program.onDeath(resolve))
+    await Promise.race([program.enter(() => server.stop()), died])
     late.cancelled = true
     if (this.#server !== server) return
     this.census('end')

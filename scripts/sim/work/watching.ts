@@ -148,7 +148,8 @@ function supervisorCalled(root: ProcessRef, id: number | undefined): string | un
   return processesOf(root).find((process) => process.id === id && process.kind === 'supervisor')?.name
 }
 
-function processesOf(root: ProcessRef): Process[] {
+/** All processes of a tree, parents first. */
+export function processesOf(root: ProcessRef): Process[] {
   const all = [processOf(root)]
   for (const process of all)
     for (const child of process.links ?? []) if (child.parent === process) all.push(child)
