@@ -33,7 +33,8 @@ function makeCall({ recorder }: Stage, host: ClientHost, callee: Callee, act: Ac
       act.patience === undefined
         ? undefined
         : program.world.setTimeout(() => {
-            recorder.add({ type: 'cancel', call })
+            // a task is asked to connect and to close as well, which nobody can give up
+            if (callee.kind !== 'task') recorder.add({ type: 'cancel', call })
             gone.abort()
           }, act.patience)
     const settle = (): void => program.world.clearTimeout(timer)
