@@ -4,10 +4,11 @@ import { isLoggingLevel, type LoggingLevel, loggingLevels } from '../../protocol
 import type { Root } from '../../protocol/messages/roots.js'
 import { isModernRevision } from '../../protocol/dialects/versions.js'
 import { messageOf, RuntimeError } from '../../runtime/base/errors.js'
+import { waitWithin } from '../../runtime/time/wait.js'
 import { among } from '../../runtime/base/near.js'
 import { readRoots } from '../options/answers.js'
 import { type CallOptions, readCallOptions } from '../options/call-options.js'
-import { callError } from '../base/errors.js'
+import { callError, notReadyError } from '../base/errors.js'
 import { bad, readText } from '../base/read-options.js'
 import { actorOf, type ClientParts } from './parts.js'
 import { whenReady } from './ready.js'
@@ -34,7 +35,8 @@ export class Wishing {
     if (!isLoggingLevel(level))
       throw bad('level', among('a level', loggingLevels, String(level), { warn: 'warning' }), level)
     const wisher = this.#wisher
-    if (await this.#hasEnvelopes(options)) {
+    const { hasEnvelopes, left } = await this.#begin('logging/setLevel', options)
+    if (hasEnvelopes) {
       wisher.level = level // it goes with every request from here on
       return
     }
@@ -42,7 +44,7 @@ export class Wishing {
     wisher.level = level
     try {
       const wished = wishedLevel(this.#parts.holdings.wishes)
-      await this.#requests.make('logging/setLevel', { level: wished }, options)
+      await this.#requests.make('logging/setLevel', { level: wished }, left)
     } catch (error) {
       // another level may have been set meanwhile
       if (wisher.level === level) wisher.level = before
@@ -55,12 +57,12 @@ export class Wishing {
     const { uris } = this.#wisher
     if (uris.size >= maxSubscriptions && !uris.has(uri))
       throw bad('uri', `one of at most ${maxSubscriptions} that are subscribed to`, uri)
-    const hasEnvelopes = await this.#hasEnvelopes(options)
+    const { hasEnvelopes, left } = await this.#begin('resources/subscribe', options)
     const isNew = !uris.has(uri)
     // before the server is asked, so that another program that unsubscribes meanwhile sees it
     uris.add(uri)
     try {
-      await (hasEnvelopes ? this.#listenTo(uri, options) : this.#make('resources/subscribe', uri, options))
+      await (hasEnvelopes ? this.#listenTo(uri, left) : this.#make('resources/subscribe', uri, left))
     } catch (error) {
       if (isNew) uris.delete(uri)
       throw error
@@ -70,9 +72,9 @@ export class Wishing {
   async unsubscribe(given: string, options?: CallOptions): Promise<void> {
     const uri = readText(given, 'uri')
     this.#wisher.uris.delete(uri)
-    if (await this.#hasEnvelopes(options)) await this.#sync(options)
-    else if (!isWished(this.#parts.holdings.wishes, uri))
-      await this.#make('resources/unsubscribe', uri, options)
+    const { hasEnvelopes, left } = await this.#begin('resources/unsubscribe', options)
+    if (hasEnvelopes) await this.#sync(left)
+    else if (!isWished(this.#parts.holdings.wishes, uri)) await this.#make('resources/unsubscribe', uri, left)
   }
 
   /** A program has gone: takes back what no other wants, without waiting. */
@@ -102,11 +104,21 @@ export class Wishing {
     actorOf(this.#parts).cast('wished')
   }
 
-  /** Whether requests carry wishes (2026-07-28), which is known once ready. */
-  async #hasEnvelopes(options: CallOptions | undefined): Promise<boolean> {
-    const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
-    if (this.#parts.holdings.state.phase !== 'ready') await whenReady(this.#parts, { timeout })
-    return isModernRevision(this.#parts.holdings.server?.revision ?? '')
+  /** Whether requests carry wishes (2026-07-28), which is known once ready, and what time is left then. */
+  async #begin(method: string, options: CallOptions | undefined): Promise<Begun> {
+    const { holdings, settings } = this.#parts
+    const { timeout, totalTimeout, signal, wait } = readCallOptions(options, settings.timeout)
+    const { phase, reason } = holdings.state
+    let left = options
+    if (phase !== 'ready') {
+      if (!wait && phase !== 'failed' && phase !== 'closed') throw notReadyError({ method }, reason, false)
+      const { world } = holdings
+      const began = world.now()
+      await whenReady(this.#parts, { timeout, ...(signal !== undefined && { signal }) })
+      const rest = (ms: number): number => Math.max(1, ms - (world.now() - began))
+      left = { ...options, timeout: rest(timeout), totalTimeout: rest(totalTimeout) }
+    }
+    return { hasEnvelopes: isModernRevision(holdings.server?.revision ?? ''), left }
   }
 
   async #make(method: string, uri: string, options?: CallOptions): Promise<void> {
@@ -121,15 +133,34 @@ export class Wishing {
   }
 
   async #sync(options: CallOptions | undefined): Promise<SubscriptionFilter> {
-    const { timeout } = readCallOptions(options, this.#parts.settings.timeout)
+    const { timeout, signal } = readCallOptions(options, this.#parts.settings.timeout)
+    const answer = actorOf(this.#parts).call('sync', undefined, { timeout })
+    const limits = {
+      clock: this.#parts.holdings.world,
+      ms: Number.POSITIVE_INFINITY, // the call has one
+      late: () => answer,
+      signal,
+      aborted: (cause: unknown) => {
+        const text = `subscriptions/listen: the caller gave it up (${messageOf(cause)})`
+        throw callError('CANCELLED', text, { sent: true, retryable: false, cause })
+      },
+    }
     try {
-      return await actorOf(this.#parts).call('sync', undefined, { timeout })
+      return await waitWithin<SubscriptionFilter>(limits, (resolve, reject) => {
+        answer.then(resolve, reject)
+        return undefined
+      })
     } catch (error) {
       if (!(error instanceof RuntimeError)) throw error
       const code = error.code === 'TIMEOUT' ? 'TIMEOUT' : 'CONNECTION_LOST'
       throw callError(code, `subscriptions/listen: ${messageOf(error)}`, { sent: true, cause: error })
     }
   }
+}
+
+interface Begun {
+  readonly hasEnvelopes: boolean
+  readonly left: CallOptions | undefined
 }
 
 function notOffered(uri: string) {
