@@ -80,19 +80,23 @@ function judgeGaps(
   const found: Violation[] = []
   const arrived = new Map<string, number>()
   const furthest = new Map<string, { sequence: number; index: number }>()
+  // progress ends with its call, and the logs of its stream go on
+  const furthestInCall: typeof furthest = new Map()
+  const due = new DueEvents(history, facts)
   for (const { payload, index } of arrivals) {
     const origin = emitted.get(payload)
     if (origin === undefined) continue
     arrived.set(payload, index)
-    const last = furthest.get(origin.stream)
-    if (last === undefined || origin.sequence > last.sequence)
-      furthest.set(origin.stream, { sequence: origin.sequence, index })
+    for (const map of due.isOver(origin, index) ? [furthest] : [furthest, furthestInCall]) {
+      const last = map.get(origin.stream)
+      if (last === undefined || origin.sequence > last.sequence)
+        map.set(origin.stream, { sequence: origin.sequence, index })
+    }
   }
-  const due = new DueEvents(history, facts)
   for (const origin of emitted.values()) {
-    const { stream, payload, sequence } = origin
+    const { stream, payload, sequence, kind } = origin
     if (arrived.has(payload) || facts.lossyStreams?.has(stream) || due.isUnheard(origin)) continue
-    const last = furthest.get(stream)
+    const last = (kind === 'progress' ? furthestInCall : furthest).get(stream)
     const name = `${payload} (${sequence} of ${stream})`
     if (last !== undefined && last.sequence > sequence)
       found.push(
@@ -128,6 +132,12 @@ class DueEvents {
   isUnheard({ token, kind }: Emitted): boolean {
     const call = token === undefined ? undefined : this.#calls.get(token)
     return call !== undefined && this.#facts.deaf?.get(call.invoke.program)?.has(kind) === true
+  }
+
+  /** Whether its call was settled by then. */
+  isOver({ token }: Emitted, index: number): boolean {
+    const end = token === undefined ? undefined : this.#calls.get(token)?.ends[0]
+    return end !== undefined && end.index < index
   }
 
   /** The call that succeeded by the one run that sent this before it ended; its caller lives to be told. */

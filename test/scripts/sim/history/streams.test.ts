@@ -72,6 +72,13 @@ test('an event of a kind that the caller has no handler of arrives nowhere', () 
   assert.equal(kindsOf(streams, history, { deaf: new Map([['q', new Set(['log'] as const)]]) }), ['gap'])
 })
 
+test('progress that comes after its call is over is missed by nobody, and one before it is', () => {
+  const begun = [asked('1'), ran('1'), sent(1, { token: '1', kind: 'progress' })]
+  const late = [sent(2, { token: '1' }), got('x2')]
+  assert.equal(kindsOf(streams, story(...begun, failed('1', true, 'CANCELLED'), ...late)), [])
+  assert.equal(kindsOf(streams, story(...begun, ...late, failed('1', true, 'CANCELLED'))), ['gap'])
+})
+
 test('what a call that succeeded was told before its answer has arrived', () => {
   const ranTo: Told = { type: 'ranTo', program: 's1', run: 'run of 1', end: 'ok' }
   const call = (end: Told, ...between: Told[]) => story(asked('1'), ran('1'), ...between, end)
