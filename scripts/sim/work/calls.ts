@@ -9,7 +9,7 @@ import {
 import type { Invoke, Operation } from '../history/history.js'
 import type { Act, ClientPlan } from '../plan/plan.js'
 import type { Callee, ClientHost } from './client-host.js'
-import type { Answer } from './runs.js'
+import { type Answer, wordless } from './runs.js'
 import type { Stage } from './stage.js'
 
 /** Does what an act says, and takes down what comes of it. */
@@ -38,7 +38,7 @@ function makeCall({ recorder }: Stage, host: ClientHost, callee: Callee, act: Ac
             gone.abort()
           }, act.patience)
     const settle = (): void => program.world.clearTimeout(timer)
-    const onProgress: CallOptions['onProgress'] = ({ progress, message = '' }) =>
+    const onProgress: CallOptions['onProgress'] = ({ progress, message = wordless(progress) }) =>
       recorder.add({
         type: 'received',
         program: plan.name,
@@ -192,9 +192,7 @@ function optionsOf({ timeout, retry, impatient, prolonged }: Act): CallOptions {
 async function perform(callee: Callee, act: Act, token: string, options: CallOptions): Promise<Answer> {
   if (callee.kind === 'client') return performOn(callee.client, act, token, options)
   if (callee.kind === 'pool') return performInPool(callee.pool, act, token, options)
-  return withClient({ ...callee.options, logger: false, onBlocked: 'ignore' }, (client) =>
-    performOn(client, act, token, options),
-  )
+  return withClient(callee.options, (client) => performOn(client, act, token, options))
 }
 
 /** A pool makes calls and lists itself, and any request. */

@@ -7,6 +7,7 @@ import {
   type OAuth,
   startClient,
   startClientPool,
+  type StartClientOptions,
   startClients,
 } from '../../../index.js'
 import type { ProcessRef } from '../../../runtime/process/ref.js'
@@ -29,7 +30,7 @@ type Crew =
 export type Callee =
   | { readonly kind: 'client'; readonly name: string; readonly client: Client }
   | { readonly kind: 'pool'; readonly name: string; readonly pool: ClientPool }
-  | { readonly kind: 'task'; readonly name: string; readonly options: ClientOptions }
+  | { readonly kind: 'task'; readonly name: string; readonly options: StartClientOptions }
 
 /** ms after which a program whose start failed tries again. */
 const againAfter = 1_000
@@ -81,13 +82,15 @@ export class ClientHost {
   calleeOf({ id, server, timeout }: Act): Callee | undefined {
     const crew = this.#crew
     const { name } = this.plan
-    if (crew === undefined || this.#program?.phase === 'dead') return undefined
+    const program = this.#program
+    if (crew === undefined || program === undefined || program.phase === 'dead') return undefined
     if (crew.kind === 'client') return { ...crew, name }
     if (crew.kind === 'pool') return { ...crew, name }
     const there = server ?? this.plan.server
     if (crew.kind === 'fleet')
       return { kind: 'client', name: `${name} ${there}`, client: crew.fleet.get(there) }
-    return { kind: 'task', name: `${name} ${id}`, options: { ...this.#options(this.#transport()), timeout } }
+    const options = { name, ...this.#options(this.#transport()), timeout, ...treeOf(program) }
+    return { kind: 'task', name: `${name} ${id}`, options }
   }
 
   start(): void {
@@ -117,7 +120,7 @@ export class ClientHost {
 
   async #startCrew(program: Program): Promise<Crew> {
     const { kind, name, size } = this.plan
-    const tree = { clock: program.world, logger: false, onBlocked: 'ignore' } as const
+    const tree = treeOf(program)
     switch (kind) {
       case 'client': {
         const client = startClient({ name, ...tree, ...this.#options(this.#transport()) })
@@ -272,4 +275,8 @@ export class ClientHost {
     })
     this.census('end')
   }
+}
+
+function treeOf({ world }: Program): Pick<StartClientOptions, 'clock' | 'logger' | 'onBlocked'> {
+  return { clock: world, logger: false, onBlocked: 'ignore' }
 }

@@ -67,18 +67,21 @@ export class Runs {
   #teller(run: string, token: string, ctx: ToolContext): Tell {
     const { stage, name, program } = this.#parts
     const { id } = ctx.session
-    let sequence = 0
+    const sequences = { log: 0, progress: 0 }
     return (kind) => {
-      const payload = `${token} ${run} ${sequence + 1}`
+      const sequence = sequences[kind] + 1
       // it grows from one run of a call to the next
-      const isAccepted =
-        kind === 'log' ? ctx.log('info', payload) : ctx.progress(program.simulator.now, undefined, payload)
-      if (!isAccepted) return
-      sequence += 1
+      const { now } = program.simulator
+      const text = `${token} ${run} ${kind} ${sequence}`
+      const hasWords = kind === 'log' || ctx.session.revision !== '2024-11-05'
+      const payload = hasWords ? text : wordless(now)
+      if (!(kind === 'log' ? ctx.log('info', text) : ctx.progress(now, undefined, text))) return
+      sequences[kind] = sequence
       stage.recorder.add({
         type: 'emitted',
         program: name,
-        stream: run,
+        // who no longer waits for an answer hears of logs alone
+        stream: `${run} ${kind}`,
         sequence,
         kind,
         payload,
@@ -87,6 +90,11 @@ export class Runs {
       })
     }
   }
+}
+
+/** What stands for the message of a progress, which 2024-11-05 does not have. */
+export function wordless(progress: number): string {
+  return `progress ${progress}`
 }
 
 /** Waits by the clock of the program; rejects when the signal aborts. */
