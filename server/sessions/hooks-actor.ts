@@ -23,7 +23,7 @@ interface HooksInput {
 }
 
 interface Hooks extends HooksInput {
-  readonly tasks: TaskSupervisor
+  tasks: TaskSupervisor
   /** Sessions whose `init` has succeeded. */
   readonly begun: Map<ProcessRef, Session>
   /** `terminate` hooks that still run, by the id of their session. */
@@ -53,7 +53,7 @@ export const hooksActor = defineActor({
   stray: 'report',
   async init(input: HooksInput, ctx: ActorContext): Promise<Hooks> {
     const begun = new Map<ProcessRef, Session>()
-    const tasks = await startTaskSupervisor(ctx, { name: 'hooks' })
+    const tasks = await startTasks(ctx)
     const ending = new Map<string, Promise<void>>()
     return {
       ...input,
@@ -79,12 +79,20 @@ export const hooksActor = defineActor({
   },
   info: {
     down: (state, down) => runTerminate(state, down),
+    /** Sessions that have begun are still to end with their hook. */
+    async exit(state, { from }, ctx) {
+      if (from === state.tasks.ref) state.tasks = await startTasks(ctx)
+    },
   },
   /** All sessions have ended by now, and their hooks have their own time. */
   async terminate({ ending }) {
     await Promise.all(ending.values())
   },
 })
+
+function startTasks(ctx: ActorContext): Promise<TaskSupervisor> {
+  return startTaskSupervisor(ctx, { name: 'hooks' })
+}
 
 async function runInit(
   { hooks, initArg, tasks }: Hooks,

@@ -178,7 +178,8 @@ function crash(
   const strike = (): void => {
     if (left === 0 || !isThere() || program?.phase === 'frozen' || !root.alive) return
     left -= 1
-    const all = processesOf(root)
+    // whoever kills the hooks' own process has no `terminate` of what has begun
+    const all = processesOf(root).filter(({ kind, name }) => kind !== 'actor' || name !== 'hooks')
     const victim = all[amount % all.length]
     simulator.note('elsewhere', `kills ${victim?.kind} ${victim?.name}`)
     program?.enter(() => victim?.ref.kill())

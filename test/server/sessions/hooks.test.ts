@@ -12,6 +12,7 @@ import { startServer } from '../../../server/server-supervisor.js'
 import type { SessionHooks } from '../../../server/definitions/session-hooks.js'
 import { http } from '../../../transports/http/client/client.js'
 import { serveHttp } from '../../../transports/http/server/serve.js'
+import { processOf } from '../../../runtime/process/ref.js'
 import { suite, type TestContext } from '../../support/suite.js'
 import { initialize, RawClient } from '../_client.js'
 import { ask } from '../exchanges/_rounds-definition.js'
@@ -161,6 +162,23 @@ test('a terminate that never ends holds the stop of a server for its second, and
   await server.stop()
   assert.ok(performance.now() - begun > 900)
   assert.is(aborted, 1)
+})
+
+test('hooks go on when what runs them is killed', async (t) => {
+  const { hooks, next } = listen()
+  const server = await start(t, hooks)
+  const client = await new RawClient(t, server.url).open('a')
+  assert.is(await next(), 'init a false')
+  const actor = server.registry.whereis('test/hooks')
+  const [tasks] = [...((actor && processOf(actor).links) ?? [])].filter(({ name, kind }) => {
+    return name === 'hooks' && kind === 'supervisor'
+  })
+  tasks?.ref.kill()
+  assert.is((await client.send('DELETE', undefined, client.headers())).status, 204)
+  assert.is(await next(), 'terminate a normal')
+  await new RawClient(t, server.url).open('b')
+  assert.is(await next(), 'init b false')
+  assert.is(server.registry.whereis('test/hooks'), actor)
 })
 
 test('an init that throws refuses the session: McpError is told, anything else is not', async (t) => {
