@@ -104,14 +104,25 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
   }
 }
 
-function factsOf({ store, clients }: Plan): Facts {
+function factsOf({ store, clients, issuers }: Plan): Facts {
   // those of pools and tasks have no handlers
   const deaf = new Map(
     clients
       .filter(({ kind }) => kind === 'pool' || kind === 'task')
       .map(({ name }) => [name, new Set(['log'] as const)] as const),
   )
-  return { store, owners: 'exclusive', ordered: true, lateBy: 5_000, calmWithin, deaf, queues: [] }
+  const [issuer] = issuers
+  const tokens = issuer && { lifetime: issuer.lifetime * 1_000, refreshes: issuer.refreshes }
+  const facts = {
+    store,
+    owners: 'exclusive',
+    ordered: true,
+    lateBy: 5_000,
+    calmWithin,
+    deaf,
+    queues: [],
+  } as const
+  return { ...facts, ...(tokens !== undefined && { tokens }) }
 }
 
 async function perform(stage: Stage, open: OpenCalls): Promise<void> {

@@ -14,8 +14,10 @@ export class IssuerHost {
   readonly #chance: Random
   #incarnation = 0
   #program: Program | undefined
-  /** Whether it may answer wrongly. */
+  /** It answers rightly from now on. */
   #isWell = false
+  /** The client whose request is answered at the moment. */
+  #asker = ''
 
   constructor(stage: Stage, plan: IssuerPlan) {
     this.#stage = stage
@@ -32,7 +34,13 @@ export class IssuerHost {
       date: () => (this.#program as Program).date(),
       now: () => simulator.now,
       granted: ({ kind, subject }) =>
-        recorder.add({ type: 'granted', program: name, principal: subject, grant: kind }),
+        recorder.add({
+          type: 'granted',
+          program: name,
+          principal: subject,
+          client: this.#asker,
+          grant: kind,
+        }),
       betrayed: (subject) => recorder.add({ type: 'betrayed', program: name, principal: subject }),
     })
   }
@@ -97,6 +105,8 @@ export class IssuerHost {
     // a refusal comes before anything is done, and a torn answer after it
     if (mishap === 'broken') return void response.writeHead(500).end('out of order')
     if (mishap === 'busy') return void response.writeHead(429, { 'retry-after': '2' }).end()
+    const from = request.socket.remoteAddress
+    this.#asker = this.#stage.plan.clients.find((client) => client.address === from)?.name ?? ''
     const answer = this.issuer.answer(url.pathname, form, request.headers.authorization)
     this.#stage.simulator.note(this.plan.name, `${request.method} ${url.pathname} ${answer.status}`)
     send(response, answer, mishap)

@@ -7,6 +7,7 @@ import { owners } from './checkers/owners.js'
 import { settled } from './checkers/settled.js'
 import { streams } from './checkers/streams.js'
 import { supervisors } from './checkers/supervisors.js'
+import { tokens } from './checkers/tokens.js'
 import { truth } from './checkers/truth.js'
 import type { Checker, Event, Facts, Violation } from './history.js'
 
@@ -22,6 +23,7 @@ export const checkers: Readonly<Record<string, Checker>> = {
   leaks,
   supervisors,
   handlers,
+  tokens,
 }
 
 /** What is wrong with a history, by all checkers. */

@@ -329,6 +329,8 @@ export interface Granted {
   readonly type: 'granted'
   readonly program: string
   readonly principal: string
+  /** The program that asked for it. */
+  readonly client: string
   readonly grant: 'client_credentials' | 'authorization_code' | 'refresh_token'
 }
 
@@ -393,6 +395,8 @@ export interface Facts {
   readonly doomed?: ReadonlySet<string>
   /** Names of counts that are 0 when all has calmed down: queues. */
   readonly queues: readonly string[]
+  /** ms that tokens live, and whether who has signed in gets more without. Default: grants are not judged. */
+  readonly tokens?: { readonly lifetime: number; readonly refreshes: boolean }
   /** By how much a count may be above its base in the end. Default: 0. */
   readonly slack?: Readonly<Record<string, number>>
 }

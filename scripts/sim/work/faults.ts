@@ -94,6 +94,7 @@ function begin(stage: Stage, cast: Cast, fault: FaultPlan): (() => void) | undef
       return () => {}
     case 'revoke':
       issuers.get(target)?.issuer.revoke(fault.other ?? '')
+      stage.recorder.add({ type: 'revoked', program: target, principal: fault.other ?? '' })
       return () => {}
     case 'crash':
       return crash(stage, servers.get(target) ?? cast.clients.get(target), fault)

@@ -14,6 +14,17 @@ type Indexed<Type extends Event['type']> = { readonly index: number; readonly ev
 
 export const mutations: readonly Mutation[] = [
   {
+    name: 'somebody is let in with the token of another one',
+    checker: 'tokens',
+    apply(history, random) {
+      const picked = random.pick(history.filter(({ type }) => type === 'ran'))
+      if (picked === undefined) return undefined
+      const { at } = picked
+      const tried = { type: 'tried', program: 'm', server: 's1', what: 'foreign', status: 200, at } as const
+      return history.flatMap((event) => (event === picked ? [event, tried] : [event]))
+    },
+  },
+  {
     name: 'an acknowledged append is dropped',
     checker: 'lists',
     apply(history, random) {
