@@ -103,25 +103,24 @@ export class IssuerHost {
     const form = new Map(isForm ? new URLSearchParams(text) : [])
     const mishap = this.#mishap()
     // a refusal comes before anything is done, and a torn answer after it
+    if (mishap === 'broken' || mishap === 'busy') this.#note(mishap)
     if (mishap === 'broken') return void response.writeHead(500).end('out of order')
     if (mishap === 'busy') return void response.writeHead(429, { 'retry-after': '2' }).end()
     const from = request.socket.remoteAddress
     this.#asker = this.#stage.plan.clients.find((client) => client.address === from)?.name ?? ''
     const answer = this.issuer.answer(url.pathname, form, request.headers.authorization)
     this.#stage.simulator.note(this.plan.name, `${request.method} ${url.pathname} ${answer.status}`)
+    if (mishap !== undefined) this.#note(mishap)
     send(response, answer, mishap)
   }
 
   #mishap(): Mishap | undefined {
     if (this.#isWell || !happens(this.#chance, this.plan.mishaps)) return undefined
-    const mishap = this.#chance.pick(['broken', 'busy', 'torn', 'cut'] as const)
-    this.#stage.recorder.add({
-      type: 'fault',
-      verb: 'fail',
-      target: this.plan.name,
-      ...(mishap !== undefined && { detail: mishap }),
-    })
-    return mishap
+    return this.#chance.pick(['broken', 'busy', 'torn', 'cut'] as const)
+  }
+
+  #note(detail: Mishap): void {
+    this.#stage.recorder.add({ type: 'fault', verb: 'fail', target: this.plan.name, detail })
   }
 }
 

@@ -12,6 +12,10 @@ import type { HttpSettings } from './options.js'
 
 /** Refusals of one request that are answered with another try: sign in, then ask for more scopes. */
 const maxRefusals = 2
+/** Milliseconds after which a token that was refused may have been good when the request began to wait. */
+const oldAfter = 1_000
+/** Refusals of such tokens that are answered with another try. */
+const maxOutdated = 3
 
 /** How a request gets a connection: see HttpDispatchers. */
 type Way = 'send' | 'sendApart'
@@ -55,8 +59,9 @@ export class HttpSender {
   }
 
   /**
-   * Sends a request with what `auth` gives, and again once after a 401 and once after a 403 for scopes. An
-   * answer of another origin, which never saw our headers, is returned as it is.
+   * Sends a request with what `auth` gives, and again once after a 401 and once after a 403 for scopes; more
+   * often where it waited long for a connection or an answer. An answer of another origin, which never saw our headers, is
+   * returned as it is.
    */
   async #sendAuthorized(
     auth: ClientAuth,
@@ -65,19 +70,22 @@ export class HttpSender {
   ): Promise<HttpResponse> {
     const { url } = this.#settings
     const { signal } = request
-    const { world } = this.#scope
+    const { world, clock } = this.#scope
     const seen = new Set<number>()
+    let outdated = 0
     try {
       while (true) {
         const sent = await asAuthError(() => auth.authorize({ url, signal, world }))
+        const since = clock.now()
         const response = await send({ ...request, headers: { ...request.headers, ...sent } })
         const { status } = response
         const challenge = challengeOf(response.headers)
         const elsewhere = response.origin !== url.origin
         if (!isRefusal(status, challenge) || elsewhere || auth.refused === undefined) return response
-        discard(response, this.#scope.clock)
-        if (seen.has(status) || seen.size >= maxRefusals) throw unauthorized(status, challenge)
-        seen.add(status)
+        discard(response, clock)
+        if (clock.now() - since > oldAfter && outdated < maxOutdated) outdated += 1
+        else if (seen.has(status) || seen.size >= maxRefusals) throw unauthorized(status, challenge)
+        else seen.add(status)
         await asAuthError(() => auth.refused?.({ url, signal, status, challenge, sent }), status)
       }
     } catch (cause) {

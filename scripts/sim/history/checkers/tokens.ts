@@ -31,29 +31,26 @@ interface Lives {
   readonly refreshes: boolean
 }
 
-/** Of two grants for one client, with nothing between them that costs a token. */
+/** ms for which something may stay broken. */
+const longest = 60_000
+
+/** Of two grants for one client, where nothing was broken that costs a token. */
 function judgeGrants(history: readonly Event[], { lifetime, refreshes }: Lives): Violation[] {
   const found: Violation[] = []
   const last = new Map<string, Placed<EventOf<'granted'>>>()
+  const costs: (Costly & { readonly at: number })[] = []
   for (const [index, event] of history.entries()) {
-    if (costsTokens(event)) {
-      for (const [client, before] of last) if (isTouched(event, client, before)) last.delete(client)
-      continue
-    }
+    if (costsTokens(event)) costs.push(event)
     if (event.type !== 'granted') continue
     const { client, principal, program, grant, at } = event
     const before = last.get(client)
     last.set(client, { ...event, index })
     if (before === undefined || before.program !== program || before.principal !== principal) continue
+    if (costs.some((cost) => cost.at > before.at - longest && isTouched(cost, client, before))) continue
     const proof = [before.index, index]
-    if (at - before.at < lifetime / 2)
-      found.push(
-        violation(
-          'asked too often',
-          `${client} got a token ${Math.round(at - before.at)} ms after another`,
-          proof,
-        ),
-      )
+    const ms = Math.round(at - before.at)
+    if (ms < lifetime / 2)
+      found.push(violation('asked too often', `${client} got a token ${ms} ms after another`, proof))
     if (grant === 'authorization_code' && refreshes && before.grant !== 'client_credentials')
       found.push(violation('signed in again', `${principal} signed in for ${client} once more`, proof))
   }
@@ -66,7 +63,7 @@ function costsTokens(event: Event): event is Costly & { readonly at: number } {
   return ['fault', 'died', 'revoked', 'betrayed'].includes(event.type)
 }
 
-/** Whether it may have cost a client its token: what breaks may stay broken, so nothing is judged after it. */
+/** Whether it may have cost a client its token. */
 function isTouched(event: Costly, client: string, { principal, program }: EventOf<'granted'>): boolean {
   if (event.type === 'revoked' || event.type === 'betrayed') return event.principal === principal
   if (event.type === 'died') return event.program === client || event.program === program

@@ -2,6 +2,7 @@ import * as assert from 'uvu/assert'
 import { withClient } from '../../../../client/handle/with-client.js'
 import type { AuthOption, AuthRequest, ClientAuth } from '../../../../transports/http/client/auth.js'
 import type { Authenticate } from '../../../../transports/auth/authenticate.js'
+import { systemWorld } from '../../../../runtime/time/world.js'
 import { TransportError } from '../../../../transports/base/errors.js'
 import { http } from '../../../../transports/http/client/client.js'
 import { serveHttp } from '../../../../transports/http/server/serve.js'
@@ -116,6 +117,63 @@ test('a request is sent once more only, whatever the provider says', async (t) =
   )
   assert.match(String(error), /401/)
   assert.is(server.seen.all.length, 2)
+})
+
+function gate(): { open(): void; passed: Promise<void> } {
+  let open = (): void => {}
+  const passed = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { open: () => open(), passed }
+}
+
+test('a token that ended while its request waited for a connection is replaced once more', async (t) => {
+  let good = 'second'
+  let release = (): void => {}
+  const server = await listen(
+    t,
+    polite((seen) => {
+      const { name } = seen.message.params ?? {}
+      const answer = (): void => json(seen, result(seen, { content: [{ type: 'text', text: 'in' }] }))
+      if (name === 'hold') release = answer
+      else if (seen.headers.authorization === `Bearer ${good}`) answer()
+      else status(seen, 401)
+    }),
+  )
+  let [token, next] = ['first', 'second']
+  let ahead = 0
+  const clock = { ...systemWorld, now: () => systemWorld.now() + ahead }
+  let given = 0
+  const [begun, held] = [gate(), gate()]
+  const auth: ClientAuth = {
+    authorize: () => {
+      given += 1
+      return { authorization: `Bearer ${token}` }
+    },
+    refused: async () => {
+      begun.open()
+      await held.passed
+      token = next
+    },
+  }
+  const transport = http(server.url, { auth, stream: false, connections: 1 })
+  await withClient({ transport, clock, logger: false }, async (client) => {
+    const call = client.callTool('x')
+    await begun.passed
+    const hold = client.callTool('hold')
+    await server.seen.next(({ message }) => message.params?.name === 'hold')
+    const before = given
+    held.open()
+    while (given === before) await new Promise((resolve) => setImmediate(resolve))
+    await new Promise((resolve) => setImmediate(resolve))
+    next = 'third'
+    good = 'third'
+    ahead = 2_000
+    release()
+    assert.is((await call).text, 'in')
+    await hold
+    assert.is(client.state.phase, 'ready')
+  })
 })
 
 test('a token never goes to another origin', async (t) => {
