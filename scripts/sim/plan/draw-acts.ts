@@ -1,5 +1,6 @@
 import { chanceOf, happens } from '../world/chance.js'
 import { retries } from './draw-cast.js'
+import type { Focus } from './focus.js'
 import type { Act, ActKind, ClientPlan } from './plan.js'
 
 const weights: Record<ActKind, number> = {
@@ -51,12 +52,14 @@ export function drawActs(
   operations: number,
   length: number,
   clients: readonly ClientPlan[],
+  focus: Focus,
 ): readonly Act[] {
   const chance = chanceOf(seed, 'acts')
   const kinds = Object.keys(weights) as ActKind[]
+  const weigh = (kind: ActKind): number => weights[kind] * (focus.kinds?.includes(kind) ? 12 : 1)
   const draw = (index: number): Act => {
     const client = chance.pick(clients) as ClientPlan
-    const operation = chance.pick(kinds, (kind) => (can(client, kind) ? weights[kind] : 0)) ?? 'echo'
+    const operation = chance.pick(kinds, (kind) => (can(client, kind) ? weigh(kind) : 0)) ?? 'echo'
     const isShort = operation === 'hang' || happens(chance, 0.1)
     const timeout = isShort ? chance.between(50, 2_000) : chance.between(5_000, 60_000)
     const patience = happens(chance, 0.05) ? chance.between(1, 500) : undefined

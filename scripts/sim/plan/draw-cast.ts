@@ -1,6 +1,7 @@
 import { allRevisions } from '../../../protocol/index.js'
 import type { Random } from '../../soak/random.js'
 import { chanceOf, happens } from '../world/chance.js'
+import type { Focus } from './focus.js'
 import type { ClientPlan, HttpPlan, Plan, RetryPlan, ServerLimits, ServerPlan } from './plan.js'
 
 /** Those in which a server may ask whatever it asks. */
@@ -8,10 +9,10 @@ const sessionRevisions = allRevisions.filter((revision) => revision < '2026')
 const newest = '2026-07-28'
 
 /** Draws who is there: servers, and clients of all kinds. */
-export function drawCast(seed: number): Pick<Plan, 'servers' | 'clients'> {
+export function drawCast(seed: number, { era }: Focus): Pick<Plan, 'servers' | 'clients'> {
   const chance = chanceOf(seed, 'cast')
   const names = Array.from({ length: chance.between(1, 2) }, (_, at) => `s${at + 1}`)
-  const clients = Array.from({ length: chance.between(2, 4) }, (_, at) => drawClient(at, names, chance))
+  const clients = Array.from({ length: chance.between(2, 4) }, (_, at) => drawClient(at, names, chance, era))
   const servers = names.map((name, at) => drawServer(at, clientsOf(name, clients), chance))
   return { servers, clients }
 }
@@ -51,7 +52,7 @@ function drawLimits(chance: Random): ServerLimits {
   const some = <Name extends keyof ServerLimits>(name: Name, ...values: number[]): ServerLimits =>
     happens(chance, 0.4) ? { [name]: chance.pick(values) } : {}
   return {
-    ...some('maxSessions', 3, 5, 20),
+    ...some('maxSessions', 12, 20),
     ...some('idleTimeout', 2_000, 10_000, 60_000),
     ...some('maxRequests', 1, 2, 8),
     ...some('maxExchanges', 1, 3, 10),
@@ -76,8 +77,14 @@ function drawHttp(chance: Random): HttpPlan {
   }
 }
 
-function drawClient(at: number, servers: readonly string[], chance: Random): ClientPlan {
+function drawClient(
+  at: number,
+  servers: readonly string[],
+  chance: Random,
+  only: ClientPlan['era'] | undefined,
+): ClientPlan {
   const server = chance.pick(servers) as string
+  const era = chance.pick(['handshake', 'handshake', 'auto', 'modern'] as const) ?? 'handshake'
   const kind = chance.pick(
     ['client', 'pool', 'fleet', 'task'] as const,
     (kind) => ({ client: 8, pool: 2, fleet: 1, task: 1 })[kind],
@@ -91,7 +98,7 @@ function drawClient(at: number, servers: readonly string[], chance: Random): Cli
     server,
     ...(kind === 'fleet' && { servers }),
     ...(kind === 'pool' && { size: chance.between(1, 3) }),
-    era: chance.pick(['handshake', 'handshake', 'auto', 'modern'] as const) ?? 'handshake',
+    era: only ?? era,
     health: happens(chance, 0.5),
     ...maybe('retry', 0.2, ...retries),
     ...maybe('budget', 0.2, 5, 60),

@@ -1,5 +1,6 @@
 import type { Random } from '../../soak/random.js'
 import { happens } from '../world/chance.js'
+import type { Focus } from './focus.js'
 import type { ClientPlan, FaultPlan, FaultVerb, Plan, ServerPlan } from './plan.js'
 
 type Stage = Pick<Plan, 'length' | 'store' | 'servers' | 'clients' | 'acts'>
@@ -39,10 +40,11 @@ const characters: readonly (readonly [number, Character])[] = [
   [6, drawSwizzle],
 ]
 
-export function drawFaults(chance: Random, stage: Stage): readonly FaultPlan[] {
+export function drawFaults(chance: Random, stage: Stage, focus: Focus): readonly FaultPlan[] {
   const verbs = [...ofPrograms, ...ofLinks, ...(stage.store === 'durable' ? ofStores : [])]
-  const [, character] = chance.pick(characters, ([weight]) => weight) ?? [0, () => []]
-  return character(chance, stage, verbs)
+  const [, any] = chance.pick(characters, ([weight]) => weight) ?? [0, () => []]
+  const drawn = focus.verbs === undefined ? any(chance, stage, verbs) : drawShort(chance, stage, focus.verbs)
+  return drawn
     .flatMap((fault) => [fault, ...drawEchoes(chance, fault)])
     .map((fault) => ({ ...fault, at: Math.min(fault.at, stage.length - 1) }))
     .sort((a, b) => a.at - b.at)
@@ -75,6 +77,12 @@ function drawAimed(chance: Random, stage: Stage, verbs: readonly FaultVerb[]): D
       ? { ...fault, at }
       : { ...fault, at, ...placeOf(chance, fault.verb, stage, client) }
   })
+}
+
+/** Many that are soon over: what one has begun, another one meets. */
+function drawShort(chance: Random, stage: Stage, verbs: readonly FaultVerb[]): Drawn[] {
+  const drawn = [...drawAimed(chance, stage, verbs), ...drawAimed(chance, stage, verbs)]
+  return drawn.map((fault) => ({ ...fault, lasts: 10 ** (0.5 + 2.7 * chance.next()) }))
 }
 
 /** Before anybody is ready. */

@@ -3,15 +3,18 @@ import { drawActs } from './draw-acts.js'
 import { drawCast } from './draw-cast.js'
 import { withTokens } from './draw-auth.js'
 import { drawFaults } from './draw-faults.js'
+import { drawFocus } from './focus.js'
 import type { Plan } from './plan.js'
 
 /** Draws what is to happen for a seed. Each part has chance of its own. */
 export function drawPlan(seed: number, operations: number): Plan {
   const shape = chanceOf(seed, 'shape')
-  const store = happens(shape, 0.6) ? 'durable' : 'memory'
+  const focus = drawFocus(seed)
+  const isDurable = happens(shape, 0.6)
+  const store = focus.store ?? (isDurable ? 'durable' : 'memory')
   const length = operations * shape.between(20, 200)
-  const { servers, clients } = drawCast(seed)
-  const acts = drawActs(seed, operations, length, clients)
+  const { servers, clients } = drawCast(seed, focus)
+  const acts = drawActs(seed, operations, length, clients, focus)
   return withTokens({
     seed,
     length,
@@ -20,7 +23,7 @@ export function drawPlan(seed: number, operations: number): Plan {
     servers,
     clients,
     acts,
-    faults: drawFaults(chanceOf(seed, 'faults'), { length, store, servers, clients, acts }),
+    faults: drawFaults(chanceOf(seed, 'faults'), { length, store, servers, clients, acts }, focus),
     intrusions: [],
   })
 }

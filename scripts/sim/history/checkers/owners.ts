@@ -17,6 +17,8 @@ class Books {
   readonly found: Violation[] = []
   readonly #facts: Facts
   readonly #owners = new Map<string, Tenure>()
+  /** Who has let go of a session that nobody has taken since: what it was saving may still be taken. */
+  readonly #leavers = new Map<string, string>()
   /** Sessions that were opened, and where. */
   readonly #opened = new Map<string, number>()
   readonly #ended = new Map<string, number>()
@@ -39,10 +41,11 @@ class Books {
         this.#begin(event.session, event.program, index)
         break
       case 'released':
-        this.#leave(event.session, event.program)
+        if (this.#leave(event.session, event.program)) this.#leavers.set(event.session, event.program)
         break
       case 'ended':
         this.#leave(event.session, event.program)
+        this.#leavers.delete(event.session)
         this.#ended.set(event.session, index)
         break
       case 'died':
@@ -71,16 +74,18 @@ class Books {
         index,
       ])
     this.#owners.set(session, { program, index })
+    this.#leavers.delete(session)
   }
 
-  #leave(session: string, program: string): void {
-    if (this.#owners.get(session)?.program === program) this.#owners.delete(session)
+  #leave(session: string, program: string): boolean {
+    return this.#owners.get(session)?.program === program && this.#owners.delete(session)
   }
 
   #use(session: string, program: string, index: number, what: 'ran' | 'saved'): void {
     if (!this.#facts.ordered || !this.#opened.has(session)) return
     const owner = this.#owners.get(session)
     if (owner?.program === program) return
+    if (what === 'saved' && this.#leavers.get(session) === program) return
     // Whoever takes turns asks first, and may be overtaken before it runs; what the store takes tells.
     if (this.#facts.owners === 'turns' && what === 'ran') return
     const proof = owner === undefined ? [index] : [owner.index, index]

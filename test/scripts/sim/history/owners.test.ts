@@ -40,6 +40,13 @@ test('a session that is opened, or comes back, after it was there', () => {
   assert.equal(kindsOf(owners, story(opened('s1'), ended('s1'), restored('s2'))), ['came back after its end'])
 })
 
+test('what a program was saving when it let go of a session may still be saved, unless another one has it', () => {
+  assert.equal(kindsOf(owners, story(opened('s1'), released('s1'), saved('s1'))), [])
+  const taken = [opened('s1'), released('s1'), restored('s2'), released('s2')]
+  assert.equal(kindsOf(owners, story(...taken, saved('s1'))), ['saved without owning'])
+  assert.equal(kindsOf(owners, story(opened('s1'), released('s1'), ranIn('s1', '1'))), ['ran without owning'])
+})
+
 test('a program that runs or saves what is of another one', () => {
   const lost = [opened('s1'), released('s1'), restored('s2')]
   assert.equal(kindsOf(owners, story(...lost, ranIn('s1', '1'))), ['ran without owning'])
