@@ -4,8 +4,9 @@ import { defineTool } from '../../server/definitions/define-tool.js'
 import { subscribe } from '../../runtime/faults/events.js'
 import type { Server } from '../../server/server.js'
 import { startServer } from '../../server/server-supervisor.js'
-import type { ServerPort, ServerTransport } from '../../transports/contract/contract.js'
+import type { Peer, ServerPort, ServerTransport } from '../../transports/contract/contract.js'
 import { TransportError } from '../../transports/base/errors.js'
+import { serveHttp } from '../../transports/http/server/serve.js'
 import { serveSse } from '../../transports/sse/serve.js'
 import { serveWebSocket } from '../../transports/websocket/serve.js'
 import { initialize, type Wire } from '../server/_client.js'
@@ -65,6 +66,29 @@ test('HTTP+SSE: who is not let in gets no stream, and a broken check costs its o
   ])
   assert.equal(messages.all, [])
 })
+
+for (const [name, serve] of Object.entries({ http: serveHttp, 'HTTP+SSE': serveSse }))
+  for (const why of ['the client has left', 'the server has stopped'])
+    test(`${name}: who is asked who sends a request is told that ${why}`, async (t) => {
+      const asked = heard<AbortSignal>()
+      const authenticate = (_: Peer, { signal }: { readonly signal: AbortSignal }) => {
+        asked.add(signal)
+        return new Promise<never>(() => {})
+      }
+      const transport = serve({ authenticate, authenticateTimeout: 600_000 })
+      const definition = defineServer({ name: 'test', version: '1', tools: [whoami] })
+      const server = await startServer(definition, { transport, logger: false, drainTimeout: 1 })
+      t.after(() => server.stop())
+      const leaving = new AbortController()
+      const headers = { accept: 'text/event-stream' }
+      const answer = fetch(String(server.url), { headers, signal: leaving.signal }).catch(() => {})
+      const signal = await asked.next()
+      const aborted = new Promise((resolve) => signal.addEventListener('abort', resolve))
+      if (why === 'the client has left') leaving.abort()
+      else await server.stop()
+      await aborted
+      await answer
+    })
 
 test('WebSocket: who is not let in gets no socket, and a broken check costs its own upgrade', async (t) => {
   const errors: unknown[] = []

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import { waitWithin } from '../../runtime/time/wait.js'
 import type { World } from '../../runtime/time/world.js'
 import { TransportError, type TransportErrorCode } from '../base/errors.js'
@@ -46,27 +47,40 @@ export interface Denial {
   readonly problem: string
 }
 
+/** Who sends a request, and on which connection it came. */
+export interface Sender {
+  readonly peer: Peer
+  /** With its end nobody waits for the answer any more. */
+  readonly socket: Socket
+}
+
 /**
  * Asks `authenticate` who sends a request. Rejects with TransportError UNAUTHORIZED or AUTHENTICATE_TIMEOUT,
  * with BAD_OPTION when the answer is no principal, and with whatever it throws.
  */
 export async function identify(
-  peer: Peer,
+  { peer, socket }: Sender,
   { authenticate, authenticateTimeout }: AuthenticateSettings,
   world: World,
 ): Promise<Principal | undefined> {
   if (authenticate === undefined) return peer.principal
   const controller = new AbortController()
-  const late = (): never => {
-    const error = new TransportError('AUTHENTICATE_TIMEOUT', 'authenticate: no answer in time', {
-      retryable: true,
-    })
+  const giveUp = (problem: string): TransportError => {
+    const error = new TransportError('AUTHENTICATE_TIMEOUT', `authenticate: ${problem}`, { retryable: true })
     controller.abort(error)
-    throw error
+    return error
+  }
+  const late = (): never => {
+    throw giveUp('no answer in time')
   }
   const limits = { clock: world, ms: authenticateTimeout, late }
   const found = await waitWithin<Principal | undefined>(limits, (resolve, reject) => {
+    const gone = (): void => reject(giveUp('the connection has ended'))
+    // as many as the client sends ahead: without this Node would warn of a leak
+    socket.setMaxListeners(0)
+    socket.once('close', gone)
     Promise.resolve(authenticate(peer, { signal: controller.signal, world })).then(resolve, reject)
+    return () => void socket.off('close', gone)
   })
   if (found === undefined) return undefined
   const principal = readPrincipal(found)

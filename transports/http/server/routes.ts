@@ -100,7 +100,7 @@ async function admit(exchange: Exchange, { settings, clients, limits }: Surround
   const { peer, request } = exchange
   if (peer.principal === undefined) {
     const assigned: AssignedRequest = request
-    assigned[principalKey] = await identify(peer, settings, limits.world)
+    assigned[principalKey] = await identify({ peer, socket: request.socket }, settings, limits.world)
   }
   if (settings.auth !== undefined) (request as AssignedRequest)[headersKey] = withoutToken(request.headers)
   if (peer.principal === undefined || exchange.over) return
