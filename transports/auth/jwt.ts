@@ -68,8 +68,8 @@ const publicAlgorithms: readonly string[] = [
 /**
  * Checks access tokens that are JWTs (RFC 9068): signature, algorithm, issuer, audience, times, subject. The
  * keys of the issuer are fetched with the first token. A token with an unknown key is refused without a fetch
- * if one was made within `cooldown`. Without any key requests are answered 503. Throws TransportError
- * BAD_OPTION.
+ * if one was made within `cooldown`. Without any key requests are answered 503, and so are those with an
+ * unknown key while the last fetch has failed. Throws TransportError BAD_OPTION.
  */
 export function jwt(options: JwtOptions): TokenVerifier {
   const settings = readOptions(options, readers, 'jwt')

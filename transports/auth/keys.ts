@@ -40,8 +40,10 @@ export class IssuerKeys {
       try {
         return await this.#find(header, token)
       } catch (error) {
-        if (!(error instanceof errors.JWKSNoMatchingKey) || !(await this.#refresh(clock))) throw error
-        return await this.#find(header, token)
+        if (!(error instanceof errors.JWKSNoMatchingKey)) throw error
+        if (await this.#refresh(clock)) return await this.#find(header, token)
+        // it may be a new one: nobody can say as long as the issuer is away
+        throw this.#failure === undefined ? error : this.#unavailable()
       }
     }
   }
@@ -66,6 +68,7 @@ export class IssuerKeys {
     try {
       this.#find = createLocalJWKSet((await this.#options.load(clock)) as JSONWebKeySet)
       this.#fetchedAt = this.#triedAt
+      this.#failure = undefined
     } catch (error) {
       this.#failure = error
     } finally {

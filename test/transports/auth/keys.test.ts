@@ -28,6 +28,7 @@ async function start(t: TestContext) {
 }
 
 const unknown = 'ERR_JWKS_NO_MATCHING_KEY'
+const away = 'AUTHORIZATION_UNAVAILABLE'
 
 test('unknown keys are looked for once in a cool-down, however many ask at once', async (t) => {
   const { find, fetches, time } = await start(t)
@@ -50,6 +51,21 @@ test('a key that is new is found, as soon as the cool-down is over', async (t) =
   time.now = cooldown
   assert.is(await find(), 'found')
   assert.is(await find(old), unknown, 'and the old one is none any more')
+})
+
+test('a key that may be new is not refused while the issuer is away', async (t) => {
+  const { issuer, find, time, fetches } = await start(t)
+  assert.is(await find(), 'found')
+  const old = String(issuer.publicKey().kid)
+  await issuer.rotate()
+  issuer.broken = true
+  time.now = cooldown
+  assert.equal([await find(), await find(), fetches()], [away, away, 2])
+  assert.is(await find(old), 'found')
+  issuer.broken = false
+  time.now = 2 * cooldown
+  assert.is(await find(), 'found')
+  assert.is(await find('made-up'), unknown)
 })
 
 test('a key that is taken back is good until the keys are old', async (t) => {
