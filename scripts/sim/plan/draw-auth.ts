@@ -23,8 +23,10 @@ export function withTokens(plan: Plan): Plan {
   const issuer = drawIssuer(chance)
   const servers = plan.servers.map((server) => ({ ...server, issuer: issuer.name }))
   // the configuration of a fleet has no place for a provider of tokens
-  const clients = plan.clients.map(({ servers: _, ...client }) => ({
+  const clients = plan.clients.map(({ servers: _, connections, ...client }) => ({
     ...client,
+    // a token must not live shorter than requests wait for a connection
+    ...(connections !== undefined && issuer.lifetime >= 30 && { connections }),
     ...drawIdentity(chance),
     kind: client.kind === 'fleet' ? ('client' as const) : client.kind,
   }))
