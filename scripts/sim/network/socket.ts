@@ -214,9 +214,11 @@ export class SimulatedSocket extends Duplex {
     const size = Math.max(1, Math.round(appetite * slowPace))
     if (bytes.length > size) this.#arrived.unshift(bytes.subarray(size))
     this.#isChewing = true
-    this.program.after(slowPace, 'reads on', () => {
+    this.program.outside(slowPace, 'swallows', () => {
       this.#isChewing = false
-      if (!this.destroyed) this.#hand()
+      this.program.soon('reads on', () => {
+        if (!this.destroyed) this.#hand()
+      })
     })
     return bytes.subarray(0, size)
   }

@@ -69,7 +69,7 @@ function drawHttp(chance: Random): HttpPlan {
     happens(chance, 0.4) ? { [name]: chance.pick(values) } : {}
   return {
     ...some('resume', false, { maxEvents: 5 }),
-    ...some('streamAfter', 1, 50),
+    ...some('streamAfter', 200, 1_000),
     ...some('retryInterval', 50, 5_000),
     ...some('maxStreamTime', 300, 5_000),
     ...some('commentInterval', 200, 60_000),
