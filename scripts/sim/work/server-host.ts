@@ -20,6 +20,9 @@ import { countTree } from './watching.js'
 /** ms that an orderly stop may take before it is ended. */
 const stopTime = 60_000
 
+/** ms that a connection of a stopped server may take to end. */
+const lingerTime = 11_000
+
 /** A machine with a server on it, which is started again after each end, as by a service manager. */
 export class ServerHost {
   readonly plan: ServerPlan
@@ -185,10 +188,20 @@ export class ServerHost {
     await Promise.race([program.enter(() => server.stop()), died])
     late.cancelled = true
     if (this.#server !== server) return
+    // keys that were being fetched: the program ends when that is over
+    if (this.#stage.network.socketsOf(program) > 0) await this.#linger()
+    if (this.#server !== server) return
     this.census('end')
     this.#server = undefined
     this.#stage.network.lose(program, false)
     program.die()
     this.#stage.recorder.add({ type: 'died', program: this.plan.name })
+  }
+
+  #linger(): Promise<void> {
+    const { simulator } = this.#stage
+    return new Promise((resolve) => {
+      simulator.after(lingerTime, simulator.elsewhere, `${this.plan.name} ends`, resolve)
+    })
   }
 }
