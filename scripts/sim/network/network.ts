@@ -59,10 +59,11 @@ export class Network {
     this.#simulator = simulator
   }
 
-  /** Sockets of a program that are open. */
-  socketsOf(program: Program): number {
+  /** Sockets of a program that are open, besides those to these addresses. */
+  socketsOf(program: Program, others: readonly string[] = []): number {
     let count = 0
-    for (const socket of this.#open) if (socket.program === program) count += 1
+    for (const socket of this.#open)
+      if (socket.program === program && !others.includes(socket.remote.address)) count += 1
     return count
   }
 

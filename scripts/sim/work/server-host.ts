@@ -143,14 +143,18 @@ export class ServerHost {
   census(when: Census['when']): void {
     const program = this.#program
     if (program === undefined || program.phase === 'dead') return
-    const { network, recorder } = this.#stage
+    const { network, recorder, plan } = this.#stage
     recorder.add({
       type: 'census',
       program: this.plan.name,
       when,
       counts: {
         timers: program.timers,
-        sockets: network.socketsOf(program),
+        // what is asked of an authorization server is for all who wait, and ends by itself
+        sockets: network.socketsOf(
+          program,
+          plan.issuers.map(({ address }) => address),
+        ),
         names: this.#registry?.names().length ?? 0,
         hooks: this.#simulated?.begun() ?? 0,
         ...countTree(this.root),

@@ -35,7 +35,7 @@ export class Program {
     this.world = this.#makeWorld()
   }
 
-  /** Timers that wait. */
+  /** Timers that wait, and hold the program. */
   get timers(): number {
     return this.#timers.size
   }
@@ -128,8 +128,10 @@ export class Program {
           pending.delete(step as Step)
           fn()
         })
-        if (step !== undefined) pending.add(step)
-        return step
+        if (step === undefined) return undefined
+        pending.add(step)
+        // it holds no program, as Node has it
+        return Object.assign(step, { unref: () => void this.#timers.delete(step) })
       },
       clearTimeout: (timer) => {
         const step = timer as Step | undefined
