@@ -2,17 +2,22 @@ import { judge, type Verdict } from './judge.js'
 import { readSimOptions, type SimOptions } from './options.js'
 import { drawPlan } from './plan/draw.js'
 import { only, type Plan } from './plan/plan.js'
+import { lookForBugs } from './planted/report.js'
 import { runShards } from './shards.js'
 import { showShrunk, shrink } from './shrink.js'
 import { nameOf, showVerdict, Tally } from './tally.js'
 
-const options = readSimOptions(process.argv.slice(2), () => Date.now() % 2 ** 32)
-if (typeof options === 'string') {
-  console.error(options)
-  process.exitCode = 2
-} else {
-  const tally = await run(options)
-  process.exitCode = tally.failed.length > 0 ? 1 : 0
+const [first, ...words] = process.argv.slice(2)
+if (first === '--planted') process.exitCode = (await lookForBugs(words, console.log)) > 0 ? 1 : 0
+else {
+  const options = readSimOptions(process.argv.slice(2), () => Date.now() % 2 ** 32)
+  if (typeof options === 'string') {
+    console.error(options)
+    process.exitCode = 2
+  } else {
+    const tally = await run(options)
+    process.exitCode = tally.failed.length > 0 ? 1 : 0
+  }
 }
 
 async function run(given: SimOptions): Promise<Tally> {

@@ -20,7 +20,8 @@ export interface SimOptions {
 
 const usage =
   'usage: npm run sim -- [--seed N | --seeds A-B] [--minutes M] [--operations N] [--jobs N] [--json]\n' +
-  '       npm run sim -- --seed N [--faults 1,4-7,9:250] [--acts 1-20] [--trace] [--shrink-seconds N]'
+  '       npm run sim -- --seed N [--faults 1,4-7,9:250] [--acts 1-20] [--trace] [--shrink-seconds N]\n' +
+  '       npm run sim -- --planted [WORD OF A NAME ...]'
 const highest = 2 ** 32 - 1
 
 /** Reads the arguments of the program; answers a sentence where they are wrong. */

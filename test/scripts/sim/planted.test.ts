@@ -1,0 +1,76 @@
+// time limit: 300 s
+import { readFileSync } from 'node:fs'
+import * as assert from 'uvu/assert'
+import { checkers } from '../../../scripts/sim/history/check.js'
+import { type Bug, bugs } from '../../../scripts/sim/planted/bugs.js'
+import { findBug, runSeeds } from '../../../scripts/sim/planted/find.js'
+import { plant, plantIn } from '../../../scripts/sim/planted/plant.js'
+import { showSearch } from '../../../scripts/sim/planted/report.js'
+import { showVerdict } from '../../../scripts/sim/tally.js'
+import { inRoot } from '../../support/root.js'
+import { suite } from '../../support/suite.js'
+
+const test = suite('planted bugs', { timeout: 120_000 })
+
+/** Those that a search has found. */
+const known = bugs.flatMap((bug) => (bug.seed === undefined ? [] : [{ ...bug, seed: bug.seed }]))
+
+test('each checker has a bug that it has to find, and each bug stands where the list says', () => {
+  const judges = new Set(bugs.map(({ checker }) => checker))
+  assert.equal([...judges].sort(), Object.keys(checkers).sort())
+  assert.is(new Set(bugs.map(({ name }) => name)).size, bugs.length)
+  for (const bug of bugs) {
+    const source = readFileSync(inRoot(...bug.file.split('/')), 'utf8')
+    assert.is.not(plantIn(bug, source), source, bug.name)
+  }
+})
+
+test('a bug whose place has moved says so, and where to correct it', () => {
+  const bug: Bug = {
+    name: 'early answer',
+    what: '',
+    file: 'server/a.ts',
+    find: 'await save()',
+    replace: 'save()',
+    checker: 'lists',
+    seed: 1,
+  }
+  assert.is(plantIn(bug, 'a; await save(); b'), 'a; save(); b')
+  const tell = (source: string): string => {
+    try {
+      return plantIn(bug, source)
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+  assert.match(
+    tell('a; b'),
+    /'early answer' changes one place in server\/a\.ts, and it is not there any more/,
+  )
+  assert.match(tell('await save(); await save()'), /it is there 2 times/)
+  assert.match(tell('a'), /scripts\/sim\/planted\/bugs\.ts:\nawait save\(\)/)
+})
+
+test('without a bug the same seeds are clean', async ({ signal }) => {
+  const seeds = [...new Set(known.map(({ seed }) => seed))]
+  const wrong: string[] = []
+  const { folder, remove } = plant()
+  try {
+    const isEnough = (verdict: Parameters<typeof showVerdict>[0]): boolean => {
+      if (verdict.wrong.length > 0) wrong.push(showVerdict(verdict))
+      return false
+    }
+    await runSeeds(seeds, isEnough, { folder, signal })
+  } finally {
+    remove()
+  }
+  assert.equal(wrong, [])
+})
+
+for (const bug of known)
+  test(`${bug.checker} finds: ${bug.name}`, async ({ signal }) => {
+    const search = await findBug(bug, { signal })
+    assert.ok(search.seed, showSearch(bug, search))
+  })
+
+test.run()
