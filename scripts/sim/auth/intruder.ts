@@ -138,7 +138,7 @@ export class Intruder {
       ...(eventId !== undefined && { 'last-event-id': eventId }),
     }
     let isOver = false
-    const tell = (asked: ClientRequest, status?: number): void => {
+    const tell = (asked: ClientRequest, status?: number, error?: number): void => {
       if (isOver) return
       isOver = true
       this.#program.cancel(late)
@@ -149,16 +149,34 @@ export class Intruder {
         what,
         session,
         ...(status !== undefined && { status }),
+        ...(error !== undefined && { error }),
       })
       asked.destroy()
     }
     const asked = request({ host, port, path: '/mcp', method, agent: false, headers })
     const late = this.#program.after(patience, 'gives up', () => tell(asked))
-    asked.on('response', ({ statusCode }) => tell(asked, statusCode))
+    asked.on('response', (response) => {
+      const { statusCode = 0 } = response
+      if (statusCode !== 200 || method !== 'POST') return tell(asked, statusCode)
+      let text = ''
+      response.setEncoding('utf8')
+      response.on('data', (more: string) => {
+        text += more
+        if (/"(?:result|method|code)"/.test(text)) tell(asked, statusCode, errorIn(text))
+      })
+      response.on('end', () => tell(asked, statusCode, errorIn(text)))
+      response.on('error', () => tell(asked, statusCode))
+    })
     asked.on('error', () => tell(asked))
     const params = { name: 'read', arguments: { token: `stolen ${what}` } }
     asked.end(
       method === 'POST' ? JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params }) : undefined,
     )
   }
+}
+
+/** The code of the error that an answer is. */
+function errorIn(text: string): number | undefined {
+  const code = /"error":\{"code":(-?\d+)/.exec(text)?.[1]
+  return code === undefined ? undefined : Number(code)
 }

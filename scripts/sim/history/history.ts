@@ -361,6 +361,8 @@ export interface Tried {
   readonly session?: string
   /** Absent where no answer came. */
   readonly status?: number
+  /** The code of the JSON-RPC error that the answer is. */
+  readonly error?: number
 }
 
 /** What a run says of itself besides, for the checkers. */
