@@ -164,8 +164,15 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
     [...servers.values()].every(({ isUp }) => isUp) &&
     [...clients.values()].every(({ isReady }) => isReady)
   const end = simulator.now + calmWithin
-  if ((await simulator.run({ until: end, done: isCalm })) !== 'done') stage.broken('no calm in time')
-  await simulator.run({ until: simulator.now + settleTime })
+  // calm is what lasts: a client may find out only later that it has lost something
+  for (let isLasting = false; !isLasting; ) {
+    if ((await simulator.run({ until: end, done: isCalm })) !== 'done') {
+      stage.broken('no calm in time')
+      break
+    }
+    await simulator.run({ until: simulator.now + settleTime })
+    isLasting = isCalm()
+  }
   for (const host of [...servers.values(), ...clients.values()]) host.census('calm')
   let isOver = false
   const finish = async (): Promise<void> => {

@@ -20,6 +20,8 @@ export class SessionRecords {
   readonly #tasks: TaskSupervisor
   readonly #world: World
   readonly #ending = new Set<string>()
+  /** Who looks for a record at this moment, by id: a session that ends meanwhile is not there for them. */
+  readonly #looking = new Map<string, Set<{ isOver: boolean }>>()
 
   constructor(holdings: Holdings, tasks: TaskSupervisor, world: World) {
     this.#holdings = holdings
@@ -42,10 +44,23 @@ export class SessionRecords {
   async load(id: string): Promise<Known> {
     const sealed = this.#holdings.settings.sessionIds?.open(id, this.#server, this.#world)
     const mayExist = !this.#ending.has(id) && (sealed !== undefined || !this.#areSealed)
-    const found = mayExist ? await this.#find(id) : undefined
+    const look = { isOver: false }
+    const found = mayExist ? await this.#watched(id, look, () => this.#find(id)) : undefined
     const record = found ?? (sealed && { ...this.#first(sealed.facts, id), catalog: unknownCatalog })
-    if (!mayExist || record === undefined || record.ended === true || this.#ending.has(id)) throw noSession()
+    const isOver = look.isOver || this.#ending.has(id)
+    if (!mayExist || record === undefined || record.ended === true || isOver) throw noSession()
     return { record, expiresAt: sealed?.expiresAt }
+  }
+
+  async #watched<T>(id: string, look: { isOver: boolean }, find: () => Promise<T>): Promise<T> {
+    const lookers = this.#looking.get(id) ?? new Set()
+    this.#looking.set(id, lookers.add(look))
+    try {
+      return await find()
+    } finally {
+      lookers.delete(look)
+      if (lookers.size === 0) this.#looking.delete(id)
+    }
   }
 
   /** A malformed record is deleted, or it would be found again and again. */
@@ -74,6 +89,7 @@ export class SessionRecords {
       // a memory store is asked by this program alone, which has revoked the id
       if (sealed === undefined || settings.store === undefined) await this.#keep((store) => store.delete(id))
       else await this.save(this.#last(sealed))
+      for (const look of this.#looking.get(id) ?? []) look.isOver = true
     } finally {
       this.#ending.delete(id)
     }

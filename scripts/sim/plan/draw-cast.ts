@@ -73,7 +73,7 @@ function drawHttp(chance: Random): HttpPlan {
     ...some('retryInterval', 50, 5_000),
     ...some('maxStreamTime', 300, 5_000),
     ...some('commentInterval', 200, 60_000),
-    ...some('maxRequestsPerClient', 4, 10),
+    ...some('maxRequestsPerClient', 12, 20),
   }
 }
 

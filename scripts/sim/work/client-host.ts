@@ -229,6 +229,8 @@ export class ClientHost {
     if (program === undefined || program.phase === 'dead') return
     const { network, recorder } = this.#stage
     const crew = this.#crew
+    // a member may be ready without an event that says so
+    if (when === 'calm' && crew?.kind === 'pool') this.#notePool(crew.pool)
     const clients =
       crew?.kind === 'client' ? [crew.client] : crew?.kind === 'fleet' ? this.#all(crew.fleet) : []
     const loads = clients.map((client) => client.inspect())

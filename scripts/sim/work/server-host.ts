@@ -29,6 +29,7 @@ export class ServerHost {
   readonly #stage: Stage
   #incarnation = 0
   isClosing = false
+  #wasKilled = false
   #program: Program | undefined
   #server: Server | undefined
   #registry: Registry | undefined
@@ -57,12 +58,13 @@ export class ServerHost {
   }
 
   get isUp(): boolean {
-    return this.#server !== undefined && this.#program?.phase === 'running'
+    return this.#server !== undefined && this.#program?.phase === 'running' && !this.isClosing
   }
 
   start(): void {
     if (this.#program !== undefined && this.#program.phase !== 'dead') return
     this.isClosing = false
+    this.#wasKilled = false
     const { simulator, network, recorder, plan, broken } = this.#stage
     const { name, address, port, http, hooks } = this.plan
     this.#incarnation += 1
@@ -156,7 +158,8 @@ export class ServerHost {
           plan.issuers.map(({ address }) => address),
         ),
         names: this.#registry?.names().length ?? 0,
-        hooks: this.#simulated?.begun() ?? 0,
+        // nobody runs the hooks of a tree that was killed from its root
+        hooks: this.#wasKilled ? 0 : (this.#simulated?.begun() ?? 0),
         ...countTree(this.root),
       },
     })
@@ -189,11 +192,13 @@ export class ServerHost {
       },
     )
     const died = new Promise<void>((resolve) => program.onDeath(resolve))
+    const wasKilled = !server.ref.alive
+    this.#wasKilled = wasKilled
     await Promise.race([program.enter(() => server.stop()), died])
     late.cancelled = true
     if (this.#server !== server) return
-    // keys that were being fetched: the program ends when that is over
-    if (this.#stage.network.socketsOf(program) > 0) await this.#linger()
+    // keys that were being fetched, or what was below a supervisor that was killed: it ends by itself
+    if (wasKilled || this.#stage.network.socketsOf(program) > 0) await this.#linger()
     if (this.#server !== server) return
     this.census('end')
     this.#server = undefined

@@ -70,7 +70,7 @@ interface Round {
   readonly since: number
 }
 
-function watchSupervisors({ recorder, simulator, broken, hosts }: Stage): (() => void)[] {
+function watchSupervisors({ recorder, simulator, hosts }: Stage): (() => void)[] {
   const rounds = new Map<string, Round>()
   let last = 0
   const begin = (key: string): void => {
@@ -89,7 +89,8 @@ function watchSupervisors({ recorder, simulator, broken, hosts }: Stage): (() =>
     const child = (root && supervisorCalled(root, process)) ?? id
     const round = rounds.get(key)
     if (round === undefined) return
-    if (limits === undefined) return broken(`nobody knows how often ${supervisor} may start again`)
+    // the tree above it is gone: nobody knows how often it may start again
+    if (limits === undefined) return
     const { number, since } = round
     recorder.add({
       type: 'restarted',
@@ -115,7 +116,7 @@ function watchSupervisors({ recorder, simulator, broken, hosts }: Stage): (() =>
       }
       if (context !== 'shutdown') return
       rounds.delete(key)
-      if (limits === undefined) return broken(`nobody knows how often ${supervisor} may start again`)
+      if (limits === undefined) return
       recorder.add({ type: 'gaveUp', program, supervisor, ...limits })
     }),
   ]
