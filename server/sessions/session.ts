@@ -64,6 +64,8 @@ export interface Session extends SessionInput {
   /** Whether its record says that the client has sent `notifications/initialized`. */
   isConfirmed: boolean
   version: number
+  /** By how much the next record is newer than the last. */
+  step: number
   /** Changes of state and wishes so far, and how many of them the store has acknowledged. */
   changes: number
   saved: number
@@ -104,6 +106,7 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
     phase: restored ? 'ready' : 'initializing',
     isConfirmed: record.initialized === true,
     version: record.version,
+    step: restored ? afterRestore : 1,
     changes: 0,
     saved: 0,
     lastActive: world.now(),
@@ -115,11 +118,15 @@ export function openSession(input: SessionInput, ctx: ActorContext): Session {
   return session
 }
 
+/** What the former actor of a session may still be saving is older than what the next one saves. */
+const afterRestore = 1_000_000
+
 /** The record of a session as it is now, with the next version. */
 export function recordSession(session: Session): SessionRecord {
   const { facts, state, readers, wishes } = session
   const { principal } = session.record
-  session.version += 1
+  session.version += session.step
+  session.step = 1
   session.lastSaved = session.now()
   return Object.freeze({
     ...facts,

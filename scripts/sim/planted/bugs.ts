@@ -160,6 +160,16 @@ export const bugs: readonly Bug[] = [
     kind: 'came back after its end',
   },
   {
+    name: 'read before it ended',
+    what: 'A session that ends while its record is being read is brought back.',
+    file: 'server/sessions/records.ts',
+    find: '      for (const look of this.#looking.get(id) ?? []) look.isOver = true\n',
+    replace: '',
+    checker: 'owners',
+    kind: 'came back after its end',
+    seed: 10084,
+  },
+  {
     name: 'gives up connecting',
     what: 'A client that has failed four times in a row tries no more: it is never ready again.',
     file: 'client/connection/client-machine.ts',
@@ -179,6 +189,15 @@ export const bugs: readonly Bug[] = [
     checker: 'leaks',
   },
   {
+    name: 'waits leave their timers',
+    what: 'A wait that is over keeps its timer until that is due.',
+    file: 'runtime/time/wait.ts',
+    find: '      if (timer !== undefined) clock.clearTimeout(timer)\n',
+    replace: '',
+    checker: 'leaks',
+    seed: 1,
+  },
+  {
     name: 'one restart too many',
     what: 'A supervisor counts from the second restart: it restarts more often than its intensity.',
     file: 'runtime/supervision/restart-window.ts',
@@ -186,6 +205,7 @@ export const bugs: readonly Bug[] = [
     replace: 'const size = this.intensity + 2',
     checker: 'supervisors',
     kind: 'restarted too often',
+    seed: 16,
   },
   {
     name: 'one restart too few',
@@ -195,6 +215,7 @@ export const bugs: readonly Bug[] = [
     replace: 'const size = this.intensity',
     checker: 'supervisors',
     kind: 'gave up early',
+    seed: 16,
   },
   {
     name: 'progress of the dead',
@@ -204,6 +225,7 @@ export const bugs: readonly Bug[] = [
     replace: '',
     checker: 'handlers',
     kind: 'progress after the end',
+    seed: 2,
   },
   {
     name: 'deaf to cancellation',
@@ -213,6 +235,7 @@ export const bugs: readonly Bug[] = [
     replace:
       '    const pending = this.#table.all.get(job)\n    if (pending === undefined || pending.id !== undefined) return\n    this.#abandon',
     checker: 'handlers',
+    seed: 1,
   },
   {
     name: 'sessions of anybody',
@@ -222,5 +245,6 @@ export const bugs: readonly Bug[] = [
     replace: "return principal !== '' ? revisionProblem(peer, revision) : noSession()",
     checker: 'tokens',
     kind: 'let in',
+    seed: 1,
   },
 ]

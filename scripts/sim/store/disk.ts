@@ -15,9 +15,6 @@ export interface DiskQuality {
 
 export const goodDisk: DiskQuality = { delay: [0.1, 3], fails: 0, loses: 0 }
 
-/** Told when the store has acknowledged a record. */
-export type Acknowledged = (record: SessionRecord) => void
-
 /**
  * Records that outlive programs, behind a store that may be slow or fail. A record is saved as a whole or not at
  * all, as by a database, or by a file that takes the place of another one: that is what a store promises.
@@ -36,7 +33,7 @@ export class Disk {
   }
 
   /** The store as one program sees it. */
-  storeOf(program: Program, acknowledged: Acknowledged): SessionStore {
+  storeOf(program: Program): SessionStore {
     return {
       load: (id) =>
         this.#do(program, () => {
@@ -49,7 +46,7 @@ export class Disk {
           const known = this.#records.get(record.id)
           if (known !== undefined && (JSON.parse(known) as SessionRecord).version > record.version) return
           this.#records.set(record.id, text)
-        }).then(() => acknowledged(JSON.parse(text) as SessionRecord))
+        })
       },
       delete: (id) => this.#do(program, () => void this.#records.delete(id)),
     }

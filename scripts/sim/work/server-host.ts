@@ -115,13 +115,21 @@ export class ServerHost {
   #store(program: Program): SessionStore {
     const { disk, recorder } = this.#stage
     const over = (session: string): void => recorder.add({ type: 'ended', program: program.name, session })
-    const store = disk.storeOf(program, ({ id, ended, state }) => {
-      if (ended === true) return over(id)
-      const elements = (state.list ?? []) as string[]
-      recorder.add({ type: 'saved', program: program.name, session: id, elements })
-    })
+    const store = disk.storeOf(program)
     return {
       ...store,
+      async save(record) {
+        const { id, ended, state } = record
+        const elements = (state.list ?? []) as string[]
+        const since = recorder.events.length
+        await store.save(record)
+        if (ended === true) return over(id)
+        // nobody was told of what an actor saved that has ended meanwhile: the next one may know nothing of it
+        const isLate = recorder.events
+          .slice(since)
+          .some((event) => event.type === 'released' && event.session === id)
+        if (!isLate) recorder.add({ type: 'saved', program: program.name, session: id, elements })
+      },
       async delete(id) {
         await store.delete(id)
         over(id)

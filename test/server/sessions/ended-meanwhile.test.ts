@@ -1,0 +1,48 @@
+import * as assert from 'uvu/assert'
+import type { SessionRecord, SessionStore } from '../../../server/stores/session-store.js'
+import { suite } from '../../support/suite.js'
+import { RawClient } from '../_client.js'
+import { count, startTestServer } from '../_servers.js'
+
+const test = suite('sessions: one that ends while it is looked for')
+
+test('is not brought back by what had found it before', async (t) => {
+  const records = new Map<string, SessionRecord>()
+  const held: (() => void)[] = []
+  let holds = false
+  let told = (): void => {}
+  const holding = new Promise<void>((resolve) => {
+    told = resolve
+  })
+  const store: SessionStore = {
+    async load(id) {
+      const record = records.get(id)
+      if (!holds) return record
+      holds = false
+      await new Promise<void>((resolve) => {
+        held.push(resolve)
+        told()
+      })
+      return record
+    },
+    save: (record) => void records.set(record.id, record),
+    delete: (id) => void records.delete(id),
+  }
+  const server = await startTestServer(t, [count], { store })
+  const client = await new RawClient(t, server.url).open()
+  assert.is(await client.text('count'), '1')
+  const [session] = await server.sessions()
+  const ended = new Promise((resolve) => session?.ref.onExit(resolve))
+  session?.ref.kill()
+  await ended
+  holds = true
+  const late = client.post({ jsonrpc: '2.0', id: 7, method: 'tools/call', params: { name: 'count' } })
+  await holding
+  assert.is((await client.send('DELETE', undefined, client.headers())).status, 204)
+  assert.is(records.size, 0)
+  for (const go of held) go()
+  assert.is((await late).status, 404)
+  assert.is(records.size, 0, 'nothing of it is saved again')
+})
+
+test.run()
