@@ -49,7 +49,7 @@ export const bugs: readonly Bug[] = [
     name: 'records of one version',
     what: 'All records of a session have one version: an older one that is saved late replaces a newer one.',
     file: 'server/sessions/session.ts',
-    find: '  session.version += 1\n',
+    find: '  session.version += session.step\n',
     replace: '',
     checker: 'lists',
   },
@@ -60,6 +60,7 @@ export const bugs: readonly Bug[] = [
     find: 'if (current.version !== version) return current',
     replace: 'if (current.version > version && value === undefined) return current',
     checker: 'lists',
+    seed: 9,
   },
   {
     name: 'one restore for all',
@@ -84,6 +85,7 @@ export const bugs: readonly Bug[] = [
     find: '(entry.number > number ? [entry.event] : [])',
     replace: '(entry.number > number + 1 ? [entry.event] : [])',
     checker: 'streams',
+    seed: 2,
   },
   {
     name: 'nothing kept while away',
@@ -101,6 +103,7 @@ export const bugs: readonly Bug[] = [
     find: '    this.takeBack(pending)\n',
     replace: '    this.takeBack(pending)\n    this.#deadlines.disarm(pending)\n',
     checker: 'settled',
+    seed: 13,
   },
   {
     name: 'waiter forgotten',
