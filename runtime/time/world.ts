@@ -5,8 +5,8 @@ import { type Clock, systemClock } from './clock.js'
 
 /**
  * All that is not determined by what a program does: time, turns of the event loop, chance. A tree takes
- * these from its world alone. With a world of one seed, it does the same each time it runs. Its functions
- * need no `this`.
+ * these from its world alone. With a world of one seed, it does the same each time it runs. Functions of a
+ * plain object need no `this`.
  */
 export interface World extends Clock {
   /** Milliseconds since 1970, whole; it jumps where the clock of the machine is set. */
@@ -55,21 +55,24 @@ export function readWorld(clock: Clock | undefined): World {
   throw optionError('clock', 'clock: expected an object with now, setTimeout and clearTimeout')
 }
 
-/** A whole world for one that may be a clock only: the rest is of this machine. */
+/** A whole world for one that may be a clock only, or of a class: the rest is of this machine. */
 export function worldOf(clock: Clock): World {
-  if (isWorld(clock)) return clock
-  const { now, setTimeout, clearTimeout, grain } = clock
-  return {
-    ...systemWorld,
-    grain: grain ?? 0,
-    now: now.bind(clock),
-    setTimeout: setTimeout.bind(clock),
-    clearTimeout: clearTimeout.bind(clock),
-  }
+  if (isPlain(clock)) return clock
+  const { grain = 0, order } = clock as Partial<World>
+  return { ...systemWorld, ...functionsOf(clock), grain, ...(order && { order }) }
 }
 
-function isWorld(clock: Clock): clock is World {
-  return Object.entries(systemWorld).every(
-    ([name, value]) => typeof value !== 'function' || typeof clock[name as keyof Clock] === 'function',
-  )
+function isPlain(clock: Clock): clock is World {
+  return names.every((name) => Object.hasOwn(clock, name))
 }
+
+/** By themselves, without `this`: they are copied. */
+function functionsOf(clock: Partial<World>): Partial<World> {
+  const given = names.filter((name) => typeof clock[name] === 'function')
+  return Object.fromEntries(given.map((name) => [name, (clock[name] as () => unknown).bind(clock)]))
+}
+
+const names = Object.keys(systemWorld).filter((name) => name !== 'grain') as Exclude<
+  keyof World,
+  'grain' | 'order'
+>[]
