@@ -83,10 +83,13 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
   }
   undo.push(watchPrograms(stage))
   let hash = ''
+  let history: readonly Event[] = []
   try {
     await perform(stage, open)
   } finally {
     hash = simulator.trace.end()
+    // what dead programs do while they are cleared away has not happened
+    history = [...recorder.events]
     simulator.end()
     network.end()
     await simulator.native.turn()
@@ -96,7 +99,7 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
   const { steps, now } = simulator
   return {
     hash,
-    history: recorder.events,
+    history,
     facts: factsOf(plan),
     broken,
     steps,
