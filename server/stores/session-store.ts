@@ -1,4 +1,5 @@
 import { isObject } from '../../protocol/wire/json.js'
+import { isPromise } from '../../runtime/base/promise.js'
 import { isLoggingLevel, type LoggingLevel } from '../../protocol/messages/logging.js'
 import type { Implementation } from '../../protocol/messages/base.js'
 import type { ClientCapabilities } from '../../protocol/messages/capabilities.js'
@@ -58,11 +59,45 @@ export interface SessionStore {
 /** Of a store that was made before its server: it gets the world of the first one that opens it. */
 export const opened: unique symbol = Symbol('opened')
 
-/** Gives a store the time of the server that it works for, unless it has its own. */
+/**
+ * Gives a store the time of the server that it works for, unless it has its own. A record is deleted once
+ * what was being saved of it is settled: a save that comes after would bring its session back.
+ */
 export function openStore(store: SessionStore, world: World): SessionStore {
   ;(store as { [opened]?(world: World): void })[opened]?.(world)
-  return store
+  /** What is being saved, by id, and since when. */
+  const saves = new Map<string, Map<Promise<void>, number>>()
+  return {
+    ...(store.shared !== undefined && { shared: store.shared }),
+    load: (id) => store.load(id),
+    save(record) {
+      const { id } = record
+      const saving = store.save(record)
+      if (!isPromise(saving)) return saving
+      const all = saves.get(id) ?? new Map<Promise<void>, number>()
+      const settled = Promise.resolve(saving).then(ignore, ignore)
+      saves.set(id, all.set(settled, world.now()))
+      void settled.then(() => {
+        all.delete(settled)
+        if (all.size === 0 && saves.get(id) === all) saves.delete(id)
+      })
+      return saving
+    },
+    delete(id) {
+      const all = saves.get(id)
+      // one that takes longer was given up, and may never settle
+      const recent = [...(all ?? [])].flatMap(([settled, at]) =>
+        world.now() - at < givenUp ? [settled] : [],
+      )
+      return recent.length === 0 ? store.delete(id) : Promise.all(recent).then(() => store.delete(id))
+    },
+  }
 }
+
+/** Milliseconds that a store has for an answer. */
+const givenUp = 5_000
+
+function ignore(): void {}
 
 /** How a memory store is bounded. */
 export interface MemoryStoreOptions {

@@ -45,4 +45,46 @@ test('is not brought back by what had found it before', async (t) => {
   assert.is(records.size, 0, 'nothing of it is saved again')
 })
 
+test('is not brought back by a save that comes after', async (t) => {
+  const records = new Map<string, SessionRecord>()
+  let go = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    go = resolve
+  })
+  let told = (): void => {}
+  const holding = new Promise<void>((resolve) => {
+    told = resolve
+  })
+  let holds = false
+  let deleted = 0
+  const store: SessionStore = {
+    load: (id) => records.get(id),
+    async save(record) {
+      if (holds) {
+        told()
+        await held
+      }
+      records.set(record.id, record)
+    },
+    async delete(id) {
+      deleted += 1
+      records.delete(id)
+    },
+  }
+  const server = await startTestServer(t, [count], { store })
+  const client = await new RawClient(t, server.url).open()
+  assert.is(await client.text('count'), '1')
+  holds = true
+  const late = client.call('count').catch(() => undefined)
+  await holding
+  const over = client.send('DELETE', undefined, client.headers())
+  const turn = () => new Promise((resolve) => setImmediate(resolve))
+  for (let n = 0; n < 20; n++) await turn()
+  assert.is(deleted, 0, 'it waits for the save')
+  go()
+  assert.is((await over).status, 204)
+  await late
+  assert.equal([...records.keys()], [])
+})
+
 test.run()
