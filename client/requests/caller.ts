@@ -158,7 +158,8 @@ export class Caller {
       params,
       wantsAnswer,
       now: this.#world.now(),
-      onProgress: onProgress === undefined ? undefined : holdings.outside(onProgress),
+      onProgress:
+        onProgress === undefined ? undefined : holdings.outside(whileWanted(onProgress, call.signal)),
       progressToken: wantsProgress ? holdings.nextToken() : undefined,
     })
   }
@@ -264,4 +265,11 @@ export class Caller {
 function gateError(method: string, { data }: ClientError, cause: ClientError): ClientError {
   const { sent } = data as { readonly sent: boolean }
   return callError(cause.code, `${method}: ${cause.message}`, { sent, retryable: false, cause })
+}
+
+/** Who gave a call up hears no more of it, though its actor may not know yet. */
+function whileWanted<T>(fn: (value: T) => void, signal: AbortSignal | undefined): (value: T) => void {
+  return (value) => {
+    if (signal?.aborted !== true) fn(value)
+  }
 }
