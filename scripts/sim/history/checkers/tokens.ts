@@ -18,12 +18,10 @@ export const tokens: Checker = (history, { tokens }) => [
 /** Unauthorized, forbidden, not there; or nobody has the time to look. */
 const refusals: ReadonlySet<number> = new Set([401, 403, 404, 429, 500, 503])
 
-/** A store that fails lets nobody in, and says so in JSON-RPC. */
-const brokenInside = -32603
-
 function judgeTries(history: readonly Event[]): Violation[] {
   return eventsOf(history, 'tried').flatMap(({ program, server, what, status, error, index }) => {
-    if (status === undefined || refusals.has(status) || error === brokenInside) return []
+    // once an answer has begun as a stream, a refusal is an error on it
+    if (status === undefined || refusals.has(status) || error !== undefined) return []
     const kind = status < 300 ? 'let in' : 'refused as something else'
     return [violation(kind, `${server} answered ${program} with ${status}: ${what}`, [index])]
   })

@@ -5,12 +5,13 @@ import { kindsOf, story, type Told } from './_story.js'
 
 const test = suite('histories: tokens')
 const facts = { tokens: { lifetime: 1_000, refreshes: true } }
-const tried = (status?: number): Told => ({
+const tried = (status?: number, error?: number): Told => ({
   type: 'tried',
   program: 'm',
   server: 's',
   what: 'session',
   ...(status !== undefined && { status }),
+  ...(error !== undefined && { error }),
 })
 type Grant = Extract<Told, { type: 'granted' }>['grant']
 const granted = (at: number, grant: Grant = 'refresh_token', client = 'c'): Told => {
@@ -22,6 +23,7 @@ test('who comes with what is not theirs is refused, and not in other ways', () =
   for (const status of [401, 403, 404, 503]) assert.equal(kindsOf(tokens, story(tried(status))), [])
   assert.equal(kindsOf(tokens, story(tried())), [])
   assert.equal(kindsOf(tokens, story(tried(200))), ['let in'])
+  assert.equal(kindsOf(tokens, story(tried(200, -32600))), [])
   assert.equal(kindsOf(tokens, story(tried(202))), ['let in'])
   assert.equal(kindsOf(tokens, story(tried(400))), ['refused as something else'])
 })
