@@ -238,7 +238,6 @@ export const bugs: readonly Bug[] = [
     replace:
       '    const pending = this.#table.all.get(job)\n    if (pending === undefined || pending.id !== undefined) return\n    this.#abandon',
     checker: 'handlers',
-    seed: 1,
   },
   {
     name: 'sessions of anybody',
