@@ -4,7 +4,8 @@ import { isRequest, type Message, type RequestId } from '../../protocol/wire/jso
 import { ProtocolError } from '../../protocol/wire/errors.js'
 import { describeLong, keptOfLong } from '../../protocol/wire/long-message.js'
 import { lazy } from '../../runtime/faults/load.js'
-import { asAuthError, type AuthRefusal, isRefusal } from '../http/client/auth.js'
+import { lastingWorld } from '../../runtime/process/context.js'
+import { asAuthError, type AuthRefusal, type AuthRequest, isRefusal } from '../http/client/auth.js'
 import type { Link, LinkEnd, LinkEvents, LinkScope } from '../contract/contract.js'
 import { TransportError } from '../base/errors.js'
 import { connectError, isPassing, judge, shownUrl } from '../http/client/errors.js'
@@ -79,9 +80,8 @@ export class WebSocketLink implements Link {
   async #connect(refusal: AuthRefusal | undefined): Promise<void> {
     const { url, auth, headers, connectTimeout, maxMessageBytes, tls } = this.#settings
     const { WebSocket: Socket } = await loadWs()
-    const { signal, world } = this.#scope
     if (refusal !== undefined) await asAuthError(() => auth?.refused?.(refusal), refusal.status)
-    const own = await asAuthError(() => auth?.authorize({ url, signal, world }) ?? {})
+    const own = await asAuthError(() => auth?.authorize(this.#asked) ?? {})
     if (this.#over) return
     const socket = new Socket(url, ['mcp'], {
       headers: { ...headers, ...own },
@@ -163,12 +163,18 @@ export class WebSocketLink implements Link {
 
   /** Whether it is worth trying once more with other credentials; begins that. */
   #again({ statusCode = 0, headers }: IncomingMessage, sent: Readonly<Record<string, string>>): boolean {
-    const { url, auth } = this.#settings
+    const { auth } = this.#settings
     const challenge = headers['www-authenticate']
     if (auth?.refused === undefined || !isRefusal(statusCode, challenge) || this.#over) return false
     this.#socket = undefined
-    this.#try({ url, signal: this.#scope.signal, status: statusCode, challenge, sent })
+    this.#try({ ...this.#asked, status: statusCode, challenge, sent })
     return true
+  }
+
+  /** For a provider, which goes on when this transport has ended. */
+  get #asked(): AuthRequest {
+    const { signal, world } = this.#scope
+    return { url: this.#settings.url, signal, world: lastingWorld(world) }
   }
 
   #refused({ statusCode: status = 0, headers }: IncomingMessage): void {

@@ -2,7 +2,7 @@ import { request } from 'node:http'
 import { type AuthStorage, oauth, type OAuth, type SignIn } from '../../../index.js'
 import type { JsonObject } from '../../../protocol/wire/json.js'
 import type { ClientPlan, Plan } from '../plan/plan.js'
-import type { Stage } from '../work/stage.js'
+import type { Stage } from '../cast/stage.js'
 import type { Program } from '../world/program.js'
 import { secretOf } from './issuer.js'
 
@@ -10,19 +10,23 @@ import { secretOf } from './issuer.js'
 export const helpTime = 5_000
 
 /**
- * Whether somebody helps a client that its server will not let in: where a clock was wrong, even a fresh token
- * is refused, and that is for people to mend.
+ * Whether somebody helps a client that its server will not let in. Where a clock was wrong, even a fresh token
+ * is refused; where the page to sign in was away for too long, the sign-in has failed. People mend that.
  */
-export function someoneHelps({ faults, issuers }: Plan, { server, principal }: ClientPlan): boolean {
+export function someoneHelps({ faults, issuers }: Plan, { server, principal, grant }: ClientPlan): boolean {
+  if (principal === undefined) return false
+  const isIssuer = (target: string): boolean => issuers.some(({ name }) => name === target)
+  const away = faults
+    .filter(({ verb, target }) => isIssuer(target) && verb !== 'rotate' && verb !== 'revoke')
+    .reduce((sum, { lasts }) => sum + lasts, 0)
   return (
-    principal !== undefined &&
-    faults.some(
-      ({ verb, target }) =>
-        verb === 'jump' && (issuers.some(({ name }) => name === target) || target === server),
-    )
+    (grant !== 'client_credentials' && away > signInTimeout / 2) ||
+    faults.some(({ verb, target }) => verb === 'jump' && (isIssuer(target) || target === server))
   )
 }
 
+/** ms. */
+const signInTimeout = 30_000
 const redirectUri = 'http://127.0.0.1:3999/callback'
 
 /** A provider of tokens for the principal of a client, in its program. */
@@ -31,7 +35,7 @@ export function identityOf(stage: Stage, client: ClientPlan, program: Program): 
   if (principal === undefined) return undefined
   // what is got for a program and for a person are not the same
   const storage = vault === true ? stage.vaults.of(`${principal} ${grant}`).storageOf(program) : undefined
-  const common = { ...(storage !== undefined && { storage }), requestTimeout: 5_000, signInTimeout: 30_000 }
+  const common = { ...(storage !== undefined && { storage }), requestTimeout: 5_000, signInTimeout }
   if (grant === 'client_credentials')
     return oauth({ ...common, grant, client: { id: principal, secret: secretOf(principal) } })
   return oauth({ ...common, signIn: personOf(stage, principal, program) })
@@ -51,12 +55,12 @@ function personOf({ recorder }: Stage, principal: string, program: Program): Sig
   }
 }
 
-/** What a browser does that is sent back at once. It asks again while the page is out of order. */
+/** What a browser does that is sent back at once. It asks again as long as the page is out of order. */
 async function visit(url: URL, signal: AbortSignal): Promise<URLSearchParams> {
-  for (let left = 20; ; left--) {
+  while (true) {
     const location = await locationOf(url, signal).catch(() => undefined)
     if (location !== undefined) return new URL(location).searchParams
-    if (signal.aborted || left === 0) throw new Error('nobody could sign in')
+    if (signal.aborted) throw new Error('nobody could sign in')
     await new Promise((resolve) => setTimeout(resolve, 500))
   }
 }

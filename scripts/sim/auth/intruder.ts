@@ -1,7 +1,7 @@
 import { type ClientRequest, request } from 'node:http'
 import type { Random } from '../../soak/random.js'
 import type { Intrusion, ServerPlan } from '../plan/plan.js'
-import type { Stage } from '../work/stage.js'
+import type { Stage } from '../cast/stage.js'
 import { chanceOf } from '../world/chance.js'
 import { epoch, Program } from '../world/program.js'
 import { resourceOf } from './guard.js'

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { Random } from '../../soak/random.js'
 import type { IssuerPlan } from '../plan/plan.js'
-import type { Stage } from '../work/stage.js'
+import type { Stage } from '../cast/stage.js'
 import { chanceOf, happens } from '../world/chance.js'
 import { Program } from '../world/program.js'
 import { Issuer, type IssuerAnswer } from './issuer.js'

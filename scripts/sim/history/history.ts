@@ -389,7 +389,7 @@ export interface Facts {
   readonly lasting?: ReadonlySet<string>
   /** Milliseconds by which a call may be settled after its timeout. */
   readonly lateBy: number
-  /** Milliseconds from the end of all faults until everybody is ready, every call settled and every queue empty. */
+  /** Milliseconds after all faults within which all are ready, calls settled and queues empty. */
   readonly calmWithin: number
   /** Clients that are there in the end. Without it those of any `phase`, unless their program died last. */
   readonly clients?: readonly string[]

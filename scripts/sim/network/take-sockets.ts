@@ -77,7 +77,7 @@ function listenOn(network: Network, server: net.Server, args: unknown[]): net.Se
   return server
 }
 
-/** Node sorts its connections by their addresses in memory: which are idle is its to say, in which order is not. */
+/** Node sorts its connections by their addresses in memory: the order is not its to say, which are idle is. */
 function idleOn(server: http.Server): ReadonlySet<unknown> {
   const key = Object.getOwnPropertySymbols(server).find(
     ({ description }) => description === 'http.server.connections',

@@ -51,9 +51,12 @@ function drawRevisions(eras: ReadonlySet<ClientPlan['era']>, chance: Random): Se
 function drawLimits(chance: Random): ServerLimits {
   const some = <Name extends keyof ServerLimits>(name: Name, ...values: number[]): ServerLimits =>
     happens(chance, 0.4) ? { [name]: chance.pick(values) } : {}
+  const few = some('maxSessions', 12, 20)
   return {
-    ...some('maxSessions', 12, 20),
+    ...few,
     ...some('idleTimeout', 2_000, 10_000, 60_000),
+    // sessions of clients that have died do not keep out the others for ever
+    ...(few.maxSessions !== undefined && { idleTimeout: 10_000 }),
     ...some('maxRequests', 1, 2, 8),
     ...some('maxExchanges', 1, 3, 10),
     ...some('maxWaiting', 1, 5, 100),

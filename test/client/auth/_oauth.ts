@@ -26,6 +26,8 @@ export type OAuthServer = {
   instead: ((form: Record<string, string>) => Answer | undefined) | undefined
   /** Answers half of its JSON at these places, once each, as if it were whole. */
   readonly tears: Set<string>
+  /** Never answers at these places. */
+  readonly silent: Set<string>
   /** Milliseconds, in seconds, that access tokens live. */
   expiresIn: number | undefined
   /** How often refresh tokens were used twice, which ends the whole family. */
@@ -42,6 +44,7 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     const url = new URL(request.url ?? '/', self.issuer)
     const form = request.method === 'POST' ? await formOf(request) : Object.fromEntries(url.searchParams)
     self.asked.push({ path: url.pathname, form, authorization: request.headers.authorization })
+    if (self.silent.has(url.pathname)) return
     const answer = answerTo(url.pathname, form)
     const headers = { 'content-type': 'application/json', ...answer.headers }
     const text = JSON.stringify(answer.body ?? {})
@@ -119,6 +122,7 @@ export async function startOAuthServer(t: Pick<TestContext, 'after'>, path = '')
     redirect: (parameters) => parameters,
     instead: undefined,
     tears: new Set(),
+    silent: new Set(),
     expiresIn: 3600,
     reuses: 0,
     of: (place) => self.asked.filter((one) => one.path === place),

@@ -72,6 +72,22 @@ test('clients that share a storage share tokens, and refresh them once', async (
   assert.is(issuer.reuses, 0)
 })
 
+test('tokens are had in time, also when the client that asked first has ended', async (t) => {
+  const { issuer, server } = await setup(t)
+  const auth = oauth({ signIn: quickSignIn(), requestTimeout: 300 })
+  t.after(() => auth.close())
+  const transport = http(server.url, { auth, stream: false })
+  const first = watch(t, { transport }).client
+  await first.callTool('x')
+  await first.close()
+  const second = watch(t, { transport }).client
+  await second.callTool('x')
+  issuer.good.clear()
+  issuer.silent.add('/token')
+  const error = await rejection(second.callTool('x', {}, { timeout: 10_000 }))
+  assert.is((error.cause as { code?: unknown }).code, 'AUTHORIZATION_UNAVAILABLE')
+})
+
 test('a failed sign-in fails all that wait, once, and says why', async (t) => {
   const { issuer, server } = await setup(t)
   issuer.redirect = ({ state, iss }) => ({

@@ -10,7 +10,10 @@ export interface AuthRequest {
   readonly url: URL
   /** Aborted when nobody waits for the request any more. */
   readonly signal: AbortSignal
-  /** The clock of the client, and what else is not determined: what expires, goes by its date. */
+  /**
+   * The clock of the client, and what else is not determined: what expires, goes by its date. It outlives the
+   * client.
+   */
   readonly world?: World
 }
 

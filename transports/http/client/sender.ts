@@ -1,3 +1,4 @@
+import { lastingWorld } from '../../../runtime/process/context.js'
 import type { LinkScope } from '../../contract/contract.js'
 import { TransportError } from '../../base/errors.js'
 import {
@@ -60,8 +61,8 @@ export class HttpSender {
 
   /**
    * Sends a request with what `auth` gives, and again once after a 401 and once after a 403 for scopes; more
-   * often where it waited long for a connection or an answer. An answer of another origin, which never saw our headers, is
-   * returned as it is.
+   * often where it waited long for a connection or an answer. An answer of another origin, which never saw our
+   * headers, is returned as it is.
    */
   async #sendAuthorized(
     auth: ClientAuth,
@@ -70,7 +71,9 @@ export class HttpSender {
   ): Promise<HttpResponse> {
     const { url } = this.#settings
     const { signal } = request
-    const { world, clock } = this.#scope
+    const { clock } = this.#scope
+    // a provider goes on when this transport has ended
+    const world = lastingWorld(this.#scope.world)
     const seen = new Set<number>()
     let outdated = 0
     try {
@@ -86,7 +89,7 @@ export class HttpSender {
         if (clock.now() - since > oldAfter && outdated < maxOutdated) outdated += 1
         else if (seen.has(status) || seen.size >= maxRefusals) throw unauthorized(status, challenge)
         else seen.add(status)
-        await asAuthError(() => auth.refused?.({ url, signal, status, challenge, sent }), status)
+        await asAuthError(() => auth.refused?.({ url, signal, world, status, challenge, sent }), status)
       }
     } catch (cause) {
       // a caller that gives up while a token is had says nothing of the token

@@ -41,14 +41,18 @@ interface Step {
   readonly isLook: boolean
 }
 
-/** Which memory a program has at an event: where nothing outlives it, each start begins another one. */
+/**
+ * Which memory a program has at an event: where nothing outlives it, another one begins with each start, and
+ * with each restart of what holds it.
+ */
 type MemoryAt = (program: string, index: number) => number
 
 function memoriesOf(history: readonly Event[], { store, ordered }: Facts): MemoryAt {
   if (store === 'durable' || !ordered) return () => 0
   const starts = new Map<string, number[]>()
   for (const [index, event] of history.entries())
-    if (event.type === 'started') starts.set(event.program, [...(starts.get(event.program) ?? []), index])
+    if (event.type === 'started' || (event.type === 'restarted' && event.child === 'holdings'))
+      starts.set(event.program, [...(starts.get(event.program) ?? []), index])
   return (program, index) => {
     const begun = starts.get(program)?.findLastIndex((start) => start < index) ?? 0
     return Math.max(0, begun)

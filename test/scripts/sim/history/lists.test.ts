@@ -157,6 +157,33 @@ test('a session whose id outlives the memory of its program begins anew there', 
   assert.equal(kindsOf(lists, kept, { store: 'memory' }), ['fork'], 'its program is the same')
 })
 
+test('a memory begins anew with the child that holds it', () => {
+  const in1 = (token: string): Told => ran(token, { operation: 'append', session: 'l' })
+  const restarted = (child: string): Told => ({
+    type: 'restarted',
+    program: 's1',
+    supervisor: 'server',
+    child,
+    round: 1,
+    since: 0,
+    intensity: 3,
+    period: 5_000,
+  })
+  const killing = (child: string) =>
+    story(
+      { type: 'started', program: 's1' },
+      append('a'),
+      in1('a'),
+      saw('a', 'a'),
+      restarted(child),
+      append('b'),
+      in1('b'),
+      saw('b', 'b'),
+    )
+  assert.equal(kindsOf(lists, killing('holdings'), { store: 'memory' }), [])
+  assert.equal(kindsOf(lists, killing('base'), { store: 'memory' }), ['fork'])
+})
+
 test('an answer of the old session that comes after the new one began is no loss', () => {
   const history = story(
     append('a'),

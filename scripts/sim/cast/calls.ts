@@ -93,8 +93,9 @@ function invokeOf(
   const { operation, timeout, prolonged, uri } = act
   const expected = expectedOf(act, plan.name, token)
   const most = mostRuns(act, plan)
-  // a task connects, calls and closes
-  const whole = prolonged ? 2 * timeout : callee.kind === 'task' ? 2 * timeout + 10_000 : timeout
+  // a task connects, calls and closes; a transaction waits for a member, and calls it then
+  const isTwice = prolonged || operation === 'transaction'
+  const whole = callee.kind === 'task' ? 2 * timeout + 10_000 : isTwice ? 2 * timeout : timeout
   return {
     program: plan.name,
     client: callee.name,
