@@ -275,7 +275,8 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
     return sessions.retire(signal)
   }
   const hear = (news: News): void => void base.cast('hear', news)
-  const port = clusterPort({ ...local, retire, hear }, cluster, ctx.world)
+  const lost = (sessionIds: readonly string[]): void => sessions.lose(sessionIds)
+  const port = clusterPort({ ...local, retire, hear, lost }, cluster, ctx.world)
   const unlisten = cluster.listen(port)
   return {
     port,

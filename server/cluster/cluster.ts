@@ -1,5 +1,7 @@
 import type { Peer } from '../../transports/contract/contract.js'
 import type { ListKind } from '../context/changes.js'
+import type { TransportError } from '../../transports/base/errors.js'
+import type { SharedStreams } from '../../transports/contract/shared-streams.js'
 import type { SessionStore } from '../stores/session-store.js'
 import type { Envelope } from './envelope.js'
 
@@ -12,6 +14,10 @@ export interface Cluster {
   readonly node: string
   /** The records of the sessions of all nodes. A node saves those that it has claimed. */
   readonly store: SessionStore
+  /** Why this node may serve no sessions at the moment; undefined: it may. */
+  readonly problem: TransportError | undefined
+  /** The way to the event streams of other nodes; undefined where the transport has one of its own. */
+  readonly streams: SharedStreams | undefined
   /**
    * Makes this node the owner of a session, unless another one is, or this one is retiring. Resolves with the
    * node that the session is for. Rejects with TransportError SESSION_LIMIT and CLIENT_LIMIT, which count the
@@ -30,6 +36,8 @@ export interface Cluster {
   send(node: string, envelope: Envelope): boolean
   /** Tells the other nodes of a change. */
   publish(news: News): void
+  /** This node is about to end: it claims nothing any more, unless it is the only one. */
+  retire(): void
   /** Makes `inbox` the one that hears of the others, until the returned function is called. */
   listen(inbox: Inbox): () => void
 }
@@ -38,6 +46,8 @@ export interface Cluster {
 export type News =
   | { readonly type: 'list'; readonly list: ListKind }
   | { readonly type: 'resource'; readonly uri: string }
+  /** Nobody knows what was missed: each list and each resource may have changed. */
+  | { readonly type: 'anything' }
 
 /** What a node hears of the others. */
 export interface Inbox {
@@ -45,6 +55,8 @@ export interface Inbox {
   /** A node has ended: nothing comes from it any more, and nothing reaches it. */
   gone(node: string): void
   hear(news: News): void
+  /** Sessions that run here are other nodes' by now: they end here, and change nothing any more. */
+  lost(sessionIds: readonly string[]): void
   /** Resolves when what other nodes have asked until now is answered. */
   settled(): Promise<void>
   /** Lets go of the sessions, each once it is idle, so that other nodes go on with them. */

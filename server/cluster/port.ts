@@ -28,6 +28,7 @@ import { Outbox } from './outbox.js'
 export interface LocalPort extends ServerPort {
   retire(signal: AbortSignal): Promise<void>
   hear(news: News): void
+  lost(sessionIds: readonly string[]): void
 }
 
 /** What another node was asked, and who waits for it here. */

@@ -12,6 +12,10 @@ import type { HubRef } from './hub.js'
 export class NodeCluster implements Cluster {
   readonly node: string
   readonly store: SessionStore
+  /** Without the hub the node ends. */
+  readonly problem = undefined
+  /** The connections that the node is given know the way. */
+  readonly streams = undefined
   readonly #hub: HubRef
   #inbox: Inbox | undefined
 
@@ -53,6 +57,9 @@ export class NodeCluster implements Cluster {
   publish(news: News): void {
     this.#hub.cast('publish', { from: this.node, news })
   }
+
+  /** The hub was told by the one who had the idea. */
+  retire(): void {}
 
   listen(inbox: Inbox): () => void {
     this.#inbox = inbox

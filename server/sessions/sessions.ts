@@ -23,7 +23,7 @@ import { type Cluster, Elsewhere } from '../cluster/cluster.js'
 import { refusal, tryAgain } from '../requests/answer.js'
 import type { Holdings } from '../holdings/holdings-actor.js'
 import type { hooksActor } from './hooks-actor.js'
-import type { SessionInput } from './session.js'
+import { moved, type SessionInput } from './session.js'
 import { type Delivery, sessionActor, type SessionRef } from './session-actor.js'
 import { answerOpening, readOpening } from './opening.js'
 import { type Known, SessionRecords } from './records.js'
@@ -167,6 +167,14 @@ export class Sessions implements ServerPort {
       await Promise.all(Array.from(this.#open.entries(), ([id, session]) => this.#letGo(id, session)))
       if (this.#owned.size > 0) await pause(retryLeave, this.#world, signal)
     }
+  }
+
+  /** Ends sessions that other nodes have by now: nothing of them is saved or deleted here any more. */
+  lose(sessionIds: readonly string[]): void {
+    for (const id of sessionIds)
+      void this.#find(id)
+        ?.stop(moved)
+        .catch(() => {})
   }
 
   #letGo(id: string, session: SessionRef): Promise<unknown> {

@@ -112,6 +112,7 @@ export const baseActor = defineActor({
     /** Another node has told of a change. */
     hear(base, news: News, ctx) {
       if (news.type === 'resource') return noteUpdated(base, news.uri, ctx)
+      if (news.type === 'anything') return noteAnything(base, ctx)
       if (base.holdings.catalog.touch(news.list)) announce(base, ctx)
       return undefined
     },
@@ -126,6 +127,12 @@ export const baseActor = defineActor({
     },
   },
 })
+
+function noteAnything(base: Base, ctx: ActorContext): void {
+  const { catalog } = base.holdings
+  const touched = (['tools', 'resources', 'prompts'] as const).map((list) => catalog.touch(list))
+  if (touched.includes(true)) announce(base, ctx)
+}
 
 function noteUpdated(base: Base, uri: string, ctx: ActorContext): Promise<void> {
   base.listens.noteUpdated(uri)

@@ -111,6 +111,7 @@ const table: Readonly<Record<string, readonly [Verdict, string]>> = {
   ],
   'TransportError BYTES_LIMIT': ['yes', 'what is read and worked on gets done'],
   'TransportError CLIENT_LIMIT': ['yes', 'some of them end'],
+  'TransportError CLUSTER_UNAVAILABLE': ['yes', 'the engine comes back'],
   'TransportError COMMAND_NOT_FOUND': ['no', 'nobody installs it meanwhile'],
   'TransportError CONNECTION_LOST': [
     'as its cause',

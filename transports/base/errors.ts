@@ -30,6 +30,11 @@ export type TransportErrorCode =
   | 'BYTES_LIMIT'
   /** The server works on as many requests or streams of 2026-07-28 as it may: HTTP 503. */
   | 'EXCHANGE_LIMIT'
+  /**
+   * What the nodes of a cluster share cannot be reached at the moment: HTTP 503 with `Retry-After`. What was
+   * asked of it may have been done (`data.engine`).
+   */
+  | 'CLUSTER_UNAVAILABLE'
   /** A request names another revision than its session has: HTTP 400. */
   | 'REVISION_MISMATCH'
   /** Nobody is known to have sent the request: HTTP 401. */

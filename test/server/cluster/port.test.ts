@@ -28,15 +28,19 @@ function portOf(own: Partial<LocalPort> = {}) {
     close: elsewhere,
     retire: async () => {},
     hear: () => {},
+    lost: () => {},
     ...own,
   }
   const cluster: Cluster = {
     node: 'a',
     store: { load: () => undefined, save: () => {}, delete: () => {} },
+    problem: undefined,
+    streams: undefined,
     claim: async () => 'b',
     release: () => {},
     send: (_node, envelope) => way.isOpen && sent.push(envelope) > 0,
     publish: () => {},
+    retire: () => {},
     listen: () => () => {},
   }
   const clock = createFakeClock()

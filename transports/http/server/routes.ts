@@ -267,7 +267,7 @@ function refusalOf(error: unknown): HttpRefusal | undefined {
   if (code === 'SESSION_NOT_FOUND') return new HttpRefusal(404, 'Session not found')
   if (code === 'REVISION_MISMATCH') return new HttpRefusal(400, message)
   if (code === 'SESSION_LIMIT') return new HttpRefusal(503, message, { 'retry-after': '10' })
-  if (code === 'SEND_FAILED') return unavailable(undefined, message)
+  if (code === 'SEND_FAILED' || code === 'CLUSTER_UNAVAILABLE') return unavailable(undefined, message)
   if (code === 'BYTES_LIMIT') return bytesRefusal(error)
   if (code === 'CLIENT_LIMIT') return new HttpRefusal(429, message, { 'retry-after': '10' })
   return undefined

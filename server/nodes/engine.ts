@@ -1,0 +1,156 @@
+import type { ActorContext } from '../../runtime/process/context.js'
+
+/** What `cluster` takes: an engine that is opened when the server starts, as `redis()` returns it. */
+export interface ClusterEngine {
+  /** Shown in trees, reports and errors: `redis 10.0.0.5:6379`, without a password. */
+  readonly name: string
+  /** What the nodes of this cluster agree on. */
+  readonly settings: ClusterSettings
+  /**
+   * Connects. The engine ends with the scope of `ctx`. Rejects with TransportError CLUSTER_UNAVAILABLE when it
+   * cannot be reached within 5 s, and with BAD_OPTION when it cannot do what is needed.
+   */
+  open(ctx: ActorContext, node: string): Promise<Engine>
+}
+
+export interface ClusterSettings {
+  /** Milliseconds after which a node that was not heard of owns nothing any more. */
+  readonly lease: number
+  /** What nodes sign with what they say to each other; the first signs, all are taken. Undefined: nothing is signed. */
+  readonly keys: readonly string[] | undefined
+  /** What one node may have waiting for it: what comes beyond is refused until there is room. */
+  readonly maxInbox: number
+}
+
+/**
+ * Where the nodes of a cluster keep what they share. Every method rejects with TransportError
+ * CLUSTER_UNAVAILABLE: after a second at most, and at once while the engine is known to be away. What was
+ * asked may then have been done or not. Nothing is sent twice by itself.
+ */
+export interface Engine {
+  readonly isUp: boolean
+  /** Hears each change of `isUp`, until the returned function is called. */
+  onHealth(fn: (isUp: boolean) => void): () => void
+  /**
+   * Hears that something may wait in this node's inbox, or that there is news. A bell may be lost, and ring in
+   * vain.
+   */
+  onBell(fn: (bell: 'inbox' | 'news') => void): () => void
+
+  /**
+   * Renews the lease of a node for `lease` ms, and tells who is there. A node whose listener for bells is not
+   * connected does not call it. Nodes without a listener have 1 s left at most.
+   */
+  beat(node: string, lease: number, facts: NodeFacts): Promise<Members>
+  /** A node goes in order: its sessions are anybody's at once. Its inbox stays. */
+  leave(node: string): Promise<void>
+
+  /** Makes a node the owner of a session, unless the lease of another owner holds. */
+  claim(claim: ClaimRequest): Promise<Claimed>
+  /** Whether a claim still holds; brings back what an engine has lost, where nobody has claimed it since. */
+  reclaim(claim: ClaimRequest, held: HeldClaim): Promise<boolean>
+  /** The session is anybody's. Nothing happens with an older epoch than the last. */
+  release(node: string, session: string, epoch: number): Promise<void>
+  /** The text of a session's record. */
+  load(session: string): Promise<string | undefined>
+  /** False: the node does not own the session with this epoch any more, and nothing was saved. */
+  save(node: string, session: string, epoch: number, saved: SavedRecord): Promise<boolean>
+  /** Forgets a session that this node owns, and its streams; false as above. */
+  delete(node: string, session: string, epoch: number): Promise<boolean>
+  /** Sessions that are in use stay for `ttl` ms more. */
+  touch(sessions: readonly string[], ttl: number): Promise<void>
+
+  /** Puts texts into the inbox of a node, in order: all or none. `gone`: its lease is over. */
+  send(to: string, from: string, texts: readonly string[], max: number): Promise<'taken' | 'full' | 'gone'>
+  /** Takes what waits, in order; what was taken is in the inbox no more. */
+  take(node: string, max: number): Promise<readonly string[]>
+  /** Takes back what a node has not taken of what `from` sent to it. */
+  takeBack(node: string, from: string): Promise<readonly string[]>
+
+  /** Tells all nodes; answers its number. */
+  publish(text: string): Promise<number>
+  /** What was published after a number. `isGap`: what came right after it is not kept any more. */
+  news(after: number): Promise<News>
+
+  /** Notes which node an event log belongs to, for `ttl` ms. */
+  placeLog(log: string, node: string, ttl: number): Promise<void>
+  placeOfLog(log: string): Promise<string | undefined>
+  /** Adds to a stream; false when it was closed, and nothing was added. */
+  append(stream: StreamPlace, entries: readonly StreamEntry[], limits: StreamLimits): Promise<boolean>
+  /** Closes a stream for its writer, and answers what is kept of it. */
+  closeStream(stream: StreamPlace): Promise<readonly StreamEntry[]>
+  dropStream(stream: StreamPlace): Promise<void>
+}
+
+/** What others see of a node. */
+export interface NodeFacts {
+  readonly isRetiring: boolean
+  readonly sessions: number
+}
+
+export interface Members {
+  /** The same for as long as the engine has lost nothing: another one after a restart or a fail-over. */
+  readonly run: string
+  /** Those whose lease holds, with this one. */
+  readonly nodes: readonly (NodeFacts & { readonly name: string })[]
+  /** The number of the last news. */
+  readonly news: number
+}
+
+export interface ClaimRequest {
+  readonly node: string
+  readonly session: string
+  /** Who the session counts for; undefined: nobody. */
+  readonly client: string | undefined
+  /** Milliseconds that the session is kept, unless it is saved or touched. */
+  readonly ttl: number
+  /** Of all nodes. */
+  readonly maxSessions: number
+  readonly maxPerClient: number
+  /** Whether it may be taken from a node whose lease is over. */
+  readonly mayTakeOver: boolean
+}
+
+export type Claimed =
+  /** Each claim of a session has a higher epoch than the one before. */
+  | { readonly type: 'claimed'; readonly epoch: number }
+  | { readonly type: 'owned'; readonly node: string }
+  | { readonly type: 'full'; readonly of: 'sessions' | 'client' }
+
+/** What the owner of a session knows of it. */
+export interface HeldClaim {
+  readonly epoch: number
+  /** What was saved last, if anything was. */
+  readonly saved: SavedRecord | undefined
+}
+
+export interface SavedRecord {
+  readonly text: string
+  readonly version: number
+  /** Milliseconds that the session is kept from now on. */
+  readonly ttl: number
+}
+
+export interface News {
+  readonly texts: readonly string[]
+  readonly last: number
+  readonly isGap: boolean
+}
+
+/** A stream of a session, by its name. */
+export interface StreamPlace {
+  readonly session: string
+  readonly stream: string
+}
+
+/** The number grows within a stream. */
+export interface StreamEntry {
+  readonly number: number
+  readonly text: string
+}
+
+export interface StreamLimits {
+  readonly maxEntries: number
+  /** Milliseconds after the last entry. */
+  readonly ttl: number
+}
