@@ -45,11 +45,20 @@ export interface Engine {
   /** A node goes in order: its sessions are anybody's at once. Its inbox stays. */
   leave(node: string): Promise<void>
 
-  /** Makes a node the owner of a session, unless the lease of another owner holds. */
+  /**
+   * Makes a node the owner of a session, unless the lease of another owner holds. A session that it owns already
+   * is claimed anew.
+   */
   claim(claim: ClaimRequest): Promise<Claimed>
-  /** Whether a claim still holds; brings back what an engine has lost, where nobody has claimed it since. */
+  /**
+   * Whether a claim still holds. With `mayRestore`, what the engine does not know any more is brought back: the
+   * claim and the record, unless there is a record with a higher version.
+   */
   reclaim(claim: ClaimRequest, held: HeldClaim): Promise<boolean>
-  /** The session is anybody's. Nothing happens with an older epoch than the last. */
+  /**
+   * The session is anybody's, if the node owns it with this epoch or an older one. A node that does not know its
+   * epoch, as the answer to `claim` was lost, takes Number.MAX_SAFE_INTEGER.
+   */
   release(node: string, session: string, epoch: number): Promise<void>
   /** The text of a session's record. */
   load(session: string): Promise<string | undefined>
@@ -104,7 +113,7 @@ export interface ClaimRequest {
   readonly client: string | undefined
   /** Milliseconds that the session is kept, unless it is saved or touched. */
   readonly ttl: number
-  /** Of all nodes. */
+  /** Of all nodes. With 0 only sessions that are there already are claimed: it asks whose a session is. */
   readonly maxSessions: number
   readonly maxPerClient: number
   /** Whether it may be taken from a node whose lease is over. */
@@ -120,6 +129,8 @@ export type Claimed =
 /** What the owner of a session knows of it. */
 export interface HeldClaim {
   readonly epoch: number
+  /** Whether the engine may have lost it, as its run is another one: otherwise what is not there has ended. */
+  readonly mayRestore: boolean
   /** What was saved last, if anything was. */
   readonly saved: SavedRecord | undefined
 }
