@@ -6,7 +6,7 @@ import {
   McpError,
   withClient,
 } from '../../../index.js'
-import type { Invoke, Operation } from '../history/history.js'
+import type { Invoke, Operation, Unstamped } from '../history/history.js'
 import type { Act, ClientPlan } from '../plan/plan.js'
 import type { Callee, ClientHost } from './client-host.js'
 import { type Answer, wordless } from './runs.js'
@@ -24,6 +24,10 @@ export function makeCalls(stage: Stage, host: ClientHost, act: Act): void {
 function makeCall({ recorder }: Stage, host: ClientHost, callee: Callee, act: Act, id: string): void {
   const { program, plan } = host
   if (program === undefined) return
+  // a timer that many share may settle a call of a program that has died
+  const note = (event: Unstamped): void => {
+    if (program.phase !== 'dead') recorder.add(event)
+  }
   const call = `call ${id} ${act.operation}`
   const token = `t${id}`
   recorder.add({ type: 'invoke', call, token, ...invokeOf(callee, act, plan, token) })
@@ -34,12 +38,12 @@ function makeCall({ recorder }: Stage, host: ClientHost, callee: Callee, act: Ac
         ? undefined
         : program.world.setTimeout(() => {
             // a task is asked to connect and to close as well, which nobody can give up
-            if (callee.kind !== 'task') recorder.add({ type: 'cancel', call })
+            if (callee.kind !== 'task') note({ type: 'cancel', call })
             gone.abort()
           }, act.patience)
     const settle = (): void => program.world.clearTimeout(timer)
     const onProgress: CallOptions['onProgress'] = ({ progress, message = wordless(progress) }) =>
-      recorder.add({
+      note({
         type: 'received',
         program: plan.name,
         client: callee.name,
@@ -57,7 +61,7 @@ function makeCall({ recorder }: Stage, host: ClientHost, callee: Callee, act: Ac
     perform(callee, act, token, options).then(
       ({ value, list, elements }) => {
         settle()
-        recorder.add({
+        note({
           type: 'ok',
           call,
           ...(value !== undefined && { value }),
@@ -67,7 +71,7 @@ function makeCall({ recorder }: Stage, host: ClientHost, callee: Callee, act: Ac
       },
       (error: unknown) => {
         settle()
-        recorder.add({ type: 'fail', call, ...failureOf(error) })
+        note({ type: 'fail', call, ...failureOf(error) })
       },
     )
   })

@@ -51,7 +51,8 @@ function replaceTimers(replace: Replace, host: Program, programOf: () => Program
   replace(globalThis, 'clearInterval', (timer: unknown) => timer instanceof ForeignTimer && timer.clear())
   replace(globalThis, 'setImmediate', (fn: (...args: unknown[]) => void, ...args: unknown[]) => {
     const program = programOf()
-    const step = program.soon('turn', () => fn(...args))
+    // what many share (undici's tick) may have begun in a program that has died since
+    const step = (program.phase === 'dead' ? host : program).soon('turn', () => fn(...args))
     return { ref: () => {}, unref: () => {}, hasRef: () => true, step }
   })
   replace(globalThis, 'clearImmediate', (immediate: { readonly step?: Step } | undefined) =>
