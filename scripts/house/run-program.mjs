@@ -8,7 +8,7 @@ import { mirror, outputPath, transpile } from './transpile.mjs'
 /** Transpiles what the program needs and imports it; says so and exits 1 when it is missing or a source does not parse. */
 export async function runProgram(path) {
   if (!existsSync(join(repository, path))) return refuse(`${path} does not exist yet`)
-  const broken = await transpile(repository, [...floors, 'scripts'])
+  const broken = await transpile(repository, [...floors, 'scripts', 'test/support'])
   if (broken.length > 0) return refuse(broken.map(({ text }) => `does not parse: ${text}`).join('\n'))
   process.setSourceMapsEnabled(true)
   await import(pathToFileURL(join(repository, mirror, outputPath(path))).href)

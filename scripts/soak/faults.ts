@@ -1,6 +1,6 @@
 import type { Verb } from '../sim/history/history.js'
 import type { Host } from './host.js'
-import type { FaultyProxy } from './proxy.js'
+import type { TcpProxy } from '../../test/support/tcp-proxy.js'
 
 /** What a fault may do besides. */
 export interface FaultScope {
@@ -71,7 +71,7 @@ export function hostFaults(host: Host, ours: boolean): readonly Fault[] {
 }
 
 /** How the way to a server breaks. */
-export function proxyFaults(proxy: FaultyProxy): readonly Fault[] {
+export function proxyFaults(proxy: TcpProxy): readonly Fault[] {
   return [
     {
       kind: 'reset',
@@ -95,7 +95,7 @@ export function proxyFaults(proxy: FaultyProxy): readonly Fault[] {
       kind: 'stall',
       verb: 'cut',
       async run({ wait, between }) {
-        proxy.stall()
+        proxy.hold()
         await wait(between(200, longestPause))
         proxy.clear()
       },
@@ -104,7 +104,7 @@ export function proxyFaults(proxy: FaultyProxy): readonly Fault[] {
       kind: 'stall, reset',
       verb: 'cut',
       async run({ cut, wait, between }) {
-        proxy.stall()
+        proxy.hold()
         await wait(between(200, longestPause))
         cut()
         proxy.reset()

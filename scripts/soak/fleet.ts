@@ -5,12 +5,12 @@ import { Registry, type Server, startServer, startSupervisor, type Supervisor } 
 import { clientActorName, transportName } from '../../client/base/names.js'
 import { http, memory, sse, stdio, websocket } from '../../transports/index.js'
 import { namesOf } from '../../server/base/names.js'
+import { TcpProxy } from '../../test/support/tcp-proxy.js'
 import { soakServer } from './definition.js'
 import { childFaults, hostFaults, killFault, proxyFaults, type Target } from './faults.js'
 import { type Host, startOtherHost, startOwnHost } from './host.js'
 import type { Member } from './members.js'
 import { type Plan, planOf, type Way } from './plan.js'
-import { FaultyProxy } from './proxy.js'
 import { joinTree, serverPid } from './join-tree.js'
 
 /** Everything that runs: one supervised tree of clients, and what they talk to. */
@@ -60,9 +60,9 @@ async function build(plan: Plan, logs: string, undo: (() => Promise<unknown>)[])
   }
   const other = await startOtherHost(['--import', loopback, everything, 'streamableHttp'], '/mcp')
   undo.push(() => other.kill())
-  const proxies: FaultyProxy[][] = []
+  const proxies: TcpProxy[][] = []
   for (const { urls } of hosts) {
-    const ways = await Promise.all(urls.map((url) => FaultyProxy.start(Number(new URL(url).port))))
+    const ways = await Promise.all(urls.map((url) => TcpProxy.start(Number(new URL(url).port))))
     undo.push(...ways.map((proxy) => () => proxy.close()))
     proxies.push(ways)
   }

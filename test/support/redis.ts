@@ -43,7 +43,10 @@ export const noRedis: string | undefined =
   spawnSync('redis-server', ['--version']).status === 0 ? undefined : 'redis-server is not installed'
 
 /** Starts a `redis-server` on a free port of loopback, and waits until it answers. */
-export async function startRedis(t: TestContext, settings: RedisSettings = {}): Promise<TestRedis> {
+export async function startRedis(
+  t: Pick<TestContext, 'after'>,
+  settings: RedisSettings = {},
+): Promise<TestRedis> {
   const redis = new Server(await freePort(), settings)
   t.after(() => redis.end())
   await redis.start()

@@ -2,10 +2,10 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 
 /**
- * How the connections of a proxy are treated: `half` ends them, `stall` and `delay` only make them slow. Of
+ * How the connections of a proxy are treated: `half` and `cut` end them, `hold` and `delay` only make them slow. Of
  * `client` or `server` nothing passes, and what the other side says does.
  */
-export type ProxyFault = 'half' | 'stall' | 'delay' | 'client' | 'server'
+export type ProxyFault = 'half' | 'hold' | 'cut' | 'delay' | 'client' | 'server'
 
 interface Pair {
   readonly near: Socket
@@ -13,22 +13,24 @@ interface Pair {
 }
 
 /** A way to one port on which connections can be cut. */
-export class FaultyProxy {
+export class TcpProxy {
   readonly #server: Server
   readonly #pairs = new Set<Pair>()
+  #target: number
   #isCut: () => void = () => {}
   #mode: ProxyFault | undefined
   #delayMs = 0
 
   private constructor(server: Server, port: number) {
     this.#server = server
-    server.on('connection', (near) => this.#join(near, port))
+    this.#target = port
+    server.on('connection', (near) => (this.#mode === 'cut' ? refuse(near) : this.#join(near)))
   }
 
   /** Listens on a port of its own, and passes on what comes to `port`. */
-  static async start(port: number): Promise<FaultyProxy> {
+  static async start(port: number): Promise<TcpProxy> {
     const server = createServer({ allowHalfOpen: false })
-    const proxy = new FaultyProxy(server, port)
+    const proxy = new TcpProxy(server, port)
     server.listen(0, '127.0.0.1')
     await once(server, 'listening')
     return proxy
@@ -53,14 +55,25 @@ export class FaultyProxy {
     for (const pair of [...this.#pairs]) this.#reset(pair)
   }
 
+  /** Until `clear`: ends all connections, and refuses new ones. */
+  cut(): void {
+    this.#mode = 'cut'
+    this.reset()
+  }
+
+  /** Passes on what comes from now on to another port; connections that there are stay where they are. */
+  aim(port: number): void {
+    this.#target = port
+  }
+
   /** Until `clear`: ends every connection in the middle of what the server says next. */
   half(): void {
     this.#mode = 'half'
   }
 
   /** Until `clear`: nothing passes any more, in neither direction. */
-  stall(): void {
-    this.#mode = 'stall'
+  hold(): void {
+    this.#mode = 'hold'
     for (const pair of this.#pairs) this.#hush(pair)
   }
 
@@ -92,8 +105,8 @@ export class FaultyProxy {
     await closed
   }
 
-  #join(near: Socket, port: number): void {
-    const far = connect({ host: '127.0.0.1', port })
+  #join(near: Socket): void {
+    const far = connect({ host: '127.0.0.1', port: this.#target })
     const pair = { near, far }
     this.#pairs.add(pair)
     const end = (): void => {
@@ -117,7 +130,7 @@ export class FaultyProxy {
 
   /** The sockets of which nothing is to be heard. */
   #silent({ near, far }: Pair): readonly Socket[] {
-    if (this.#mode === 'stall') return [near, far]
+    if (this.#mode === 'hold') return [near, far]
     if (this.#mode === 'client') return [near]
     return this.#mode === 'server' ? [far] : []
   }
@@ -170,4 +183,9 @@ export class FaultyProxy {
     pair.near.resetAndDestroy()
     pair.far.resetAndDestroy()
   }
+}
+
+function refuse(near: Socket): void {
+  near.on('error', () => {})
+  near.resetAndDestroy()
 }
