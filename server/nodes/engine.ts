@@ -95,6 +95,8 @@ export interface Engine {
 export interface NodeFacts {
   readonly isRetiring: boolean
   readonly sessions: number
+  /** How often the node has begun anew, from 1: what it and others had sent each other before is lost. */
+  readonly incarnation: number
 }
 
 export interface Members {
