@@ -121,8 +121,8 @@ export class EngineState {
     if (owner === undefined) {
       const counted = [...sessions.values()].filter((each) => each.owner !== undefined)
       if (counted.length >= limits.maxSessions) return { type: 'full', of: 'sessions' }
-      const own = client === undefined ? 0 : counted.filter((each) => each.client === client).length
-      if (own >= limits.maxPerClient) return { type: 'full', of: 'client' }
+      const own = counted.filter((each) => each.client === client).length
+      if (client !== undefined && own >= limits.maxPerClient) return { type: 'full', of: 'client' }
     }
     const contents = this.#contents
     contents.epoch = Math.max(contents.epoch, known?.epoch ?? 0) + 1

@@ -15,8 +15,12 @@ export async function openEngine(
   engine: ClusterEngine,
   node: string,
 ): Promise<{ readonly engine: Engine; close(): Promise<void> }> {
-  const ref = await startActor(holder, { engine, node })
-  const close = async (): Promise<void> => void (await ref.stop())
+  const ref = await startActor(holder, { engine, node }).catch((error) => {
+    throw (error as Error).cause
+  })
+  const close = async (): Promise<void> => {
+    if (ref.alive) await ref.stop()
+  }
   t.after(close)
   return { engine: await ref.call('share'), close }
 }
