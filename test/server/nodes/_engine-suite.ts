@@ -728,7 +728,7 @@ export function engineSuite(
 }
 
 /** Asks again and again: by an engine nobody hears when a time is over. */
-async function eventually(holds: () => boolean | Promise<boolean>, within = 3_000): Promise<void> {
+export async function eventually(holds: () => boolean | Promise<boolean>, within = 3_000): Promise<void> {
   const deadline = performance.now() + within
   while (!(await holds())) {
     if (performance.now() > deadline) throw new Error(`it did not hold within ${within} ms`)

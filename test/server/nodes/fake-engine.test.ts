@@ -1,12 +1,125 @@
-import { type FakeEngine, fakeEngine } from '../../../scripts/sim/store/engine.js'
+import { equal, is } from 'uvu/assert'
+import { type FakeEngine, fakeEngine, goodEngine } from '../../../scripts/sim/store/engine.js'
+import { heard } from '../../support/heard.js'
 import { suite } from '../../support/suite.js'
-import { type EngineBench, engineSuite } from './_engine-suite.js'
+import { type EngineBench, engineSuite, eventually } from './_engine-suite.js'
+import { openEngine } from './_open-engine.js'
 
 const test = suite('fake engine')
+const long = 60_000
+const facts = { isRetiring: false, sessions: 0, incarnation: 1 }
+const limits = { client: undefined, ttl: long, maxSessions: 10, maxPerClient: 10, mayTakeOver: true }
 
 engineSuite(test, () => benchOf(fakeEngine()))
 
+test(
+  'a cut costs what waits for an answer, and is noticed; what was under way may be done later',
+  async (t) => {
+    const shared = fakeEngine()
+    const { engine } = await openEngine(t, shared.at('m'), 'a')
+    const other = (await openEngine(t, shared.at('n'), 'b')).engine
+    const outcomes = new Set<boolean>()
+    for (let round = 0; outcomes.size < 2 && round < 20; round += 1) {
+      const { last } = await other.news(0)
+      shared.cut('m', ['commands'])
+      is(await codeOf(engine.publish('text')), 'CLUSTER_UNAVAILABLE')
+      is(engine.isUp, false)
+      is((await other.news(0)).last, last)
+      shared.heal('m')
+      outcomes.add((await other.news(0)).last > last)
+      await eventually(() => engine.isUp)
+    }
+    equal([...outcomes].sort(), [false, true])
+  },
+  { timeout: 40_000 },
+)
+
+test('what is done may not be told', async (t) => {
+  const shared = fakeEngine()
+  const { engine } = await openEngine(t, shared.at('m'), 'a')
+  shared.quality = { ...goodEngine, loses: 1 }
+  is(await codeOf(engine.publish('text')), 'CLUSTER_UNAVAILABLE')
+  shared.quality = goodEngine
+  await eventually(() => engine.isUp)
+  is((await engine.news(0)).last, 1)
+  shared.cut('m', ['answers'])
+  is(await codeOf(engine.publish('text')), 'CLUSTER_UNAVAILABLE')
+  shared.heal('m')
+  await eventually(() => engine.isUp)
+  is((await engine.news(0)).last, 2)
+})
+
+test('bells may be lost, or ring in vain; without any the connection is given up', async (t) => {
+  const shared = fakeEngine()
+  const { engine } = await openEngine(t, shared.at('m'), 'a')
+  const bells = heard<string>()
+  engine.onBell(bells.add)
+  await engine.beat('a', long, facts)
+  shared.quality = { ...goodEngine, losesBells: 1 }
+  await engine.publish('text')
+  await engine.beat('a', long, facts)
+  shared.quality = { ...goodEngine, ringsInVain: 1 }
+  await engine.beat('a', long, facts)
+  await bells.next()
+  shared.quality = goodEngine
+  shared.cut('m', ['bells'])
+  await eventually(() => !engine.isUp)
+  const other = (await openEngine(t, shared.at('n'), 'b')).engine
+  await eventually(async () => (await other.beat('b', long, facts)).nodes.length === 1)
+  is(engine.isUp, false)
+  shared.heal('m')
+  await eventually(() => engine.isUp)
+})
+
+test('a frozen engine does what it was asked once it goes on, though nobody waits for it any more', async (t) => {
+  const shared = fakeEngine()
+  const { engine } = await openEngine(t, shared.at('m'), 'a')
+  shared.freeze()
+  is(await codeOf(engine.publish('text')), 'CLUSTER_UNAVAILABLE')
+  shared.thaw()
+  await eventually(() => engine.isUp)
+  is((await engine.news(0)).last, 1)
+})
+
+test('a fail-over loses what the other one has not heard, and a restart nothing', async (t) => {
+  const shared = fakeEngine()
+  const { engine } = await openEngine(t, shared.at('m'), 'a')
+  const { run } = await engine.beat('a', long, facts)
+  const answer = await engine.claim({ node: 'a', session: 's', ...limits })
+  const epoch = answer.type === 'claimed' ? answer.epoch : 0
+  await engine.save('a', 's', epoch, { text: 'one', version: 1, ttl: long })
+  shared.fallBehind()
+  await engine.save('a', 's', epoch, { text: 'two', version: 2, ttl: long })
+  shared.failOver()
+  await eventually(async () => (await codeOf(engine.load('s'))) === undefined)
+  is(await engine.load('s'), 'one')
+  const since = (await engine.beat('a', long, facts)).run
+  is(since === run, false)
+  shared.stop()
+  shared.start()
+  await eventually(async () => (await codeOf(engine.load('s'))) === undefined)
+  is(await engine.load('s'), 'one')
+  is((await engine.beat('a', long, facts)).run === since, false)
+})
+
+test('a program that has ended has no listener any more', async (t) => {
+  const shared = fakeEngine()
+  await openEngine(t, shared.at('m'), 'a')
+  is(shared.isHeard('a'), true)
+  shared.hangUp('m')
+  is(shared.isHeard('a'), false)
+})
+
 test.run()
+
+async function codeOf(asked: Promise<unknown>): Promise<unknown> {
+  try {
+    await asked
+  } catch (error) {
+    return (error as { readonly code?: unknown }).code
+  }
+  return undefined
+}
 
 function benchOf(engine: FakeEngine): EngineBench {
   let places = 0
