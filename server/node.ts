@@ -18,6 +18,7 @@ import type { Envelope } from './cluster/envelope.js'
 import { isServer, type ServerDefinition } from './definitions/define-server.js'
 import type { ServerOptions } from './holdings/options.js'
 import { Connections } from './processes/connections.js'
+import { KeptStreams } from './processes/kept-streams.js'
 import { NodeCluster } from './processes/node-cluster.js'
 import type { NodeInput, NodeRef } from './processes/node-ref.js'
 import type { Server } from './server.js'
@@ -46,9 +47,10 @@ const node = defineActor({
     // also of a listener that has ended
     const report = (told: StreamReport): boolean =>
       outside(() => input.hub.cast('report', { from: input.name, told }))
-    const connections = new Connections(input.address, input.streams ? report : undefined)
+    const connections = new Connections(input.address)
     ctx.monitor(input.hub)
-    const cluster = new NodeCluster(input.name, input.hub)
+    const streams = input.streams ? new KeptStreams(report) : undefined
+    const cluster = new NodeCluster(input.name, input.hub, streams)
     let binding: Binding | undefined
     const transport = transportOf(input, options.transport, connections)
     const watched: ServerTransport = {
@@ -101,7 +103,7 @@ const node = defineActor({
       socket.once('close', ended)
       connections.give(socket)
     },
-    streams: ({ connections }, news: StreamNews) => connections.streams?.hear(news),
+    streams: ({ cluster }, news: StreamNews) => cluster.streams?.hear(news),
     envelope({ cluster }, { from, envelope }: { from: string; envelope: Envelope }) {
       if (cluster.inbox !== undefined) return cluster.inbox.receive(from, envelope)
       if (envelope.type !== 'ask') return

@@ -16,7 +16,7 @@ export interface Cluster {
   readonly store: SessionStore
   /** Why this node may serve no sessions at the moment; undefined: it may. */
   readonly problem: TransportError | undefined
-  /** The way to the event streams of other nodes; undefined where the transport has one of its own. */
+  /** The way to the event streams of other nodes; undefined where none are kept. */
   readonly streams: SharedStreams | undefined
   /**
    * Makes this node the owner of a session, unless another one is, or this one is retiring. Resolves with the

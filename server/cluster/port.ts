@@ -72,6 +72,7 @@ export function clusterPort(
   const routes = new Routes(local, cluster, world)
   return Object.freeze({
     ...local,
+    streams: cluster.streams,
     open: (request, peer) => routes.open(request, peer),
     deliver: (id, message, outlet, peer) => routes.deliver(id, message, outlet, peer),
     deliverBatch: (id, batch, outlet, peer) => routes.deliverBatch(id, batch, outlet, peer),

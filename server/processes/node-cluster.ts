@@ -7,6 +7,7 @@ import type { Cluster, Inbox, News } from '../cluster/cluster.js'
 import type { Envelope } from '../cluster/envelope.js'
 import type { SessionRecord, SessionStore } from '../stores/session-store.js'
 import type { HubRef } from './hub.js'
+import type { KeptStreams } from './kept-streams.js'
 
 /** The nodes of one program, as one of them sees them: all of it goes through the hub. */
 export class NodeCluster implements Cluster {
@@ -14,13 +15,13 @@ export class NodeCluster implements Cluster {
   readonly store: SessionStore
   /** Without the hub the node ends. */
   readonly problem = undefined
-  /** The connections that the node is given know the way. */
-  readonly streams = undefined
+  readonly streams: KeptStreams | undefined
   readonly #hub: HubRef
   #inbox: Inbox | undefined
 
-  constructor(node: string, hub: HubRef) {
+  constructor(node: string, hub: HubRef, streams?: KeptStreams) {
     this.node = node
+    this.streams = streams
     this.#hub = hub
     this.store = {
       load: (id) => hub.call('load', id) as Promise<SessionRecord | undefined>,

@@ -16,6 +16,7 @@ import type { Owned } from '../../runtime/process/owned.js'
 import type { ProcessRef } from '../../runtime/process/ref.js'
 import type { TransportError } from '../base/errors.js'
 import type { Principal } from './principal.js'
+import type { SharedStreams } from './shared-streams.js'
 import type { Sharing } from './sharing.js'
 
 /** How a client reaches a server, as `stdio()` returns it; data until `connect` is called, per connection. */
@@ -144,6 +145,8 @@ export interface ServerPort {
   readonly maxOpen?: number
   /** The revisions that are spoken. Absent: all; those without sessions only if there is an `exchange`. */
   readonly revisions?: readonly Revision[]
+  /** The way to the event streams of other processes that serve the same sessions. Absent: there are none. */
+  readonly streams?: SharedStreams | undefined
   /**
    * Opens a session for an `initialize` request and answers it. The session is for the principal of the peer:
    * for all others every method below rejects with SESSION_NOT_FOUND. `sessionId` is undefined when the

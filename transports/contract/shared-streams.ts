@@ -100,6 +100,8 @@ export type StreamNews =
   | { readonly type: 'followed'; readonly follow: string; readonly events: readonly StreamedEvent[] }
   /** Answers `follow`: nothing of the stream is kept. */
   | { readonly type: 'unknown'; readonly follow: string }
+  /** Answers `follow`: nobody can tell at the moment. */
+  | { readonly type: 'unreachable'; readonly follow: string }
   /** Answers `follow`: no id to go on from. */
   | { readonly type: 'unfollowed'; readonly follow: string; readonly why: string }
   | { readonly type: 'events'; readonly follow: string; readonly events: readonly StreamedEvent[] }

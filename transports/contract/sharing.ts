@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net'
 import type { LinkScope, ServerTransport } from './contract.js'
-import type { SharedStreams, StreamKeeper } from './shared-streams.js'
+import type { StreamKeeper } from './shared-streams.js'
 
 /**
  * How several processes serve at one address: one, which runs no code of a user, takes the connections and
@@ -50,6 +50,4 @@ export interface ConnectionSource {
   readonly address: Address
   /** Gives each connection to `fn`, those that wait first, until the returned function is called. */
   take(fn: (socket: Socket) => void): () => void
-  /** Where its event streams are kept for the others; absent: a stream is resumed where it began. */
-  readonly streams?: SharedStreams
 }

@@ -62,7 +62,6 @@ export async function bindHttpSocket(
       socket.beginRetiring()
       return retire()
     }
-  if (source?.streams !== undefined) socket.share(source.streams)
   scope.own(() => socket.close())
   return socket
 }
@@ -118,12 +117,8 @@ export class HttpSocket implements Binding {
     return this.#take !== null && !this.#isStopping
   }
 
-  /** From now on clients may take up their event streams on any process that shares them. */
-  share(streams: SharedStreams): void {
-    if (this.log !== undefined) this.#shared = new SharedLog(this.log, streams)
-  }
-
   start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
+    if (server.streams !== undefined) this.#share(server.streams)
     return ctx.start(httpListener, { socket: this, server, scope }, { name: scope.name })
   }
 
@@ -168,6 +163,13 @@ export class HttpSocket implements Binding {
       this.#timer = null
       for (const { response: late } of this.#empty()) answerUnavailable(late)
     }, patience)
+  }
+
+  /** Clients may take up their event streams on any process that shares them, through restarts of listeners. */
+  #share(streams: SharedStreams): void {
+    if (this.log === undefined || this.#shared?.streams === streams) return
+    this.#shared?.close()
+    this.#shared = new SharedLog(this.log, streams)
   }
 
   #empty(): Waiting[] {

@@ -4,7 +4,7 @@ import { textOf } from '../../base/encoded.js'
 import { TransportError } from '../../base/errors.js'
 import type { EventLog, ForeignPosition, LoggedStream, Position } from '../streams/event-log.js'
 import type { Found } from '../streams/followed-stream.js'
-import { HttpRefusal } from '../listen/refusal.js'
+import { HttpRefusal, unavailable } from '../listen/refusal.js'
 import type { Exchange } from './exchange.js'
 
 interface StreamSurroundings {
@@ -123,6 +123,7 @@ async function takeUp(
     undo()
     return begin(exchange, sessionId, around)
   }
+  if (found.type === 'unreachable') throw unavailable(undefined, 'the stream cannot be reached now')
   if (found.type !== 'followed') throw new HttpRefusal(400, `Last-Event-ID: ${whyNot(found)}`)
   exchange.isListening = isListen
   exchange.follow(stream, position.after)

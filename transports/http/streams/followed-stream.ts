@@ -6,6 +6,8 @@ export type Found =
   | { readonly type: 'followed' }
   /** Nothing of it is kept. */
   | { readonly type: 'unknown' }
+  /** Nobody can tell at the moment. */
+  | { readonly type: 'unreachable' }
   | { readonly type: 'refused'; readonly why: string }
   /** Nobody wants it any more. */
   | { readonly type: 'stopped' }
@@ -95,8 +97,9 @@ export class FollowedStream implements EventStream {
         if (this.ended) this.#leave(true)
         return this.#resolve({ type: 'followed' })
       case 'unknown':
+      case 'unreachable':
         this.#leave(true)
-        return this.#resolve({ type: 'unknown' })
+        return this.#resolve({ type: news.type })
       case 'unfollowed':
         this.#leave(true)
         return this.#resolve({ type: 'refused', why: news.why })

@@ -4,6 +4,7 @@ import * as assert from 'uvu/assert'
 import { buildNotification, buildRequest } from '../../../../protocol/wire/jsonrpc.js'
 import { TransportError } from '../../../../transports/base/errors.js'
 import type { Outlet, ServerPort } from '../../../../transports/contract/contract.js'
+import { KeptStreams } from '../../../../server/processes/kept-streams.js'
 import { StreamArchive } from '../../../../transports/http/streams/stream-archive.js'
 import { type HttpServeOptions, serveHttp } from '../../../../transports/http/server/serve.js'
 import { type StreamEvent, subscribeTransport } from '../../../../transports/contract/events.js'
@@ -345,6 +346,17 @@ test('the process with the port keeps streams as `resume` says, and none without
   assert.ok(archive instanceof StreamArchive)
   assert.equal([archive.limits.maxEvents, archive.limits.maxStreams], [3, 128])
   assert.is(serveHttp({ resume: false }).sharing?.keepStreams, undefined)
+})
+
+test('a client is told to come back when nobody can tell of its stream', async (t) => {
+  const { one, port } = await startTwo(t)
+  const { reading } = await begin(t, one)
+  const { id } = await reading.message()
+  reading.cut()
+  const transport = shareHttp({}, new KeptStreams(() => false))
+  const { url } = await startListener(t, port, {}, { transport })
+  const refused = await exchange(t, url, { method: 'GET', headers: { 'last-event-id': String(id) } })
+  assert.equal([refused.status, refused.headers['retry-after']], [503, '1'])
 })
 
 test('answers as JSON are told to nobody', async (t) => {

@@ -203,8 +203,8 @@ export function shareHttp(options: HttpServeOptions, streams: SharedStreams): Se
     name: 'http',
     async bind(scope) {
       const socket = await bindHttpSocket(readHttpOptions({ port: 0, ...options }), scope)
-      socket.share(streams)
-      return socket
+      const { port, url } = socket
+      return { port, url, start: (ctx, server, on) => socket.start(ctx, { ...server, streams }, on) }
     },
   }
 }
