@@ -279,7 +279,8 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
   const port = clusterPort({ ...local, retire, hear, lost }, cluster, ctx.world)
   const unlisten = cluster.listen(port)
   return {
-    port,
+    // the processes of one program have been told to hand over before, one by one
+    port: { ...port, handOver: undefined },
     close: () => {
       unlisten()
       port.abandon()

@@ -26,6 +26,7 @@ import { Outbox } from './outbox.js'
 
 /** What a node does by itself. `deliver` and the like reject with Elsewhere for a session of another node. */
 export interface LocalPort extends ServerPort {
+  /** Lets go of the sessions, each once it is idle. */
   retire(signal: AbortSignal): Promise<void>
   hear(news: News): void
   lost(sessionIds: readonly string[]): void
@@ -68,7 +69,7 @@ export function clusterPort(
   local: LocalPort,
   cluster: Cluster,
   world: World,
-): ServerPort & Inbox & { abandon(): void } {
+): ServerPort & Inbox & { problem(): TransportError | undefined; abandon(): void } {
   const routes = new Routes(local, cluster, world)
   return Object.freeze({
     ...local,
@@ -78,6 +79,9 @@ export function clusterPort(
     deliverBatch: (id, batch, outlet, peer) => routes.deliverBatch(id, batch, outlet, peer),
     attach: (id, outlet, peer) => routes.attach(id, outlet, peer),
     close: (id, peer) => routes.close(id, peer),
+    admit: (id, peer) => routes.admit(id, peer),
+    problem: () => cluster.problem,
+    handOver: (signal) => routes.handOver(signal),
     knows: (id) => local.knows?.(id) === true || routes.ownerOf(id) !== undefined,
     receive: (from, envelope) => routes.receive(from, envelope),
     gone: (node) => routes.gone(node),
@@ -186,6 +190,11 @@ class Routes {
     )
   }
 
+  async admit(sessionId: string, peer: Peer): Promise<void> {
+    this.#check()
+    await this.#local.admit?.(sessionId, peer)
+  }
+
   close(sessionId: string, peer?: Peer): Promise<void> {
     return this.#where(
       sessionId,
@@ -233,6 +242,13 @@ class Routes {
     while (!this.#outbox.isEmpty) await pause(settlePause, this.#world)
   }
 
+  /** This node is about to end. */
+  async handOver(signal: AbortSignal): Promise<void> {
+    this.#cluster.retire()
+    await this.#local.retire(signal)
+    await this.settled()
+  }
+
   /** This port ends: it waits for other nodes no more, and their readers hear nothing more of it. */
   abandon(): void {
     for (const [id, asked] of this.#asked) {
@@ -267,6 +283,7 @@ class Routes {
     harmless = true,
   ): Promise<Value> {
     for (let moves = 0; ; moves += 1) {
+      this.#check()
       const known = sessionId === undefined ? undefined : this.ownerOf(sessionId)
       const answer = known === undefined ? await here().catch(orElsewhere) : new Elsewhere(known)
       if (!(answer instanceof Elsewhere)) return answer
@@ -281,6 +298,12 @@ class Routes {
         if (moves === maxMoves) throw restless()
       }
     }
+  }
+
+  /** Throws why no session may be served at the moment, by whoever asks: not even one that runs here. */
+  #check(): void {
+    const { problem } = this.#cluster
+    if (problem !== undefined) throw problem
   }
 
   #ask(node: string, ask: Ask, peer: Peer | undefined, outlet?: Outlet): Promise<Answer> {
@@ -344,6 +367,7 @@ class Routes {
   }
 
   async #do(ask: Ask, peer: Peer, outlet: RemoteOutlet): Promise<Answer> {
+    this.#check()
     const local = this.#local
     switch (ask.do) {
       case 'open': {

@@ -35,6 +35,10 @@ export class SessionWishes {
     return this.#subscriptions.has(uri)
   }
 
+  get subscriptions(): ReadonlySet<string> {
+    return this.#subscriptions
+  }
+
   /** Throws McpError 429 beyond 1,000 resources. */
   subscribe(uri: string): void {
     if (this.#subscriptions.size >= maxSubscriptions && !this.#subscriptions.has(uri))

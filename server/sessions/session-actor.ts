@@ -116,6 +116,12 @@ export const sessionActor = defineActor({
       learnConfirmation(session)
       tellChanges(session)
     },
+    /** Any of its resources may have changed. */
+    allUpdated: (session) => {
+      for (const uri of session.wishes.subscriptions) session.readers.noteUpdated(uri)
+      learnConfirmation(session)
+      tellChanges(session)
+    },
   },
   info: {
     exit(session, exit, ctx) {

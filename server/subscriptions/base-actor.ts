@@ -128,10 +128,14 @@ export const baseActor = defineActor({
   },
 })
 
-function noteAnything(base: Base, ctx: ActorContext): void {
+/** Nobody knows what has changed: who listens to a list or a resource is told of it. */
+function noteAnything(base: Base, ctx: ActorContext): Promise<void> {
   const { catalog } = base.holdings
-  const touched = (['tools', 'resources', 'prompts'] as const).map((list) => catalog.touch(list))
+  const touched = lists.map((list) => catalog.touch(list))
   if (touched.includes(true)) announce(base, ctx)
+  base.listens.noteAllUpdated()
+  base.telling ??= ctx.sendAfter(coalesce, 'tell')
+  return tellSessions(base, ctx, (session) => void session.cast('allUpdated'))
 }
 
 function noteUpdated(base: Base, uri: string, ctx: ActorContext): Promise<void> {

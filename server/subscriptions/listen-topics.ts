@@ -45,6 +45,11 @@ export class Topics<Listener> {
     return this.#resources.get(uri)
   }
 
+  /** Those that somebody listens to. */
+  resources(): Iterable<Topic<Listener>> {
+    return this.#resources.values()
+  }
+
   join(filter: SubscriptionFilter, listener: Listener): void {
     const { resourceSubscriptions = [] } = filter
     for (const kind of kinds) if (filter[fieldOf[kind]] === true) this.#lists[kind].listeners.add(listener)

@@ -117,6 +117,10 @@ export class Listens {
     if (topic !== undefined) this.#note(topic)
   }
 
+  noteAllUpdated(): void {
+    for (const topic of this.#topics.resources()) this.#note(topic)
+  }
+
   /** Tells some streams what was noted; answers whether there are more. */
   tell(): boolean {
     for (const listen of this.#queue.splice(0, slice)) {

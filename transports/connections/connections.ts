@@ -7,7 +7,14 @@ import type { ActorContext } from '../../runtime/process/context.js'
 import { type ProcessRef, processOf } from '../../runtime/process/ref.js'
 import { describe } from '../../runtime/watch/inspect.js'
 import { Channel, type ChannelSettings, type KeptSession } from './channel.js'
-import type { Binding, LinkScope, ListenScope, Peer, ServerPort } from '../contract/contract.js'
+import {
+  type Binding,
+  type LinkScope,
+  type ListenScope,
+  notReady,
+  type Peer,
+  type ServerPort,
+} from '../contract/contract.js'
 import { addressOf, emitTransport, noteRefused, originHere } from '../contract/events.js'
 
 /** Why a server ends a connection. */
@@ -121,7 +128,12 @@ export class Connections implements Binding {
 
   /** Whether new connections are taken and served. */
   get isReady(): boolean {
-    return this.#serving !== null && !this.#isLeaving
+    return this.problem === undefined
+  }
+
+  /** Why they are not, as `/readyz` says it. */
+  get problem(): string | undefined {
+    return notReady(this.#isLeaving ? undefined : this.#serving?.server)
   }
 
   describe(): string {

@@ -191,6 +191,16 @@ export interface ServerPort {
   exchange?(call: ExchangeCall): Promise<ExchangeAnswer>
   /** Ends every stream of `subscriptions/listen` with its result: the server is stopping. */
   endSubscriptions?(): void
+  /**
+   * Why no session is served at the moment: `open` and what takes the id of a session reject with it.
+   * Undefined: they are. Absent: they always are.
+   */
+  problem?(): TransportError | undefined
+  /**
+   * The server is stopping, and others go on with its sessions: lets go of each once it is idle, also while
+   * requests still come. Resolves when nobody waits for anything here any more, or soon after `signal`.
+   */
+  readonly handOver?: ((signal: AbortSignal) => Promise<void>) | undefined
 }
 
 /** One request of a revision without sessions. */
@@ -258,6 +268,13 @@ export interface ListenScope {
   stopping(): boolean
   /** The only client is gone for good: stops the server. */
   finished(): void
+}
+
+/** Why requests are not served through a port, as `/readyz` says it; undefined: they are. */
+export function notReady(server: ServerPort | undefined | null): string | undefined {
+  if (server === undefined || server === null) return 'not ready'
+  const problem = server.problem?.()
+  return problem && `not ready: ${problem.code}`
 }
 
 /** The revisions that a server speaks through its port. */

@@ -35,7 +35,7 @@ export async function bindSse(settings: SseServeSettings, scope: LinkScope): Pro
   const gate = await openGate(settings, scope, {
     transport: 'sse',
     paths: [settings.path, settings.messagesPath],
-    isReady: () => connections.isReady,
+    problem: () => connections.problem,
     onRequest(request, response) {
       request.on('error', () => {}) // a client that goes is told by the end of its response
       response.on('error', () => {})

@@ -25,7 +25,7 @@ export async function bindWebSockets(
   const plan: GatePlan = {
     transport: 'websocket',
     paths: [settings.path],
-    isReady: () => connections.isReady,
+    problem: () => connections.problem,
     onRequest(request, response) {
       const status = gate.check(request) === undefined ? 426 : 403
       response.writeHead(status, { 'content-length': '0', connection: 'close', upgrade: 'websocket' }).end()

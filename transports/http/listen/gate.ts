@@ -14,7 +14,7 @@ import { forwarded, withoutToken } from './peer.js'
 import { sessionConnectionLimits } from './sharing.js'
 
 /** What is served on a port whose connections are sessions. */
-export interface GatePlan extends Pick<ServerPlan, 'paths' | 'isReady'> {
+export interface GatePlan extends Pick<ServerPlan, 'paths' | 'problem'> {
   /** What its peers come through. */
   readonly transport: string
   readonly onRequest: RequestListener
@@ -49,7 +49,7 @@ export async function openGate(
   source?: ConnectionSource,
 ): Promise<Gate> {
   const { maxConnectionsPerClient: max, headersTimeout, trustProxy } = settings
-  const { transport, paths, isReady, onRequest, onUpgrade } = plan
+  const { transport, paths, problem, onRequest, onUpgrade } = plan
   const origin = originHere(transport)
   // keys that are fetched are for all, also when this listener ends
   const world = lastingWorld(scope.world)
@@ -57,7 +57,7 @@ export async function openGate(
   const { all, client } = sessionConnectionLimits(settings)
   const taken: ServerPlan = {
     paths,
-    isReady,
+    problem,
     onRequest: scope.bind(onRequest),
     ...(onUpgrade !== undefined && { onUpgrade: scope.bind(onUpgrade) }),
     requestTimeout: Math.max(30_000, headersTimeout),

@@ -30,8 +30,8 @@ export interface ServerPlan {
   readonly paths: readonly [string, ...string[]]
   readonly onRequest: RequestListener
   readonly onUpgrade?: UpgradeListener
-  /** Whether requests are taken and served, for `/readyz`. */
-  isReady(): boolean
+  /** Why requests are not taken and served, for `/readyz`; undefined: they are. */
+  problem(): string | undefined
   /** Milliseconds that a client may take for a whole request. */
   readonly requestTimeout: number
   /** Milliseconds an idle connection is kept open. */
@@ -208,18 +208,22 @@ function withOwnPaths({ auth, health, server }: ListenSettings, plan: ServerPlan
   if (!health && auth === undefined) return onRequest
   const metadata = { auth, path, isShared: server !== undefined }
   return (request, response) => {
-    if (health && answerHealth(request, response, plan.isReady())) return
+    if (health && answerHealth(request, response, plan.problem())) return
     if (!answerMetadata(request, response, metadata)) onRequest(request, response)
   }
 }
 
 /** Answers `/healthz` and `/readyz` for any host, since they say nothing else. False for other paths. */
-function answerHealth({ url, method }: IncomingMessage, response: ServerResponse, isReady: boolean): boolean {
+function answerHealth(
+  { url, method }: IncomingMessage,
+  response: ServerResponse,
+  problem: string | undefined,
+): boolean {
   const path = pathOf(url)
   if (!healthPaths.includes(path)) return false
   const isRead = method === 'GET' || method === 'HEAD'
-  const isUp = path === '/healthz' || isReady
-  const [status, text] = !isRead ? [405, 'expected GET\n'] : isUp ? [200, 'ok\n'] : [503, 'not ready\n']
+  const isUp = path === '/healthz' || problem === undefined
+  const [status, text] = !isRead ? [405, 'expected GET\n'] : isUp ? [200, 'ok\n'] : [503, `${problem}\n`]
   response.writeHead(status, {
     'content-type': 'text/plain',
     'content-length': String(text.length),

@@ -67,7 +67,7 @@ export const httpListener = defineActor({
     })
     const route = createRoute(server, { ...settings, host: socket.host }, { clients, log, origin, limits })
     const take = takeRequests(exchanges, limits, route, ctx)
-    ctx.own(socket.attach(take, () => retire({ exchanges, server })))
+    ctx.own(socket.attach({ server, take, retire: () => retire({ exchanges, server }) }))
     ctx.sendAfter(commentInterval, 'comment')
     ctx.sendAfter(beats.interval, 'beat')
     const about = (): string => `${exchanges.size} open exchanges, ${socket.budget.describe()}`
@@ -126,18 +126,31 @@ function takeRequests(
 /** Takes nothing new, ends the streams, gives what is in flight its time, and ends the rest. */
 async function drain({ socket, server, scope, exchanges, limits }: Listener, clock: Clock): Promise<void> {
   const delay = Math.min(socket.settings.drainDelay, scope.drainTimeout)
+  const until = clock.now() + scope.drainTimeout
+  const over = new AbortController()
   socket.noLongerReady()
+  // what comes meanwhile follows the sessions
+  const handedOver = server.handOver?.(over.signal).catch(() => {})
   if (delay > 0) await pause(delay, clock)
   limits.closing = true
   socket.server?.stopListening()
   exchanges.endStreams()
   server.endSubscriptions?.()
-  const until = clock.now() + scope.drainTimeout - delay
   await exchanges.whenEmpty(until - clock.now(), clock)
   // clients that have gone cannot come back any more, but their requests are finished
   await socket.log?.whenFinished(Math.max(0, until - clock.now()), clock)
+  await within(handedOver, until - clock.now(), clock)
+  over.abort()
   exchanges.interrupt(stopping)
   await exchanges.whenEmpty(flushTime, clock)
+}
+
+async function within(ending: Promise<void> | undefined, ms: number, clock: Clock): Promise<void> {
+  if (ending === undefined) return
+  await waitWithin<void>({ clock, ms: Math.max(0, ms), late: () => {} }, (resolve) => {
+    resolve(ending)
+    return undefined
+  })
 }
 
 class Exchanges {

@@ -5,7 +5,13 @@ import type { ActorContext } from '../../../runtime/process/context.js'
 import type { ProcessRef } from '../../../runtime/process/ref.js'
 import { ByteBudget } from '../../connections/byte-budget.js'
 import { ClientCounts } from '../../connections/client-counts.js'
-import type { Binding, LinkScope, ListenScope, ServerPort } from '../../contract/contract.js'
+import {
+  type Binding,
+  type LinkScope,
+  type ListenScope,
+  notReady,
+  type ServerPort,
+} from '../../contract/contract.js'
 import { type ListenerOrigin, originHere } from '../../contract/events.js'
 import type { SharedStreams } from '../../contract/shared-streams.js'
 import type { ConnectionSource } from '../../contract/sharing.js'
@@ -18,6 +24,14 @@ import type { HttpSettings } from './serve.js'
 
 /** Takes one request and answers for its errors; it must not throw. */
 export type TakeRequest = (request: IncomingMessage, response: ServerResponse) => void
+
+/** Who serves the requests of a port at the moment. */
+interface Listening {
+  readonly server: ServerPort
+  readonly take: TakeRequest
+  /** No new connection comes from now on. */
+  retire(): void
+}
 
 /** A request that came while nobody listened. */
 interface Waiting {
@@ -44,7 +58,7 @@ export async function bindHttpSocket(
   const plan: ServerPlan = {
     paths: [path],
     onRequest: (request, response) => socket.take(request, response),
-    isReady: () => socket.isReady,
+    problem: () => socket.problem,
     requestTimeout: bodyTimeout,
     idleTimeout,
     maxConnections: all,
@@ -87,8 +101,7 @@ export class HttpSocket implements Binding {
   readonly world: World
   #shared: SharedLog | null = null
   readonly #waiting = new Set<Waiting>()
-  #take: TakeRequest | null = null
-  #onRetire: (() => void) | null = null
+  #listener: Listening | null = null
   #timer: unknown = null
   #isStopping = false
 
@@ -113,8 +126,9 @@ export class HttpSocket implements Binding {
     return this.server?.url('http', this.settings.path)
   }
 
-  get isReady(): boolean {
-    return this.#take !== null && !this.#isStopping
+  /** Why requests are not served, for `/readyz`; undefined: they are. */
+  get problem(): string | undefined {
+    return notReady(this.#isStopping ? undefined : this.#listener?.server)
   }
 
   start(ctx: ActorContext, server: ServerPort, scope: ListenScope): Promise<ProcessRef> {
@@ -126,16 +140,14 @@ export class HttpSocket implements Binding {
    * Hands over every request from now on, those that wait first, until the returned function is called, and
    * tells when the binding retires.
    */
-  attach(take: TakeRequest, onRetire: () => void): () => void {
-    this.#take = take
-    this.#onRetire = onRetire
+  attach(listener: Listening): () => void {
+    const { take } = listener
+    this.#listener = listener
     this.world.clearTimeout(this.#timer)
     this.#timer = null
     for (const { request, response } of this.#empty()) if (!response.destroyed) take(request, response)
     return () => {
-      if (this.#take !== take) return
-      this.#take = null
-      this.#onRetire = null
+      if (this.#listener === listener) this.#listener = null
     }
   }
 
@@ -146,7 +158,7 @@ export class HttpSocket implements Binding {
 
   beginRetiring(): void {
     this.isRetiring = true
-    this.#onRetire?.()
+    this.#listener?.retire()
   }
 
   close(): void {
@@ -156,7 +168,7 @@ export class HttpSocket implements Binding {
   }
 
   take(request: IncomingMessage, response: ServerResponse): void {
-    if (this.#take !== null) return this.#take(request, response)
+    if (this.#listener !== null) return this.#listener.take(request, response)
     if (this.#waiting.size >= maxWaiting) return answerUnavailable(response)
     this.#waiting.add({ request, response })
     this.#timer ??= this.world.setTimeout(() => {
