@@ -1,13 +1,27 @@
-import { type CallOptions, CaduceusError, type Client, McpError } from '../../index.js'
+import { type CallOptions, CaduceusError, McpError } from '../../index.js'
 import type { Operation } from '../sim/history/history.js'
 import type { HistoryLog } from './history-log.js'
 import type { CallKind, Ledger, Outcome } from './ledger.js'
 import { type Member, ownUri, type Style } from './members.js'
 import type { Random } from './random.js'
 
+/** What these calls need of a client. */
+export interface Callable {
+  callTool(
+    name: string,
+    args: Record<string, unknown>,
+    options: CallOptions,
+  ): Promise<{ readonly isError?: boolean; readonly text: string }>
+  listTools(options: CallOptions): Promise<{ readonly tools: readonly { readonly name: string }[] }>
+  readResource(uri: string, options: CallOptions): Promise<{ readonly text: string }>
+}
+
+/** Who makes them. */
+export type Calling = Pick<Member, 'name' | 'style' | 'era'> & { readonly client: Callable }
+
 /** Who keeps account of the calls. */
 export interface Books {
-  readonly ledger: Ledger
+  readonly ledger: Pick<Ledger, 'begin' | 'settle'>
   /** Milliseconds since the run began. */
   readonly now: () => number
   readonly history: HistoryLog
@@ -28,6 +42,18 @@ const weights: Record<Style, Partial<Record<CallKind, number>>> = {
     echo: 25,
     append: 30,
     again: 5,
+    recall: 8,
+    read: 5,
+    list: 10,
+    steps: 8,
+    ask: 5,
+    touch: 4,
+    abort: 5,
+    timeout: 3,
+  },
+  official: {
+    echo: 25,
+    append: 30,
     recall: 8,
     read: 5,
     list: 10,
@@ -59,13 +85,13 @@ interface Answer {
   readonly elements?: readonly string[]
 }
 
-type Maker = (client: Client, token: string, name: string, options: CallOptions) => Promise<Answer>
+type Maker = (client: Callable, token: string, name: string, options: CallOptions) => Promise<Answer>
 
 /** Makes calls, one a time, of the kinds that a member's server has. */
 export class Caller {
   readonly #books: Books
   readonly #random: Random
-  readonly #open = new Map<Member, number>()
+  readonly #open = new Map<Calling, number>()
   #calls = 0
 
   constructor(books: Books, random: Random) {
@@ -74,13 +100,13 @@ export class Caller {
   }
 
   /** Makes a call of any kind, unless this member has too many under way. */
-  any(member: Member): void {
+  any(member: Calling): void {
     if ((this.#open.get(member) ?? 0) >= mostAtOnce) return
     void this.make(member, this.#pick(member.style))
   }
 
   /** Makes a call of that kind, and resolves with what came of it. */
-  async make(member: Member, kind: CallKind): Promise<Outcome> {
+  async make(member: Calling, kind: CallKind): Promise<Outcome> {
     const { ledger, history, now } = this.#books
     const { name, style, era } = member
     this.#calls += 1
@@ -101,7 +127,7 @@ export class Caller {
       operation: kind === 'recall' ? 'read' : (operations[kind] ?? 'other'),
       token,
       ...(operations[kind] !== undefined && { most: mostTimes[kind] ?? 1 }),
-      noted: style === 'own' && operations[kind] !== undefined,
+      noted: tellsRuns(style) && operations[kind] !== undefined,
       expected: due,
       timeout,
     })
@@ -112,7 +138,7 @@ export class Caller {
   }
 
   async #outcome(
-    member: Member,
+    member: Calling,
     token: string,
     call: string,
     timeout: number,
@@ -148,7 +174,8 @@ export class Caller {
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error)
       const code = error instanceof McpError ? 'MCP' : error instanceof CaduceusError ? error.code : 'unknown'
-      const sent = !(error instanceof CaduceusError) || (error.data as { sent?: unknown }).sent !== false
+      const sent =
+        !(error instanceof CaduceusError) || (error.data as { sent?: unknown } | undefined)?.sent !== false
       history.add(name, { type: 'fail', call, code, sent, message })
       return { code, message }
     } finally {
@@ -185,30 +212,33 @@ const list: Maker = async (client, _token, _name, options) => {
   const names = tools.map(({ name }) => name)
   return { text: names.sort().join() }
 }
-const makers: Record<Style, Partial<Record<CallKind, Maker>>> = {
-  own: {
-    echo: tool('echo', withToken),
-    append: listTool('append'),
-    again: listTool('append', { retry: 'safe' }),
-    recall: listTool('recall'),
-    read: async (client, _token, name, options) => ({
-      text: (await client.readResource(ownUri(name), options)).text,
-    }),
-    list,
-    async steps(client, token, name, options) {
-      const steps: number[] = []
-      const onProgress: CallOptions['onProgress'] = (told) => {
-        options.onProgress?.(told)
-        steps.push(told.progress)
-      }
-      const { text } = await tool('steps', withToken)(client, token, name, { ...options, onProgress })
-      return { text: `${text} ${steps.join()}` }
-    },
-    ask: tool('ask', withToken),
-    touch: tool('touch', (_token, name) => ({ uri: ownUri(name) })),
-    abort: tool('slow', (token) => ({ token, ms: 100 })),
-    timeout: tool('slow', (token) => ({ token, ms: 60_000 })),
+const own: Partial<Record<CallKind, Maker>> = {
+  echo: tool('echo', withToken),
+  append: listTool('append'),
+  again: listTool('append', { retry: 'safe' }),
+  recall: listTool('recall'),
+  read: async (client, _token, name, options) => ({
+    text: (await client.readResource(ownUri(name), options)).text,
+  }),
+  list,
+  async steps(client, token, name, options) {
+    const steps: number[] = []
+    const onProgress: CallOptions['onProgress'] = (told) => {
+      options.onProgress?.(told)
+      steps.push(told.progress)
+    }
+    const { text } = await tool('steps', withToken)(client, token, name, { ...options, onProgress })
+    return { text: `${text} ${steps.join()}` }
   },
+  ask: tool('ask', withToken),
+  touch: tool('touch', (_token, name) => ({ uri: ownUri(name) })),
+  abort: tool('slow', (token) => ({ token, ms: 100 })),
+  timeout: tool('slow', (token) => ({ token, ms: 60_000 })),
+}
+const makers: Record<Style, Partial<Record<CallKind, Maker>>> = {
+  own,
+  // progress that comes in one piece with the answer is not told by them
+  official: { ...own, steps: tool('steps', withToken) },
   raw: {
     echo: tool('echo', (text) => ({ text })),
     list,
@@ -227,12 +257,17 @@ const makers: Record<Style, Partial<Record<CallKind, Maker>>> = {
 }
 
 function expected(style: Style, kind: CallKind, token: string, name: string): string {
-  if (kind === 'list') return style === 'own' ? ownTools : 'echo'
+  if (kind === 'list') return tellsRuns(style) ? ownTools : 'echo'
   if (kind === 'read') return name
-  if (kind === 'steps') return `${token} 1,2,3`
+  if (kind === 'steps') return style === 'own' ? `${token} 1,2,3` : token
   if (kind === 'ask') return `accept ${answerTo(token)}`
-  if (kind === 'touch') return style === 'own' ? ownUri(name) : 'told'
+  if (kind === 'touch') return tellsRuns(style) ? ownUri(name) : 'told'
   return style === 'everything' ? `Echo: ${token}` : token
+}
+
+/** Whether its server is one of ours, and writes down what it does. */
+function tellsRuns(style: Style): boolean {
+  return style === 'own' || style === 'official'
 }
 
 /** What a client answers when it is asked this. */

@@ -112,7 +112,7 @@ async function build(plan: Plan, logs: string, undo: (() => Promise<unknown>)[])
     if (way.type === 'memory') return near.connect
     if (way.type === 'stdio') {
       const own = [program, join(logs, `stdio-${way.number}`), 'memory', 'stdio']
-      const args = { own, raw: [rawServer], everything: [everything, 'stdio'] }[way.style]
+      const args = { own, official: own, raw: [rawServer], everything: [everything, 'stdio'] }[way.style]
       return stdio({ command: process.execPath, args, stderr: 'ring', stopTimeout: 1_000 })
     }
     if (way.type === 'other') return http(other.urls[0] ?? '')

@@ -66,7 +66,8 @@ export async function startOtherHost(args: readonly string[], path: string): Pro
   return Object.assign(host, { urls: [`http://127.0.0.1:${port}${path}`] })
 }
 
-class HostProcess implements Host {
+/** A program that is started again and again. `isUp` resolves when it serves. */
+export class HostProcess implements Host {
   readonly urls: readonly string[] = []
   readonly #spawn: () => ChildProcess
   readonly #isUp: (child: ChildProcess) => Promise<void>
@@ -127,7 +128,8 @@ class HostProcess implements Host {
   }
 }
 
-async function heard<Type extends HostNews['type']>(
+/** Resolves with the next news of this type. */
+export async function heard<Type extends HostNews['type']>(
   child: ChildProcess,
   type: Type,
 ): Promise<Extract<HostNews, { type: Type }>> {

@@ -40,7 +40,7 @@ export function judge(
 const mostContext = 30
 
 /** With what broke, and how its client fared, while it happened. */
-function withContext(violation: Violation, history: readonly Event[]): Violation {
+export function withContext(violation: Violation, history: readonly Event[]): Violation {
   const [first, last] = [Math.min(...violation.events), Math.max(...violation.events)]
   const between = history.flatMap(({ type }, index) =>
     index > first && index < last && (type === 'fault' || type === 'phase') ? [index] : [],
@@ -52,7 +52,7 @@ function withContext(violation: Violation, history: readonly Event[]): Violation
 const tokenPattern = /^(.+)-[a-z]+-\d+$/
 
 /** What servers did, by the clients that it was done for; nobody else is concerned by it. */
-function divide(
+export function divide(
   servers: readonly Event[],
   names: ReadonlySet<string>,
   violations: Violations,

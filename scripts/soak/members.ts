@@ -1,7 +1,7 @@
 import type { Client } from '../../index.js'
 
-/** Who answers: our server, the raw one of the tests, or server-everything. */
-export type Style = 'own' | 'raw' | 'everything'
+/** Who answers: our server (`official`: to a client of others), the raw one of the tests, or server-everything. */
+export type Style = 'own' | 'official' | 'raw' | 'everything'
 
 /** One client of the soak. */
 export interface Member {

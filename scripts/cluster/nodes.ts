@@ -1,0 +1,29 @@
+import { spawn } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
+import { freePort } from '../../test/support/redis.js'
+import { heard, HostProcess } from '../soak/host.js'
+
+/** A node that is started again and again, always at the same port. */
+export interface ClusterNode {
+  readonly host: HostProcess
+  readonly port: number
+  readonly log: string
+}
+
+const program = fileURLToPath(new URL('./node.js', import.meta.url))
+/** What the nodes of a run share. */
+const key = 'what the nodes of one address share among themselves'
+
+/** Starts a node that finds its engine at `engine`. */
+export async function startNode(log: string, engine: string): Promise<ClusterNode> {
+  const port = await freePort()
+  const host = new HostProcess(
+    () =>
+      spawn(process.execPath, [program, log, engine, String(port), key], {
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      }),
+    async (child) => void (await heard(child, 'up')),
+  )
+  await host.start()
+  return { host, port, log }
+}
