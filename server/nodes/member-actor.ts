@@ -1,0 +1,55 @@
+import { defineActor } from '../../runtime/process/behaviour.js'
+import { describe } from '../../runtime/watch/inspect.js'
+import type { EngineCluster, Ring } from './engine-cluster.js'
+
+/** Milliseconds between two looks into the inbox, and at the news, as a bell may be lost. */
+const lookAfter = 2_000
+/** Beats in a lease. */
+const beats = 5
+
+/**
+ * Beats, and takes what has come. What it waits for, it does not wait for in its handlers: an inbox that is
+ * slow delays no beat.
+ */
+export const memberActor = defineActor({
+  name: 'member',
+  trapExit: true,
+  async init(cluster: EngineCluster, ctx) {
+    const { self } = ctx
+    ctx.own(cluster.join((ring) => void self.send(ring)))
+    await cluster.beat()
+    for (const timer of ['beat', 'look', 'keep'] as const) ctx.sendAfter(after(timer, cluster), timer)
+    return { cluster, [describe]: () => aboutMember(cluster) }
+  },
+  info: {
+    message: ({ cluster }, ring) => void work[ring as Ring](cluster),
+    timer({ cluster }, payload, ctx) {
+      const timer = payload as Timer
+      ctx.sendAfter(after(timer, cluster), timer)
+      void work[timer](cluster)
+    },
+  },
+  async terminate({ cluster }, { type }) {
+    if (type === 'shutdown') await cluster.leave()
+  },
+})
+
+type Timer = 'beat' | 'look' | 'keep'
+
+const work = {
+  beat: (cluster: EngineCluster) => cluster.beat(),
+  inbox: (cluster: EngineCluster) => cluster.look(),
+  news: (cluster: EngineCluster) => cluster.read(),
+  look: (cluster: EngineCluster) => Promise.all([cluster.look(), cluster.read()]),
+  keep: (cluster: EngineCluster) => cluster.keep(),
+} satisfies Record<Ring | Timer, (cluster: EngineCluster) => Promise<unknown>>
+
+function after(timer: Timer, { settings, ttl }: EngineCluster): number {
+  if (timer === 'beat') return settings.lease / beats
+  return timer === 'look' ? lookAfter : ttl / 4
+}
+
+function aboutMember({ view }: EngineCluster): string {
+  const { nodes, sessions, lease, problem } = view
+  return `${nodes.length} nodes, ${sessions} sessions, lease ${Math.round(lease)} ms${problem === undefined ? '' : `: ${problem}`}`
+}

@@ -1,0 +1,63 @@
+import { TransportError } from '../../transports/base/errors.js'
+import type { SessionRecord, SessionStore } from '../stores/session-store.js'
+import type { Claims } from './claims.js'
+import type { Engine } from './engine.js'
+import { recordOf, recordText } from './record-text.js'
+
+export interface RecordKeeperInput {
+  readonly node: string
+  /** Milliseconds that a record is kept after it was saved. */
+  readonly ttl: number
+  readonly claims: Claims
+  /** Throws CLUSTER_UNAVAILABLE while this node may not do anything for its sessions. */
+  readonly engine: () => Engine
+  /** Rejects if the engine may have lost a session that somebody still has. */
+  readonly confirm: () => Promise<void>
+  /** A session is another node's by now. */
+  readonly lost: (session: string) => void
+}
+
+/** The records of the sessions of all nodes: a node saves and deletes those that it owns. */
+export class RecordKeeper implements SessionStore {
+  readonly #input: RecordKeeperInput
+
+  constructor(input: RecordKeeperInput) {
+    this.#input = input
+  }
+
+  async load(id: string): Promise<SessionRecord | undefined> {
+    const text = await this.#input.engine().load(id)
+    if (text !== undefined) return recordOf(text)
+    await this.#input.confirm()
+    return undefined
+  }
+
+  async save(record: SessionRecord): Promise<void> {
+    const { node, ttl, claims, lost } = this.#input
+    const { id, version } = record
+    const engine = this.#input.engine()
+    const claim = claims.get(id)
+    if (claim?.epoch === undefined) throw notOurs()
+    const saved = { text: recordText(record), version, ttl }
+    if (await engine.save(node, id, claim.epoch, saved)) {
+      if (claim.saved === undefined || claim.saved.version < version) claim.saved = saved
+      return
+    }
+    // it may have been claimed anew meanwhile
+    if (claims.get(id) === claim) lost(id)
+    throw notOurs()
+  }
+
+  async delete(id: string): Promise<void> {
+    const { node, claims, lost } = this.#input
+    const engine = this.#input.engine()
+    const claim = claims.get(id)
+    if (claim?.epoch === undefined) return
+    if (await engine.delete(node, id, claim.epoch)) return claims.forget(id)
+    if (claims.get(id) === claim) lost(id)
+  }
+}
+
+function notOurs(): TransportError {
+  return new TransportError('SEND_FAILED', 'the session is for another node', { retryable: true })
+}
