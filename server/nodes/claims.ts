@@ -84,7 +84,7 @@ export class Claims {
   }
 
   /** Tries again what has failed. */
-  releaseRest(engine: Engine): void {
+  releaseRest(engine: Engine | undefined): void {
     const rest = [...this.#unreleased]
     this.#unreleased.clear()
     for (const [session, epoch] of rest) this.#letGo(engine, session, epoch)
@@ -95,9 +95,12 @@ export class Claims {
     this.#held.delete(session)
   }
 
-  forgetAll(): void {
-    for (const session of this.#sessions()) this.#held.delete(session)
+  /** Answers which ones there were. */
+  forgetAll(): readonly string[] {
+    const sessions = this.#sessions()
+    for (const session of sessions) this.#held.delete(session)
     this.#unreleased.clear()
+    return sessions
   }
 
   /** Asks for all again, and answers those that are others' by now. Rejects with CLUSTER_UNAVAILABLE. */

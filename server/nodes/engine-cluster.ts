@@ -10,9 +10,9 @@ import type { Envelope } from '../cluster/envelope.js'
 import type { SessionStore } from '../stores/session-store.js'
 import { Bulletin } from './bulletin.js'
 import { Claims } from './claims.js'
-import type { ClusterEngine, ClusterSettings, Engine, Members, NodeFacts } from './engine.js'
-import { Lease } from './lease.js'
+import type { ClusterEngine, ClusterSettings, Engine, Members } from './engine.js'
 import type { Parcel } from './letter.js'
+import { Membership } from './membership.js'
 import { Post } from './post.js'
 import { RecordKeeper } from './record-keeper.js'
 import { Seal } from './seal.js'
@@ -80,31 +80,16 @@ export class EngineCluster implements Cluster {
   readonly ttl: number
   readonly opener: ClusterEngine
   readonly #world: World
-  readonly #lease: Lease
   readonly #claims: Claims
+  readonly #membership: Membership
   readonly #post: Post
   readonly #bulletin: Bulletin
   #engine: Engine | undefined
   #inbox: Inbox | undefined
   #correspondence: Correspondence | undefined
   #ring: ((ring: Ring) => void) | undefined
-  #nodes: Members['nodes'] = []
-  #run: string | undefined
-  /** When the engine was reached, again or for the first time; undefined while it is away. */
-  #since: number | undefined
-  /** Grows whenever the claims have become uncertain. */
-  #doubts = 1
-  /** The doubts that have been cleared. */
-  #cleared = 0
-  #mayRestore = false
-  /** When the engine was found to have lost something. */
-  #lostAt = Number.NEGATIVE_INFINITY
-  /** Whether it was noticed that the lease is over; so it is before the first beat. */
-  #hasLapsed = true
   #isRetiring = false
   #hasLeft = false
-  #isBeating = false
-  #beatsAgain = false
   #isTaking = false
   #ringsAgain = false
 
@@ -116,10 +101,32 @@ export class EngineCluster implements Cluster {
     this.node = options.node ?? world.id()
     this.ttl = Math.min(idleTimeout * 1.5, longest)
     this.#world = world
-    this.#lease = new Lease(settings.lease, world)
     this.#claims = new Claims(this.node, { maxSessions, maxSessionsPerClient, ttl: this.ttl })
     const seal = new Seal(settings.keys)
     const connected = (): Engine | undefined => this.#engine
+    this.#membership = new Membership({
+      node: this.node,
+      world,
+      settings,
+      engine: connected,
+      facts: () => ({
+        isRetiring: this.#isRetiring,
+        sessions: this.#claims.size,
+        incarnation: this.#post.incarnation,
+      }),
+      lapsed: () => this.#beginAnew(),
+      restarted: (members) => {
+        this.#beginAnew()
+        this.#bulletin.restart(members.news)
+      },
+      heard: (members, sentAt) => {
+        this.#post.judge(members.nodes, sentAt)
+        this.#claims.releaseRest(this.#engine)
+        void this.#bulletin.catchUp(members.news)
+      },
+      reclaim: (held, mayRestore) => this.#reclaim(held, mayRestore),
+      hurry: () => this.#ring?.('beat'),
+    })
     this.#bulletin = new Bulletin({
       node: this.node,
       seal,
@@ -132,13 +139,15 @@ export class EngineCluster implements Cluster {
       seal,
       settings,
       engine: connected,
-      mayTake: () => !this.#lapses(),
+      mayTake: () => !this.#membership.lapses(),
       take: (from, parcel) => this.#take(from, parcel),
       gone: (node) => {
         this.#tell((inbox) => inbox.gone(node))
         outside(() => this.#correspondence?.gone(node))
       },
       undelivered: (node, id) => this.#tell((inbox) => inbox.receive(node, { type: 'undelivered', id })),
+      late: (node, id) =>
+        this.#tell((inbox) => inbox.receive(node, failedAsk(id, 'the node takes nothing now'))),
       broken: () => this.#beginAnew(),
     })
     this.store = new RecordKeeper({
@@ -158,8 +167,8 @@ export class EngineCluster implements Cluster {
     const { name } = this.opener
     if (this.#hasLeft) return unavailable(name, 'this node has left its cluster')
     if (this.#engine?.isUp !== true) return unavailable(name, `${name} cannot be reached`)
-    if (this.#lease.isOver) return unavailable(name, `${name} was not reached in time`)
-    if (this.#cleared < this.#doubts) return this.#unsure()
+    const { problem } = this.#membership
+    if (problem !== undefined) return unavailable(name, `${name} ${problem}`)
     return undefined
   }
 
@@ -168,8 +177,8 @@ export class EngineCluster implements Cluster {
       node: this.node,
       engine: this.opener.name,
       isUp: this.#engine?.isUp === true,
-      lease: Math.max(0, this.#lease.left),
-      nodes: this.#nodes,
+      lease: Math.max(0, this.#membership.lease),
+      nodes: this.#membership.nodes,
       sessions: this.#claims.size,
       waiting: this.#post.waiting,
       refused: this.#post.refused,
@@ -186,14 +195,14 @@ export class EngineCluster implements Cluster {
 
   async claim(session: string, peer: Peer | undefined): Promise<string> {
     const engine = this.#surely()
-    const { successor } = this
-    if (this.#isRetiring && successor !== undefined && this.#claims.get(session) === undefined)
-      return this.#ownerElsewhere(engine, session, successor(session))
-    const doubts = this.#doubts
-    const mayTakeOver = this.#mayTakeOver
+    const { doubts, mayTakeOver } = this.#membership
+    const successor = this.#isRetiring ? this.#successor(session) : undefined
+    if (successor !== undefined && this.#claims.get(session) === undefined)
+      return this.#ownerElsewhere(engine, session, successor)
     const claimed = await this.#claims.claim(engine, session, { peer, mayTakeOver })
     // made before what has brought them about: it may be another's by now
-    if (doubts !== this.#doubts) throw this.#unsure()
+    if (doubts !== this.#membership.doubts)
+      throw unavailable(this.opener.name, 'the session may be for another node by now: try again')
     if (claimed.type === 'claimed') return this.node
     return this.#reachable(claimed.node)
   }
@@ -218,7 +227,7 @@ export class EngineCluster implements Cluster {
 
   retire(): void {
     this.#isRetiring = true
-    this.#beatNow()
+    this.#membership.hurry()
   }
 
   listen(inbox: Inbox): () => void {
@@ -240,7 +249,7 @@ export class EngineCluster implements Cluster {
   connect(engine: Engine): () => void {
     this.#engine = engine
     const unhear = engine.onHealth((isUp) => {
-      if (!isUp) return this.#noteAway()
+      if (!isUp) return this.#membership.noteAway()
       this.#ring?.('beat')
       this.#ring?.('inbox')
     })
@@ -251,7 +260,7 @@ export class EngineCluster implements Cluster {
       silence()
       if (this.#engine !== engine) return
       this.#engine = undefined
-      this.#noteAway()
+      this.#membership.noteAway()
     }
   }
 
@@ -261,45 +270,23 @@ export class EngineCluster implements Cluster {
     if (this.#hasLeft) {
       this.#hasLeft = false
       this.#isRetiring = false
-      this.#doubt()
-      this.#beginAnew()
+      this.#post.beginAnew()
     }
     return () => {
       if (this.#ring === ring) this.#ring = undefined
     }
   }
 
-  /** Renews the lease, and learns of the others. */
+  /** Renews the lease, and hears of the others. */
   async beat(): Promise<void> {
-    const engine = this.#engine
-    if (this.#hasLeft || this.#isBeating || engine?.isUp !== true) return
-    this.#isBeating = true
-    this.#beatsAgain = false
-    try {
-      this.#lapses()
-      const sentAt = this.#world.now()
-      const members = await engine.beat(this.node, this.settings.lease, this.#facts)
-      if (this.#engine !== engine || !engine.isUp || this.#hasLeft) return
-      this.#lapses()
-      this.#lease.renew(sentAt)
-      if (this.#lease.isOver) return
-      this.#hasLapsed = false
-      this.#learn(members, sentAt)
-      if (this.#cleared < this.#doubts) await this.#clear(engine)
-      await this.#bulletin.catchUp(members.news)
-    } catch (error) {
-      if (!isUnavailable(error)) throw error
-    } finally {
-      this.#isBeating = false
-      if (this.#beatsAgain) this.#ring?.('beat')
-    }
+    if (!this.#hasLeft) await this.#membership.beat()
   }
 
   /** Takes what waits in the inbox of this node. */
   async look(): Promise<void> {
     const engine = this.#engine
     this.#ringsAgain = true
-    if (this.#isTaking || engine?.isUp !== true || this.#lapses()) return
+    if (this.#isTaking || engine?.isUp !== true || this.#membership.lapses()) return
     this.#isTaking = true
     try {
       while (this.#ringsAgain && !this.#hasLeft && engine === this.#engine && engine.isUp) {
@@ -341,50 +328,39 @@ export class EngineCluster implements Cluster {
   /** Leaves in order: the sessions of this node are anybody's at once, and it takes nothing any more. */
   async leave(): Promise<void> {
     const engine = this.#engine
-    if (this.#hasLeft) return
+    // without one the node is about to be connected again
+    if (this.#hasLeft || engine === undefined) return
     const limits = { clock: this.#world, ms: farewell, late: () => {} }
     await waitWithin<void>(limits, (resolve) => void this.drained().then(resolve))
     this.#hasLeft = true
     this.#post.close()
-    this.#lease.end()
-    this.#claims.forgetAll()
+    this.#membership.leave()
+    this.#lose(this.#claims.forgetAll())
     try {
-      if (engine?.isUp === true) await engine.leave(this.node)
+      if (engine.isUp) await engine.leave(this.node)
     } catch (error) {
       if (!isUnavailable(error)) throw error
     }
   }
 
-  get #facts(): NodeFacts {
-    const { incarnation } = this.#post
-    return { isRetiring: this.#isRetiring, sessions: this.#claims.size, incarnation }
-  }
-
-  /** Everybody may come back together with this node, also the owner of a session. */
-  get #mayTakeOver(): boolean {
-    return this.#since !== undefined && this.#world.now() - this.#since >= this.settings.lease
-  }
-
-  /** The node that sessions of this one go to; all who ask for the same session are sent to the same node. */
-  get successor(): ((session: string) => string) | undefined {
-    const others = this.#nodes.filter(({ name, isRetiring }) => name !== this.node && !isRetiring)
-    if (others.length === 0) return undefined
-    return (session) => {
-      const number = createHash('sha256').update(session).digest().readUInt32BE()
-      return others[number % others.length]?.name as string
-    }
+  /** The node that a session of this one goes to: the same for all who ask. */
+  #successor(session: string): string | undefined {
+    const { nodes } = this.#membership
+    const others = nodes.filter(({ name, isRetiring }) => name !== this.node && !isRetiring)
+    const number = createHash('sha256').update(session).digest().readUInt32BE()
+    return others[number % Math.max(1, others.length)]?.name
   }
 
   /** The engine, if this node may do something for its sessions. Throws CLUSTER_UNAVAILABLE. */
   #surely(): Engine {
-    this.#lapses()
+    this.#membership.lapses()
     const { problem } = this
     if (problem !== undefined) throw problem
     return this.engine
   }
 
   async #ownerElsewhere(engine: Engine, session: string, successor: string): Promise<string> {
-    const claimed = await this.#claims.ask(engine, session, this.#mayTakeOver)
+    const claimed = await this.#claims.ask(engine, session, this.#membership.mayTakeOver)
     if (claimed.type === 'owned') return this.#reachable(claimed.node)
     if (claimed.type === 'claimed') await engine.release(this.node, session, claimed.epoch)
     return successor
@@ -392,84 +368,31 @@ export class EngineCluster implements Cluster {
 
   /** An owner that is not there may come back: until then nobody serves its sessions. */
   #reachable(owner: string): string {
-    if (this.#mayTakeOver || this.#nodes.some(({ name }) => name === owner)) return owner
+    const { mayTakeOver, nodes } = this.#membership
+    if (mayTakeOver || nodes.some(({ name }) => name === owner)) return owner
     throw unavailable(this.opener.name, 'the node that the session runs on cannot be reached')
   }
 
   #send(to: string, parcel: Parcel): boolean {
-    if (this.#hasLeft || this.#lapses()) return false
+    if (this.#hasLeft || this.#membership.lapses()) return false
     return this.#post.send(to, parcel)
   }
 
-  #noteAway(): void {
-    this.#lease.shorten()
-    this.#since = undefined
-    this.#doubt()
-  }
-
-  /** Which sessions are this node's is uncertain: none are served until the engine has said so. */
-  #doubt(): void {
-    this.#doubts += 1
-  }
-
-  #unsure(): TransportError {
-    return unavailable(this.opener.name, 'the node finds out which sessions are its own')
-  }
-
-  /** Whether the lease is over. The first one who notices ends all that was under way with other nodes. */
-  #lapses(): boolean {
-    if (!this.#lease.isOver) return false
-    if (this.#hasLapsed) return true
-    this.#hasLapsed = true
-    this.#since = undefined
-    this.#doubt()
-    this.#beginAnew()
-    return true
-  }
-
+  /** All that is under way between this node and others is lost. */
   #beginAnew(): void {
     this.#post.beginAnew()
     // the others learn of it there
-    this.#beatNow()
+    this.#membership.hurry()
   }
 
-  #beatNow(): void {
-    this.#beatsAgain = true
-    if (!this.#isBeating) this.#ring?.('beat')
-  }
-
-  #learn({ run, nodes, news }: Members, sentAt: number): void {
-    if (this.#run !== undefined && run !== this.#run) {
-      this.#mayRestore = true
-      this.#lostAt = this.#world.now()
-      this.#since = undefined
-      this.#doubt()
-      this.#beginAnew()
-      this.#bulletin.restart(news)
-    }
-    this.#run = run
-    this.#since ??= sentAt
-    this.#nodes = nodes
-    this.#post.judge(nodes, sentAt)
-  }
-
-  async #clear(engine: Engine): Promise<void> {
-    const doubts = this.#doubts
-    this.#claims.releaseRest(engine)
-    this.#lose(await this.#claims.reclaim(engine, this.#mayRestore))
-    if (doubts !== this.#doubts) return
-    this.#cleared = doubts
-    this.#mayRestore = false
-    void this.look()
+  async #reclaim(engine: Engine, mayRestore: boolean): Promise<void> {
+    this.#lose(await this.#claims.reclaim(engine, mayRestore))
   }
 
   /** Rejects if the engine may have lost a session that its owner still has, and is about to bring back. */
   async #confirm(): Promise<void> {
-    const run = this.#run
-    const members = await this.engine.beat(this.node, this.settings.lease, this.#facts)
-    if (members.run !== run) this.#beatNow()
-    if (members.run === run && this.#world.now() - this.#lostAt >= this.settings.lease) return
-    throw unavailable(this.opener.name, 'the owner of the session may bring it back')
+    if (!(await this.#membership.mayHaveLost(this.engine))) return
+    throw unavailable(this.opener.name, 'the owner of the session may bring it back: try again')
   }
 
   #lose(sessions: readonly string[]): void {
@@ -480,10 +403,7 @@ export class EngineCluster implements Cluster {
     if (parcel.for === 'streams') return outside(() => this.#correspondence?.receive(from, parcel.what))
     if (this.#inbox !== undefined) return this.#tell((inbox) => inbox.receive(from, parcel.what))
     if (parcel.what.type !== 'ask') return
-    const message = 'the server is starting again'
-    const problem = { type: 'error', floor: 'transport', code: 'SEND_FAILED', message } as const
-    const failed = { ...problem, retryable: true, data: undefined }
-    this.send(from, { type: 'failed', id: parcel.what.id, problem: failed })
+    this.send(from, failedAsk(parcel.what.id, 'the server is starting again'))
   }
 
   /** What is served for others goes on when the actor that has heard of it ends. */
@@ -491,4 +411,9 @@ export class EngineCluster implements Cluster {
     const inbox = this.#inbox
     if (inbox !== undefined) outside(() => fn(inbox))
   }
+}
+
+function failedAsk(id: string, message: string): Envelope {
+  const why = { type: 'error', floor: 'transport', code: 'SEND_FAILED', message } as const
+  return { type: 'failed', id, problem: { ...why, retryable: true, data: undefined } }
 }

@@ -11,6 +11,8 @@ const maxParcels = 256
 const fullLetter = 256 * 1024
 /** Characters that may wait for one node; one parcel always may. */
 const maxWaiting = 32 * 1024 * 1024
+/** Milliseconds that a node has to take what it was sent: who asks it waits no longer for room. */
+const patience = 5_000
 /** Milliseconds until a letter that there was no room for is sent once more. */
 const retryFull = 25
 /** The same where nobody knows whether it has arrived. */
@@ -26,12 +28,16 @@ export interface LinkInput {
   readonly engine: () => Engine | undefined
   /** The lease of the node is over. */
   readonly gone: () => void
+  /** There was no room for this ask for a long time: it was not sent. */
+  readonly late: (ask: string) => void
 }
 
 interface Packed {
   readonly text: string
   /** The id of an `ask`. */
   readonly ask: string | undefined
+  /** When it was given. */
+  readonly at: number
 }
 
 /**
@@ -67,7 +73,7 @@ export class Link {
     if (this.#waiting.length >= maxInbox || this.#chars >= maxWaiting) return false
     const text = packParcel(parcel)
     const isAsk = parcel.for === 'port' && parcel.what.type === 'ask'
-    this.#waiting.push({ text, ask: isAsk ? parcel.what.id : undefined })
+    this.#waiting.push({ text, ask: isAsk ? parcel.what.id : undefined, at: world.now() })
     this.#chars += text.length
     if (this.#pumping === undefined)
       // of no process: who sends may end before the turn does
@@ -104,13 +110,10 @@ export class Link {
   }
 
   async #pump(): Promise<void> {
-    const { head, seal } = this.#input
     while (this.#waiting.length > 0 && !this.#closed.signal.aborted) {
-      const parcels = this.#pack()
-      this.#leaving = parcels
+      this.#leaving = this.#pack()
       this.#sent += 1
-      const texts = parcels.map(({ text }) => text)
-      await this.#post(writeLetter({ ...head, number: this.#sent }, texts, seal), this.#sent)
+      await this.#post(this.#sent)
     }
   }
 
@@ -125,9 +128,10 @@ export class Link {
     return this.#waiting.splice(0, end === -1 ? this.#waiting.length : end)
   }
 
-  async #post(letter: string, number: number): Promise<void> {
+  async #post(number: number): Promise<void> {
     const { head, maxInbox, world, gone } = this.#input
     const { signal } = this.#closed
+    let letter = this.#write(number)
     while (!signal.aborted) {
       const engine = this.#input.engine()
       if (engine?.isUp !== true) {
@@ -141,14 +145,38 @@ export class Link {
           return
         }
         if (outcome === 'gone') return gone()
+        if (this.#giveUp()) letter = this.#write(number)
         await pause(retryFull, world, signal)
       } catch (error) {
         if (!isUnavailable(error)) throw error
-        // it may have arrived all the same
+        // it may have arrived all the same: from now on it stays as it is
         this.#doubtful.add(number)
         this.#leaving = []
         await pause(retryLost, world, signal)
       }
     }
+  }
+
+  #write(number: number): string {
+    const { head, seal } = this.#input
+    return writeLetter(
+      { ...head, number },
+      this.#leaving.map(({ text }) => text),
+      seal,
+    )
+  }
+
+  /** Takes out what was asked long ago. Answers whether the letter that is leaving is another one by that. */
+  #giveUp(): boolean {
+    const { world, late } = this.#input
+    const isLate = ({ ask, at }: Packed): boolean => ask !== undefined && world.now() - at >= patience
+    const [leaving, waiting] = [this.#leaving, this.#waiting]
+    const given = [...leaving, ...waiting].filter(isLate)
+    if (given.length === 0) return false
+    this.#leaving = leaving.filter((packed) => !isLate(packed))
+    this.#waiting = waiting.filter((packed) => !isLate(packed))
+    this.#chars = this.#waiting.reduce((sum, { text }) => sum + text.length, 0)
+    for (const { ask } of given) late(ask as string)
+    return this.#leaving.length < leaving.length
   }
 }

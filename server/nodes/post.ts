@@ -23,6 +23,8 @@ export interface PostInput {
   readonly gone: (node: string) => void
   /** An ask that did not reach its node. */
   readonly undelivered: (node: string, id: string) => void
+  /** The same, as its node takes nothing. */
+  readonly late: (node: string, id: string) => void
   /** Letters are missing, or a node has come back that was told of as gone: this node has to begin anew. */
   readonly broken: () => void
 }
@@ -186,7 +188,8 @@ export class Post {
     const gone = (): void => {
       if (this.#others.get(name)?.link === link) void this.goneNode(name)
     }
-    const link = new Link({ head, seal, world, maxInbox: settings.maxInbox, engine, gone })
+    const late = (id: string): void => this.#input.late(name, id)
+    const link = new Link({ head, seal, world, maxInbox: settings.maxInbox, engine, gone, late })
     const other: Correspondent = { incarnation, link, since: world.now(), taken: 0 }
     this.#others.set(name, other)
     return other

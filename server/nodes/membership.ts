@@ -1,0 +1,183 @@
+import type { World } from '../../runtime/time/world.js'
+import type { ClusterSettings, Engine, Members, NodeFacts } from './engine.js'
+import { Lease } from './lease.js'
+import { isUnavailable } from './unavailable.js'
+
+export interface MembershipInput {
+  readonly node: string
+  readonly world: World
+  readonly settings: ClusterSettings
+  /** Undefined while there is none. */
+  readonly engine: () => Engine | undefined
+  readonly facts: () => NodeFacts
+  /** The lease is over: the others take this node for gone. */
+  readonly lapsed: () => void
+  /** The engine is not what it was: it may have lost what it was told last, or all. */
+  readonly restarted: (members: Members) => void
+  /** What a beat has told that was sent at `sentAt`. */
+  readonly heard: (members: Members, sentAt: number) => void
+  /** Asks whether the sessions of this node are still its own. */
+  readonly reclaim: (engine: Engine, mayRestore: boolean) => Promise<void>
+  /** A beat is wanted now. */
+  readonly hurry: () => void
+}
+
+/**
+ * This node among the others: its lease, and whether it is sure which sessions are its own. It is, once a beat
+ * has succeeded, and, if the lease was over meanwhile or the engine has lost something, all are claimed anew.
+ */
+export class Membership {
+  readonly #input: MembershipInput
+  readonly #lease: Lease
+  #nodes: Members['nodes'] = []
+  #run: string | undefined
+  /** When the engine was reached, again or for the first time; undefined until then. */
+  #since: number | undefined
+  /** When the engine was found to have lost something. */
+  #lostAt = Number.NEGATIVE_INFINITY
+  /** Whether the end of the lease was noticed; before the first beat there is none. */
+  #hasLapsed = true
+  /** Grows whenever sessions may have become others'. */
+  #doubts = 0
+  /** The doubts that have been cleared. */
+  #cleared = 0
+  #mayRestore = false
+  #isBeating = false
+  #beatsAgain = false
+  #isClearing = false
+
+  constructor(input: MembershipInput) {
+    this.#input = input
+    this.#lease = new Lease(input.settings.lease, input.world)
+  }
+
+  /** Milliseconds left of the lease; 0 and less when it is over. */
+  get lease(): number {
+    return this.#lease.left
+  }
+
+  /** All nodes that were there at the last beat. */
+  get nodes(): Members['nodes'] {
+    return this.#nodes
+  }
+
+  get doubts(): number {
+    return this.#doubts
+  }
+
+  /** Why no session may be served; undefined: this node knows which ones are its own. */
+  get problem(): string | undefined {
+    if (this.#lease.isOver) return 'was not reached in time'
+    if (this.#since === undefined || this.#cleared < this.#doubts)
+      return 'is being asked which sessions are those of this node'
+    return undefined
+  }
+
+  /** Everybody may come back together with this node, also the owner of a session. */
+  get mayTakeOver(): boolean {
+    const { world, settings } = this.#input
+    return this.#since !== undefined && world.now() - this.#since >= settings.lease
+  }
+
+  /** Whether the lease is over. The first one who notices it ends all that was under way with other nodes. */
+  lapses(): boolean {
+    if (!this.#lease.isOver) return false
+    if (this.#hasLapsed) return true
+    this.#hasLapsed = true
+    this.#since = undefined
+    this.#doubts += 1
+    this.#input.lapsed()
+    return true
+  }
+
+  /** The engine is away. */
+  noteAway(): void {
+    this.#lease.shorten()
+    this.#since = undefined
+  }
+
+  /** The node takes part no more. */
+  leave(): void {
+    this.#lease.end()
+    this.#hasLapsed = true
+    this.#since = undefined
+    this.#nodes = []
+  }
+
+  /** Renews the lease, and hears of the others. */
+  async beat(): Promise<void> {
+    const { node, world, settings, facts } = this.#input
+    const engine = this.#input.engine()
+    if (this.#isBeating || engine?.isUp !== true) return
+    this.#isBeating = true
+    this.#beatsAgain = false
+    try {
+      this.lapses()
+      const sentAt = world.now()
+      const members = await engine.beat(node, settings.lease, facts())
+      if (this.#input.engine() === engine && engine.isUp) this.#learn(members, sentAt)
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+    } finally {
+      this.#isBeating = false
+      if (this.#beatsAgain) this.#input.hurry()
+    }
+  }
+
+  /** Beats now, or as soon as the beat that is under way is over. */
+  hurry(): void {
+    this.#beatsAgain = true
+    if (!this.#isBeating) this.#input.hurry()
+  }
+
+  /** Whether the engine may have lost a session that its owner still has, and is about to bring back. */
+  async mayHaveLost(engine: Engine): Promise<boolean> {
+    const { node, world, settings, facts } = this.#input
+    const run = this.#run
+    const members = await engine.beat(node, settings.lease, facts())
+    if (members.run === run) return world.now() - this.#lostAt < settings.lease
+    this.hurry()
+    return true
+  }
+
+  #learn(members: Members, sentAt: number): void {
+    const { run, nodes } = members
+    // the program may have been stopped for a while before it read this
+    this.lapses()
+    this.#lease.renew(sentAt)
+    if (this.#lease.isOver) return
+    this.#hasLapsed = false
+    if (this.#run !== undefined && run !== this.#run) this.#noteRestart(members)
+    this.#run = run
+    this.#since ??= sentAt
+    this.#nodes = nodes
+    this.#input.heard(members, sentAt)
+    if (this.#cleared < this.#doubts && !this.#isClearing) void this.#clear()
+  }
+
+  #noteRestart(members: Members): void {
+    this.#lostAt = this.#input.world.now()
+    this.#since = undefined
+    this.#doubts += 1
+    this.#mayRestore = true
+    this.#input.restarted(members)
+  }
+
+  /** Beats go on meanwhile. What fails is tried again at the next one. */
+  async #clear(): Promise<void> {
+    const engine = this.#input.engine()
+    const doubts = this.#doubts
+    if (engine === undefined) return
+    this.#isClearing = true
+    try {
+      await this.#input.reclaim(engine, this.#mayRestore)
+      if (doubts !== this.#doubts) return
+      this.#cleared = doubts
+      this.#mayRestore = false
+    } catch (error) {
+      if (!isUnavailable(error)) throw error
+    } finally {
+      this.#isClearing = false
+    }
+  }
+}

@@ -1,0 +1,417 @@
+import { equal, is, match, not, ok } from 'uvu/assert'
+import { suite, type TestContext } from '../../support/suite.js'
+import { askOf, type Member, type Members, members, recordOf, type Told } from './_members.js'
+
+const test = suite('members of a cluster', { timeout: 20_000 })
+const lease = 2_500
+
+async function two(t: TestContext, settings = {}): Promise<Members & { one: Member; other: Member }> {
+  const all = members(t, settings)
+  const one = await all.start('one')
+  const other = await all.start('other')
+  await all.pass(600)
+  equal(one.cluster.view.nodes.map(({ name }) => name).sort(), ['one', 'other'])
+  return { ...all, one, other }
+}
+
+async function claimed(all: Members, { cluster }: Member, session: string, version = 1): Promise<void> {
+  is(await all.during(cluster.claim(session, undefined)), cluster.node)
+  await all.during(Promise.resolve(cluster.store.save(recordOf(session, version))))
+}
+
+function problemOf(error: unknown): unknown {
+  return (error as { code?: unknown }).code
+}
+
+function refused(all: Members, promise: unknown): Promise<unknown> {
+  return all.during(
+    Promise.resolve(promise).then(
+      () => 'not refused',
+      (error) => problemOf(error),
+    ),
+  )
+}
+
+test('what is sent arrives once, in order, and what was sent together arrives in one letter', async (t) => {
+  const all = await two(t)
+  const { one, other } = all
+  const ids = Array.from({ length: 1_000 }, (_, index) => `${index}`)
+  for (const id of ids) ok(one.cluster.send('other', askOf(id)))
+  is(one.cluster.view.waiting, 1_000)
+  await all.pass(100)
+  equal(
+    other.told().map((told) => (told as { id: string }).id),
+    ids,
+  )
+  is(one.cluster.view.waiting, 0)
+})
+
+test('a node takes no more to send than may wait in an inbox', async (t) => {
+  const all = await two(t, { maxInbox: 10 })
+  const { one } = all
+  const taken = Array.from({ length: 12 }, (_, index) => one.cluster.send('other', askOf(`${index}`)))
+  equal(taken.filter(Boolean).length, 10)
+})
+
+test('letters whose answer was lost arrive once all the same', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  engine.cut('one', ['answers'])
+  one.cluster.send('other', askOf('a'))
+  await all.pass(100)
+  engine.heal('one')
+  one.cluster.send('other', askOf('b'))
+  await all.pass(2_000)
+  equal(
+    other.told().flatMap((told) => (told.type === 'receive' ? [told.id] : [])),
+    ['a', 'b'],
+  )
+  is(one.cluster.problem, undefined)
+})
+
+test('a bell that is lost costs two seconds', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  engine.quality = { ...engine.quality, losesBells: 1 }
+  one.cluster.send('other', askOf('a'))
+  await all.pass(2_100)
+  is(other.told().length, 1)
+})
+
+test('a node that has ended gives back what it has not taken', async (t) => {
+  const all = await two(t)
+  const { one, other } = all
+  other.freeze()
+  one.cluster.send('other', askOf('a'))
+  await all.pass(50)
+  equal(one.told(), [])
+  await all.pass(lease + 700)
+  equal(one.told(), [
+    { type: 'receive', from: 'other', id: 'a', what: 'undelivered' },
+    { type: 'gone', node: 'other' },
+  ])
+  // it is known to have ended
+  one.cluster.send('other', askOf('b'))
+  await all.pass(10)
+  equal(one.told(), [{ type: 'receive', from: 'other', id: 'b', what: 'undelivered' }])
+  // it has begun anew: neither knows of what was under way
+  await other.thaw()
+  await all.pass(700)
+  equal(other.told(), [{ type: 'gone', node: 'one' }])
+  one.cluster.send('other', askOf('c'))
+  other.cluster.send('one', askOf('d'))
+  await all.pass(100)
+  equal(other.told(), [{ type: 'receive', from: 'one', id: 'c', what: 'close' }])
+  equal(one.told(), [{ type: 'receive', from: 'other', id: 'd', what: 'close' }])
+})
+
+test('a node that was stopped for longer than its lease serves and writes nothing when it goes on', async (t) => {
+  const all = await two(t)
+  const { one, other } = all
+  await claimed(all, one, 'a')
+  other.cluster.send('one', askOf('a'))
+  one.freeze()
+  await all.pass(lease + 100)
+  // its first turn: no beat has been answered, no timer has told it
+  match(String(one.cluster.problem), /was not reached in time/)
+  is(await refused(all, one.cluster.store.save(recordOf('a', 2))), 'CLUSTER_UNAVAILABLE')
+  not(one.cluster.send('other', askOf('b')))
+  await one.thaw()
+  await all.pass(1_000)
+  is(one.told().filter(({ type }) => type === 'receive').length, 0)
+  is(one.cluster.problem, undefined)
+})
+
+test('the session of a node whose lease is over is another’s in 3 s, and the first one hears that', async (t) => {
+  const all = await two(t)
+  const { one, other, clock } = all
+  await claimed(all, one, 'a')
+  await all.pass(lease)
+  one.freeze()
+  const frozen = clock.now()
+  is(await all.during(other.cluster.claim('a', undefined)), 'one')
+  while ((await all.during(other.cluster.claim('a', undefined))) !== 'other') await all.pass(50)
+  ok(clock.now() - frozen <= 3_000)
+  await all.during(Promise.resolve(other.cluster.store.save(recordOf('a', 2))))
+  await one.thaw()
+  await all.pass(700)
+  equal(
+    one.told().filter(({ type }) => type === 'lost'),
+    [{ type: 'lost', ids: ['a'] }],
+  )
+  is(await refused(all, one.cluster.store.save(recordOf('a', 3))), 'SEND_FAILED')
+  is((await all.during(Promise.resolve(other.cluster.store.load('a'))))?.version, 2)
+})
+
+test('a node that is late keeps sessions that nobody has asked for', async (t) => {
+  const all = await two(t)
+  const { one } = all
+  await claimed(all, one, 'a')
+  one.freeze()
+  await all.pass(2 * lease)
+  await one.thaw()
+  await all.pass(700)
+  equal(
+    one.told().filter(({ type }) => type === 'lost'),
+    [],
+  )
+  await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 2))))
+})
+
+test('a node takes over nothing within the first lease after it has come back', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  await claimed(all, one, 'a')
+  engine.stop()
+  await all.pass(2 * lease)
+  one.freeze()
+  engine.start()
+  await all.pass(700)
+  is(other.cluster.problem, undefined)
+  is(await refused(all, other.cluster.claim('a', undefined)), 'CLUSTER_UNAVAILABLE')
+  await all.pass(lease)
+  is(await all.during(other.cluster.claim('a', undefined)), 'other')
+  await one.thaw()
+})
+
+test('the sessions of a node that has left in order are anybody’s at once', async (t) => {
+  const all = await two(t)
+  const { one, other } = all
+  await claimed(all, one, 'a')
+  await all.during(one.supervisor.stop())
+  is(await all.during(other.cluster.claim('a', undefined)), 'other')
+  await all.pass(600)
+  equal(
+    other.cluster.view.nodes.map(({ name }) => name),
+    ['other'],
+  )
+})
+
+test('an engine that is away is known at once, and what it has is gone on with', async (t) => {
+  const all = await two(t)
+  const { one, engine, clock } = all
+  await claimed(all, one, 'a')
+  engine.stop()
+  await all.pass(20)
+  match(String(one.cluster.problem), /cannot be reached/)
+  const before = clock.now()
+  is(await refused(all, one.cluster.claim('b', undefined)), 'CLUSTER_UNAVAILABLE')
+  ok(clock.now() - before < 50)
+  engine.start()
+  await all.pass(1_000)
+  is(one.cluster.problem, undefined)
+  await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 2))))
+  equal(lostOf(one), [])
+})
+
+test('what an engine has lost is brought back by who has it, before anybody is told that it is not there', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  await claimed(all, one, 'a', 7)
+  engine.wipe()
+  // nobody has noticed: the session is not there, but it may come back
+  is(await refused(all, other.cluster.store.load('a')), 'CLUSTER_UNAVAILABLE')
+  await all.pass(700)
+  is((await all.during(Promise.resolve(other.cluster.store.load('a'))))?.version, 7)
+  is(await all.during(other.cluster.claim('a', undefined)), 'one')
+  await all.pass(lease)
+  is(await all.during(Promise.resolve(other.cluster.store.load('b'))), undefined)
+})
+
+test('a fail-over that loses the last second loses no session that somebody has', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  await claimed(all, one, 'a')
+  engine.fallBehind()
+  await claimed(all, one, 'b', 3)
+  await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 2))))
+  engine.failOver()
+  await all.pass(1_000)
+  is((await all.during(Promise.resolve(other.cluster.store.load('a'))))?.version, 2)
+  is((await all.during(Promise.resolve(other.cluster.store.load('b'))))?.version, 3)
+  for (const id of ['a', 'b']) is(await all.during(other.cluster.claim(id, undefined)), 'one')
+})
+
+test('all that is under way is lost, both ways, when nobody knows what was taken', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  engine.cut('other', ['answers'])
+  one.cluster.send('other', askOf('a'))
+  await all.pass(200)
+  engine.heal('other')
+  await all.pass(1_700)
+  equal(other.told(), [{ type: 'gone', node: 'one' }])
+  equal(one.told(), [{ type: 'gone', node: 'other' }])
+  one.cluster.send('other', askOf('b'))
+  other.cluster.send('one', askOf('c'))
+  await all.pass(100)
+  equal(other.told().length, 1)
+  equal(one.told().length, 1)
+})
+
+test('a node that is told of as gone and is not begins anew with the others', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  // the clock of the engine's machine was set
+  engine.state.leave('other')
+  await all.pass(700)
+  equal(
+    one.told().map(({ type }) => type),
+    ['gone'],
+  )
+  await all.pass(700)
+  equal(
+    other.told().map(({ type }) => type),
+    ['gone'],
+  )
+  one.told()
+  one.cluster.send('other', askOf('b'))
+  other.cluster.send('one', askOf('c'))
+  await all.pass(100)
+  equal(
+    [...one.told(), ...other.told()].map(({ type }) => type),
+    ['receive', 'receive'],
+  )
+})
+
+test('news is heard by all others, once, and a gap in it as anything', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  one.cluster.publish({ type: 'list', list: 'tools' })
+  await all.pass(50)
+  equal(other.told(), [{ type: 'hear', news: { type: 'list', list: 'tools' } }])
+  equal(one.told(), [])
+  engine.quality = { ...engine.quality, losesBells: 1 }
+  one.cluster.publish({ type: 'resource', uri: 'a:b' })
+  await all.pass(600)
+  equal(other.told(), [{ type: 'hear', news: { type: 'resource', uri: 'a:b' } }])
+  other.freeze()
+  for (let index = 0; index < 1_100; index += 1) engine.state.publish('\n["three",{"type":"anything"}]')
+  await other.thaw()
+  await all.pass(600)
+  equal(other.told(), [{ type: 'hear', news: { type: 'anything' } }])
+})
+
+test('a change that nobody can be told of is told when the engine is back', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  engine.stop()
+  await all.pass(20)
+  one.cluster.publish({ type: 'list', list: 'tools' })
+  engine.start()
+  await all.pass(1_500)
+  const heard = other.told().filter(({ type }) => type === 'hear')
+  equal(heard.at(-1), { type: 'hear', news: { type: 'list', list: 'tools' } })
+})
+
+test('what is not signed with a key of the cluster is refused', async (t) => {
+  const keys = ['a secret that nobody knows but we do']
+  const all = await two(t, { keys })
+  const { one, other, engine } = all
+  one.cluster.send('other', askOf('a'))
+  await all.pass(50)
+  equal(other.told().length, 1)
+  const forged = '\n["one",1,"other",1,2]\n["port",{"type":"over","id":"x"}]'
+  engine.state.send('other', 'one', [forged, `AAAA${forged}`, 'nothing'], 10)
+  engine.state.publish('\n["one",{"type":"anything"}]')
+  await all.pass(2_100)
+  equal(other.told(), [])
+  is(other.cluster.view.refused, 3)
+})
+
+for (const actor of ['engine', 'member'] as const)
+  test(`a node whose ${actor} actor crashes keeps its sessions, and goes on`, async (t) => {
+    const all = await two(t)
+    const { one, other } = all
+    await claimed(all, one, 'a')
+    for (const moment of [0, 1, 2, 3, 5, 8]) {
+      one.cluster.send('other', askOf(`to ${moment}`))
+      other.cluster.send('one', askOf(`from ${moment}`))
+      await all.pass(moment)
+      const ref = await one.actor(actor)
+      ref.kill()
+      await all.pass(6_000)
+      is(one.cluster.problem, undefined)
+      is(one.cluster.view.sessions, 1)
+      await all.during(Promise.resolve(one.cluster.store.save(recordOf('a', 10 + moment))))
+      assertToldOf(other.told(), one.told(), moment)
+    }
+    equal(lostOf(one), [])
+  })
+
+/** Each ask has arrived, or its node was told of as gone. */
+function assertToldOf(other: readonly Told[], one: readonly Told[], moment: number): void {
+  const heard = (told: readonly Told[], id: string): boolean =>
+    told.some((each) => each.type === 'gone' || (each.type === 'receive' && each.id === id))
+  ok(heard(other, `to ${moment}`) || heard(one, ''), `to ${moment}`)
+  ok(heard(one, `from ${moment}`) || heard(other, ''), `from ${moment}`)
+}
+
+test('a program that starts without the engine says so, and one that runs waits for it', async (t) => {
+  const all = members(t)
+  all.engine.stop()
+  const error = await all.during(all.start('one').catch((reason: unknown) => reason))
+  match(JSON.stringify(causes(error)), /CLUSTER_UNAVAILABLE/)
+  all.engine.start()
+  const one = await all.start('one')
+  all.engine.stop()
+  ;(await one.actor('engine')).kill()
+  await all.pass(20_000)
+  ok(one.supervisor.ref.alive)
+  all.engine.start()
+  await all.pass(2_000)
+  is(one.cluster.problem, undefined)
+})
+
+function causes(error: unknown): unknown[] {
+  return error instanceof Error ? [problemOf(error), ...causes(error.cause)] : []
+}
+
+function lostOf(member: Member): Told[] {
+  return member.told().filter(({ type }) => type === 'lost')
+}
+
+test('sessions of all nodes count together, and those of a client', async (t) => {
+  const all = members(t)
+  const limits = { maxSessions: 3, maxSessionsPerClient: 2 }
+  const one = await all.start('one', limits)
+  const other = await all.start('other', limits)
+  const peer = { transport: 'http', headers: {}, remoteAddress: '10.0.0.1' }
+  await all.during(one.cluster.claim('a', peer))
+  await all.during(other.cluster.claim('b', peer))
+  is(await refused(all, other.cluster.claim('c', peer)), 'CLIENT_LIMIT')
+  await all.during(other.cluster.claim('d', undefined))
+  is(await refused(all, one.cluster.claim('e', undefined)), 'SESSION_LIMIT')
+  for (const id of ['a', 'c', 'e']) one.cluster.release(id)
+  await all.pass(20)
+  is(await all.during(other.cluster.claim('e', undefined)), 'other')
+})
+
+test('a session is released also when the engine was away', async (t) => {
+  const all = await two(t)
+  const { one, other, engine } = all
+  await claimed(all, one, 'a')
+  engine.stop()
+  await all.pass(20)
+  one.cluster.release('a')
+  engine.start()
+  await all.pass(1_500)
+  is(await all.during(other.cluster.claim('a', undefined)), 'other')
+})
+
+test('a node that retires sends sessions that are not its own to others', async (t) => {
+  const all = await two(t)
+  const { one, other } = all
+  await claimed(all, one, 'a')
+  await claimed(all, other, 'b')
+  one.cluster.retire()
+  await all.pass(100)
+  is(await all.during(one.cluster.claim('a', undefined)), 'one')
+  is(await all.during(one.cluster.claim('b', undefined)), 'other')
+  is(await all.during(one.cluster.claim('c', undefined)), 'other')
+  other.cluster.retire()
+  await all.pass(700)
+  is(await all.during(one.cluster.claim('d', undefined)), 'one')
+})
+
+test.run()
