@@ -1,10 +1,10 @@
 import type { Actor } from '../runtime/process/actor.js'
 import { ignore } from '../runtime/process/behaviour.js'
 import { type ChildOverrides, type ChildSpec, childSpec } from '../runtime/supervision/child-spec.js'
-import type { ActorContext } from '../runtime/process/context.js'
+import { type ActorContext, lastingWorld } from '../runtime/process/context.js'
 import { dynamicSupervisorSpec } from '../runtime/supervision/dynamic.js'
 import { RuntimeError, show } from '../runtime/base/errors.js'
-import { readWorld } from '../runtime/time/world.js'
+import { readWorld, type World } from '../runtime/time/world.js'
 import { handled } from '../runtime/base/promise.js'
 import { ActorRef, type ProcessRef, processOf, type RefOf } from '../runtime/process/ref.js'
 import { Registry } from '../runtime/process/registry.js'
@@ -34,6 +34,8 @@ import {
 import { Server } from './server.js'
 import type { Cluster, News } from './cluster/cluster.js'
 import { clusterPort } from './cluster/port.js'
+import { clusterSpec } from './nodes/cluster-supervisor.js'
+import { EngineCluster } from './nodes/engine-cluster.js'
 import { Exchanges } from './exchanges/exchanges.js'
 import { Sessions } from './sessions/sessions.js'
 import { stopOnSignals } from './signals.js'
@@ -109,13 +111,14 @@ async function start(
   options: ServerOptions & TreeWideOptions,
 ): Promise<Server> {
   const { own, treeWide, signals } = splitServerOptions(options)
-  const settings = readServerOptions(definition, own)
+  const read = readServerOptions(definition, own)
   const { registry = new Registry() } = treeWide
-  if (!isWanted(settings))
-    throw new RuntimeError('IGNORED', `${settings.name} is not to be started (option start, CADUCEUS_SERVER)`)
-  const place = newPlace()
+  if (!isWanted(read))
+    throw new RuntimeError('IGNORED', `${read.name} is not to be started (option start, CADUCEUS_SERVER)`)
+  const run = newRun(read, readWorld(treeWide.clock))
+  const { settings, place } = run
   try {
-    const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(settings, place) })
+    const supervisor = await startSupervisor({ ...treeWide, registry, ...serverSupervisor(run) })
     const server = handleOf(settings, place, registry, supervisor.ref)
     if (signals) supervisor.ref.onExit(stopOnSignals(() => server.stop()))
     return server
@@ -143,20 +146,22 @@ export function nodeSpec(definition: ServerDefinition, options: ServerOptions, c
   return specOf(readServerOptions(definition, options, cluster), {})
 }
 
-function specOf(settings: ServerSettings, overrides: ChildOverrides): ChildSpec {
-  const spec = supervisorSpec(serverSupervisor(settings, newPlace()), {
-    id: settings.name,
-    ...overrides,
-  })
+function specOf(read: ServerSettings, overrides: ChildOverrides): ChildSpec {
+  const { name } = read
+  const spec = supervisorSpec(
+    { name: `server ${name}`, strategy: 'rest_for_one', children: [] },
+    { id: name, ...overrides },
+  )
   // one in each tree: there the name is its own
-  const places = new WeakMap<Registry, Place>()
+  const runs = new WeakMap<Registry, Run>()
   return {
     ...spec,
     async start(ctx) {
-      if (!isWanted(settings)) return ignore
-      const place = places.get(ctx.registry) ?? newPlace()
-      places.set(ctx.registry, place)
-      const started = supervisorSpec(serverSupervisor(settings, place), overrides).start(ctx)
+      if (!isWanted(read)) return ignore
+      const run = runs.get(ctx.registry) ?? newRun(read, lastingWorld(ctx.world))
+      runs.set(ctx.registry, run)
+      const { settings, place } = run
+      const started = supervisorSpec(serverSupervisor(run), overrides).start(ctx)
       const ref = await Promise.resolve(started).catch(async (error: unknown) => {
         throw (await alreadyStarted(error, settings, ctx.registry)) ?? error
       })
@@ -166,8 +171,31 @@ function specOf(settings: ServerSettings, overrides: ChildOverrides): ChildSpec 
   }
 }
 
-/** The holdings come first: if they die, the group is restarted with them; if the group dies, they stay. */
-function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOptions {
+/** What a server keeps from one start to the next. */
+interface Run {
+  readonly settings: ServerSettings
+  readonly place: Place
+  /** The way to other machines: of those that share an engine. */
+  readonly cluster: readonly ChildSpec[]
+}
+
+function newRun(settings: ServerSettings, world: World): Run {
+  const { engine } = settings
+  const place = { binding: undefined, supervisor: undefined }
+  if (engine === undefined) return { settings, place, cluster: [] }
+  const cluster = new EngineCluster(engine, { world, ...settings })
+  return {
+    settings: Object.freeze({ ...settings, cluster }),
+    place,
+    cluster: [clusterSpec(cluster, settings.names.cluster)],
+  }
+}
+
+/**
+ * The cluster comes first: without it nothing else starts. Then the holdings: if they die, the group is
+ * restarted with them; if the group dies, they stay.
+ */
+function serverSupervisor({ settings, place, cluster }: Run): SupervisorOptions {
   const { names } = settings
   const holdingsFor = ({ self: supervisor, registry }: ActorContext): ChildSpec => {
     const changes = changesOf(registry, names.base)
@@ -177,6 +205,7 @@ function serverSupervisor(settings: ServerSettings, place: Place): SupervisorOpt
     name: `server ${settings.name}`,
     strategy: 'rest_for_one',
     children: [
+      ...cluster,
       { id: 'holdings', start: (ctx) => holdingsFor(ctx).start(ctx) },
       ...isolationSpecs(settings),
       ...hooksSpecs(settings),
@@ -252,7 +281,7 @@ async function startTransport(holdings: Holdings, server: ActorRef, ctx: ActorCo
 /** The port of one incarnation of the group. Throws RuntimeError NOPROC when the group is not complete. */
 function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; close: () => void } {
   const { revisions, maxRequests, maxExchanges, maxWaiting } = holdings.settings
-  const { cluster } = holdings.settings
+  const { cluster, engine } = holdings.settings
   const sessions = new Sessions(holdings, ctx)
   const exchanges = new Exchanges(holdings, ctx)
   const local = Object.freeze({
@@ -280,7 +309,7 @@ function openPort(holdings: Holdings, ctx: ActorContext): { port: ServerPort; cl
   const unlisten = cluster.listen(port)
   return {
     // the processes of one program have been told to hand over before, one by one
-    port: { ...port, handOver: undefined },
+    port: engine === undefined ? { ...port, handOver: undefined } : port,
     close: () => {
       unlisten()
       port.abandon()
@@ -322,8 +351,4 @@ async function alreadyStarted(error: unknown, settings: ServerSettings, registry
 
 function causesOf(error: unknown): Error[] {
   return error instanceof Error ? [error, ...causesOf(error.cause)] : []
-}
-
-function newPlace(): Place {
-  return { binding: undefined, supervisor: undefined }
 }

@@ -5,7 +5,6 @@ import { drawPlan } from './plan/draw.js'
 export interface Chunk {
   readonly seeds: readonly number[]
   readonly operations: number
-  readonly clusters?: boolean | undefined
 }
 
 export type ShardWord =
@@ -15,16 +14,16 @@ export type ShardWord =
 
 const send = (word: ShardWord): void => void process.send?.(word)
 
-process.on('message', (chunk: Chunk) => {
-  void run(chunk)
+process.on('message', ({ seeds, operations }: Chunk) => {
+  void run(seeds, operations)
 })
 process.on('disconnect', () => process.exit())
 send({ type: 'free' })
 
-async function run({ seeds, operations, clusters }: Chunk): Promise<void> {
+async function run(seeds: readonly number[], operations: number): Promise<void> {
   for (const seed of seeds) {
     send({ type: 'begins', seed })
-    const verdict = await judge(drawPlan(seed, operations, clusters))
+    const verdict = await judge(drawPlan(seed, operations))
     send({ type: 'verdict', verdict, heap: process.memoryUsage().heapUsed })
   }
   send({ type: 'free' })

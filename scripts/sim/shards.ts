@@ -7,7 +7,6 @@ export interface ShardsOptions {
   readonly from: number
   readonly to: number | undefined
   readonly operations: number
-  readonly clusters: boolean | undefined
   readonly jobs: number
   /** No seed begins after it. */
   readonly signal: AbortSignal
@@ -45,7 +44,7 @@ async function runShard(options: ShardsOptions, take: () => number[]): Promise<v
 
 /** Resolves, when the process has ended, with what it has left undone. */
 function runProcess(
-  { operations, clusters, tell, signal }: ShardsOptions,
+  { operations, tell, signal }: ShardsOptions,
   first: readonly number[],
   take: () => number[],
 ): Promise<readonly number[]> {
@@ -72,7 +71,7 @@ function runProcess(
       if (!isFirst) left = take()
       isFirst = false
       if (left.length === 0) child.disconnect()
-      else child.send({ seeds: left, operations, clusters } satisfies Chunk)
+      else child.send({ seeds: left, operations } satisfies Chunk)
     }
   })
   return new Promise((resolve, reject) => {

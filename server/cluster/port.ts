@@ -480,7 +480,7 @@ function failureOf(problem: Problem, node: string): Error {
 const lost = Object.freeze({ retryable: true })
 
 function nodeGone(node: string): TransportError {
-  const message = 'the process that the session ran in has ended'
+  const message = 'the node that the session ran on has ended'
   return new TransportError('CONNECTION_LOST', message, {
     retryable: true,
     data: { node },
@@ -488,7 +488,7 @@ function nodeGone(node: string): TransportError {
 }
 
 function outOfReach(node: string): TransportError {
-  const message = 'the process that the session runs in cannot be reached'
+  const message = 'the node that the session runs on cannot be reached'
   return new TransportError('SEND_FAILED', message, {
     retryable: true,
     data: { node },
@@ -496,7 +496,7 @@ function outOfReach(node: string): TransportError {
 }
 
 function restless(): TransportError {
-  return new TransportError('SEND_FAILED', 'the session moves between processes: try again', {
+  return new TransportError('SEND_FAILED', 'the session moves between nodes: try again', {
     retryable: true,
   })
 }

@@ -5,6 +5,7 @@ import { show } from '../../runtime/base/errors.js'
 import type { RootOptions } from '../../runtime/process/root.js'
 import type { ServerTransport } from '../../transports/contract/contract.js'
 import type { Cluster } from '../cluster/cluster.js'
+import type { ClusterEngine } from '../nodes/engine.js'
 import { isServer, type ServerDefinition } from '../definitions/define-server.js'
 import { ServerError } from '../base/errors.js'
 import { namesOf } from '../base/names.js'
@@ -38,6 +39,12 @@ export interface ServerOptions {
   readonly revisions?: readonly Revision[]
   /** Where sessions are stored. Default: in memory, above the group. */
   readonly store?: SessionStore
+  /**
+   * What `redis()` returns: this server is one of several nodes, on any machines, that serve the same sessions
+   * at one address, whichever of them takes a message. The engine keeps the sessions, so that there is no
+   * `store`. While it is away, sessions are refused with 503. Default: the server serves alone.
+   */
+  readonly cluster?: ClusterEngine
   /** What `sealedIds` returns: ids that every program with the keys can continue. Default: random ids. */
   readonly sessionIds?: SealedIds
   /**
@@ -133,11 +140,14 @@ const defaultParking: ParkingLimits = Object.freeze({ time: 10 * 60_000, max: 1_
 const noParking: ParkingLimits = Object.freeze({ time: 0, max: 0, maxPerPrincipal: 0 })
 /** The fields of ServerOptions. */
 export const serverFields: readonly string[] = [
-  ...['transport', 'name', 'initArg', 'revisions', 'store', 'sessionIds', 'start', 'exposeErrors'],
+  ...['transport', 'name', 'initArg', 'revisions', 'store', 'cluster', 'sessionIds', 'start', 'exposeErrors'],
   ...['maxSessions', 'maxSessionsPerClient', 'maxListens', 'maxRequests', 'maxExchanges', 'maxWaiting'],
   ...['idleTimeout', 'requestTimeout', 'askTimeout', 'drainTimeout'],
   ...['requestStateKeys', 'parking', 'pageSize', 'isolation'],
 ]
+/** Why several processes of one program take no part in a cluster. */
+export const nothingInProcesses =
+  'nothing where several processes serve a module: start one server in each program of the cluster'
 const storeMethods = ['load', 'save', 'delete'] as const
 
 const {
@@ -170,6 +180,7 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     throw bad('sessionIds', 'what sealedIds() returns', sessionIds)
   if (start !== undefined && typeof start !== 'boolean' && typeof start !== 'function')
     throw bad('start', 'true, false or a function', start)
+  const engine = readEngine(options, cluster)
   return Object.freeze({
     definition,
     transport,
@@ -180,6 +191,8 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
     store,
     /** The nodes that serve the same sessions; undefined for one that serves alone. */
     cluster,
+    /** Where the nodes of several machines meet: the cluster is made when the server starts. */
+    engine,
     sessionIds,
     start,
     exposeErrors: readFlag(options.exposeErrors, 'exposeErrors', false),
@@ -206,6 +219,24 @@ export function readServerOptions(definition: ServerDefinition, options: ServerO
       readLimit(options.maxWaiting, 'maxWaiting', 10_000),
     ),
   })
+}
+
+/** A node of one program has its cluster already. */
+function readEngine(options: ServerOptions, known: Cluster | undefined): ClusterEngine | undefined {
+  const { cluster, transport, store, sessionIds } = options
+  if (cluster === undefined) return undefined
+  if (!isEngine(cluster)) throw bad('cluster', 'what redis() returns', cluster)
+  if (known !== undefined) throw bad('cluster', nothingInProcesses, cluster.name)
+  if (store !== undefined) throw bad('store', 'nothing with cluster, whose engine keeps the sessions', store)
+  if (sessionIds !== undefined)
+    throw bad('sessionIds', 'nothing with cluster, where every node knows every session', sessionIds)
+  if (transport.name === 'stdio')
+    throw bad('cluster', 'nothing on standard input, which has one client', cluster.name)
+  return cluster
+}
+
+function isEngine(value: unknown): value is ClusterEngine {
+  return isObject(value) && typeof value.open === 'function' && isObject(value.settings)
 }
 
 function isolatedIn(definition: ServerDefinition): readonly IsolatedHandler[] {

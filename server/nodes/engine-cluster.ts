@@ -367,10 +367,16 @@ export class EngineCluster implements Cluster {
   }
 
   /** An owner that is not there may come back: until then nobody serves its sessions. */
-  #reachable(owner: string): string {
-    const { mayTakeOver, nodes } = this.#membership
-    if (mayTakeOver || nodes.some(({ name }) => name === owner)) return owner
+  async #reachable(owner: string): Promise<string> {
+    if (this.#membership.mayTakeOver || this.#isThere(owner)) return owner
+    // it may have come after the last beat
+    await this.beat()
+    if (this.#isThere(owner)) return owner
     throw unavailable(this.opener.name, 'the node that the session runs on cannot be reached')
+  }
+
+  #isThere(node: string): boolean {
+    return this.#membership.nodes.some(({ name }) => name === node)
   }
 
   #send(to: string, parcel: Parcel): boolean {

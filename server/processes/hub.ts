@@ -110,9 +110,7 @@ export const hubActor = defineActor({
     save(hub, { node, record }: { node: string; record: SessionRecord }, ctx) {
       if (hub.claims.get(record.id)?.node === node)
         return ask(hub, record.id, (store) => store.save(record), ctx)
-      return refuse(
-        new TransportError('SEND_FAILED', 'the session is for another process', { retryable: true }),
-      )
+      return refuse(new TransportError('SEND_FAILED', 'the session is for another node', { retryable: true }))
     },
     delete: (hub, id: string, ctx) => ask(hub, id, (store) => store.delete(id), ctx),
   },

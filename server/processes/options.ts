@@ -8,14 +8,14 @@ import type { World } from '../../runtime/time/world.js'
 import type { Sharing } from '../../transports/contract/sharing.js'
 import { optionError } from '../base/errors.js'
 import { readersOf } from '../base/read-options.js'
-import { serverFields, type ServerOptions } from '../holdings/options.js'
+import { nothingInProcesses, serverFields, type ServerOptions } from '../holdings/options.js'
 import type { SessionStore } from '../stores/session-store.js'
 
 /**
  * How a server is run by several processes. What is no plain data (functions, sealed ids) is exported by the
  * server's module, as `options`.
  */
-export interface ProcessesOptions extends Omit<ServerOptions, 'sessionIds' | 'start' | 'store'> {
+export interface ProcessesOptions extends Omit<ServerOptions, 'sessionIds' | 'start' | 'store' | 'cluster'> {
   /** How many processes serve. Default: as many as there are processors. */
   readonly processes?: number
   /** The sessions of all processes; it is asked by this one. Default: in the memory of this process. */
@@ -49,6 +49,8 @@ export function readProcessesOptions(
       'what defineServer returns, or the file: URL of a module that is there',
       module.href,
     )
+  const { cluster } = options as { readonly cluster?: unknown }
+  if (cluster !== undefined) throw bad('cluster', nothingInProcesses, cluster)
   const { sharing } = transport
   if (sharing === undefined)
     throw bad('transport', 'one that several processes can share, such as serveHttp()', transport.name)

@@ -334,7 +334,7 @@ test('a node that has lost a session saves nothing of it', async (t) => {
   const save = (node: string) => hub.call('save', { node, record: record as SessionRecord })
   await save('node 1')
   const error = await save('node 2').catch((reason: Error) => reason)
-  assert.match(String((error as Error).message), /another process/)
+  assert.match(String((error as Error).message), /another node/)
 })
 
 test('sessions of all nodes are counted together, and by client', async (t) => {

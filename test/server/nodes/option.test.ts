@@ -1,0 +1,124 @@
+import * as assert from 'uvu/assert'
+import { defineServer } from '../../../server/definitions/define-server.js'
+import { sealedIds } from '../../../server/holdings/sealed-ids.js'
+import type { ServerOptions } from '../../../server/holdings/options.js'
+import type { Server } from '../../../server/server.js'
+import { serverSpec, startServer } from '../../../server/server-supervisor.js'
+import { createMemoryStore } from '../../../server/stores/session-store.js'
+import { formatTree } from '../../../runtime/watch/inspect.js'
+import { serveHttp } from '../../../transports/http/server/serve.js'
+import { serveStdio } from '../../../transports/stdio/server.js'
+import { TransportError } from '../../../transports/base/errors.js'
+import { suite } from '../../support/suite.js'
+import { initialize, RawClient } from '../_client.js'
+import { count } from '../_servers.js'
+import { eventually, startClients, startCluster, startFake, startNode } from './_servers.js'
+
+const test = suite('option cluster')
+const definition = defineServer({ name: 'test', version: '1', tools: [count] })
+const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
+
+test('what cannot be with a cluster is refused, naming the field', () => {
+  const { wayTo } = startFake()
+  const cluster = wayTo(0)
+  const refused = (options: Partial<ServerOptions>): string[] => {
+    try {
+      serverSpec(definition, { transport: serveHttp(), cluster, ...options })
+      return []
+    } catch (error) {
+      const { code, data, message } = error as TransportError & { data: { field: string } }
+      return [code, data.field, message]
+    }
+  }
+  assert.equal(refused({ cluster: {} as never }).slice(0, 2), ['BAD_OPTION', 'cluster'])
+  assert.match(refused({ cluster: 'redis://localhost' as never })[2] ?? '', /expected what redis\(\) returns/)
+  assert.match(refused({ store: createMemoryStore() })[2] ?? '', /^store: expected nothing with cluster/)
+  const sessionIds = sealedIds({ keys: ['0123456789abcdef0123456789abcdef'] })
+  assert.match(refused({ sessionIds })[2] ?? '', /^sessionIds: expected nothing with cluster/)
+  assert.match(refused({ transport: serveStdio() })[2] ?? '', /^cluster: expected nothing on standard input/)
+  assert.equal(refused({}), [])
+})
+
+test('several processes of a module take no part in a cluster', async () => {
+  const { wayTo } = startFake()
+  const options = { transport: serveHttp(), cluster: wayTo(0) } as never
+  const error = await startServer(new URL(import.meta.url), options).catch((reason: Error) => reason)
+  assert.match((error as Error).message, /^cluster: expected nothing where several processes serve a module/)
+})
+
+test('a server whose engine cannot be reached does not start, and says why', async () => {
+  const { engine, wayTo } = startFake()
+  engine.stop()
+  const started = startServer(definition, {
+    transport: serveHttp(),
+    cluster: wayTo(0),
+    logger: false,
+    signals: false,
+  })
+  const error = await started.catch((reason: unknown) => reason)
+  assert.instance(error, TransportError)
+  assert.is((error as TransportError).code, 'CLUSTER_UNAVAILABLE')
+  assert.match((error as TransportError).message, /cannot be reached/)
+})
+
+test('a tree shows the nodes, the engine and the lease', async (t) => {
+  const { wayTo } = startFake()
+  const [server] = (await startCluster(t, wayTo, [definition, definition])) as [Server]
+  await eventually(() => /member .*2 nodes, 0 sessions, lease \d+ ms/.test(formatTree(server.inspect())))
+  assert.match(formatTree(server.inspect()), /engine .*simulated engine, up/)
+})
+
+test('while the engine is away sessions are refused, and the server goes on when it is back', async (t) => {
+  const { engine, wayTo } = startFake()
+  const server = await startNode(t, wayTo(0), definition)
+  const client = await new RawClient(t, server.url).open()
+  await client.text('count')
+  const ready = new RawClient(t, new URL('/readyz', server.url).href)
+  engine.stop()
+  await eventually(async () => (await statusOf(client)) === 503)
+  assert.is((await ready.send('GET', undefined)).body, 'not ready: CLUSTER_UNAVAILABLE\n')
+  assert.is((await new RawClient(t, server.url).post(initialize())).status, 503)
+  // it starts again meanwhile, without it
+  const former = server.registry.whereis('test/cluster')
+  former?.kill()
+  await eventually(() => ![former, undefined].includes(server.registry.whereis('test/cluster')))
+  await eventually(async () => (await statusOf(client)) === 503)
+  engine.start()
+  await eventually(async () => (await ready.send('GET', undefined)).status === 200)
+  await eventually(async () => (await statusOf(client)) === 200)
+})
+
+test('a server that is stopped hands its sessions over, and leaves its cluster at once', async (t) => {
+  const { wayTo } = startFake({ lease: 60_000 })
+  const servers = await startCluster(t, wayTo, [definition, definition, definition])
+  const [first, second, third] = await startClients(t, servers)
+  await first.text('count')
+  await servers[0]?.stop()
+  const since = performance.now()
+  assert.is(await second.text('count'), '2')
+  assert.is(await third.text('count'), '3')
+  assert.ok(performance.now() - since < 1_000)
+})
+
+test('a server below a supervisor that starts it again takes part again', async (t) => {
+  const { wayTo } = startFake()
+  const other = await startNode(t, wayTo(1), definition)
+  const server = await startNode(t, wayTo(0), definition)
+  const client = await new RawClient(t, server.url).open()
+  await client.text('count')
+  server.registry.whereis('test/holdings')?.kill()
+  await eventually(async () => (await client.text('count').catch(() => '')) === '2')
+  const elsewhere = new RawClient(t, other.url)
+  elsewhere.sessionId = client.sessionId
+  assert.is(await elsewhere.text('count'), '3')
+})
+
+/** 0 while the listener starts again. */
+async function statusOf(client: RawClient): Promise<number> {
+  return client.post(ping).then(
+    ({ status }) => status,
+    () => 0,
+  )
+}
+
+test.run()
