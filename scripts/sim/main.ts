@@ -68,10 +68,10 @@ async function shrinkFirst(given: SimOptions, tally: Tally, say: Say): Promise<v
       fails: async (plan) => (await judge(plan)).wrong.some((wrong) => nameOf(wrong) === name),
       isOver: () => now.call(performance) > mine,
     })
-    say(`${name}, seed ${seed}: ${showShrunk(smallest, whole, given.operations)}`)
+    say(`${name}, seed ${seed}: ${showShrunk(smallest, whole, given)}`)
   }
 }
 
-function planOf({ operations, faults, acts, lasts }: SimOptions, seed: number): Plan {
-  return only(drawPlan(seed, operations), { faults, acts, lasts })
+function planOf({ operations, clusters, faults, acts, lasts }: SimOptions, seed: number): Plan {
+  return only(drawPlan(seed, operations, clusters), { faults, acts, lasts })
 }

@@ -15,11 +15,13 @@ export interface SimOptions {
   /** How long faults last instead, in ms. */
   readonly lasts: ReadonlyMap<number, number>
   readonly jobs: number
+  /** Whether all servers are clusters. Default: those of some seeds are. */
+  readonly clusters: boolean | undefined
   readonly shrinkSeconds: number
 }
 
 const usage =
-  'usage: npm run sim -- [--seed N | --seeds A-B] [--minutes M] [--operations N] [--jobs N] [--json]\n' +
+  'usage: npm run sim -- [--seed N | --seeds A-B] [--minutes M] [--operations N] [--jobs N] [--cluster] [--json]\n' +
   '       npm run sim -- --seed N [--faults 1,4-7,9:250] [--acts 1-20] [--trace] [--shrink-seconds N]\n' +
   '       npm run sim -- --planted [WORD OF A NAME ...]'
 const highest = 2 ** 32 - 1
@@ -46,6 +48,7 @@ function read(args: readonly string[], anySeed: () => number): SimOptions {
     faults: { type: 'string' },
     acts: { type: 'string' },
     jobs: { type: 'string', default: '2' },
+    cluster: { type: 'boolean' },
     'shrink-seconds': { type: 'string', default: '60' },
   } as const
   const { values } = parseArgs({ args: [...args], options, strict: true })
@@ -68,6 +71,7 @@ function read(args: readonly string[], anySeed: () => number): SimOptions {
     faults: readIds('--faults', values.faults?.replace(lengths, '')),
     acts: readIds('--acts', values.acts),
     lasts: readLengths(values.faults ?? ''),
+    clusters: values.cluster,
     jobs: readWhole('--jobs', values.jobs, 1, 64),
     shrinkSeconds: readWhole('--shrink-seconds', values['shrink-seconds'], 0, 86_400),
   }

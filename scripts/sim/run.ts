@@ -6,9 +6,10 @@ import { IssuerHost } from './auth/issuer-host.js'
 import { Network } from './network/network.js'
 import { takeSockets } from './network/take-sockets.js'
 import { drawPlan } from './plan/draw.js'
-import type { Plan } from './plan/plan.js'
+import type { Plan, ServerPlan } from './plan/plan.js'
 import { loadAll } from './world/warm.js'
 import { Disk } from './store/disk.js'
+import { FakeEngine } from './store/engine.js'
 import { makeCalls } from './cast/calls.js'
 import { ClientHost } from './cast/client-host.js'
 import { breakIt, type Cast } from './cast/faults.js'
@@ -72,6 +73,7 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
     network,
     recorder,
     disk: new Disk(chanceOf(plan.seed, 'disk')),
+    engines: enginesOf(plan, simulator),
     vaults: new Vaults(),
     hosts: new Map(),
     broken: (what, error) => {
@@ -107,7 +109,23 @@ async function carryOut(plan: Plan, tell?: (line: string) => void): Promise<Outc
   }
 }
 
-function factsOf({ store, clients, issuers }: Plan): Facts {
+function enginesOf({ seed, servers }: Plan, simulator: Simulator): ReadonlyMap<string, FakeEngine> {
+  const ground = {
+    now: () => simulator.now,
+    after: (ms: number, label: string, fn: () => void) =>
+      void simulator.after(ms, simulator.elsewhere, label, fn),
+  }
+  return new Map(
+    servers.flatMap(({ name, cluster }) => {
+      if (cluster === undefined) return []
+      const { lease, signed, maxInbox } = cluster
+      const keys = signed ? [`${name} `.padEnd(40, 'key ')] : undefined
+      return [[name, new FakeEngine(ground, chanceOf(seed, `engine ${name}`), { lease, keys, maxInbox })]]
+    }),
+  )
+}
+
+function factsOf({ store, clients, issuers, servers }: Plan): Facts {
   // those of pools and tasks have no handlers
   const deaf = new Map(
     clients
@@ -118,7 +136,7 @@ function factsOf({ store, clients, issuers }: Plan): Facts {
   const tokens = issuer && { lifetime: issuer.lifetime * 1_000, refreshes: issuer.refreshes }
   const facts = {
     store,
-    owners: 'exclusive',
+    owners: servers.some(({ cluster }) => cluster !== undefined) ? 'fenced' : 'exclusive',
     ordered: true,
     lateBy: 5_000,
     calmWithin,
@@ -131,7 +149,7 @@ function factsOf({ store, clients, issuers }: Plan): Facts {
 async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   const { plan, simulator, recorder } = stage
   const { elsewhere } = simulator
-  const servers = new Map(plan.servers.map((server) => [server.name, new ServerHost(stage, server)]))
+  const servers = new Map(plan.servers.flatMap((server) => hostsOf(stage, server)))
   const serverOf = new Map(plan.servers.map((server) => [server.name, server]))
   const clients = new Map(
     plan.clients.map((client) => [client.name, new ClientHost(stage, client, serverOf)]),
@@ -144,7 +162,7 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   for (const act of plan.acts)
     simulator.after(act.at, elsewhere, `act ${act.id}`, () => {
       const host = clients.get(act.client)
-      if (act.operation === 'change') void servers.get(host?.plan.server ?? '')?.change('extra')
+      if (act.operation === 'change') void serverFor(act.id, host?.plan.server, servers)?.change('extra')
       else if (host !== undefined) makeCalls(stage, host, act)
     })
   for (const fault of plan.faults)
@@ -187,6 +205,36 @@ async function perform(stage: Stage, open: OpenCalls): Promise<void> {
   const last = simulator.now + endWithin
   if ((await simulator.run({ until: last, done: () => isOver })) !== 'done') stage.broken('no end in time')
   await simulator.run({ until: simulator.now + endWithin })
+}
+
+/** One machine, or one for each node; all behind the address that clients know. */
+function hostsOf(stage: Stage, server: ServerPlan): [string, ServerHost][] {
+  const { name, address, cluster } = server
+  const engine = stage.engines.get(name)
+  if (cluster === undefined || engine === undefined) return [[name, new ServerHost(stage, server)]]
+  stage.network.share(
+    address,
+    cluster.nodes.map((node) => node.address),
+  )
+  const hosts = cluster.nodes.map((node): [string, ServerHost] => {
+    if (cluster.requests !== undefined) stage.network.requests.set(node.address, cluster.requests)
+    return [node.name, new ServerHost(stage, { ...server, ...node }, { engine, server })]
+  })
+  const hostAt = new Map(hosts)
+  engine.told = (done) => hostAt.get(done.place)?.noteDone(done)
+  return hosts
+}
+
+/** The server of that name, or one of its nodes. */
+function serverFor(
+  number: number,
+  name: string | undefined,
+  servers: ReadonlyMap<string, ServerHost>,
+): ServerHost | undefined {
+  const hosts = [...servers.values()].filter(
+    ({ plan }) => plan.name === name || plan.name.startsWith(`${name}.`),
+  )
+  return hosts[number % hosts.length]
 }
 
 async function must(stage: Stage, run: Promise<string>, wanted: string): Promise<void> {

@@ -5,6 +5,7 @@ import { drawPlan } from './plan/draw.js'
 export interface Chunk {
   readonly seeds: readonly number[]
   readonly operations: number
+  readonly clusters?: boolean | undefined
 }
 
 export type ShardWord =
@@ -14,16 +15,16 @@ export type ShardWord =
 
 const send = (word: ShardWord): void => void process.send?.(word)
 
-process.on('message', ({ seeds, operations }: Chunk) => {
-  void run(seeds, operations)
+process.on('message', (chunk: Chunk) => {
+  void run(chunk)
 })
 process.on('disconnect', () => process.exit())
 send({ type: 'free' })
 
-async function run(seeds: readonly number[], operations: number): Promise<void> {
+async function run({ seeds, operations, clusters }: Chunk): Promise<void> {
   for (const seed of seeds) {
     send({ type: 'begins', seed })
-    const verdict = await judge(drawPlan(seed, operations))
+    const verdict = await judge(drawPlan(seed, operations, clusters))
     send({ type: 'verdict', verdict, heap: process.memoryUsage().heapUsed })
   }
   send({ type: 'free' })

@@ -7,6 +7,7 @@ export interface ShardsOptions {
   readonly from: number
   readonly to: number | undefined
   readonly operations: number
+  readonly clusters: boolean | undefined
   readonly jobs: number
   /** No seed begins after it. */
   readonly signal: AbortSignal
@@ -44,7 +45,7 @@ async function runShard(options: ShardsOptions, take: () => number[]): Promise<v
 
 /** Resolves, when the process has ended, with what it has left undone. */
 function runProcess(
-  { operations, tell, signal }: ShardsOptions,
+  { operations, clusters, tell, signal }: ShardsOptions,
   first: readonly number[],
   take: () => number[],
 ): Promise<readonly number[]> {
@@ -71,7 +72,7 @@ function runProcess(
       if (!isFirst) left = take()
       isFirst = false
       if (left.length === 0) child.disconnect()
-      else child.send({ seeds: left, operations } satisfies Chunk)
+      else child.send({ seeds: left, operations, clusters } satisfies Chunk)
     }
   })
   return new Promise((resolve, reject) => {

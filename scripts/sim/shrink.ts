@@ -61,7 +61,12 @@ export async function reduce<T>(
 }
 
 /** A shrunk plan for people: what breaks, and the command that does it again. */
-export function showShrunk(plan: Plan, whole: Plan, operations: number): string {
+export function showShrunk(
+  plan: Plan,
+  whole: Plan,
+  { operations, clusters }: { readonly operations: number; readonly clusters?: boolean | undefined },
+): string {
+  const kind = clusters ? ' --cluster' : ''
   const before = new Map(whole.faults.map(({ id, lasts }) => [id, lasts]))
   const isWhole = plan.faults.every(({ id, lasts }) => before.get(id) === lasts)
   const faults = isWhole
@@ -72,7 +77,7 @@ export function showShrunk(plan: Plan, whole: Plan, operations: number): string 
   return [
     `${plan.faults.length} of ${whole.faults.length} faults and ${plan.acts.length} of ${whole.acts.length} acts are enough:`,
     ...words,
-    `  npm run sim -- --seed ${plan.seed} --operations ${operations} --faults ${faults}${acts} --trace`,
+    `  npm run sim -- --seed ${plan.seed} --operations ${operations}${kind} --faults ${faults}${acts} --trace`,
   ].join('\n')
 }
 

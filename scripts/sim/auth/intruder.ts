@@ -48,7 +48,11 @@ export class Intruder {
     this.#issuer = issuer
     this.#chance = chanceOf(stage.plan.seed, 'intruder')
     this.#program = new Program(stage.simulator, own, '127.0.2.99')
-    const servers = new Map(stage.plan.servers.map((server) => [server.address, server]))
+    const servers = new Map(
+      stage.plan.servers.flatMap((server) =>
+        [server, ...(server.cluster?.nodes ?? [])].map(({ address }) => [address, server]),
+      ),
+    )
     stage.network.tap = (from, to, bytes) => {
       const server = servers.get(to)
       if (server !== undefined) this.#hearRequest(from, server, bytes)
@@ -121,7 +125,9 @@ export class Intruder {
   /** Whether it has expired long ago, also by a clock that is set back meanwhile. */
   #isStale({ expiresAt }: Issued, { name }: ServerPlan): boolean {
     const { plan, simulator } = this.#stage
-    const jumps = plan.faults.some(({ verb, target }) => verb === 'jump' && target === name)
+    const jumps = plan.faults.some(
+      ({ verb, target }) => verb === 'jump' && (target === name || target.startsWith(`${name}.`)),
+    )
     return !jumps && expiresAt * 1_000 + longAgo < epoch + simulator.now
   }
 

@@ -1,6 +1,7 @@
 import type { Verb } from '../history/history.js'
-import type { FaultPlan } from '../plan/plan.js'
+import { engineOf, type FaultPlan } from '../plan/plan.js'
 import { goodDisk } from '../store/disk.js'
+import { type Cut, type FakeEngine, goodEngine, wholeWay } from '../store/engine.js'
 import type { IssuerHost } from '../auth/issuer-host.js'
 import type { ClientHost } from './client-host.js'
 import type { ServerHost } from './server-host.js'
@@ -58,6 +59,14 @@ const names: Readonly<Record<FaultPlan['verb'], readonly [Verb, Verb?]>> = {
   fail: ['fail', 'repair'],
   lose: ['lose', 'repair'],
   lag: ['lag', 'repair'],
+  away: ['kill', 'start'],
+  tardy: ['lag', 'repair'],
+  stall: ['freeze', 'thaw'],
+  failOver: ['lose', 'repair'],
+  wipe: ['forget'],
+  untold: ['lose', 'repair'],
+  mute: ['lose', 'repair'],
+  part: ['cut', 'heal'],
   rotate: ['rotate'],
   revoke: ['revoke'],
 }
@@ -102,8 +111,54 @@ function begin(stage: Stage, cast: Cast, fault: FaultPlan): (() => void) | undef
     case 'lose':
     case 'lag':
       return spoil(stage, verb)
+    default: {
+      const engine = engineAt(stage, fault.other ?? target)
+      return engine === undefined ? breakNetwork(stage, cast, fault) : breakEngine(engine, fault)
+    }
+  }
+}
+
+function engineAt({ engines }: Stage, name: string): FakeEngine | undefined {
+  for (const [server, engine] of engines) if (engineOf(server) === name) return engine
+  return undefined
+}
+
+const parts: readonly (readonly Cut[])[] = [wholeWay, ['commands'], ['answers'], ['bells']]
+
+/** Undefined where something else has happened to it already. */
+function breakEngine(engine: FakeEngine, { verb, target, amount = 0 }: FaultPlan): (() => void) | undefined {
+  const spoilt = (quality: Partial<typeof goodEngine>): (() => void) => {
+    engine.quality = { ...goodEngine, ...quality }
+    return () => {
+      engine.quality = goodEngine
+    }
+  }
+  switch (verb) {
+    case 'away':
+      if (engine.phase !== 'up') return undefined
+      engine.stop()
+      return () => engine.start()
+    case 'stall':
+      if (engine.phase !== 'up') return undefined
+      engine.freeze()
+      return () => engine.thaw()
+    case 'failOver':
+      if (engine.phase !== 'up') return undefined
+      engine.fallBehind()
+      return () => engine.failOver()
+    case 'wipe':
+      if (engine.phase !== 'up') return undefined
+      engine.wipe()
+      return () => {}
+    case 'tardy':
+      return spoilt({ delay: [50, 700] })
+    case 'untold':
+      return spoilt({ loses: 0.05 })
+    case 'mute':
+      return spoilt({ losesBells: 0.7, ringsInVain: 0.2 })
     default:
-      return breakNetwork(stage, cast, fault)
+      engine.cut(target, parts[amount])
+      return () => engine.heal(target)
   }
 }
 

@@ -11,8 +11,9 @@ import type { ProcessRef } from '../../../runtime/process/ref.js'
 import type { Census } from '../history/history.js'
 import type { ServerPlan } from '../plan/plan.js'
 import { guardOf } from '../auth/guard.js'
+import type { Done, FakeEngine } from '../store/engine.js'
 import { Program } from '../world/program.js'
-import type { SessionStore } from '../../../server/stores/session-store.js'
+import type { SessionRecord, SessionStore } from '../../../server/stores/session-store.js'
 import { type Simulated, simulatedServer } from './definition.js'
 import type { Stage } from './stage.js'
 import { countTree } from './watching.js'
@@ -23,9 +24,17 @@ const stopTime = 60_000
 /** ms that a connection of a stopped server may take to end. */
 const lingerTime = 11_000
 
+/** What a node of a cluster belongs to. */
+export interface Membership {
+  readonly engine: FakeEngine
+  /** The server that clients know. */
+  readonly server: ServerPlan
+}
+
 /** A machine with a server on it, which is started again after each end, as by a service manager. */
 export class ServerHost {
   readonly plan: ServerPlan
+  readonly #membership: Membership | undefined
   readonly #stage: Stage
   #incarnation = 0
   isClosing = false
@@ -35,9 +44,10 @@ export class ServerHost {
   #registry: Registry | undefined
   #simulated: Simulated | undefined
 
-  constructor(stage: Stage, plan: ServerPlan) {
+  constructor(stage: Stage, plan: ServerPlan, membership?: Membership) {
     this.#stage = stage
     this.plan = plan
+    this.#membership = membership
     stage.hosts.set(plan.name, this)
   }
 
@@ -73,6 +83,9 @@ export class ServerHost {
     this.#program = program
     this.#registry = registry
     network.light(address)
+    const membership = this.#membership
+    // the system of the machine knows nothing of connections that it had before
+    membership?.engine.hangUp(name)
     recorder.add({ type: 'started', program: name })
     const changed = async (uri: string): Promise<void> => this.#server?.resourceUpdated(uri)
     const simulated = simulatedServer({ stage: this.#stage, name, program, hooks, changed })
@@ -81,7 +94,7 @@ export class ServerHost {
     const begin = (): Promise<Server> =>
       startServer(simulated.definition, {
         name,
-        transport: serveHttp({ host: address, port, ...http, ...guardOf(plan, this.plan) }),
+        transport: serveHttp({ host: address, port, ...http, ...this.#guard() }),
         clock: program.world,
         registry,
         logger: false,
@@ -89,7 +102,8 @@ export class ServerHost {
         onBlocked: 'ignore',
         drainTimeout: 5_000,
         ...this.#options(),
-        ...(plan.store === 'durable' && { store: this.#store(program) }),
+        ...(membership !== undefined && { cluster: membership.engine.at(name, program.world) }),
+        ...(membership === undefined && plan.store === 'durable' && { store: this.#store(program) }),
       })
     program.enter(begin).then(
       (server) => {
@@ -100,7 +114,8 @@ export class ServerHost {
   }
 
   #options(): Partial<ServerOptions> {
-    const { name, revisions, sealed, keyed, parking, limits } = this.plan
+    const { revisions, sealed, keyed, parking, limits } = this.plan
+    const { name } = this.#membership?.server ?? this.plan
     const keys = [`${name} `.padEnd(40, 'key ')]
     return {
       revisions,
@@ -109,6 +124,25 @@ export class ServerHost {
       ...(sealed && { sessionIds: sealedIds({ keys }) }),
       ...(keyed && { requestStateKeys: keys }),
     }
+  }
+
+  /** Who is let in, by the names that clients know. */
+  #guard() {
+    const server = this.#membership?.server
+    const guard = guardOf(this.#stage.plan, server ?? this.plan)
+    return server === undefined ? guard : { ...guard, allowedHosts: [server.address] }
+  }
+
+  /** What the engine of its cluster has done for it, as soon as it has. */
+  noteDone(done: Done): void {
+    const { recorder } = this.#stage
+    const { session } = done
+    const program = this.plan.name
+    const record = done.type === 'saved' ? (JSON.parse(done.text) as SessionRecord) : undefined
+    if (record === undefined || record.ended === true)
+      return recorder.add({ type: 'ended', program, session })
+    const elements = (record.state.list ?? []) as string[]
+    if (this.#program?.phase !== 'dead') recorder.add({ type: 'saved', program, session, elements })
   }
 
   /** The store, which tells what it has acknowledged. */
@@ -179,6 +213,7 @@ export class ServerHost {
     if (program === undefined || program.phase === 'dead') return
     const { network, recorder } = this.#stage
     network.lose(program, isSilent)
+    if (!isSilent) this.#membership?.engine.hangUp(this.plan.name)
     program.die()
     this.#server = undefined
     recorder.add({ type: 'died', program: this.plan.name })
@@ -211,6 +246,7 @@ export class ServerHost {
     this.census('end')
     this.#server = undefined
     this.#stage.network.lose(program, false)
+    this.#membership?.engine.hangUp(this.plan.name)
     program.die()
     this.#stage.recorder.add({ type: 'died', program: this.plan.name })
   }

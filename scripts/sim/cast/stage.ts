@@ -3,6 +3,7 @@ import type { Network } from '../network/network.js'
 import type { Plan } from '../plan/plan.js'
 import type { Vaults } from '../auth/identity.js'
 import type { Disk } from '../store/disk.js'
+import type { FakeEngine } from '../store/engine.js'
 import type { Simulator } from '../world/simulator.js'
 import type { Watched } from './watching.js'
 
@@ -13,6 +14,8 @@ export interface Stage {
   readonly network: Network
   readonly recorder: Recorder
   readonly disk: Disk
+  /** Of servers that are clusters, by the name of the server. */
+  readonly engines: ReadonlyMap<string, FakeEngine>
   readonly vaults: Vaults
   /** Every machine adds itself, by its name. */
   readonly hosts: Map<string, Watched>

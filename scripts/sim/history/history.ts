@@ -372,8 +372,11 @@ export interface Facts {
    * acknowledged (`durable`). Where its id outlives memory (sealed ids), its list begins anew then.
    */
   readonly store: 'memory' | 'durable'
-  /** One program at a time has a session (`exclusive`), or they take turns in one that they share (`turns`). */
-  readonly owners: 'exclusive' | 'turns'
+  /**
+   * One program at a time has a session (`exclusive`), or they take turns in one that they share (`turns`), or
+   * one takes it from another that cannot be heard, which saves nothing from then on (`fenced`).
+   */
+  readonly owners: 'exclusive' | 'turns' | 'fenced'
   /** Whether events of the same time and different programs stand in their true order. */
   readonly ordered: boolean
   /** Programs whose clients have no handler of these kinds: what is sent to them arrives nowhere. */

@@ -53,10 +53,16 @@ export class Network {
   /** Addresses that let nobody new in. */
   readonly #closed = new Set<string>()
   readonly #appetites = new Map<string, number>()
+  /** Who stands behind an address that several share. */
+  readonly #shared = new Map<string, readonly string[]>()
+  readonly #balance: Random
+  /** How many requests a connection to an address may carry. */
+  readonly requests = new Map<string, number>()
   #lastPort = 40_000
 
   constructor(simulator: Simulator) {
     this.#simulator = simulator
+    this.#balance = chanceOf(simulator.seed, 'shared addresses')
   }
 
   /** Sockets of a program that are open, besides those to these addresses. */
@@ -74,12 +80,17 @@ export class Network {
 
   connect(program: Program, host: string, port: number, allowHalfOpen: boolean): SimulatedSocket {
     this.#lastPort += 1
-    const remote = { address: host, port }
+    const remote = { address: this.#memberOf(host, port), port }
     const place = { network: this, program, port: this.#lastPort, remote }
     const socket = new SimulatedSocket(place, true, allowHalfOpen)
     this.#own(socket)
     this.#dial(socket, 0)
     return socket
+  }
+
+  /** Connections to this address go to any of these: to one that listens, if there is one. */
+  share(address: string, members: readonly string[]): void {
+    this.#shared.set(address, members)
   }
 
   #dial(socket: SimulatedSocket, attempt: number): void {
@@ -103,6 +114,13 @@ export class Network {
         this.#accept(socket, listener)
       },
     )
+  }
+
+  #memberOf(shared: string, port: number): string {
+    const members = this.#shared.get(shared)
+    if (members === undefined) return shared
+    const open = members.filter((each) => this.#listeners.has(`${each}:${port}`) && !this.#closed.has(each))
+    return this.#balance.pick(open.length > 0 ? open : members) ?? shared
   }
 
   #dialAgain(socket: SimulatedSocket, attempt: number): void {

@@ -64,6 +64,8 @@ function listenOn(network: Network, server: net.Server, args: unknown[]): net.Se
   if (close === undefined) return server
   // node:http would look for slow connections by the real clock
   Object.assign(server, { connectionsCheckingInterval: 2 ** 31 - 1 })
+  const most = network.requests.get(program.address)
+  if (most !== undefined) Object.assign(server, { maxRequestsPerSocket: most })
   const handle = {
     close,
     ref() {},

@@ -1,13 +1,14 @@
 import { chanceOf, happens } from '../world/chance.js'
 import { drawActs } from './draw-acts.js'
 import { drawCast } from './draw-cast.js'
+import { withClusters } from './draw-cluster.js'
 import { withTokens } from './draw-auth.js'
 import { drawFaults } from './draw-faults.js'
 import { drawFocus } from './focus.js'
 import type { Plan } from './plan.js'
 
-/** Draws what is to happen for a seed. Each part has chance of its own. */
-export function drawPlan(seed: number, operations: number): Plan {
+/** Draws what is to happen for a seed. Each part has chance of its own. `clusters`: all servers are some. */
+export function drawPlan(seed: number, operations: number, clusters = false): Plan {
   const shape = chanceOf(seed, 'shape')
   const focus = drawFocus(seed)
   const isDurable = happens(shape, 0.6)
@@ -15,7 +16,7 @@ export function drawPlan(seed: number, operations: number): Plan {
   const length = operations * shape.between(20, 200)
   const { servers, clients } = drawCast(seed, focus)
   const acts = drawActs(seed, operations, length, clients, focus)
-  return withTokens({
+  const plan = withTokens({
     seed,
     length,
     store,
@@ -26,4 +27,5 @@ export function drawPlan(seed: number, operations: number): Plan {
     faults: drawFaults(chanceOf(seed, 'faults'), { length, store, servers, clients, acts }, focus),
     intrusions: [],
   })
+  return clusters ? withClusters(plan) : plan
 }

@@ -35,6 +35,30 @@ export interface ServerPlan {
   readonly http: HttpPlan
   /** The authorization server whose tokens it wants. Default: it lets everybody in. */
   readonly issuer?: string
+  /** What stands behind its address. Default: one program. */
+  readonly cluster?: ClusterPlan
+}
+
+/** Several programs that share their sessions through an engine. */
+export interface ClusterPlan {
+  readonly nodes: readonly NodePlan[]
+  /** ms. */
+  readonly lease: number
+  /** Whether what they say to each other is signed. */
+  readonly signed: boolean
+  readonly maxInbox: number
+  /** How many requests a connection may carry, until the next one goes to any of them. Default: any number. */
+  readonly requests?: number
+}
+
+export interface NodePlan {
+  readonly name: string
+  readonly address: string
+}
+
+/** What the engine of a server is called where it breaks. */
+export function engineOf(server: string): string {
+  return `${server} engine`
 }
 
 export interface IssuerPlan {
@@ -196,7 +220,7 @@ export interface FaultPlan {
   readonly at: number
   readonly lasts: number
   readonly verb: FaultVerb
-  /** A program; of a link one of its ends, of a store `store`. */
+  /** A program; of a link one of its ends, of a store `store`, of a cluster its engine. */
   readonly target: string
   /** The other end of a link. */
   readonly other?: string
@@ -236,6 +260,20 @@ export type FaultVerb =
   | 'fail'
   | 'lose'
   | 'lag'
+  /** The engine of a cluster ends and begins again with what it had; it takes its time; it does nothing. */
+  | 'away'
+  | 'tardy'
+  | 'stall'
+  /** Another one takes its place, which has not heard of the last second. */
+  | 'failOver'
+  /** It forgets everything. */
+  | 'wipe'
+  /** What it has done is not told, and the connection ends. */
+  | 'untold'
+  /** Its bells are lost, or ring in vain. */
+  | 'mute'
+  /** A node and its engine do not hear each other: nothing of it, commands, answers, or bells. */
+  | 'part'
   /** The keys of an authorization server change. */
   | 'rotate'
   /** Tokens are taken back. */

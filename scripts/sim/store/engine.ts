@@ -39,6 +39,10 @@ const retryPause = 200
 /** ms that the first connection may take. */
 const openPatience = 5_000
 
+export type Done =
+  | { readonly type: 'saved'; readonly place: string; readonly session: string; readonly text: string }
+  | { readonly type: 'deleted'; readonly place: string; readonly session: string }
+
 /** The way of one machine to the engine: what was cut there stays so over connections. */
 interface Way {
   cut: readonly Cut[]
@@ -64,6 +68,8 @@ export class FakeEngine {
   quality = goodEngine
   /** Connections of another incarnation are reset. */
   incarnation = 1
+  /** Hears what is done of what machines have asked, as it is. */
+  told: ((done: Done) => void) | undefined
 
   constructor(ground: Ground, chance: Random, settings: Partial<ClusterSettings> = {}) {
     this.settings = { lease: 2_500, keys: undefined, maxInbox: 10_000, ...settings }
@@ -103,7 +109,9 @@ export class FakeEngine {
 
   /** The program on that machine has ended: the system closes its connections. */
   hangUp(place: string): void {
-    for (const link of this.#way(place).links) link.end()
+    const { links } = this.#way(place)
+    for (const link of links) link.drop()
+    links.clear()
   }
 
   /** It does nothing, and its connections stay. */
@@ -163,17 +171,22 @@ export class FakeEngine {
       for (const link of way.links) {
         if (!link.hears || (node !== undefined && link.node !== node)) continue
         if (happens(this.chance, this.quality.losesBells)) continue
-        this.ground.after(this.#delay(), 'bell', () => {
+        this.ground.after(this.#delay(), `bell ${bell} to ${link.node}`, () => {
           if (!way.cut.includes('bells') && this.#phase === 'up') link.hear(bell)
         })
       }
   }
 
   /** Takes something along a way, later; in the order in which it sets out. */
-  carry(place: string, queue: (() => void)[], what: 'commands' | 'answers', fn: () => void): void {
+  carry(
+    place: string,
+    queue: (() => void)[],
+    [what, name]: readonly ['commands' | 'answers', string],
+    fn: () => void,
+  ): void {
     const way = this.#way(place)
     queue.push(fn)
-    this.ground.after(this.#delay(), what, () => {
+    this.ground.after(this.#delay(), `${place} ${what} ${name}`, () => {
       const first = queue.shift() as () => void
       if (way.cut.includes(what)) way.held.push(first)
       else first()
@@ -201,8 +214,8 @@ export class FakeEngine {
     })
     const deadline = world.now() + openPatience
     while (!(await link.connect())) {
-      if (ctx.signal.aborted || world.now() + retryPause >= deadline) throw link.problem('cannot be reached')
-      await new Promise<void>((resolve) => world.setTimeout(() => resolve(), retryPause))
+      if (link.hasEnded || world.now() + retryPause >= deadline) throw link.problem('cannot be reached')
+      await link.pause(retryPause)
     }
     return link
   }
@@ -240,9 +253,11 @@ class Link implements Engine {
   readonly #back: (() => void)[] = []
   readonly #onHealth = new Set<(isUp: boolean) => void>()
   readonly #onBell = new Set<(bell: 'inbox' | 'news') => void>()
+  /** What waits for a time, with what it then does. */
+  readonly #timers = new Map<unknown, () => void>()
   #incarnation = 0
   #isUp = false
-  #hasEnded = false
+  hasEnded = false
   hears = false
 
   constructor(engine: FakeEngine, place: string, node: string, world: World) {
@@ -265,35 +280,49 @@ class Link implements Engine {
   }
 
   beat: Engine['beat'] = (node, lease, facts) =>
-    this.#ask(({ state }) => state.beat(node, lease, facts, (name) => this.#engine.isHeard(name)))
-  leave: Engine['leave'] = (node) => this.#ask(({ state }) => state.leave(node))
-  claim: Engine['claim'] = (claim) => this.#ask(({ state }) => state.claim(claim))
-  reclaim: Engine['reclaim'] = (claim, held) => this.#ask(({ state }) => state.reclaim(claim, held))
-  release: Engine['release'] = (...args) => this.#ask(({ state }) => state.release(...args))
-  load: Engine['load'] = (session) => this.#ask(({ state }) => state.load(session))
-  save: Engine['save'] = (...args) => this.#ask(({ state }) => state.save(...args))
-  delete: Engine['delete'] = (...args) => this.#ask(({ state }) => state.delete(...args))
-  touch: Engine['touch'] = (...args) => this.#ask(({ state }) => state.touch(...args))
+    this.#ask('beat', ({ state }) => state.beat(node, lease, facts, (name) => this.#engine.isHeard(name)))
+  leave: Engine['leave'] = (node) => this.#ask('leave', ({ state }) => state.leave(node))
+  claim: Engine['claim'] = (claim) => this.#ask('claim', ({ state }) => state.claim(claim))
+  reclaim: Engine['reclaim'] = (claim, held) =>
+    this.#ask('reclaim', ({ state }) => state.reclaim(claim, held))
+  release: Engine['release'] = (...args) => this.#ask('release', ({ state }) => state.release(...args))
+  load: Engine['load'] = (session) => this.#ask('load', ({ state }) => state.load(session))
+  save: Engine['save'] = (node, session, epoch, saved) =>
+    this.#ask('save', ({ state, told }) => {
+      const isDone = state.save(node, session, epoch, saved)
+      if (isDone) told?.({ type: 'saved', place: this.#place, session, text: saved.text })
+      return isDone
+    })
+  delete: Engine['delete'] = (node, session, epoch) =>
+    this.#ask('delete', ({ state, told }) => {
+      const isDone = state.delete(node, session, epoch)
+      if (isDone) told?.({ type: 'deleted', place: this.#place, session })
+      return isDone
+    })
+  touch: Engine['touch'] = (...args) => this.#ask('touch', ({ state }) => state.touch(...args))
   send: Engine['send'] = (to, from, texts, max) =>
-    this.#ask(({ state }) => {
+    this.#ask('send', ({ state }) => {
       const outcome = state.send(to, from, texts, max)
       if (outcome === 'taken') this.#engine.ring('inbox', to)
       return outcome
     })
-  take: Engine['take'] = (node, max) => this.#ask(({ state }) => state.take(node, max))
-  takeBack: Engine['takeBack'] = (node, from) => this.#ask(({ state }) => state.takeBack(node, from))
+  take: Engine['take'] = (node, max) => this.#ask('take', ({ state }) => state.take(node, max))
+  takeBack: Engine['takeBack'] = (node, from) =>
+    this.#ask('takeBack', ({ state }) => state.takeBack(node, from))
   publish: Engine['publish'] = (text) =>
-    this.#ask(({ state }) => {
+    this.#ask('publish', ({ state }) => {
       const number = state.publish(text)
       this.#engine.ring('news')
       return number
     })
-  news: Engine['news'] = (after) => this.#ask(({ state }) => state.news(after))
-  placeLog: Engine['placeLog'] = (...args) => this.#ask(({ state }) => state.placeLog(...args))
-  placeOfLog: Engine['placeOfLog'] = (log) => this.#ask(({ state }) => state.placeOfLog(log))
-  append: Engine['append'] = (...args) => this.#ask(({ state }) => state.append(...args))
-  closeStream: Engine['closeStream'] = (stream) => this.#ask(({ state }) => state.closeStream(stream))
-  dropStream: Engine['dropStream'] = (stream) => this.#ask(({ state }) => state.dropStream(stream))
+  news: Engine['news'] = (after) => this.#ask('news', ({ state }) => state.news(after))
+  placeLog: Engine['placeLog'] = (...args) => this.#ask('placeLog', ({ state }) => state.placeLog(...args))
+  placeOfLog: Engine['placeOfLog'] = (log) => this.#ask('placeOfLog', ({ state }) => state.placeOfLog(log))
+  append: Engine['append'] = (...args) => this.#ask('append', ({ state }) => state.append(...args))
+  closeStream: Engine['closeStream'] = (stream) =>
+    this.#ask('closeStream', ({ state }) => state.closeStream(stream))
+  dropStream: Engine['dropStream'] = (stream) =>
+    this.#ask('dropStream', ({ state }) => state.dropStream(stream))
 
   /** Tries once; true when it is up. */
   async connect(): Promise<boolean> {
@@ -301,13 +330,13 @@ class Link implements Engine {
     try {
       if (this.#engine.phase === 'away') throw this.problem('refuses connections')
       if (this.#engine.ways(this.#place).cut.includes('bells')) throw this.problem('tells nothing')
-      await this.#command(() => {
-        this.hears = !this.#hasEnded
+      await this.#command('connect', () => {
+        this.hears = !this.hasEnded
       })
     } catch {
       return false
     }
-    if (this.#hasEnded || this.#incarnation !== this.#engine.incarnation) return false
+    if (this.hasEnded || this.#incarnation !== this.#engine.incarnation) return false
     this.#turn(true)
     return true
   }
@@ -321,9 +350,9 @@ class Link implements Engine {
   /** No bells come; it takes a while until somebody notices. */
   deafen(): void {
     this.hears = false
-    this.#world.setTimeout(() => {
+    this.#later(patience, () => {
       if (!this.hears) this.#lose('tells nothing')
-    }, patience)
+    })
   }
 
   hear(bell: 'inbox' | 'news'): void {
@@ -333,9 +362,23 @@ class Link implements Engine {
   }
 
   end(): void {
-    this.hears = false
-    this.#hasEnded = true
+    this.drop()
     this.#lose('is connected no more')
+    for (const [timer, fn] of this.#timers) {
+      this.#world.clearTimeout(timer)
+      fn()
+    }
+    this.#timers.clear()
+  }
+
+  /** Nobody is there any more who could be told. */
+  drop(): void {
+    this.hears = false
+    this.hasEnded = true
+  }
+
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => this.#later(ms, resolve))
   }
 
   problem(what: string): TransportError {
@@ -345,12 +388,12 @@ class Link implements Engine {
     })
   }
 
-  #ask<Value>(work: (engine: FakeEngine) => Value): Promise<Value> {
+  #ask<Value>(what: string, work: (engine: FakeEngine) => Value): Promise<Value> {
     if (!this.#isUp) return Promise.reject(this.problem('is away'))
     const { chance, quality } = this.#engine
     const isLost = happens(chance, quality.loses)
     const ringsInVain = happens(chance, quality.ringsInVain)
-    return this.#command(() => {
+    return this.#command(what, () => {
       const value = work(this.#engine)
       if (ringsInVain) this.#engine.ring(happens(chance, 0.5) ? 'inbox' : 'news', this.node)
       if (isLost) this.reset()
@@ -358,17 +401,17 @@ class Link implements Engine {
     })
   }
 
-  #command<Value>(work: () => Value): Promise<Value> {
+  #command<Value>(what: string, work: () => Value): Promise<Value> {
     const engine = this.#engine
     const incarnation = this.#incarnation
     return new Promise((resolve, reject) => {
       const timer = this.#world.setTimeout(() => this.#lose('does not answer'), patience)
       const asked = { reject, timer }
       this.#pending.add(asked)
-      engine.carry(this.#place, this.#out, 'commands', () =>
+      engine.carry(this.#place, this.#out, ['commands', what], () =>
         engine.work(incarnation, () => {
           const value = work()
-          engine.carry(this.#place, this.#back, 'answers', () =>
+          engine.carry(this.#place, this.#back, ['answers', what], () =>
             this.#world.setImmediate(() => {
               if (!this.#pending.delete(asked)) return
               this.#world.clearTimeout(timer)
@@ -390,12 +433,22 @@ class Link implements Engine {
     if (!this.#isUp) return
     this.hears = false
     this.#turn(false)
-    if (!this.#hasEnded) this.#world.setTimeout(() => void this.#reconnect(), retryPause)
+    this.#later(retryPause, () => void this.#reconnect())
+  }
+
+  /** Also at the end. */
+  #later(ms: number, fn: () => void): void {
+    if (this.hasEnded) return fn()
+    const timer = this.#world.setTimeout(() => {
+      this.#timers.delete(timer)
+      fn()
+    }, ms)
+    this.#timers.set(timer, fn)
   }
 
   async #reconnect(): Promise<void> {
-    if (this.#hasEnded || this.#isUp || (await this.connect()) || this.#hasEnded) return
-    this.#world.setTimeout(() => void this.#reconnect(), retryPause)
+    if (this.hasEnded || this.#isUp || (await this.connect()) || this.hasEnded) return
+    this.#later(retryPause, () => void this.#reconnect())
   }
 
   #turn(isUp: boolean): void {

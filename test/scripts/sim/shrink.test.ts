@@ -46,7 +46,7 @@ test('what fails without anything shrinks to nothing', async () => {
 
 test('what is left is told in words, and as the command that does it again', async () => {
   const smallest = await shrink(whole, { fails, isOver: () => false })
-  const text = showShrunk(smallest, whole, 60)
+  const text = showShrunk(smallest, whole, { operations: 60 })
   assert.match(text, `2 of ${whole.faults.length} faults and 1 of ${whole.acts.length} acts are enough:`)
   assert.match(text, `${second.verb} ${second.target}`)
   const faults = `${first.id}:1,${second.id}:${Math.ceil(second.lasts / 10)}`

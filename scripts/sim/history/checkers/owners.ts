@@ -22,6 +22,8 @@ class Books {
   /** Sessions that were opened, and where. */
   readonly #opened = new Map<string, number>()
   readonly #ended = new Map<string, number>()
+  /** When a call was made, by its token. */
+  readonly #invoked = new Map<string, number>()
 
   constructor(facts: Facts) {
     this.#facts = facts
@@ -52,13 +54,24 @@ class Books {
         for (const [session, { program }] of this.#owners)
           if (program === event.program) this.#owners.delete(session)
         break
+      case 'invoke':
+        this.#invoked.set(event.token, index)
+        break
       case 'ran':
-        if (event.session !== undefined) this.#use(event.session, event.program, index, 'ran')
+        if (event.session !== undefined && !this.#isOld(event.session, event.token))
+          this.#use(event.session, event.program, index, 'ran')
         break
       case 'saved':
         this.#use(event.session, event.program, index, 'saved')
         break
     }
+  }
+
+  /** A former owner may not have heard yet that it is one: what it was asked before is of no use, and no harm. */
+  #isOld(session: string, token: string): boolean {
+    if (this.#facts.owners !== 'fenced') return false
+    const since = this.#owners.get(session)?.index ?? Number.POSITIVE_INFINITY
+    return (this.#invoked.get(token) ?? Number.POSITIVE_INFINITY) < since
   }
 
   #begin(session: string, program: string, index: number): void {
