@@ -1,9 +1,7 @@
 import * as assert from 'uvu/assert'
-import { defineResource } from '../../../server/definitions/define-resource.js'
 import { defineServer } from '../../../server/definitions/define-server.js'
 import { defineTool } from '../../../server/definitions/define-tool.js'
 import { until } from '../../../testing.js'
-
 import { heard } from '../../support/heard.js'
 import {
   createMemoryStore,
@@ -22,27 +20,10 @@ const asks = defineTool({
   name: 'asks',
   run: async (_args, ctx) => JSON.stringify((await ctx.elicit('who', form)).content),
 })
-const works = defineTool({
-  name: 'works',
-  async run(_args, ctx) {
-    ctx.progress(1, 2, 'half')
-    await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
-  },
-})
-const touches = defineTool({
-  name: 'touches',
-  async run(_args, ctx) {
-    await ctx.resourceUpdated('file:///a')
-    await ctx.listChanged('tools')
-    return 'done'
-  },
-})
 const definition = defineServer({
   name: 'test',
   version: '1',
-  tools: [count, echo, asks, works, touches],
-  resources: [defineResource({ uri: 'file:///a', name: 'a', read: () => 'a' })],
-  logging: true,
+  tools: [count, echo, asks],
 })
 
 /** A client of each node in the same session, which runs on the first. */
@@ -54,20 +35,7 @@ async function startClients(t: TestContext, nodes: readonly TestNode[]) {
   return clients as [RawClient, RawClient, RawClient]
 }
 
-const ping = { jsonrpc: '2.0', id: 1, method: 'ping' }
 const three = [definition, definition, definition]
-
-test('a request is served where its session runs', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const clients = await startClients(t, nodes)
-  for (const client of [...clients, ...clients]) await client.text('count')
-  assert.is(await clients[1].text('count'), '7')
-  const running = await Promise.all(nodes.map(({ server }) => server.sessions()))
-  assert.equal(
-    running.map((sessions) => sessions.length),
-    [1, 0, 0],
-  )
-})
 
 test('a node asks once whose a session is, and again when it has moved', async (t) => {
   const { nodes } = await startNodes(t, three)
@@ -97,147 +65,6 @@ test('a node asks once whose a session is, and again when it has moved', async (
   assert.is(await clients[1].text('count'), '8')
   const running = await Promise.all([second, third].map(({ server }) => server.sessions()))
   assert.is(running.flat().length, 1)
-})
-
-test('a session whose node has ended is found by who had asked that node', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const clients = await startClients(t, nodes)
-  for (let calls = 1; calls <= 2; calls += 1) assert.is(await clients[1].text('count'), String(calls))
-  nodes[0]?.ref.kill()
-  assert.is(await clients[1].text('count'), '3')
-  assert.is(await clients[2].text('count'), '4')
-})
-
-test('a session that was ended is known nowhere', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const clients = await startClients(t, nodes)
-  for (const client of [...clients, ...clients]) await client.text('count')
-  await clients[2].send('DELETE', undefined, clients[2].headers())
-  for (const client of clients) assert.is((await client.post(ping)).status, 404)
-})
-
-test('the opening is confirmed on another node than it was asked on', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const [first, second] = nodes as [TestNode, TestNode]
-  const client = new RawClient(t, first.url)
-  const { headers } = await client.post({
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'initialize',
-    params: {
-      protocolVersion: '2025-11-25',
-      capabilities: everything,
-      clientInfo: { name: 'raw', version: '1' },
-    },
-  })
-  const other = new RawClient(t, second.url)
-  other.sessionId = String(headers['mcp-session-id'])
-  assert.is((await other.tell('notifications/initialized')).status, 202)
-  const stream = await other.stream(callOf('asks'))
-  const question = await stream.next()
-  assert.is(question.method, 'elicitation/create')
-  other.sessionId = String(headers['mcp-session-id'])
-  await other.post({
-    jsonrpc: '2.0',
-    id: question.id,
-    result: { action: 'accept', content: { name: 'Ada' } },
-  })
-  assert.is((await stream.next()).result?.content?.[0]?.text, '{"name":"Ada"}')
-})
-
-test('progress, a question and its answer, and a cancel find their way through any node', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const [, second, third] = await startClients(t, nodes)
-  const asking = await second.stream(callOf('asks'))
-  const question = await asking.next()
-  await third.post({
-    jsonrpc: '2.0',
-    id: question.id,
-    result: { action: 'accept', content: { name: 'Bob' } },
-  })
-  assert.is((await asking.next()).result?.content?.[0]?.text, '{"name":"Bob"}')
-  const working = await third.stream(withProgress('works', 8))
-  const { method, params } = await working.next()
-  assert.equal([method, params?.progressToken, params?.message], ['notifications/progress', 5, 'half'])
-  await second.tell('notifications/cancelled', { requestId: 8 })
-  await working.ended
-})
-
-test('changes are told to clients of all nodes, on whatever node they listen', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const [first, second, third] = await startClients(t, nodes)
-  await first.ask('resources/subscribe', { uri: 'file:///a' })
-  const listening = await third.listen()
-  const stranger = await new RawClient(t, nodes[2]?.url).open()
-  const told = await stranger.listen()
-  await second.text('touches')
-  const methods = [(await listening.next()).method, (await listening.next()).method].sort()
-  assert.equal(methods, ['notifications/resources/updated', 'notifications/tools/list_changed'])
-  assert.is((await told.next()).method, 'notifications/tools/list_changed')
-  listening.close()
-})
-
-test('DELETE on any node ends a session for all', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const [first, second, third] = await startClients(t, nodes)
-  assert.is((await third.send('DELETE', undefined, third.headers())).status, 204)
-  for (const client of [first, second, third])
-    assert.is((await client.post({ jsonrpc: '2.0', id: 1, method: 'ping' })).status, 404)
-})
-
-test('a batch is served where its session runs', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const [first, second] = nodes as [TestNode, TestNode]
-  const client = await new RawClient(t, first.url).open('raw', '2025-03-26')
-  const other = new RawClient(t, second.url)
-  other.sessionId = client.sessionId
-  other.revision = '2025-03-26'
-  const answer = await other.post([callOf('count', 1), { jsonrpc: '2.0', id: 2 }, callOf('count', 3)])
-  assert.is(answer.status, 200)
-  assert.equal(
-    answer.messages.map(({ id, error }) => [id, error?.code]),
-    [
-      [1, undefined],
-      [3, undefined],
-      [undefined, -32600],
-    ],
-  )
-})
-
-test('a node that ends costs its calls; its sessions go on in others', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const [first] = nodes as [TestNode]
-  const [, second, third] = await startClients(t, nodes)
-  await second.text('count')
-  const working = await third.stream(withProgress('works'))
-  await working.next()
-  first.ref.kill()
-  const { error } = await working.next()
-  assert.is(error?.code, -32603)
-  assert.equal(error?.data, { retryable: true })
-  const texts = await Promise.all([second, third, second, third].map((client) => client.text('count')))
-  assert.equal(texts.sort(), ['2', '3', '4', '5'])
-})
-
-test('a node that retires hands its sessions over, and loses nothing', async (t) => {
-  const { nodes } = await startNodes(t, three)
-  const [first] = nodes as [TestNode]
-  const clients = await startClients(t, nodes)
-  const asking = await clients[0].stream(callOf('asks', 99))
-  const question = await asking.next()
-  const retired = first.retire()
-  // it goes when it is idle: the call is finished where it runs
-  for (const client of clients) await client.text('count')
-  assert.is((await first.server.sessions()).length, 1)
-  await clients[1].post({ jsonrpc: '2.0', id: question.id, result: { action: 'decline' } })
-  assert.is((await asking.next()).id, 99)
-  await retired
-  assert.is((await first.server.sessions()).length, 0)
-  for (const client of clients) await client.text('count')
-  assert.is(await clients[0].text('count'), '7')
-  const opened = await new RawClient(t, first.url).open()
-  await opened.text('echo', { text: 'hi' })
-  assert.is((await first.server.sessions()).length, 0)
 })
 
 test('a session that was claimed a moment before its node retires is handed over, too', async (t) => {
@@ -337,16 +164,6 @@ test('a node that has lost a session saves nothing of it', async (t) => {
   assert.match(String((error as Error).message), /another node/)
 })
 
-test('sessions of all nodes are counted together, and by client', async (t) => {
-  const { nodes } = await startNodes(t, three, {}, { maxSessions: 3, maxSessionsPerClient: 2 })
-  const [first, second, third] = nodes as [TestNode, TestNode, TestNode]
-  const opened = await new RawClient(t, first.url).open()
-  await new RawClient(t, second.url).open()
-  await rejects(() => new RawClient(t, third.url).open(), /429/)
-  await opened.send('DELETE', undefined, opened.headers())
-  await new RawClient(t, third.url).open()
-})
-
 test('a node that is about to end hears the answers to what it asked before', async (t) => {
   const { nodes, hub } = await startNodes(t, three)
   const [first, second] = await startClients(t, nodes)
@@ -405,10 +222,6 @@ function signal(): { fire(): void; readonly fired: Promise<void> } {
     fire = resolve
   })
   return { fire: () => fire(), fired }
-}
-
-function withProgress(name: string, id: number | string = 7): object {
-  return { ...callOf(name, id), params: { name, _meta: { progressToken: 5 } } }
 }
 
 function callOf(

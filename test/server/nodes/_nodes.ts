@@ -20,6 +20,8 @@ export interface EngineNode {
   readonly supervisor: Supervisor
   /** Lets its sessions go, as a node does that is about to end. */
   retire(signal?: AbortSignal): Promise<void>
+  /** It ends at once. */
+  kill(): void
 }
 
 /** Nodes of one server in this program, each a tree of its own over an engine that all of them share. */
@@ -79,5 +81,13 @@ export async function startEngineNode(
     cluster.retire()
     await heard?.retire(signal)
   }
-  return { name, url: String(server.url), server, cluster, supervisor, retire }
+  return {
+    name,
+    url: String(server.url),
+    server,
+    cluster,
+    supervisor,
+    retire,
+    kill: () => supervisor.ref.kill(),
+  }
 }
