@@ -98,6 +98,8 @@ export { type SealedIds, type SealedIdsOptions, sealedIds } from './holdings/sea
 export type { Secrets } from './base/sealing.js'
 export { ServerProcesses } from './processes/handle.js'
 export type { ProcessesOptions } from './processes/options.js'
+export type { ClusterEngine } from './nodes/engine.js'
+export { type RedisClusterOptions, redis } from './redis/redis.js'
 export { Server } from './server.js'
 export { serverSpec, startServer } from './server-supervisor.js'
 export type { SessionInfo } from './sessions/session-actor.js'

@@ -10,6 +10,7 @@ export const homes = new Map([
   ['eventsource-parser', /^protocol\/wire\/sse$/],
   ['jose', /^transports\/auth\/(?:keys|jwt-check)$/],
   ['oauth4webapi', /^client\/auth\/library$/],
+  ['ioredis', /^transports\/redis\/(?:connection|line)$/],
   ['nanoid', /^runtime\/time\/world$/],
 ])
 

@@ -45,7 +45,7 @@ export const rooms = {
     shared: ['base', 'contract', 'connections'],
     scripted: ['base', 'contract', 'link'],
     'sign-in': ['base'],
-    redis: ['base'],
+    redis: ['base', 'http/outgoing'],
   },
   server: {
     base: [],

@@ -1,0 +1,272 @@
+import type { Redis, RedisOptions as LibraryOptions } from 'ioredis'
+import type { World } from '../../runtime/time/world.js'
+import { optionError, TransportError } from '../base/errors.js'
+import type { RedisSettings } from './options.js'
+import type { RedisScript } from './script.js'
+
+export type Value = string | number
+/** Does a command, also while the line is not up yet. */
+export type Call = (name: string, ...args: readonly Value[]) => Promise<unknown>
+
+export interface LineOptions {
+  readonly world: World
+  /** What is done first on each connection. A rejection ends it, and the next one is tried. */
+  readonly greet: (call: Call) => Promise<void>
+  /** Hears each change of `isUp`, and why a connection did not come about. */
+  readonly changed: () => void
+  readonly heard: (channel: string) => void
+}
+
+/** ms that a command may take. */
+const patience = 1_000
+/** ms that a connection may take to come about. */
+const greetPatience = 2_000
+const shortestPause = 50
+const longestPause = 500
+
+interface Asked {
+  readonly until: number
+  readonly reject: (error: Error) => void
+}
+
+/**
+ * One connection to Redis or Valkey, made again and again until it is closed. What is asked is sent at once or
+ * rejected, and never sent again. With one command that is not answered in time it is taken for lost.
+ */
+export class Line {
+  readonly #settings: RedisSettings
+  readonly #options: LineOptions
+  readonly #redis: Redis
+  readonly #pending = new Set<Asked>()
+  #deadline: unknown
+  #greeting: unknown
+  #again: unknown
+  #failures = 0
+  #connections = 0
+  #isClosed = false
+  #why: string | undefined
+  #cause: Error | undefined
+  #refusal: TransportError | undefined
+  isUp = false
+
+  constructor(Library: typeof Redis, settings: RedisSettings, options: LineOptions) {
+    this.#settings = settings
+    this.#options = options
+    this.#redis = new Library(libraryOptions(settings, () => this.#pause()))
+    this.#redis.on('connecting', () => this.#begin())
+    this.#redis.on('ready', () => void this.#greet())
+    this.#redis.on('error', (error: Error) => this.#note(error))
+    this.#redis.on('close', () => this.#lose('the connection has ended'))
+    this.#redis.on('end', () => this.#goOn())
+    this.#redis.on('message', (channel: string) => this.#options.heard(channel))
+    this.#connect()
+  }
+
+  ask(name: string, ...args: readonly Value[]): Promise<unknown> {
+    return this.isUp ? this.#call(name, args) : Promise.reject(this.problem())
+  }
+
+  /** Also where the server has forgotten the script. */
+  run({ sha, text }: RedisScript, keys: readonly string[], args: readonly Value[]): Promise<unknown> {
+    if (!this.isUp) return Promise.reject(this.problem())
+    const rest = [keys.length, ...keys, ...args]
+    return this.#send(() =>
+      this.#redis.call('EVALSHA', [sha, ...rest]).catch((error: Error) => {
+        if (!error.message.startsWith('NOSCRIPT')) throw error
+        return this.#redis.call('EVAL', [text, ...rest])
+      }),
+    )
+  }
+
+  /** It is connected no more, and will not be. */
+  close(): void {
+    this.#isClosed = true
+    this.#options.world.clearTimeout(this.#again)
+    this.#redis.disconnect()
+    this.#lose('it is closed')
+  }
+
+  /** Why trying again is of no use, as the server refuses us: BAD_OPTION. */
+  get refusal(): TransportError | undefined {
+    return this.#refusal
+  }
+
+  /** Why nothing can be asked at the moment. */
+  problem(): TransportError {
+    const { name } = this.#settings
+    return new TransportError(
+      'CLUSTER_UNAVAILABLE',
+      `${name} is away: ${this.#why ?? 'it is not connected yet'}`,
+      {
+        ...(this.#cause !== undefined && { cause: this.#cause }),
+        retryable: true,
+        data: { engine: name },
+      },
+    )
+  }
+
+  #connect(): void {
+    // what became of it is heard of by events
+    this.#redis.connect().catch(() => {})
+  }
+
+  #begin(): void {
+    const { world } = this.#options
+    world.clearTimeout(this.#greeting)
+    this.#greeting = world.setTimeout(
+      () => this.#lose(`it did not answer within ${greetPatience} ms`),
+      greetPatience,
+    )
+  }
+
+  async #greet(): Promise<void> {
+    this.#connections += 1
+    const connection = this.#connections
+    try {
+      await this.#options.greet((name, ...args) => this.#call(name, args))
+    } catch (error) {
+      const { code, message } = error as TransportError
+      if (code === 'BAD_OPTION') this.#refusal = error as TransportError
+      else this.#judge(message)
+      if (connection === this.#connections) this.#lose(message)
+      return
+    }
+    if (connection !== this.#connections || this.#redis.status !== 'ready') return
+    this.#options.world.clearTimeout(this.#greeting)
+    this.#failures = 0
+    this.#why = undefined
+    this.#cause = undefined
+    this.#refusal = undefined
+    this.isUp = true
+    this.#options.changed()
+  }
+
+  #call(name: string, args: readonly Value[]): Promise<unknown> {
+    return this.#send(() => this.#redis.call(name.toLowerCase(), [...args]))
+  }
+
+  #send(send: () => Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const asked = { until: this.#options.world.now() + patience, reject }
+      this.#pending.add(asked)
+      this.#watch()
+      send().then(
+        (value) => {
+          if (this.#pending.delete(asked)) resolve(value)
+        },
+        (error: Error) => {
+          if (this.#pending.delete(asked)) reject(this.#failure(error))
+        },
+      )
+    })
+  }
+
+  /** One timer for all: what was asked first is due first. */
+  #watch(): void {
+    const { world } = this.#options
+    const [oldest] = this.#pending
+    if (this.#deadline !== undefined || oldest === undefined) return
+    this.#deadline = world.setTimeout(
+      () => {
+        // a program that was blocked, or frozen, has not read yet what came meanwhile
+        world.setImmediate(() => {
+          this.#deadline = undefined
+          const [first] = this.#pending
+          if (first !== undefined && first.until <= world.now())
+            this.#lose(`it did not answer within ${patience} ms`)
+          else this.#watch()
+        })
+      },
+      Math.max(1, oldest.until - world.now()),
+    )
+  }
+
+  /** Nobody knows what became of what was asked. */
+  #lose(why: string): void {
+    const { world } = this.#options
+    this.#connections += 1
+    world.clearTimeout(this.#greeting)
+    world.clearTimeout(this.#deadline)
+    this.#deadline = undefined
+    this.#why ??= why
+    const problem = this.problem()
+    for (const { reject } of this.#pending) reject(problem)
+    this.#pending.clear()
+    const wasUp = this.isUp
+    this.isUp = false
+    if (['connecting', 'connect', 'ready'].includes(this.#redis.status))
+      this.#redis.disconnect(!this.#isClosed)
+    if (wasUp || !this.#isClosed) this.#options.changed()
+  }
+
+  /** The error that the connection will end with; one of the server may quote what it was sent. */
+  #note(error: Error): void {
+    const isReply = error.name === 'ReplyError'
+    this.#why = this.#textOf(error)
+    this.#cause = isReply ? undefined : error
+    if (isReply) this.#judge(this.#why)
+  }
+
+  #judge(text: string): void {
+    const { name } = this.#settings
+    if (!/WRONGPASS|NOAUTH|NOPERM|invalid password/.test(text)) return
+    this.#refusal = optionError('url', `${name} refuses this user and password: ${text}`)
+  }
+
+  #failure(error: Error): TransportError {
+    const { name } = this.#settings
+    const text = this.#textOf(error)
+    if (error.name !== 'ReplyError') return this.problem()
+    // another server has become the one to write to, or this one begins
+    if (/READONLY|LOADING|MASTERDOWN/.test(text)) this.#lose(text)
+    return new TransportError('CLUSTER_UNAVAILABLE', `${name}: ${text}`, {
+      retryable: true,
+      data: { engine: name },
+    })
+  }
+
+  #textOf({ message }: Error): string {
+    const { password = '' } = this.#settings
+    return password === '' ? message : message.replaceAll(password, '…')
+  }
+
+  #pause(): number {
+    const pause = Math.min(longestPause, shortestPause * 2 ** Math.min(this.#failures, 10))
+    this.#failures += 1
+    return pause * (0.5 + this.#options.world.random() / 2)
+  }
+
+  /** The library goes on by itself, but not when it is told to end a connection that has not begun. */
+  #goOn(): void {
+    if (this.#isClosed) return
+    this.#again = this.#options.world.setTimeout(() => {
+      if (!this.#isClosed && this.#redis.status === 'end') this.#connect()
+    }, this.#pause())
+  }
+}
+
+/** Nothing is queued, nothing is sent twice; deadlines and what is done first are ours. */
+function libraryOptions(settings: RedisSettings, retryStrategy: () => number) {
+  const { host, port, database, username, password, tls } = settings
+  return {
+    host,
+    port,
+    db: database,
+    username,
+    password,
+    tls,
+    retryStrategy,
+    // the one that all versions of the library and the server have
+    protocol: 2,
+    lazyConnect: true,
+    enableOfflineQueue: false,
+    enableReadyCheck: false,
+    autoResendUnfulfilledCommands: false,
+    autoResubscribe: false,
+    disableClientInfo: true,
+    maxRetriesPerRequest: 0,
+    connectTimeout: greetPatience,
+    disconnectTimeout: shortestPause,
+    keepAlive: 1_000,
+  } satisfies LibraryOptions
+}
